@@ -1,0 +1,40 @@
+//! What was observed, and what it proves: the data types that everything in Isolario shares.
+//!
+//! A [`History`] is sessions of transactions of operations. Readers, generators and recorders
+//! write transactions into a [`TxnSink`]; a [`Batch`] is the sink that keeps them all.
+//!
+//! ```
+//! use isolario_model::{Batch, Op, Outcome, TxnEnd, TxnSink, TxnStart, ValueRef};
+//!
+//! let mut batch = Batch::new();
+//! let (x, one) = (ValueRef::Text("x"), ValueRef::Int(1));
+//! for (session, op) in [
+//!     ("alice", Op::Write { key: x, value: one }),
+//!     ("bob", Op::Read { key: x, value: Some(one) }),
+//! ] {
+//!     batch.begin(&TxnStart { session: session.into(), id: None, line: None })?;
+//!     batch.op(&op)?;
+//!     batch.end(&TxnEnd::new(Outcome::Committed))?;
+//! }
+//! let history = batch.build()?;
+//! assert_eq!((history.session_count(), history.txn_count(), history.key_count()), (2, 2, 1));
+//! # Ok::<(), isolario_model::SinkError>(())
+//! ```
+
+mod assemble;
+mod batch;
+mod column;
+mod history;
+mod ids;
+mod lists;
+mod op;
+mod sink;
+mod value;
+
+pub use assemble::Pieces;
+pub use batch::Batch;
+pub use history::History;
+pub use ids::{KeyId, OpId, SessionId, TxnId, VersionId};
+pub use op::{Op, OpInput, OpKind, OpNotes, OpView, Outcome, Stamp, TxnEnd, TxnStart, VersionRef};
+pub use sink::{Clock, Initial, Meta, SinkError, TxnSink};
+pub use value::{NameTable, Value, ValueId, ValueRef, ValueTable};
