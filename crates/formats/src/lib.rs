@@ -1,0 +1,122 @@
+//! Reads, writes and recognises history files: one module per format.
+//!
+//! [`read`] opens a path, recognises its format and builds a
+//! [`History`](isolario_model::History); [`find`] gives a format by name, and
+//! [`HistoryFormat::writer`] the sink that writes it.
+
+mod error;
+mod source;
+
+use std::path::{Path, PathBuf};
+
+use isolario_model::{History, SinkError, TxnSink};
+
+pub use error::{Position, Problem, ReadError};
+pub use source::{Bytes, Content, Source};
+
+/// A history as it came out of a file.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Loaded {
+    /// What was observed.
+    pub history: History,
+    /// What the format allows and this program makes no use of, counted: nothing is dropped
+    /// silently.
+    pub ignored: Vec<Ignored>,
+    /// What was found amiss and could be put right: a cut file, a last record without an end.
+    pub warnings: Vec<Warning>,
+}
+
+impl Loaded {
+    /// A history that used everything in its file.
+    pub fn new(history: History) -> Self {
+        Loaded { history, ignored: Vec::new(), warnings: Vec::new() }
+    }
+}
+
+/// One kind of thing in a file that was not used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ignored {
+    /// What, in the plural: "nemesis operations".
+    pub what: &'static str,
+    /// How many.
+    pub count: u64,
+    /// Where the first one stands.
+    pub first: Position,
+}
+
+/// Something amiss that did not stop the reader.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warning {
+    /// What was found and what was made of it.
+    pub message: String,
+    /// Where.
+    pub position: Position,
+}
+
+/// Where a writer writes to.
+pub enum Target {
+    /// A stream: a file that is already open, a pipe, memory.
+    Stream(Box<dyn std::io::Write + Send>),
+    /// A path not yet there; formats of several files make a directory of it.
+    Path(PathBuf),
+}
+
+impl Target {
+    /// The stream of a one-file format: creates the file if it was given a path.
+    pub fn into_stream(self) -> Result<Box<dyn std::io::Write + Send>, SinkError> {
+        match self {
+            Target::Stream(stream) => Ok(stream),
+            Target::Path(path) => {
+                let file = std::fs::File::create(path)?;
+                Ok(Box::new(std::io::BufWriter::with_capacity(1 << 20, file)))
+            }
+        }
+    }
+}
+
+/// A sink that writes a history file. Nothing is complete before `finish`.
+pub trait HistoryWriter: TxnSink {
+    /// Writes what is still held back and closes the file.
+    fn finish(self: Box<Self>) -> Result<(), SinkError>;
+}
+
+/// A history format.
+pub trait HistoryFormat: Sync {
+    /// Its name on the command line.
+    fn name(&self) -> &'static str;
+
+    /// What it is, in half a line.
+    fn about(&self) -> &'static str;
+
+    /// Whether the source looks like this format. Looks at a beginning, not at everything.
+    fn sniff(&self, source: &Source) -> bool;
+
+    /// Reads a whole history.
+    fn read(&self, source: &Source) -> Result<Loaded, ReadError>;
+
+    /// A sink that writes this format.
+    fn writer(&self, target: Target) -> Result<Box<dyn HistoryWriter>, SinkError>;
+}
+
+/// All formats, in the order in which their sniffers are asked: the unmistakable ones first.
+pub static FORMATS: &[&dyn HistoryFormat] = &[];
+
+/// The format of a name.
+pub fn find(name: &str) -> Option<&'static dyn HistoryFormat> {
+    FORMATS.iter().copied().find(|format| format.name() == name)
+}
+
+/// The format a source is in, if it looks like any.
+pub fn sniff(source: &Source) -> Option<&'static dyn HistoryFormat> {
+    FORMATS.iter().copied().find(|format| format.sniff(source))
+}
+
+/// Opens a path (`-` is standard input) and reads it in the format it looks like.
+pub fn read(path: &Path) -> Result<Loaded, ReadError> {
+    let source = Source::open(path)?;
+    match sniff(&source) {
+        Some(format) => format.read(&source),
+        None => Err(source.error(Position::Whole, Problem::Unrecognised)),
+    }
+}

@@ -1,0 +1,241 @@
+//! Where a history comes from: a file, a directory, standard input or memory; compressed or not.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::ops::Deref;
+use std::path::Path;
+
+use memmap2::Mmap;
+
+use crate::error::{Position, Problem, ReadError};
+
+/// The bytes of a file: mapped where it is a plain file, owned where it was unpacked or piped.
+#[derive(Debug)]
+pub enum Bytes {
+    /// A mapped file.
+    Mapped(Mmap),
+    /// Bytes in memory.
+    Owned(Vec<u8>),
+}
+
+impl Deref for Bytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Bytes::Mapped(map) => map,
+            Bytes::Owned(bytes) => bytes,
+        }
+    }
+}
+
+/// What a source holds.
+#[derive(Debug)]
+pub enum Content {
+    /// One file.
+    File(Bytes),
+    /// The files of a directory with their names, in the natural order of those (`T2` before
+    /// `T10`).
+    Directory(Vec<(String, Bytes)>),
+}
+
+/// An input that is open and unpacked, under the name by which the user knows it.
+#[derive(Debug)]
+pub struct Source {
+    name: String,
+    content: Content,
+}
+
+impl Source {
+    /// Opens a file or a directory; `-` is standard input.
+    pub fn open(path: &Path) -> Result<Source, ReadError> {
+        let name = path.display().to_string();
+        let content = if name == "-" {
+            let mut bytes = Vec::new();
+            io::stdin()
+                .lock()
+                .read_to_end(&mut bytes)
+                .and_then(|_| unpack(Bytes::Owned(bytes)))
+                .map(Content::File)
+        } else if path.is_dir() {
+            open_directory(path).map(Content::Directory)
+        } else {
+            open_file(path).map(Content::File)
+        };
+        match content {
+            Ok(content) => Ok(Source { name, content }),
+            Err(error) => {
+                Err(ReadError { file: name, position: Position::Whole, problem: error.into() })
+            }
+        }
+    }
+
+    /// A source in memory, unpacked if it is compressed.
+    pub fn from_bytes(name: impl Into<String>, bytes: Vec<u8>) -> Result<Source, ReadError> {
+        let name = name.into();
+        match unpack(Bytes::Owned(bytes)) {
+            Ok(bytes) => Ok(Source { name, content: Content::File(bytes) }),
+            Err(error) => {
+                Err(ReadError { file: name, position: Position::Whole, problem: error.into() })
+            }
+        }
+    }
+
+    /// A directory in memory.
+    pub fn from_files(name: impl Into<String>, mut files: Vec<(String, Vec<u8>)>) -> Source {
+        files.sort_by(|a, b| natural_key(&a.0).cmp(&natural_key(&b.0)));
+        let files = files.into_iter().map(|(name, bytes)| (name, Bytes::Owned(bytes)));
+        Source { name: name.into(), content: Content::Directory(files.collect()) }
+    }
+
+    /// The name by which the user knows it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it holds.
+    pub fn content(&self) -> &Content {
+        &self.content
+    }
+
+    /// The bytes, if it is one file.
+    pub fn file(&self) -> Option<&[u8]> {
+        match &self.content {
+            Content::File(bytes) => Some(bytes),
+            Content::Directory(_) => None,
+        }
+    }
+
+    /// The files, if it is a directory.
+    pub fn files(&self) -> Option<&[(String, Bytes)]> {
+        match &self.content {
+            Content::File(_) => None,
+            Content::Directory(files) => Some(files),
+        }
+    }
+
+    /// The bytes of a one-file format, or the error that says so.
+    pub fn require_file(&self) -> Result<&[u8], ReadError> {
+        self.file()
+            .ok_or_else(|| self.error(Position::Whole, Problem::malformed("a file", "a directory")))
+    }
+
+    /// The files of a directory format, or the error that says so.
+    pub fn require_files(&self) -> Result<&[(String, Bytes)], ReadError> {
+        self.files()
+            .ok_or_else(|| self.error(Position::Whole, Problem::malformed("a directory", "a file")))
+    }
+
+    /// An error in this source.
+    pub fn error(&self, position: Position, problem: impl Into<Problem>) -> ReadError {
+        ReadError { file: self.name.clone(), position, problem: problem.into() }
+    }
+
+    /// An error in one file of this directory.
+    pub fn error_in(
+        &self,
+        file: &str,
+        position: Position,
+        problem: impl Into<Problem>,
+    ) -> ReadError {
+        ReadError { file: format!("{}/{file}", self.name), position, problem: problem.into() }
+    }
+}
+
+fn open_directory(path: &Path) -> io::Result<Vec<(String, Bytes)>> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(path)? {
+        let path = entry?.path();
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+        if let Some(name) = name
+            && path.is_file()
+        {
+            files.push((name, open_file(&path)?));
+        }
+    }
+    files.sort_by(|a, b| natural_key(&a.0).cmp(&natural_key(&b.0)));
+    Ok(files)
+}
+
+fn open_file(path: &Path) -> io::Result<Bytes> {
+    let mut file = File::open(path)?;
+    let metadata = file.metadata()?;
+    if metadata.is_file() && metadata.len() > 0 {
+        return unpack(Bytes::Mapped(map(&file)?));
+    }
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    unpack(Bytes::Owned(bytes))
+}
+
+#[expect(unsafe_code, reason = "mapping a file has no safe interface")]
+fn map(file: &File) -> io::Result<Mmap> {
+    // SAFETY: the map is read-only. A file changed by others while it is read gives bytes that
+    // the parsers refuse, as they refuse any bad input; a file cut short ends the process, which
+    // is the price of not copying every history, and the same in every tool that maps its input.
+    unsafe { Mmap::map(file) }
+}
+
+/// Unpacks gzip and zstd, recognised by their first bytes.
+fn unpack(bytes: Bytes) -> io::Result<Bytes> {
+    let mut unpacked = Vec::new();
+    if bytes.starts_with(&[0x1f, 0x8b]) {
+        flate2::read::MultiGzDecoder::new(&bytes[..]).read_to_end(&mut unpacked)?;
+    } else if bytes.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
+        zstd::Decoder::new(&bytes[..])?.read_to_end(&mut unpacked)?;
+    } else {
+        return Ok(bytes);
+    }
+    Ok(Bytes::Owned(unpacked))
+}
+
+/// Orders names as people do: runs of digits by their number.
+fn natural_key(name: &str) -> Vec<(u128, &str)> {
+    let mut key = Vec::new();
+    let mut rest = name;
+    while !rest.is_empty() {
+        let text_len = rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len());
+        let (text, tail) = rest.split_at(text_len);
+        let digits_len = tail.find(|c: char| !c.is_ascii_digit()).unwrap_or(tail.len());
+        let (digits, tail) = tail.split_at(digits_len);
+        key.push((0, text));
+        key.push((digits.parse().unwrap_or(u128::MAX), digits));
+        rest = tail;
+    }
+    key
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn gzip_and_zstd_are_unpacked_and_plain_bytes_are_left_alone() {
+        let plain = b"r(1,2,3,4)\n".to_vec();
+        let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        gz.write_all(&plain).unwrap();
+        for packed in
+            [plain.clone(), gz.finish().unwrap(), zstd::encode_all(&plain[..], 3).unwrap()]
+        {
+            let source = Source::from_bytes("h", packed).unwrap();
+            assert_eq!(source.file(), Some(&plain[..]));
+        }
+    }
+
+    #[test]
+    fn a_cut_archive_is_an_error_with_its_name() {
+        let packed = zstd::encode_all(&[7u8; 1000][..], 3).unwrap();
+        let error = Source::from_bytes("h.zst", packed[..packed.len() - 2].to_vec()).unwrap_err();
+        assert!(error.to_string().starts_with("h.zst: "), "{error}");
+    }
+
+    #[test]
+    fn files_of_a_directory_come_in_natural_order() {
+        let files = ["T10.log", "T2.log", "T1.log"].map(|n| (n.to_owned(), Vec::new())).to_vec();
+        let source = Source::from_files("d", files);
+        let names: Vec<_> = source.files().unwrap().iter().map(|(n, _)| n.as_str()).collect();
+        assert_eq!(names, ["T1.log", "T2.log", "T10.log"]);
+    }
+}
