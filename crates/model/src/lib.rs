@@ -20,21 +20,35 @@
 //! assert_eq!((history.session_count(), history.txn_count(), history.key_count()), (2, 2, 1));
 //! # Ok::<(), isolario_model::SinkError>(())
 //! ```
+//!
+//! What a history proves is a [`Verdict`] per [`Level`]: a [`Witness`] that it is satisfied, or
+//! [`Findings`] that it is not. Every [`Anomaly`] has its name from one table, [`AnomalyKind`],
+//! and every [`Edge`] of its evidence a [`Reason`].
 
+mod anomaly;
 mod assemble;
 mod batch;
 mod column;
+mod edge;
 mod history;
 mod ids;
+mod level;
 mod lists;
 mod op;
 mod sink;
 mod value;
+mod verdict;
 
+pub use anomaly::{AnomalyKind, AnomalyNames};
 pub use assemble::Pieces;
 pub use batch::Batch;
+pub use edge::{Edge, EdgeKind, Reason, VersionOrder};
 pub use history::History;
 pub use ids::{KeyId, OpId, SessionId, TxnId, VersionId};
+pub use level::Level;
 pub use op::{Op, OpInput, OpKind, OpNotes, OpView, Outcome, Stamp, TxnEnd, TxnStart, VersionRef};
 pub use sink::{Clock, Initial, Meta, SinkError, TxnSink};
 pub use value::{NameTable, Value, ValueId, ValueRef, ValueTable};
+pub use verdict::{
+    Anomaly, Checker, Evidence, Findings, Inapplicable, LevelResult, Point, Verdict, Witness,
+};

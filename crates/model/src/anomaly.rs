@@ -1,0 +1,579 @@
+//! The one table of anomaly names.
+//!
+//! The literature disagrees on names. Plume (OOPSLA 2024, Table 1) letters fourteen patterns
+//! TAP-a to TAP-n; MTC (Table I) letters another fourteen, with two of Plume's swapped; Adya,
+//! Elle and IsoRel have names of their own, and IsoRel's G1b is not Adya's. This table settles
+//! it: every report takes its names from here.
+
+use std::fmt;
+
+use crate::level::Level;
+
+/// A kind of anomaly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum AnomalyKind {
+    /// A read of a value that nobody wrote.
+    ThinAirRead,
+    /// A read from an aborted transaction.
+    AbortedRead,
+    /// A read of what the same transaction writes only later.
+    FutureRead,
+    /// A read from elsewhere of a key that the transaction itself had written.
+    NotMyOwnWrite,
+    /// A read of an own write that the transaction itself had overwritten.
+    NotMyLastWrite,
+    /// A read of a write that its transaction overwrote before it committed.
+    IntermediateRead,
+    /// A cycle of session order and reads.
+    CyclicCo,
+    /// Non-monotonic reads across keys, by causal order.
+    NonMonoReadCo,
+    /// Non-monotonic reads across keys, by commit order.
+    NonMonoReadCm,
+    /// Non-monotonic reads of one key.
+    NonMonotonicRead,
+    /// Two reads of one key from different transactions.
+    NonRepeatableRead,
+    /// Part of a transaction seen and part missed, by causal order.
+    FracturedReadCo,
+    /// Part of a transaction seen and part missed, by commit order.
+    FracturedReadCm,
+    /// A read that misses what the reader depends on, by causal order.
+    CoConflictCm,
+    /// A read that misses what the reader depends on, by commit order.
+    ConflictCm,
+    /// A transaction that misses its own session's earlier write.
+    SessionGuaranteeViolation,
+    /// Two readers that see two writes in opposite orders.
+    LongFork,
+    /// Two transactions that overwrite the same version, having read it.
+    LostUpdate,
+    /// Two transactions that each overwrite what the other read.
+    WriteSkew,
+    /// A transaction that reads one key before and another after a concurrent write to both.
+    ReadSkew,
+    /// An anti-dependency on one row and an overwrite on another, in a cycle.
+    ReadWriteSkew,
+    /// A cycle of overwrites.
+    DirtyWrite,
+    /// A cycle with exactly one anti-dependency.
+    SingleAntiDependency,
+    /// A cycle in which no two anti-dependencies are adjacent.
+    NonadjacentAntiDependencies,
+    /// A cycle with item anti-dependencies.
+    ItemAntiDependencyCycle,
+    /// A cycle with a predicate anti-dependency.
+    Phantom,
+    /// A read of a version that had been overwritten before the reader began.
+    StaleRead,
+    /// A cycle that only real time closes.
+    RealTimeCycle,
+    /// Two reads of one list of which neither is a prefix of the other.
+    IncompatibleOrder,
+    /// An element twice in one list.
+    DuplicateElements,
+    /// A committed overwrite of an aborted transaction's version.
+    DirtyUpdate,
+    /// A cycle among the versions of one key.
+    CyclicVersions,
+    /// An operation whose result no order explains.
+    NotLinearizable,
+    /// An observation that contradicts a trusted order.
+    OrderContradiction,
+    /// No single cycle: every case leads to one.
+    NoOrderPossible,
+}
+
+/// The names of an anomaly.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct AnomalyNames {
+    /// The anomaly.
+    pub kind: AnomalyKind,
+    /// Our name.
+    pub name: &'static str,
+    /// Plume's letter.
+    pub plume: Option<char>,
+    /// MTC's letter.
+    pub mtc: Option<char>,
+    /// Adya's name.
+    pub adya: Option<&'static str>,
+    /// Elle's name.
+    pub elle: Option<&'static str>,
+    /// IsoRel's name.
+    pub isorel: Option<&'static str>,
+    /// The weakest levels that forbid it: those, and whatever implies one of them, do.
+    pub forbidden_by: &'static [Level],
+    /// What happened, in one sentence without names.
+    pub meaning: &'static str,
+}
+
+const fn row(
+    kind: AnomalyKind,
+    name: &'static str,
+    forbidden_by: &'static [Level],
+    meaning: &'static str,
+) -> AnomalyNames {
+    AnomalyNames {
+        kind,
+        name,
+        plume: None,
+        mtc: None,
+        adya: None,
+        elle: None,
+        isorel: None,
+        forbidden_by,
+        meaning,
+    }
+}
+
+use AnomalyKind as A;
+use Level as L;
+
+/// In the order of the declaration, so that a kind is its own index.
+static TABLE: [AnomalyNames; 35] = [
+    AnomalyNames {
+        plume: Some('a'),
+        mtc: Some('a'),
+        elle: Some("garbage-read"),
+        ..row(
+            A::ThinAirRead,
+            "ThinAirRead",
+            &[L::AdyaReadCommitted],
+            "A transaction read a value that nobody wrote.",
+        )
+    },
+    AnomalyNames {
+        plume: Some('b'),
+        mtc: Some('b'),
+        adya: Some("G1a"),
+        elle: Some("G1a"),
+        isorel: Some("G1a"),
+        ..row(
+            A::AbortedRead,
+            "AbortedRead",
+            &[L::AdyaReadCommitted],
+            "A transaction read what an aborted transaction had written.",
+        )
+    },
+    AnomalyNames {
+        plume: Some('c'),
+        mtc: Some('c'),
+        elle: Some("future-read"),
+        ..row(
+            A::FutureRead,
+            "FutureRead",
+            &[L::AdyaReadCommitted],
+            "A transaction read a value that it wrote itself only later.",
+        )
+    },
+    AnomalyNames {
+        plume: Some('d'),
+        mtc: Some('e'),
+        elle: Some("internal"),
+        ..row(
+            A::NotMyOwnWrite,
+            "NotMyOwnWrite",
+            &[L::AdyaReadCommitted],
+            "A transaction wrote a key and then read it from somebody else.",
+        )
+    },
+    AnomalyNames {
+        plume: Some('e'),
+        mtc: Some('d'),
+        elle: Some("internal"),
+        ..row(
+            A::NotMyLastWrite,
+            "NotMyLastWrite",
+            &[L::AdyaReadCommitted],
+            "A transaction read its own write although it had overwritten it itself.",
+        )
+    },
+    AnomalyNames {
+        plume: Some('f'),
+        mtc: Some('f'),
+        adya: Some("G1b"),
+        elle: Some("G1b"),
+        isorel: Some("intermediate read"),
+        ..row(
+            A::IntermediateRead,
+            "IntermediateRead",
+            &[L::AdyaReadCommitted],
+            "A transaction read a value that its writer overwrote before committing.",
+        )
+    },
+    AnomalyNames {
+        plume: Some('g'),
+        adya: Some("G1c"),
+        elle: Some("G1c"),
+        isorel: Some("G1c"),
+        ..row(
+            A::CyclicCo,
+            "CyclicCO",
+            &[L::AdyaReadCommitted],
+            "Transactions depend on each other in a circle.",
+        )
+    },
+    AnomalyNames {
+        plume: Some('h'),
+        mtc: Some('i'),
+        ..row(
+            A::NonMonoReadCo,
+            "NonMonoReadCO",
+            &[L::ReadCommitted],
+            "A transaction read from a later writer and then from one that it had causally overwritten.",
+        )
+    },
+    AnomalyNames {
+        plume: Some('i'),
+        mtc: Some('i'),
+        ..row(
+            A::NonMonoReadCm,
+            "NonMonoReadCM",
+            &[L::ReadCommitted],
+            "A transaction read from a writer and then from one that must have committed before it.",
+        )
+    },
+    AnomalyNames {
+        mtc: Some('i'),
+        ..row(
+            A::NonMonotonicRead,
+            "NonMonotonicRead",
+            &[L::ReadCommitted],
+            "A transaction read a newer version of a key and then an older one.",
+        )
+    },
+    AnomalyNames {
+        plume: Some('j'),
+        mtc: Some('g'),
+        isorel: Some("non-repeatable read"),
+        ..row(
+            A::NonRepeatableRead,
+            "NonRepeatableRead",
+            &[L::CutIsolation],
+            "A transaction read a key twice and got versions of different transactions.",
+        )
+    },
+    AnomalyNames {
+        plume: Some('k'),
+        mtc: Some('j'),
+        ..row(
+            A::FracturedReadCo,
+            "FracturedReadCO",
+            &[L::ReadAtomic],
+            "A transaction saw part of another one's writes and missed the rest, in favour of a causally older version.",
+        )
+    },
+    AnomalyNames {
+        plume: Some('l'),
+        mtc: Some('j'),
+        ..row(
+            A::FracturedReadCm,
+            "FracturedReadCM",
+            &[L::ReadAtomic],
+            "A transaction saw part of another one's writes and missed the rest, in favour of a version that must be older.",
+        )
+    },
+    AnomalyNames {
+        plume: Some('m'),
+        mtc: Some('k'),
+        ..row(
+            A::CoConflictCm,
+            "COConflictCM",
+            &[L::Causal],
+            "A transaction missed a write that it depends on, in favour of a causally older one.",
+        )
+    },
+    AnomalyNames {
+        plume: Some('n'),
+        mtc: Some('k'),
+        ..row(
+            A::ConflictCm,
+            "ConflictCM",
+            &[L::Causal],
+            "A transaction missed a write that it depends on, in favour of one that must be older.",
+        )
+    },
+    AnomalyNames {
+        mtc: Some('h'),
+        ..row(
+            A::SessionGuaranteeViolation,
+            "SessionGuaranteeViolation",
+            &[L::ReadAtomic],
+            "A transaction missed what its own session had written before.",
+        )
+    },
+    AnomalyNames {
+        mtc: Some('l'),
+        elle: Some("long-fork"),
+        ..row(
+            A::LongFork,
+            "LongFork",
+            &[L::Prefix],
+            "Two transactions saw two independent writes in opposite orders.",
+        )
+    },
+    AnomalyNames {
+        mtc: Some('m'),
+        elle: Some("lost-update"),
+        isorel: Some("lost update"),
+        ..row(
+            A::LostUpdate,
+            "LostUpdate",
+            &[L::SnapshotIsolation],
+            "Two transactions read the same version of a key and both overwrote it.",
+        )
+    },
+    AnomalyNames {
+        mtc: Some('n'),
+        adya: Some("G2-item"),
+        elle: Some("G2-item"),
+        isorel: Some("write skew"),
+        ..row(
+            A::WriteSkew,
+            "WriteSkew",
+            &[L::RepeatableRead],
+            "Two transactions each overwrote what the other had read.",
+        )
+    },
+    AnomalyNames {
+        adya: Some("G-single"),
+        elle: Some("G-single-item"),
+        isorel: Some("read skew"),
+        ..row(
+            A::ReadSkew,
+            "ReadSkew",
+            &[L::ReadAtomic],
+            "A transaction saw one key before and another key after the same commit.",
+        )
+    },
+    AnomalyNames {
+        adya: Some("G-single"),
+        isorel: Some("read-write skew"),
+        ..row(
+            A::ReadWriteSkew,
+            "ReadWriteSkew",
+            &[L::SnapshotIsolation],
+            "A transaction overwrote one row of a commit of which it had missed another.",
+        )
+    },
+    AnomalyNames {
+        adya: Some("G0"),
+        elle: Some("G0"),
+        isorel: Some("G0"),
+        ..row(
+            A::DirtyWrite,
+            "DirtyWrite",
+            &[L::ReadUncommitted],
+            "Transactions overwrote each other in a circle.",
+        )
+    },
+    AnomalyNames {
+        adya: Some("G-single"),
+        elle: Some("G-single-item"),
+        isorel: Some("G1b"),
+        ..row(
+            A::SingleAntiDependency,
+            "SingleAntiDependency",
+            &[L::SnapshotIsolation],
+            "A circle of dependencies with a single overwritten read.",
+        )
+    },
+    AnomalyNames {
+        adya: Some("G-nonadjacent"),
+        elle: Some("G-nonadjacent-item"),
+        ..row(
+            A::NonadjacentAntiDependencies,
+            "NonadjacentAntiDependencies",
+            &[L::SnapshotIsolation],
+            "A circle of dependencies whose overwritten reads are never next to each other.",
+        )
+    },
+    AnomalyNames {
+        adya: Some("G2-item"),
+        elle: Some("G2-item"),
+        isorel: Some("G2-item"),
+        ..row(
+            A::ItemAntiDependencyCycle,
+            "ItemAntiDependencyCycle",
+            &[L::RepeatableRead],
+            "A circle of dependencies with overwritten reads.",
+        )
+    },
+    AnomalyNames {
+        adya: Some("G2"),
+        elle: Some("G2"),
+        ..row(
+            A::Phantom,
+            "Phantom",
+            &[L::Serializable],
+            "A circle of dependencies in which a predicate missed a row.",
+        )
+    },
+    row(
+        A::StaleRead,
+        "StaleRead",
+        &[L::StrongSnapshotIsolation],
+        "A transaction read a version that had been overwritten before it began.",
+    ),
+    AnomalyNames {
+        elle: Some("G2-item-realtime"),
+        ..row(
+            A::RealTimeCycle,
+            "RealTimeCycle",
+            &[L::StrictSerializable],
+            "A circle of dependencies that real time closes.",
+        )
+    },
+    AnomalyNames {
+        elle: Some("incompatible-order"),
+        ..row(
+            A::IncompatibleOrder,
+            "IncompatibleOrder",
+            &[L::ReadUncommitted],
+            "Two reads of a list show its elements in different orders.",
+        )
+    },
+    AnomalyNames {
+        elle: Some("duplicate-elements"),
+        ..row(
+            A::DuplicateElements,
+            "DuplicateElements",
+            &[L::ReadUncommitted],
+            "A list shows an element twice that was appended once.",
+        )
+    },
+    AnomalyNames {
+        elle: Some("dirty-update"),
+        ..row(
+            A::DirtyUpdate,
+            "DirtyUpdate",
+            &[L::AdyaReadCommitted],
+            "A committed transaction built on what an aborted one had written.",
+        )
+    },
+    AnomalyNames {
+        elle: Some("cyclic-versions"),
+        ..row(
+            A::CyclicVersions,
+            "CyclicVersions",
+            &[L::ReadUncommitted],
+            "The versions of a key follow each other in a circle.",
+        )
+    },
+    row(
+        A::NotLinearizable,
+        "NotLinearizable",
+        &[L::Linearizable],
+        "No order of the operations, in line with real time, explains what they returned.",
+    ),
+    row(
+        A::OrderContradiction,
+        "OrderContradiction",
+        &[L::ReadUncommitted],
+        "What a client saw contradicts the order that the database stated.",
+    ),
+    row(
+        A::NoOrderPossible,
+        "NoOrderPossible",
+        &[L::Prefix],
+        "Every way to order the writes leads to a circle of dependencies.",
+    ),
+];
+
+impl AnomalyKind {
+    /// Every kind, in the order of the table.
+    pub fn all() -> impl ExactSizeIterator<Item = AnomalyKind> {
+        TABLE.iter().map(|row| row.kind)
+    }
+
+    /// Its names.
+    pub fn names(self) -> &'static AnomalyNames {
+        &TABLE[self as usize]
+    }
+
+    /// Our name for it.
+    pub fn name(self) -> &'static str {
+        self.names().name
+    }
+
+    /// Plume's name for it: `TAP-a` to `TAP-n`.
+    pub fn pattern(self) -> Option<String> {
+        self.names().plume.map(|letter| format!("TAP-{letter}"))
+    }
+
+    /// Whether a level forbids it.
+    pub fn forbidden_at(self, level: Level) -> bool {
+        self.names().forbidden_by.iter().any(|weakest| level.implies(*weakest))
+    }
+
+    /// The kind of a name: ours (in any case) or Plume's. Other tools' names may mean several
+    /// kinds.
+    pub fn find(name: &str) -> Option<AnomalyKind> {
+        AnomalyKind::all().find(|kind| {
+            kind.name().eq_ignore_ascii_case(name)
+                || kind.pattern().is_some_and(|pattern| pattern.eq_ignore_ascii_case(name))
+        })
+    }
+}
+
+impl fmt::Display for AnomalyKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_indexed_by_kind_and_names_are_unique() {
+        let mut names = std::collections::BTreeSet::new();
+        for (index, kind) in AnomalyKind::all().enumerate() {
+            assert_eq!(kind as usize, index);
+            assert!(names.insert(kind.name().to_ascii_lowercase()), "{kind} twice");
+            assert!(!kind.names().forbidden_by.is_empty());
+        }
+    }
+
+    #[test]
+    fn plume_has_fourteen_letters_and_mtc_all_of_its_own() {
+        let letters = |of: fn(&AnomalyNames) -> Option<char>| {
+            TABLE.iter().filter_map(of).collect::<std::collections::BTreeSet<_>>()
+        };
+        assert_eq!(letters(|row| row.plume), ('a'..='n').collect());
+        assert_eq!(letters(|row| row.mtc), ('a'..='n').collect());
+        assert_eq!(TABLE.iter().filter(|row| row.plume.is_some()).count(), 14);
+    }
+
+    #[test]
+    fn plume_and_mtc_swap_two_letters() {
+        let own = AnomalyKind::NotMyOwnWrite.names();
+        let last = AnomalyKind::NotMyLastWrite.names();
+        assert_eq!((own.plume, own.mtc), (Some('d'), Some('e')));
+        assert_eq!((last.plume, last.mtc), (Some('e'), Some('d')));
+    }
+
+    #[test]
+    fn levels_forbid_what_plume_table_2_says() {
+        let forbidden = |level: Level| -> String {
+            AnomalyKind::all()
+                .filter(|kind| kind.forbidden_at(level))
+                .filter_map(|kind| kind.names().plume)
+                .collect()
+        };
+        assert_eq!(forbidden(Level::Causal), "abcdefghijklmn");
+        assert_eq!(forbidden(Level::ReadAtomic), "abcdefghijkl");
+        assert_eq!(forbidden(Level::ReadCommitted), "abcdefghi");
+        assert_eq!(forbidden(Level::CutIsolation), "j");
+    }
+
+    #[test]
+    fn kinds_are_found_by_our_name_and_by_letter() {
+        assert_eq!(AnomalyKind::find("lostupdate"), Some(AnomalyKind::LostUpdate));
+        assert_eq!(AnomalyKind::find("tap-m"), Some(AnomalyKind::CoConflictCm));
+        assert_eq!(AnomalyKind::find("G1a"), None);
+    }
+}

@@ -1,0 +1,216 @@
+//! Edges between transactions, each with the reason why it must be there.
+
+use crate::level::Level;
+use crate::{KeyId, OpId, TxnId};
+
+/// `from` comes before `to`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edge {
+    /// The earlier transaction.
+    pub from: TxnId,
+    /// The later one.
+    pub to: TxnId,
+    /// Why.
+    pub reason: Reason,
+}
+
+/// The kinds of edge, by which they are drawn and counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum EdgeKind {
+    /// The initial state precedes everything.
+    Initial,
+    /// Session order.
+    Session,
+    /// Real time.
+    RealTime,
+    /// A read from a write.
+    WriteRead,
+    /// An overwrite.
+    WriteWrite,
+    /// A read of what was overwritten: an anti-dependency.
+    ReadWrite,
+    /// Commit order inferred by the rule of a level.
+    CommitOrder,
+    /// An order that the database or the user stated.
+    Stated,
+}
+
+/// Why one transaction comes before another, in terms of what clients saw.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reason {
+    /// `from` wrote the initial state.
+    Initial,
+    /// Both are in one session, in this order.
+    Session,
+    /// `from` had finished before `to` started.
+    RealTime {
+        /// When `from` finished.
+        finish: i64,
+        /// When `to` started.
+        start: i64,
+    },
+    /// `to` read what `from` wrote.
+    Read {
+        /// The key.
+        key: KeyId,
+        /// The read of `to`.
+        read: OpId,
+        /// The write of `from`; none where it is `init`.
+        write: Option<OpId>,
+    },
+    /// `to` overwrote what `from` wrote.
+    Overwrite {
+        /// The key.
+        key: KeyId,
+        /// How the order of the two versions is known.
+        known: VersionOrder,
+    },
+    /// `from` read a version that `to` overwrote.
+    AntiDependency {
+        /// The key.
+        key: KeyId,
+        /// The read of `from`.
+        read: OpId,
+        /// Who wrote the version it read.
+        writer: TxnId,
+        /// How it is known that `to` overwrote that version; `Initial` where `writer` is `init`.
+        known: VersionOrder,
+    },
+    /// `from` is visible to a reader that read the key from `to`, although `from` wrote it, too:
+    /// by the rule of a level, `from` was committed first.
+    Visible {
+        /// The level whose rule it is.
+        rule: Level,
+        /// The key that both wrote.
+        key: KeyId,
+        /// Who read it from `to`.
+        reader: TxnId,
+        /// The read of the key from `to`.
+        read: OpId,
+        /// How `from` is visible to the reader: the path of edges from the one to the other; for
+        /// read committed, one edge whose read comes before `read`.
+        path: Vec<Edge>,
+    },
+    /// A predicate of `from` did not match a row that `to` then made match, or the other way
+    /// round.
+    PredicateAntiDependency {
+        /// The predicate read of `from`.
+        read: OpId,
+        /// The row.
+        key: KeyId,
+        /// The write of `to`.
+        write: OpId,
+    },
+    /// `to` evaluated a predicate over a version that `from` wrote.
+    PredicateRead {
+        /// The predicate read of `to`.
+        read: OpId,
+        /// The row.
+        key: KeyId,
+        /// The write of `from`.
+        write: OpId,
+    },
+    /// The database or the user stated this order of transactions.
+    Stated {
+        /// Which statement: its line or position in the file.
+        at: u64,
+    },
+    /// The other order is impossible: it closes this cycle.
+    Refuted {
+        /// The cycle that the opposite edge, or what follows from it, would close.
+        cycle: Vec<Edge>,
+    },
+}
+
+/// How the order of two versions of a key is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum VersionOrder {
+    /// The first is the initial version.
+    Initial,
+    /// The later writer had read the earlier version.
+    ReadModifyWrite {
+        /// That read.
+        read: OpId,
+    },
+    /// A list read shows one element after the other.
+    List {
+        /// That read.
+        read: OpId,
+    },
+    /// A version order that the database or the user stated.
+    Stated {
+        /// Its line or position in the file.
+        at: u64,
+    },
+    /// The other order closes this cycle.
+    Refuted {
+        /// The cycle.
+        cycle: Vec<Edge>,
+    },
+    /// Assumed, as one case among several.
+    Assumed,
+    /// Follows from the order of the transactions along this path.
+    Path {
+        /// The path from the earlier writer to the later one.
+        edges: Vec<Edge>,
+    },
+}
+
+impl Reason {
+    /// The kind of edge it makes.
+    pub fn kind(&self) -> EdgeKind {
+        match self {
+            Reason::Initial => EdgeKind::Initial,
+            Reason::Session => EdgeKind::Session,
+            Reason::RealTime { .. } => EdgeKind::RealTime,
+            Reason::Read { .. } | Reason::PredicateRead { .. } => EdgeKind::WriteRead,
+            Reason::Overwrite { .. } => EdgeKind::WriteWrite,
+            Reason::AntiDependency { .. } | Reason::PredicateAntiDependency { .. } => {
+                EdgeKind::ReadWrite
+            }
+            Reason::Visible { .. } | Reason::Refuted { .. } => EdgeKind::CommitOrder,
+            Reason::Stated { .. } => EdgeKind::Stated,
+        }
+    }
+
+    /// The key it is about, if it is about one.
+    pub fn key(&self) -> Option<KeyId> {
+        match *self {
+            Reason::Read { key, .. }
+            | Reason::Overwrite { key, .. }
+            | Reason::AntiDependency { key, .. }
+            | Reason::Visible { key, .. }
+            | Reason::PredicateAntiDependency { key, .. }
+            | Reason::PredicateRead { key, .. } => Some(key),
+            Reason::Initial
+            | Reason::Session
+            | Reason::RealTime { .. }
+            | Reason::Stated { .. }
+            | Reason::Refuted { .. } => None,
+        }
+    }
+}
+
+impl EdgeKind {
+    /// Its short name, as reports print it.
+    pub fn name(self) -> &'static str {
+        match self {
+            EdgeKind::Initial => "init",
+            EdgeKind::Session => "session",
+            EdgeKind::RealTime => "real-time",
+            EdgeKind::WriteRead => "wr",
+            EdgeKind::WriteWrite => "ww",
+            EdgeKind::ReadWrite => "rw",
+            EdgeKind::CommitOrder => "co",
+            EdgeKind::Stated => "stated",
+        }
+    }
+
+    /// Whether it was inferred by a rule rather than seen.
+    pub fn is_inferred(self) -> bool {
+        self == EdgeKind::CommitOrder
+    }
+}
