@@ -155,8 +155,23 @@ impl History {
     #[inline]
     pub fn version_word(&self, op: OpId) -> u64 {
         match self.ops.versions.get(op.index()) {
-            Some(version) => u64::from(version.0),
+            Some(version) => named_version_word(version),
             None => self.ops.words[op.index()],
+        }
+    }
+
+    /// What [`History::version_word`] is for reads that saw the initial version, where one word
+    /// says so. None where no operation carries it, or where the format has another rule.
+    pub fn initial_word(&self) -> Option<u64> {
+        match &self.meta.initial {
+            Initial::Value(value) | Initial::UnlessWritten(value) => {
+                self.values.find(value.as_ref()).map(ValueId::word)
+            }
+            Initial::Marked => {
+                let index = self.ops.version_names.get_index_of(&VersionRef::Initial)?;
+                Some(named_version_word(VersionId::at(index)))
+            }
+            Initial::Unwritten | Initial::None => None,
         }
     }
 
@@ -192,6 +207,11 @@ impl History {
     pub fn list_pool(&self, key: KeyId) -> &[ValueId] {
         self.ops.lists.pool(key.0)
     }
+}
+
+/// Odd, and beyond any index of a value table: no value has this word.
+const fn named_version_word(version: VersionId) -> u64 {
+    1 << 63 | (version.0 as u64) << 1 | 1
 }
 
 /// Transactions.

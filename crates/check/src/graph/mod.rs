@@ -1,0 +1,59 @@
+//! Graph kernels: iterative, deterministic, and without a graph in memory where the history
+//! itself is one.
+
+mod cycle;
+mod scc;
+mod topo;
+
+pub(crate) use cycle::shortest_cycle;
+pub(crate) use scc::components;
+pub(crate) use topo::topological_order;
+
+/// A graph given by the edges that lead into each node.
+///
+/// Histories say where each transaction's reads came from, so the edges *into* a transaction can
+/// be read off its operations; the edges out of it would have to be built.
+pub(crate) trait InEdges {
+    /// How many nodes there are.
+    fn node_count(&self) -> usize;
+
+    /// The next predecessor of a node. `cursor` begins at zero and is the graph's own from then
+    /// on; nodes may come more than once.
+    fn next_in(&self, node: u32, cursor: &mut u32) -> Option<u32>;
+
+    /// All predecessors of a node.
+    fn predecessors(&self, node: u32) -> impl Iterator<Item = u32> {
+        let mut cursor = 0;
+        std::iter::from_fn(move || self.next_in(node, &mut cursor))
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod test_graph {
+    use super::InEdges;
+
+    /// Lists of predecessors.
+    pub(crate) struct Listed(pub(crate) Vec<Vec<u32>>);
+
+    impl Listed {
+        pub(crate) fn new(nodes: usize, edges: &[(u32, u32)]) -> Self {
+            let mut lists = vec![Vec::new(); nodes];
+            for (from, to) in edges {
+                lists[*to as usize].push(*from);
+            }
+            Listed(lists)
+        }
+    }
+
+    impl InEdges for Listed {
+        fn node_count(&self) -> usize {
+            self.0.len()
+        }
+
+        fn next_in(&self, node: u32, cursor: &mut u32) -> Option<u32> {
+            let found = self.0[node as usize].get(*cursor as usize).copied();
+            *cursor += 1;
+            found
+        }
+    }
+}

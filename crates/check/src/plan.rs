@@ -1,0 +1,38 @@
+//! Which checker decides a level for a history, and what the levels asked for can share.
+
+use isolario_model::{Checker, History, Inapplicable, Level, LevelResult, Verdict};
+
+use crate::Options;
+use crate::reads::{self, Reads};
+use crate::weak::{self, Dependencies};
+
+/// The levels that can be decided, weaker ones first.
+pub(crate) const SUPPORTED: &[Level] = &[Level::AdyaReadCommitted];
+
+/// Decides the levels. Reads are resolved and the dependency graph is built once for all.
+pub(crate) fn check(history: &History, levels: &[Level], options: &Options) -> Vec<LevelResult> {
+    if let Some(op) = reads::first_beyond_registers(history) {
+        return answer_all(levels, &Verdict::NotApplicable(Inapplicable::Operation { op }));
+    }
+    let reads = Reads::resolve(history);
+    let dependencies = Dependencies::new(history, &reads, options.session_order);
+    let decide = |level: &Level| {
+        let verdict = match level {
+            Level::AdyaReadCommitted => weak::check_adya_read_committed(&dependencies),
+            level => Verdict::NotApplicable(Inapplicable::Other(format!(
+                "there is no checker for {level}"
+            ))),
+        };
+        LevelResult { level: *level, checker: Checker::Weak, verdict }
+    };
+    levels.iter().map(decide).collect()
+}
+
+fn answer_all(levels: &[Level], verdict: &Verdict) -> Vec<LevelResult> {
+    let answer = |level: &Level| LevelResult {
+        level: *level,
+        checker: Checker::Weak,
+        verdict: verdict.clone(),
+    };
+    levels.iter().map(answer).collect()
+}

@@ -1,0 +1,138 @@
+//! Names what is wrong with a read. Only suspects come here, so this may look things up slowly.
+
+use isolario_model::{
+    Anomaly, AnomalyKind, Evidence, History, Inapplicable, KeyId, OpId, OpKind, Outcome, TxnId,
+};
+
+use super::ASIDE;
+use super::join::{Ambiguous, Saw, Suspect};
+
+/// The anomalies of the suspects that count, by operation. Wrong reads are set aside, so that
+/// checking can go on without them.
+pub(super) fn classify(
+    history: &History,
+    kept: &[bool],
+    suspects: &[Suspect],
+    sources: &mut [u32],
+) -> Vec<Anomaly> {
+    let mut anomalies = Vec::new();
+    for suspect in suspects {
+        let reader = history.op_txn(suspect.read);
+        if !kept[reader.index()] {
+            continue;
+        }
+        let before = anomalies.len();
+        Classifier::new(history, reader, suspect.read).classify(suspect.saw, &mut anomalies);
+        if anomalies.len() > before {
+            sources[suspect.read.index()] = ASIDE;
+        }
+    }
+    anomalies
+}
+
+/// The first ambiguous read that counts, as the reason why a level cannot be decided.
+pub(super) fn first_ambiguous(
+    history: &History,
+    kept: &[bool],
+    ambiguous: &[Ambiguous],
+) -> Option<Inapplicable> {
+    let counts = |a: &&Ambiguous| kept[history.op_txn(a.read).index()];
+    let total = ambiguous.iter().filter(counts).count() as u64;
+    let Ambiguous { read, first, second } = *ambiguous.iter().find(counts)?;
+    let classifier = Classifier::new(history, history.op_txn(read), read);
+    Some(Inapplicable::AmbiguousRead {
+        read,
+        first: classifier.write_seen(first),
+        second: classifier.write_seen(second)?,
+        total,
+    })
+}
+
+struct Classifier<'h> {
+    history: &'h History,
+    reader: TxnId,
+    read: OpId,
+    key: KeyId,
+    word: u64,
+}
+
+impl<'h> Classifier<'h> {
+    fn new(history: &'h History, reader: TxnId, read: OpId) -> Self {
+        let (key, word) = (history.op_keys()[read.index()], history.version_word(read));
+        Classifier { history, reader, read, key, word }
+    }
+
+    fn classify(&self, saw: Saw, out: &mut Vec<Anomaly>) {
+        match saw {
+            Saw::Nothing => self.report(out, AnomalyKind::ThinAirRead, None, None),
+            Saw::One(writer) if writer == self.reader => self.own(out),
+            Saw::One(writer) => self.foreign(writer, out),
+            Saw::Several(..) if self.own_write_before().is_none() => {}
+            // Whichever it saw, it should have seen its own last write.
+            Saw::Several(first, second) if [first, second].contains(&self.reader) => self.own(out),
+            Saw::Several(first, _) => self.foreign(first, out),
+        }
+    }
+
+    /// It saw a write of its own transaction, but not the last one before it.
+    fn own(&self, out: &mut Vec<Anomaly>) {
+        let earlier = self.writes_of(self.reader).filter(|w| *w < self.read && self.is_seen(*w));
+        match earlier.last() {
+            Some(seen) => {
+                let last = self.own_write_before();
+                self.report(out, AnomalyKind::NotMyLastWrite, Some(seen), last);
+            }
+            None => {
+                let seen = self.write_seen(self.reader);
+                self.report(out, AnomalyKind::FutureRead, seen, None);
+            }
+        }
+    }
+
+    /// It saw a write of somebody else.
+    fn foreign(&self, writer: TxnId, out: &mut Vec<Anomaly>) {
+        let seen = self.write_seen(writer);
+        if let Some(own) = self.own_write_before() {
+            self.report(out, AnomalyKind::NotMyOwnWrite, seen, Some(own));
+        }
+        if self.history.outcome(writer) == Outcome::Aborted {
+            self.report(out, AnomalyKind::AbortedRead, seen, None);
+            return;
+        }
+        let last = self.writes_of(writer).last();
+        if last != seen {
+            self.report(out, AnomalyKind::IntermediateRead, seen, last);
+        }
+    }
+
+    fn report(
+        &self,
+        out: &mut Vec<Anomaly>,
+        kind: AnomalyKind,
+        saw: Option<OpId>,
+        instead: Option<OpId>,
+    ) {
+        out.push(Anomaly { kind, evidence: Evidence::Read { read: self.read, saw, instead } });
+    }
+
+    fn own_write_before(&self) -> Option<OpId> {
+        self.writes_of(self.reader).take_while(|w| *w < self.read).last()
+    }
+
+    /// The last write by which a transaction wrote what was seen.
+    fn write_seen(&self, writer: TxnId) -> Option<OpId> {
+        self.writes_of(writer).filter(|w| self.is_seen(*w)).last()
+    }
+
+    fn is_seen(&self, write: OpId) -> bool {
+        self.history.version_word(write) == self.word
+    }
+
+    /// The writes of the key by a transaction, in program order.
+    fn writes_of(&self, txn: TxnId) -> impl Iterator<Item = OpId> {
+        self.history.txn_ops(txn).filter(|op| {
+            matches!(self.history.op_kinds()[op.index()], OpKind::Write | OpKind::Delete)
+                && self.history.op_keys()[op.index()] == self.key
+        })
+    }
+}

@@ -1,0 +1,79 @@
+//! Resolves every read to the write it saw, and reports the reads that are wrong whatever the
+//! order of transactions.
+//!
+//! Reads and writes are joined on key and version. The join is partitioned by key, so that the
+//! table of a partition stays in the cache however long the history is; see `join`.
+
+mod classify;
+mod join;
+mod outcomes;
+mod partition;
+
+use isolario_model::{Anomaly, History, Inapplicable, OpId, OpKind, TxnId};
+
+use crate::reads::join::Joined;
+
+/// Where a read got its value from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Source {
+    /// From another transaction, or from `init`.
+    Txn(TxnId),
+    /// From the reading transaction's own last write.
+    Own,
+    /// From nowhere that counts: not a read, unobserved, wrong, or ambiguous.
+    Aside,
+}
+
+/// The column word of [`Source::Own`]; transactions are numbered below it.
+const OWN: u32 = u32::MAX - 1;
+/// The column word of [`Source::Aside`].
+const ASIDE: u32 = u32::MAX - 2;
+
+/// The reads of a history, resolved.
+pub(crate) struct Reads {
+    /// Per operation, the word of its [`Source`].
+    sources: Vec<u32>,
+    /// Per transaction, whether it takes part in the order: committed, or of unknown outcome and
+    /// observed.
+    kept: Vec<bool>,
+    /// The wrong reads of kept transactions, by operation.
+    pub(crate) anomalies: Vec<Anomaly>,
+    /// Why some reads could not be resolved.
+    pub(crate) ambiguous: Option<Inapplicable>,
+}
+
+impl Reads {
+    /// Resolves all reads of registers.
+    pub(crate) fn resolve(history: &History) -> Reads {
+        let Joined { mut sources, suspects, ambiguous, unknown_reads } = join::join(history);
+        let kept = outcomes::kept(history, &unknown_reads);
+        let anomalies = classify::classify(history, &kept, &suspects, &mut sources);
+        let ambiguous = classify::first_ambiguous(history, &kept, &ambiguous);
+        Reads { sources, kept, anomalies, ambiguous }
+    }
+
+    /// Where an operation of a kept transaction read from.
+    #[inline]
+    pub(crate) fn source(&self, op: OpId) -> Source {
+        match self.sources[op.index()] {
+            OWN => Source::Own,
+            ASIDE => Source::Aside,
+            txn => Source::Txn(TxnId(txn)),
+        }
+    }
+
+    /// Whether a transaction takes part in the order.
+    #[inline]
+    pub(crate) fn is_kept(&self, txn: TxnId) -> bool {
+        self.kept[txn.index()]
+    }
+}
+
+/// The first operation that is not a read or write of a register.
+pub(crate) fn first_beyond_registers(history: &History) -> Option<OpId> {
+    let is_register = |kind: &OpKind| {
+        use OpKind::{Delete, Read, ReadUnobserved, Write};
+        matches!(kind, Read | ReadUnobserved | Write | Delete)
+    };
+    history.op_kinds().iter().position(|kind| !is_register(kind)).map(OpId::at)
+}

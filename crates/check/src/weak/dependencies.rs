@@ -1,0 +1,102 @@
+//! Session order and reads, as a graph over the kept transactions.
+
+use isolario_model::{Edge, History, OpId, OpKind, Outcome, Reason, TxnId};
+
+use crate::graph::InEdges;
+use crate::reads::{Reads, Source};
+
+/// Where a transaction has no predecessor in its session.
+const NONE: u32 = u32::MAX;
+
+/// Session order ∪ write-read. The edges into a transaction are read off its operations; only its
+/// predecessor in the session is stored.
+pub(crate) struct Dependencies<'a> {
+    pub(crate) history: &'a History,
+    pub(crate) reads: &'a Reads,
+    session_predecessor: Vec<u32>,
+}
+
+impl<'a> Dependencies<'a> {
+    pub(crate) fn new(history: &'a History, reads: &'a Reads, session_order: bool) -> Self {
+        let mut session_predecessor = vec![NONE; history.txn_count()];
+        if session_order {
+            for session in history.sessions() {
+                let mut last = NONE;
+                for txn in history.session_txns(session).filter(|txn| reads.is_kept(*txn)) {
+                    session_predecessor[txn.index()] = last;
+                    // Nothing follows a transaction of unknown outcome: its commit may have come
+                    // at any later time.
+                    if history.outcome(txn) == Outcome::Committed {
+                        last = txn.0;
+                    }
+                }
+            }
+        }
+        Dependencies { history, reads, session_predecessor }
+    }
+
+    /// The last committed transaction before this one in its session.
+    pub(crate) fn session_predecessor(&self, txn: TxnId) -> Option<TxnId> {
+        let before = self.session_predecessor[txn.index()];
+        (before != NONE).then_some(TxnId(before))
+    }
+
+    /// The first read of `reader` from `writer`.
+    fn first_read_from(&self, reader: TxnId, writer: TxnId) -> Option<OpId> {
+        self.history.txn_ops(reader).find(|op| self.reads.source(*op) == Source::Txn(writer))
+    }
+
+    /// The write of `writer` that a read saw.
+    fn write_seen(&self, writer: TxnId, read: OpId) -> Option<OpId> {
+        let history = self.history;
+        history.txn_ops(writer).rev().find(|op| {
+            matches!(history.op_kinds()[op.index()], OpKind::Write | OpKind::Delete)
+                && history.op_keys()[op.index()] == history.op_keys()[read.index()]
+                && history.version_word(*op) == history.version_word(read)
+        })
+    }
+
+    /// The edge from one transaction to another, with its reason. Session order is the simpler
+    /// reason and comes first.
+    pub(crate) fn edge(&self, from: TxnId, to: TxnId) -> Option<Edge> {
+        if self.session_predecessor(to) == Some(from) {
+            return Some(Edge { from, to, reason: Reason::Session });
+        }
+        let read = self.first_read_from(to, from)?;
+        let key = self.history.op_keys()[read.index()];
+        let write = self.write_seen(from, read);
+        Some(Edge { from, to, reason: Reason::Read { key, read, write } })
+    }
+}
+
+impl InEdges for Dependencies<'_> {
+    fn node_count(&self) -> usize {
+        self.history.txn_count()
+    }
+
+    /// The cursor is zero for the session, then one more than the next operation to look at.
+    #[inline]
+    fn next_in(&self, node: u32, cursor: &mut u32) -> Option<u32> {
+        let txn = TxnId(node);
+        if !self.reads.is_kept(txn) {
+            return None;
+        }
+        if *cursor == 0 {
+            *cursor = 1;
+            let before = self.session_predecessor[txn.index()];
+            if before != NONE {
+                return Some(before);
+            }
+        }
+        let range = self.history.op_range(txn);
+        for op in range.start + (*cursor as usize - 1)..range.end {
+            *cursor += 1;
+            if let Source::Txn(writer) = self.reads.source(OpId::at(op))
+                && !writer.is_init()
+            {
+                return Some(writer.0);
+            }
+        }
+        None
+    }
+}
