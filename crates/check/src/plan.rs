@@ -4,10 +4,16 @@ use isolario_model::{Checker, History, Inapplicable, Level, LevelResult, Verdict
 
 use crate::Options;
 use crate::reads::{self, Reads};
-use crate::weak::{self, Dependencies};
+use crate::weak::{Dependencies, Weak};
 
 /// The levels that can be decided, weaker ones first.
-pub(crate) const SUPPORTED: &[Level] = &[Level::AdyaReadCommitted];
+pub(crate) const SUPPORTED: &[Level] = &[
+    Level::AdyaReadCommitted,
+    Level::ReadCommitted,
+    Level::CutIsolation,
+    Level::ReadAtomic,
+    Level::Causal,
+];
 
 /// Decides the levels. Reads are resolved and the dependency graph is built once for all.
 pub(crate) fn check(history: &History, levels: &[Level], options: &Options) -> Vec<LevelResult> {
@@ -16,12 +22,12 @@ pub(crate) fn check(history: &History, levels: &[Level], options: &Options) -> V
     }
     let reads = Reads::resolve(history);
     let dependencies = Dependencies::new(history, &reads, options.session_order);
+    let weak = Weak::new(&dependencies);
     let decide = |level: &Level| {
-        let verdict = match level {
-            Level::AdyaReadCommitted => weak::check_adya_read_committed(&dependencies),
-            level => Verdict::NotApplicable(Inapplicable::Other(format!(
-                "there is no checker for {level}"
-            ))),
+        let verdict = if SUPPORTED.contains(level) {
+            weak.check(*level)
+        } else {
+            Verdict::NotApplicable(Inapplicable::Other(format!("there is no checker for {level}")))
         };
         LevelResult { level: *level, checker: Checker::Weak, verdict }
     };

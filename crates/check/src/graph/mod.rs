@@ -3,10 +3,12 @@
 
 mod cycle;
 mod scc;
+mod subgraph;
 mod topo;
 
-pub(crate) use cycle::shortest_cycle;
+pub(crate) use cycle::{BUDGET, shortest_cycle};
 pub(crate) use scc::components;
+pub(crate) use subgraph::{Search, Subgraph};
 pub(crate) use topo::topological_order;
 
 /// A graph given by the edges that lead into each node.

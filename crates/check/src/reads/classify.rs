@@ -7,15 +7,15 @@ use isolario_model::{
 use super::ASIDE;
 use super::join::{Ambiguous, Saw, Suspect};
 
-/// The anomalies of the suspects that count, by operation. Wrong reads are set aside, so that
-/// checking can go on without them.
+/// The anomalies of the suspects that count, by operation, and of these reads whose write they
+/// saw. Wrong reads are set aside, so that checking can go on without them.
 pub(super) fn classify(
     history: &History,
     kept: &[bool],
     suspects: &[Suspect],
     sources: &mut [u32],
-) -> Vec<Anomaly> {
-    let mut anomalies = Vec::new();
+) -> (Vec<Anomaly>, Vec<(OpId, TxnId)>) {
+    let (mut anomalies, mut seen) = (Vec::new(), Vec::new());
     for suspect in suspects {
         let reader = history.op_txn(suspect.read);
         if !kept[reader.index()] {
@@ -25,9 +25,15 @@ pub(super) fn classify(
         Classifier::new(history, reader, suspect.read).classify(suspect.saw, &mut anomalies);
         if anomalies.len() > before {
             sources[suspect.read.index()] = ASIDE;
+            if let Saw::One(writer) = suspect.saw
+                && writer != reader
+                && (writer.is_init() || kept[writer.index()])
+            {
+                seen.push((suspect.read, writer));
+            }
         }
     }
-    anomalies
+    (anomalies, seen)
 }
 
 /// The first ambiguous read that counts, as the reason why a level cannot be decided.

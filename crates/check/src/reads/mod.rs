@@ -38,6 +38,9 @@ pub(crate) struct Reads {
     kept: Vec<bool>,
     /// The wrong reads of kept transactions, by operation.
     pub(crate) anomalies: Vec<Anomaly>,
+    /// Of the wrong reads, those that saw a write of a kept transaction or of `init`: (read,
+    /// writer), by operation.
+    wrong_but_seen: Vec<(OpId, TxnId)>,
     /// Why some reads could not be resolved.
     pub(crate) ambiguous: Option<Inapplicable>,
 }
@@ -47,9 +50,10 @@ impl Reads {
     pub(crate) fn resolve(history: &History) -> Reads {
         let Joined { mut sources, suspects, ambiguous, unknown_reads } = join::join(history);
         let kept = outcomes::kept(history, &unknown_reads);
-        let anomalies = classify::classify(history, &kept, &suspects, &mut sources);
+        let (anomalies, wrong_but_seen) =
+            classify::classify(history, &kept, &suspects, &mut sources);
         let ambiguous = classify::first_ambiguous(history, &kept, &ambiguous);
-        Reads { sources, kept, anomalies, ambiguous }
+        Reads { sources, kept, anomalies, wrong_but_seen, ambiguous }
     }
 
     /// Where an operation of a kept transaction read from.
@@ -59,6 +63,19 @@ impl Reads {
             OWN => Source::Own,
             ASIDE => Source::Aside,
             txn => Source::Txn(TxnId(txn)),
+        }
+    }
+
+    /// Whose write an operation saw, wrong reads included; none for own writes and for what no
+    /// kept transaction wrote.
+    pub(crate) fn foreign_writer(&self, op: OpId) -> Option<TxnId> {
+        match self.source(op) {
+            Source::Txn(writer) => Some(writer),
+            Source::Own => None,
+            Source::Aside => {
+                let at = self.wrong_but_seen.binary_search_by_key(&op, |(read, _)| *read).ok()?;
+                Some(self.wrong_but_seen[at].1)
+            }
         }
     }
 

@@ -13,6 +13,8 @@ const NONE: u32 = u32::MAX;
 pub(crate) struct Dependencies<'a> {
     pub(crate) history: &'a History,
     pub(crate) reads: &'a Reads,
+    /// Whether the transactions of a session are ordered.
+    pub(crate) session_order: bool,
     session_predecessor: Vec<u32>,
 }
 
@@ -32,7 +34,7 @@ impl<'a> Dependencies<'a> {
                 }
             }
         }
-        Dependencies { history, reads, session_predecessor }
+        Dependencies { history, reads, session_order, session_predecessor }
     }
 
     /// The last committed transaction before this one in its session.
@@ -62,10 +64,22 @@ impl<'a> Dependencies<'a> {
         if self.session_predecessor(to) == Some(from) {
             return Some(Edge { from, to, reason: Reason::Session });
         }
-        let read = self.first_read_from(to, from)?;
+        Some(self.read_edge(from, to, self.first_read_from(to, from)?))
+    }
+
+    /// The edge that a read of `to` from `from` makes.
+    pub(crate) fn read_edge(&self, from: TxnId, to: TxnId, read: OpId) -> Edge {
         let key = self.history.op_keys()[read.index()];
         let write = self.write_seen(from, read);
-        Some(Edge { from, to, reason: Reason::Read { key, read, write } })
+        Edge { from, to, reason: Reason::Read { key, read, write } }
+    }
+
+    /// Whether one transaction comes before another in their session.
+    pub(crate) fn precedes_in_session(&self, before: TxnId, after: TxnId) -> bool {
+        self.session_order
+            && before < after
+            && self.history.session_of(before) == self.history.session_of(after)
+            && self.history.outcome(before) == Outcome::Committed
     }
 }
 

@@ -1,0 +1,58 @@
+//! Cut isolation: reading a key again, from others, returns the same version.
+//!
+//! Plume, Definition 3. Nothing else is asked: a read that is wrong for another reason counts
+//! here like any other, as long as a committed transaction or `init` wrote what it saw.
+
+use isolario_model::{Anomaly, AnomalyKind, Evidence, History, OpId, TxnId};
+use rayon::prelude::*;
+
+use crate::reads::Reads;
+
+/// Transactions per task.
+const TXNS_PER_TASK: usize = 1 << 14;
+
+/// Every read of a key whose transaction had read it from somebody else before.
+pub(crate) fn non_repeatable_reads(history: &History, reads: &Reads) -> Vec<Anomaly> {
+    let starts: Vec<usize> = (0..history.txn_count()).step_by(TXNS_PER_TASK).collect();
+    let found: Vec<Vec<Anomaly>> = starts
+        .into_par_iter()
+        .map_init(
+            || vec![None; history.key_count()],
+            |seen, start| {
+                let end = (start + TXNS_PER_TASK).min(history.txn_count());
+                let kept = (start..end).map(TxnId::at).filter(|txn| reads.is_kept(*txn));
+                let mut found = Vec::new();
+                kept.for_each(|txn| check(history, reads, txn, seen, &mut found));
+                found
+            },
+        )
+        .collect();
+    found.into_iter().flatten().collect()
+}
+
+/// The first read of a key from others, by the transaction that is named in it.
+type FirstRead = (TxnId, OpId, TxnId);
+
+fn check(
+    history: &History,
+    reads: &Reads,
+    txn: TxnId,
+    seen: &mut [Option<FirstRead>],
+    found: &mut Vec<Anomaly>,
+) {
+    for op in history.txn_ops(txn) {
+        let Some(writer) = reads.foreign_writer(op).filter(|writer| *writer != txn) else {
+            continue;
+        };
+        let key = history.op_keys()[op.index()];
+        match seen[key.index()] {
+            Some((reader, first, from)) if reader == txn => {
+                if from != writer {
+                    let evidence = Evidence::Reads { key, first, second: op, edges: Vec::new() };
+                    found.push(Anomaly { kind: AnomalyKind::NonRepeatableRead, evidence });
+                }
+            }
+            _ => seen[key.index()] = Some((txn, op, writer)),
+        }
+    }
+}

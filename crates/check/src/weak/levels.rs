@@ -1,0 +1,207 @@
+//! Decides the weak levels, sharing what they have in common.
+
+use std::sync::OnceLock;
+
+use isolario_model::{Anomaly, Findings, Level, SessionId, TxnId, Verdict, Witness};
+use rayon::prelude::*;
+
+use super::causal::Causality;
+use super::chains::Chains;
+use super::naming;
+use super::saturated::{Inference, Inferred, Saturated};
+use super::writes::WriteSets;
+use super::{Dependencies, cut, read_atomic, read_committed};
+use crate::graph::{components, topological_order};
+
+/// Transactions per task of read committed.
+const TXNS_PER_TASK: usize = 1 << 14;
+
+/// A history on which weak levels are decided.
+pub(crate) struct Weak<'a> {
+    dependencies: &'a Dependencies<'a>,
+    /// A topological order of session order ∪ write-read, if there is one.
+    order: Option<Vec<u32>>,
+    writes: OnceLock<WriteSets<'a>>,
+    chains: OnceLock<Chains>,
+    non_repeatable: OnceLock<Vec<Anomaly>>,
+}
+
+/// What is done with inferences while they are made: it is given a function that makes them, and
+/// gives that one a function that takes them.
+type Collect<'c, T> = &'c (dyn Fn(&mut dyn FnMut(&mut dyn FnMut(Inference))) -> T + Sync);
+
+impl<'a> Weak<'a> {
+    pub(crate) fn new(dependencies: &'a Dependencies<'a>) -> Self {
+        Weak {
+            dependencies,
+            order: topological_order(dependencies),
+            writes: OnceLock::new(),
+            chains: OnceLock::new(),
+            non_repeatable: OnceLock::new(),
+        }
+    }
+
+    /// Decides a level.
+    pub(crate) fn check(&self, level: Level) -> Verdict {
+        match level {
+            Level::CutIsolation => {
+                self.verdict(self.non_repeatable().to_vec(), true, || Witness::Empty)
+            }
+            Level::AdyaReadCommitted => {
+                let anomalies = [self.bad_reads(), self.cyclic_co()].concat();
+                self.verdict(anomalies, true, || self.commit_order(self.order.as_deref()))
+            }
+            level => self.check_saturated(level),
+        }
+    }
+
+    /// The levels with a rule that orders writers.
+    fn check_saturated(&self, level: Level) -> Verdict {
+        let mut anomalies = self.bad_reads();
+        if level != Level::ReadCommitted {
+            anomalies.extend_from_slice(self.non_repeatable());
+        }
+        anomalies.extend(self.cyclic_co());
+        // Causality is undefined where transactions depend on each other in a circle.
+        if self.order.is_none() && level == Level::Causal {
+            return self.verdict(anomalies, true, || Witness::Empty);
+        }
+        let edges = self.infer(level, &|run| {
+            let mut edges = Vec::new();
+            run(&mut |i: Inference| edges.push((i.before, i.after)));
+            edges
+        });
+        let inferred = Inferred::new(self.dependencies.history.txn_count(), &edges);
+        drop(edges);
+        let graph = Saturated { dependencies: self.dependencies, inferred: &inferred };
+        let order = topological_order(&graph);
+        let mut exact = true;
+        if inferred.before_init || order.is_none() {
+            let found = self.name_cycles(level, &graph);
+            exact = found.exact;
+            anomalies.extend(found.anomalies);
+        }
+        self.verdict(anomalies, exact, || self.commit_order(order.as_deref()))
+    }
+
+    /// The verdict that a level's anomalies make, or the witness if there are none. With reads
+    /// that could not be resolved, the anomalies found are real, but their absence proves nothing.
+    fn verdict(
+        &self,
+        anomalies: Vec<Anomaly>,
+        exact: bool,
+        witness: impl FnOnce() -> Witness,
+    ) -> Verdict {
+        let ambiguous = &self.dependencies.reads.ambiguous;
+        match ambiguous {
+            _ if !anomalies.is_empty() => {
+                let total = anomalies.len() as u64;
+                Verdict::Violated(Findings {
+                    anomalies,
+                    total,
+                    exact: exact && ambiguous.is_none(),
+                })
+            }
+            Some(reason) => Verdict::NotApplicable(reason.clone()),
+            None => Verdict::Satisfied(witness()),
+        }
+    }
+
+    fn commit_order(&self, order: Option<&[u32]>) -> Witness {
+        let kept = order.unwrap_or_default().iter().map(|txn| TxnId(*txn));
+        Witness::CommitOrder(kept.filter(|txn| self.dependencies.reads.is_kept(*txn)).collect())
+    }
+
+    fn bad_reads(&self) -> Vec<Anomaly> {
+        self.dependencies.reads.anomalies.clone()
+    }
+
+    fn non_repeatable(&self) -> &[Anomaly] {
+        self.non_repeatable.get_or_init(|| {
+            cut::non_repeatable_reads(self.dependencies.history, self.dependencies.reads)
+        })
+    }
+
+    fn cyclic_co(&self) -> Vec<Anomaly> {
+        if self.order.is_some() {
+            return Vec::new();
+        }
+        naming::cyclic_co(self.dependencies)
+    }
+
+    /// Applies a level's rule everywhere. The parts of the result are in an order that does not
+    /// depend on the number of threads.
+    fn infer<T: Send>(&self, level: Level, collect: Collect<'_, T>) -> Vec<T> {
+        let history = self.dependencies.history;
+        let writes = self.writes.get_or_init(|| WriteSets::new(history));
+        match level {
+            Level::ReadCommitted => self.infer_read_committed(writes, collect),
+            Level::ReadAtomic => (0..history.session_count())
+                .into_par_iter()
+                .map_init(
+                    || read_atomic::Inferrer::new(self.dependencies, writes),
+                    |inferrer, session| {
+                        collect(&mut |emit| {
+                            inferrer.infer(SessionId::at(session), &mut |i| emit(i));
+                        })
+                    },
+                )
+                .collect(),
+            _ => {
+                let order = self.order.as_deref().unwrap_or_default();
+                let chains = self.chains.get_or_init(|| Chains::new(self.dependencies, order));
+                Causality { dependencies: self.dependencies, writes, order, chains }.infer(collect)
+            }
+        }
+    }
+
+    fn infer_read_committed<T: Send>(
+        &self,
+        writes: &WriteSets<'_>,
+        collect: Collect<'_, T>,
+    ) -> Vec<T> {
+        let txns = self.dependencies.history.txn_count();
+        let starts: Vec<usize> = (0..txns).step_by(TXNS_PER_TASK).collect();
+        let reads = self.dependencies.reads;
+        starts
+            .into_par_iter()
+            .map_init(
+                || read_committed::Inferrer::new(self.dependencies, writes),
+                |inferrer, start| {
+                    let end = (start + TXNS_PER_TASK).min(txns);
+                    collect(&mut |emit| {
+                        for txn in (start..end).map(TxnId::at).filter(|txn| reads.is_kept(*txn)) {
+                            inferrer.infer(txn, &mut |i| emit(i));
+                        }
+                    })
+                },
+            )
+            .collect()
+    }
+
+    /// Infers once more, now with reasons, and names what closes a cycle.
+    fn name_cycles(&self, level: Level, graph: &Saturated<'_>) -> naming::Named {
+        let components = components(graph);
+        let mut component_of = vec![u32::MAX; self.dependencies.history.txn_count()];
+        for (number, component) in components.iter().enumerate() {
+            component.iter().for_each(|txn| component_of[*txn as usize] = number as u32);
+        }
+        let closes_a_cycle = |i: &Inference| {
+            i.after.is_init() || {
+                let component = component_of[i.before.index()];
+                component != u32::MAX && component == component_of[i.after.index()]
+            }
+        };
+        let inferences = self.infer(level, &|run| {
+            let mut found = Vec::new();
+            run(&mut |i: Inference| {
+                if closes_a_cycle(&i) {
+                    found.push(i);
+                }
+            });
+            found
+        });
+        let inferences = inferences.concat();
+        naming::name(level, graph, &components, &component_of, inferences)
+    }
+}

@@ -1,0 +1,103 @@
+//! A commit relation: session order, reads, and what the rule of a level infers from them.
+
+use isolario_model::{KeyId, OpId, TxnId};
+
+use super::Dependencies;
+use crate::graph::InEdges;
+
+/// How a writer is visible to a reader that read the key from somebody else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Visibility {
+    /// The reader read something else from it before.
+    EarlierRead(OpId),
+    /// The reader read something else from it, but later.
+    LaterRead(OpId),
+    /// It came before the reader in the session.
+    Session,
+    /// The reader depends on it by a longer way.
+    Causal,
+}
+
+/// One application of a level's rule: `before` was committed before `after`, since `reader` read
+/// `after`'s version of a key although `before`, which wrote it too, was visible.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Inference {
+    pub(crate) before: TxnId,
+    pub(crate) after: TxnId,
+    pub(crate) reader: TxnId,
+    pub(crate) key: KeyId,
+    /// The read of the key from `after`.
+    pub(crate) read: OpId,
+    pub(crate) visible: Visibility,
+}
+
+/// The inferred edges, by the transaction they lead into. Reasons are not kept: they are inferred
+/// again for the few edges that are reported.
+#[derive(Default)]
+pub(crate) struct Inferred {
+    /// One past the last edge into each transaction.
+    ends: Vec<u32>,
+    sources: Vec<u32>,
+    /// Whether some transaction would have to come before `init`.
+    pub(crate) before_init: bool,
+}
+
+impl Inferred {
+    /// Gathers edges (before, after), in any order.
+    pub(crate) fn new(txns: usize, chunks: &[Vec<(TxnId, TxnId)>]) -> Self {
+        let edges = || chunks.iter().flatten();
+        let before_init = edges().any(|(_, after)| after.is_init());
+        let mut ends = vec![0u32; txns];
+        for (_, after) in edges().filter(|(_, after)| !after.is_init()) {
+            ends[after.index()] += 1;
+        }
+        let mut total = 0;
+        for end in &mut ends {
+            total += std::mem::replace(end, total);
+        }
+        let mut sources = vec![0u32; total as usize];
+        for (before, after) in edges().filter(|(_, after)| !after.is_init()) {
+            let next = &mut ends[after.index()];
+            sources[*next as usize] = before.0;
+            *next += 1;
+        }
+        Inferred { ends, sources, before_init }
+    }
+
+    fn edges_into(&self, txn: u32) -> &[u32] {
+        if self.ends.is_empty() {
+            return &[];
+        }
+        let start = if txn == 0 { 0 } else { self.ends[txn as usize - 1] as usize };
+        &self.sources[start..self.ends[txn as usize] as usize]
+    }
+}
+
+/// Session order ∪ write-read ∪ inferred.
+pub(crate) struct Saturated<'a> {
+    pub(crate) dependencies: &'a Dependencies<'a>,
+    pub(crate) inferred: &'a Inferred,
+}
+
+/// Set in a cursor that has gone on to the inferred edges. No transaction has that many
+/// operations.
+const INFERRED: u32 = 1 << 31;
+
+impl InEdges for Saturated<'_> {
+    fn node_count(&self) -> usize {
+        self.dependencies.node_count()
+    }
+
+    #[inline]
+    fn next_in(&self, node: u32, cursor: &mut u32) -> Option<u32> {
+        if *cursor & INFERRED == 0 {
+            if let Some(before) = self.dependencies.next_in(node, cursor) {
+                return Some(before);
+            }
+            *cursor = INFERRED;
+        }
+        let before = self.inferred.edges_into(node).get((*cursor & !INFERRED) as usize).copied();
+        *cursor += 1;
+        before
+    }
+}
