@@ -25,17 +25,24 @@
 //! [`Findings`] that it is not. Every [`Anomaly`] has its name from one table, [`AnomalyKind`],
 //! and every [`Edge`] of its evidence a [`Reason`].
 
+mod access;
 mod anomaly;
 mod assemble;
 mod batch;
 mod column;
+mod duplicates;
 mod edge;
+mod finding;
 mod history;
 mod ids;
 mod level;
 mod lists;
 mod op;
 mod sink;
+mod tally;
+#[cfg(test)]
+mod testing;
+mod validate;
 mod value;
 mod verdict;
 
@@ -43,6 +50,7 @@ pub use anomaly::{AnomalyKind, AnomalyNames};
 pub use assemble::Pieces;
 pub use batch::Batch;
 pub use edge::{Edge, EdgeKind, Reason, VersionOrder};
+pub use finding::{Finding, Problem, Severity};
 pub use history::History;
 pub use ids::{KeyId, OpId, SessionId, TxnId, VersionId};
 pub use level::Level;
