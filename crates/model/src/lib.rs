@@ -39,6 +39,7 @@ mod level;
 mod lists;
 mod op;
 mod sink;
+mod stats;
 mod tally;
 #[cfg(test)]
 mod testing;
@@ -56,6 +57,10 @@ pub use ids::{KeyId, OpId, SessionId, TxnId, VersionId};
 pub use level::Level;
 pub use op::{Op, OpInput, OpKind, OpNotes, OpView, Outcome, Stamp, TxnEnd, TxnStart, VersionRef};
 pub use sink::{Clock, Initial, Meta, SinkError, TxnSink};
+pub use stats::{
+    Bucket, Concurrency, Distribution, KeyUse, Outcomes, ReadModifyWrite, Share, Skew, Stats,
+    Uniqueness,
+};
 pub use value::{NameTable, Value, ValueId, ValueRef, ValueTable};
 pub use verdict::{
     Anomaly, Checker, Evidence, Findings, Inapplicable, LevelResult, Point, Verdict, Witness,
