@@ -21,6 +21,8 @@
 //! # Ok::<(), isolario_model::SinkError>(())
 //! ```
 //!
+//! [`History::validate`] tells what is odd about a history, and [`Stats`] are its figures.
+//!
 //! What a history proves is a [`Verdict`] per [`Level`]: a [`Witness`] that it is satisfied, or
 //! [`Findings`] that it is not. Every [`Anomaly`] has its name from one table, [`AnomalyKind`],
 //! and every [`Edge`] of its evidence a [`Reason`].

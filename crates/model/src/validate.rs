@@ -99,9 +99,10 @@ const OPS_PER_TASK: usize = 1 << 16;
 /// Writes of the value that registers hold at first. Not a problem where the format says that
 /// reads then refer to the client's write, nor where versions are named.
 fn initial_values(history: &History) -> Tally<Problem> {
-    let Initial::Value(value) = history.initial() else { return Tally::default() };
-    let Some(initial) = history.find_value(value.as_ref()) else { return Tally::default() };
-    let initial = Effect::Wrote(initial.word());
+    let (Initial::Value(_), Some(word)) = (history.initial(), history.initial_word()) else {
+        return Tally::default();
+    };
+    let initial = Effect::Wrote(word);
     let check = |mut found: Tally<Problem>, op: usize| {
         let id = OpId::at(op);
         // Lists begin empty, whatever registers hold.
