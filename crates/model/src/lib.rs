@@ -21,21 +21,31 @@
 //! # Ok::<(), isolario_model::SinkError>(())
 //! ```
 //!
+//! [`History::validate`] tells what is odd about a history, and [`Stats`] are its figures.
+//!
 //! What a history proves is a [`Verdict`] per [`Level`]: a [`Witness`] that it is satisfied, or
 //! [`Findings`] that it is not. Every [`Anomaly`] has its name from one table, [`AnomalyKind`],
 //! and every [`Edge`] of its evidence a [`Reason`].
 
+mod access;
 mod anomaly;
 mod assemble;
 mod batch;
 mod column;
+mod duplicates;
 mod edge;
+mod finding;
 mod history;
 mod ids;
 mod level;
 mod lists;
 mod op;
 mod sink;
+mod stats;
+mod tally;
+#[cfg(test)]
+mod testing;
+mod validate;
 mod value;
 mod verdict;
 
@@ -43,11 +53,16 @@ pub use anomaly::{AnomalyKind, AnomalyNames};
 pub use assemble::Pieces;
 pub use batch::Batch;
 pub use edge::{Edge, EdgeKind, Reason, VersionOrder};
+pub use finding::{Finding, Problem, Severity};
 pub use history::History;
 pub use ids::{KeyId, OpId, SessionId, TxnId, VersionId};
 pub use level::Level;
 pub use op::{Op, OpInput, OpKind, OpNotes, OpView, Outcome, Stamp, TxnEnd, TxnStart, VersionRef};
 pub use sink::{Clock, Initial, Meta, SinkError, TxnSink};
+pub use stats::{
+    Bucket, Concurrency, Distribution, KeyUse, Outcomes, ReadModifyWrite, Share, Skew, Stats,
+    Uniqueness,
+};
 pub use value::{NameTable, Value, ValueId, ValueRef, ValueTable};
 pub use verdict::{
     Anomaly, Checker, Evidence, Findings, Inapplicable, LevelResult, Point, Verdict, Witness,
