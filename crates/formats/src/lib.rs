@@ -4,8 +4,22 @@
 //! [`History`](isolario_model::History); [`find`] gives a format by name, and
 //! [`HistoryFormat::writer`] the sink that writes it.
 
+mod by_value;
+mod chronos;
+mod cobra;
+mod collect;
+mod cursor;
+mod dbcop;
 mod error;
+mod express;
+mod fault;
+mod json_array;
+mod json_text;
+mod session_files;
 mod source;
+#[cfg(test)]
+mod test_support;
+mod viper;
 
 use std::path::{Path, PathBuf};
 
@@ -100,7 +114,8 @@ pub trait HistoryFormat: Sync {
 }
 
 /// All formats, in the order in which their sniffers are asked: the unmistakable ones first.
-pub static FORMATS: &[&dyn HistoryFormat] = &[];
+pub static FORMATS: &[&dyn HistoryFormat] =
+    &[&cobra::Cobra, &dbcop::Dbcop, &viper::Viper, &chronos::Chronos];
 
 /// The format of a name.
 pub fn find(name: &str) -> Option<&'static dyn HistoryFormat> {

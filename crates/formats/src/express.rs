@@ -1,0 +1,122 @@
+//! What writers of narrow formats can take: accesses to registers, whole numbers, numbered names.
+
+use isolario_model::{Op, OpInput, Outcome, SinkError, ValueRef};
+use rustc_hash::FxHashSet;
+
+/// An operation on a register of which everything is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Access<'a> {
+    /// Whether it wrote.
+    pub(crate) is_write: bool,
+    /// The register.
+    pub(crate) key: ValueRef<'a>,
+    /// What it read or wrote.
+    pub(crate) value: ValueRef<'a>,
+}
+
+/// The error of a writer that cannot write something.
+pub(crate) fn inexpressible(format: &'static str, what: impl Into<String>) -> SinkError {
+    SinkError::Inexpressible { format, what: what.into() }
+}
+
+/// Takes reads with a value and writes; refuses everything else.
+pub(crate) fn register_access<'a>(
+    format: &'static str,
+    op: &OpInput<'a>,
+) -> Result<Access<'a>, SinkError> {
+    match *op {
+        Op::Read { key, value: Some(value) } => Ok(Access { is_write: false, key, value }),
+        Op::Write { key, value } => Ok(Access { is_write: true, key, value }),
+        _ => Err(inexpressible(format, describe(op))),
+    }
+}
+
+/// An operation in words, for the message that it cannot be written.
+pub(crate) fn describe(op: &OpInput<'_>) -> String {
+    let (what, key) = match op {
+        Op::Read { key, value: Some(_) } => ("a read of", key),
+        Op::Read { key, value: None } => ("an unobserved read of", key),
+        Op::Write { key, .. } => ("a write of", key),
+        Op::Delete { key } => ("a delete of", key),
+        Op::Append { key, .. } => ("an append to", key),
+        Op::ReadList { key, elements: Some(_) } => ("a read of the list", key),
+        Op::ReadList { key, elements: None } => ("an unobserved read of the list", key),
+        Op::InsertIfAbsent { key, .. } => ("an insert-if-absent of", key),
+        Op::CompareAndSet { key, .. } => ("a compare-and-set of", key),
+        _ => return "predicate operations".to_owned(),
+    };
+    format!("{what} {key}")
+}
+
+/// The number, if it is a whole one that is not negative.
+pub(crate) fn as_unsigned(value: ValueRef<'_>) -> Option<u64> {
+    match value {
+        ValueRef::Int(i) => u64::try_from(i).ok(),
+        ValueRef::Uint(u) => Some(u),
+        _ => None,
+    }
+}
+
+/// As [`as_unsigned`], or the refusal. `role` says what the value is: "the key".
+pub(crate) fn unsigned(
+    format: &'static str,
+    role: &str,
+    value: ValueRef<'_>,
+) -> Result<u64, SinkError> {
+    as_unsigned(value).ok_or_else(|| {
+        inexpressible(format, format!("{role} {value}: it takes whole numbers from 0 to 2^64-1"))
+    })
+}
+
+/// Refuses all outcomes but the ones given.
+pub(crate) fn require_outcome(
+    format: &'static str,
+    outcome: Outcome,
+    takes: &[Outcome],
+) -> Result<(), SinkError> {
+    if takes.contains(&outcome) {
+        return Ok(());
+    }
+    let what = match outcome {
+        Outcome::Committed => "committed transactions",
+        Outcome::Aborted => "aborted transactions",
+        Outcome::Unknown => "transactions of unknown outcome",
+    };
+    Err(inexpressible(format, what))
+}
+
+/// The names as numbers if all of them are different numbers that `may_be` allows; else positions
+/// counted from `first`. Half of each could give two things one number.
+pub(crate) fn numbers_or_positions<'a>(
+    names: impl ExactSizeIterator<Item = Option<ValueRef<'a>>>,
+    may_be: impl Fn(u64) -> bool,
+    first: u64,
+) -> Vec<u64> {
+    let count = names.len() as u64;
+    let numbers: Option<Vec<u64>> =
+        names.map(|name| name.and_then(as_unsigned).filter(|n| may_be(*n))).collect();
+    let is_distinct = |numbers: &Vec<u64>| {
+        let mut seen = FxHashSet::default();
+        numbers.iter().all(|number| seen.insert(*number))
+    };
+    numbers.filter(is_distinct).unwrap_or_else(|| (first..first + count).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_kept_only_if_all_are_different_numbers() {
+        let numbers = |names: &[Option<ValueRef<'_>>]| {
+            numbers_or_positions(names.iter().copied(), |n| n != 9, 1)
+        };
+        let int = |i| Some(ValueRef::Int(i));
+        assert_eq!(numbers(&[int(7), int(3)]), [7, 3]);
+        assert_eq!(numbers(&[int(7), int(7)]), [1, 2], "the same name twice");
+        assert_eq!(numbers(&[int(7), None]), [1, 2], "one without a name");
+        assert_eq!(numbers(&[int(7), int(9)]), [1, 2], "a name that is reserved");
+        assert_eq!(numbers(&[int(-1)]), [1], "no number the format has");
+        assert_eq!(numbers(&[Some(ValueRef::from(u64::MAX))]), [u64::MAX]);
+    }
+}
