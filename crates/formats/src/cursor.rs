@@ -1,9 +1,11 @@
 //! A place in binary input that moves forward and never past the end.
 
+use std::fmt;
+
 use crate::error::Position;
 use crate::fault::Fault;
 
-/// Bytes and a place in them.
+/// Bytes and a place in them. What is asked for is put into words only when it is not there.
 #[derive(Clone, Debug)]
 pub(crate) struct Cursor<'a> {
     bytes: &'a [u8],
@@ -32,7 +34,10 @@ impl<'a> Cursor<'a> {
     }
 
     /// The next `N` bytes.
-    pub(crate) fn array<const N: usize>(&mut self, what: &str) -> Result<[u8; N], Fault> {
+    pub(crate) fn array<const N: usize>(
+        &mut self,
+        what: impl fmt::Display,
+    ) -> Result<[u8; N], Fault> {
         match self.bytes[self.at..].first_chunk::<N>() {
             Some(chunk) => {
                 self.at += N;
@@ -43,7 +48,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// The next `len` bytes. The length may come from the input: nothing is allocated.
-    pub(crate) fn take(&mut self, len: u64, what: &str) -> Result<&'a [u8], Fault> {
+    pub(crate) fn take(&mut self, len: u64, what: impl fmt::Display) -> Result<&'a [u8], Fault> {
         let len = usize::try_from(len).unwrap_or(usize::MAX);
         match self.bytes[self.at..].split_at_checked(len) {
             Some((head, _)) => {
@@ -55,26 +60,26 @@ impl<'a> Cursor<'a> {
     }
 
     /// The next byte.
-    pub(crate) fn byte(&mut self, what: &str) -> Result<u8, Fault> {
+    pub(crate) fn byte(&mut self, what: impl fmt::Display) -> Result<u8, Fault> {
         self.array::<1>(what).map(|[byte]| byte)
     }
 
     /// The next eight bytes, most significant first.
-    pub(crate) fn u64_be(&mut self, what: &str) -> Result<u64, Fault> {
+    pub(crate) fn u64_be(&mut self, what: impl fmt::Display) -> Result<u64, Fault> {
         self.array(what).map(u64::from_be_bytes)
     }
 
     /// The next eight bytes, least significant first.
-    pub(crate) fn u64_le(&mut self, what: &str) -> Result<u64, Fault> {
+    pub(crate) fn u64_le(&mut self, what: impl fmt::Display) -> Result<u64, Fault> {
         self.array(what).map(u64::from_le_bytes)
     }
 
-    fn cut(&self, what: &str) -> Fault {
+    fn cut(&self, what: impl fmt::Display) -> Fault {
         let found = match self.remaining() {
             0 => "the end of the file".to_owned(),
             1 => "only 1 more byte".to_owned(),
             n => format!("only {n} more bytes"),
         };
-        Fault::malformed(self.position(), what, found)
+        Fault::malformed(self.position(), what.to_string(), found)
     }
 }

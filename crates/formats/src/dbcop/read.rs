@@ -69,9 +69,9 @@ fn read_header<'a>(cursor: &mut Cursor<'a>) -> Result<Header<'a>, Fault> {
 }
 
 fn read_text<'a>(cursor: &mut Cursor<'a>, what: &str) -> Result<&'a str, Fault> {
-    let len = cursor.u64_le(&format!("the length of {what}, 8 bytes"))?;
+    let len = cursor.u64_le(format_args!("the length of {what}, 8 bytes"))?;
     let position = cursor.position();
-    let bytes = cursor.take(len, &format!("{what}, {len} bytes"))?;
+    let bytes = cursor.take(len, format_args!("{what}, {len} bytes"))?;
     std::str::from_utf8(bytes)
         .map_err(|error| Fault::malformed(position, format!("{what} in UTF-8"), error))
 }
@@ -116,7 +116,7 @@ impl Parser<'_> {
     /// A count of things that take so many bytes each, at least.
     fn count(&mut self, what: &str, each: u64) -> Result<u64, Fault> {
         let position = self.cursor.position();
-        let count = self.cursor.u64_le(&format!("the number of {what}, 8 bytes"))?;
+        let count = self.cursor.u64_le(format_args!("the number of {what}, 8 bytes"))?;
         let most = self.cursor.remaining() as u64 / each;
         if count > most {
             let expected = format!("at most {most} {what}, for which there are bytes");
