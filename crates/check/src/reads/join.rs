@@ -72,8 +72,8 @@ pub(super) fn join(history: &History) -> Joined {
     joined.sources = sources.into_iter().map(AtomicU32::into_inner).collect();
     joined.ambiguous.sort_unstable_by_key(|a| a.read);
     joined.unknown_reads.sort_unstable();
-    let own_suspects = dealt.iter().flat_map(|d| &d.suspects).map(|read| joined.suspect(*read));
-    let own_suspects: Vec<_> = own_suspects.collect();
+    let own_suspects = dealt.iter().flat_map(|d| &d.suspects);
+    let own_suspects: Vec<_> = own_suspects.filter_map(|read| joined.suspect(*read)).collect();
     joined.suspects.extend(own_suspects);
     joined.suspects.sort_unstable();
     joined.suspects.dedup();
@@ -81,16 +81,17 @@ pub(super) fn join(history: &History) -> Joined {
 }
 
 impl Joined {
-    /// What a read saw, looked up again.
-    fn suspect(&self, read: OpId) -> Suspect {
+    /// What a read saw, looked up again. None if it saw its own last write after all.
+    fn suspect(&self, read: OpId) -> Option<Suspect> {
         let saw = match self.sources[read.index()] {
+            OWN => return None,
             ASIDE => match self.ambiguous.binary_search_by_key(&read, |a| a.read) {
                 Ok(at) => Saw::Several(self.ambiguous[at].first, self.ambiguous[at].second),
                 Err(_) => Saw::Nothing,
             },
             writer => Saw::One(TxnId(writer)),
         };
-        Suspect { read, saw }
+        Some(Suspect { read, saw })
     }
 }
 
