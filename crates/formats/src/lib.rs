@@ -13,6 +13,7 @@ mod dbcop;
 mod error;
 mod express;
 mod fault;
+mod jepsen;
 mod json_array;
 mod json_text;
 mod session_files;
@@ -114,8 +115,15 @@ pub trait HistoryFormat: Sync {
 }
 
 /// All formats, in the order in which their sniffers are asked: the unmistakable ones first.
-pub static FORMATS: &[&dyn HistoryFormat] =
-    &[&cobra::Cobra, &dbcop::Dbcop, &viper::Viper, &chronos::Chronos];
+pub static FORMATS: &[&dyn HistoryFormat] = &[
+    &cobra::Cobra,
+    &dbcop::Dbcop,
+    &viper::Viper,
+    &chronos::Chronos,
+    &jepsen::ElleEdn,
+    &jepsen::ElleJson,
+    &jepsen::JepsenLog,
+];
 
 /// The format of a name.
 pub fn find(name: &str) -> Option<&'static dyn HistoryFormat> {

@@ -1,0 +1,178 @@
+//! One entry of a Jepsen history: an invocation or a completion.
+
+use super::form::{Fault, Form, Item, Shape};
+
+/// The field for a transaction's name where it is not simply the index of its completion.
+pub(super) const NAME_FIELD: &str = "isolario/name";
+
+/// What an entry says of its operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// It was asked for.
+    Invoke,
+    /// It took effect.
+    Ok,
+    /// It certainly did not take effect.
+    Fail,
+    /// Nobody can tell.
+    Info,
+}
+
+impl Kind {
+    pub(super) fn from_word(word: &str) -> Option<Kind> {
+        match word {
+            "invoke" => Some(Kind::Invoke),
+            "ok" => Some(Kind::Ok),
+            "fail" => Some(Kind::Fail),
+            "info" => Some(Kind::Info),
+            _ => None,
+        }
+    }
+}
+
+/// Who an entry belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Process {
+    /// A client, by the node of its name.
+    Client(usize),
+    /// What breaks the database on purpose: no client.
+    Nemesis,
+    /// The entry does not say.
+    Unstated,
+}
+
+impl Process {
+    pub(super) fn from_node(form: &Form<'_>, node: usize) -> Result<Process, Fault> {
+        match form.item(node) {
+            Item::Int(_) | Item::Uint(_) => Ok(Process::Client(node)),
+            Item::Keyword(_) => Ok(Process::Nemesis),
+            _ => match form.word(node) {
+                Some("nemesis") => Ok(Process::Nemesis),
+                Some(_) => Ok(Process::Client(node)),
+                None => Err(Fault::new(form.at(node), "a process number", form.render(node))),
+            },
+        }
+    }
+}
+
+/// An entry, its parts as nodes of the form it was read into.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Event {
+    /// The byte it begins at.
+    pub(super) at: usize,
+    /// The line it begins on, counted from 1.
+    pub(super) line: u64,
+    pub(super) kind: Kind,
+    pub(super) process: Process,
+    pub(super) function: Option<usize>,
+    pub(super) value: Option<usize>,
+    pub(super) error: Option<usize>,
+    pub(super) time: Option<i64>,
+    pub(super) index: Option<i64>,
+    /// The node of the transaction's own name, where the entry states it.
+    pub(super) name: Option<usize>,
+    /// How many fields it has that nothing here makes use of.
+    pub(super) unused_fields: u64,
+}
+
+impl Event {
+    pub(super) fn new(at: usize, kind: Kind) -> Event {
+        Event {
+            at,
+            line: 0,
+            kind,
+            process: Process::Unstated,
+            function: None,
+            value: None,
+            error: None,
+            time: None,
+            index: None,
+            name: None,
+            unused_fields: 0,
+        }
+    }
+
+    /// The entry that a map describes.
+    pub(super) fn from_map(form: &Form<'_>) -> Result<Event, Fault> {
+        if form.shape(0) != Some(Shape::Map) {
+            return Err(Fault::new(form.at(0), "an operation: a map", form.render(0)));
+        }
+        let mut event = Event::new(form.at(0), Kind::Invoke);
+        let mut kind = None;
+        let mut seen = 0u16;
+        let mut children = form.children(0);
+        while let (Some(key), Some(value)) = (children.next(), children.next()) {
+            let field = form.word(key).unwrap_or("");
+            let bit = match field {
+                "type" => {
+                    kind = Some(read_kind(form, value)?);
+                    1
+                }
+                "process" => {
+                    event.process = Process::from_node(form, value)?;
+                    2
+                }
+                "f" => {
+                    event.function = Some(value);
+                    4
+                }
+                "value" => {
+                    event.value = Some(value);
+                    8
+                }
+                "error" => {
+                    event.error = Some(value);
+                    16
+                }
+                "time" => {
+                    event.time = read_integer(form, field, value)?;
+                    32
+                }
+                "index" => {
+                    event.index = read_integer(form, field, value)?;
+                    64
+                }
+                NAME_FIELD => {
+                    event.name = Some(value);
+                    128
+                }
+                _ => {
+                    event.unused_fields += 1;
+                    0
+                }
+            };
+            if seen & bit != 0 {
+                let expected = "each field once in an operation";
+                return Err(Fault::new(form.at(key), expected, form.render(key)));
+            }
+            seen |= bit;
+        }
+        event.kind = kind.ok_or_else(|| {
+            Fault::new(form.at(0), format!("an operation with {}", kinds(form)), form.render(0))
+        })?;
+        Ok(event)
+    }
+}
+
+fn kinds(form: &Form<'_>) -> String {
+    let word = |w| form.notation().word(w);
+    let [field, invoke, ok, fail, info] = ["type", "invoke", "ok", "fail", "info"].map(word);
+    format!("{field} {invoke}, {ok}, {fail} or {info}")
+}
+
+pub(super) fn read_kind(form: &Form<'_>, node: usize) -> Result<Kind, Fault> {
+    form.word(node)
+        .and_then(Kind::from_word)
+        .ok_or_else(|| Fault::new(form.at(node), kinds(form), form.render(node)))
+}
+
+fn read_integer(form: &Form<'_>, field: &str, node: usize) -> Result<Option<i64>, Fault> {
+    match form.item(node) {
+        Item::Int(i) => Ok(Some(i)),
+        Item::Nil => Ok(None),
+        _ => {
+            let expected = format!("a whole number for {}", form.notation().word(field));
+            Err(Fault::new(form.at(node), expected, form.render(node)))
+        }
+    }
+}

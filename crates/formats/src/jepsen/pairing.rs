@@ -1,0 +1,258 @@
+//! The second walk over a file: pairs invocations with completions and builds the transactions.
+
+use isolario_model::{
+    Batch, Clock, Meta, NameTable, SinkError, TxnEnd, TxnSink, TxnStart, Value, ValueRef,
+};
+
+use super::emit::{self, Content};
+use super::event::{Event, Kind, Process};
+use super::form::{Fault, Form};
+use super::request::{self, Request, Style};
+use super::stream::{Events, Syntax};
+use super::survey::{Survey, Times};
+use crate::{Position, Warning};
+
+/// What stops a walk.
+pub(super) enum Stop {
+    Fault(Fault),
+    Sink(SinkError),
+}
+
+impl From<Fault> for Stop {
+    fn from(fault: Fault) -> Stop {
+        Stop::Fault(fault)
+    }
+}
+
+impl From<SinkError> for Stop {
+    fn from(error: SinkError) -> Stop {
+        Stop::Sink(error)
+    }
+}
+
+/// Reads all transactions of an input that was surveyed.
+pub(super) fn read(
+    input: &str,
+    syntax: Syntax,
+    survey: &Survey,
+) -> Result<(Batch, Vec<Warning>), Stop> {
+    let mut pairing = Pairing::new(input, syntax, survey);
+    let clock = match survey.times() {
+        Times::Nanoseconds | Times::None => Clock::Nanoseconds,
+        Times::Index | Times::Position => Clock::EventOrder,
+    };
+    pairing.batch.meta(&Meta { clock, ..Meta::default() })?;
+    while let Some(event) = pairing.events.next(&mut pairing.form)? {
+        pairing.take(event)?;
+    }
+    pairing.finish()
+}
+
+/// An invocation that waits for its completion.
+#[derive(Clone, Copy)]
+struct Open {
+    at: usize,
+    line: u64,
+    moment: Option<i64>,
+    index: Option<i64>,
+}
+
+struct Pairing<'a, 's> {
+    events: Events<'a>,
+    survey: &'s Survey,
+    batch: Batch,
+    /// The entry at hand.
+    form: Form<'a>,
+    requests: Vec<Request>,
+    /// The invocation of the entry at hand, where it is needed again.
+    asked_form: Form<'a>,
+    asked: Vec<Request>,
+    processes: NameTable,
+    /// Per process. Where processes are not named, one slot serves all: then a completion follows
+    /// its invocation directly.
+    open: Vec<Option<Open>>,
+    entries: i64,
+    /// Completions without an invocation in a file that has some: how many, and the first line.
+    unmatched: (u64, u64),
+}
+
+impl<'a, 's> Pairing<'a, 's> {
+    fn new(input: &'a str, syntax: Syntax, survey: &'s Survey) -> Self {
+        Pairing {
+            events: Events::new(input, syntax),
+            survey,
+            batch: Batch::new(),
+            form: Form::new(syntax.notation()),
+            requests: Vec::new(),
+            asked_form: Form::new(syntax.notation()),
+            asked: Vec::new(),
+            processes: NameTable::default(),
+            open: Vec::new(),
+            entries: 0,
+            unmatched: (0, 0),
+        }
+    }
+
+    fn take(&mut self, event: Event) -> Result<(), Stop> {
+        let process = match event.process {
+            Process::Nemesis => return Ok(()),
+            Process::Client(node) => self.processes.intern(self.form.value(node)) as usize,
+            Process::Unstated => 0,
+        };
+        self.entries += 1;
+        if self.open.len() <= process {
+            self.open.resize(process + 1, None);
+        }
+        let moment = match self.survey.times() {
+            Times::Nanoseconds => event.time,
+            Times::Index => event.index,
+            Times::Position => Some(self.entries),
+            Times::None => None,
+        };
+        let open = self.open[process].take();
+        if event.kind != Kind::Invoke {
+            return self.complete(&event, moment, process, open);
+        }
+        self.open[process] =
+            Some(Open { at: event.at, line: event.line, moment, index: event.index });
+        match open {
+            Some(open) => self.abandon(process, open),
+            None => Ok(()),
+        }
+    }
+
+    /// Builds the transaction of a completion.
+    fn complete(
+        &mut self,
+        event: &Event,
+        finish: Option<i64>,
+        process: usize,
+        open: Option<Open>,
+    ) -> Result<(), Stop> {
+        if open.is_none() && self.survey.has_invocations {
+            let (count, first) = self.unmatched;
+            self.unmatched = (count + 1, if count == 0 { event.line } else { first });
+        }
+        let content = self.content_of(event, open)?;
+        let index = event.index.or(open.and_then(|open| open.index));
+        let name = name_of(&mut self.form, event, index);
+        let (line, start) = open.map_or((event.line, None), |open| (open.line, open.moment));
+        self.build(&Txn { process, name, line, start, finish }, &content)
+    }
+
+    /// Builds the transaction of an invocation that was never completed.
+    fn abandon(&mut self, process: usize, open: Open) -> Result<(), Stop> {
+        let invocation = self.ask_again(open)?;
+        let name = name_of(&mut self.asked_form, &invocation, open.index);
+        let txn = Txn { process, name, line: open.line, start: open.moment, finish: None };
+        self.build(&txn, &Content::UNKNOWN)
+    }
+
+    fn content_of(&mut self, event: &Event, open: Option<Open>) -> Result<Content, Stop> {
+        let names_processes = self.survey.names_processes == Some(true);
+        let mut invocation = None;
+        if let Some(open) = open
+            && (event.kind != Kind::Ok || !names_processes)
+        {
+            invocation = Some((self.ask_again(open)?, open));
+        }
+        let style = read_requests(&mut self.form, event, self.survey, &mut self.requests);
+        let Some((invocation, open)) = invocation else {
+            return Ok(Content::of_completion(&self.form, event, style?));
+        };
+        let answered = (&self.form, &self.requests[..]);
+        let asked = (&self.asked_form, &self.asked[..]);
+        let agrees = style.is_ok() && emit::same_requests(answered, asked, self.survey);
+        if !agrees && !names_processes {
+            let expected = format!("the completion of the operation on line {}", open.line);
+            let found = "another one, and no processes to tell them apart";
+            return Err(Fault::new(event.at, expected, found).into());
+        }
+        if event.kind == Kind::Ok {
+            return Ok(Content::of_completion(&self.form, event, style?));
+        }
+        let asked_style = Style::of(&self.asked_form, &invocation)?;
+        Ok(Content::of_failure(
+            (&self.form, event),
+            (&self.asked_form, &invocation),
+            asked_style,
+            agrees,
+        ))
+    }
+
+    /// Reads an invocation once more: while it was open, only its place was kept.
+    fn ask_again(&mut self, open: Open) -> Result<Event, Fault> {
+        let invocation = self.events.reread(open.at, &mut self.asked_form)?;
+        read_requests(&mut self.asked_form, &invocation, self.survey, &mut self.asked)?;
+        Ok(invocation)
+    }
+
+    fn build(&mut self, txn: &Txn, content: &Content) -> Result<(), Stop> {
+        let session = match self.survey.names_processes {
+            Some(true) => self.processes.get(txn.process as u32),
+            // Nobody says which transactions follow one another: each is a session of its own.
+            _ => ValueRef::from(self.batch.len() as u64),
+        };
+        let id = txn.name.as_ref().map(Value::as_ref);
+        self.batch.begin(&TxnStart { session, id, line: Some(txn.line) })?;
+        let (form, requests) = if content.from_invocation {
+            (&self.asked_form, &self.asked)
+        } else {
+            (&self.form, &self.requests)
+        };
+        emit::operations(&mut self.batch, form, requests, self.survey, content)?;
+        self.batch.end(&TxnEnd {
+            start: txn.start,
+            finish: txn.finish,
+            error: content.error.as_deref(),
+            ..TxnEnd::new(content.outcome)
+        })?;
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<(Batch, Vec<Warning>), Stop> {
+        for process in 0..self.open.len() {
+            if let Some(open) = self.open[process].take() {
+                self.abandon(process, open)?;
+            }
+        }
+        let warnings = match self.unmatched {
+            (0, _) => Vec::new(),
+            (count, first) => vec![Warning {
+                message: format!(
+                    "{count} completions have no invocation; when they began is unknown"
+                ),
+                position: Position::Line(first),
+            }],
+        };
+        Ok((self.batch, warnings))
+    }
+}
+
+/// What is known of a transaction beside its operations.
+struct Txn {
+    process: usize,
+    name: Option<Value>,
+    line: u64,
+    start: Option<i64>,
+    finish: Option<i64>,
+}
+
+/// The name an entry states for its transaction, else its index.
+fn name_of(form: &mut Form<'_>, event: &Event, index: Option<i64>) -> Option<Value> {
+    let Some(node) = event.name else { return index.map(Value::Int) };
+    form.prepare(node);
+    Some(form.value(node).to_owned()).filter(|name| *name != Value::Nil)
+}
+
+fn read_requests(
+    form: &mut Form<'_>,
+    event: &Event,
+    survey: &Survey,
+    requests: &mut Vec<Request>,
+) -> Result<Style, Fault> {
+    let mut keying = survey.keying;
+    let style = request::read(form, event, &mut keying, requests)?;
+    emit::prepare(form, requests, survey)?;
+    Ok(style)
+}
