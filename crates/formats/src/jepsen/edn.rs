@@ -8,6 +8,18 @@ use super::quoted;
 /// How deep values may be nested. Real histories, stack traces included, stay below ten.
 pub(super) const MAX_DEPTH: usize = 128;
 
+/// Which bytes end a token. Most bytes of a history are looked up here.
+static ENDS_TOKEN: [bool; 256] = {
+    let ends = b" \t\r\n,\x0c;\"()[]{}";
+    let mut table = [false; 256];
+    let mut at = 0;
+    while at < ends.len() {
+        table[ends[at] as usize] = true;
+        at += 1;
+    }
+    table
+};
+
 /// What waits for a value.
 enum Frame {
     /// A collection: its node, its shape and how many values it has.
@@ -201,44 +213,27 @@ impl<'a> Reader<'a, '_> {
     }
 
     /// The bytes from `at` up to the next white space or bracket.
+    #[inline]
     fn token(&self, at: usize) -> &'a str {
-        let ends = |b: &u8| {
-            matches!(
-                b,
-                b' ' | b'\t'
-                    | b'\r'
-                    | b'\n'
-                    | b','
-                    | b'\x0c'
-                    | b';'
-                    | b'"'
-                    | b'('
-                    | b')'
-                    | b'['
-                    | b']'
-                    | b'{'
-                    | b'}'
-            )
-        };
         let rest = &self.input.as_bytes()[at..];
-        let len = rest.iter().position(ends).unwrap_or(rest.len());
+        let len = rest.iter().position(|b| ENDS_TOKEN[usize::from(*b)]).unwrap_or(rest.len());
         &self.input[at..at + len]
     }
 
     /// Keywords, numbers and symbols.
     fn atom(&mut self) -> Result<bool, Fault> {
         let token = self.token(self.at);
-        let item = match token {
-            "nil" => Item::Nil,
-            "true" => Item::Bool(true),
-            "false" => Item::Bool(false),
-            _ => match token.strip_prefix(':') {
-                Some("") => return Err(Fault::here(self.input, self.at + 1, "a keyword's name")),
-                Some(name) => Item::Keyword(name),
-                None if looks_numeric(token) => {
-                    number(token).ok_or_else(|| Fault::new(self.at, "a number", token))?
-                }
-                None => Item::Other(token),
+        let item = match token.strip_prefix(':') {
+            Some("") => return Err(Fault::here(self.input, self.at + 1, "a keyword's name")),
+            Some(name) => Item::Keyword(name),
+            None if looks_numeric(token) => {
+                number(token).ok_or_else(|| Fault::new(self.at, "a number", token))?
+            }
+            None => match token {
+                "nil" => Item::Nil,
+                "true" => Item::Bool(true),
+                "false" => Item::Bool(false),
+                _ => Item::Other(token),
             },
         };
         self.form.push(self.at, item);
@@ -248,7 +243,10 @@ impl<'a> Reader<'a, '_> {
 }
 
 fn looks_numeric(token: &str) -> bool {
-    token.strip_prefix(['+', '-']).unwrap_or(token).starts_with(|c: char| c.is_ascii_digit())
+    match token.as_bytes() {
+        [b'+' | b'-', first, ..] | [first, ..] => first.is_ascii_digit(),
+        [] => false,
+    }
 }
 
 /// Whole numbers of 64 bits; other numbers are kept as their text.

@@ -98,66 +98,50 @@ impl Event {
             return Err(Fault::new(form.at(0), "an operation: a map", form.render(0)));
         }
         let mut event = Event::new(form.at(0), Kind::Invoke);
-        let mut kind = None;
-        let mut seen = 0u16;
+        let mut seen = 0u8;
         let mut children = form.children(0);
         while let (Some(key), Some(value)) = (children.next(), children.next()) {
-            let field = form.word(key).unwrap_or("");
-            let bit = match field {
-                "type" => {
-                    kind = Some(read_kind(form, value)?);
-                    1
-                }
-                "process" => {
-                    event.process = Process::from_node(form, value)?;
-                    2
-                }
-                "f" => {
-                    event.function = Some(value);
-                    4
-                }
-                "value" => {
-                    event.value = Some(value);
-                    8
-                }
-                "error" => {
-                    event.error = Some(value);
-                    16
-                }
-                "time" => {
-                    event.time = read_integer(form, field, value)?;
-                    32
-                }
-                "index" => {
-                    event.index = read_integer(form, field, value)?;
-                    64
-                }
-                NAME_FIELD => {
-                    event.name = Some(value);
-                    128
-                }
-                _ => {
-                    event.unused_fields += 1;
-                    0
-                }
+            let name = form.word(key).unwrap_or("");
+            let Some(position) = FIELDS.iter().position(|field| *field == name) else {
+                event.unused_fields += 1;
+                continue;
             };
-            if seen & bit != 0 {
+            if seen & 1 << position != 0 {
                 let expected = "each field once in an operation";
                 return Err(Fault::new(form.at(key), expected, form.render(key)));
             }
-            seen |= bit;
+            seen |= 1 << position;
+            event.set(form, name, value)?;
         }
-        event.kind = kind.ok_or_else(|| {
-            Fault::new(form.at(0), format!("an operation with {}", kinds(form)), form.render(0))
-        })?;
+        if seen & 1 == 0 {
+            let expected = format!("an operation with {}", kinds(form));
+            return Err(Fault::new(form.at(0), expected, form.render(0)));
+        }
         Ok(event)
+    }
+
+    fn set(&mut self, form: &Form<'_>, field: &str, value: usize) -> Result<(), Fault> {
+        match field {
+            "type" => self.kind = read_kind(form, value)?,
+            "process" => self.process = Process::from_node(form, value)?,
+            "f" => self.function = Some(value),
+            "value" => self.value = Some(value),
+            "error" => self.error = Some(value),
+            "time" => self.time = read_integer(form, field, value)?,
+            "index" => self.index = read_integer(form, field, value)?,
+            _ => self.name = Some(value),
+        }
+        Ok(())
     }
 }
 
+/// The fields that mean something here. The first one must be there.
+const FIELDS: [&str; 8] = ["type", "process", "f", "value", "time", "index", "error", NAME_FIELD];
+
 fn kinds(form: &Form<'_>) -> String {
-    let word = |w| form.notation().word(w);
-    let [field, invoke, ok, fail, info] = ["type", "invoke", "ok", "fail", "info"].map(word);
-    format!("{field} {invoke}, {ok}, {fail} or {info}")
+    let notation = form.notation();
+    let [invoke, ok, fail, info] = ["invoke", "ok", "fail", "info"].map(|w| notation.word(w));
+    format!("{}, {ok}, {fail} or {info}", notation.field("type", &invoke))
 }
 
 pub(super) fn read_kind(form: &Form<'_>, node: usize) -> Result<Kind, Fault> {

@@ -25,6 +25,14 @@ impl Notation {
             Notation::Json => format!("\"{word}\""),
         }
     }
+
+    /// A field and its value.
+    pub(super) fn field(self, name: &str, value: &str) -> String {
+        match self {
+            Notation::Edn => format!(":{name} {value}"),
+            Notation::Json => format!("\"{name}\": {value}"),
+        }
+    }
 }
 
 /// Something malformed, by its byte in the input.

@@ -55,11 +55,12 @@ impl Style {
             Some("write" | "w") => Ok(Style::Single(Function::Write)),
             Some("cas") => Ok(Style::Single(Function::CompareAndSet)),
             _ => {
-                let [field, txn] = ["f", "txn"].map(|w| form.notation().word(w));
+                let notation = form.notation();
+                let txn = notation.field("f", &notation.word("txn"));
                 Err(Fault::new(
                     form.at(node),
-                    format!("{field} {txn} or a register operation (read, write, cas)"),
-                    format!("{field} {}", form.render(node)),
+                    format!("{txn} or a register operation (read, write, cas)"),
+                    notation.field("f", &form.render(node)),
                 ))
             }
         }
