@@ -7,8 +7,15 @@
 //! Chains are taken in blocks of sixteen: a block's clocks for all transactions are one cache line
 //! each, so that memory grows with the history and not with the number of chains, blocks run on
 //! both cores, and a clock costs one cache miss. Most orders that the rule demands hold already,
-//! because `t2` happens before `t1`: those are left out as soon as they are seen. Where the
-//! reader's entry for a chain is no later than `t1`'s own, nothing in that chain needs looking at.
+//! because `t2` happens before `t1`: those are left out as soon as they are seen.
+//!
+//! Which writers need looking at? Take a topological order. Whatever comes in it before the first
+//! transaction that `t1` does not depend on, `t1` does depend on; whatever comes after the reader
+//! is not visible to it. In a history whose sessions talk to each other that window is short, and
+//! of the key's writers hardly any are in it. Where it is long, the last writer of each chain is
+//! looked up instead, which keeps the bound of k steps per read.
+
+use std::ops::Range;
 
 use isolario_model::{History, KeyId, OpId, TxnId};
 use rayon::prelude::*;
@@ -42,11 +49,15 @@ impl Causality<'_> {
         &self,
         collect: impl Fn(&mut dyn FnMut(&mut dyn FnMut(Inference))) -> T + Sync,
     ) -> Vec<T> {
+        let mut places = vec![0u32; self.order.len()];
+        for (place, txn) in self.order.iter().enumerate() {
+            places[*txn as usize] = place as u32;
+        }
         let blocks: Vec<usize> = (0..self.chains.len()).step_by(BLOCK).collect();
         blocks
             .into_par_iter()
             .map(|first| {
-                let block = Block::new(self, first);
+                let block = Block::new(self, &places, first);
                 collect(&mut |emit| block.infer(emit))
             })
             .collect()
@@ -60,21 +71,31 @@ struct Block<'a> {
     /// The first chain.
     first: usize,
     clocks: Vec<Clock>,
+    /// Per transaction, its place in the topological order.
+    places: &'a [u32],
+    /// Per transaction, the place of the first member of the block that it does not depend on.
+    horizons: Vec<u32>,
     writers: Writers,
 }
 
 impl<'a> Block<'a> {
-    fn new(causality: &'a Causality<'a>, first: usize) -> Self {
+    fn new(causality: &'a Causality<'a>, places: &'a [u32], first: usize) -> Self {
         let history = causality.dependencies.history;
         let count = (causality.chains.len() - first).min(BLOCK);
-        let writers = Writers::new(causality, first..first + count);
-        let mut block = Block { causality, history, first, clocks: Vec::new(), writers };
-        block.compute_clocks();
+        let mut block = Block {
+            causality,
+            history,
+            first,
+            clocks: vec![[0; BLOCK]; history.txn_count()],
+            places,
+            horizons: vec![0; history.txn_count()],
+            writers: Writers::new(causality, places, first..first + count),
+        };
+        block.compute_clocks(count);
         block
     }
 
-    fn compute_clocks(&mut self) {
-        self.clocks = vec![[0; BLOCK]; self.history.txn_count()];
+    fn compute_clocks(&mut self, count: usize) {
         for txn in self.causality.order {
             let mut clock = [0; BLOCK];
             for before in self.causality.dependencies.predecessors(*txn) {
@@ -83,16 +104,32 @@ impl<'a> Block<'a> {
                 self.count_itself(TxnId(before), &mut clock);
             }
             self.clocks[*txn as usize] = clock;
+            self.count_itself(TxnId(*txn), &mut clock);
+            self.horizons[*txn as usize] = self.horizon(&clock[..count]);
         }
+    }
+
+    /// The place of the first member of the block beyond a clock.
+    fn horizon(&self, clock: &[u32]) -> u32 {
+        let next = clock.iter().enumerate().filter_map(|(chain, known)| {
+            let members = self.causality.chains.members(self.first + chain);
+            members.get(*known as usize).map(|txn| self.places[txn.index()])
+        });
+        next.min().unwrap_or(u32::MAX)
     }
 
     /// Raises the entry of a transaction's own chain to the transaction itself.
     #[inline]
     fn count_itself(&self, txn: TxnId, clock: &mut Clock) {
-        let chain = (self.causality.chains.chain_of(txn) as usize).wrapping_sub(self.first);
-        if let Some(entry) = clock.get_mut(chain) {
+        if let Some(entry) = clock.get_mut(self.slot(txn)) {
             *entry = (*entry).max(self.causality.chains.position(txn) + 1);
         }
+    }
+
+    /// The entry of a transaction's chain in the clocks; out of range for other blocks' chains.
+    #[inline]
+    fn slot(&self, txn: TxnId) -> usize {
+        (self.causality.chains.chain_of(txn) as usize).wrapping_sub(self.first)
     }
 
     fn infer(&self, emit: &mut dyn FnMut(Inference)) {
@@ -111,67 +148,136 @@ impl<'a> Block<'a> {
 
     fn infer_from(&self, reader: TxnId, read: OpId, after: TxnId, emit: &mut dyn FnMut(Inference)) {
         let key = self.history.op_keys()[read.index()];
-        let visible = &self.clocks[reader.index()];
-        // What `after` depends on, and `after` itself, need no order before it.
-        let mut known = [0; BLOCK];
-        if !after.is_init() {
-            known = self.clocks[after.index()];
-            self.count_itself(after, &mut known);
+        let horizon = if after.is_init() { 0 } else { self.horizons[after.index()] };
+        let place = self.places[reader.index()];
+        let writers = self.writers.between(key, horizon, place);
+        let emit = &mut |before| {
+            emit(Inference { before, after, reader, key, read, visible: Visibility::Causal });
+        };
+        if writers.len() > BLOCK {
+            self.last_of_each_chain(reader, after, key, emit);
+        } else if !writers.is_empty() {
+            let (visible, known) = (&self.clocks[reader.index()], self.known(after));
+            for (_, before) in writers {
+                let (slot, position) =
+                    (self.slot(*before), self.causality.chains.position(*before));
+                if position < visible[slot] && position >= known[slot] {
+                    emit(*before);
+                }
+            }
         }
-        for chain in (0..BLOCK).filter(|chain| visible[*chain] > known[*chain]) {
-            let Some(position) = self.writers.last_before(chain, key, visible[chain]) else {
-                continue;
-            };
-            if position >= known[chain] {
-                let members = self.causality.chains.members(self.first + chain);
-                let before = members[position as usize];
-                let visible = Visibility::Causal;
-                emit(Inference { before, after, reader, key, read, visible });
+    }
+
+    /// What `after` depends on, and `after` itself: that needs no order before it.
+    fn known(&self, after: TxnId) -> Clock {
+        if after.is_init() {
+            return [0; BLOCK];
+        }
+        let mut known = self.clocks[after.index()];
+        self.count_itself(after, &mut known);
+        known
+    }
+
+    /// Chain by chain, the last writer that is visible.
+    fn last_of_each_chain(
+        &self,
+        reader: TxnId,
+        after: TxnId,
+        key: KeyId,
+        emit: &mut dyn FnMut(TxnId),
+    ) {
+        let (visible, known) = (&self.clocks[reader.index()], self.known(after));
+        for slot in (0..BLOCK).filter(|slot| visible[*slot] > known[*slot]) {
+            if let Some(position) = self.writers.last_before(slot, key, visible[slot])
+                && position >= known[slot]
+            {
+                emit(self.causality.chains.members(self.first + slot)[position as usize]);
             }
         }
     }
 }
 
-/// Per chain of a block and key, the positions of the members that write the key.
+/// Per key, the members of a block that write it.
 struct Writers {
-    /// One past the last position for each (key, chain).
-    ends: Vec<u32>,
-    positions: Vec<u32>,
+    /// By key, in topological order, with their places.
+    by_place: Rows<(u32, TxnId)>,
+    /// By key and chain, the positions in the chain.
+    by_chain: Rows<u32>,
 }
 
 impl Writers {
-    fn new(causality: &Causality<'_>, chains: std::ops::Range<usize>) -> Self {
+    fn new(causality: &Causality<'_>, places: &[u32], chains: Range<usize>) -> Self {
         let keys = causality.dependencies.history.key_count();
-        let mut ends = vec![0u32; keys * BLOCK];
-        let for_each_write = |each: &mut dyn FnMut(usize, u32)| {
-            for (slot, chain) in chains.clone().enumerate() {
-                for (position, txn) in causality.chains.members(chain).iter().enumerate() {
-                    for key in causality.writes.of(*txn) {
-                        each(key.index() * BLOCK + slot, position as u32);
-                    }
-                }
+        let is_member =
+            |txn: &&u32| chains.contains(&(causality.chains.chain_of(TxnId(**txn)) as usize));
+        // Along the topological order, which every chain follows.
+        let for_each_write = |each: &mut dyn FnMut(KeyId, TxnId)| {
+            for txn in causality.order.iter().filter(is_member).map(|txn| TxnId(*txn)) {
+                causality.writes.of(txn).for_each(|key| each(key, txn));
             }
         };
-        for_each_write(&mut |cell, _| ends[cell] += 1);
-        let mut total = 0;
-        for end in &mut ends {
-            total += std::mem::replace(end, total);
-        }
-        let mut positions = vec![0u32; total as usize];
-        for_each_write(&mut |cell, position| {
-            positions[ends[cell] as usize] = position;
-            ends[cell] += 1;
+        let by_place = Rows::new(keys, |put| {
+            for_each_write(&mut |key, txn| put(key.index(), (places[txn.index()], txn)));
         });
-        Writers { ends, positions }
+        let by_chain = Rows::new(keys * BLOCK, |put| {
+            for_each_write(&mut |key, txn| {
+                let slot = causality.chains.chain_of(txn) as usize - chains.start;
+                put(key.index() * BLOCK + slot, causality.chains.position(txn));
+            });
+        });
+        Writers { by_place, by_chain }
+    }
+
+    /// The writers of a key from one place up to another.
+    #[inline]
+    fn between(&self, key: KeyId, first: u32, end: u32) -> &[(u32, TxnId)] {
+        let row = self.by_place.get(key.index());
+        let end = row.partition_point(|(place, _)| *place < end);
+        // The window is short as a rule: walk back rather than search again.
+        let mut start = end;
+        while start > 0 && end - start <= BLOCK && row[start - 1].0 >= first {
+            start -= 1;
+        }
+        &row[start..end]
     }
 
     /// The last position before `bound` at which the chain writes the key.
     #[inline]
-    fn last_before(&self, chain: usize, key: KeyId, bound: u32) -> Option<u32> {
-        let cell = key.index() * BLOCK + chain;
-        let start = if cell == 0 { 0 } else { self.ends[cell - 1] as usize };
-        let positions = &self.positions[start..self.ends[cell] as usize];
+    fn last_before(&self, slot: usize, key: KeyId, bound: u32) -> Option<u32> {
+        let positions = self.by_chain.get(key.index() * BLOCK + slot);
         let after = positions.partition_point(|position| *position < bound);
         after.checked_sub(1).map(|at| positions[at])
+    }
+}
+
+/// Rows of different lengths, one after the other.
+struct Rows<T> {
+    /// One past the last entry of each row.
+    ends: Vec<u32>,
+    entries: Vec<T>,
+}
+
+impl<T: Copy + Default> Rows<T> {
+    /// Fills rows with what `fill` puts into them, in that order. It is called twice: to count and
+    /// to put.
+    fn new(count: usize, fill: impl Fn(&mut dyn FnMut(usize, T))) -> Self {
+        let mut ends = vec![0u32; count];
+        fill(&mut |row, _| ends[row] += 1);
+        let mut total = 0;
+        for end in &mut ends {
+            total += std::mem::replace(end, total);
+        }
+        let mut entries = vec![T::default(); total as usize];
+        fill(&mut |row, entry| {
+            entries[ends[row] as usize] = entry;
+            ends[row] += 1;
+        });
+        Rows { ends, entries }
+    }
+
+    #[inline]
+    fn get(&self, row: usize) -> &[T] {
+        let start = if row == 0 { 0 } else { self.ends[row - 1] as usize };
+        &self.entries[start..self.ends[row] as usize]
     }
 }
