@@ -16,6 +16,8 @@ mod fault;
 mod jepsen;
 mod json_array;
 mod json_text;
+mod jsonl;
+mod lines;
 mod session_files;
 mod source;
 #[cfg(test)]
@@ -123,6 +125,7 @@ pub static FORMATS: &[&dyn HistoryFormat] = &[
     &jepsen::ElleEdn,
     &jepsen::ElleJson,
     &jepsen::JepsenLog,
+    &jsonl::Jsonl,
 ];
 
 /// The format of a name.
