@@ -22,6 +22,7 @@ mod session_files;
 mod source;
 #[cfg(test)]
 mod test_support;
+mod text;
 mod viper;
 
 use std::path::{Path, PathBuf};
@@ -126,6 +127,7 @@ pub static FORMATS: &[&dyn HistoryFormat] = &[
     &jepsen::ElleJson,
     &jepsen::JepsenLog,
     &jsonl::Jsonl,
+    &text::Text,
 ];
 
 /// The format of a name.

@@ -1,0 +1,252 @@
+//! Tokens: the words and signs of the language.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use crate::{Position, Problem};
+
+/// What is wrong, and at which byte.
+#[derive(Debug)]
+pub(super) struct Fault {
+    pub(super) at: usize,
+    pub(super) problem: Problem,
+}
+
+impl Fault {
+    pub(super) fn new(at: usize, problem: impl Into<Problem>) -> Fault {
+        Fault { at, problem: problem.into() }
+    }
+
+    /// The line and column of the fault.
+    pub(super) fn position(&self, text: &str) -> Position {
+        let before = &text.as_bytes()[..self.at.min(text.len())];
+        let line_start = memchr::memrchr(b'\n', before).map_or(0, |newline| newline + 1);
+        let line = memchr::memchr_iter(b'\n', before).count() as u64 + 1;
+        Position::Column(line, (before.len() - line_start) as u64 + 1)
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Token<'a> {
+    /// A name or a number: letters, digits, `_`, `-`, `.` and `/`.
+    Word(&'a str),
+    /// `"…"`
+    Text(Cow<'a, str>),
+    /// `:word` or `:"…"`
+    Keyword(Cow<'a, str>),
+    /// `` `…` ``
+    Other(Cow<'a, str>),
+    /// One of `:`, `,`, `[`, `]`, `{`, `}`, `?`.
+    Sign(char),
+    /// `->`
+    Arrow,
+    EndOfLine,
+    EndOfFile,
+}
+
+/// As error messages show it.
+impl fmt::Display for Token<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Token::Word(word) => write!(f, "`{word}`"),
+            Token::Text(text) => write!(f, "{text:?}"),
+            Token::Keyword(text) => write!(f, "the keyword `:{text}`"),
+            Token::Other(text) => write!(f, "`{text}` in backquotes"),
+            Token::Sign(sign) => write!(f, "`{sign}`"),
+            Token::Arrow => f.write_str("`->`"),
+            Token::EndOfLine => f.write_str("the end of the line"),
+            Token::EndOfFile => f.write_str("the end of the file"),
+        }
+    }
+}
+
+pub(super) fn is_word_char(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/')
+}
+
+/// Cuts a text into tokens.
+pub(super) struct Lexer<'a> {
+    text: &'a str,
+    at: usize,
+    line: u64,
+}
+
+impl<'a> Lexer<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        Lexer { text, at: 0, line: 1 }
+    }
+
+    /// The next token, the byte and the line it begins at.
+    pub(super) fn next(&mut self) -> Result<(Token<'a>, usize, u64), Fault> {
+        self.skip_blanks();
+        let (start, line) = (self.at, self.line);
+        let rest = &self.text[start..];
+        let mut chars = rest.chars();
+        let (first, second) = (chars.next(), chars.next());
+        let token = match (first, second) {
+            (None, _) => Token::EndOfFile,
+            (Some('\n'), _) => {
+                self.line += 1;
+                self.sign(Token::EndOfLine, 1)
+            }
+            (Some('-'), Some('>')) => self.sign(Token::Arrow, 2),
+            (Some('"'), _) => Token::Text(self.quoted('"')?),
+            (Some('`'), _) => Token::Other(self.quoted('`')?),
+            (Some(':'), Some(next)) if self.keyword_may_begin() && is_word_char(next) => {
+                self.at += 1;
+                Token::Keyword(self.word().into())
+            }
+            (Some(':'), Some('"')) if self.keyword_may_begin() => {
+                self.at += 1;
+                Token::Keyword(self.quoted('"')?)
+            }
+            (Some(sign @ (':' | ',' | '[' | ']' | '{' | '}' | '?')), _) => {
+                self.sign(Token::Sign(sign), 1)
+            }
+            (Some(c), _) if is_word_char(c) => Token::Word(self.word()),
+            (Some(c), _) => {
+                let problem = Problem::malformed("a word, a number or a sign", format!("{c:?}"));
+                return Err(Fault::new(start, problem));
+            }
+        };
+        Ok((token, start, line))
+    }
+
+    fn sign(&mut self, token: Token<'a>, len: usize) -> Token<'a> {
+        self.at += len;
+        token
+    }
+
+    fn skip_blanks(&mut self) {
+        let rest = &self.text[self.at..];
+        let mut blanks = rest.len() - rest.trim_start_matches([' ', '\t', '\r']).len();
+        if rest[blanks..].starts_with('#') {
+            blanks = memchr::memchr(b'\n', rest.as_bytes()).unwrap_or(rest.len());
+        }
+        self.at += blanks;
+    }
+
+    /// A colon makes a keyword where a value may begin, and never where it touches what stands
+    /// before it: `T1:r x 0` and `{k:1}` read as people mean them.
+    fn keyword_may_begin(&self) -> bool {
+        let before = self.text[..self.at].chars().next_back();
+        before.is_none_or(|c| c.is_whitespace() || matches!(c, ',' | '[' | '{' | ':'))
+    }
+
+    fn word(&mut self) -> &'a str {
+        let rest = &self.text[self.at..];
+        let ends = |(at, c): (usize, char)| !is_word_char(c) || rest[at..].starts_with("->");
+        let len = rest.char_indices().find(|c| ends(*c)).map_or(rest.len(), |(at, _)| at);
+        self.at += len;
+        &rest[..len]
+    }
+
+    /// What stands between two quotes on one line. Borrows unless there are escapes.
+    fn quoted(&mut self, quote: char) -> Result<Cow<'a, str>, Fault> {
+        let open = self.at;
+        let start = open + quote.len_utf8();
+        let mut unescaped: Option<String> = None;
+        let mut chars = self.text[start..].char_indices();
+        while let Some((at, c)) = chars.next() {
+            let at = start + at;
+            match c {
+                '\n' => break,
+                '\\' => {
+                    let so_far = unescaped.get_or_insert_with(|| self.text[start..at].to_owned());
+                    let (c, len) = unescape(&self.text[at..]).ok_or_else(|| bad_escape(at))?;
+                    so_far.push(c);
+                    // The backslash itself is already taken.
+                    chars.by_ref().take(len - 1).for_each(drop);
+                }
+                c if c == quote => {
+                    self.at = at + quote.len_utf8();
+                    return Ok(match unescaped {
+                        Some(text) => text.into(),
+                        None => self.text[start..at].into(),
+                    });
+                }
+                c => {
+                    if let Some(so_far) = &mut unescaped {
+                        so_far.push(c);
+                    }
+                }
+            }
+        }
+        let expected = format!("a closing {quote} on the same line");
+        Err(Fault::new(open, Problem::malformed(expected, "none")))
+    }
+}
+
+fn bad_escape(at: usize) -> Fault {
+    let forms = r#"one of \\, \", \`, \n, \r, \t and \u{hexadecimal} after a backslash"#;
+    Fault::new(at, Problem::malformed(forms, "something else"))
+}
+
+/// The character an escape stands for, and the number of characters of the escape.
+fn unescape(text: &str) -> Option<(char, usize)> {
+    let c = match text.chars().nth(1)? {
+        'n' => '\n',
+        'r' => '\r',
+        't' => '\t',
+        c @ ('\\' | '"' | '`') => c,
+        'u' => {
+            let (digits, _) = text.strip_prefix("\\u{")?.split_once('}')?;
+            let well_formed = (1..=6).contains(&digits.len())
+                && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+            let code = u32::from_str_radix(digits, 16).ok().filter(|_| well_formed)?;
+            return Some((char::from_u32(code)?, digits.len() + "\\u{}".len()));
+        }
+        _ => return None,
+    };
+    Some((c, 2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tokens(text: &str) -> Vec<Token<'_>> {
+        let mut lexer = Lexer::new(text);
+        let next = || match lexer.next().unwrap() {
+            (Token::EndOfFile, ..) => None,
+            (token, ..) => Some(token),
+        };
+        std::iter::from_fn(next).collect()
+    }
+
+    #[test]
+    fn colons_and_arrows_need_no_spaces() {
+        use Token::{Arrow, Keyword, Sign, Word};
+        assert_eq!(tokens("T1:r"), [Word("T1"), Sign(':'), Word("r")]);
+        assert_eq!(tokens(":a :b"), [Keyword("a".into()), Keyword("b".into())]);
+        assert_eq!(tokens(":a: r"), [Keyword("a".into()), Sign(':'), Word("r")]);
+        assert_eq!(tokens("k::v"), [Word("k"), Sign(':'), Keyword("v".into())]);
+        assert_eq!(tokens("1->-2"), [Word("1"), Arrow, Word("-2")]);
+        assert_eq!(tokens("a-b->c"), [Word("a-b"), Arrow, Word("c")]);
+    }
+
+    #[test]
+    fn quotes_hold_anything() {
+        let text = r#""a # b" "\"\\\n\u{1F600}" `[1 "x"]` :"k 1" "#;
+        assert_eq!(
+            tokens(text),
+            [
+                Token::Text("a # b".into()),
+                Token::Text("\"\\\n😀".into()),
+                Token::Other("[1 \"x\"]".into()),
+                Token::Keyword("k 1".into()),
+            ]
+        );
+    }
+
+    #[test]
+    fn bad_quotes_are_faults_where_they_stand() {
+        for (text, at) in
+            [("x \"a\nb\"", 2), ("\"a\\x\"", 2), ("\"\\u{110000}\"", 1), ("`\\u{}`", 1), ("x ;", 2)]
+        {
+            let mut lexer = Lexer::new(text);
+            let fault = std::iter::repeat_with(|| lexer.next()).find_map(Result::err).unwrap();
+            assert_eq!(fault.at, at, "{text}");
+        }
+    }
+}
