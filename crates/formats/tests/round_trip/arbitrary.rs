@@ -1,0 +1,233 @@
+//! Random histories with everything the model can hold.
+
+use isolario_model::{
+    Batch, Clock, History, Initial, Meta, Op, OpInput, OpNotes, Outcome, Stamp, TxnEnd, TxnSink,
+    TxnStart, Value, ValueRef, VersionRef,
+};
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+
+/// How much of the model a history uses.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Facts {
+    All,
+    /// No versions and no statements; no marked reads, which need versions.
+    WithoutNotes,
+}
+
+/// An operation in owned parts: a kind, and more of everything than any kind needs.
+#[derive(Clone, Debug)]
+struct OpParts {
+    kind: usize,
+    key: Value,
+    values: [Value; 2],
+    answer: Option<Value>,
+    list: Option<Vec<Value>>,
+    rows: Option<Vec<(Value, Value)>>,
+    applied: Option<bool>,
+    texts: [String; 2],
+    version: Option<VersionRef>,
+    sql: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+struct TxnParts {
+    session: Value,
+    named: bool,
+    outcome: Outcome,
+    times: [Option<i64>; 2],
+    stamps: [Option<Stamp>; 2],
+    texts: [Option<String>; 2],
+    ops: Vec<OpParts>,
+}
+
+/// Texts that look like something else, next to plain and to wild ones.
+fn text() -> impl Strategy<Value = String> {
+    let tricky = [
+        "",
+        "nil",
+        "null",
+        "true",
+        "_",
+        "-1",
+        "1.5",
+        "session",
+        "initial",
+        "clock",
+        "unobserved",
+        "a b",
+        "a-",
+        "\"",
+        "`",
+        "\\",
+        "\n\r\t\u{7}",
+        "# x",
+        "//",
+        "é",
+        "[1,2]",
+        "{\"keyword\":1}",
+    ];
+    prop_oneof![
+        3 => "[a-z][a-z0-9_./-]{0,6}",
+        2 => prop::sample::select(tricky.to_vec()).prop_map(str::to_owned),
+        1 => vec(any::<char>(), 0..6).prop_map(|chars| chars.into_iter().collect()),
+    ]
+}
+
+fn value() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        6 => (0i64..5).prop_map(Value::Int),
+        1 => any::<i64>().prop_map(Value::Int),
+        1 => any::<u64>().prop_map(|u| ValueRef::from(u).to_owned()),
+        1 => Just(Value::Nil),
+        1 => any::<bool>().prop_map(Value::Bool),
+        3 => text().prop_map(|text| Value::Text(text.into())),
+        1 => text().prop_map(|text| Value::Keyword(text.into())),
+        1 => text().prop_map(|text| Value::Other(text.into())),
+    ]
+}
+
+fn version() -> impl Strategy<Value = VersionRef> {
+    prop_oneof![
+        Just(VersionRef::Initial),
+        any::<(u64, u64)>().prop_map(|(txn, write)| VersionRef::ByWriter { txn, write }),
+        any::<(u64, u64)>().prop_map(|(write, value)| VersionRef::ByWrite { write, value }),
+    ]
+}
+
+fn op() -> impl Strategy<Value = OpParts> {
+    let answers = (option::of(value()), option::of(vec(value(), 0..4)), option::of(rows()));
+    let notes = (option::of(version()), option::of(text()));
+    (
+        0..9usize,
+        value(),
+        [value(), value()],
+        answers,
+        any::<Option<bool>>(),
+        [text(), text()],
+        notes,
+    )
+        .prop_map(
+            |(kind, key, values, (answer, list, rows), applied, texts, (version, sql))| OpParts {
+                kind,
+                key,
+                values,
+                answer,
+                list,
+                rows,
+                applied,
+                texts,
+                version,
+                sql,
+            },
+        )
+}
+
+fn rows() -> impl Strategy<Value = Vec<(Value, Value)>> {
+    vec((value(), value()), 0..3)
+}
+
+fn txn() -> impl Strategy<Value = TxnParts> {
+    let outcome =
+        prop::sample::select(vec![Outcome::Committed, Outcome::Aborted, Outcome::Unknown]);
+    let stamp = || {
+        option::of((any::<u64>(), 0u64..3))
+            .prop_map(|stamp| stamp.map(|(physical, logical)| Stamp { physical, logical }))
+    };
+    let texts = [option::of(text()), option::of(text())];
+    let session = prop_oneof![3 => (0i64..3).prop_map(Value::Int), 1 => value()];
+    (
+        session,
+        any::<bool>(),
+        outcome,
+        any::<[Option<i64>; 2]>(),
+        [stamp(), stamp()],
+        texts,
+        vec(op(), 0..4),
+    )
+        .prop_map(|(session, named, outcome, times, stamps, texts, ops)| TxnParts {
+            session,
+            named,
+            outcome,
+            times,
+            stamps,
+            texts,
+            ops,
+        })
+}
+
+fn meta(facts: Facts) -> impl Strategy<Value = Meta> {
+    let initial = prop_oneof![
+        value().prop_map(Initial::Value),
+        value().prop_map(Initial::UnlessWritten),
+        Just(Initial::Unwritten),
+        Just(if facts == Facts::All { Initial::Marked } else { Initial::None }),
+        Just(Initial::None),
+    ];
+    let clock = prop::sample::select(vec![Clock::Nanoseconds, Clock::EventOrder]);
+    (initial, clock).prop_map(|(initial, clock)| Meta { initial, clock })
+}
+
+/// A history of a few transactions, interleaved over a few sessions.
+pub fn history(facts: Facts) -> impl Strategy<Value = History> {
+    let names = prop::collection::btree_set(
+        value().prop_filter("no name", |value| *value != Value::Nil),
+        6,
+    );
+    (meta(facts), vec(txn(), 0..6), names).prop_map(move |(meta, txns, names)| {
+        let mut batch = Batch::new();
+        batch.meta(&meta).unwrap();
+        for (txn, name) in txns.iter().zip(&names) {
+            send_txn(txn, name, facts, &mut batch);
+        }
+        batch.build().unwrap()
+    })
+}
+
+fn send_txn(txn: &TxnParts, name: &Value, facts: Facts, batch: &mut Batch) {
+    let id = txn.named.then(|| name.as_ref());
+    batch.begin(&TxnStart { session: txn.session.as_ref(), id, line: None }).unwrap();
+    for op in &txn.ops {
+        let notes = match facts {
+            Facts::All => OpNotes { version: op.version, sql: op.sql.as_deref() },
+            Facts::WithoutNotes => OpNotes::default(),
+        };
+        with_op(op, |op| batch.op_with(op, &notes).unwrap());
+    }
+    let end = TxnEnd {
+        outcome: txn.outcome,
+        start: txn.times[0],
+        finish: txn.times[1],
+        db_start: txn.stamps[0],
+        db_commit: txn.stamps[1],
+        snapshot: txn.texts[0].as_deref(),
+        error: txn.texts[1].as_deref(),
+    };
+    batch.end(&end).unwrap();
+}
+
+fn with_op(op: &OpParts, send: impl FnOnce(&OpInput<'_>)) {
+    let key = op.key.as_ref();
+    let [first, second] = op.values.each_ref().map(Value::as_ref);
+    let answer = op.answer.as_ref().map(Value::as_ref);
+    let list: Option<Vec<_>> =
+        op.list.as_ref().map(|list| list.iter().map(Value::as_ref).collect());
+    let rows: Option<Vec<_>> = op
+        .rows
+        .as_ref()
+        .map(|rows| rows.iter().map(|(key, value)| (key.as_ref(), value.as_ref())).collect());
+    let (applied, predicate) = (op.applied, op.texts[0].as_str());
+    send(&match op.kind {
+        0 => Op::Read { key, value: answer },
+        1 => Op::Write { key, value: first },
+        2 => Op::Delete { key },
+        3 => Op::Append { key, element: first },
+        4 => Op::ReadList { key, elements: list.as_deref() },
+        5 => Op::InsertIfAbsent { key, value: first, applied, seen: answer },
+        6 => Op::CompareAndSet { key, expected: first, new: second, applied, seen: answer },
+        7 if applied.is_some() => Op::PredicateRead { predicate, rows: rows.as_deref() },
+        7 => Op::PredicateWrite { predicate, rows: rows.as_deref() },
+        _ => Op::Aggregate { function: &op.texts[1], predicate, result: answer },
+    });
+}
