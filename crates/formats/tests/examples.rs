@@ -1,4 +1,5 @@
-//! The shipped examples: all can be read, and the table that lists them is complete.
+//! The shipped examples and those of the book: all can be read, and the table that lists them is
+//! complete.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
@@ -6,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use isolario_formats::{HistoryFormat, Source, read, sniff};
+use isolario_formats::{HistoryFormat, Source, find, read, sniff};
 
 fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/histories")
@@ -45,4 +46,23 @@ fn the_table_lists_every_example_once() {
         names.iter().map(|path| path.file_name().unwrap().to_string_lossy().into_owned()).collect();
     assert_eq!(listed, present);
     assert_eq!(rows.len(), present.len());
+}
+
+#[test]
+fn every_history_in_the_book_is_read() {
+    for format in ["jsonl", "text"] {
+        let page = format!("../../docs/book/src/formats/{format}.md");
+        let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(page)).unwrap();
+        let fence = format!("```{format}\n");
+        let blocks = page.split(&fence).skip(1).map(|rest| rest.split("```").next().unwrap());
+        let mut count = 0;
+        for block in blocks {
+            let source = Source::from_bytes(format, block.into()).unwrap();
+            let loaded = find(format).unwrap().read(&source);
+            let loaded = loaded.unwrap_or_else(|error| panic!("{error}\n{block}"));
+            assert!(loaded.ignored.is_empty(), "{block}");
+            count += 1;
+        }
+        assert!(count >= 2, "{format}.md has {count} histories");
+    }
 }
