@@ -15,6 +15,11 @@ pub(crate) struct Fault {
 }
 
 impl Fault {
+    /// This problem, there.
+    pub(crate) fn new(position: Position, problem: impl Into<Problem>) -> Fault {
+        Fault { position, problem: problem.into() }
+    }
+
     /// Something other than the format says.
     pub(crate) fn malformed(
         position: Position,

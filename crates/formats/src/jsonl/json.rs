@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use isolario_model::ValueRef;
-use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Unexpected, Visitor};
 
 /// The fields of a JSON object, by name.
 pub(super) type Fields<'a> = BTreeMap<Cow<'a, str>, Json<'a>>;
@@ -155,7 +155,8 @@ impl<'de> Visitor<'de> for JsonVisitor {
         // have become equal.
         const TWO_TO_THE_63: f64 = 9_223_372_036_854_775_808.0;
         if f.abs() >= TWO_TO_THE_63 {
-            return Err(E::custom("a number beyond 64 bits (write it as a string)"));
+            let found = Unexpected::Other("a number beyond 64 bits");
+            return Err(E::invalid_value(found, &"a smaller one, or a string"));
         }
         Ok(Json::Float(f))
     }
@@ -183,7 +184,7 @@ impl<'de> Visitor<'de> for JsonVisitor {
                 return Err(de::Error::custom("a field without a name"));
             };
             if fields.contains_key(&name) {
-                return Err(de::Error::custom(format_args!("the field {name:?} a second time")));
+                return Err(de::Error::custom(format_args!("duplicate field {name:?}")));
             }
             fields.insert(name, map.next_value()?);
         }

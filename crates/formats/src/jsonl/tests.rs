@@ -118,9 +118,9 @@ fn mistakes_are_named_with_their_place() {
         (r#"{"session":1,"ops":[["r","x"]}"#, "h.jsonl:1:30: expected `,` or `]`, found `}`"),
         (
             r#"{"session":1,"ops":["#,
-            "h.jsonl:1:20: expected a whole JSON object, found the end of the line",
+            "h.jsonl:1:20: expected more, found the end of the text (EOF while parsing a list)",
         ),
-        ("{} {}", "h.jsonl:1:4: expected one JSON object on the line, found trailing characters"),
+        ("{} {}", "h.jsonl:1:4: expected nothing more, found `{`"),
         ("[1]", "h.jsonl:1: expected a JSON object, found [1]"),
         (r#"{"ops":[]}"#, r#"h.jsonl:1: expected a field "session", found none"#),
         (r#"{"session":1}"#, r#"h.jsonl:1: expected an array of operations as "ops", found none"#),
@@ -150,7 +150,7 @@ fn mistakes_are_named_with_their_place() {
         ),
         (
             r#"{"session":1,"ops":[],"ops":[]}"#,
-            r#"h.jsonl:1:27: expected one JSON object on the line, found the field "ops" a second time"#,
+            r#"h.jsonl:1:27: expected one field "ops", found a second one"#,
         ),
         (
             "{\"isolario\":1}\n{\"isolario\":1}",

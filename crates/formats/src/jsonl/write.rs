@@ -9,6 +9,7 @@ use isolario_model::{
 
 use super::ops::UNOBSERVED;
 use super::record::VERSION;
+use crate::express::inexpressible;
 use crate::{HistoryWriter, Target};
 
 /// Writes each transaction as it ends.
@@ -56,7 +57,7 @@ impl TxnSink for Writer {
         let clock = match meta.clock {
             Clock::Nanoseconds => "ns",
             Clock::EventOrder => "order",
-            _ => return Err(inexpressible("this clock")),
+            _ => return Err(inexpressible("jsonl", "this clock")),
         };
         Ok(writeln!(self.out, ",\"clock\":\"{clock}\"}}")?)
     }
@@ -74,7 +75,7 @@ impl TxnSink for Writer {
         put_value(&mut self.line, start.session)?;
         match start.id {
             None => {}
-            Some(ValueRef::Nil) => return Err(inexpressible("a transaction named nil")),
+            Some(ValueRef::Nil) => return Err(inexpressible("jsonl", "a transaction named nil")),
             Some(id) => {
                 self.line.extend_from_slice(b",\"id\":");
                 put_value(&mut self.line, id)?;
@@ -123,10 +124,6 @@ impl TxnSink for Writer {
     }
 }
 
-fn inexpressible(what: &str) -> SinkError {
-    SinkError::Inexpressible { format: "jsonl", what: what.to_owned() }
-}
-
 fn put_initial(buffer: &mut Vec<u8>, initial: &Initial) -> Result<(), SinkError> {
     let tagged = |buffer: &mut Vec<u8>, tag, value| {
         write!(buffer, "{{\"{tag}\":")?;
@@ -145,7 +142,7 @@ fn put_initial(buffer: &mut Vec<u8>, initial: &Initial) -> Result<(), SinkError>
         Initial::Unwritten => put_text(buffer, "unwritten"),
         Initial::Marked => put_text(buffer, "marked"),
         Initial::None => put_text(buffer, "none"),
-        _ => Err(inexpressible("this initial state")),
+        _ => Err(inexpressible("jsonl", "this initial state")),
     }
 }
 
@@ -209,7 +206,7 @@ fn put_op(buffer: &mut Vec<u8>, op: &OpInput<'_>) -> Result<(), SinkError> {
                 None => array.unobserved("null")?,
             }
         }
-        _ => return Err(inexpressible("this kind of operation")),
+        _ => return Err(inexpressible("jsonl", "this kind of operation")),
     };
     buffer.push(b']');
     Ok(())

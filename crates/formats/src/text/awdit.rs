@@ -3,7 +3,7 @@
 
 use isolario_model::{Clock, Initial, Meta, Op, Outcome, TxnEnd, TxnSink, TxnStart, ValueRef};
 
-use super::token::Fault;
+use super::token::Slip;
 use crate::Problem;
 
 #[derive(Clone, Copy)]
@@ -21,17 +21,17 @@ pub(super) fn recognise(text: &str) -> bool {
 }
 
 /// Reads a whole text into a sink.
-pub(super) fn parse(text: &str, sink: &mut dyn TxnSink) -> Result<(), Fault> {
+pub(super) fn parse(text: &str, sink: &mut dyn TxnSink) -> Result<(), Slip> {
     let meta = Meta { initial: Initial::None, clock: Clock::Nanoseconds };
     let mut reader = Reader { sink, session: 0, open: false };
-    reader.sink.meta(&meta).map_err(|error| Fault::new(0, error))?;
+    reader.sink.meta(&meta).map_err(|error| Slip::new(0, error))?;
     let mut at = 0;
     for (index, line) in text.split_inclusive('\n').enumerate() {
-        let parsed = parse_line(line).map_err(|fault| Fault { at: at + fault.at, ..fault })?;
-        reader.line(parsed, index as u64 + 1).map_err(|problem| Fault::new(at, problem))?;
+        let parsed = parse_line(line).map_err(|slip| Slip { at: at + slip.at, ..slip })?;
+        reader.line(parsed, index as u64 + 1).map_err(|problem| Slip::new(at, problem))?;
         at += line.len();
     }
-    reader.end("the end of the file").map_err(|problem| Fault::new(at, problem))
+    reader.end("the end of the file").map_err(|problem| Slip::new(at, problem))
 }
 
 struct Reader<'s> {
@@ -81,8 +81,8 @@ fn content(line: &str) -> &str {
     line.split('#').next().unwrap_or("").trim()
 }
 
-/// Faults are counted from the beginning of the line.
-fn parse_line(line: &str) -> Result<Line<'_>, Fault> {
+/// Slips are counted from the beginning of the line.
+fn parse_line(line: &str) -> Result<Line<'_>, Slip> {
     let is_rule = |sign: char| {
         let content = content(line);
         content.len() >= 3 && content.chars().all(|c| c == sign)
@@ -95,7 +95,7 @@ fn parse_line(line: &str) -> Result<Line<'_>, Fault> {
     }
 }
 
-fn parse_operation(line: &str) -> Result<Line<'_>, Fault> {
+fn parse_operation(line: &str) -> Result<Line<'_>, Slip> {
     let mut words = Words { text: line.split('#').next().unwrap_or("").trim_end(), at: 0 };
     let write = words.next("`r`, `w`, a line of dashes or of equals signs", |word| match word {
         "r" => Some(false),
@@ -119,13 +119,13 @@ impl<'a> Words<'a> {
         &mut self,
         expected: &str,
         decode: impl FnOnce(&'a str) -> Option<T>,
-    ) -> Result<T, Fault> {
+    ) -> Result<T, Slip> {
         let start = self.text.len() - self.text[self.at..].trim_start().len();
         let word = self.text[start..].split(char::is_whitespace).next().unwrap_or("");
         self.at = start + word.len();
         decode(word).ok_or_else(|| {
             let found = if word.is_empty() { "the end of the line" } else { word };
-            Fault::new(start, Problem::malformed(expected, found))
+            Slip::new(start, Problem::malformed(expected, found))
         })
     }
 }

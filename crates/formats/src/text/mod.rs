@@ -27,7 +27,7 @@ mod tests;
 
 use isolario_model::{Batch, SinkError};
 
-use self::token::Fault;
+use self::token::Slip;
 use crate::{HistoryFormat, HistoryWriter, Loaded, Position, Problem, ReadError, Source, Target};
 
 /// The text language.
@@ -62,8 +62,7 @@ impl HistoryFormat for Text {
         let text = without_mark(decode(source)?);
         let mut batch = Batch::new();
         let parse = if awdit::recognise(text) { awdit::parse } else { parse::parse };
-        parse(text, &mut batch)
-            .map_err(|fault| source.error(fault.position(text), fault.problem))?;
+        parse(text, &mut batch).map_err(|slip| source.error(slip.position(text), slip.problem))?;
         let history = batch.build().map_err(|error| source.error(Position::Whole, error))?;
         Ok(Loaded::new(history))
     }
@@ -84,7 +83,7 @@ fn decode(source: &Source) -> Result<&str, ReadError> {
         let valid = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
         let byte = bytes.get(error.valid_up_to()).copied().unwrap_or_default();
         let problem = Problem::malformed("UTF-8 text", format_args!("the byte {byte:#04x}"));
-        let fault = Fault::new(valid.len(), problem);
-        source.error(fault.position(&valid), fault.problem)
+        let slip = Slip::new(valid.len(), problem);
+        source.error(slip.position(&valid), slip.problem)
     })
 }

@@ -3,7 +3,7 @@
 use isolario_model::{Op, OpInput, TxnSink, Value, ValueRef};
 
 use super::parser::Parser;
-use super::token::{Fault, Token};
+use super::token::{Slip, Token};
 use super::words::{OPERATIONS, RESULTS};
 
 /// How a conditional write ended: whether it took effect, and what it saw.
@@ -11,9 +11,9 @@ type Ending = (Option<bool>, Option<Value>);
 
 impl Parser<'_> {
     /// Parses one operation and passes it on.
-    pub(super) fn operation(&mut self, sink: &mut dyn TxnSink) -> Result<(), Fault> {
+    pub(super) fn operation(&mut self, sink: &mut dyn TxnSink) -> Result<(), Slip> {
         let at = self.at();
-        let mut send = |op: &OpInput<'_>| sink.op(op).map_err(|error| Fault::new(at, error));
+        let mut send = |op: &OpInput<'_>| sink.op(op).map_err(|error| Slip::new(at, error));
         match self.operation_word()? {
             "r" => {
                 let key = self.value()?;
@@ -65,7 +65,7 @@ impl Parser<'_> {
         }
     }
 
-    fn operation_word(&mut self) -> Result<&'static str, Fault> {
+    fn operation_word(&mut self) -> Result<&'static str, Slip> {
         let known = OPERATIONS.iter().find(|word| self.at_word(word)).copied();
         let Some(word) = known else {
             let expected = format!("an operation ({})", OPERATIONS.join(", "));
@@ -79,8 +79,8 @@ impl Parser<'_> {
     fn read(
         &mut self,
         key: ValueRef<'_>,
-        send: &mut dyn FnMut(&OpInput<'_>) -> Result<(), Fault>,
-    ) -> Result<(), Fault> {
+        send: &mut dyn FnMut(&OpInput<'_>) -> Result<(), Slip>,
+    ) -> Result<(), Slip> {
         if !self.at_sign('[') {
             let value = self.observed(Self::value)?;
             return send(&Op::Read { key, value: value.as_ref().map(Value::as_ref) });
@@ -94,13 +94,13 @@ impl Parser<'_> {
     /// What a client saw, or `?` where it never got an answer.
     fn observed<T>(
         &mut self,
-        answer: impl FnOnce(&mut Self) -> Result<T, Fault>,
-    ) -> Result<Option<T>, Fault> {
+        answer: impl FnOnce(&mut Self) -> Result<T, Slip>,
+    ) -> Result<Option<T>, Slip> {
         if self.take_sign('?')? { Ok(None) } else { answer(self).map(Some) }
     }
 
     /// `[1 2 3]`, with or without commas; `[?]` where the client never got an answer.
-    fn list(&mut self) -> Result<Option<Vec<Value>>, Fault> {
+    fn list(&mut self) -> Result<Option<Vec<Value>>, Slip> {
         self.expect_sign('[')?;
         if self.take_sign('?')? {
             self.expect_sign(']')?;
@@ -118,7 +118,7 @@ impl Parser<'_> {
     }
 
     /// `{k1: 5, k2: 6}`.
-    fn rows(&mut self) -> Result<Vec<(Value, Value)>, Fault> {
+    fn rows(&mut self) -> Result<Vec<(Value, Value)>, Slip> {
         self.expect_sign('{')?;
         let mut rows = Vec::new();
         loop {
@@ -137,13 +137,13 @@ impl Parser<'_> {
         }
     }
 
-    fn expect_arrow(&mut self) -> Result<(), Fault> {
+    fn expect_arrow(&mut self) -> Result<(), Slip> {
         let expected = "`->` and the new value";
         if self.take(&Token::Arrow)? { Ok(()) } else { Err(self.unexpected(expected)) }
     }
 
     /// `ok`, `failed` or `?`, then perhaps `saw` and a value.
-    fn ending(&mut self) -> Result<Ending, Fault> {
+    fn ending(&mut self) -> Result<Ending, Slip> {
         let applied = if self.take_word("ok")? {
             Some(true)
         } else if self.take_word("failed")? {

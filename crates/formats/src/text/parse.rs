@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use isolario_model::{Clock, Initial, Meta, Outcome, Stamp, TxnEnd, TxnSink, TxnStart, Value};
 
 use super::parser::Parser;
-use super::token::{Fault, Token};
+use super::token::{Slip, Token};
 use super::words::{DIRECTIVES, FACTS, OPERATIONS};
 use crate::Problem;
 
@@ -21,9 +21,9 @@ struct Facts {
 }
 
 /// Reads a whole text into a sink.
-pub(super) fn parse(text: &str, sink: &mut dyn TxnSink) -> Result<(), Fault> {
+pub(super) fn parse(text: &str, sink: &mut dyn TxnSink) -> Result<(), Slip> {
     let mut parser = Parser::new(text)?;
-    sink.meta(&parser.header()?).map_err(|error| Fault::new(0, error))?;
+    sink.meta(&parser.header()?).map_err(|error| Slip::new(0, error))?;
     let mut session = None;
     let mut lines_of_names = HashMap::new();
     while *parser.token() != Token::EndOfFile {
@@ -45,7 +45,7 @@ pub(super) fn parse(text: &str, sink: &mut dyn TxnSink) -> Result<(), Fault> {
 /// Whether a text begins as one in this language: with a header line, or with a session whose
 /// first transaction begins with an operation. Prose does neither.
 pub(super) fn recognise(text: &str) -> bool {
-    let begins_well = || -> Result<bool, Fault> {
+    let begins_well = || -> Result<bool, Slip> {
         let mut parser = Parser::new(text)?;
         parser.skip_line_ends()?;
         if parser.at_word("session") {
@@ -65,7 +65,7 @@ pub(super) fn recognise(text: &str) -> bool {
 
 /// Structure.
 impl Parser<'_> {
-    fn header(&mut self) -> Result<Meta, Fault> {
+    fn header(&mut self) -> Result<Meta, Slip> {
         let (mut initial, mut clock) = (None, None);
         self.skip_line_ends()?;
         loop {
@@ -86,7 +86,7 @@ impl Parser<'_> {
         })
     }
 
-    fn initial(&mut self) -> Result<Initial, Fault> {
+    fn initial(&mut self) -> Result<Initial, Slip> {
         match *self.token() {
             Token::Word("unwritten") => self.advance().map(|_| Initial::Unwritten),
             Token::Word("none") => self.advance().map(|_| Initial::None),
@@ -111,7 +111,7 @@ impl Parser<'_> {
         }
     }
 
-    fn clock(&mut self) -> Result<Clock, Fault> {
+    fn clock(&mut self) -> Result<Clock, Slip> {
         let clock = match *self.token() {
             Token::Word("ns") => Clock::Nanoseconds,
             Token::Word("order") => Clock::EventOrder,
@@ -121,7 +121,7 @@ impl Parser<'_> {
         Ok(clock)
     }
 
-    fn session(&mut self) -> Result<Value, Fault> {
+    fn session(&mut self) -> Result<Value, Slip> {
         self.advance()?;
         let name = self.value()?;
         self.expect_line_end("")?;
@@ -133,17 +133,17 @@ impl Parser<'_> {
         session: &Value,
         lines_of_names: &mut HashMap<Value, u64>,
         sink: &mut dyn TxnSink,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Slip> {
         let (at, line) = (self.at(), self.line());
         let facts = self.facts()?;
         if let Some(name) = &facts.name
             && let Some(earlier) = lines_of_names.insert(name.clone(), line)
         {
             let found = format!("`{name}`, as on line {earlier}");
-            return Err(Fault::new(at, Problem::malformed("a name of its own, or `_`", found)));
+            return Err(Slip::new(at, Problem::malformed("a name of its own, or `_`", found)));
         }
         let id = facts.name.as_ref().map(Value::as_ref);
-        let refused = |error| Fault::new(at, error);
+        let refused = |error| Slip::new(at, error);
         let start = TxnStart { session: session.as_ref(), id, line: Some(line) };
         sink.begin(&start).map_err(refused)?;
         if !matches!(self.token(), Token::EndOfLine | Token::EndOfFile) {
@@ -158,7 +158,7 @@ impl Parser<'_> {
     }
 
     /// What stands before the colon, and the colon.
-    fn facts(&mut self) -> Result<Facts, Fault> {
+    fn facts(&mut self) -> Result<Facts, Slip> {
         let mut facts = Facts::default();
         if !self.take_word("_")? {
             facts.name = Some(self.value()?);
@@ -169,7 +169,7 @@ impl Parser<'_> {
         Ok(facts)
     }
 
-    fn fact(&mut self, facts: &mut Facts) -> Result<(), Fault> {
+    fn fact(&mut self, facts: &mut Facts) -> Result<(), Slip> {
         let outcome = match *self.token() {
             Token::Word("committed") => Some(Outcome::Committed),
             Token::Word("aborted") => Some(Outcome::Aborted),

@@ -5,7 +5,7 @@
 use isolario_model::Value;
 
 use super::suggest;
-use super::token::{Fault, Lexer, Token};
+use super::token::{Lexer, Slip, Token};
 use crate::Problem;
 
 pub(super) struct Parser<'a> {
@@ -18,14 +18,14 @@ pub(super) struct Parser<'a> {
 
 /// Tokens.
 impl<'a> Parser<'a> {
-    pub(super) fn new(text: &'a str) -> Result<Self, Fault> {
+    pub(super) fn new(text: &'a str) -> Result<Self, Slip> {
         let mut lexer = Lexer::new(text);
         let (token, at, line) = lexer.next()?;
         Ok(Parser { lexer, token, at, line })
     }
 
     /// Takes the token.
-    pub(super) fn advance(&mut self) -> Result<Token<'a>, Fault> {
+    pub(super) fn advance(&mut self) -> Result<Token<'a>, Slip> {
         let (next, at, line) = self.lexer.next()?;
         (self.at, self.line) = (at, line);
         Ok(std::mem::replace(&mut self.token, next))
@@ -59,7 +59,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Takes the token if it is this one.
-    pub(super) fn take(&mut self, token: &Token<'_>) -> Result<bool, Fault> {
+    pub(super) fn take(&mut self, token: &Token<'_>) -> Result<bool, Slip> {
         let there = self.token == *token;
         if there {
             self.advance()?;
@@ -67,26 +67,26 @@ impl<'a> Parser<'a> {
         Ok(there)
     }
 
-    pub(super) fn take_sign(&mut self, sign: char) -> Result<bool, Fault> {
+    pub(super) fn take_sign(&mut self, sign: char) -> Result<bool, Slip> {
         self.take(&Token::Sign(sign))
     }
 
-    pub(super) fn take_word(&mut self, word: &str) -> Result<bool, Fault> {
+    pub(super) fn take_word(&mut self, word: &str) -> Result<bool, Slip> {
         self.take(&Token::Word(word))
     }
 
-    pub(super) fn expect_sign(&mut self, sign: char) -> Result<(), Fault> {
+    pub(super) fn expect_sign(&mut self, sign: char) -> Result<(), Slip> {
         if self.take_sign(sign)? { Ok(()) } else { Err(self.unexpected(format!("`{sign}`"))) }
     }
 
-    pub(super) fn skip_line_ends(&mut self) -> Result<(), Fault> {
+    pub(super) fn skip_line_ends(&mut self) -> Result<(), Slip> {
         while self.token == Token::EndOfLine {
             self.advance()?;
         }
         Ok(())
     }
 
-    pub(super) fn expect_line_end(&mut self, instead_of: &str) -> Result<(), Fault> {
+    pub(super) fn expect_line_end(&mut self, instead_of: &str) -> Result<(), Slip> {
         match self.token {
             Token::EndOfLine => self.advance().map(drop),
             Token::EndOfFile => Ok(()),
@@ -95,17 +95,17 @@ impl<'a> Parser<'a> {
     }
 
     /// The token is not what should stand here.
-    pub(super) fn unexpected(&self, expected: impl Into<String>) -> Fault {
-        Fault::new(self.at, Problem::malformed(expected, &self.token))
+    pub(super) fn unexpected(&self, expected: impl Into<String>) -> Slip {
+        Slip::new(self.at, Problem::malformed(expected, &self.token))
     }
 
     /// The token is none of the words that may stand here.
-    pub(super) fn unknown_word(&self, expected: impl Into<String>, known: &[&str]) -> Fault {
+    pub(super) fn unknown_word(&self, expected: impl Into<String>, known: &[&str]) -> Slip {
         match self.token {
             Token::Word(word) => match suggest::nearest(word, known) {
                 Some(meant) => {
                     let found = format!("`{word}` (did you mean `{meant}`?)");
-                    Fault::new(self.at, Problem::malformed(expected, found))
+                    Slip::new(self.at, Problem::malformed(expected, found))
                 }
                 None => self.unexpected(expected),
             },
@@ -116,7 +116,7 @@ impl<'a> Parser<'a> {
 
 /// Values.
 impl Parser<'_> {
-    pub(super) fn value(&mut self) -> Result<Value, Fault> {
+    pub(super) fn value(&mut self) -> Result<Value, Slip> {
         let value = match &self.token {
             Token::Word("nil") => Value::Nil,
             Token::Word("true") => Value::Bool(true),
@@ -145,7 +145,7 @@ impl Parser<'_> {
     }
 
     /// A text in quotes.
-    pub(super) fn quoted(&mut self, what: &str) -> Result<String, Fault> {
+    pub(super) fn quoted(&mut self, what: &str) -> Result<String, Slip> {
         match &self.token {
             Token::Text(text) => {
                 let text = text.to_string();
@@ -161,7 +161,7 @@ impl Parser<'_> {
         &mut self,
         what: &str,
         decode: fn(&str) -> Option<T>,
-    ) -> Result<(Option<T>, Option<T>), Fault> {
+    ) -> Result<(Option<T>, Option<T>), Slip> {
         self.expect_sign('[')?;
         let first = self.interval_end(what, decode)?;
         self.expect_sign(',')?;
@@ -174,7 +174,7 @@ impl Parser<'_> {
         &mut self,
         what: &str,
         decode: fn(&str) -> Option<T>,
-    ) -> Result<Option<T>, Fault> {
+    ) -> Result<Option<T>, Slip> {
         if self.take_sign('?')? {
             return Ok(None);
         }

@@ -7,17 +7,17 @@ use crate::{Position, Problem};
 
 /// What is wrong, and at which byte.
 #[derive(Debug)]
-pub(super) struct Fault {
+pub(super) struct Slip {
     pub(super) at: usize,
     pub(super) problem: Problem,
 }
 
-impl Fault {
-    pub(super) fn new(at: usize, problem: impl Into<Problem>) -> Fault {
-        Fault { at, problem: problem.into() }
+impl Slip {
+    pub(super) fn new(at: usize, problem: impl Into<Problem>) -> Slip {
+        Slip { at, problem: problem.into() }
     }
 
-    /// The line and column of the fault.
+    /// The line and column of the slip.
     pub(super) fn position(&self, text: &str) -> Position {
         let before = &text.as_bytes()[..self.at.min(text.len())];
         let line_start = memchr::memrchr(b'\n', before).map_or(0, |newline| newline + 1);
@@ -77,7 +77,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// The next token, the byte and the line it begins at.
-    pub(super) fn next(&mut self) -> Result<(Token<'a>, usize, u64), Fault> {
+    pub(super) fn next(&mut self) -> Result<(Token<'a>, usize, u64), Slip> {
         self.skip_blanks();
         let (start, line) = (self.at, self.line);
         let rest = &self.text[start..];
@@ -106,7 +106,7 @@ impl<'a> Lexer<'a> {
             (Some(c), _) if is_word_char(c) => Token::Word(self.word()),
             (Some(c), _) => {
                 let problem = Problem::malformed("a word, a number or a sign", format!("{c:?}"));
-                return Err(Fault::new(start, problem));
+                return Err(Slip::new(start, problem));
             }
         };
         Ok((token, start, line))
@@ -142,7 +142,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// What stands between two quotes on one line. Borrows unless there are escapes.
-    fn quoted(&mut self, quote: char) -> Result<Cow<'a, str>, Fault> {
+    fn quoted(&mut self, quote: char) -> Result<Cow<'a, str>, Slip> {
         let open = self.at;
         let start = open + quote.len_utf8();
         let mut unescaped: Option<String> = None;
@@ -173,13 +173,13 @@ impl<'a> Lexer<'a> {
             }
         }
         let expected = format!("a closing {quote} on the same line");
-        Err(Fault::new(open, Problem::malformed(expected, "none")))
+        Err(Slip::new(open, Problem::malformed(expected, "none")))
     }
 }
 
-fn bad_escape(at: usize) -> Fault {
+fn bad_escape(at: usize) -> Slip {
     let forms = r#"one of \\, \", \`, \n, \r, \t and \u{hexadecimal} after a backslash"#;
-    Fault::new(at, Problem::malformed(forms, "something else"))
+    Slip::new(at, Problem::malformed(forms, "something else"))
 }
 
 /// The character an escape stands for, and the number of characters of the escape.
@@ -240,13 +240,13 @@ mod tests {
     }
 
     #[test]
-    fn bad_quotes_are_faults_where_they_stand() {
+    fn bad_quotes_are_slips_where_they_stand() {
         for (text, at) in
             [("x \"a\nb\"", 2), ("\"a\\x\"", 2), ("\"\\u{110000}\"", 1), ("`\\u{}`", 1), ("x ;", 2)]
         {
             let mut lexer = Lexer::new(text);
-            let fault = std::iter::repeat_with(|| lexer.next()).find_map(Result::err).unwrap();
-            assert_eq!(fault.at, at, "{text}");
+            let slip = std::iter::repeat_with(|| lexer.next()).find_map(Result::err).unwrap();
+            assert_eq!(slip.at, at, "{text}");
         }
     }
 }

@@ -9,6 +9,7 @@ use isolario_model::{
 };
 
 use super::show::{Dotted, Ending, InHeader, List, OrUnknown, Quoted, Rows, Shown};
+use crate::express::inexpressible;
 use crate::{HistoryWriter, Target};
 
 /// Writes each transaction as it ends.
@@ -70,12 +71,12 @@ impl TxnSink for Writer {
             }
             Initial::Unwritten => writeln!(self.out, "initial unwritten")?,
             Initial::None => writeln!(self.out, "initial none")?,
-            _ => return Err(inexpressible("reads marked as reads of the initial state")),
+            _ => return Err(inexpressible("text", "reads marked as reads of the initial state")),
         }
         match meta.clock {
             Clock::Nanoseconds => Ok(()),
             Clock::EventOrder => Ok(writeln!(self.out, "clock order")?),
-            _ => Err(inexpressible("this clock")),
+            _ => Err(inexpressible("text", "this clock")),
         }
     }
 
@@ -92,7 +93,7 @@ impl TxnSink for Writer {
             Some(id) => {
                 if !self.names.insert(id.to_owned()) {
                     let what = format!("two transactions of one name, {id}");
-                    return Err(inexpressible(&what));
+                    return Err(inexpressible("text", what));
                 }
                 write!(self.name, "{}", Shown(id))?;
             }
@@ -105,10 +106,10 @@ impl TxnSink for Writer {
             return Err(SinkError::Sequence("an operation outside of a transaction"));
         }
         if notes.version.is_some() {
-            return Err(inexpressible("versions apart from values"));
+            return Err(inexpressible("text", "versions apart from values"));
         }
         if notes.sql.is_some() {
-            return Err(inexpressible("the statements that operations came from"));
+            return Err(inexpressible("text", "the statements that operations came from"));
         }
         self.ops.extend_from_slice(if self.ops.is_empty() { b" " } else { b", " });
         put_op(&mut self.ops, op)
@@ -145,10 +146,6 @@ impl TxnSink for Writer {
     }
 }
 
-fn inexpressible(what: &str) -> SinkError {
-    SinkError::Inexpressible { format: "text", what: what.to_owned() }
-}
-
 fn put_op(buffer: &mut Vec<u8>, op: &OpInput<'_>) -> Result<(), SinkError> {
     Ok(match *op {
         Op::Read { key, value } => {
@@ -183,6 +180,6 @@ fn put_op(buffer: &mut Vec<u8>, op: &OpInput<'_>) -> Result<(), SinkError> {
             let (function, predicate) = (Quoted(function, '"'), Quoted(predicate, '"'));
             write!(buffer, "aggregate {function} {predicate} {}", OrUnknown(result.map(Shown)))
         }
-        _ => return Err(inexpressible("this kind of operation")),
+        _ => return Err(inexpressible("text", "this kind of operation")),
     }?)
 }
