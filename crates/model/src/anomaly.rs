@@ -221,7 +221,7 @@ static TABLE: [AnomalyNames; 35] = [
         ..row(
             A::NonMonoReadCo,
             "NonMonoReadCO",
-            &[L::ReadCommitted],
+            &[L::ReadCommitted, L::RepeatableRead],
             "A transaction read from a later writer and then from one that it had causally overwritten.",
         )
     },
@@ -231,7 +231,7 @@ static TABLE: [AnomalyNames; 35] = [
         ..row(
             A::NonMonoReadCm,
             "NonMonoReadCM",
-            &[L::ReadCommitted],
+            &[L::ReadCommitted, L::RepeatableRead],
             "A transaction read from a writer and then from one that must have committed before it.",
         )
     },
@@ -240,7 +240,7 @@ static TABLE: [AnomalyNames; 35] = [
         ..row(
             A::NonMonotonicRead,
             "NonMonotonicRead",
-            &[L::ReadCommitted],
+            &[L::ReadCommitted, L::RepeatableRead],
             "A transaction read a newer version of a key and then an older one.",
         )
     },
@@ -261,7 +261,7 @@ static TABLE: [AnomalyNames; 35] = [
         ..row(
             A::FracturedReadCo,
             "FracturedReadCO",
-            &[L::ReadAtomic],
+            &[L::ReadAtomic, L::RepeatableRead],
             "A transaction saw part of another one's writes and missed the rest, in favour of a causally older version.",
         )
     },
@@ -271,7 +271,7 @@ static TABLE: [AnomalyNames; 35] = [
         ..row(
             A::FracturedReadCm,
             "FracturedReadCM",
-            &[L::ReadAtomic],
+            &[L::ReadAtomic, L::RepeatableRead],
             "A transaction saw part of another one's writes and missed the rest, in favour of a version that must be older.",
         )
     },
@@ -281,7 +281,7 @@ static TABLE: [AnomalyNames; 35] = [
         ..row(
             A::CoConflictCm,
             "COConflictCM",
-            &[L::Causal],
+            &[L::Causal, L::RepeatableRead],
             "A transaction missed a write that it depends on, in favour of a causally older one.",
         )
     },
@@ -291,7 +291,7 @@ static TABLE: [AnomalyNames; 35] = [
         ..row(
             A::ConflictCm,
             "ConflictCM",
-            &[L::Causal],
+            &[L::Causal, L::RepeatableRead],
             "A transaction missed a write that it depends on, in favour of one that must be older.",
         )
     },
@@ -300,7 +300,7 @@ static TABLE: [AnomalyNames; 35] = [
         ..row(
             A::SessionGuaranteeViolation,
             "SessionGuaranteeViolation",
-            &[L::ReadAtomic],
+            &[L::ReadAtomic, L::RepeatableRead],
             "A transaction missed what its own session had written before.",
         )
     },
@@ -310,7 +310,7 @@ static TABLE: [AnomalyNames; 35] = [
         ..row(
             A::LongFork,
             "LongFork",
-            &[L::Prefix],
+            &[L::Prefix, L::RepeatableRead],
             "Two transactions saw two independent writes in opposite orders.",
         )
     },
@@ -321,7 +321,7 @@ static TABLE: [AnomalyNames; 35] = [
         ..row(
             A::LostUpdate,
             "LostUpdate",
-            &[L::SnapshotIsolation],
+            &[L::SnapshotIsolation, L::RepeatableRead],
             "Two transactions read the same version of a key and both overwrote it.",
         )
     },
@@ -344,7 +344,7 @@ static TABLE: [AnomalyNames; 35] = [
         ..row(
             A::ReadSkew,
             "ReadSkew",
-            &[L::ReadAtomic],
+            &[L::ReadAtomic, L::RepeatableRead],
             "A transaction saw one key before and another key after the same commit.",
         )
     },
@@ -354,7 +354,7 @@ static TABLE: [AnomalyNames; 35] = [
         ..row(
             A::ReadWriteSkew,
             "ReadWriteSkew",
-            &[L::SnapshotIsolation],
+            &[L::SnapshotIsolation, L::RepeatableRead],
             "A transaction overwrote one row of a commit of which it had missed another.",
         )
     },
@@ -376,7 +376,7 @@ static TABLE: [AnomalyNames; 35] = [
         ..row(
             A::SingleAntiDependency,
             "SingleAntiDependency",
-            &[L::SnapshotIsolation],
+            &[L::SnapshotIsolation, L::RepeatableRead],
             "A circle of dependencies with a single overwritten read.",
         )
     },
@@ -386,7 +386,7 @@ static TABLE: [AnomalyNames; 35] = [
         ..row(
             A::NonadjacentAntiDependencies,
             "NonadjacentAntiDependencies",
-            &[L::SnapshotIsolation],
+            &[L::SnapshotIsolation, L::RepeatableRead],
             "A circle of dependencies whose overwritten reads are never next to each other.",
         )
     },
