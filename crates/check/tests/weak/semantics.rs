@@ -1,0 +1,189 @@
+//! The places where checkers go wrong, one test for each rule.
+
+use isolario_check::{Options, check, supported};
+use isolario_model::{Level, Verdict};
+
+use crate::support::{anomalies, history, names, not_applicable, weakest_violated};
+
+const SATISFIED: [&str; 0] = [];
+
+#[test]
+fn initial_state_precedes_everything() {
+    // A stale read of the initial value: the session itself had overwritten it.
+    let stale = "initial 0\nsession a\n T1: w x 1\n T2: r x 0";
+    assert_eq!(weakest_violated(stale), ["read-atomic"]);
+    assert_eq!(names(stale, Level::ReadAtomic), ["FracturedReadCO"]);
+    // From another session it may simply have come first.
+    assert_eq!(
+        weakest_violated("initial 0\nsession a\n T1: w x 1\nsession b\n T2: r x 0"),
+        SATISFIED
+    );
+    // Not after having seen something else of the same transaction.
+    let fractured = "initial 0\nsession a\n T1: w x 1, w y 1\nsession b\n T2: r y 1, r x 0";
+    assert_eq!(weakest_violated(fractured), ["read-committed"]);
+    assert_eq!(names(fractured, Level::ReadCommitted), ["NonMonoReadCO"]);
+}
+
+#[test]
+fn initial_state_that_a_client_writes_too_is_ambiguous() {
+    let text = "initial 0\nsession a\n T1: w x 0\nsession b\n T2: r x 0";
+    let reason = not_applicable(text, Level::ReadCommitted);
+    assert!(reason.contains("AmbiguousRead") && reason.contains("first: None"), "{reason}");
+    // A delete writes what is there at first: nothing.
+    let deleted = "initial nil\nsession a\n T1: delete x\nsession b\n T2: r x nil";
+    assert!(not_applicable(deleted, Level::Causal).contains("AmbiguousRead"));
+}
+
+#[test]
+fn without_an_initial_state_a_value_nobody_wrote_is_thin_air() {
+    let text = "initial none\nsession a\n T1: r x 0";
+    assert_eq!(names(text, Level::AdyaReadCommitted), ["ThinAirRead"]);
+}
+
+#[test]
+fn unique_values_are_asked_for_only_where_somebody_reads() {
+    let unread = "session a\n T1: w x 1\nsession b\n T2: w x 1";
+    assert_eq!(weakest_violated(unread), SATISFIED);
+    let read = "session a\n T1: w x 1\nsession b\n T2: w x 1\nsession c\n T3: r x 1";
+    for level in supported() {
+        assert!(not_applicable(read, *level).contains("AmbiguousRead"), "{level}");
+    }
+}
+
+#[test]
+fn unique_values_missing_do_not_hide_what_is_wrong_anyway() {
+    let text = "session a\n T1: w x 1\nsession b\n T2: w x 1\nsession c\n T3: r x 1, r y 7";
+    assert_eq!(names(text, Level::ReadCommitted), ["ThinAirRead"]);
+}
+
+#[test]
+fn the_same_value_twice_in_one_transaction_is_its_final_write() {
+    let text = "session a\n T1: w x 1, w x 2, w x 1\nsession b\n T2: r x 1";
+    assert_eq!(weakest_violated(text), SATISFIED);
+}
+
+#[test]
+fn aborted_transactions_keep_their_writes_to_be_recognised() {
+    let text = "session a\n T1 aborted: w x 1\nsession b\n T2: r x 1";
+    assert_eq!(names(text, Level::AdyaReadCommitted), ["AbortedRead"]);
+}
+
+#[test]
+fn aborted_transactions_prove_nothing_by_their_reads() {
+    let text = "session a\n T1 aborted: r x 7, w x 1, r x 9\nsession b\n T2: w x 2";
+    assert_eq!(weakest_violated(text), SATISFIED);
+}
+
+#[test]
+fn unknown_outcomes_that_nobody_saw_are_dropped() {
+    let text = "session a\n T1 unknown: r y 9, w x 1\n T2: r x nil\nsession b\n T3: r x nil";
+    assert_eq!(weakest_violated(text), SATISFIED);
+}
+
+#[test]
+fn unknown_outcomes_that_somebody_saw_did_commit() {
+    // Through another unknown one: T1 is seen by T2, which is seen by T3.
+    let text = "session a\n T1 unknown: r z 9, w x 1\nsession b\n T2 unknown: r x 1, w y 1
+                session c\n T3: r y 1";
+    assert_eq!(names(text, Level::AdyaReadCommitted), ["ThinAirRead"]);
+    let half = "session a\n T1 unknown: w x 1, w y 1\nsession b\n T2: r x 1, r y nil";
+    assert_eq!(weakest_violated(half), ["read-committed"]);
+}
+
+#[test]
+fn unknown_outcomes_are_followed_by_nothing_in_their_session() {
+    // T1 took effect only after T2: no violation, although T2 comes later in the session.
+    let late = "session a\n T1 unknown: w x 1\n T2: r x nil\nsession b\n T3: r x 1";
+    assert_eq!(weakest_violated(late), SATISFIED);
+    // But it does follow what came before it in the session.
+    let early = "session a\n T0: w x 0\n T1 unknown: w y 1, r x nil\nsession b\n T3: r y 1";
+    assert_eq!(weakest_violated(early), ["read-atomic"]);
+}
+
+#[test]
+fn own_writes_are_seen_and_the_last_of_them() {
+    let cases = [
+        ("T1: w x 1, r x 1", vec![]),
+        ("T1: w x 1, w x 2, r x 1", vec!["NotMyLastWrite"]),
+        ("T1: w x 1, r x 0", vec!["NotMyOwnWrite"]),
+        ("T1: r x 1, w x 1", vec!["FutureRead"]),
+        ("T1: r x 2, w x 1, w x 2", vec!["FutureRead"]),
+        ("T1: r x 1, w x 1, w x 2", vec!["FutureRead"]),
+        ("T1: w x 1, r x 1, w x 2, r x 2", vec![]),
+        ("T1: w x 1, r x 1, w x 2, w x 3, r x 3", vec![]),
+        ("T1: w x 1, r x 2, w x 2", vec!["FutureRead"]),
+    ];
+    for (txn, expected) in cases {
+        let text = format!("initial 0\nsession a\n {txn}");
+        assert_eq!(names(&text, Level::AdyaReadCommitted), expected, "{txn}");
+    }
+}
+
+#[test]
+fn own_writes_settle_a_value_that_others_wrote_too() {
+    let text = "session a\n T1: w x 1, r x 1\nsession b\n T2: w x 1";
+    assert_eq!(weakest_violated(text), SATISFIED);
+    // Whoever it came from, the own last write was missed.
+    let missed = "session a\n T1: w x 2, r x 1\nsession b\n T2: w x 1\nsession c\n T3: w x 1";
+    assert_eq!(names(missed, Level::AdyaReadCommitted), ["NotMyOwnWrite"]);
+}
+
+#[test]
+fn an_intermediate_write_is_not_for_others() {
+    let text = "session a\n T1: w x 1, w x 2\nsession b\n T2: r x 1";
+    assert_eq!(names(text, Level::AdyaReadCommitted), ["IntermediateRead"]);
+}
+
+#[test]
+fn a_read_can_be_wrong_in_several_ways() {
+    let text = "session a\n T1 aborted: w x 1\nsession b\n T2: w x 2, r x 1";
+    assert_eq!(names(text, Level::AdyaReadCommitted), ["AbortedRead", "NotMyOwnWrite"]);
+}
+
+#[test]
+fn every_wrong_read_is_reported() {
+    let text = "session a\n T1: r x 7, r x 7, r y 8\n T2: r x 7";
+    let results = check(&history(text), &[Level::AdyaReadCommitted], &Options::default());
+    let Verdict::Violated(findings) = &results[0].verdict else { panic!("{results:?}") };
+    assert_eq!((findings.total, findings.exact, findings.anomalies.len()), (4, true, 4));
+}
+
+#[test]
+fn repeated_reads_are_all_checked() {
+    // The non-monotonic read hides behind a third read that agrees with the first.
+    let text = "session a\n T1: w x 1\n T2: w x 2\nsession b\n T3: r x 2, r x 1, r x 2";
+    assert_eq!(names(text, Level::ReadCommitted), ["NonMonotonicRead"]);
+    assert_eq!(names(text, Level::CutIsolation), ["NonRepeatableRead"]);
+    // The same version twice is no cycle.
+    assert_eq!(weakest_violated("session a\n T1: w x 1\nsession b\n T2: r x 1, r x 1"), SATISFIED);
+}
+
+#[test]
+fn repeated_reads_keep_the_two_nearest_distinct_writers() {
+    // T3 reads y from T2, x from T2, then x from T1: T2 before T1, although the nearest read of x
+    // after y is T2's own.
+    let text = "session a\n T1: w x 1\n T2: w x 2, w y 2\nsession b\n T3: r y 2, r x 2, r x 1";
+    let found = names(text, Level::ReadCommitted);
+    assert!(found.contains(&"NonMonoReadCO"), "{found:?}");
+}
+
+#[test]
+fn session_order_can_be_dropped() {
+    let text = history("initial 0\nsession a\n T1: w x 1\n T2: r x 0");
+    let mut options = Options::default();
+    options.session_order = false;
+    for level in supported() {
+        assert_eq!(anomalies(&text, *level, &options), [], "{level}");
+    }
+}
+
+#[test]
+fn a_write_a_read_and_a_write_again_is_fine() {
+    let text = "session a\n T1: w x 1, r x 1, w x 2\nsession b\n T2: r x 2, w x 3, r x 3, w x 4";
+    assert_eq!(weakest_violated(text), SATISFIED);
+}
+
+#[test]
+fn a_value_nobody_wrote_is_a_finding_and_no_crash() {
+    assert_eq!(names("session a\n T1: r x 1", Level::ReadCommitted), ["ThinAirRead"]);
+}
