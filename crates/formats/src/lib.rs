@@ -6,10 +6,12 @@
 
 mod by_value;
 mod chronos;
+mod chunks;
 mod cobra;
 mod collect;
 mod cursor;
 mod dbcop;
+mod decimal;
 mod error;
 mod express;
 mod fault;
@@ -18,6 +20,7 @@ mod json_array;
 mod json_text;
 mod jsonl;
 mod lines;
+mod plume;
 mod session_files;
 mod source;
 #[cfg(test)]
@@ -126,6 +129,7 @@ pub static FORMATS: &[&dyn HistoryFormat] = &[
     &jepsen::ElleEdn,
     &jepsen::ElleJson,
     &jepsen::JepsenLog,
+    &plume::Plume,
     &jsonl::Jsonl,
     &text::Text,
 ];

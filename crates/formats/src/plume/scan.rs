@@ -1,0 +1,207 @@
+//! The lines of Plume text.
+
+use crate::chunks::{Chunk, Fault};
+use crate::decimal::{NotANumber, leading_u64};
+use crate::error::{Position, Problem};
+
+/// Whose an operation is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Owner {
+    pub(super) session: u64,
+    /// None for -1, which stands for any aborted transaction.
+    pub(super) txn: Option<u64>,
+}
+
+/// One operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Line {
+    pub(super) is_write: bool,
+    pub(super) key: u64,
+    pub(super) value: u64,
+    pub(super) owner: Owner,
+    /// The number of its line.
+    pub(super) number: u64,
+}
+
+/// Goes through the operations of a chunk.
+pub(super) struct Scanner<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    line: u64,
+    line_start: usize,
+    /// The end of the last operation's line, from the comma before the session on, and what it
+    /// says. Operations come in runs of one transaction: where the same bytes stand again, they
+    /// mean the same and need not be parsed.
+    tail: &'a [u8],
+    owner: Owner,
+}
+
+/// Whether the first line that is not blank is an operation.
+pub(super) fn looks_like_operations(bytes: &[u8]) -> bool {
+    // Far longer than any operation with some blank lines before it.
+    const ENOUGH: usize = 4096;
+    let head = &bytes[..bytes.len().min(ENOUGH)];
+    matches!(Scanner::new(Chunk { bytes: head, first_line: 1, lines: 1 }).next(), Ok(Some(_)))
+}
+
+impl<'a> Scanner<'a> {
+    pub(super) fn new(chunk: Chunk<'a>) -> Self {
+        Scanner {
+            bytes: chunk.bytes,
+            at: 0,
+            line: chunk.first_line,
+            line_start: 0,
+            tail: &[],
+            owner: Owner { session: 0, txn: None },
+        }
+    }
+
+    /// The next operation; none at the end.
+    #[inline]
+    pub(super) fn next(&mut self) -> Result<Option<Line>, Fault> {
+        let Some(first) = self.skip_blank_lines() else { return Ok(None) };
+        let is_write = match first {
+            b'w' => true,
+            b'r' => false,
+            _ => return Err(self.fault("r(key,value,session,txn) or w(key,value,session,txn)")),
+        };
+        self.at += 1;
+        self.expect(b'(', "an opening parenthesis")?;
+        let key = self.number("a key: a number from 0 on")?;
+        self.expect(b',', "a comma")?;
+        let value = self.number("a value: a number from 0 on")?;
+        let number = self.line;
+        let owner = self.owner()?;
+        Ok(Some(Line { is_write, key, value, owner, number }))
+    }
+
+    /// Goes on to what is not blank; none at the end.
+    #[inline]
+    fn skip_blank_lines(&mut self) -> Option<u8> {
+        loop {
+            match *self.bytes.get(self.at)? {
+                b' ' | b'\t' | b'\r' => self.at += 1,
+                b'\n' => self.end_line(),
+                other => return Some(other),
+            }
+        }
+    }
+
+    /// The session, the transaction and the end of the line.
+    #[inline]
+    fn owner(&mut self) -> Result<Owner, Fault> {
+        if !self.tail.is_empty() && self.bytes[self.at..].starts_with(self.tail) {
+            self.at += self.tail.len() - 1;
+            self.end_line();
+        } else {
+            let start = self.at;
+            self.expect(b',', "a comma")?;
+            let session = self.number("a session: a number from 0 on")?;
+            self.expect(b',', "a comma")?;
+            let txn = self.txn()?;
+            self.expect(b')', "a closing parenthesis")?;
+            self.owner = Owner { session, txn };
+            self.finish_line()?;
+            let tail = &self.bytes[start..self.at];
+            // Only whole lines: the tail without its newline is also how a bad line may begin.
+            self.tail = if tail.ends_with(b"\n") { tail } else { &[] };
+        }
+        Ok(self.owner)
+    }
+
+    /// The transaction; none for -1.
+    #[inline]
+    fn txn(&mut self) -> Result<Option<u64>, Fault> {
+        const EXPECTED: &str = "a transaction: a number from 0 on, or -1 for an aborted one";
+        self.skip_spaces();
+        if self.peek() != Some(b'-') {
+            return self.number(EXPECTED).map(Some);
+        }
+        match leading_u64(&self.bytes[self.at + 1..]) {
+            Ok((1, digits)) => self.at += 1 + digits,
+            _ => return Err(self.fault(EXPECTED)),
+        }
+        self.skip_spaces();
+        Ok(None)
+    }
+
+    /// A number and the spaces around it.
+    #[inline]
+    fn number(&mut self, expected: &str) -> Result<u64, Fault> {
+        self.skip_spaces();
+        match leading_u64(&self.bytes[self.at..]) {
+            Ok((number, digits)) => {
+                self.at += digits;
+                self.skip_spaces();
+                Ok(number)
+            }
+            Err(NotANumber::NoDigit) => Err(self.fault(expected)),
+            Err(NotANumber::TooLarge(digits)) => {
+                let found = String::from_utf8_lossy(&self.bytes[self.at..self.at + digits]);
+                let expected = format!("a number up to {}", u64::MAX);
+                Err((self.position(), Problem::malformed(expected, found)))
+            }
+        }
+    }
+
+    /// A mark, after spaces.
+    #[inline]
+    fn expect(&mut self, mark: u8, expected: &str) -> Result<(), Fault> {
+        self.skip_spaces();
+        if self.peek() != Some(mark) {
+            return Err(self.fault(expected));
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    #[inline]
+    fn finish_line(&mut self) -> Result<(), Fault> {
+        loop {
+            match self.peek() {
+                Some(b' ' | b'\t' | b'\r') => self.at += 1,
+                Some(b'\n') => {
+                    self.end_line();
+                    return Ok(());
+                }
+                None => return Ok(()),
+                Some(_) => return Err(self.fault("the end of the line")),
+            }
+        }
+    }
+
+    /// Steps over the newline.
+    #[inline]
+    fn end_line(&mut self) {
+        self.at += 1;
+        self.line += 1;
+        self.line_start = self.at;
+    }
+
+    #[inline]
+    fn skip_spaces(&mut self) {
+        while let Some(b' ' | b'\t') = self.peek() {
+            self.at += 1;
+        }
+    }
+
+    #[inline]
+    fn peek(&self) -> Option<u8> {
+        self.bytes.get(self.at).copied()
+    }
+
+    fn position(&self) -> Position {
+        Position::Column(self.line, (self.at - self.line_start) as u64 + 1)
+    }
+
+    /// The rest of the line is not what was expected.
+    #[cold]
+    fn fault(&self, expected: &str) -> Fault {
+        let rest = self.bytes[self.at..].split(|b| *b == b'\n').next().unwrap_or_default();
+        let problem = match rest.trim_ascii_end() {
+            [] => Problem::malformed(expected, "the end of the line"),
+            rest => Problem::malformed(expected, String::from_utf8_lossy(rest)),
+        };
+        (self.position(), problem)
+    }
+}
