@@ -38,6 +38,11 @@ pub struct Lists {
 }
 
 impl Lists {
+    /// Whether no list was ever stored, not even an empty one.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pools.is_empty()
+    }
+
     /// Stores what a read of key number `key` returned.
     pub fn insert(&mut self, key: u32, elements: &[ValueId]) -> ListRef {
         let key = key as usize;

@@ -81,12 +81,14 @@ impl ValueRef<'_> {
 }
 
 impl From<i64> for ValueRef<'_> {
+    #[inline]
     fn from(i: i64) -> Self {
         ValueRef::Int(i)
     }
 }
 
 impl From<u64> for ValueRef<'_> {
+    #[inline]
     fn from(u: u64) -> Self {
         i64::try_from(u).map_or(ValueRef::Uint(u), ValueRef::Int)
     }
@@ -244,19 +246,46 @@ impl ValueTable {
 #[derive(Clone, Debug, Default)]
 pub struct NameTable {
     names: IndexSet<Value, FxBuildHasher>,
-    /// The number of the last name asked for. Sessions, and keys of read-modify-writes, come in
-    /// runs.
-    last: usize,
+    /// The numbers of the names 0, 1, 2 and so on, [`NOT_THERE`] where not known. Only a shortcut:
+    /// most histories call their keys and sessions so, and an array is far faster than hashing.
+    whole: Vec<u32>,
 }
+
+/// The place of a number that is not in the shortcut.
+const NOT_THERE: u32 = u32::MAX;
 
 impl NameTable {
     /// The number of a name, adding it if need be.
     #[inline]
     pub fn intern(&mut self, name: ValueRef<'_>) -> u32 {
-        if self.names.get_index(self.last).is_none_or(|last| last.as_ref() != name) {
-            self.last = intern_index(&mut self.names, name);
+        // A negative name is larger than any array as an index.
+        if let ValueRef::Int(i) = name
+            && let Some(number) = self.whole.get(i as usize)
+            && *number != NOT_THERE
+        {
+            return *number;
         }
-        self.last as u32
+        self.intern_by_hash(name)
+    }
+
+    fn intern_by_hash(&mut self, name: ValueRef<'_>) -> u32 {
+        let number = intern_index(&mut self.names, name) as u32;
+        if let ValueRef::Int(i) = name
+            && (i as usize) < self.shortcut_limit()
+        {
+            let i = i as usize;
+            if i >= self.whole.len() {
+                self.whole.resize(i + 1, NOT_THERE);
+            }
+            self.whole[i] = number;
+        }
+        number
+    }
+
+    /// How long the shortcut may be: in proportion to the names, so that a single large name does
+    /// not make it large.
+    fn shortcut_limit(&self) -> usize {
+        1024 + 8 * self.names.len()
     }
 
     /// The number of a name that may not be there.
@@ -327,6 +356,23 @@ mod tests {
         }
         let distinct: std::collections::BTreeSet<_> = ids.iter().collect();
         assert_eq!(distinct.len(), ids.len());
+    }
+
+    #[test]
+    fn names_keep_their_numbers_whether_small_large_or_no_numbers() {
+        let mut table = NameTable::default();
+        let large = (1..400).map(|i| ValueRef::Int(i * 17));
+        let odd = [ValueRef::Int(-1), ValueRef::Int(i64::MAX), ValueRef::Int(i64::MIN)];
+        let names: Vec<_> = large.chain(odd).chain(["7".into(), ValueRef::Int(0)]).collect();
+        // Again and again: names seen before the shortcut was long enough enter it later.
+        for _ in 0..3 {
+            for (number, name) in names.iter().enumerate() {
+                assert_eq!(table.intern(*name), number as u32);
+                assert_eq!(table.find(*name), Some(number as u32));
+            }
+        }
+        assert_eq!(table.len(), names.len());
+        assert!(table.iter().eq(names));
     }
 
     #[test]

@@ -1,0 +1,56 @@
+//! One table of names from the tables of all batches.
+
+use crate::KeyId;
+use crate::batch::Batch;
+use crate::value::{NameTable, ValueId, ValueTable};
+
+/// The joined name tables, and per batch how its own numbers map into them.
+pub(super) struct Tables {
+    pub(super) keys: NameTable,
+    pub(super) sessions: NameTable,
+    pub(super) values: ValueTable,
+    pub(super) maps: Vec<Maps>,
+}
+
+/// How a batch's numbers map into the joined tables. An empty map is the identity.
+#[derive(Default)]
+pub(super) struct Maps {
+    pub(super) keys: Vec<u32>,
+    sessions: Vec<u32>,
+    pub(super) values: Vec<ValueId>,
+}
+
+impl Maps {
+    #[inline]
+    pub(super) fn key(&self, key: KeyId) -> KeyId {
+        self.keys.get(key.index()).map_or(key, |k| KeyId(*k))
+    }
+
+    #[inline]
+    pub(super) fn value(&self, value: ValueId) -> ValueId {
+        value.table_index().and_then(|i| self.values.get(i).copied()).unwrap_or(value)
+    }
+}
+
+impl Tables {
+    /// Takes the first batch's tables and adds the others' names in order. The first batch's
+    /// numbers stay: its maps are empty, which means identity.
+    pub(super) fn merge(batches: &mut [Batch]) -> Tables {
+        let (first, rest) = batches.split_at_mut(1);
+        let mut keys = std::mem::take(&mut first[0].keys);
+        let mut sessions = std::mem::take(&mut first[0].sessions);
+        let mut values = std::mem::take(&mut first[0].values);
+        let mut maps = vec![Maps::default()];
+        maps.extend(rest.iter().map(|batch| Maps {
+            keys: batch.keys.iter().map(|name| keys.intern(name)).collect(),
+            sessions: batch.sessions.iter().map(|name| sessions.intern(name)).collect(),
+            values: batch.values.interned().map(|value| values.intern(value)).collect(),
+        }));
+        Tables { keys, sessions, values, maps }
+    }
+
+    #[inline]
+    pub(super) fn session(&self, batch: usize, session: u32) -> u32 {
+        self.maps[batch].sessions.get(session as usize).copied().unwrap_or(session)
+    }
+}
