@@ -8,32 +8,35 @@ use crate::batch::Batch;
 use crate::sink::SinkError;
 use crate::value::ValueId;
 
-/// A run of operations of one batch.
-#[derive(Clone, Copy)]
-pub(super) struct Piece {
-    pub(super) batch: u32,
-    /// Its row among the batch's transactions.
-    pub(super) row: u32,
+/// Where everything goes.
+///
+/// It says for each row of the batches where it belongs, not for each transaction where its parts
+/// are: columns are then joined by reading them from front to back and writing to as many places
+/// as there are sessions. The other way round, every read would miss the caches.
+pub(super) struct Grouping {
+    /// The transaction of each row of each batch, in order of arrival.
+    ranks: Vec<u32>,
+    /// One past the last transaction of each session.
+    pub(super) session_ends: Vec<u32>,
 }
 
-impl Piece {
+/// A row of a batch: a transaction or a piece of one.
+#[derive(Clone, Copy)]
+pub(super) struct Arrival {
+    pub(super) batch: usize,
+    pub(super) row: usize,
+    /// The transaction, in the history's order.
+    pub(super) txn: usize,
+}
+
+impl Arrival {
     /// Its operations in its batch.
     #[inline]
     pub(super) fn op_range(self, batches: &[Batch]) -> std::ops::Range<usize> {
-        let op_ends = &batches[self.batch as usize].txns.op_ends;
-        let row = self.row as usize;
-        let start = if row == 0 { 0 } else { op_ends[row - 1] };
-        start as usize..op_ends[row] as usize
+        let op_ends = &batches[self.batch].txns.op_ends;
+        let start = if self.row == 0 { 0 } else { op_ends[self.row - 1] };
+        start as usize..op_ends[self.row] as usize
     }
-}
-
-/// The pieces of all transactions, in the history's order.
-pub(super) struct Grouping {
-    pub(super) pieces: Vec<Piece>,
-    /// One past the last piece of each transaction.
-    piece_ends: Vec<u32>,
-    /// One past the last transaction of each session.
-    pub(super) session_ends: Vec<u32>,
 }
 
 impl Grouping {
@@ -42,106 +45,93 @@ impl Grouping {
         tables: &Tables,
         pieces: Pieces,
     ) -> Result<Grouping, SinkError> {
-        let arrivals = arrivals(batches, tables);
         let (txn_of, txn_sessions) = match pieces {
-            Pieces::Whole => whole_txns(&arrivals),
-            Pieces::ByName => name_pieces(batches, tables, &arrivals)?,
+            Pieces::Whole => whole_txns(batches, tables),
+            Pieces::ByName => name_pieces(batches, tables)?,
         };
-        // Transactions in order of session, each session's in order of first arrival.
-        let (order, session_ends) = counting_sort(&txn_sessions, tables.sessions.len());
-        let mut rank = vec![0u32; order.len()];
-        for (position, txn) in order.iter().enumerate() {
-            rank[*txn as usize] = position as u32;
+        let (rank_of, session_ends) = rank_by_session(&txn_sessions, tables.sessions.len());
+        let mut ranks = txn_of;
+        for rank in &mut ranks {
+            *rank = rank_of[*rank as usize];
         }
-        let ranks: Vec<u32> = txn_of.iter().map(|txn| rank[*txn as usize]).collect();
-        let (piece_order, piece_ends) = counting_sort(&ranks, order.len());
-        let pieces = piece_order.iter().map(|i| arrivals[*i as usize].piece).collect();
-        Ok(Grouping { pieces, piece_ends, session_ends })
+        Ok(Grouping { ranks, session_ends })
     }
 
     /// How many transactions there are.
-    pub(super) fn len(&self) -> usize {
-        self.piece_ends.len()
+    pub(super) fn txn_count(&self) -> usize {
+        self.session_ends.last().map_or(0, |end| *end as usize)
     }
 
-    /// The pieces of a transaction, in order of arrival. There is at least one.
+    /// All rows, in order of arrival.
     #[inline]
-    pub(super) fn pieces_of(&self, txn: usize) -> &[Piece] {
-        let start = if txn == 0 { 0 } else { self.piece_ends[txn - 1] as usize };
-        &self.pieces[start..self.piece_ends[txn] as usize]
-    }
-
-    /// The pieces of some transactions, one after the other.
-    pub(super) fn pieces_of_all(&self, txns: std::ops::Range<usize>) -> &[Piece] {
-        let start = if txns.start == 0 { 0 } else { self.piece_ends[txns.start - 1] as usize };
-        let end = if txns.end == 0 { 0 } else { self.piece_ends[txns.end - 1] as usize };
-        &self.pieces[start..end]
+    pub(super) fn arrivals(&self, batches: &[Batch]) -> impl DoubleEndedIterator<Item = Arrival> {
+        let mut rest = &self.ranks[..];
+        let per_batch: Vec<&[u32]> = batches
+            .iter()
+            .map(|batch| {
+                let (ranks, tail) = rest.split_at(batch.len());
+                rest = tail;
+                ranks
+            })
+            .collect();
+        per_batch.into_iter().enumerate().flat_map(|(batch, ranks)| {
+            ranks.iter().enumerate().map(move |(row, rank)| Arrival {
+                batch,
+                row,
+                txn: *rank as usize,
+            })
+        })
     }
 
     /// Whether the one batch's operations are already in the history's order.
     pub(super) fn in_place(&self, batches: &[Batch]) -> bool {
-        batches.len() == 1 && self.pieces.iter().enumerate().all(|(i, p)| p.row as usize == i)
+        batches.len() == 1 && self.ranks.is_sorted()
     }
-}
-
-/// A piece as it arrived, with its session in the joined table.
-struct Arrival {
-    piece: Piece,
-    session: u32,
-}
-
-fn arrivals(batches: &[Batch], tables: &Tables) -> Vec<Arrival> {
-    let mut arrivals = Vec::with_capacity(batches.iter().map(Batch::len).sum());
-    for (b, batch) in batches.iter().enumerate() {
-        arrivals.extend(batch.txns.sessions.iter().enumerate().map(|(row, session)| Arrival {
-            piece: Piece { batch: b as u32, row: row as u32 },
-            session: tables.session(b, *session),
-        }));
-    }
-    arrivals
 }
 
 /// The transaction of each piece, numbered by first arrival, and the session of each transaction,
 /// where each piece is a transaction.
-fn whole_txns(arrivals: &[Arrival]) -> (Vec<u32>, Vec<u32>) {
-    let txn_of = (0..arrivals.len() as u32).collect();
-    (txn_of, arrivals.iter().map(|arrival| arrival.session).collect())
+fn whole_txns(batches: &[Batch], tables: &Tables) -> (Vec<u32>, Vec<u32>) {
+    let mut sessions = Vec::with_capacity(batches.iter().map(Batch::len).sum());
+    for (b, batch) in batches.iter().enumerate() {
+        sessions.extend(batch.txns.sessions.iter().map(|session| tables.session(b, *session)));
+    }
+    ((0..sessions.len() as u32).collect(), sessions)
 }
 
 /// As [`whole_txns`], where the pieces of a transaction share its name.
-fn name_pieces(
-    batches: &[Batch],
-    tables: &Tables,
-    arrivals: &[Arrival],
-) -> Result<(Vec<u32>, Vec<u32>), SinkError> {
-    let mut by_name = TxnsByName::new(arrivals.len());
+fn name_pieces(batches: &[Batch], tables: &Tables) -> Result<(Vec<u32>, Vec<u32>), SinkError> {
+    let pieces = batches.iter().map(Batch::len).sum();
+    let mut by_name = TxnsByName::new(pieces);
     // Per session, the nameless transaction that its last piece belongs to.
     let mut nameless: Vec<Option<u32>> = vec![None; tables.sessions.len()];
-    let mut txn_of = Vec::with_capacity(arrivals.len());
+    let mut txn_of = Vec::with_capacity(pieces);
     let mut txn_sessions: Vec<u32> = Vec::new();
-    for Arrival { piece, session } in arrivals {
-        let name = batches[piece.batch as usize].txns.names.get(piece.row as usize);
-        let fresh = txn_sessions.len() as u32;
-        let open = &mut nameless[*session as usize];
-        let txn = match name.map(|name| tables.maps[piece.batch as usize].value(name)) {
-            Some(name) => {
-                *open = None;
-                let txn = by_name.get_or_insert(name, fresh);
-                if txn != fresh && txn_sessions[txn as usize] != *session {
-                    return Err(SinkError::TwoSessions {
-                        txn: tables.values.get(name).to_owned(),
-                        first: tables.sessions.get(txn_sessions[txn as usize]).to_owned(),
-                        second: tables.sessions.get(*session).to_owned(),
-                    });
+    for (b, batch) in batches.iter().enumerate() {
+        for (row, session) in batch.txns.sessions.iter().enumerate() {
+            let session = tables.session(b, *session);
+            let fresh = txn_sessions.len() as u32;
+            let open = &mut nameless[session as usize];
+            let txn = match batch.txns.names.get(row).map(|name| tables.maps[b].value(name)) {
+                Some(name) => {
+                    *open = None;
+                    let txn = by_name.get_or_insert(name, fresh);
+                    if txn != fresh && txn_sessions[txn as usize] != session {
+                        return Err(SinkError::TwoSessions {
+                            txn: tables.values.get(name).to_owned(),
+                            first: tables.sessions.get(txn_sessions[txn as usize]).to_owned(),
+                            second: tables.sessions.get(session).to_owned(),
+                        });
+                    }
+                    txn
                 }
-                txn
+                None => *open.get_or_insert(fresh),
+            };
+            if txn == fresh {
+                txn_sessions.push(session);
             }
-            None => *open.get_or_insert(fresh),
-        };
-        if txn == fresh {
-            txn_sessions.push(*session);
+            txn_of.push(txn);
         }
-        txn_of.push(txn);
     }
     Ok((txn_of, txn_sessions))
 }
@@ -182,21 +172,22 @@ impl TxnsByName {
     }
 }
 
-/// The rows in order of their group, stably, and one past the last row of each group.
-fn counting_sort(groups: &[u32], count: usize) -> (Vec<u32>, Vec<u32>) {
-    let mut next = vec![0u32; count];
-    for group in groups {
-        next[*group as usize] += 1;
+/// The place of each transaction in order of session, each session's in order of first arrival,
+/// and one past the last place of each session.
+fn rank_by_session(txn_sessions: &[u32], sessions: usize) -> (Vec<u32>, Vec<u32>) {
+    let mut next = vec![0u32; sessions];
+    for session in txn_sessions {
+        next[*session as usize] += 1;
     }
     let mut total = 0;
     for slot in &mut next {
         total += std::mem::replace(slot, total);
     }
-    let mut order = vec![0u32; groups.len()];
-    for (row, group) in groups.iter().enumerate() {
-        let slot = &mut next[*group as usize];
-        order[*slot as usize] = row as u32;
+    let mut rank = |session: &u32| {
+        let slot = &mut next[*session as usize];
         *slot += 1;
-    }
-    (order, next)
+        *slot - 1
+    };
+    let ranks = txn_sessions.iter().map(&mut rank).collect();
+    (ranks, next)
 }

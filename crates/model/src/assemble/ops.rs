@@ -1,17 +1,16 @@
 //! The operations, copied into the history's order on all cores.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
-use super::grouping::{Grouping, Piece};
+use super::grouping::Grouping;
 use super::tables::{Maps, Tables};
 use crate::batch::{Batch, OpColumns, TxnColumns};
 use crate::lists::ListRef;
 use crate::op::OpKind;
 use crate::value::ValueId;
 use crate::{KeyId, VersionId};
-
-/// How many transactions one task copies.
-const TXNS_PER_TASK: usize = 1 << 14;
 
 /// Joins the columns of all operations. Empties the side tables of the batches.
 pub(super) fn gather(
@@ -26,23 +25,17 @@ pub(super) fn gather(
     ops.kinds = vec![OpKind::Read; total];
     ops.keys = vec![KeyId(0); total];
     ops.words = vec![0; total];
-    let mut all = Rows { kinds: &mut ops.kinds, keys: &mut ops.keys, words: &mut ops.words };
-
-    let mut stretches = Vec::new();
-    let mut done = 0;
-    for first in (0..txns.op_ends.len()).step_by(TXNS_PER_TASK) {
-        let last = (first + TXNS_PER_TASK).min(txns.op_ends.len());
-        let end = txns.op_ends[last - 1] as usize;
-        stretches.push((grouping.pieces_of_all(first..last), all.split_off(end - done)));
-        done = end;
-    }
-    stretches.into_par_iter().for_each(|(pieces, mut rows)| {
-        for piece in pieces {
-            let len = piece.op_range(batches).len();
-            copy_piece(*piece, rows.split_off(len), batches, tables, &offsets);
-        }
+    let rows = Rows { kinds: &mut ops.kinds, keys: &mut ops.keys, words: &mut ops.words };
+    // Every task goes through all arrivals and copies those of its own transactions.
+    stretches(rows, &txns.op_ends).into_par_iter().for_each(|mut stretch| {
+        let mut places = Places::new(&txns.op_ends, stretch.txns.clone());
+        grouping.arrivals(batches).filter(|a| stretch.txns.contains(&a.txn)).for_each(|arrival| {
+            let from = arrival.op_range(batches);
+            let rows = stretch.rows.range(places.take(arrival.txn, from.len()));
+            copy(from, rows, &batches[arrival.batch].ops, tables, &offsets, arrival.batch);
+        });
     });
-    gather_rare(&mut ops, batches, tables, grouping);
+    gather_rare(&mut ops, batches, tables, grouping, txns);
     ops
 }
 
@@ -54,22 +47,71 @@ struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// Takes the first rows away.
+    fn split_at(self, row: usize) -> (Rows<'a>, Rows<'a>) {
+        let (kinds, more_kinds) = self.kinds.split_at_mut(row);
+        let (keys, more_keys) = self.keys.split_at_mut(row);
+        let (words, more_words) = self.words.split_at_mut(row);
+        let rest = Rows { kinds: more_kinds, keys: more_keys, words: more_words };
+        (Rows { kinds, keys, words }, rest)
+    }
+
     #[inline]
-    fn split_off(&mut self, len: usize) -> Rows<'a> {
+    fn range(&mut self, rows: Range<usize>) -> Rows<'_> {
         Rows {
-            kinds: split_off(&mut self.kinds, len),
-            keys: split_off(&mut self.keys, len),
-            words: split_off(&mut self.words, len),
+            kinds: &mut self.kinds[rows.clone()],
+            keys: &mut self.keys[rows.clone()],
+            words: &mut self.words[rows],
         }
     }
 }
 
-#[inline]
-fn split_off<'a, T>(rows: &mut &'a mut [T], len: usize) -> &'a mut [T] {
-    let (head, rest) = std::mem::take(rows).split_at_mut(len);
-    *rows = rest;
-    head
+/// Some transactions, and the rows of their operations.
+struct Stretch<'a> {
+    txns: Range<usize>,
+    rows: Rows<'a>,
+}
+
+/// One stretch of about the same number of operations for each thread.
+fn stretches<'a>(rows: Rows<'a>, op_ends: &[u32]) -> Vec<Stretch<'a>> {
+    let threads = rayon::current_num_threads();
+    let share = rows.kinds.len().div_ceil(threads).max(1);
+    let mut stretches = Vec::new();
+    let mut rest = rows;
+    let (mut first, mut done) = (0, 0);
+    while first < op_ends.len() {
+        let beyond = first + op_ends[first..].partition_point(|end| (*end as usize) < done + share);
+        let last = (beyond + 1).min(op_ends.len());
+        let end = op_ends[last - 1] as usize;
+        let (head, tail) = rest.split_at(end - done);
+        stretches.push(Stretch { txns: first..last, rows: head });
+        rest = tail;
+        (first, done) = (last, end);
+    }
+    stretches
+}
+
+/// Where the next operations of each transaction of a stretch go, counted from its first row.
+struct Places {
+    first_txn: usize,
+    next: Vec<u32>,
+}
+
+impl Places {
+    fn new(op_ends: &[u32], txns: Range<usize>) -> Places {
+        let first_row = if txns.start == 0 { 0 } else { op_ends[txns.start - 1] };
+        let ends = op_ends[txns.clone()].iter().map(|end| end - first_row);
+        let next = std::iter::once(0).chain(ends).take(txns.len()).collect();
+        Places { first_txn: txns.start, next }
+    }
+
+    /// The places of so many more operations of a transaction.
+    #[inline]
+    fn take(&mut self, txn: usize, len: usize) -> Range<usize> {
+        let next = &mut self.next[txn - self.first_txn];
+        let start = *next as usize;
+        *next += len as u32;
+        start..start + len
+    }
 }
 
 /// Where each batch's side tables begin in the joined ones.
@@ -107,16 +149,23 @@ fn gather_side_tables(ops: &mut OpColumns, batches: &mut [Batch], tables: &Table
     offsets
 }
 
+/// Copies some operations of a batch.
 #[inline]
-fn copy_piece(piece: Piece, to: Rows<'_>, batches: &[Batch], tables: &Tables, offsets: &Offsets) {
+fn copy(
+    from: Range<usize>,
+    to: Rows<'_>,
+    source: &OpColumns,
+    tables: &Tables,
+    offsets: &Offsets,
+    batch: usize,
+) {
     let Rows { kinds, keys, words } = to;
-    let (batch, range) = (piece.batch as usize, piece.op_range(batches));
-    let (source, maps) = (&batches[batch].ops, &tables.maps[batch]);
-    kinds.copy_from_slice(&source.kinds[range.clone()]);
-    for (key, source) in keys.iter_mut().zip(&source.keys[range.clone()]) {
+    let maps = &tables.maps[batch];
+    kinds.copy_from_slice(&source.kinds[from.clone()]);
+    for (key, source) in keys.iter_mut().zip(&source.keys[from.clone()]) {
         *key = maps.key(*source);
     }
-    words.copy_from_slice(&source.words[range]);
+    words.copy_from_slice(&source.words[from]);
     if !offsets.keeps_words[batch] {
         for (word, kind) in words.iter_mut().zip(kinds) {
             *word = renumber(*kind, *word, maps, batch, offsets);
@@ -140,35 +189,61 @@ fn renumber(kind: OpKind, word: u64, maps: &Maps, batch: usize, offsets: &Offset
 }
 
 /// Lists, versions and statements: skipped by histories that have none.
-fn gather_rare(ops: &mut OpColumns, batches: &[Batch], tables: &Tables, grouping: &Grouping) {
-    let has_lists = batches.iter().any(|b| !b.ops.lists.is_empty());
-    let has_notes = batches.iter().any(|b| !b.ops.versions.is_empty() || !b.ops.sql.is_empty());
-    if !has_lists && !has_notes {
+fn gather_rare(
+    ops: &mut OpColumns,
+    batches: &[Batch],
+    tables: &Tables,
+    grouping: &Grouping,
+    txns: &TxnColumns,
+) {
+    let has_rare = |batch: &Batch| {
+        let ops = &batch.ops;
+        !ops.lists.is_empty() || !ops.versions.is_empty() || !ops.sql.is_empty()
+    };
+    if !batches.iter().any(has_rare) {
         return;
     }
+    let mut places = Places::new(&txns.op_ends, 0..txns.op_ends.len());
     let mut elements = Vec::new();
-    let mut at = 0;
-    for piece in &grouping.pieces {
-        let source = &batches[piece.batch as usize].ops;
-        let maps = &tables.maps[piece.batch as usize];
-        for op in piece.op_range(batches) {
-            if source.kinds[op] == OpKind::ReadList {
-                let list = ListRef::from_word(source.words[op]);
-                elements.clear();
-                elements.extend(
-                    source.lists.get(source.keys[op].0, list).iter().map(|v| maps.value(*v)),
-                );
-                ops.words[at] = ops.lists.insert(ops.keys[at].0, &elements).word();
-            }
-            if let Some(version) = source.versions.get(op) {
-                let name = source.version_names[version.index()];
-                let id = VersionId::at(ops.version_names.insert_full(name).0);
-                ops.versions.set(at, Some(id));
-            }
-            if let Ok(found) = source.sql.binary_search_by_key(&(op as u32), |(op, _)| *op) {
-                ops.sql.push((at as u32, source.sql[found].1.clone()));
-            }
-            at += 1;
+    for arrival in grouping.arrivals(batches) {
+        let from = arrival.op_range(batches);
+        let to = places.take(arrival.txn, from.len());
+        for (from, to) in from.zip(to) {
+            copy_rare(
+                ops,
+                to,
+                &batches[arrival.batch].ops,
+                from,
+                &tables.maps[arrival.batch],
+                &mut elements,
+            );
         }
+    }
+    ops.sql.sort_unstable_by_key(|(op, _)| *op);
+}
+
+/// Copies what few operations have; `elements` is reused.
+fn copy_rare(
+    ops: &mut OpColumns,
+    to: usize,
+    source: &OpColumns,
+    from: usize,
+    maps: &Maps,
+    elements: &mut Vec<ValueId>,
+) {
+    let key = source.keys[from].0;
+    if source.kinds[from] == OpKind::ReadList {
+        let list = ListRef::from_word(source.words[from]);
+        elements.clear();
+        elements.extend(source.lists.get(key, list).iter().map(|v| maps.value(*v)));
+        ops.words[to] = ops.lists.insert(ops.keys[to].0, elements).word();
+    }
+    if let Some(version) = source.versions.get(from) {
+        let name = source.version_names[version.index()];
+        let id = VersionId::at(ops.version_names.insert_full(name).0);
+        ops.versions.set(to, Some(id));
+    }
+    if let Ok(found) = source.sql.binary_search_by_key(&(from as u32), |(op, _)| *op) {
+        ops.sql.push((to as u32, source.sql[found].1.clone()));
     }
 }
