@@ -5,8 +5,9 @@ use rayon::prelude::*;
 
 use crate::error::{Position, Problem};
 
-/// What is wrong in a file, and where; the caller knows which file.
-pub(crate) type Fault = (Position, Problem);
+/// What is wrong in a file, and where; the caller knows which file. In a box, so that the results
+/// of the small functions of a parser stay in registers.
+pub(crate) type Fault = Box<(Position, Problem)>;
 
 /// Some whole lines of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,10 +95,10 @@ mod tests {
         let fault = |chunk: Chunk<'_>| -> Result<(), Fault> {
             match chunk.bytes {
                 b"good\n" => Ok(()),
-                _ => Err((Position::Line(chunk.first_line), Problem::Unrecognised)),
+                _ => Err(Box::new((Position::Line(chunk.first_line), Problem::Unrecognised))),
             }
         };
-        let (position, _) = parse(b"good\nbad\ngood\nbad\n", 1, fault).unwrap_err();
-        assert_eq!(position, Position::Line(2));
+        let fault = parse(b"good\nbad\ngood\nbad\n", 1, fault).unwrap_err();
+        assert_eq!(fault.0, Position::Line(2));
     }
 }

@@ -54,7 +54,7 @@ impl HistoryFormat for Plume {
         let bytes = source.require_file()?;
         read::history(bytes, crate::chunks::good_size(bytes))
             .map(Loaded::new)
-            .map_err(|(position, problem)| source.error(position, problem))
+            .map_err(|fault| source.error(fault.0, fault.1))
     }
 
     fn writer(&self, target: Target) -> Result<Box<dyn HistoryWriter>, SinkError> {

@@ -18,7 +18,7 @@ pub(super) fn history(bytes: &[u8], chunk_size: usize) -> Result<History, Fault>
     }
     History::from_batches(batches, Pieces::ByName).map_err(|error| {
         let position = position_of(&error, bytes).map_or(Position::Whole, Position::Line);
-        (position, error.into())
+        Box::new((position, error.into()))
     })
 }
 
@@ -71,7 +71,7 @@ fn end_run(batch: &mut Batch, owner: Owner) -> Result<(), SinkError> {
 }
 
 fn at(line: u64) -> impl Fn(SinkError) -> Fault {
-    move |error| (Position::Line(line), Problem::from(error))
+    move |error| Box::new((Position::Line(line), Problem::from(error)))
 }
 
 /// The line that makes a transaction belong to a second session. Only looked for once that is

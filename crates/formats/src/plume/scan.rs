@@ -57,7 +57,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// The next operation; none at the end.
-    #[inline]
+    #[inline(always)]
     pub(super) fn next(&mut self) -> Result<Option<Line>, Fault> {
         let Some(first) = self.skip_blank_lines() else { return Ok(None) };
         let is_write = match first {
@@ -126,7 +126,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// A number and the spaces around it.
-    #[inline]
+    #[inline(always)]
     fn number(&mut self, expected: &str) -> Result<u64, Fault> {
         self.skip_spaces();
         match leading_u64(&self.bytes[self.at..]) {
@@ -136,11 +136,7 @@ impl<'a> Scanner<'a> {
                 Ok(number)
             }
             Err(NotANumber::NoDigit) => Err(self.fault(expected)),
-            Err(NotANumber::TooLarge(digits)) => {
-                let found = String::from_utf8_lossy(&self.bytes[self.at..self.at + digits]);
-                let expected = format!("a number up to {}", u64::MAX);
-                Err((self.position(), Problem::malformed(expected, found)))
-            }
+            Err(NotANumber::TooLarge(digits)) => Err(self.too_large(digits)),
         }
     }
 
@@ -202,6 +198,13 @@ impl<'a> Scanner<'a> {
             [] => Problem::malformed(expected, "the end of the line"),
             rest => Problem::malformed(expected, String::from_utf8_lossy(rest)),
         };
-        (self.position(), problem)
+        Box::new((self.position(), problem))
+    }
+
+    #[cold]
+    fn too_large(&self, digits: usize) -> Fault {
+        let found = String::from_utf8_lossy(&self.bytes[self.at..self.at + digits]);
+        let expected = format!("a number up to {}", u64::MAX);
+        Box::new((self.position(), Problem::malformed(expected, found)))
     }
 }

@@ -136,7 +136,7 @@ fn every_malformed_line_is_an_error_with_its_place() {
 
 #[test]
 fn bytes_that_are_no_text_are_an_error() {
-    let (position, problem) = read::history(b"r(1,0,0,0)\nw(\xff\0", usize::MAX).unwrap_err();
+    let (position, problem) = *read::history(b"r(1,0,0,0)\nw(\xff\0", usize::MAX).unwrap_err();
     assert_eq!(position, Position::Column(2, 3));
     assert!(problem.to_string().contains('\u{fffd}'), "{problem}");
 }
@@ -158,7 +158,7 @@ fn a_tail_that_was_seen_before_does_not_hide_what_follows_it() {
 fn a_transaction_in_two_sessions_is_an_error_on_the_line_that_says_so() {
     let text = "w(1,1,4,9)\nw(1,2,5,-1)\nw(1,3,5,8)\n\nw(1,4,5,9)\nw(1,5,6,9)\n";
     for size in [1, usize::MAX] {
-        let (position, problem) = read::history(text.as_bytes(), size).unwrap_err();
+        let (position, problem) = *read::history(text.as_bytes(), size).unwrap_err();
         assert_eq!(position, Position::Line(5));
         assert_eq!(problem.to_string(), "transaction 9 belongs to session 4 and to session 5");
     }
