@@ -5,6 +5,7 @@
 
 mod grouping;
 mod ops;
+mod rare;
 mod tables;
 mod txns;
 

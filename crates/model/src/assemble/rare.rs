@@ -1,0 +1,117 @@
+//! What few operations have: conditional writes, predicates, lists, versions, statements.
+
+use super::grouping::Grouping;
+use super::ops::Places;
+use super::tables::{Maps, Tables};
+use crate::VersionId;
+use crate::batch::{Batch, OpColumns};
+use crate::lists::ListRef;
+use crate::op::OpKind;
+use crate::value::ValueId;
+
+/// How the words of a batch change.
+pub(super) struct Shift {
+    /// Not at all: so in almost every history.
+    pub(super) keeps_words: bool,
+    /// Where its conditional writes begin among the joined ones.
+    conditionals: u64,
+    /// Where its predicate operations do.
+    relational: u64,
+}
+
+impl Shift {
+    /// The word of an operation in the joined tables. That of a list stays for now: lists share
+    /// pools per key across transactions, and are gathered afterwards.
+    pub(super) fn word(&self, kind: OpKind, word: u64, maps: &Maps) -> u64 {
+        match kind {
+            OpKind::Read | OpKind::Write | OpKind::Append | OpKind::Delete => {
+                maps.value(ValueId::from_word(word)).word()
+            }
+            OpKind::InsertIfAbsent | OpKind::CompareAndSet => word + self.conditionals,
+            OpKind::PredicateRead | OpKind::PredicateWrite | OpKind::Aggregate => {
+                word + self.relational
+            }
+            OpKind::ReadList | OpKind::ReadUnobserved | OpKind::ReadListUnobserved => word,
+        }
+    }
+}
+
+/// Joins conditional writes and predicate operations, which words refer to by position.
+pub(super) fn gather_side_tables(
+    ops: &mut OpColumns,
+    batches: &mut [Batch],
+    tables: &Tables,
+) -> Vec<Shift> {
+    let mut shifts = Vec::with_capacity(batches.len());
+    for (batch, maps) in batches.iter_mut().zip(&tables.maps) {
+        let has_side_tables =
+            !batch.ops.conditionals.is_empty() || !batch.ops.relational.is_empty();
+        shifts.push(Shift {
+            keeps_words: maps.values.is_empty() && !has_side_tables,
+            conditionals: ops.conditionals.len() as u64,
+            relational: ops.relational.len() as u64,
+        });
+        let value = |v: ValueId| maps.value(v);
+        ops.conditionals.extend(batch.ops.conditionals.drain(..).map(|mut c| {
+            c.expected = c.expected.map(value);
+            c.new = value(c.new);
+            c.seen = c.seen.map(value);
+            c
+        }));
+        ops.relational.extend(batch.ops.relational.drain(..).map(|mut r| {
+            for (key, v) in r.rows.iter_mut().flatten() {
+                (*key, *v) = (maps.key(*key), value(*v));
+            }
+            r.result = r.result.map(value);
+            r
+        }));
+    }
+    shifts
+}
+
+/// Joins lists, versions and statements. Does nothing where there are none.
+pub(super) fn gather_notes(
+    ops: &mut OpColumns,
+    batches: &[Batch],
+    tables: &Tables,
+    grouping: &Grouping,
+    op_ends: &[u32],
+) {
+    let has_notes =
+        |ops: &OpColumns| !ops.lists.is_empty() || !ops.versions.is_empty() || !ops.sql.is_empty();
+    if !batches.iter().any(|batch| has_notes(&batch.ops)) {
+        return;
+    }
+    let mut places = Places::new(op_ends, 0..op_ends.len());
+    for arrival in grouping.arrivals(batches) {
+        let source = &batches[arrival.batch].ops;
+        let from = arrival.op_range(batches);
+        let to = places.take(arrival.txn, from.len());
+        for (from, to) in from.zip(to) {
+            copy_notes(source, from, ops, to, &tables.maps[arrival.batch]);
+        }
+    }
+    ops.sql.sort_unstable_by_key(|(op, _)| *op);
+}
+
+fn copy_notes(source: &OpColumns, from: usize, ops: &mut OpColumns, to: usize, maps: &Maps) {
+    if source.kinds[from] == OpKind::ReadList {
+        let list = ListRef::from_word(source.words[from]);
+        let elements = source.lists.get(source.keys[from].0, list);
+        ops.words[to] = match maps.values.is_empty() {
+            true => ops.lists.insert(ops.keys[to].0, elements).word(),
+            false => {
+                let elements: Vec<_> = elements.iter().map(|v| maps.value(*v)).collect();
+                ops.lists.insert(ops.keys[to].0, &elements).word()
+            }
+        };
+    }
+    if let Some(version) = source.versions.get(from) {
+        let name = source.version_names[version.index()];
+        let id = VersionId::at(ops.version_names.insert_full(name).0);
+        ops.versions.set(to, Some(id));
+    }
+    if let Ok(found) = source.sql.binary_search_by_key(&(from as u32), |(op, _)| *op) {
+        ops.sql.push((to as u32, source.sql[found].1.clone()));
+    }
+}
