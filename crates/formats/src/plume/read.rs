@@ -29,13 +29,14 @@ const SHORTEST_LINE: usize = 11;
 fn batch(chunk: Chunk<'_>) -> Result<Batch, Fault> {
     let mut batch = empty_batch(chunk.lines.min(chunk.bytes.len() / SHORTEST_LINE + 1))?;
     let mut scanner = Scanner::new(chunk);
-    let mut run = None;
+    let mut run: Option<Owner> = None;
     while let Some(line) = scanner.next()? {
-        if run != Some(line.owner) {
-            if let Some(owner) = run.replace(line.owner) {
+        if line.begins_run {
+            if let Some(owner) = run {
                 end_run(&mut batch, owner).map_err(at(line.number))?;
             }
             begin_run(&mut batch, &line).map_err(at(line.number))?;
+            run = Some(line.owner);
         }
         let (key, value) = (ValueRef::from(line.key), ValueRef::from(line.value));
         let op = match line.is_write {

@@ -19,6 +19,8 @@ pub(super) struct Line {
     pub(super) key: u64,
     pub(super) value: u64,
     pub(super) owner: Owner,
+    /// Whether the operation before it in its chunk, if any, has another owner.
+    pub(super) begins_run: bool,
     /// The number of its line.
     pub(super) number: u64,
 }
@@ -33,7 +35,7 @@ pub(super) struct Scanner<'a> {
     /// says. Operations come in runs of one transaction: where the same bytes stand again, they
     /// mean the same and need not be parsed.
     tail: &'a [u8],
-    owner: Owner,
+    owner: Option<Owner>,
 }
 
 /// Whether the first line that is not blank is an operation.
@@ -52,7 +54,7 @@ impl<'a> Scanner<'a> {
             line: chunk.first_line,
             line_start: 0,
             tail: &[],
-            owner: Owner { session: 0, txn: None },
+            owner: None,
         }
     }
 
@@ -71,8 +73,15 @@ impl<'a> Scanner<'a> {
         self.expect(b',', "a comma")?;
         let value = self.number("a value: a number from 0 on")?;
         let number = self.line;
-        let owner = self.owner()?;
-        Ok(Some(Line { is_write, key, value, owner, number }))
+        let last = self.owner;
+        let (owner, begins_run) = match last {
+            Some(owner) if self.repeats_tail() => (owner, false),
+            _ => {
+                let owner = self.parse_tail()?;
+                (owner, last != Some(owner))
+            }
+        };
+        Ok(Some(Line { is_write, key, value, owner, begins_run, number }))
     }
 
     /// Goes on to what is not blank; none at the end.
@@ -87,30 +96,35 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// The session, the transaction and the end of the line.
-    #[inline]
-    fn owner(&mut self) -> Result<Owner, Fault> {
-        if !self.tail.is_empty() && self.bytes[self.at..].starts_with(self.tail) {
+    /// Steps over a tail that was parsed before, if it stands here again.
+    #[inline(always)]
+    fn repeats_tail(&mut self) -> bool {
+        let repeats = !self.tail.is_empty() && self.bytes[self.at..].starts_with(self.tail);
+        if repeats {
             self.at += self.tail.len() - 1;
             self.end_line();
-        } else {
-            let start = self.at;
-            self.expect(b',', "a comma")?;
-            let session = self.number("a session: a number from 0 on")?;
-            self.expect(b',', "a comma")?;
-            let txn = self.txn()?;
-            self.expect(b')', "a closing parenthesis")?;
-            self.owner = Owner { session, txn };
-            self.finish_line()?;
-            let tail = &self.bytes[start..self.at];
-            // Only whole lines: the tail without its newline is also how a bad line may begin.
-            self.tail = if tail.ends_with(b"\n") { tail } else { &[] };
         }
-        Ok(self.owner)
+        repeats
+    }
+
+    /// The session, the transaction and the end of the line.
+    fn parse_tail(&mut self) -> Result<Owner, Fault> {
+        let start = self.at;
+        self.expect(b',', "a comma")?;
+        let session = self.number("a session: a number from 0 on")?;
+        self.expect(b',', "a comma")?;
+        let txn = self.txn()?;
+        self.expect(b')', "a closing parenthesis")?;
+        let owner = Owner { session, txn };
+        self.owner = Some(owner);
+        self.finish_line()?;
+        let tail = &self.bytes[start..self.at];
+        // Only whole lines: the tail without its newline is also how a bad line may begin.
+        self.tail = if tail.ends_with(b"\n") { tail } else { &[] };
+        Ok(owner)
     }
 
     /// The transaction; none for -1.
-    #[inline]
     fn txn(&mut self) -> Result<Option<u64>, Fault> {
         const EXPECTED: &str = "a transaction: a number from 0 on, or -1 for an aborted one";
         self.skip_spaces();
@@ -121,18 +135,27 @@ impl<'a> Scanner<'a> {
             Ok((1, digits)) => self.at += 1 + digits,
             _ => return Err(self.fault(EXPECTED)),
         }
-        self.skip_spaces();
         Ok(None)
     }
 
-    /// A number and the spaces around it.
+    /// A number, after spaces, which are only looked for where there is no number.
     #[inline(always)]
     fn number(&mut self, expected: &str) -> Result<u64, Fault> {
+        match leading_u64(&self.bytes[self.at..]) {
+            Ok((number, digits)) => {
+                self.at += digits;
+                Ok(number)
+            }
+            Err(_) => self.number_after_spaces(expected),
+        }
+    }
+
+    #[cold]
+    fn number_after_spaces(&mut self, expected: &str) -> Result<u64, Fault> {
         self.skip_spaces();
         match leading_u64(&self.bytes[self.at..]) {
             Ok((number, digits)) => {
                 self.at += digits;
-                self.skip_spaces();
                 Ok(number)
             }
             Err(NotANumber::NoDigit) => Err(self.fault(expected)),
@@ -140,15 +163,20 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// A mark, after spaces.
-    #[inline]
+    /// A mark, after spaces, which are only looked for where it does not stand at once.
+    #[inline(always)]
     fn expect(&mut self, mark: u8, expected: &str) -> Result<(), Fault> {
-        self.skip_spaces();
         if self.peek() != Some(mark) {
-            return Err(self.fault(expected));
+            self.expect_after_spaces(mark, expected)?;
         }
         self.at += 1;
         Ok(())
+    }
+
+    #[cold]
+    fn expect_after_spaces(&mut self, mark: u8, expected: &str) -> Result<(), Fault> {
+        self.skip_spaces();
+        if self.peek() == Some(mark) { Ok(()) } else { Err(self.fault(expected)) }
     }
 
     #[inline]
