@@ -19,7 +19,7 @@
 //!
 //! The writer leaves out what only annotates: times, database timestamps, line numbers, errors,
 //! snapshots, statements, and the names of aborted transactions, of which two that follow one
-//! another in a session become one. It refuses what would change the meaning: see [`write`].
+//! another in a session become one. It refuses what would change the meaning: see [`mod@write`].
 
 mod read;
 mod scan;

@@ -101,6 +101,25 @@ fn texts() -> impl Strategy<Value = String> {
     })
 }
 
+#[test]
+fn threads_do_not_show() {
+    // Large numbers and interleaved transactions among small ones, in every session.
+    let lines = (0..3000u64).map(|i| {
+        let (session, txn) = (i % 7, i % 7 + 7 * (i / 40));
+        let txn = if txn % 11 == 0 { u64::MAX - txn } else { txn };
+        format!("w({},{},{session},{txn})\n", i * i % 1201, i << (i % 60))
+    });
+    let text: String = lines.collect();
+    let whole = parse(&text).unwrap();
+    for threads in [1, 2, 3, 16] {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let history = pool.install(|| read::history(text.as_bytes(), 1000)).unwrap();
+        assert_eq!(history, whole);
+        assert_eq!(history.op_keys(), whole.op_keys());
+        assert_eq!(history.op_words(), whole.op_words());
+    }
+}
+
 proptest! {
     #[test]
     fn chunks_do_not_show(text in texts(), size in 1..200usize) {
