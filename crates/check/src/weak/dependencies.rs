@@ -67,6 +67,11 @@ impl<'a> Dependencies<'a> {
         Some(self.read_edge(from, to, self.first_read_from(to, from)?))
     }
 
+    /// Whether there is an edge from one transaction to another.
+    pub(crate) fn has_edge(&self, from: TxnId, to: TxnId) -> bool {
+        self.session_predecessor(to) == Some(from) || self.first_read_from(to, from).is_some()
+    }
+
     /// The edge that a read of `to` from `from` makes.
     pub(crate) fn read_edge(&self, from: TxnId, to: TxnId, read: OpId) -> Edge {
         let key = self.history.op_keys()[read.index()];

@@ -5,8 +5,9 @@
 //! comes before `before`, causally (`…CO`) or by the commit relation of the level (`…CM`). Which
 //! one it is, is said by how `before` was visible to the reader: by an earlier read (TAP-h, TAP-i;
 //! of the same key, the non-monotonic read that has no letter), by a later read or by the session
-//! (TAP-k, TAP-l), or by a longer way (TAP-m, TAP-n). The commit relation is that of the level at
-//! hand, so that a level is satisfied exactly when none of its patterns occurs.
+//! (TAP-k, TAP-l), or by a longer way (TAP-m, TAP-n). A cycle of several inferred edges goes by
+//! the one that takes the strongest rule, so that no cycle is called after a pattern of a weaker
+//! level that the history satisfies.
 
 use std::collections::BTreeMap;
 
@@ -64,7 +65,7 @@ pub(crate) fn name(
     for (component, inferences) in by_component {
         exact &= inferences.len() == 1;
         let nodes = components.get(component as usize).map_or(&[][..], Vec::as_slice);
-        let mut namer = Namer::new(level, graph, nodes, inferences);
+        let namer = Namer::new(level, graph, nodes, inferences);
         anomalies.extend(namer.name_all());
     }
     anomalies.sort_by_key(|anomaly| (anomaly.evidence.edges().len(), anomaly.kind));
@@ -76,7 +77,8 @@ struct Namer<'g> {
     level: Level,
     history: &'g History,
     graph: &'g Saturated<'g>,
-    inferences: Vec<Inference>,
+    /// Of the inferences with the same ends, the one that is easiest to see.
+    inferences: BTreeMap<(TxnId, TxnId), Inference>,
     /// The component with session order and reads alone.
     causal: Subgraph,
     /// The component with all edges.
@@ -96,37 +98,42 @@ impl<'g> Namer<'g> {
         nodes: &[u32],
         inferences: Vec<Inference>,
     ) -> Self {
+        let mut simplest: BTreeMap<(TxnId, TxnId), Inference> = BTreeMap::new();
+        for inference in inferences {
+            let visible = how_visible(graph.dependencies, &inference);
+            let inference = Inference { visible, ..inference };
+            let slot = simplest.entry((inference.before, inference.after)).or_insert(inference);
+            if visible < slot.visible {
+                *slot = inference;
+            }
+        }
         Namer {
             level,
             history: graph.dependencies.history,
             graph,
-            inferences,
+            inferences: simplest,
             causal: Subgraph::new(graph.dependencies, nodes),
             all: Subgraph::new(graph, nodes),
         }
     }
 
     /// For each pattern in the component, the anomaly with the shortest cycle.
-    fn name_all(&mut self) -> Vec<Anomaly> {
+    fn name_all(&self) -> Vec<Anomaly> {
         let mut best: BTreeMap<AnomalyKind, Closed> = BTreeMap::new();
         let mut causal = Search::new(&self.causal);
         let mut all = Search::new(&self.all);
-        for inference in &self.inferences {
+        for inference in self.inferences.values() {
             // A large component may have more of them than there is time for; the first are as
             // good as the others.
             if causal.edges_seen + all.edges_seen > BUDGET && !best.is_empty() {
                 break;
             }
-            let visible = self.how_visible(inference);
-            let found = match close(&self.causal, &mut causal, inference) {
-                Some(path) => Some((self.pattern(inference, visible, true), path)),
-                None => close(&self.all, &mut all, inference)
-                    .map(|path| (self.pattern(inference, visible, false), path)),
-            };
-            let Some((Some(kind), path)) = found else { continue };
-            let inference = Inference { visible, ..*inference };
+            let path = close(&self.causal, &mut causal, inference)
+                .or_else(|| close(&self.all, &mut all, inference));
+            let Some(path) = path else { continue };
+            let Some(kind) = self.pattern(inference, &path) else { continue };
             if best.get(&kind).is_none_or(|closed| path.len() < closed.path.len()) {
-                best.insert(kind, Closed { inference, path });
+                best.insert(kind, Closed { inference: *inference, path });
             }
         }
         let anomaly = |(kind, closed): (&AnomalyKind, &Closed)| {
@@ -136,34 +143,21 @@ impl<'g> Namer<'g> {
         best.iter().map(anomaly).collect()
     }
 
-    /// The simplest way in which `before` is visible, where the rule found only that it is.
-    fn how_visible(&self, inference: &Inference) -> Visibility {
-        if inference.visible != Visibility::Causal {
-            return inference.visible;
-        }
-        let Inference { before, reader, read, .. } = *inference;
-        let dependencies = self.graph.dependencies;
-        let from_before = |op: &OpId| dependencies.reads.source(*op) == Source::Txn(before);
-        match self.history.txn_ops(reader).find(from_before) {
-            _ if dependencies.precedes_in_session(before, reader) => Visibility::Session,
-            Some(seen) if seen < read => Visibility::EarlierRead(seen),
-            Some(seen) => Visibility::LaterRead(seen),
-            None => Visibility::Causal,
-        }
-    }
-
-    /// The pattern of an inference on a cycle. None where the same two reads are reported as a
-    /// non-repeatable read.
-    fn pattern(
-        &self,
-        inference: &Inference,
-        visible: Visibility,
-        causal: bool,
-    ) -> Option<AnomalyKind> {
-        let same_key = |seen: OpId| self.history.op_keys()[seen.index()] == inference.key;
-        Some(match (visible, causal) {
-            (Visibility::EarlierRead(seen), _) if same_key(seen) => AnomalyKind::NonMonotonicRead,
-            (Visibility::LaterRead(seen), _) if same_key(seen) => return None,
+    /// The pattern of a cycle. None where the same two reads are reported as a non-repeatable
+    /// read.
+    fn pattern(&self, closing: &Inference, path: &[u32]) -> Option<AnomalyKind> {
+        let on_the_way: Vec<&Inference> =
+            path.windows(2).filter_map(|w| self.inferred(TxnId(w[0]), TxnId(w[1]))).collect();
+        let strongest = on_the_way.iter().map(|i| i.visible).fold(closing.visible, Ord::max);
+        let same_key = match closing.visible {
+            Visibility::EarlierRead(seen) | Visibility::LaterRead(seen) => {
+                self.history.op_keys()[seen.index()] == closing.key
+            }
+            Visibility::Session | Visibility::Causal => false,
+        };
+        Some(match (strongest, on_the_way.is_empty()) {
+            (Visibility::EarlierRead(_), _) if same_key => AnomalyKind::NonMonotonicRead,
+            (Visibility::LaterRead(_), true) if same_key => return None,
             (Visibility::EarlierRead(_), true) => AnomalyKind::NonMonoReadCo,
             (Visibility::EarlierRead(_), false) => AnomalyKind::NonMonoReadCm,
             (Visibility::LaterRead(_) | Visibility::Session, true) => AnomalyKind::FracturedReadCo,
@@ -171,6 +165,14 @@ impl<'g> Namer<'g> {
             (Visibility::Causal, true) => AnomalyKind::CoConflictCm,
             (Visibility::Causal, false) => AnomalyKind::ConflictCm,
         })
+    }
+
+    /// The inference behind an edge that session order and reads do not make.
+    fn inferred(&self, from: TxnId, to: TxnId) -> Option<&Inference> {
+        if self.graph.dependencies.has_edge(from, to) {
+            return None;
+        }
+        self.inferences.get(&(from, to))
     }
 
     /// The edges of a cycle: what was seen first, the inference that closes it last.
@@ -188,9 +190,7 @@ impl<'g> Namer<'g> {
 
     fn edge(&self, from: TxnId, to: TxnId) -> Option<Edge> {
         self.graph.dependencies.edge(from, to).or_else(|| {
-            let inference = self.inferences.iter().find(|i| i.before == from && i.after == to)?;
-            let visible = self.how_visible(inference);
-            Some(self.visible_edge(&Inference { visible, ..*inference }))
+            self.inferences.get(&(from, to)).map(|inference| self.visible_edge(inference))
         })
     }
 
@@ -230,6 +230,21 @@ impl<'g> Namer<'g> {
             node = *next;
         }
         path
+    }
+}
+
+/// The simplest way in which `before` is visible, where the rule found only that it is.
+fn how_visible(dependencies: &Dependencies<'_>, inference: &Inference) -> Visibility {
+    if inference.visible != Visibility::Causal {
+        return inference.visible;
+    }
+    let Inference { before, reader, read, .. } = *inference;
+    let from_before = |op: &OpId| dependencies.reads.source(*op) == Source::Txn(before);
+    match dependencies.history.txn_ops(reader).find(from_before) {
+        Some(seen) if seen < read => Visibility::EarlierRead(seen),
+        Some(seen) => Visibility::LaterRead(seen),
+        None if dependencies.precedes_in_session(before, reader) => Visibility::Session,
+        None => Visibility::Causal,
     }
 }
 
