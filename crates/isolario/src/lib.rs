@@ -1,0 +1,41 @@
+//! Isolario charts the isolation a database really gives.
+//!
+//! Read a history of transactions, check which isolation levels it satisfies, and explain what
+//! it violates:
+//!
+//! ```
+//! use isolario::check::{Options, check, supported};
+//! use isolario::model::{Batch, Op, Outcome, TxnEnd, TxnSink, TxnStart};
+//! use isolario::report::{Human, Renderer, Report};
+//!
+//! // Alice and Bob each read what the other one wrote: a circle. `formats::read` takes such a
+//! // history from a file.
+//! let mut batch = Batch::new();
+//! for (session, read, write) in [("alice", "x", "y"), ("bob", "y", "x")] {
+//!     batch.begin(&TxnStart { session: session.into(), id: Some(session.into()), line: None })?;
+//!     batch.op(&Op::Read { key: read.into(), value: Some(1i64.into()) })?;
+//!     batch.op(&Op::Write { key: write.into(), value: 1i64.into() })?;
+//!     batch.end(&TxnEnd::new(Outcome::Committed))?;
+//! }
+//! let history = batch.build()?;
+//!
+//! let results = check(&history, supported(), &Options::default());
+//! let mut text = Vec::new();
+//! Human::default().report(&Report::new("example", &history, &results), &mut text)?;
+//! let text = String::from_utf8(text)?;
+//! assert!(text.contains("bob read y=1, which alice wrote"));
+//! assert!(text.contains("comes before itself"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | [`model`] | histories, levels, anomalies, verdicts: the types that all the others share |
+//! | [`formats`] | history files of many tools: read, write, recognise |
+//! | [`check`] | the checkers |
+//! | [`report`] | what a history proves, in words and as JSON |
+
+pub use isolario_check as check;
+pub use isolario_formats as formats;
+pub use isolario_model as model;
+pub use isolario_report as report;

@@ -1,0 +1,161 @@
+//! One anomaly in full: its names, what happened, who took part, and the argument.
+
+use std::io;
+
+use isolario_model::{Anomaly, Edge, Evidence, Outcome};
+
+use super::palette::Palette;
+use crate::involved::{Involved, involved};
+use crate::names::{Names, counted};
+use crate::words::{Step, argument, other_names, rules_out, summary};
+use crate::wrap::{WIDTH, wrap};
+
+/// How many transactions and cases are listed: the summary and the argument carry the rest.
+const MOST_TXNS: usize = 20;
+const MOST_CASES: usize = 5;
+
+pub(super) fn write(
+    names: Names<'_>,
+    anomaly: &Anomaly,
+    palette: &Palette,
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
+    title(anomaly, palette, out)?;
+    let happened = wrap(&full_sentence(&summary(names, anomaly)), WIDTH, "  ", "  ");
+    writeln!(out, "\n{happened}\n")?;
+    transactions(names, &involved(names.history(), anomaly), palette, out)?;
+    match &anomaly.evidence {
+        Evidence::Cases { cycles } => cases(names, cycles, palette, out),
+        Evidence::Cycle { edges } => {
+            writeln!(out)?;
+            circle(names, edges, palette, out)
+        }
+        evidence if evidence.edges().is_empty() => Ok(()),
+        evidence => {
+            writeln!(out)?;
+            steps(names, &argument(names, evidence.edges()), "  ", palette, out)
+        }
+    }
+}
+
+fn title(anomaly: &Anomaly, palette: &Palette, out: &mut dyn io::Write) -> io::Result<()> {
+    let name = anomaly.kind.name();
+    let others = other_names(anomaly.kind);
+    let others =
+        if others.is_empty() { String::new() } else { format!(" ({})", others.join(", ")) };
+    let text = format!("{name}{others}: {}", rules_out(anomaly.kind));
+    let text = wrap(&text, WIDTH, "", "  ");
+    writeln!(out, "{}{}", palette.bad(name), &text[name.len()..])
+}
+
+/// Ends a sentence, and begins it with a capital unless that is a name.
+fn full_sentence(text: &str) -> String {
+    for (small, capital) in [("the ", "The "), ("every ", "Every ")] {
+        if let Some(rest) = text.strip_prefix(small) {
+            return format!("{capital}{rest}.");
+        }
+    }
+    format!("{text}.")
+}
+
+fn transactions(
+    names: Names<'_>,
+    involved: &[Involved],
+    palette: &Palette,
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
+    let listed = &involved[..involved.len().min(MOST_TXNS)];
+    let heads: Vec<(String, String)> =
+        listed.iter().map(|part| (names.txn(part.txn), whereabouts(names, part))).collect();
+    let name_width = heads.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+    let where_width = heads.iter().map(|(_, place)| place.chars().count()).max().unwrap_or(0);
+    for (part, (name, place)) in listed.iter().zip(&heads) {
+        let first = format!("  {name:name_width$}  {place:where_width$}  ");
+        let rest = " ".repeat(first.chars().count());
+        let text = wrap(&operations(names, part), WIDTH, &first, &rest);
+        let text = text.replacen(place.as_str(), &palette.dim(place), 1);
+        writeln!(out, "{text}")?;
+    }
+    if involved.len() > listed.len() {
+        let more = counted((involved.len() - listed.len()) as u64, "more transaction");
+        writeln!(out, "  … and {more}")?;
+    }
+    Ok(())
+}
+
+fn whereabouts(names: Names<'_>, part: &Involved) -> String {
+    let history = names.history();
+    let line = history.line(part.txn).map_or(String::new(), |line| format!(", line {line}"));
+    let outcome = match history.outcome(part.txn) {
+        Outcome::Committed => "",
+        Outcome::Aborted => ", aborted",
+        Outcome::Unknown => ", outcome unknown",
+    };
+    format!("session {}{line}{outcome}", names.session(part.txn))
+}
+
+fn operations(names: Names<'_>, part: &Involved) -> String {
+    let shown: Vec<_> = part.ops.iter().map(|op| names.op(*op)).collect();
+    let shown = shown.join(", ");
+    match (part.ops.len(), part.omitted as u64) {
+        (_, 0) => shown,
+        (0, omitted) => counted(omitted, "operation"),
+        (_, omitted) => format!("{shown} … and {}", counted(omitted, "more operation")),
+    }
+}
+
+/// The steps of a cycle, and the contradiction that they end in.
+fn circle(
+    names: Names<'_>,
+    edges: &[Edge],
+    palette: &Palette,
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
+    steps(names, &argument(names, edges), "  ", palette, out)?;
+    match edges.first() {
+        Some(edge) => {
+            let who = names.txn(edge.from);
+            writeln!(out, "  {}", palette.heading(&format!("… so {who} comes before itself.")))
+        }
+        None => Ok(()),
+    }
+}
+
+fn cases(
+    names: Names<'_>,
+    cycles: &[Vec<Edge>],
+    palette: &Palette,
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
+    for (number, cycle) in (1..).zip(cycles.iter().take(MOST_CASES)) {
+        writeln!(out, "\n  Case {number} of {}:", cycles.len())?;
+        circle(names, cycle, palette, out)?;
+    }
+    if cycles.len() > MOST_CASES {
+        let more = counted((cycles.len() - MOST_CASES) as u64, "more case");
+        writeln!(out, "\n  … and {more}")?;
+    }
+    Ok(())
+}
+
+/// Numbered steps; what they rest on stands below them, further in. As deep as `argument` goes,
+/// which is not far.
+fn steps(
+    names: Names<'_>,
+    steps_of: &[Step],
+    indent: &str,
+    palette: &Palette,
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
+    for (number, step) in (1..).zip(steps_of) {
+        let first = format!("{indent}{number}. ");
+        let rest = " ".repeat(first.chars().count());
+        let arrow = format!("{} → {}", names.txn(step.from), names.txn(step.to));
+        let about = step.key.map_or(String::new(), |key| format!(" {}", names.key(key)));
+        let text = format!("{arrow} ({}{about}): {}", step.kind.name(), step.sentence);
+        let text = wrap(&text, WIDTH, &first, &rest);
+        writeln!(out, "{}", text.replacen(&arrow, &palette.heading(&arrow), 1))?;
+        steps(names, &step.because, &rest, palette, out)?;
+    }
+    Ok(())
+}

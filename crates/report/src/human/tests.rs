@@ -1,0 +1,164 @@
+//! Whole reports, as people read them.
+
+use isolario_model::{
+    Anomaly, AnomalyKind, Checker, Evidence, Findings, Inapplicable, KeyId, Level, OpId, Outcome,
+    Reason, TxnId, VersionOrder, Witness,
+};
+
+use super::*;
+use crate::testing::{History as Builder, edge, r, w};
+
+fn result(level: Level, verdict: Verdict) -> LevelResult {
+    LevelResult { level, checker: Checker::Weak, verdict }
+}
+
+fn violated(level: Level, anomalies: Vec<Anomaly>) -> LevelResult {
+    let total = anomalies.len() as u64;
+    result(level, Verdict::Violated(Findings { anomalies, total, exact: true }))
+}
+
+fn text_of(mut human: Human, report: &Report<'_>) -> String {
+    let mut out = Vec::new();
+    human.report(report, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+fn plain(report: &Report<'_>) -> String {
+    let text = text_of(Human::new(Style::Plain), report);
+    assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
+    text
+}
+
+/// T1 and T2 read each other's writes; T3 reads what T4, aborted, wrote.
+fn history() -> isolario_model::History {
+    Builder::new()
+        .txn(&[w("x", 1), r("y", 1), w("a", 1), w("b", 1)])
+        .session()
+        .txn(&[r("x", 1), w("y", 1)])
+        .session()
+        .txn(&[r("z", 9)])
+        .session()
+        .ended(&[w("z", 9)], Outcome::Aborted)
+        .build()
+}
+
+fn circle() -> Anomaly {
+    let read = |key, read, write| Reason::Read {
+        key: KeyId(key),
+        read: OpId(read),
+        write: Some(OpId(write)),
+    };
+    let edges = vec![edge(0, 1, read(0, 4, 0)), edge(1, 0, read(1, 1, 5))];
+    Anomaly { kind: AnomalyKind::CyclicCo, evidence: Evidence::Cycle { edges } }
+}
+
+fn aborted_read() -> Anomaly {
+    let evidence = Evidence::Read { read: OpId(6), saw: Some(OpId(7)), instead: None };
+    Anomaly { kind: AnomalyKind::AbortedRead, evidence }
+}
+
+#[test]
+fn violated_levels_come_with_their_anomalies() {
+    let history = history();
+    let results = [
+        violated(Level::AdyaReadCommitted, vec![aborted_read(), circle()]),
+        result(Level::CutIsolation, Verdict::Satisfied(Witness::Empty)),
+        violated(Level::ReadAtomic, vec![aborted_read(), circle()]),
+    ];
+    insta::assert_snapshot!(plain(&Report::new("h.txt", &history, &results)));
+}
+
+#[test]
+fn anomalies_beyond_the_limit_are_counted() {
+    let history = history();
+    let results = [violated(Level::AdyaReadCommitted, vec![aborted_read(), circle(), circle()])];
+    let report = Report::new("h.txt", &history, &results);
+    let one = text_of(
+        Human { how_to_see_more: "use a larger limit", ..Human::default() },
+        &report.clone().with_max_anomalies(1),
+    );
+    assert!(one.ends_with("\n… 2 more anomalies not shown; use a larger limit\n"), "{one}");
+    let none = plain(&report.with_max_anomalies(0));
+    assert!(none.ends_with("\n… 3 anomalies not shown\n"), "{none}");
+}
+
+#[test]
+fn verdicts_without_anomalies_give_their_reasons() {
+    let history = history();
+    let ambiguous = Inapplicable::AmbiguousRead {
+        read: OpId(4),
+        first: Some(OpId(0)),
+        second: OpId(2),
+        total: 12,
+    };
+    let reason = "60 s were over; no violation was found in 17 of 20 components".to_owned();
+    let findings = Findings { anomalies: Vec::new(), total: 3, exact: false };
+    let results = [
+        result(Level::ReadCommitted, Verdict::Satisfied(Witness::Empty)),
+        result(Level::ReadAtomic, Verdict::NotApplicable(ambiguous)),
+        result(Level::SnapshotIsolation, Verdict::Undecided { reason }),
+        result(Level::StrictSerializable, Verdict::NotApplicable(Inapplicable::NoTimes)),
+        result(Level::Linearizable, Verdict::Violated(findings)),
+    ];
+    insta::assert_snapshot!(plain(&Report::new("h.txt", &history, &results)));
+}
+
+#[test]
+fn arguments_within_arguments_are_set_in() {
+    let history = history();
+    let visible = Reason::Visible {
+        rule: Level::Causal,
+        key: KeyId(0),
+        reader: TxnId(1),
+        read: OpId(4),
+        path: vec![edge(2, 3, Reason::Session), edge(3, 1, Reason::Stated { at: 7 })],
+    };
+    let stated = Reason::Overwrite { key: KeyId(0), known: VersionOrder::Stated { at: 1 } };
+    let edges = vec![edge(2, 0, visible), edge(0, 2, stated)];
+    let cycles = vec![edges.clone(); 7];
+    let cases =
+        Anomaly { kind: AnomalyKind::NoOrderPossible, evidence: Evidence::Cases { cycles } };
+    let circle = Anomaly { kind: AnomalyKind::CoConflictCm, evidence: Evidence::Cycle { edges } };
+    let results = [violated(Level::Causal, vec![circle]), violated(Level::Prefix, vec![cases])];
+    insta::assert_snapshot!(plain(&Report::new("h.txt", &history, &results)));
+}
+
+#[test]
+fn reports_on_several_histories_stand_apart() {
+    let history = Builder::new().build();
+    let results = [result(Level::ReadCommitted, Verdict::Satisfied(Witness::Empty))];
+    let report = Report::new("h.txt", &history, &results);
+    let mut human = Human::default();
+    let mut out = Vec::new();
+    human.report(&report, &mut out).unwrap();
+    human.failure("bad.txt", "cannot be read", &mut out).unwrap();
+    human.report(&report, &mut out).unwrap();
+    insta::assert_snapshot!(String::from_utf8(out).unwrap());
+}
+
+#[test]
+fn colour_adds_nothing_but_escapes() {
+    let history = history();
+    let results = [violated(Level::AdyaReadCommitted, vec![aborted_read(), circle()])];
+    let report = Report::new("h.txt", &history, &results);
+    let coloured = text_of(Human::new(Style::Coloured), &report);
+    assert_ne!(coloured, plain(&report));
+    let mut stripped = String::new();
+    for (index, part) in coloured.split('\u{1b}').enumerate() {
+        stripped.push_str(if index == 0 { part } else { part.split_once('m').unwrap().1 });
+    }
+    assert_eq!(stripped, plain(&report));
+}
+
+#[test]
+fn timings_are_said_on_request() {
+    let history = Builder::new().build();
+    let timing = Timing {
+        load: std::time::Duration::from_micros(1234),
+        check: std::time::Duration::from_millis(2),
+        peak_rss_bytes: Some(3 << 20),
+    };
+    let report = Report::new("h.txt", &history, &[]).with_timing(timing);
+    let text = text_of(Human { timing: true, ..Human::default() }, &report);
+    assert!(text.contains("loaded in 1.2ms, checked in 2.0ms, 3.0 MiB at most"), "{text}");
+}

@@ -1,0 +1,172 @@
+//! Which transactions and which of their operations an anomaly is about.
+
+use isolario_model::{Anomaly, Edge, Evidence, History, KeyId, OpId, Reason, TxnId, VersionOrder};
+
+use crate::words::{last_write, support};
+
+/// A transaction that is part of an anomaly.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Involved {
+    /// The transaction; never `init`.
+    pub txn: TxnId,
+    /// Those of its operations that matter, in program order.
+    pub ops: Vec<OpId>,
+    /// How many operations it has beside those.
+    pub omitted: usize,
+}
+
+/// The transactions of an anomaly, in the order in which its argument names them.
+pub fn involved(history: &History, anomaly: &Anomaly) -> Vec<Involved> {
+    let mut gathered = Gathered { history, found: Vec::new() };
+    match &anomaly.evidence {
+        Evidence::Read { read, saw, instead } => {
+            saw.iter().chain(instead).chain([read]).for_each(|op| gathered.op(*op));
+        }
+        Evidence::Reads { first, second, edges, .. } => {
+            gathered.edges(edges);
+            gathered.op(*first);
+            gathered.op(*second);
+        }
+        Evidence::Cycle { edges } => gathered.edges(edges),
+        Evidence::Cases { cycles } => cycles.iter().for_each(|cycle| gathered.edges(cycle)),
+        _ => {}
+    }
+    gathered.finish()
+}
+
+struct Gathered<'h> {
+    history: &'h History,
+    found: Vec<(TxnId, Vec<OpId>)>,
+}
+
+impl Gathered<'_> {
+    fn txn(&mut self, txn: TxnId) -> Option<&mut Vec<OpId>> {
+        if txn.is_init() {
+            return None;
+        }
+        let at = self.found.iter().position(|(found, _)| *found == txn).unwrap_or_else(|| {
+            self.found.push((txn, Vec::new()));
+            self.found.len() - 1
+        });
+        Some(&mut self.found[at].1)
+    }
+
+    fn op(&mut self, op: OpId) {
+        let txn = self.history.op_txn(op);
+        if let Some(ops) = self.txn(txn) {
+            ops.push(op);
+        }
+    }
+
+    fn write(&mut self, txn: TxnId, key: KeyId) {
+        if let Some(op) = last_write(self.history, txn, key) {
+            self.op(op);
+        }
+    }
+
+    /// Gathers from edges and from what they rest on. With a list of its own instead of
+    /// recursion: how deep a proof goes is not ours to choose.
+    fn edges(&mut self, edges: &[Edge]) {
+        for edge in edges {
+            self.txn(edge.from);
+            self.txn(edge.to);
+        }
+        let mut open: Vec<&Edge> = edges.iter().rev().collect();
+        while let Some(edge) = open.pop() {
+            self.edge(edge);
+            open.extend(support(&edge.reason).iter().rev());
+        }
+    }
+
+    fn edge(&mut self, edge: &Edge) {
+        self.txn(edge.from);
+        self.txn(edge.to);
+        match &edge.reason {
+            Reason::Read { read, write, .. } => {
+                write.iter().for_each(|op| self.op(*op));
+                self.op(*read);
+            }
+            Reason::Overwrite { key, known } => {
+                self.write(edge.from, *key);
+                self.write(edge.to, *key);
+                self.known(known);
+            }
+            Reason::AntiDependency { key, read, writer, known } => {
+                self.op(*read);
+                self.write(*writer, *key);
+                self.write(edge.to, *key);
+                self.known(known);
+            }
+            Reason::Visible { key, read, .. } => {
+                self.write(edge.from, *key);
+                self.write(edge.to, *key);
+                self.op(*read);
+            }
+            Reason::PredicateAntiDependency { read, write, .. }
+            | Reason::PredicateRead { read, write, .. } => {
+                self.op(*read);
+                self.op(*write);
+            }
+            _ => {}
+        }
+    }
+
+    fn known(&mut self, known: &VersionOrder) {
+        if let VersionOrder::ReadModifyWrite { read } | VersionOrder::List { read } = known {
+            self.op(*read);
+        }
+    }
+
+    fn finish(self) -> Vec<Involved> {
+        let history = self.history;
+        let involved = |(txn, mut ops): (TxnId, Vec<OpId>)| {
+            ops.sort_unstable();
+            ops.dedup();
+            let omitted = history.txn_ops(txn).len() - ops.len();
+            Involved { txn, ops, omitted }
+        };
+        self.found.into_iter().map(involved).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use isolario_model::AnomalyKind;
+
+    use super::*;
+    use crate::testing::{History as Builder, edge, r, w};
+
+    #[test]
+    fn only_the_operations_that_matter_are_listed_and_the_rest_is_counted() {
+        let history = Builder::new()
+            .txn(&[w("a", 1), w("x", 1), w("b", 1)])
+            .session()
+            .txn(&[r("x", 1), r("c", 0), w("y", 2)])
+            .build();
+        let (x, y) = (KeyId(1), KeyId(4));
+        let cycle = vec![
+            edge(0, 1, Reason::Read { key: x, read: OpId(3), write: Some(OpId(1)) }),
+            edge(1, 0, Reason::Overwrite { key: y, known: VersionOrder::Assumed }),
+        ];
+        let anomaly =
+            Anomaly { kind: AnomalyKind::CyclicCo, evidence: Evidence::Cycle { edges: cycle } };
+        let found = involved(&history, &anomaly);
+        assert_eq!(
+            found,
+            [
+                Involved { txn: TxnId(0), ops: vec![OpId(1)], omitted: 2 },
+                Involved { txn: TxnId(1), ops: vec![OpId(3), OpId(5)], omitted: 1 },
+            ]
+        );
+    }
+
+    #[test]
+    fn the_initial_state_is_no_transaction() {
+        let history = Builder::new().txn(&[r("x", 0)]).build();
+        let read = Reason::Read { key: KeyId(0), read: OpId(0), write: None };
+        let edges = vec![Edge { from: TxnId::INIT, to: TxnId(0), reason: read }];
+        let anomaly = Anomaly { kind: AnomalyKind::CyclicCo, evidence: Evidence::Cycle { edges } };
+        assert_eq!(involved(&history, &anomaly).len(), 1);
+    }
+}

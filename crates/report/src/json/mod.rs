@@ -1,0 +1,320 @@
+//! Reports for programs: one JSON object per history, one per line.
+//!
+//! The form is a contract (schema `isolario.verdict/1`): fields may be added, and never change
+//! their meaning.
+
+mod op;
+
+use std::io;
+use std::time::Duration;
+
+use isolario_model::{Anomaly, Evidence, LevelResult, Outcome, TxnId, ValueRef, Verdict};
+use serde::Serialize;
+
+use crate::involved::{Involved, involved};
+use crate::names::Names;
+use crate::report::{Renderer, Report, Size};
+use crate::words::{Step, argument, summary, why_not_applicable};
+use op::{JsonOp, JsonValue};
+
+const SCHEMA: &str = "isolario.verdict/1";
+
+/// Renders reports as lines of JSON.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Json;
+
+impl Renderer for Json {
+    fn report(&mut self, report: &Report<'_>, out: &mut dyn io::Write) -> io::Result<()> {
+        write_line(&JsonReport::of(report), out)
+    }
+
+    fn failure(&mut self, name: &str, error: &str, out: &mut dyn io::Write) -> io::Result<()> {
+        write_line(&JsonFailure { schema: SCHEMA, history: name, error }, out)
+    }
+}
+
+/// Writes an object and ends its line.
+pub(crate) fn write_line(object: &impl Serialize, out: &mut dyn io::Write) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, object)?;
+    writeln!(out)
+}
+
+#[derive(Serialize)]
+struct JsonFailure<'a> {
+    schema: &'static str,
+    history: &'a str,
+    error: &'a str,
+}
+
+#[derive(Serialize)]
+struct JsonReport<'a> {
+    schema: &'static str,
+    history: &'a str,
+    size: Size,
+    strongest: Vec<&'static str>,
+    results: Vec<JsonResult<'a>>,
+    timing: JsonTiming,
+}
+
+#[derive(Serialize)]
+struct JsonTiming {
+    load_ms: f64,
+    check_ms: f64,
+    peak_rss_bytes: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct JsonResult<'a> {
+    level: &'static str,
+    verdict: &'static str,
+    checker: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    #[serde(flatten)]
+    findings: Option<JsonFindings<'a>>,
+}
+
+#[derive(Serialize)]
+struct JsonFindings<'a> {
+    anomalies_total: u64,
+    anomalies_exact: bool,
+    anomalies: Vec<JsonAnomaly<'a>>,
+}
+
+#[derive(Serialize)]
+struct JsonAnomaly<'a> {
+    name: &'static str,
+    pattern: Option<String>,
+    mtc: Option<char>,
+    adya: Option<&'static str>,
+    summary: String,
+    transactions: Vec<JsonTxn<'a>>,
+    edges: Vec<JsonEdge<'a>>,
+    /// The other cycles, where each closes one case.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    further_cases: Vec<Vec<JsonEdge<'a>>>,
+}
+
+#[derive(Serialize)]
+struct JsonTxn<'a> {
+    id: String,
+    session: String,
+    line: Option<u64>,
+    outcome: &'static str,
+    ops: Vec<JsonOp<'a>>,
+    /// How many operations have no part in the anomaly.
+    omitted_ops: usize,
+}
+
+#[derive(Serialize)]
+struct JsonEdge<'a> {
+    from: String,
+    to: String,
+    kind: &'static str,
+    key: Option<JsonValue<'a>>,
+    why: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    because: Vec<JsonEdge<'a>>,
+}
+
+impl<'a> JsonReport<'a> {
+    fn of(report: &Report<'a>) -> Self {
+        let names = Names::new(report.history);
+        let most = report.max_anomalies;
+        JsonReport {
+            schema: SCHEMA,
+            history: report.name,
+            size: report.size,
+            strongest: report.strongest().iter().map(|level| level.name()).collect(),
+            results: report.results.iter().map(|r| JsonResult::of(names, r, most)).collect(),
+            timing: JsonTiming {
+                load_ms: milliseconds(report.timing.load),
+                check_ms: milliseconds(report.timing.check),
+                peak_rss_bytes: report.timing.peak_rss_bytes,
+            },
+        }
+    }
+}
+
+/// To the microsecond: more digits would be noise.
+fn milliseconds(duration: Duration) -> f64 {
+    duration.as_micros() as f64 / 1000.0
+}
+
+impl<'a> JsonResult<'a> {
+    fn of(names: Names<'a>, result: &LevelResult, most: usize) -> Self {
+        let (reason, findings) = match &result.verdict {
+            Verdict::Violated(findings) => {
+                let shown = findings.anomalies.iter().take(most);
+                let findings = JsonFindings {
+                    anomalies_total: findings.total,
+                    anomalies_exact: findings.exact,
+                    anomalies: shown.map(|anomaly| JsonAnomaly::of(names, anomaly)).collect(),
+                };
+                (None, Some(findings))
+            }
+            Verdict::Undecided { reason } => (Some(reason.clone()), None),
+            Verdict::NotApplicable(why) => (Some(why_not_applicable(names, why)), None),
+            _ => (None, None),
+        };
+        JsonResult {
+            level: result.level.name(),
+            verdict: result.verdict.name(),
+            checker: result.checker.name(),
+            reason,
+            findings,
+        }
+    }
+}
+
+impl<'a> JsonAnomaly<'a> {
+    fn of(names: Names<'a>, anomaly: &Anomaly) -> Self {
+        let kind = anomaly.kind.names();
+        let part = |part: Involved| JsonTxn::of(names, &part);
+        let edges = |edges| JsonEdge::list(names, argument(names, edges));
+        let further = match &anomaly.evidence {
+            Evidence::Cases { cycles } => cycles.get(1..).unwrap_or_default(),
+            _ => &[],
+        };
+        JsonAnomaly {
+            name: kind.name,
+            pattern: anomaly.kind.pattern(),
+            mtc: kind.mtc,
+            adya: kind.adya,
+            summary: summary(names, anomaly),
+            transactions: involved(names.history(), anomaly).into_iter().map(part).collect(),
+            edges: edges(anomaly.evidence.edges()),
+            further_cases: further.iter().map(|cycle| edges(cycle)).collect(),
+        }
+    }
+}
+
+impl<'a> JsonTxn<'a> {
+    fn of(names: Names<'a>, part: &Involved) -> Self {
+        let history = names.history();
+        JsonTxn {
+            id: history.txn_label(part.txn),
+            session: match history.session_name(history.session_of(part.txn)) {
+                ValueRef::Text(name) => name.to_owned(),
+                name => name.to_string(),
+            },
+            line: history.line(part.txn),
+            outcome: match history.outcome(part.txn) {
+                Outcome::Committed => "committed",
+                Outcome::Aborted => "aborted",
+                Outcome::Unknown => "unknown",
+            },
+            ops: part.ops.iter().map(|op| JsonOp::of(history, *op)).collect(),
+            omitted_ops: part.omitted,
+        }
+    }
+}
+
+impl<'a> JsonEdge<'a> {
+    fn list(names: Names<'a>, steps: Vec<Step>) -> Vec<Self> {
+        let id = |txn: TxnId| names.history().txn_label(txn);
+        let edge = |step: Step| JsonEdge {
+            from: id(step.from),
+            to: id(step.to),
+            kind: step.kind.name(),
+            key: step.key.map(|key| JsonValue(names.history().key_name(key))),
+            why: step.sentence,
+            because: JsonEdge::list(names, step.because),
+        };
+        steps.into_iter().map(edge).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use isolario_model::{
+        AnomalyKind, Checker, Findings, Inapplicable, KeyId, Level, Op, OpId, Reason, Witness,
+    };
+
+    use super::*;
+    use crate::report::Timing;
+    use crate::testing::{History as Builder, edge, int, r, text, w};
+
+    fn lines(report: &Report<'_>) -> String {
+        let mut out = Vec::new();
+        Json.report(report, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    fn result(level: Level, verdict: Verdict) -> LevelResult {
+        LevelResult { level, checker: Checker::Weak, verdict }
+    }
+
+    #[test]
+    fn a_report_is_one_line_in_the_order_of_the_contract() {
+        let history = Builder::new()
+            .txn(&[w("x", 1), r("y", 1)])
+            .session()
+            .txn(&[r("x", 1), w("y", 1), r("z", 0)])
+            .build();
+        let read = |key, read, write| Reason::Read {
+            key: KeyId(key),
+            read: OpId(read),
+            write: Some(OpId(write)),
+        };
+        let edges = vec![edge(0, 1, read(0, 2, 0)), edge(1, 0, read(1, 1, 3))];
+        let circle = Anomaly { kind: AnomalyKind::CyclicCo, evidence: Evidence::Cycle { edges } };
+        let findings = Findings { anomalies: vec![circle], total: 1, exact: true };
+        let results = [
+            result(Level::AdyaReadCommitted, Verdict::Violated(findings)),
+            result(Level::CutIsolation, Verdict::Satisfied(Witness::Empty)),
+            result(Level::Prefix, Verdict::Undecided { reason: "60 s were over".to_owned() }),
+            result(Level::StrictSerializable, Verdict::NotApplicable(Inapplicable::NoTimes)),
+        ];
+        let timing = Timing {
+            load: Duration::from_micros(1200),
+            check: Duration::from_nanos(900_400),
+            peak_rss_bytes: Some(12_345_678),
+        };
+        let report = Report::new("h.txt", &history, &results).with_timing(timing);
+        let line = lines(&report);
+        assert_eq!(line.lines().count(), 1);
+        let pretty: serde_json::Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(pretty["results"][0]["anomalies"][0]["pattern"], "TAP-g");
+        insta::assert_snapshot!(line.replace(",\"", ",\n\""));
+    }
+
+    #[test]
+    fn failures_have_the_history_and_the_error() {
+        let mut out = Vec::new();
+        Json.failure("h.txt", "line 3: no", &mut out).unwrap();
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "{\"schema\":\"isolario.verdict/1\",\"history\":\"h.txt\",\"error\":\"line 3: no\"}\n"
+        );
+    }
+
+    #[test]
+    fn every_operation_and_value_has_its_json() {
+        let x = text("x");
+        let rows = [(x, int(1))];
+        let (applied, seen) = (Some(false), Some(int(7)));
+        let ops = [
+            r("x", 1 << 53),
+            r("x", (1 << 53) + 1),
+            Op::Write { key: int(4), value: ValueRef::Uint(u64::MAX) },
+            Op::Write { key: ValueRef::Keyword("k"), value: ValueRef::Keyword("v") },
+            Op::Write { key: ValueRef::Bool(true), value: ValueRef::Nil },
+            Op::Write { key: x, value: ValueRef::Other("1.5") },
+            Op::Read { key: x, value: None },
+            Op::Delete { key: x },
+            Op::Append { key: x, element: int(3) },
+            Op::ReadList { key: x, elements: Some(&[int(1), int(2)]) },
+            Op::ReadList { key: x, elements: None },
+            Op::InsertIfAbsent { key: x, value: int(1), applied: None, seen: None },
+            Op::CompareAndSet { key: x, expected: int(1), new: int(2), applied, seen },
+            Op::PredicateRead { predicate: "v > 0", rows: Some(&rows) },
+            Op::PredicateWrite { predicate: "v > 0", rows: None },
+            Op::Aggregate { function: "sum(v)", predicate: "v > 0", result: Some(int(2)) },
+        ];
+        let history = Builder::new().txn(&ops).build();
+        let json = |op| serde_json::to_string(&JsonOp::of(&history, OpId::at(op))).unwrap();
+        let shown: Vec<_> = (0..ops.len()).map(json).collect();
+        insta::assert_snapshot!(shown.join("\n"));
+    }
+}

@@ -1,0 +1,38 @@
+//! Explains what a history proves, to people and to programs.
+//!
+//! A [`Report`] says what there is to say about one history; a [`Renderer`] says it. There is one
+//! renderer per file: [`Human`] for a terminal, [`Json`] for programs. Renderers know nothing of
+//! checkers, and take every sentence from [`words`].
+//!
+//! ```
+//! use isolario_model::{Batch, Checker, Level, LevelResult, Verdict, Witness};
+//! use isolario_report::{Json, Renderer, Report};
+//!
+//! let history = Batch::new().build()?;
+//! let results = [LevelResult {
+//!     level: Level::ReadCommitted,
+//!     checker: Checker::Weak,
+//!     verdict: Verdict::Satisfied(Witness::Empty),
+//! }];
+//! let mut out = Vec::new();
+//! Json.report(&Report::new("h.txt", &history, &results), &mut out)?;
+//! assert!(String::from_utf8(out)?.contains(r#""strongest":["read-committed"]"#));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod human;
+mod involved;
+mod json;
+mod names;
+mod report;
+#[cfg(test)]
+mod testing;
+pub mod words;
+mod wrap;
+
+pub use human::{Human, Style};
+pub use involved::{Involved, involved};
+pub use json::Json;
+pub use names::Names;
+pub use report::{Renderer, Report, Size, Timing};
+pub use wrap::wrap;

@@ -1,0 +1,252 @@
+//! What to call transactions, keys, values and operations: always by the user's own names.
+
+use std::fmt::Write;
+
+use isolario_model::{History, KeyId, Op, OpId, TxnId, ValueId};
+
+/// The longest value a sentence shows in full.
+const LONGEST_VALUE: usize = 40;
+
+/// The longest list a sentence shows in full, and what it keeps of a longer one.
+const LONGEST_LIST: usize = 12;
+const KEPT_AT_START: usize = 3;
+const KEPT_AT_END: usize = 6;
+
+/// Names for the parts of a history, as sentences use them.
+#[derive(Clone, Copy, Debug)]
+pub struct Names<'h> {
+    history: &'h History,
+}
+
+impl<'h> Names<'h> {
+    /// The names of a history.
+    pub fn new(history: &'h History) -> Self {
+        Names { history }
+    }
+
+    /// The history they are from.
+    pub fn history(&self) -> &'h History {
+        self.history
+    }
+
+    /// A transaction: `T7` where the user's name is a number, the user's name otherwise.
+    pub fn txn(&self, txn: TxnId) -> String {
+        if txn.is_init() {
+            return "the initial state".to_owned();
+        }
+        let label = self.history.txn_label(txn);
+        if label.parse::<i128>().is_ok() { format!("T{label}") } else { label }
+    }
+
+    /// The transaction of an operation.
+    pub fn txn_of(&self, op: OpId) -> String {
+        self.txn(self.history.op_txn(op))
+    }
+
+    /// The session of a transaction.
+    pub fn session(&self, txn: TxnId) -> String {
+        self.history.session_name(self.history.session_of(txn)).to_string()
+    }
+
+    /// A key.
+    pub fn key(&self, key: KeyId) -> String {
+        shorten(self.history.key_name(key).to_string())
+    }
+
+    /// A value.
+    pub fn value(&self, value: ValueId) -> String {
+        shorten(self.history.value(value).to_string())
+    }
+
+    /// The elements of a list; the middle of a long one is left out.
+    pub fn list(&self, elements: &[ValueId]) -> String {
+        let shown = |part: &[ValueId]| -> Vec<_> { part.iter().map(|v| self.value(*v)).collect() };
+        if elements.len() <= LONGEST_LIST {
+            return format!("[{}]", shown(elements).join(" "));
+        }
+        let start = shown(&elements[..KEPT_AT_START]).join(" ");
+        let end = shown(&elements[elements.len() - KEPT_AT_END..]).join(" ");
+        format!("[{start} … {end}] ({} elements)", elements.len())
+    }
+
+    /// A version: the key, and what an operation read there or wrote to it, as in `x=1`.
+    pub fn version(&self, op: OpId) -> String {
+        match self.history.op(op) {
+            Op::Read { key, value: Some(value) }
+            | Op::Write { key, value }
+            | Op::InsertIfAbsent { key, value, .. }
+            | Op::CompareAndSet { key, new: value, .. } => {
+                format!("{}={}", self.key(key), self.value(value))
+            }
+            Op::Read { key, value: None } | Op::ReadList { key, elements: None } => {
+                format!("{}=?", self.key(key))
+            }
+            Op::Delete { key } => format!("{}=nil", self.key(key)),
+            Op::Append { key, element } => format!("{}+={}", self.key(key), self.value(element)),
+            Op::ReadList { key, elements: Some(elements) } => {
+                format!("{}={}", self.key(key), self.list(elements))
+            }
+            _ => self.op(op),
+        }
+    }
+
+    /// An operation, in the short form in which transactions are listed.
+    pub fn op(&self, op: OpId) -> String {
+        match self.history.op(op) {
+            Op::Read { .. } | Op::ReadList { .. } => format!("r {}", self.version(op)),
+            Op::Write { .. } => format!("w {}", self.version(op)),
+            Op::Delete { key } => format!("delete {}", self.key(key)),
+            Op::Append { key, element } => {
+                format!("append {} {}", self.key(key), self.value(element))
+            }
+            Op::InsertIfAbsent { applied, seen, .. } => {
+                format!("insert {}{}", self.version(op), self.ending(applied, seen))
+            }
+            Op::CompareAndSet { key, expected, new, applied, seen } => format!(
+                "cas {} {}→{}{}",
+                self.key(key),
+                self.value(expected),
+                self.value(new),
+                self.ending(applied, seen)
+            ),
+            Op::PredicateRead { predicate, rows } => {
+                format!("select where {predicate}{}", self.rows(rows))
+            }
+            Op::PredicateWrite { predicate, rows } => {
+                format!("update where {predicate}{}", self.rows(rows))
+            }
+            Op::Aggregate { function, predicate, result } => {
+                let result = result.map_or("?".to_owned(), |value| self.value(value));
+                format!("{function} where {predicate} = {result}")
+            }
+            _ => "an operation of an unknown kind".to_owned(),
+        }
+    }
+
+    /// How a conditional write ended.
+    fn ending(&self, applied: Option<bool>, seen: Option<ValueId>) -> String {
+        match (applied, seen) {
+            (Some(true), _) => String::new(),
+            (Some(false), None) => " (failed)".to_owned(),
+            (Some(false), Some(seen)) => format!(" (failed, found {})", self.value(seen)),
+            (None, _) => " (unknown)".to_owned(),
+        }
+    }
+
+    fn rows(&self, rows: Option<&[(KeyId, ValueId)]>) -> String {
+        let Some(rows) = rows else { return ": ?".to_owned() };
+        let mut text = String::from(":");
+        for (key, value) in rows.iter().take(LONGEST_LIST) {
+            // Writing to a string does not fail.
+            let _ = write!(text, " {}={}", self.key(*key), self.value(*value));
+        }
+        match rows.len() {
+            0 => text.push_str(" no rows"),
+            n if n > LONGEST_LIST => {
+                let _ = write!(text, " … ({n} rows)");
+            }
+            _ => {}
+        }
+        text
+    }
+}
+
+fn shorten(text: String) -> String {
+    match text.char_indices().nth(LONGEST_VALUE) {
+        Some((cut, _)) => format!("{}…", &text[..cut]),
+        None => text,
+    }
+}
+
+/// Names in a row, as people say them: `a`, `a and b`, `a, b and c`.
+pub(crate) fn listed(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => one.clone(),
+        [start @ .., last] => format!("{} and {last}", start.join(", ")),
+    }
+}
+
+/// A count with its noun: `1 session`, `2 sessions`.
+pub(crate) fn counted(count: u64, noun: &str) -> String {
+    let plural = match noun.strip_suffix('y') {
+        _ if count == 1 => return format!("1 {noun}"),
+        // `key` keeps its y; `anomaly` does not.
+        Some(stem) if !stem.ends_with(['a', 'e', 'o', 'u']) => format!("{stem}ies"),
+        _ => format!("{noun}s"),
+    };
+    format!("{count} {plural}")
+}
+
+#[cfg(test)]
+mod tests {
+    use isolario_model::ValueRef;
+
+    use super::*;
+    use crate::testing::{History as Builder, int, text};
+
+    #[test]
+    fn transactions_are_called_by_the_users_names() {
+        let history = Builder::new()
+            .named(int(7), &[])
+            .named(text("8"), &[])
+            .named(text("pay"), &[])
+            .named(ValueRef::Keyword("pay"), &[])
+            .nameless(&[])
+            .build();
+        let names = Names::new(&history);
+        let called: Vec<_> = history.txns().map(|txn| names.txn(txn)).collect();
+        assert_eq!(called, ["T7", "T8", "pay", ":pay", "#4"]);
+        assert_eq!(names.txn(TxnId::INIT), "the initial state");
+    }
+
+    #[test]
+    fn every_kind_of_operation_has_a_short_form() {
+        let (x, rows) = (text("x"), [(text("x"), int(1)), (int(2), text("a b"))]);
+        let long: Vec<_> = (0..20).map(int).collect();
+        let (yes, no) = (Some(true), Some(false));
+        let cas = |applied, seen| Op::CompareAndSet {
+            key: x,
+            expected: int(1),
+            new: int(2),
+            applied,
+            seen,
+        };
+        let insert = |applied| Op::InsertIfAbsent { key: x, value: int(1), applied, seen: None };
+        let history = Builder::new()
+            .txn(&[
+                Op::Read { key: x, value: Some(int(1)) },
+                Op::Read { key: x, value: None },
+                Op::Write { key: x, value: ValueRef::Text(&"long ".repeat(20)) },
+                Op::Delete { key: x },
+                Op::Append { key: x, element: int(3) },
+                Op::ReadList { key: x, elements: Some(&[int(1), int(2)]) },
+                Op::ReadList { key: x, elements: Some(&long) },
+                Op::ReadList { key: x, elements: None },
+                insert(yes),
+                insert(no),
+                cas(yes, None),
+                cas(no, Some(int(7))),
+                cas(None, None),
+                Op::PredicateRead { predicate: "v > 0", rows: Some(&rows) },
+                Op::PredicateRead { predicate: "v > 0", rows: Some(&[]) },
+                Op::PredicateWrite { predicate: "v > 0", rows: None },
+                Op::Aggregate { function: "count(*)", predicate: "v > 0", result: Some(int(2)) },
+            ])
+            .build();
+        let names = Names::new(&history);
+        let shown: Vec<_> = (0..history.op_count()).map(|op| names.op(OpId::at(op))).collect();
+        insta::assert_snapshot!(shown.join("\n"));
+    }
+
+    #[test]
+    fn counts_and_lists_read_as_people_say_them() {
+        assert_eq!(counted(1, "key"), "1 key");
+        assert_eq!(counted(2, "key"), "2 keys");
+        assert_eq!(counted(0, "anomaly"), "0 anomalies");
+        let names = ["a", "b", "c"].map(str::to_owned);
+        assert_eq!(listed(&names[..1]), "a");
+        assert_eq!(listed(&names[..2]), "a and b");
+        assert_eq!(listed(&names), "a, b and c");
+    }
+}

@@ -1,0 +1,203 @@
+//! What there is to say about one history, and the interface of those who say it.
+
+use std::io;
+use std::time::Duration;
+
+use isolario_model::{Anomaly, History, Level, LevelResult, Outcome, Verdict};
+
+/// What there is to say about one history.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Report<'h> {
+    /// The name by which the user knows the history: its path.
+    pub name: &'h str,
+    /// What was observed.
+    pub history: &'h History,
+    /// How large it is.
+    pub size: Size,
+    /// The answers, weakest level first.
+    pub results: &'h [LevelResult],
+    /// How long it took.
+    pub timing: Timing,
+    /// How many anomalies to show in full.
+    pub max_anomalies: usize,
+}
+
+/// How large a history is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[non_exhaustive]
+pub struct Size {
+    /// Sessions.
+    pub sessions: u64,
+    /// Transactions of any outcome.
+    pub transactions: u64,
+    /// Transactions that committed.
+    pub committed: u64,
+    /// Transactions that aborted.
+    pub aborted: u64,
+    /// Transactions of unknown outcome.
+    pub unknown: u64,
+    /// Operations of all transactions.
+    pub operations: u64,
+    /// Keys.
+    pub keys: u64,
+}
+
+/// What it cost. Stands apart from the results, which are the same on every machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Timing {
+    /// The time to read the history.
+    pub load: Duration,
+    /// The time to check it.
+    pub check: Duration,
+    /// The most memory the process held, where the system tells.
+    pub peak_rss_bytes: Option<u64>,
+}
+
+impl Size {
+    /// The size of a history.
+    pub fn of(history: &History) -> Size {
+        let mut by_outcome = [0; 3];
+        for txn in history.txns() {
+            by_outcome[history.outcome(txn) as usize] += 1;
+        }
+        Size {
+            sessions: history.session_count() as u64,
+            transactions: history.txn_count() as u64,
+            committed: by_outcome[Outcome::Committed as usize],
+            aborted: by_outcome[Outcome::Aborted as usize],
+            unknown: by_outcome[Outcome::Unknown as usize],
+            operations: history.op_count() as u64,
+            keys: history.key_count() as u64,
+        }
+    }
+}
+
+impl<'h> Report<'h> {
+    /// A report on a history, without timings.
+    pub fn new(name: &'h str, history: &'h History, results: &'h [LevelResult]) -> Self {
+        Report {
+            name,
+            history,
+            size: Size::of(history),
+            results,
+            timing: Timing::default(),
+            max_anomalies: 10,
+        }
+    }
+
+    /// Adds what it cost.
+    #[must_use]
+    pub fn with_timing(self, timing: Timing) -> Self {
+        Report { timing, ..self }
+    }
+
+    /// Sets how many anomalies to show in full.
+    #[must_use]
+    pub fn with_max_anomalies(self, max_anomalies: usize) -> Self {
+        Report { max_anomalies, ..self }
+    }
+
+    /// The satisfied levels that no other satisfied level implies.
+    pub fn strongest(&self) -> Vec<Level> {
+        let satisfied: Vec<Level> = (self.results.iter())
+            .filter(|result| matches!(result.verdict, Verdict::Satisfied(_)))
+            .map(|result| result.level)
+            .collect();
+        let implied =
+            |level: Level| satisfied.iter().any(|other| *other != level && other.implies(level));
+        satisfied.iter().copied().filter(|level| !implied(*level)).collect()
+    }
+
+    /// The anomalies of all levels, clearest first. What a weak level forbids, the stronger ones
+    /// forbid as well: it comes once.
+    pub fn anomalies(&self) -> Vec<&'h Anomaly> {
+        let mut found: Vec<&Anomaly> = Vec::new();
+        for result in self.results {
+            if let Verdict::Violated(findings) = &result.verdict {
+                // Levels mostly repeat a whole list, in one order: a scan from the front is short.
+                let known = found.len();
+                for anomaly in &findings.anomalies {
+                    if !found[..known].contains(&anomaly) {
+                        found.push(anomaly);
+                    }
+                }
+            }
+        }
+        found
+    }
+}
+
+/// Says what a report holds, in one form. A run is `begin`, then each history, then `end`.
+pub trait Renderer {
+    /// Writes what comes before all histories.
+    fn begin(&mut self, _out: &mut dyn io::Write) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Writes the report on one history.
+    fn report(&mut self, report: &Report<'_>, out: &mut dyn io::Write) -> io::Result<()>;
+
+    /// Writes that a history could not be read or checked.
+    fn failure(&mut self, name: &str, error: &str, out: &mut dyn io::Write) -> io::Result<()>;
+
+    /// Writes what comes after all histories.
+    fn end(&mut self, _out: &mut dyn io::Write) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use isolario_model::{AnomalyKind, Checker, Evidence, Findings, OpId, Witness};
+
+    use super::*;
+    use crate::testing::History as Builder;
+
+    fn satisfied(level: Level) -> LevelResult {
+        LevelResult { level, checker: Checker::Weak, verdict: Verdict::Satisfied(Witness::Empty) }
+    }
+
+    fn violated(level: Level, reads: &[u32]) -> LevelResult {
+        let anomalies: Vec<_> = reads
+            .iter()
+            .map(|read| Anomaly {
+                kind: AnomalyKind::ThinAirRead,
+                evidence: Evidence::Read { read: OpId(*read), saw: None, instead: None },
+            })
+            .collect();
+        let total = anomalies.len() as u64;
+        let verdict = Verdict::Violated(Findings { anomalies, total, exact: true });
+        LevelResult { level, checker: Checker::Weak, verdict }
+    }
+
+    #[test]
+    fn the_strongest_levels_are_those_that_no_other_satisfied_one_implies() {
+        let history = Builder::new().build();
+        let results = [
+            satisfied(Level::AdyaReadCommitted),
+            satisfied(Level::ReadCommitted),
+            satisfied(Level::CutIsolation),
+            violated(Level::ReadAtomic, &[]),
+        ];
+        let report = Report::new("h", &history, &results);
+        assert_eq!(report.strongest(), [Level::ReadCommitted, Level::CutIsolation]);
+    }
+
+    #[test]
+    fn an_anomaly_that_several_levels_report_comes_once() {
+        let history = Builder::new().build();
+        let results =
+            [violated(Level::ReadCommitted, &[1, 2]), violated(Level::Causal, &[2, 3, 1])];
+        let report = Report::new("h", &history, &results);
+        let reads: Vec<_> = report
+            .anomalies()
+            .into_iter()
+            .map(|anomaly| match anomaly.evidence {
+                Evidence::Read { read, .. } => read.0,
+                _ => panic!("not a read"),
+            })
+            .collect();
+        assert_eq!(reads, [1, 2, 3]);
+    }
+}

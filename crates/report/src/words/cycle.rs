@@ -1,0 +1,96 @@
+//! What a cycle is about, in a sentence: the part of it that a person would tell first.
+
+use isolario_model::{AnomalyKind, Edge, EdgeKind, Reason, TxnId};
+
+use super::edge::explain;
+use super::observed::saw;
+use crate::names::{Names, counted, listed};
+
+/// How many transactions of a cycle are named.
+const MOST_NAMES: usize = 6;
+
+/// What happened, by kind where the cycle has the shape of its kind.
+pub(super) fn summary(names: Names<'_>, kind: AnomalyKind, edges: &[Edge]) -> String {
+    let telling = match kind {
+        AnomalyKind::LostUpdate => lost_update(names, edges),
+        AnomalyKind::LongFork => long_fork(names, edges),
+        AnomalyKind::StaleRead | AnomalyKind::RealTimeCycle => stale_read(names, edges),
+        AnomalyKind::Phantom => first_sentence(names, edges, |reason| {
+            matches!(reason, Reason::PredicateAntiDependency { .. })
+        }),
+        _ => first_sentence(names, edges, |reason| matches!(reason, Reason::Visible { .. })),
+    };
+    telling.unwrap_or_else(|| in_a_circle(names, kind, edges))
+}
+
+/// The sentence of the first edge whose reason is telling.
+fn first_sentence(
+    names: Names<'_>,
+    edges: &[Edge],
+    telling: fn(&Reason) -> bool,
+) -> Option<String> {
+    edges.iter().find(|edge| telling(&edge.reason)).map(|edge| explain(names, edge).sentence)
+}
+
+fn lost_update(names: Names<'_>, edges: &[Edge]) -> Option<String> {
+    edges.iter().find_map(|edge| match edge.reason {
+        Reason::AntiDependency { key, read, .. } => {
+            let (one, other) = (names.txn(edge.from), names.txn(edge.to));
+            Some(format!("{one} and {other} both {} and then overwrote it", saw(names, read, key)))
+        }
+        _ => None,
+    })
+}
+
+/// Two readers, each with an anti-dependency on the writer that the other one saw.
+fn long_fork(names: Names<'_>, edges: &[Edge]) -> Option<String> {
+    let missed: Vec<_> =
+        edges.iter().filter(|edge| edge.reason.kind() == EdgeKind::ReadWrite).collect();
+    let [one, other] = missed[..] else { return None };
+    Some(format!(
+        "{} saw what {} wrote but not what {} wrote, and {} the other way round",
+        names.txn(one.from),
+        names.txn(other.to),
+        names.txn(one.to),
+        names.txn(other.from)
+    ))
+}
+
+/// An anti-dependency that real time turns round.
+fn stale_read(names: Names<'_>, edges: &[Edge]) -> Option<String> {
+    let [one, other] = edges else { return None };
+    let (read, time) =
+        if one.reason.kind() == EdgeKind::ReadWrite { (one, other) } else { (other, one) };
+    let fits =
+        (read.reason.kind(), time.reason.kind()) == (EdgeKind::ReadWrite, EdgeKind::RealTime);
+    fits.then(|| {
+        format!("{}, although {}", explain(names, read).sentence, explain(names, time).sentence)
+    })
+}
+
+/// Short circles are told in full; of longer ones, who is part of them.
+fn in_a_circle(names: Names<'_>, kind: AnomalyKind, edges: &[Edge]) -> String {
+    match edges {
+        [only] => explain(names, only).sentence,
+        [one, other] => {
+            format!("{}, and {}", explain(names, one).sentence, explain(names, other).sentence)
+        }
+        _ => {
+            let how = match kind {
+                AnomalyKind::DirtyWrite | AnomalyKind::CyclicVersions => "overwrote each other",
+                AnomalyKind::CyclicCo => "depend on each other",
+                _ => "come before each other",
+            };
+            format!("{} {how} in a circle", members(names, edges))
+        }
+    }
+}
+
+fn members(names: Names<'_>, edges: &[Edge]) -> String {
+    let txns: Vec<TxnId> = edges.iter().map(|edge| edge.from).collect();
+    let mut shown: Vec<_> = txns.iter().take(MOST_NAMES).map(|txn| names.txn(*txn)).collect();
+    if txns.len() > MOST_NAMES {
+        shown.push(counted((txns.len() - MOST_NAMES) as u64, "other"));
+    }
+    listed(&shown)
+}

@@ -1,0 +1,210 @@
+//! Why one transaction comes before another.
+
+use isolario_model::{Clock, Edge, EdgeKind, KeyId, Level, OpId, Reason, TxnId, VersionOrder};
+
+use super::observed::{asked, deed, fate, origin, saw, wrote};
+use crate::names::Names;
+
+/// How deep arguments within arguments are spelt out. Nobody reads further, and the depth of a
+/// proof is not ours to choose.
+const DEEPEST: usize = 4;
+
+/// One step of an argument: an edge, and why it must be there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Step {
+    /// The earlier transaction.
+    pub from: TxnId,
+    /// The later one.
+    pub to: TxnId,
+    /// The kind of edge.
+    pub kind: EdgeKind,
+    /// The key it is about, if it is about one.
+    pub key: Option<KeyId>,
+    /// Why, in a sentence.
+    pub sentence: String,
+    /// The steps that the sentence rests on, where it rests on others.
+    pub because: Vec<Step>,
+}
+
+/// The argument that edges make, step by step.
+pub fn argument(names: Names<'_>, edges: &[Edge]) -> Vec<Step> {
+    steps(names, edges, 0)
+}
+
+/// Why an edge must be there.
+pub fn explain(names: Names<'_>, edge: &Edge) -> Step {
+    step(names, edge, 0)
+}
+
+fn steps(names: Names<'_>, edges: &[Edge], depth: usize) -> Vec<Step> {
+    edges.iter().map(|edge| step(names, edge, depth)).collect()
+}
+
+fn step(names: Names<'_>, edge: &Edge, depth: usize) -> Step {
+    let mut sentence = sentence(names, edge);
+    let support = support(&edge.reason);
+    let because = if depth < DEEPEST {
+        steps(names, support, depth + 1)
+    } else {
+        if !support.is_empty() {
+            sentence.push_str(" (the argument for this goes deeper)");
+        }
+        Vec::new()
+    };
+    let Edge { from, to, ref reason } = *edge;
+    Step { from, to, kind: reason.kind(), key: reason.key(), sentence, because }
+}
+
+/// The edges that a reason rests on.
+pub(crate) fn support(reason: &Reason) -> &[Edge] {
+    match reason {
+        Reason::Visible { path: edges, .. } | Reason::Refuted { cycle: edges } => edges,
+        Reason::Overwrite { known, .. } | Reason::AntiDependency { known, .. } => match known {
+            VersionOrder::Refuted { cycle: edges } | VersionOrder::Path { edges } => edges,
+            _ => &[],
+        },
+        _ => &[],
+    }
+}
+
+fn sentence(names: Names<'_>, edge: &Edge) -> String {
+    let (from, to) = (names.txn(edge.from), names.txn(edge.to));
+    match &edge.reason {
+        Reason::Initial => format!("{from} comes before every transaction"),
+        Reason::Session => format!("{to} follows {from} in session {}", names.session(edge.to)),
+        Reason::RealTime { finish, start } => real_time(names, edge, *finish, *start),
+        Reason::Read { key, read, write } => {
+            format!("{to} {}, {}", saw(names, *read, *key), origin(names, edge.from, *write))
+        }
+        Reason::Overwrite { key, known } => overwrite(names, edge, *key, known),
+        Reason::AntiDependency { key, read, writer, known } => {
+            anti_dependency(names, edge, *key, *read, *writer, known)
+        }
+        Reason::Visible { rule, key, reader, read, path } => {
+            visible(names, edge, *rule, *key, *reader, *read, path)
+        }
+        Reason::PredicateAntiDependency { read, write, .. } => {
+            let (asked, wrote) = (asked(names, *read), wrote(names, *write));
+            format!("{from} {asked} before {to} {wrote}, which changes the answer")
+        }
+        Reason::PredicateRead { read, write, .. } => {
+            format!("{to} {} after {from} {}", asked(names, *read), wrote(names, *write))
+        }
+        Reason::Stated { at } => {
+            format!("the stated order puts {from} before {to} (position {at})")
+        }
+        Reason::Refuted { .. } => {
+            format!("{to} cannot come before {from}: that would close a circle")
+        }
+        _ => format!("{from} comes before {to}"),
+    }
+}
+
+fn real_time(names: Names<'_>, edge: &Edge, finish: i64, start: i64) -> String {
+    let (from, to) = (names.txn(edge.from), names.txn(edge.to));
+    match names.history().clock() {
+        Clock::Nanoseconds => {
+            let gap = duration(start.saturating_sub(finish));
+            format!("{from} had finished {gap} before {to} started")
+        }
+        _ => format!("{from} had finished (event {finish}) before {to} started (event {start})"),
+    }
+}
+
+/// Nanoseconds in the largest unit of which there is at least one, to three places.
+fn duration(nanoseconds: i64) -> String {
+    let (unit, size) = match nanoseconds {
+        1_000_000_000.. => ("s", 1_000_000_000),
+        1_000_000.. => ("ms", 1_000_000),
+        1_000.. => ("µs", 1_000),
+        _ => return format!("{nanoseconds} ns"),
+    };
+    let (whole, thousandths) = (nanoseconds / size, nanoseconds % size / (size / 1000));
+    let shown = format!("{whole}.{thousandths:03}");
+    format!("{} {unit}", shown.trim_end_matches('0').trim_end_matches('.'))
+}
+
+fn overwrite(names: Names<'_>, edge: &Edge, key: KeyId, known: &VersionOrder) -> String {
+    let later = format!("{} {}", names.txn(edge.to), deed(names, edge.to, key));
+    let earlier = || format!("{} {}", names.txn(edge.from), deed(names, edge.from, key));
+    match known {
+        VersionOrder::Initial => format!("{later} over the initial value"),
+        VersionOrder::ReadModifyWrite { read } => {
+            let seen = saw(names, *read, key);
+            let write = super::last_write(names.history(), edge.from, key);
+            format!("{later} after it {seen}, {}", origin(names, edge.from, write))
+        }
+        VersionOrder::List { read } => {
+            let reader = names.txn_of(*read);
+            format!("{} before {later}, since {reader} {}", earlier(), saw(names, *read, key))
+        }
+        known => {
+            format!("{later} after {}{}", earlier(), known_how(names, edge.from, edge.to, known))
+        }
+    }
+}
+
+fn anti_dependency(
+    names: Names<'_>,
+    edge: &Edge,
+    key: KeyId,
+    read: OpId,
+    writer: TxnId,
+    known: &VersionOrder,
+) -> String {
+    let reader = names.txn(edge.from);
+    let seen = saw(names, read, key);
+    let source = match writer {
+        TxnId::INIT => ", the initial value".to_owned(),
+        writer => format!(" from {}", names.txn(writer)),
+    };
+    let fate = fate(names, edge.to, key);
+    let how = match known {
+        VersionOrder::Initial => String::new(),
+        VersionOrder::ReadModifyWrite { .. } => " after it had read it, too".to_owned(),
+        VersionOrder::List { read } => {
+            format!(", since {} {}", names.txn_of(*read), saw(names, *read, key))
+        }
+        known => known_how(names, writer, edge.to, known),
+    };
+    format!("{reader} {seen}{source}, {fate}{how}")
+}
+
+/// How the order of two versions is known, as the end of a sentence that states it.
+fn known_how(names: Names<'_>, earlier: TxnId, later: TxnId, known: &VersionOrder) -> String {
+    match known {
+        VersionOrder::Stated { at } => {
+            format!(", by the stated version order (position {at})")
+        }
+        VersionOrder::Refuted { .. } => ": the other order would close a circle".to_owned(),
+        VersionOrder::Assumed => ", as this case supposes".to_owned(),
+        VersionOrder::Path { .. } => {
+            format!(", since {} comes before {}", names.txn(earlier), names.txn(later))
+        }
+        _ => String::new(),
+    }
+}
+
+fn visible(
+    names: Names<'_>,
+    edge: &Edge,
+    rule: Level,
+    key: KeyId,
+    reader: TxnId,
+    read: OpId,
+    path: &[Edge],
+) -> String {
+    let source = names.txn(edge.to);
+    let seen = format!("{} {} from {source}", names.txn(reader), saw(names, read, key));
+    let missed = format!("{}, which {}", names.txn(edge.from), deed(names, edge.from, key));
+    match (rule, path) {
+        (_, [Edge { reason: Reason::Session, .. }]) => {
+            let (earlier, deed) = (names.txn(edge.from), deed(names, edge.from, key));
+            format!("{seen} although {earlier}, earlier in its session, {deed}")
+        }
+        (Level::ReadCommitted, _) => format!("{seen} after it had read from {missed}"),
+        (Level::ReadAtomic, _) => format!("{seen} although it also read from {missed}"),
+        _ => format!("{seen} although it also depends on {missed}"),
+    }
+}

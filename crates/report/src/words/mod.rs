@@ -1,0 +1,20 @@
+//! The sentences: why an edge must be there, what an anomaly is, why a level does not apply.
+//!
+//! Sentences have no full stop and begin as they would in the middle of a text, so that renderers
+//! can put them anywhere. All names in them are the user's own.
+
+mod anomaly;
+mod cycle;
+mod edge;
+mod inapplicable;
+mod observed;
+
+pub use anomaly::{other_names, rules_out, summary};
+pub use edge::{Step, argument, explain};
+pub use inapplicable::why_not_applicable;
+
+pub(crate) use edge::support;
+pub(crate) use observed::last_write;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,112 @@
+//! What a transaction saw and did, as the part of a sentence that follows its name.
+
+use isolario_model::{History, KeyId, Op, OpId, TxnId};
+
+use crate::names::Names;
+
+/// What an operation saw of a key: `read x=1`.
+pub(super) fn saw(names: Names<'_>, op: OpId, key: KeyId) -> String {
+    let x = names.key(key);
+    match names.history().op(op) {
+        Op::Read { value: None, .. } | Op::ReadList { elements: None, .. } => {
+            format!("asked for {x} and got no answer")
+        }
+        Op::CompareAndSet { expected, applied: Some(true), .. } => {
+            format!("found {x}={} ({})", names.value(expected), names.op(op))
+        }
+        Op::InsertIfAbsent { applied: Some(true), .. } => {
+            format!("found no {x} ({})", names.op(op))
+        }
+        Op::CompareAndSet { seen: Some(seen), .. }
+        | Op::InsertIfAbsent { seen: Some(seen), .. } => {
+            format!("found {x}={}", names.value(seen))
+        }
+        Op::CompareAndSet { expected, .. } => {
+            format!("did not find {x}={}", names.value(expected))
+        }
+        Op::InsertIfAbsent { .. } => format!("found {x} to be there already"),
+        Op::PredicateRead { predicate, rows } => {
+            let row = rows.unwrap_or_default().iter().find(|(row, _)| *row == key);
+            match row {
+                Some((_, v)) => format!("got {x}={} where {predicate}", names.value(*v)),
+                None => format!("did not get {x} where {predicate}"),
+            }
+        }
+        Op::Aggregate { .. } => asked(names, op),
+        _ => format!("read {}", names.version(op)),
+    }
+}
+
+/// What a predicate operation asked: `selected v > 0`.
+pub(super) fn asked(names: Names<'_>, op: OpId) -> String {
+    match names.history().op(op) {
+        Op::PredicateRead { predicate, .. } => format!("selected {predicate}"),
+        Op::Aggregate { function, predicate, .. } => format!("took {function} of {predicate}"),
+        Op::PredicateWrite { predicate, .. } => format!("updated the rows where {predicate}"),
+        _ => format!("read {}", names.version(op)),
+    }
+}
+
+/// What a write did: `wrote x=1`.
+pub(super) fn wrote(names: Names<'_>, op: OpId) -> String {
+    match names.history().op(op) {
+        Op::Delete { key } => format!("deleted {}", names.key(key)),
+        Op::Append { key, element } => {
+            format!("appended {} to {}", names.value(element), names.key(key))
+        }
+        Op::PredicateWrite { .. } => asked(names, op),
+        _ => format!("wrote {}", names.version(op)),
+    }
+}
+
+/// What a transaction did to a key, in the end: `wrote x=1`.
+pub(super) fn deed(names: Names<'_>, txn: TxnId, key: KeyId) -> String {
+    match last_write(names.history(), txn, key) {
+        Some(op) => wrote(names, op),
+        None => format!("wrote {}", names.key(key)),
+    }
+}
+
+/// Who a version came from, as a clause about it: `which T1 wrote`.
+pub(super) fn origin(names: Names<'_>, writer: TxnId, write: Option<OpId>) -> String {
+    let Some(write) = write else { return "the initial value".to_owned() };
+    let writer = names.txn(writer);
+    match names.history().op(write) {
+        Op::Delete { key } => format!("since {writer} had deleted {}", names.key(key)),
+        Op::Append { element, .. } => {
+            format!("to which {writer} had appended {}", names.value(element))
+        }
+        _ => format!("which {writer} wrote"),
+    }
+}
+
+/// What became of a version, as a clause about it: `which T2 overwrote with x=2`.
+pub(super) fn fate(names: Names<'_>, writer: TxnId, key: KeyId) -> String {
+    let write = last_write(names.history(), writer, key);
+    let writer = names.txn(writer);
+    match write.map(|op| (op, names.history().op(op))) {
+        None => format!("which {writer} overwrote"),
+        Some((_, Op::Delete { .. })) => format!("which {writer} deleted"),
+        Some((_, Op::Append { element, .. })) => {
+            format!("to which {writer} then appended {}", names.value(element))
+        }
+        Some((op, _)) => format!("which {writer} overwrote with {}", names.version(op)),
+    }
+}
+
+/// The last write of a transaction to a key: the version that others may see.
+pub(crate) fn last_write(history: &History, txn: TxnId, key: KeyId) -> Option<OpId> {
+    history.txn_ops(txn).rev().find(|op| match history.op(*op) {
+        Op::Write { key: written, .. }
+        | Op::Delete { key: written }
+        | Op::Append { key: written, .. } => written == key,
+        Op::InsertIfAbsent { key: written, applied, .. }
+        | Op::CompareAndSet { key: written, applied, .. } => {
+            written == key && applied != Some(false)
+        }
+        Op::PredicateWrite { rows, .. } => {
+            rows.unwrap_or_default().iter().any(|(written, _)| *written == key)
+        }
+        _ => false,
+    })
+}
