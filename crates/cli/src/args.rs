@@ -1,0 +1,206 @@
+//! The flags as they are typed. What they mean is settled in `config`.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, ColorChoice, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+use isolario::formats::FORMATS;
+
+const EXAMPLES: &str = "\
+Examples:
+  isolario check history.txt                  which levels it satisfies, and why not more
+  isolario check --level rc,ra history.edn    whether it satisfies these
+  isolario stats history.iso                  how large, skewed and concurrent it is
+  isolario convert history.edn history.iso    from one format to another
+
+Exit codes: 0 done, all requested levels satisfied; 1 a violation was found; 2 an error;
+3 undecided within the limits.";
+
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  isolario check h.txt                        all levels that apply
+  isolario check --level adya-read-committed h.txt
+  isolario check --level all --json *.edn     one JSON object per history, one per line
+  zcat h.txt.gz | isolario check -            from standard input
+
+Without --level, the exit code follows the weakest level that applies, cut-isolation left aside.
+A level that is named and does not apply is an error (2).";
+
+const CONVERT_EXAMPLES: &str = "\
+Examples:
+  isolario convert h.edn h.iso                formats from content and extension
+  isolario convert --to jsonl h.iso -         to standard output
+  isolario convert --from plume --to text history.log h.txt
+
+Extensions: .iso isolario, .jsonl jsonl, .txt text, .edn elle-edn, .json elle-json.
+What the target format cannot express is refused, never dropped.";
+
+const STATS_EXAMPLES: &str = "\
+Examples:
+  isolario stats h.iso
+  isolario stats --json h.edn";
+
+const LEVELS_EXAMPLES: &str = "\
+Examples:
+  isolario levels                             names and aliases, weakest first
+  isolario levels --verbose                   what each one promises, forbids and applies to";
+
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  isolario completions bash > /usr/share/bash-completion/completions/isolario
+  isolario completions zsh > ~/.zfunc/_isolario";
+
+const MAN_EXAMPLES: &str = "\
+Examples:
+  isolario man | man -l -                     all pages, one after the other
+  isolario man --dir man/man1                 one file per command";
+
+/// Charts the isolation a database really gives.
+///
+/// Checks recorded histories of transactions: which isolation levels they satisfy, and why not
+/// more.
+#[derive(Debug, Parser)]
+#[command(name = "isolario", version, after_help = EXAMPLES, max_term_width = 100)]
+#[command(propagate_version = true, disable_help_subcommand = true)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    pub(crate) global: GlobalArgs,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Flags that every command takes.
+#[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "Global options")]
+pub(crate) struct GlobalArgs {
+    /// How many threads to use [default: one per core]
+    #[arg(long, global = true, value_name = "N")]
+    pub(crate) threads: Option<NonZeroUsize>,
+
+    /// When to use colour; `auto` means on terminals, unless NO_COLOR is set
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: ColorChoice,
+
+    /// Say nothing but the result and errors
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+
+    /// Say more: what was ignored in the input, how long it took
+    #[arg(short, long, global = true)]
+    pub(crate) verbose: bool,
+
+    /// The form of the result
+    #[arg(long, global = true, value_name = "FORM", default_value = "human")]
+    pub(crate) output: OutputForm,
+
+    /// Short for `--output json`
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+}
+
+/// The forms a result can take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OutputForm {
+    /// Text for people
+    Human,
+    /// JSON, one object per line
+    Json,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Check which isolation levels recorded histories satisfy
+    #[command(after_help = CHECK_EXAMPLES)]
+    Check(CheckArgs),
+
+    /// Convert a history from one format to another
+    #[command(after_help = CONVERT_EXAMPLES)]
+    Convert(ConvertArgs),
+
+    /// Describe a history: size, skew, aborts, concurrency
+    #[command(after_help = STATS_EXAMPLES)]
+    Stats(StatsArgs),
+
+    /// List the isolation levels that can be checked
+    #[command(after_help = LEVELS_EXAMPLES)]
+    Levels,
+
+    /// Print the completions for a shell
+    #[command(after_help = COMPLETIONS_EXAMPLES)]
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+
+    /// Print the manual pages of all commands
+    #[command(after_help = MAN_EXAMPLES)]
+    Man {
+        /// Write one file per command into this directory instead
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
+    },
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct CheckArgs {
+    /// The histories: files or directories; `-` is standard input
+    #[arg(required = true, value_name = "HISTORY")]
+    pub(crate) histories: Vec<PathBuf>,
+
+    /// The levels to decide, or `all`; names and aliases as `isolario levels` lists them
+    #[arg(long, value_name = "L[,L...]", value_delimiter = ',')]
+    pub(crate) level: Vec<String>,
+
+    #[arg(long, value_name = "FORMAT", default_value = "auto", help = format_help("The format"))]
+    pub(crate) format: String,
+
+    /// Do not take the order of transactions within a session for granted
+    #[arg(long)]
+    pub(crate) no_session_order: bool,
+
+    /// How many anomalies to print in full
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) max_anomalies: usize,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ConvertArgs {
+    /// The history to read; `-` is standard input
+    pub(crate) from: PathBuf,
+
+    /// The file or directory to write; `-` is standard output
+    pub(crate) to: PathBuf,
+
+    #[arg(
+        id = "from-format",
+        long = "from",
+        value_name = "FORMAT",
+        default_value = "auto",
+        help = format_help("The format of FROM")
+    )]
+    pub(crate) from_format: String,
+
+    /// The format of TO [default: by its extension]
+    #[arg(id = "to-format", long = "to", value_name = "FORMAT")]
+    pub(crate) to_format: Option<String>,
+
+    /// Replace TO if it is there
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct StatsArgs {
+    /// The history; `-` is standard input
+    pub(crate) history: PathBuf,
+
+    #[arg(long, value_name = "FORMAT", default_value = "auto", help = format_help("The format"))]
+    pub(crate) format: String,
+}
+
+fn format_help(what: &str) -> String {
+    let names: Vec<_> = FORMATS.iter().map(|format| format.name()).collect();
+    format!("{what}: auto (by content), {}", names.join(", "))
+}

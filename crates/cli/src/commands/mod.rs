@@ -1,0 +1,29 @@
+//! The commands, one per file.
+
+mod check;
+mod completions;
+mod convert;
+mod levels;
+mod man;
+mod stats;
+
+use crate::args::OutputForm;
+use crate::config::Command;
+use crate::console::Console;
+use crate::exit::Outcome;
+use crate::failure::Failure;
+
+pub(crate) fn run(
+    command: &Command,
+    output: OutputForm,
+    console: &mut Console,
+) -> Result<Outcome, Failure> {
+    match command {
+        Command::Check(check) => check::run(check, output, console),
+        Command::Convert(convert) => convert::run(convert, console),
+        Command::Stats(stats) => stats::run(stats, output, console),
+        Command::Levels => levels::run(output, console),
+        Command::Completions(shell) => completions::run(*shell, console),
+        Command::Man(dir) => man::run(dir.as_deref(), console),
+    }
+}

@@ -1,0 +1,154 @@
+//! The streams: data on standard output, everything else on standard error.
+
+use std::io::{self, BufWriter, Stdout, Write};
+
+use anstream::AutoStream;
+use anstyle::{AnsiColor, Style as Ansi};
+use clap::ColorChoice;
+use isolario::report::Style;
+
+use crate::args::GlobalArgs;
+use crate::failure::Failure;
+
+/// Where a command writes to.
+pub(crate) struct Console {
+    out: BufWriter<PipeTolerant<Stdout>>,
+    /// The style of data.
+    pub(crate) style: Style,
+    error_style: Style,
+    pub(crate) quiet: bool,
+    pub(crate) verbose: bool,
+}
+
+impl Console {
+    pub(crate) fn new(args: &GlobalArgs) -> Console {
+        let style = |auto: anstream::ColorChoice| match (args.color, auto) {
+            (ColorChoice::Never, _) | (ColorChoice::Auto, anstream::ColorChoice::Never) => {
+                Style::Plain
+            }
+            _ => Style::Coloured,
+        };
+        Console {
+            out: BufWriter::new(PipeTolerant::new(io::stdout())),
+            style: style(AutoStream::choice(&io::stdout())),
+            error_style: style(AutoStream::choice(&io::stderr())),
+            quiet: args.quiet,
+            verbose: args.verbose,
+        }
+    }
+
+    /// The stream for data.
+    pub(crate) fn out(&mut self) -> &mut dyn Write {
+        &mut self.out
+    }
+
+    /// Writes out what is still held back.
+    pub(crate) fn finish(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+
+    /// Says what went wrong and what mends it.
+    pub(crate) fn error(&mut self, failure: &Failure) {
+        self.say("error", AnsiColor::Red.on_default().bold(), &failure.message);
+        if let Some(hint) = &failure.hint {
+            self.say("  hint", AnsiColor::Cyan.on_default(), hint);
+        }
+    }
+
+    /// Says what is amiss, unless told to be quiet.
+    pub(crate) fn warning(&mut self, message: &str) {
+        if !self.quiet {
+            self.say("warning", AnsiColor::Yellow.on_default().bold(), message);
+        }
+    }
+
+    /// Says what happened, unless told to be quiet.
+    pub(crate) fn info(&mut self, message: &str) {
+        if !self.quiet {
+            self.say("note", AnsiColor::Cyan.on_default(), message);
+        }
+    }
+
+    /// Says what only those want to know who ask for more.
+    pub(crate) fn detail(&mut self, message: &str) {
+        if self.verbose {
+            self.info(message);
+        }
+    }
+
+    fn say(&mut self, label: &str, style: Ansi, message: &str) {
+        let style = if self.error_style == Style::Coloured { style } else { Ansi::new() };
+        // Data first, so that both streams read in order on one terminal. Where the error stream
+        // itself fails, there is nobody left to tell.
+        let _ = self.out.flush();
+        let _ = writeln!(io::stderr(), "{style}{label}{style:#}: {message}");
+    }
+}
+
+/// A writer to which a closed pipe is no error: whoever reads has seen enough. The rest is
+/// dropped, the work goes on, and the exit code still tells the verdict.
+pub(crate) struct PipeTolerant<W> {
+    inner: W,
+    closed: bool,
+}
+
+impl<W> PipeTolerant<W> {
+    pub(crate) fn new(inner: W) -> Self {
+        PipeTolerant { inner, closed: false }
+    }
+
+    fn tolerate<T>(&mut self, result: io::Result<T>, instead: T) -> io::Result<T> {
+        match result {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                self.closed = true;
+                Ok(instead)
+            }
+            result => result,
+        }
+    }
+}
+
+impl<W: Write> Write for PipeTolerant<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.closed {
+            return Ok(bytes.len());
+        }
+        let written = self.inner.write(bytes);
+        self.tolerate(written, bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.closed {
+            return Ok(());
+        }
+        let flushed = self.inner.flush();
+        self.tolerate(flushed, ())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fails with the given kind.
+    struct Failing(io::ErrorKind);
+
+    impl Write for Failing {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(self.0.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Err(self.0.into())
+        }
+    }
+
+    #[test]
+    fn a_closed_pipe_swallows_everything_and_other_errors_stay_errors() {
+        let mut closed = PipeTolerant::new(Failing(io::ErrorKind::BrokenPipe));
+        assert!(closed.write_all(b"some").is_ok() && closed.write_all(b"more").is_ok());
+        assert!(closed.flush().is_ok());
+        let mut full = PipeTolerant::new(Failing(io::ErrorKind::StorageFull));
+        assert!(full.write_all(b"some").is_err() && full.flush().is_err());
+    }
+}

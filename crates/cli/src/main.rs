@@ -1,0 +1,56 @@
+//! The `isolario` command: flags, wiring and exit codes around the library.
+
+mod args;
+mod commands;
+mod config;
+mod console;
+mod exit;
+mod failure;
+mod load;
+mod progress;
+mod resources;
+mod suggest;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::Args;
+use config::Config;
+use console::Console;
+use exit::Outcome;
+use failure::Failure;
+
+fn main() -> ExitCode {
+    run(std::env::args_os()).into()
+}
+
+fn run(args: impl IntoIterator<Item = OsString>) -> Outcome {
+    let args = match Args::try_parse_from(args) {
+        Ok(args) => args,
+        Err(stop) => return usage(&stop),
+    };
+    let mut console = Console::new(&args.global);
+    let result = Config::build(args).and_then(|config| execute(config, &mut console));
+    let result = result.and_then(|outcome| Ok(console.finish().map(|()| outcome)?));
+    result.unwrap_or_else(|failure| {
+        console.error(&failure);
+        Outcome::Error
+    })
+}
+
+/// Prints what clap has to say: help and the version are no errors.
+fn usage(stop: &clap::Error) -> Outcome {
+    // A closed pipe is no error, and nothing else could be told to anyone.
+    let _ = stop.print();
+    if stop.use_stderr() { Outcome::Error } else { Outcome::Done }
+}
+
+fn execute(config: Config, console: &mut Console) -> Result<Outcome, Failure> {
+    if let Some(threads) = config.threads {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.get()).build_global();
+        pool.map_err(|error| Failure::new(format!("cannot start {threads} threads: {error}")))?;
+    }
+    commands::run(&config.command, config.output, console)
+}

@@ -1,0 +1,47 @@
+//! A sign of life for work that takes longer than a moment.
+
+use std::sync::mpsc::{Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// Shorter work needs no sign.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Shows a message and the time on standard error while it lives, from the first second on.
+/// Nothing shows where that is no terminal.
+pub(crate) struct Progress {
+    /// Closing this channel ends the display.
+    done: Option<Sender<()>>,
+    watcher: Option<JoinHandle<()>>,
+}
+
+impl Progress {
+    pub(crate) fn start(message: String) -> Progress {
+        let (done, ended) = channel::<()>();
+        let watcher = std::thread::spawn(move || {
+            // A time-out means that the work goes on; a closed channel, that it is over.
+            if ended.recv_timeout(PATIENCE) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
+                let bar = ProgressBar::new_spinner().with_message(message);
+                if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} ({elapsed})") {
+                    bar.set_style(style);
+                }
+                bar.enable_steady_tick(Duration::from_millis(100));
+                let _ = ended.recv();
+                bar.finish_and_clear();
+            }
+        });
+        Progress { done: Some(done), watcher: Some(watcher) }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.done = None;
+        if let Some(watcher) = self.watcher.take() {
+            // The line must be cleared before anything else is printed.
+            let _ = watcher.join();
+        }
+    }
+}
