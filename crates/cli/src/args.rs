@@ -91,7 +91,7 @@ pub(crate) struct GlobalArgs {
     #[arg(short, long, global = true)]
     pub(crate) verbose: bool,
 
-    /// The form of the result
+    /// The form of the result: text for people, or JSON, one object per line
     #[arg(long, global = true, value_name = "FORM", default_value = "human")]
     pub(crate) output: OutputForm,
 
@@ -103,9 +103,7 @@ pub(crate) struct GlobalArgs {
 /// The forms a result can take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OutputForm {
-    /// Text for people
     Human,
-    /// JSON, one object per line
     Json,
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use isolario::formats::{self, Position, Problem, Source};
-use isolario::model::History;
+use isolario::model::{Finding, History, Severity};
 
 use crate::config::Format;
 use crate::console::Console;
@@ -40,6 +40,26 @@ pub(crate) fn load(
         ));
     }
     Ok(LoadedHistory { history: loaded.history, time })
+}
+
+/// Says what is odd about a history. Gives back the contradiction, if there is one: no verdict
+/// about such a history would mean anything.
+pub(crate) fn report_findings(
+    name: &str,
+    history: &History,
+    findings: &[Finding],
+    console: &mut Console,
+) -> Option<Failure> {
+    let mut contradiction = None;
+    for finding in findings {
+        let text = format!("{name}: {}", finding.describe(history));
+        match finding.severity() {
+            Severity::Fatal => contradiction = contradiction.or(Some(Failure::new(text))),
+            Severity::Warning => console.warning(&text),
+            _ => console.detail(&text),
+        }
+    }
+    contradiction
 }
 
 fn read(path: &Path, format: Format) -> Result<formats::Loaded, Failure> {

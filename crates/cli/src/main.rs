@@ -32,7 +32,7 @@ fn run(args: impl IntoIterator<Item = OsString>) -> Outcome {
         Err(stop) => return usage(&stop),
     };
     let mut console = Console::new(&args.global);
-    let result = Config::build(args).and_then(|config| execute(config, &mut console));
+    let result = Config::build(args).and_then(|config| execute(&config, &mut console));
     let result = result.and_then(|outcome| Ok(console.finish().map(|()| outcome)?));
     result.unwrap_or_else(|failure| {
         console.error(&failure);
@@ -47,7 +47,7 @@ fn usage(stop: &clap::Error) -> Outcome {
     if stop.use_stderr() { Outcome::Error } else { Outcome::Done }
 }
 
-fn execute(config: Config, console: &mut Console) -> Result<Outcome, Failure> {
+fn execute(config: &Config, console: &mut Console) -> Result<Outcome, Failure> {
     if let Some(threads) = config.threads {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.get()).build_global();
         pool.map_err(|error| Failure::new(format!("cannot start {threads} threads: {error}")))?;

@@ -25,6 +25,7 @@ mod involved;
 mod json;
 mod names;
 mod report;
+mod stats;
 #[cfg(test)]
 mod testing;
 pub mod words;
@@ -35,4 +36,5 @@ pub use involved::{Involved, involved};
 pub use json::Json;
 pub use names::Names;
 pub use report::{Renderer, Report, Size, Timing};
+pub use stats::StatsReport;
 pub use wrap::wrap;

@@ -11,7 +11,7 @@ use crate::config::Check;
 use crate::console::Console;
 use crate::exit::{Outcome, deciding, judge};
 use crate::failure::Failure;
-use crate::load::load;
+use crate::load::{LoadedHistory, load, report_findings};
 use crate::resources::peak_rss_bytes;
 
 pub(crate) fn run(
@@ -50,7 +50,7 @@ fn check_one(
     console: &mut Console,
 ) -> Result<Outcome, Failure> {
     let name = path.display().to_string();
-    let loaded = match load(path, config.format, console) {
+    let loaded = match load_valid(&name, path, config, console) {
         Ok(loaded) => loaded,
         Err(failure) => {
             renderer.failure(&name, &failure.message, console.out())?;
@@ -70,4 +70,19 @@ fn check_one(
         console.warning(&format!("{name}: no level could be decided"));
     }
     Ok(judge(&config.request, &results))
+}
+
+/// Reads a history that can be checked.
+fn load_valid(
+    name: &str,
+    path: &Path,
+    config: &Check,
+    console: &mut Console,
+) -> Result<LoadedHistory, Failure> {
+    let loaded = load(path, config.format, console)?;
+    let findings = loaded.history.validate();
+    match report_findings(name, &loaded.history, &findings, console) {
+        Some(contradiction) => Err(contradiction),
+        None => Ok(loaded),
+    }
 }

@@ -19,7 +19,7 @@ pub(crate) fn run(output: OutputForm, console: &mut Console) -> Result<Outcome, 
     let out = console.out();
     match (output, verbose) {
         (OutputForm::Json, _) => write_json(out)?,
-        (OutputForm::Human, false) => write_table(out)?,
+        (OutputForm::Human, false) => write_list(out)?,
         (OutputForm::Human, true) => write_lattice(out)?,
     }
     Ok(Outcome::Done)
@@ -38,14 +38,13 @@ fn names(levels: &[Level]) -> Vec<&'static str> {
     levels.iter().map(|level| level.name()).collect()
 }
 
-fn write_table(out: &mut dyn Write) -> io::Result<()> {
-    let shown = |level: &Level| (level.name(), level.aliases().join(", "), level.promise());
-    let rows: Vec<_> = supported().iter().map(shown).collect();
-    let name_width = rows.iter().map(|(name, ..)| name.len()).max().unwrap_or(0);
-    let alias_width = rows.iter().map(|(_, aliases, _)| aliases.len()).max().unwrap_or(0);
-    for (name, aliases, promise) in rows {
-        let first = format!("{name:name_width$}  {aliases:alias_width$}  ");
-        writeln!(out, "{}", wrap(promise, WIDTH, &first, &" ".repeat(first.len())))?;
+fn title(level: Level) -> String {
+    format!("{level} ({})", level.aliases().join(", "))
+}
+
+fn write_list(out: &mut dyn Write) -> io::Result<()> {
+    for level in supported() {
+        writeln!(out, "{}\n{}", title(*level), wrap(level.promise(), WIDTH, "  ", "  "))?;
     }
     Ok(())
 }
@@ -55,7 +54,7 @@ fn write_lattice(out: &mut dyn Write) -> io::Result<()> {
         if index > 0 {
             writeln!(out)?;
         }
-        writeln!(out, "{level} ({})", level.aliases().join(", "))?;
+        writeln!(out, "{}", title(*level))?;
         let mut facts = vec![
             ("promises", level.promise().to_owned()),
             ("forbids", level.proscribes().to_owned()),

@@ -1,17 +1,32 @@
 //! `isolario stats`: the figures of a history.
 
+use isolario::model::Stats as Figures;
+use isolario::report::{Human, Json, StatsReport};
+
 use crate::args::OutputForm;
 use crate::config::Stats;
 use crate::console::Console;
 use crate::exit::Outcome;
 use crate::failure::Failure;
-use crate::load::load;
+use crate::load::{load, report_findings};
 
 pub(crate) fn run(
     config: &Stats,
-    _output: OutputForm,
+    output: OutputForm,
     console: &mut Console,
 ) -> Result<Outcome, Failure> {
-    let _history = load(&config.history, config.format, console)?.history;
+    let name = config.history.display().to_string();
+    let history = load(&config.history, config.format, console)?.history;
+    let findings = history.validate();
+    if let Some(contradiction) = report_findings(&name, &history, &findings, console) {
+        // Figures can be taken all the same.
+        console.warning(&contradiction.message);
+    }
+    let figures = Figures::of(&history);
+    let report = StatsReport::new(&name, &history, &figures, &findings);
+    match output {
+        OutputForm::Human => Human::new(console.style).stats(&report, console.out())?,
+        OutputForm::Json => Json.stats(&report, console.out())?,
+    }
     Ok(Outcome::Done)
 }

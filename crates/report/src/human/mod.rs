@@ -2,6 +2,7 @@
 
 mod anomaly;
 mod palette;
+mod stats;
 
 use std::io;
 
@@ -50,9 +51,7 @@ impl Renderer for Human {
         if std::mem::replace(&mut self.separate, true) {
             writeln!(out)?;
         }
-        let heading = wrap(&size_words(&report.size), WIDTH, &format!("{}: ", report.name), "  ");
-        let heading = heading.strip_prefix(report.name).unwrap_or(&heading);
-        writeln!(out, "{}{heading}\n", palette.heading(report.name))?;
+        heading(report.name, &report.size, &palette, out)?;
         verdicts(report, &palette, out)?;
         if self.timing {
             writeln!(out, "  {}", palette.dim(&timing_words(&report.timing)))?;
@@ -91,6 +90,13 @@ impl Human {
         }
         Ok(())
     }
+}
+
+/// The name of a history and its size.
+fn heading(name: &str, size: &Size, palette: &Palette, out: &mut dyn io::Write) -> io::Result<()> {
+    let text = wrap(&size_words(size), WIDTH, &format!("{name}: "), "  ");
+    let text = text.strip_prefix(name).unwrap_or(&text);
+    writeln!(out, "{}{text}\n", palette.heading(name))
 }
 
 fn size_words(size: &Size) -> String {

@@ -2,10 +2,11 @@
 
 use isolario_model::{
     Anomaly, AnomalyKind, Checker, Evidence, Findings, Inapplicable, KeyId, Level, OpId, Outcome,
-    Reason, TxnId, VersionOrder, Witness,
+    Reason, Stats, TxnId, VersionOrder, Witness,
 };
 
 use super::*;
+use crate::stats::StatsReport;
 use crate::testing::{History as Builder, edge, r, w};
 
 fn result(level: Level, verdict: Verdict) -> LevelResult {
@@ -161,4 +162,17 @@ fn timings_are_said_on_request() {
     let report = Report::new("h.txt", &history, &[]).with_timing(timing);
     let text = text_of(Human { timing: true, ..Human::default() }, &report);
     assert!(text.contains("loaded in 1.2ms, checked in 2.0ms, 3.0 MiB at most"), "{text}");
+}
+
+#[test]
+fn figures_of_histories() {
+    let shown = |history: &isolario_model::History| {
+        let stats = Stats::of(history);
+        let mut out = Vec::new();
+        let report = StatsReport::new("h.txt", history, &stats, &[]);
+        Human::default().stats(&report, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    let empty = Builder::new().build();
+    insta::assert_snapshot!(format!("{}\n{}", shown(&history()), shown(&empty)));
 }

@@ -4,6 +4,7 @@
 //! their meaning.
 
 mod op;
+mod stats;
 
 use std::io;
 use std::time::Duration;
@@ -316,5 +317,17 @@ mod tests {
         let json = |op| serde_json::to_string(&JsonOp::of(&history, OpId::at(op))).unwrap();
         let shown: Vec<_> = (0..ops.len()).map(json).collect();
         insta::assert_snapshot!(shown.join("\n"));
+    }
+
+    #[test]
+    fn figures_are_one_line_with_what_is_odd() {
+        let history = Builder::new().txn(&[r("x", 0), w("x", 1)]).txn(&[w("x", 1)]).build();
+        let (stats, findings) = (isolario_model::Stats::of(&history), history.validate());
+        let mut out = Vec::new();
+        let report = crate::StatsReport::new("h.txt", &history, &stats, &findings);
+        Json.stats(&report, &mut out).unwrap();
+        let line = String::from_utf8(out).unwrap();
+        assert_eq!(line.lines().count(), 1);
+        insta::assert_snapshot!(line.replace(",\"", ",\n\""));
     }
 }

@@ -1,0 +1,163 @@
+//! `isolario check`.
+
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::sandbox::{CIRCLE, Sandbox, transcript};
+
+#[test]
+fn a_satisfied_history_exits_with_0() {
+    insta::assert_snapshot!(Sandbox::new().transcript(&["check", "fine.txt"]));
+}
+
+#[test]
+fn a_violation_exits_with_1_and_is_explained() {
+    insta::assert_snapshot!(Sandbox::new().transcript(&["check", "circle.txt"]));
+}
+
+#[test]
+fn named_levels_are_decided_alone() {
+    let sandbox = Sandbox::new();
+    insta::assert_snapshot!(sandbox.transcript(&["check", "--level", "pl-2,rc", "fine.txt"]));
+    assert_eq!(sandbox.code(&["check", "--level", "all", "fine.txt"]), 0);
+    assert_eq!(sandbox.code(&["check", "--level", "all", "circle.txt"]), 1);
+}
+
+#[test]
+fn a_named_level_that_does_not_apply_is_an_error_and_others_are_not() {
+    let sandbox = Sandbox::new();
+    insta::assert_snapshot!(sandbox.transcript(&["check", "--level", "rc", "ambiguous.txt"]));
+    assert_eq!(sandbox.code(&["check", "--level", "all", "ambiguous.txt"]), 0);
+    insta::assert_snapshot!("no_level_applies", sandbox.transcript(&["check", "ambiguous.txt"]));
+}
+
+#[test]
+fn a_level_that_is_not_built_is_refused_by_name() {
+    let args = ["check", "--level", "linearizable", "fine.txt"];
+    insta::assert_snapshot!(Sandbox::new().transcript(&args));
+}
+
+#[test]
+fn misspelt_levels_and_formats_get_a_suggestion() {
+    let sandbox = Sandbox::new();
+    let shown: Vec<_> = [
+        ["check", "--level", "read-comitted", "fine.txt"],
+        ["check", "--level", "something-else", "fine.txt"],
+        ["check", "--format", "plmue", "fine.txt"],
+        ["check", "--format", "something-else", "fine.txt"],
+    ]
+    .iter()
+    .map(|args| sandbox.transcript(args))
+    .collect();
+    insta::assert_snapshot!(shown.join("\n"));
+}
+
+#[test]
+fn bad_files_do_not_stop_the_others() {
+    let sandbox = Sandbox::new()
+        .file("malformed.txt", "session alice\n  T1: r x 0, frobnicate x\n")
+        .file("picture.bin", "\u{1}\u{2}\u{3}");
+    let args = ["check", "malformed.txt", "circle.txt", "missing.txt", "picture.bin", "fine.txt"];
+    insta::assert_snapshot!(sandbox.transcript(&args));
+}
+
+#[test]
+fn json_is_one_object_per_history_with_errors_among_them() {
+    let sandbox = Sandbox::new();
+    let args = ["check", "--json", "circle.txt", "missing.txt", "fine.txt", "ambiguous.txt"];
+    let stdout = sandbox.stdout(&args);
+    let objects: Vec<Value> =
+        stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(objects.len(), 4);
+    for (object, name) in objects.iter().zip(&args[2..]) {
+        assert_eq!(object["schema"], "isolario.verdict/1");
+        assert_eq!(object["history"], *name);
+    }
+    assert!(objects[1]["error"].as_str().unwrap().starts_with("missing.txt: "));
+    assert!(objects[0]["timing"]["load_ms"].as_f64().unwrap() > 0.0);
+    let circle = &objects[0]["results"][0];
+    assert_eq!(circle["verdict"], "violated");
+    assert_eq!(circle["anomalies_total"], 2);
+    assert_eq!(circle["anomalies"][1]["edges"].as_array().unwrap().len(), 2);
+    assert_eq!(objects[3]["results"][0]["verdict"], "not-applicable");
+    assert!(objects[3]["results"][0]["reason"].is_string());
+    insta::assert_snapshot!(sandbox.transcript(&["check", "--output", "json", "fine.txt"]));
+}
+
+#[test]
+fn anomalies_beyond_the_limit_are_counted_only() {
+    let args = ["check", "--level", "rc", "--max-anomalies", "1", "circle.txt"];
+    insta::assert_snapshot!(Sandbox::new().transcript(&args));
+}
+
+#[test]
+fn without_session_order_sessions_prove_nothing() {
+    let sandbox =
+        Sandbox::new().file("session.txt", "initial 0\nsession alice\n  T1: r x 1\n  T2: w x 1\n");
+    assert_eq!(sandbox.code(&["check", "session.txt"]), 1);
+    assert_eq!(sandbox.code(&["check", "--no-session-order", "session.txt"]), 0);
+}
+
+#[test]
+fn standard_input_is_a_history_called_dash() {
+    let sandbox = Sandbox::new();
+    let args = ["check", "--level", "pl-2", "-"];
+    let output = sandbox.run_with_input(&args, CIRCLE);
+    insta::assert_snapshot!(transcript(&args, &output));
+}
+
+#[test]
+fn colour_follows_the_flag_and_no_color() {
+    let sandbox = Sandbox::new();
+    let coloured = |args: &[&str]| sandbox.stdout(args).contains('\u{1b}');
+    assert!(!coloured(&["check", "circle.txt"]), "a pipe is no terminal");
+    assert!(coloured(&["check", "--color", "always", "circle.txt"]));
+    assert!(!coloured(&["check", "--color", "never", "circle.txt"]));
+    let mut forced = sandbox.command(&["check", "circle.txt"]);
+    let forced = forced.env("CLICOLOR_FORCE", "1").output().unwrap();
+    assert!(forced.stdout.contains(&0x1b));
+    let mut plain = sandbox.command(&["check", "circle.txt"]);
+    let plain = plain.env("CLICOLOR_FORCE", "1").env("NO_COLOR", "1").output().unwrap();
+    assert!(!plain.stdout.contains(&0x1b));
+}
+
+#[test]
+fn a_closed_pipe_is_no_error_and_the_verdict_still_counts() {
+    let sandbox = Sandbox::new();
+    for (history, code) in [("circle.txt", 1), ("fine.txt", 0)] {
+        let mut command = sandbox.command(&["check", history]);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{history}");
+        assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+    }
+}
+
+#[test]
+fn warnings_are_said_unless_quiet_and_what_was_ignored_when_asked() {
+    let sandbox = Sandbox::new().file(
+        "h.edn",
+        "{:process :nemesis, :type :info, :f :start, :value nil}\n\
+         {:process 0, :type :invoke, :f :txn, :value [[:w :x 1]]}\n\
+         {:process 0, :type :ok, :f :txn, :value [[:w :x 1]]}\n\
+         {:process 1, :type :invoke, :f :txn, :value [[:w :x 1]]}\n\
+         {:process 1, :type :ok, :f :txn, :value [[:w :x 1]]}\n",
+    );
+    let plain = sandbox.transcript(&["check", "--level", "rc", "h.edn"]);
+    let quiet = sandbox.transcript(&["check", "-q", "--level", "rc", "h.edn"]);
+    insta::assert_snapshot!(format!("{plain}\n{quiet}"));
+    let verbose = sandbox.run(&["check", "-v", "--level", "rc", "h.edn"]);
+    let (stdout, stderr) =
+        (String::from_utf8(verbose.stdout).unwrap(), String::from_utf8(verbose.stderr).unwrap());
+    assert!(stdout.contains("loaded in"), "{stdout}");
+    assert!(stderr.contains("note: h.edn: ignored 1 "), "{stderr}");
+}
+
+#[test]
+fn the_result_is_the_same_for_any_number_of_threads() {
+    let sandbox = Sandbox::new();
+    let one = sandbox.stdout(&["check", "--threads", "1", "circle.txt"]);
+    assert_eq!(one, sandbox.stdout(&["check", "--threads", "7", "circle.txt"]));
+}

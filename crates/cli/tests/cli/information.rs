@@ -1,0 +1,70 @@
+//! `isolario stats`, `levels`, `completions` and `man`.
+
+use serde_json::Value;
+
+use crate::sandbox::Sandbox;
+
+#[test]
+fn stats_for_people() {
+    insta::assert_snapshot!(Sandbox::new().transcript(&["stats", "circle.txt"]));
+}
+
+#[test]
+fn stats_for_programs() {
+    let sandbox = Sandbox::new();
+    let stats: Value =
+        serde_json::from_str(&sandbox.stdout(&["stats", "--json", "ambiguous.txt"])).unwrap();
+    assert_eq!(stats["schema"], "isolario.stats/1");
+    assert_eq!(stats["size"]["transactions"], 3);
+    assert_eq!(stats["findings"][0]["name"], "duplicate-value");
+}
+
+#[test]
+fn stats_of_a_file_that_is_not_there() {
+    insta::assert_snapshot!(Sandbox::new().transcript(&["stats", "missing.txt"]));
+}
+
+#[test]
+fn levels_in_short_and_in_full() {
+    let sandbox = Sandbox::new();
+    insta::assert_snapshot!(sandbox.transcript(&["levels"]));
+    insta::assert_snapshot!("levels_verbose", sandbox.transcript(&["levels", "--verbose"]));
+}
+
+#[test]
+fn levels_for_programs() {
+    let levels: Value =
+        serde_json::from_str(&Sandbox::new().stdout(&["levels", "--json"])).unwrap();
+    assert_eq!(levels["schema"], "isolario.levels/1");
+    assert_eq!(levels["levels"][0]["name"], "adya-read-committed");
+    let strongest = levels["levels"].as_array().unwrap().last().unwrap();
+    assert!(!strongest["implies"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn completions_for_every_shell_know_the_commands() {
+    let sandbox = Sandbox::new();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = sandbox.stdout(&["completions", shell]);
+        assert!(script.contains("convert") && script.contains("max-anomalies"), "{shell}");
+    }
+    assert_eq!(sandbox.code(&["completions", "tcsh"]), 2);
+}
+
+#[test]
+fn manual_pages_cover_every_command() {
+    let sandbox = Sandbox::new();
+    let all = sandbox.stdout(&["man"]);
+    let commands = ["check", "convert", "stats", "levels", "completions", "man"];
+    for command in commands {
+        assert!(all.contains(&format!(".TH isolario-{command} 1")), "{command}");
+    }
+    std::fs::create_dir(sandbox.path("pages")).unwrap();
+    assert_eq!(sandbox.code(&["man", "--dir", "pages"]), 0);
+    for command in commands {
+        let page = sandbox.read(&format!("pages/isolario-{command}.1"));
+        assert!(all.contains(&page), "{command}");
+    }
+    assert!(sandbox.read("pages/isolario.1").contains("isolario\\-check(1)"));
+    insta::assert_snapshot!(sandbox.transcript(&["man", "--dir", "nowhere"]));
+}

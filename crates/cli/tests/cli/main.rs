@@ -1,0 +1,8 @@
+//! The command as its users meet it: every message, every exit code.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod check;
+mod convert;
+mod information;
+mod sandbox;
+mod usage;
