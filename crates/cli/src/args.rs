@@ -87,7 +87,7 @@ pub(crate) struct GlobalArgs {
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
 
-    /// Say more: what was ignored in the input, how long it took
+    /// Say more: what was ignored in the input, how long it took, what each level means
     #[arg(short, long, global = true)]
     pub(crate) verbose: bool,
 
@@ -135,7 +135,7 @@ pub(crate) enum Command {
     /// Print the manual pages of all commands
     #[command(after_help = MAN_EXAMPLES)]
     Man {
-        /// Write one file per command into this directory instead
+        /// Write one file per command into this directory instead; it is made if need be
         #[arg(long, value_name = "DIR")]
         dir: Option<PathBuf>,
     },
@@ -184,7 +184,7 @@ pub(crate) struct ConvertArgs {
     #[arg(id = "to-format", long = "to", value_name = "FORMAT")]
     pub(crate) to_format: Option<String>,
 
-    /// Replace TO if it is there
+    /// Replace TO if it exists
     #[arg(long)]
     pub(crate) force: bool,
 }

@@ -12,8 +12,14 @@ use crate::args::{Args, CheckArgs, Command as RawCommand, ConvertArgs, OutputFor
 use crate::failure::Failure;
 use crate::suggest::closest;
 
-/// A format that was asked for; none where it is to be recognised.
-pub(crate) type Format = Option<&'static dyn HistoryFormat>;
+/// The format to read a history in.
+#[derive(Clone, Copy)]
+pub(crate) struct InputFormat {
+    /// The one that was named; none where it is to be recognised.
+    pub(crate) named: Option<&'static dyn HistoryFormat>,
+    /// The flag that names it.
+    pub(crate) flag: &'static str,
+}
 
 pub(crate) struct Config {
     pub(crate) threads: Option<NonZeroUsize>,
@@ -33,7 +39,7 @@ pub(crate) enum Command {
 pub(crate) struct Check {
     pub(crate) histories: Vec<PathBuf>,
     pub(crate) request: Request,
-    pub(crate) format: Format,
+    pub(crate) format: InputFormat,
     pub(crate) options: Options,
     pub(crate) max_anomalies: usize,
 }
@@ -51,7 +57,7 @@ pub(crate) struct Request {
 
 pub(crate) struct Convert {
     pub(crate) from: PathBuf,
-    pub(crate) from_format: Format,
+    pub(crate) from_format: InputFormat,
     pub(crate) to: PathBuf,
     pub(crate) to_format: &'static dyn HistoryFormat,
     pub(crate) force: bool,
@@ -59,7 +65,7 @@ pub(crate) struct Convert {
 
 pub(crate) struct Stats {
     pub(crate) history: PathBuf,
-    pub(crate) format: Format,
+    pub(crate) format: InputFormat,
 }
 
 impl Config {
@@ -69,7 +75,7 @@ impl Config {
             RawCommand::Check(args) => Command::Check(Check::build(args)?),
             RawCommand::Convert(args) => Command::Convert(Convert::build(args)?),
             RawCommand::Stats(StatsArgs { history, format }) => {
-                Command::Stats(Stats { history, format: find_format("--format", &format)? })
+                Command::Stats(Stats { history, format: InputFormat::build("--format", &format)? })
             }
             RawCommand::Levels => Command::Levels,
             RawCommand::Completions { shell } => Command::Completions(shell),
@@ -86,7 +92,7 @@ impl Check {
         Ok(Check {
             histories: args.histories,
             request: Request::build(&args.level)?,
-            format: find_format("--format", &args.format)?,
+            format: InputFormat::build("--format", &args.format)?,
             options,
             max_anomalies: args.max_anomalies,
         })
@@ -128,16 +134,20 @@ fn find_level(name: &str) -> Result<Level, Failure> {
     }
 }
 
-fn find_format(flag: &str, name: &str) -> Result<Format, Failure> {
-    if name == "auto" {
-        return Ok(None);
+impl InputFormat {
+    fn build(flag: &'static str, name: &str) -> Result<InputFormat, Failure> {
+        let named = if name == "auto" { None } else { Some(find_format(flag, name)?) };
+        Ok(InputFormat { named, flag })
     }
+}
+
+fn find_format(flag: &str, name: &str) -> Result<&'static dyn HistoryFormat, Failure> {
     if let Some(format) = formats::find(name) {
-        return Ok(Some(format));
+        return Ok(format);
     }
     let names = || FORMATS.iter().map(|format| format.name());
     let there_are = format!("formats: {}", names().collect::<Vec<_>>().join(", "));
-    let hint = match closest(name, names().chain(["auto"])) {
+    let hint = match closest(name, names()) {
         Some(meant) => format!("did you mean `{flag} {meant}`? {there_are}"),
         None => there_are,
     };
@@ -147,7 +157,7 @@ fn find_format(flag: &str, name: &str) -> Result<Format, Failure> {
 impl Convert {
     fn build(args: ConvertArgs) -> Result<Convert, Failure> {
         let to_format = match &args.to_format {
-            Some(name) => find_format("--to", name)?,
+            Some(name) => Some(find_format("--to", name)?),
             None => by_extension(&args.to),
         };
         let to_format = to_format.ok_or_else(|| {
@@ -156,7 +166,7 @@ impl Convert {
                 .with_hint(format!("name it with --to: {}", names.join(", ")))
         })?;
         Ok(Convert {
-            from_format: find_format("--from", &args.from_format)?,
+            from_format: InputFormat::build("--from", &args.from_format)?,
             from: args.from,
             to: args.to,
             to_format,
@@ -166,7 +176,7 @@ impl Convert {
 }
 
 /// The format that files of such a name are usually in.
-fn by_extension(path: &Path) -> Format {
+fn by_extension(path: &Path) -> Option<&'static dyn HistoryFormat> {
     let name = match path.extension()?.to_str()? {
         "iso" => "isolario",
         "jsonl" => "jsonl",

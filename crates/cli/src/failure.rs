@@ -5,6 +5,8 @@ use std::io;
 use isolario::formats::{Problem, ReadError};
 use isolario::model::SinkError;
 
+use crate::config::InputFormat;
+
 /// An error for a person: what and where, and the remedy.
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -22,20 +24,27 @@ impl Failure {
         Failure { hint: Some(hint.into()), ..self }
     }
 
-    /// A history that could not be read. `read_as` is the format that was recognised, where none
-    /// was named.
-    pub(crate) fn reading(error: &ReadError, read_as: Option<&str>) -> Failure {
+    /// A history that could not be read.
+    pub(crate) fn reading(error: &ReadError, format: InputFormat) -> Failure {
         let failure = Failure::new(error.to_string());
-        match (&error.problem, read_as) {
-            (Problem::Unrecognised, _) => {
-                failure.with_hint("name the format with --format (convert: --from)")
+        match &error.problem {
+            Problem::Unrecognised => {
+                failure.with_hint(format!("name its format with {}", format.flag))
             }
-            (Problem::Malformed { .. } | Problem::Inconsistent(_), Some(format)) => failure
-                .with_hint(format!(
-                    "it looks like {format}; if it is not, name its format with --format \
-                     (convert: --from)"
-                )),
+            Problem::Io(error) if error.kind() == io::ErrorKind::NotFound => {
+                failure.with_hint("check the path; `-` reads standard input")
+            }
             _ => failure,
+        }
+    }
+
+    /// Says which format the history was taken for, where nothing more is known of the remedy.
+    pub(crate) fn with_guess(self, format: &str, flag: &str) -> Failure {
+        match self.hint {
+            Some(_) => self,
+            None => self.with_hint(format!(
+                "it looks like {format} and was read as that; {flag} names another format"
+            )),
         }
     }
 

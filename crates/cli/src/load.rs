@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use isolario::formats::{self, Position, Problem, Source};
+use isolario::formats::{self, Position, Problem, ReadError, Source};
 use isolario::model::{Finding, History, Severity};
 
-use crate::config::Format;
+use crate::config::InputFormat;
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::progress::Progress;
@@ -20,7 +20,7 @@ pub(crate) struct LoadedHistory {
 /// Reads a history in the given format, or in the one that it looks like.
 pub(crate) fn load(
     path: &Path,
-    format: Format,
+    format: InputFormat,
     console: &mut Console,
 ) -> Result<LoadedHistory, Failure> {
     let name = path.display();
@@ -62,15 +62,16 @@ pub(crate) fn report_findings(
     contradiction
 }
 
-fn read(path: &Path, format: Format) -> Result<formats::Loaded, Failure> {
-    let source = Source::open(path).map_err(|error| Failure::reading(&error, None))?;
-    if let Some(format) = format {
-        return format.read(&source).map_err(|error| Failure::reading(&error, None));
+fn read(path: &Path, format: InputFormat) -> Result<formats::Loaded, Failure> {
+    let failed = |error: &ReadError| Failure::reading(error, format);
+    let source = Source::open(path).map_err(|error| failed(&error))?;
+    if let Some(format) = format.named {
+        return format.read(&source).map_err(|error| failed(&error));
     }
-    let format = formats::sniff(&source).ok_or_else(|| {
-        Failure::reading(&source.error(Position::Whole, Problem::Unrecognised), None)
-    })?;
-    format.read(&source).map_err(|error| Failure::reading(&error, Some(format.name())))
+    let Some(guess) = formats::sniff(&source) else {
+        return Err(failed(&source.error(Position::Whole, Problem::Unrecognised)));
+    };
+    guess.read(&source).map_err(|error| failed(&error).with_guess(guess.name(), format.flag))
 }
 
 /// A position, as it follows the name of a file.

@@ -39,11 +39,11 @@ fn refuse_existing(path: &Path, force: bool) -> Result<(), Failure> {
         Err(_) => Ok(()),
         // A directory may hold more than a history: nobody's files are removed on a flag.
         Ok(found) if found.is_dir() => {
-            Err(Failure::new(format!("{name} is a directory that is there already"))
+            Err(Failure::new(format!("{name} exists and is a directory"))
                 .with_hint("remove it, or choose another name"))
         }
         Ok(_) if force => Ok(()),
-        Ok(_) => Err(Failure::new(format!("{name} is there already"))
+        Ok(_) => Err(Failure::new(format!("{name} exists already"))
             .with_hint("replace it with --force, or choose another name")),
     }
 }

@@ -1,5 +1,6 @@
 //! `isolario man`: the manual pages.
 
+use std::io;
 use std::path::Path;
 
 use clap::CommandFactory;
@@ -11,23 +12,23 @@ use crate::exit::Outcome;
 use crate::failure::Failure;
 
 pub(crate) fn run(dir: Option<&Path>, console: &mut Console) -> Result<Outcome, Failure> {
-    for (name, page) in pages()? {
-        match dir {
-            None => console.out().write_all(&page)?,
-            Some(dir) => {
-                let path = dir.join(name);
-                std::fs::write(&path, page).map_err(|error| {
-                    Failure::new(format!("{}: cannot write: {error}", path.display()))
-                        .with_hint("--dir takes a directory that is there")
-                })?;
-            }
-        }
+    match dir {
+        Some(dir) => write_files(dir).map_err(|error| {
+            Failure::new(format!("{}: cannot write the pages there: {error}", dir.display()))
+                .with_hint("--dir takes a directory")
+        })?,
+        None => pages()?.iter().try_for_each(|(_, page)| console.out().write_all(page))?,
     }
     Ok(Outcome::Done)
 }
 
+fn write_files(dir: &Path) -> io::Result<()> {
+    std::fs::create_dir_all(dir)?;
+    pages()?.iter().try_for_each(|(name, page)| std::fs::write(dir.join(name), page))
+}
+
 /// The pages of the program and of each command, with the names of their files.
-fn pages() -> Result<Vec<(String, Vec<u8>)>, Failure> {
+fn pages() -> io::Result<Vec<(String, Vec<u8>)>> {
     let mut program = Args::command();
     program.build();
     std::iter::once(&program)

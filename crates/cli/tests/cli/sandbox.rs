@@ -38,6 +38,7 @@ session carol
 
 /// Lists, which few formats can express.
 pub(crate) const LISTS: &str = "\
+initial 0
 session alice
   T1: append x 1
 session bob

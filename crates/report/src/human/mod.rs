@@ -150,7 +150,10 @@ fn verdicts(report: &Report<'_>, palette: &Palette, out: &mut dyn io::Write) -> 
     // One level needs no summing up.
     match (&strongest[..], report.results) {
         (_, [] | [_]) => Ok(()),
-        ([], _) => writeln!(out, "\n  None of these levels is satisfied."),
+        ([], results) if results.iter().any(|r| matches!(r.verdict, Verdict::Violated(_))) => {
+            writeln!(out, "\n  None of these levels is satisfied.")
+        }
+        ([], _) => writeln!(out, "\n  None of these levels could be decided."),
         (levels, _) => writeln!(out, "\n  Strongest satisfied: {}.", listed(levels)),
     }
 }
