@@ -20,7 +20,7 @@ pub(crate) struct Progress {
 impl Progress {
     pub(crate) fn start(message: String) -> Progress {
         let (done, ended) = channel::<()>();
-        let watcher = std::thread::spawn(move || {
+        let watch = move || {
             // A time-out means that the work goes on; a closed channel, that it is over.
             if ended.recv_timeout(PATIENCE) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
                 let bar = ProgressBar::new_spinner().with_message(message);
@@ -31,8 +31,10 @@ impl Progress {
                 let _ = ended.recv();
                 bar.finish_and_clear();
             }
-        });
-        Progress { done: Some(done), watcher: Some(watcher) }
+        };
+        // Where no thread can be had, there is no display, and the work goes on.
+        let watcher = std::thread::Builder::new().spawn(watch).ok();
+        Progress { done: Some(done), watcher }
     }
 }
 

@@ -1,9 +1,12 @@
 //! What there is to say about one history, and the interface of those who say it.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
 
-use isolario_model::{Anomaly, History, Level, LevelResult, Outcome, Verdict};
+use isolario_model::{
+    Anomaly, AnomalyKind, Evidence, History, Level, LevelResult, Outcome, Verdict,
+};
 
 /// What there is to say about one history.
 #[derive(Clone, Debug)]
@@ -113,12 +116,14 @@ impl<'h> Report<'h> {
     /// forbid as well: it comes once.
     pub fn anomalies(&self) -> Vec<&'h Anomaly> {
         let mut found: Vec<&Anomaly> = Vec::new();
+        // Histories may hold many thousands, so they are not compared each with each.
+        let mut alike: BTreeMap<Gist, Vec<&Anomaly>> = BTreeMap::new();
         for result in self.results {
             if let Verdict::Violated(findings) = &result.verdict {
-                // Levels mostly repeat a whole list, in one order: a scan from the front is short.
-                let known = found.len();
                 for anomaly in &findings.anomalies {
-                    if !found[..known].contains(&anomaly) {
+                    let alike = alike.entry(gist(anomaly)).or_default();
+                    if !alike.contains(&anomaly) {
+                        alike.push(anomaly);
                         found.push(anomaly);
                     }
                 }
@@ -126,6 +131,20 @@ impl<'h> Report<'h> {
         }
         found
     }
+}
+
+/// What equal anomalies have in common, and others hardly ever.
+type Gist = (AnomalyKind, u32, u32, usize);
+
+fn gist(anomaly: &Anomaly) -> Gist {
+    let edges = anomaly.evidence.edges();
+    let (a, b) = match (&anomaly.evidence, edges.first()) {
+        (Evidence::Read { read, .. }, _) => (read.0, 0),
+        (Evidence::Reads { first, second, .. }, _) => (first.0, second.0),
+        (_, Some(edge)) => (edge.from.0, edge.to.0),
+        _ => (0, 0),
+    };
+    (anomaly.kind, a, b, edges.len())
 }
 
 /// Says what a report holds, in one form. A run is `begin`, then each history, then `end`.
@@ -149,7 +168,7 @@ pub trait Renderer {
 
 #[cfg(test)]
 mod tests {
-    use isolario_model::{AnomalyKind, Checker, Evidence, Findings, OpId, Witness};
+    use isolario_model::{Checker, Findings, OpId, Witness};
 
     use super::*;
     use crate::testing::History as Builder;

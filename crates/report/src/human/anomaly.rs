@@ -10,9 +10,12 @@ use crate::names::{Names, counted};
 use crate::words::{Step, argument, other_names, rules_out, summary};
 use crate::wrap::{WIDTH, wrap};
 
-/// How many transactions and cases are listed: the summary and the argument carry the rest.
+/// How much of a large anomaly is spelt out. A person reads no further; JSON has it all.
 const MOST_TXNS: usize = 20;
 const MOST_CASES: usize = 5;
+const MOST_STEPS: usize = 30;
+/// Of an argument that is longer, how many steps its end keeps.
+const LAST_STEPS: usize = 5;
 
 pub(super) fn write(
     names: Names<'_>,
@@ -98,6 +101,7 @@ fn operations(names: Names<'_>, part: &Involved) -> String {
     let shown: Vec<_> = part.ops.iter().map(|op| names.op(*op)).collect();
     let shown = shown.join(", ");
     match (part.ops.len(), part.omitted as u64) {
+        (0, 0) => "no operations".to_owned(),
         (_, 0) => shown,
         (0, omitted) => counted(omitted, "operation"),
         (_, omitted) => format!("{shown} … and {}", counted(omitted, "more operation")),
@@ -147,7 +151,18 @@ fn steps(
     palette: &Palette,
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
-    for (number, step) in (1..).zip(steps_of) {
+    let hidden = match steps_of.len() {
+        long if long > MOST_STEPS => MOST_STEPS - LAST_STEPS..long - LAST_STEPS,
+        _ => 0..0,
+    };
+    for (index, step) in steps_of.iter().enumerate() {
+        if hidden.contains(&index) {
+            if index == hidden.start {
+                writeln!(out, "{indent}… {}", counted(hidden.len() as u64, "more step"))?;
+            }
+            continue;
+        }
+        let number = index + 1;
         let first = format!("{indent}{number}. ");
         let rest = " ".repeat(first.chars().count());
         let arrow = format!("{} → {}", names.txn(step.from), names.txn(step.to));

@@ -72,7 +72,9 @@ fn violated_levels_come_with_their_anomalies() {
 #[test]
 fn anomalies_beyond_the_limit_are_counted() {
     let history = history();
-    let results = [violated(Level::AdyaReadCommitted, vec![aborted_read(), circle(), circle()])];
+    let evidence = Evidence::Read { read: OpId(4), saw: None, instead: None };
+    let third = Anomaly { kind: AnomalyKind::ThinAirRead, evidence };
+    let results = [violated(Level::AdyaReadCommitted, vec![aborted_read(), circle(), third])];
     let report = Report::new("h.txt", &history, &results);
     let one = text_of(
         Human { how_to_see_more: "use a larger limit", ..Human::default() },
@@ -121,6 +123,20 @@ fn arguments_within_arguments_are_set_in() {
         Anomaly { kind: AnomalyKind::NoOrderPossible, evidence: Evidence::Cases { cycles } };
     let circle = Anomaly { kind: AnomalyKind::CoConflictCm, evidence: Evidence::Cycle { edges } };
     let results = [violated(Level::Causal, vec![circle]), violated(Level::Prefix, vec![cases])];
+    insta::assert_snapshot!(plain(&Report::new("h.txt", &history, &results)));
+}
+
+#[test]
+fn long_circles_are_told_by_their_beginning_and_end() {
+    let length = 200;
+    let mut builder = Builder::new();
+    for _ in 0..length {
+        builder = builder.txn(&[]);
+    }
+    let history = builder.build();
+    let edges: Vec<_> = (0..length).map(|i| edge(i, (i + 1) % length, Reason::Session)).collect();
+    let circle = Anomaly { kind: AnomalyKind::CyclicCo, evidence: Evidence::Cycle { edges } };
+    let results = [violated(Level::AdyaReadCommitted, vec![circle])];
     insta::assert_snapshot!(plain(&Report::new("h.txt", &history, &results)));
 }
 
