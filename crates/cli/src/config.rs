@@ -114,24 +114,34 @@ impl Request {
 }
 
 fn find_level(name: &str) -> Result<Level, Failure> {
-    let buildable: Vec<_> = supported().iter().map(|level| level.name()).collect();
-    let there_are = format!("levels that can be checked: {}", buildable.join(", "));
+    let names: Vec<_> = supported().iter().map(|level| level.name()).collect();
+    let there_are = format!("levels that can be checked: {}", names.join(", "));
     match Level::find(name) {
         Some(level) if supported().contains(&level) => Ok(level),
         Some(level) => {
             Err(Failure::new(format!("{level} cannot be checked yet")).with_hint(there_are))
         }
         None => {
-            let known = Level::all().flat_map(|level| {
-                std::iter::once(level.name()).chain(level.aliases().iter().copied())
-            });
-            let hint = match closest(name, known.chain(["all"])) {
+            let hint = match closest(name, level_names().chain(["all"])) {
+                Some(meant) if is_unsupported(meant) => {
+                    format!("did you mean `{meant}`? It cannot be checked yet; {there_are}")
+                }
                 Some(meant) => format!("did you mean `{meant}`? {there_are}"),
                 None => there_are,
             };
             Err(Failure::new(format!("there is no level `{name}`")).with_hint(hint))
         }
     }
+}
+
+/// The names and aliases of all levels, also of those that cannot be checked yet.
+fn level_names() -> impl Iterator<Item = &'static str> {
+    Level::all()
+        .flat_map(|level| std::iter::once(level.name()).chain(level.aliases().iter().copied()))
+}
+
+fn is_unsupported(name: &str) -> bool {
+    Level::find(name).is_some_and(|level| !supported().contains(&level))
 }
 
 impl InputFormat {

@@ -47,3 +47,17 @@ impl Drop for Progress {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+
+    #[test]
+    fn short_work_does_not_wait_for_its_sign() {
+        let begun = Instant::now();
+        drop(Progress::start("reading".to_owned()));
+        assert!(begun.elapsed() < PATIENCE);
+    }
+}

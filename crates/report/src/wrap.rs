@@ -30,6 +30,8 @@ pub fn wrap(text: &str, width: usize, first: &str, rest: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -38,5 +40,18 @@ mod tests {
         assert_eq!(wrap("a bc def", 6, "- ", "  "), "- a bc\n  def");
         assert_eq!(wrap("a unbreakable b", 5, "", ""), "a\nunbreakable\nb");
         assert_eq!(wrap("", 5, "> ", ""), "> ");
+    }
+
+    proptest! {
+        #[test]
+        fn words_survive_and_lines_fit(text in "[a-zé]{0,9}( [a-z→]{1,9}){0,12}", width in 4..30usize) {
+            let wrapped = wrap(&text, width, "* ", "  ");
+            let words = wrapped.trim_start_matches("* ").split_whitespace();
+            prop_assert!(words.eq(text.split_whitespace()));
+            for line in wrapped.lines() {
+                let alone = line.trim_start_matches(['*', ' ']).split(' ').count() == 1;
+                prop_assert!(alone || line.chars().count() <= width, "{line:?}");
+            }
+        }
     }
 }

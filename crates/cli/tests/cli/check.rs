@@ -43,6 +43,7 @@ fn misspelt_levels_and_formats_get_a_suggestion() {
     let sandbox = Sandbox::new();
     let shown: Vec<_> = [
         ["check", "--level", "read-comitted", "fine.txt"],
+        ["check", "--level", "linearisable", "fine.txt"],
         ["check", "--level", "something-else", "fine.txt"],
         ["check", "--format", "plmue", "fine.txt"],
         ["check", "--format", "something-else", "fine.txt"],
