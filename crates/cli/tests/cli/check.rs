@@ -45,7 +45,7 @@ fn misspelt_levels_and_formats_get_a_suggestion() {
         ["check", "--level", "read-comitted", "fine.txt"],
         ["check", "--level", "linearisable", "fine.txt"],
         ["check", "--level", "something-else", "fine.txt"],
-        ["check", "--format", "plmue", "fine.txt"],
+        ["check", "--format", "jsnol", "fine.txt"],
         ["check", "--format", "something-else", "fine.txt"],
     ]
     .iter()

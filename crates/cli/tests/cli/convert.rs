@@ -57,17 +57,17 @@ fn a_misspelt_format_gets_a_suggestion() {
 fn what_a_format_cannot_express_is_refused_and_leaves_nothing_behind() {
     let sandbox = Sandbox::new();
     let before = sandbox.names();
-    let args = ["convert", "--to", "plume", "lists.txt", "lists.plume"];
+    let args = ["convert", "--to", "dbcop", "lists.txt", "lists.bincode"];
     insta::assert_snapshot!(sandbox.transcript(&args));
     assert_eq!(sandbox.names(), before);
 }
 
 #[test]
 fn a_forced_conversion_that_fails_keeps_the_old_target() {
-    let sandbox = Sandbox::new().file("old.plume", "precious");
-    let args = ["convert", "--force", "--to", "plume", "lists.txt", "old.plume"];
+    let sandbox = Sandbox::new().file("old.bincode", "precious");
+    let args = ["convert", "--force", "--to", "dbcop", "lists.txt", "old.bincode"];
     assert_eq!(sandbox.code(&args), 2);
-    assert_eq!(sandbox.read("old.plume"), "precious");
+    assert_eq!(sandbox.read("old.bincode"), "precious");
 }
 
 #[test]

@@ -44,11 +44,12 @@ fn letters(name: &str) -> impl Iterator<Item = char> {
 
 /// The levels it rules out, in words.
 pub fn rules_out(kind: AnomalyKind) -> String {
-    let weakest: Vec<_> = kind.names().forbidden_by.iter().map(|l| l.name().to_owned()).collect();
-    let above = Level::all()
-        .any(|level| kind.forbidden_at(level) && !kind.names().forbidden_by.contains(&level));
-    let above = if above { " and all stronger levels" } else { "" };
-    format!("rules out {}{above}", listed(&weakest))
+    let weakest = kind.names().forbidden_by;
+    let mut levels: Vec<String> = weakest.iter().map(|level| level.name().to_owned()).collect();
+    if Level::all().any(|level| kind.forbidden_at(level) && !weakest.contains(&level)) {
+        levels.push("all stronger levels".to_owned());
+    }
+    format!("rules out {}", listed(&levels))
 }
 
 /// The table's general sentence, for evidence that has no better one.
