@@ -15,6 +15,7 @@ mod decimal;
 mod error;
 mod express;
 mod fault;
+mod isolario;
 mod jepsen;
 mod json_array;
 mod json_text;
@@ -33,6 +34,7 @@ use std::path::{Path, PathBuf};
 use isolario_model::{History, SinkError, TxnSink};
 
 pub use error::{Position, Problem, ReadError};
+pub use isolario::{Recorder, TxnNumber};
 pub use source::{Bytes, Content, Source};
 
 /// A history as it came out of a file.
@@ -122,6 +124,7 @@ pub trait HistoryFormat: Sync {
 
 /// All formats, in the order in which their sniffers are asked: the unmistakable ones first.
 pub static FORMATS: &[&dyn HistoryFormat] = &[
+    &isolario::Isolario,
     &cobra::Cobra,
     &dbcop::Dbcop,
     &viper::Viper,

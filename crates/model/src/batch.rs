@@ -88,7 +88,7 @@ pub struct Batch {
     pub(crate) sessions: NameTable,
     pub(crate) values: ValueTable,
     /// Whether the last transaction has begun and not ended.
-    open: bool,
+    pub(crate) open: bool,
     /// Reused by list reads, so that they allocate nothing.
     scratch: Vec<ValueId>,
 }

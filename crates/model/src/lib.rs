@@ -31,6 +31,7 @@ mod access;
 mod anomaly;
 mod assemble;
 mod batch;
+mod bulk;
 mod column;
 mod duplicates;
 mod edge;

@@ -1,0 +1,343 @@
+//! A block: whole transactions in columns, compressed, with dictionaries of its own.
+//!
+//! Blocks share nothing, so they can be read in parallel. The columns of operations are streams of
+//! parts (see [`super::parts`]): a kind of operation takes from each stream what it needs, so that
+//! rare kinds need no columns of their own.
+
+use isolario_model::ValueRef;
+
+use super::bytes::{Cursor, ValueParts, put_varint, value_from_parts};
+use super::ints;
+use crate::Problem;
+
+/// The columns of a block. [`Block::walk`] states their order in the file.
+#[derive(Default)]
+pub(super) struct Block {
+    pub(super) sessions: Names,
+    pub(super) keys: Names,
+    /// Values of operations and names of transactions that are not integers.
+    pub(super) values: Names,
+
+    pub(super) outcomes: Vec<u8>,
+    /// Which facts each transaction has; each of the columns after `txn_ops` holds only those.
+    pub(super) facts: Vec<u8>,
+    pub(super) txn_sessions: Vec<i64>,
+    /// How many operations each has.
+    pub(super) txn_ops: Vec<i64>,
+    pub(super) txn_names: Values,
+    pub(super) lines: Vec<i64>,
+    pub(super) starts: Vec<i64>,
+    pub(super) finishes: Vec<i64>,
+    pub(super) db_starts: Pairs,
+    pub(super) db_commits: Pairs,
+    /// Snapshots and errors.
+    pub(super) txn_texts: Texts,
+
+    /// The kind of each operation, and which notes it has.
+    pub(super) heads: Vec<u8>,
+    pub(super) states: Vec<u8>,
+    pub(super) op_keys: Vec<i64>,
+    pub(super) op_values: Values,
+    /// Numbers of rows; for lists, how much of the longest one so far is shared and how much is
+    /// new.
+    pub(super) counts: Vec<i64>,
+    pub(super) op_texts: Texts,
+    pub(super) version_kinds: Vec<u8>,
+    pub(super) version_numbers: Pairs,
+}
+
+/// Values, each an integer of its own or a place in the block's dictionary of values.
+#[derive(Default)]
+pub(super) struct Values {
+    /// [`INLINE`] or [`LISTED`].
+    pub(super) places: Vec<u8>,
+    pub(super) numbers: Vec<i64>,
+}
+
+/// The number is the value.
+pub(super) const INLINE: u8 = 0;
+/// The number is a place in the dictionary.
+pub(super) const LISTED: u8 = 1;
+
+/// Texts, one after the other.
+#[derive(Default)]
+pub(super) struct Texts {
+    pub(super) lengths: Vec<i64>,
+    pub(super) text: String,
+}
+
+impl Texts {
+    pub(super) fn push(&mut self, text: &str) {
+        self.lengths.push(text.len() as i64);
+        self.text.push_str(text);
+    }
+}
+
+/// Things of two numbers: timestamps, versions.
+#[derive(Default)]
+pub(super) struct Pairs {
+    pub(super) firsts: Vec<i64>,
+    pub(super) seconds: Vec<i64>,
+}
+
+impl Pairs {
+    pub(super) fn push(&mut self, first: u64, second: u64) {
+        self.firsts.push(first as i64);
+        self.seconds.push(second as i64);
+    }
+}
+
+/// A dictionary of values.
+#[derive(Default)]
+pub(super) struct Names {
+    tags: Vec<u8>,
+    ints: Vec<i64>,
+    texts: Texts,
+}
+
+impl Names {
+    pub(super) fn of<'a>(values: impl Iterator<Item = ValueRef<'a>>) -> Names {
+        let mut names = Names::default();
+        for parts in values.map(ValueParts::from) {
+            names.tags.push(parts.tag);
+            names.ints.extend(parts.int);
+            parts.text.into_iter().for_each(|text| names.texts.push(text));
+        }
+        names
+    }
+
+    /// The values, in the order of their places.
+    pub(super) fn values(&self) -> Result<Vec<ValueRef<'_>>, Problem> {
+        let mut streams = (Stream::new(&self.ints), TextStream::new(&self.texts));
+        let values: Result<Vec<_>, _> = self
+            .tags
+            .iter()
+            .map(|tag| {
+                value_from_parts(
+                    &mut streams,
+                    *tag,
+                    |(ints, _)| ints.next("integers of a dictionary"),
+                    |(_, texts)| texts.next("texts of a dictionary"),
+                )
+            })
+            .collect();
+        streams.0.finish("integers of a dictionary")?;
+        streams.1.finish("texts of a dictionary")?;
+        values
+    }
+}
+
+/// What is done with each column in turn: it is written, or read.
+trait Codec {
+    fn bytes(&mut self, column: &mut Vec<u8>) -> Result<(), Problem>;
+    fn ints(&mut self, column: &mut Vec<i64>) -> Result<(), Problem>;
+    fn text(&mut self, column: &mut String) -> Result<(), Problem>;
+
+    fn texts(&mut self, column: &mut Texts) -> Result<(), Problem> {
+        self.ints(&mut column.lengths)?;
+        self.text(&mut column.text)
+    }
+
+    fn values(&mut self, column: &mut Values) -> Result<(), Problem> {
+        self.bytes(&mut column.places)?;
+        self.ints(&mut column.numbers)
+    }
+
+    fn pairs(&mut self, column: &mut Pairs) -> Result<(), Problem> {
+        self.ints(&mut column.firsts)?;
+        self.ints(&mut column.seconds)
+    }
+
+    fn names(&mut self, column: &mut Names) -> Result<(), Problem> {
+        self.bytes(&mut column.tags)?;
+        self.ints(&mut column.ints)?;
+        self.texts(&mut column.texts)
+    }
+}
+
+impl Block {
+    /// Goes through the columns in the order of the file: the one place that states it.
+    fn walk(&mut self, codec: &mut impl Codec) -> Result<(), Problem> {
+        codec.names(&mut self.sessions)?;
+        codec.names(&mut self.keys)?;
+        codec.names(&mut self.values)?;
+
+        codec.bytes(&mut self.outcomes)?;
+        codec.bytes(&mut self.facts)?;
+        codec.ints(&mut self.txn_sessions)?;
+        codec.ints(&mut self.txn_ops)?;
+        codec.values(&mut self.txn_names)?;
+        codec.ints(&mut self.lines)?;
+        codec.ints(&mut self.starts)?;
+        codec.ints(&mut self.finishes)?;
+        codec.pairs(&mut self.db_starts)?;
+        codec.pairs(&mut self.db_commits)?;
+        codec.texts(&mut self.txn_texts)?;
+
+        codec.bytes(&mut self.heads)?;
+        codec.bytes(&mut self.states)?;
+        codec.ints(&mut self.op_keys)?;
+        codec.values(&mut self.op_values)?;
+        codec.ints(&mut self.counts)?;
+        codec.texts(&mut self.op_texts)?;
+        codec.bytes(&mut self.version_kinds)?;
+        codec.pairs(&mut self.version_numbers)
+    }
+
+    /// Writes the content of a block frame: the length of the columns, then the columns,
+    /// compressed.
+    pub(super) fn put(&mut self, out: &mut Vec<u8>) -> std::io::Result<()> {
+        let mut columns = Encoder::default();
+        self.walk(&mut columns).map_err(std::io::Error::other)?;
+        out.extend_from_slice(&(columns.0.len() as u64).to_le_bytes());
+        out.extend_from_slice(&zstd::bulk::compress(&columns.0, COMPRESSION)?);
+        Ok(())
+    }
+
+    /// Reads the content of a block frame.
+    pub(super) fn get(content: &[u8]) -> Result<Block, Problem> {
+        let mut cursor = Cursor::new(content);
+        let claimed = u64::from_le_bytes(cursor.array("the length of a block's columns")?);
+        let packed = cursor.rest();
+        let limit = packed.len().saturating_mul(MOST_UNPACKED_PER_BYTE);
+        let len = usize::try_from(claimed).ok().filter(|len| *len <= limit).ok_or_else(|| {
+            Problem::malformed(
+                format!("at most {limit} bytes of columns in {} packed ones", packed.len()),
+                claimed,
+            )
+        })?;
+        let columns = unpack(packed, len)?;
+        let mut decoder = Decoder(Cursor::new(&columns));
+        let mut block = Block::default();
+        block.walk(&mut decoder)?;
+        match decoder.0.rest().len() {
+            0 => Ok(block),
+            rest => {
+                Err(Problem::malformed("the end of a block", format_args!("{rest} more bytes")))
+            }
+        }
+    }
+}
+
+fn unpack(packed: &[u8], len: usize) -> Result<Vec<u8>, Problem> {
+    let mut columns = Vec::new();
+    let no_room = |_| Problem::malformed("columns that fit into memory", len);
+    columns.try_reserve_exact(len).map_err(no_room)?;
+    zstd::bulk::Decompressor::new()
+        .and_then(|mut zstd| zstd.decompress_to_buffer(packed, &mut columns))
+        .map_err(|error| Problem::malformed("columns packed with zstd", error))?;
+    if columns.len() != len {
+        return Err(Problem::malformed(format!("{len} bytes of columns"), columns.len()));
+    }
+    Ok(columns)
+}
+
+/// The level of compression: higher ones gain a few percent on noise and cost much time.
+const COMPRESSION: i32 = 3;
+
+/// The most that zstd can make of one byte: it packs runs of up to 128 KiB into four bytes.
+const MOST_UNPACKED_PER_BYTE: usize = 1 << 15;
+
+#[derive(Default)]
+struct Encoder(Vec<u8>);
+
+impl Codec for Encoder {
+    fn bytes(&mut self, column: &mut Vec<u8>) -> Result<(), Problem> {
+        put_varint(&mut self.0, column.len() as u64);
+        self.0.extend_from_slice(column);
+        Ok(())
+    }
+
+    fn ints(&mut self, column: &mut Vec<i64>) -> Result<(), Problem> {
+        ints::encode(column, &mut self.0);
+        Ok(())
+    }
+
+    fn text(&mut self, column: &mut String) -> Result<(), Problem> {
+        put_varint(&mut self.0, column.len() as u64);
+        self.0.extend_from_slice(column.as_bytes());
+        Ok(())
+    }
+}
+
+struct Decoder<'a>(Cursor<'a>);
+
+impl Codec for Decoder<'_> {
+    fn bytes(&mut self, column: &mut Vec<u8>) -> Result<(), Problem> {
+        let len = self.0.count("the rows of a column of bytes")?;
+        *column = self.0.take(len, "a column of bytes")?.to_vec();
+        Ok(())
+    }
+
+    fn ints(&mut self, column: &mut Vec<i64>) -> Result<(), Problem> {
+        *column = ints::decode(&mut self.0)?;
+        Ok(())
+    }
+
+    fn text(&mut self, column: &mut String) -> Result<(), Problem> {
+        *column = self.0.text("a column of texts")?.to_owned();
+        Ok(())
+    }
+}
+
+/// Takes numbers or bytes from a column, one after the other.
+pub(super) struct Stream<'b, T> {
+    rest: std::slice::Iter<'b, T>,
+}
+
+impl<'b, T: Copy> Stream<'b, T> {
+    pub(super) fn new(column: &'b [T]) -> Self {
+        Stream { rest: column.iter() }
+    }
+
+    #[inline]
+    pub(super) fn next(&mut self, what: &str) -> Result<T, Problem> {
+        self.rest.next().copied().ok_or_else(|| too_short(what))
+    }
+
+    /// Checks that nothing is left.
+    pub(super) fn finish(&self, what: &str) -> Result<(), Problem> {
+        match self.rest.len() {
+            0 => Ok(()),
+            rest => Err(Problem::malformed(
+                format!("an end of the {what} of a block"),
+                format_args!("{rest} more than its transactions have use for"),
+            )),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.rest.len()
+    }
+}
+
+#[cold]
+fn too_short(what: &str) -> Problem {
+    Problem::malformed(format!("more {what} in a block"), "none")
+}
+
+/// Takes texts from a column, one after the other.
+pub(super) struct TextStream<'b> {
+    lengths: Stream<'b, i64>,
+    text: &'b str,
+}
+
+impl<'b> TextStream<'b> {
+    pub(super) fn new(texts: &'b Texts) -> Self {
+        TextStream { lengths: Stream::new(&texts.lengths), text: &texts.text }
+    }
+
+    pub(super) fn next(&mut self, what: &str) -> Result<&'b str, Problem> {
+        let len = self.lengths.next(what)?;
+        let split = usize::try_from(len).ok().and_then(|len| self.text.split_at_checked(len));
+        let (text, rest) =
+            split.ok_or_else(|| Problem::malformed(format!("the length of {what}"), len))?;
+        self.text = rest;
+        Ok(text)
+    }
+
+    pub(super) fn finish(&self, what: &str) -> Result<(), Problem> {
+        self.lengths.finish(what)?;
+        Stream::new(self.text.as_bytes()).finish(what)
+    }
+}

@@ -1,0 +1,236 @@
+//! Numbers, texts and values written inline: what headers and row records are made of.
+
+use isolario_model::ValueRef;
+
+use crate::Problem;
+
+/// How a value says what it is. The same numbers serve inline values and dictionaries.
+pub(super) mod tag {
+    pub(in super::super) const NIL: u8 = 0;
+    pub(in super::super) const FALSE: u8 = 1;
+    pub(in super::super) const TRUE: u8 = 2;
+    pub(in super::super) const INT: u8 = 3;
+    pub(in super::super) const UINT: u8 = 4;
+    pub(in super::super) const TEXT: u8 = 5;
+    pub(in super::super) const KEYWORD: u8 = 6;
+    pub(in super::super) const OTHER: u8 = 7;
+}
+
+/// What a value consists of: its tag, and at most one of a number and a text.
+#[derive(Clone, Copy)]
+pub(super) struct ValueParts<'a> {
+    pub(super) tag: u8,
+    /// The bits of an integer.
+    pub(super) int: Option<i64>,
+    pub(super) text: Option<&'a str>,
+}
+
+impl<'a> From<ValueRef<'a>> for ValueParts<'a> {
+    fn from(value: ValueRef<'a>) -> Self {
+        let (tag, int, text) = match value {
+            ValueRef::Nil => (tag::NIL, None, None),
+            ValueRef::Bool(false) => (tag::FALSE, None, None),
+            ValueRef::Bool(true) => (tag::TRUE, None, None),
+            ValueRef::Int(i) => (tag::INT, Some(i), None),
+            ValueRef::Uint(u) => (tag::UINT, Some(u as i64), None),
+            ValueRef::Text(s) => (tag::TEXT, None, Some(s)),
+            ValueRef::Keyword(s) => (tag::KEYWORD, None, Some(s)),
+            ValueRef::Other(s) => (tag::OTHER, None, Some(s)),
+        };
+        ValueParts { tag, int, text }
+    }
+}
+
+/// Puts a value together again; asks for a number or a text only where its tag has one.
+pub(super) fn value_from_parts<'a, S>(
+    source: &mut S,
+    tag: u8,
+    int: impl FnOnce(&mut S) -> Result<i64, Problem>,
+    text: impl FnOnce(&mut S) -> Result<&'a str, Problem>,
+) -> Result<ValueRef<'a>, Problem> {
+    Ok(match tag {
+        tag::NIL => ValueRef::Nil,
+        tag::FALSE => ValueRef::Bool(false),
+        tag::TRUE => ValueRef::Bool(true),
+        tag::INT => ValueRef::Int(int(source)?),
+        tag::UINT => ValueRef::from(int(source)? as u64),
+        tag::TEXT => ValueRef::Text(text(source)?),
+        tag::KEYWORD => ValueRef::Keyword(text(source)?),
+        tag::OTHER => ValueRef::Other(text(source)?),
+        other => return Err(Problem::malformed("the tag of a value, 0 to 7", other)),
+    })
+}
+
+/// Writes a number in groups of seven bits, the lowest first; the high bit says that more follow.
+pub(super) fn put_varint(out: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+/// Writes a signed number so that small ones stay short on either side of zero.
+pub(super) fn put_signed(out: &mut Vec<u8>, number: i64) {
+    put_varint(out, ((number << 1) ^ (number >> 63)) as u64);
+}
+
+/// Writes the length of a text, then the text.
+pub(super) fn put_text(out: &mut Vec<u8>, text: &str) {
+    put_varint(out, text.len() as u64);
+    out.extend_from_slice(text.as_bytes());
+}
+
+/// Writes a value: its tag, then its number or its text.
+pub(super) fn put_value(out: &mut Vec<u8>, value: ValueRef<'_>) {
+    let parts = ValueParts::from(value);
+    out.push(parts.tag);
+    if let Some(int) = parts.int {
+        put_signed(out, int);
+    }
+    if let Some(text) = parts.text {
+        put_text(out, text);
+    }
+}
+
+/// Reads what the functions above write, never past the end.
+#[derive(Clone, Copy)]
+pub(super) struct Cursor<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Cursor<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
+        Cursor { rest: bytes }
+    }
+
+    /// What is not yet read.
+    pub(super) fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    /// The next bytes; `what` they are is for the error.
+    pub(super) fn take(&mut self, len: usize, what: &str) -> Result<&'a [u8], Problem> {
+        match self.rest.split_at_checked(len) {
+            Some((taken, rest)) => {
+                self.rest = rest;
+                Ok(taken)
+            }
+            None => Err(Problem::malformed(
+                format!("{len} bytes of {what}"),
+                format_args!("only {} before the end", self.rest.len()),
+            )),
+        }
+    }
+
+    pub(super) fn byte(&mut self, what: &str) -> Result<u8, Problem> {
+        Ok(self.array::<1>(what)?[0])
+    }
+
+    pub(super) fn array<const N: usize>(&mut self, what: &str) -> Result<[u8; N], Problem> {
+        let mut array = [0; N];
+        array.copy_from_slice(self.take(N, what)?);
+        Ok(array)
+    }
+
+    pub(super) fn varint(&mut self, what: &str) -> Result<u64, Problem> {
+        let mut number = 0u64;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte(what)?;
+            let group = u64::from(byte & 0x7f);
+            if group << shift >> shift != group {
+                break;
+            }
+            number |= group << shift;
+            if byte & 0x80 == 0 {
+                return Ok(number);
+            }
+        }
+        Err(Problem::malformed(what, "a number of more than 64 bits"))
+    }
+
+    pub(super) fn signed(&mut self, what: &str) -> Result<i64, Problem> {
+        let number = self.varint(what)?;
+        Ok((number >> 1) as i64 ^ -((number & 1) as i64))
+    }
+
+    /// A number that counts bytes or things of at least one byte each that follow.
+    pub(super) fn count(&mut self, what: &str) -> Result<usize, Problem> {
+        let count = self.varint(what)?;
+        match usize::try_from(count) {
+            Ok(count) if count <= self.rest.len() => Ok(count),
+            _ => Err(Problem::malformed(
+                what,
+                format_args!("{count}, with {} bytes before the end", self.rest.len()),
+            )),
+        }
+    }
+
+    pub(super) fn text(&mut self, what: &str) -> Result<&'a str, Problem> {
+        let len = self.count(what)?;
+        let bytes = self.take(len, what)?;
+        std::str::from_utf8(bytes).map_err(|error| Problem::malformed("UTF-8 text", error))
+    }
+
+    pub(super) fn value(&mut self) -> Result<ValueRef<'a>, Problem> {
+        let tag = self.byte("a value")?;
+        value_from_parts(self, tag, |c| c.signed("an integer"), |c| c.text("a text"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_values_come_back() {
+        let mut out = Vec::new();
+        let numbers = [0, 1, 127, 128, u64::MAX / 2, u64::MAX];
+        let signed = [0, -1, 1, 63, -65, i64::MIN, i64::MAX];
+        let values = [
+            ValueRef::Nil,
+            ValueRef::Bool(true),
+            ValueRef::Bool(false),
+            ValueRef::Int(i64::MIN),
+            ValueRef::from(u64::MAX),
+            ValueRef::Text(""),
+            ValueRef::Keyword("ü"),
+            ValueRef::Other("1.5"),
+        ];
+        numbers.iter().for_each(|n| put_varint(&mut out, *n));
+        signed.iter().for_each(|n| put_signed(&mut out, *n));
+        values.iter().for_each(|v| put_value(&mut out, *v));
+        let mut cursor = Cursor::new(&out);
+        for number in numbers {
+            assert_eq!(cursor.varint("n").unwrap(), number);
+        }
+        for number in signed {
+            assert_eq!(cursor.signed("n").unwrap(), number);
+        }
+        for value in values {
+            assert_eq!(cursor.value().unwrap(), value);
+        }
+        assert!(cursor.is_empty());
+    }
+
+    #[test]
+    fn a_number_of_more_than_64_bits_or_without_an_end_is_refused() {
+        let too_long = [0xff; 9].iter().copied().chain([0x02]).collect::<Vec<u8>>();
+        for bytes in [&too_long[..], &[0xff; 12], &[0x80], &[]] {
+            assert!(Cursor::new(bytes).varint("n").is_err(), "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn a_count_beyond_the_end_is_refused_before_anything_is_allocated() {
+        let error = Cursor::new(&[0xff, 0xff, 0xff, 0x7f, b'x']).text("a name").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "expected a name, found 268435455, with 1 bytes before the end"
+        );
+    }
+}

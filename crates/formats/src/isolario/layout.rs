@@ -1,0 +1,299 @@
+//! The outer shape of a file: the header, and the frames that follow it.
+
+use isolario_model::{Clock, Initial, Meta, SinkError};
+
+use super::bytes::{Cursor, put_value};
+use crate::Problem;
+
+/// The first bytes of every file. The byte above 127 and the line ends show at once when a file
+/// went through something that takes it for text.
+pub(super) const MAGIC: [u8; 8] = *b"\x89ISO\r\n\x1a\n";
+
+/// The version written here. A reader refuses later ones: see [`read_header`].
+pub(super) const VERSION: u16 = 1;
+
+/// What a frame holds.
+pub(super) mod frame {
+    /// A block of whole transactions.
+    pub(in super::super) const BLOCK: u8 = 1;
+    /// A row record: a transaction begins.
+    pub(in super::super) const BEGIN: u8 = 2;
+    /// A row record: an operation and its result.
+    pub(in super::super) const OP: u8 = 3;
+    /// A row record: a transaction ends.
+    pub(in super::super) const END: u8 = 4;
+    /// The end mark: the file is complete.
+    pub(in super::super) const FINISH: u8 = 5;
+}
+
+/// Kinds of frames and header entries from here on may be passed over by readers that do not know
+/// them; the others may not.
+pub(super) const OPTIONAL: u8 = 0x80;
+
+mod entry {
+    pub(super) const INITIAL: u8 = 1;
+    pub(super) const CLOCK: u8 = 2;
+}
+
+/// The initial rules by number. Where a value belongs to the rule, it follows.
+mod initial {
+    pub(super) const VALUE: u8 = 0;
+    pub(super) const UNLESS_WRITTEN: u8 = 1;
+    pub(super) const UNWRITTEN: u8 = 2;
+    pub(super) const MARKED: u8 = 3;
+    pub(super) const NONE: u8 = 4;
+}
+
+const FORMAT: &str = "isolario";
+
+/// What the error says where the format has no place for something the model has gained.
+pub(super) fn inexpressible(what: &str) -> SinkError {
+    SinkError::Inexpressible { format: FORMAT, what: what.to_owned() }
+}
+
+/// Writes the header of a file.
+pub(super) fn put_header(out: &mut Vec<u8>, meta: &Meta) -> Result<(), SinkError> {
+    let start = out.len();
+    out.extend_from_slice(&MAGIC);
+    out.extend_from_slice(&VERSION.to_le_bytes());
+    let mut entries = Vec::new();
+    let mut content = Vec::new();
+    put_initial(&mut content, &meta.initial)?;
+    put_entry(&mut entries, entry::INITIAL, &content)?;
+    let clock = match meta.clock {
+        Clock::Nanoseconds => 0,
+        Clock::EventOrder => 1,
+        _ => return Err(inexpressible("this kind of clock")),
+    };
+    put_entry(&mut entries, entry::CLOCK, &[clock])?;
+    out.extend_from_slice(&length(&entries)?.to_le_bytes());
+    out.extend_from_slice(&entries);
+    let crc = crc32fast::hash(&out[start..]);
+    out.extend_from_slice(&crc.to_le_bytes());
+    Ok(())
+}
+
+fn put_initial(out: &mut Vec<u8>, rule: &Initial) -> Result<(), SinkError> {
+    let (number, value) = match rule {
+        Initial::Value(value) => (initial::VALUE, Some(value)),
+        Initial::UnlessWritten(value) => (initial::UNLESS_WRITTEN, Some(value)),
+        Initial::Unwritten => (initial::UNWRITTEN, None),
+        Initial::Marked => (initial::MARKED, None),
+        Initial::None => (initial::NONE, None),
+        _ => return Err(inexpressible("this rule for the initial state")),
+    };
+    out.push(number);
+    if let Some(value) = value {
+        put_value(out, value.as_ref());
+    }
+    Ok(())
+}
+
+fn put_entry(out: &mut Vec<u8>, kind: u8, content: &[u8]) -> Result<(), SinkError> {
+    out.push(kind);
+    out.extend_from_slice(&length(content)?.to_le_bytes());
+    out.extend_from_slice(content);
+    Ok(())
+}
+
+fn length(bytes: &[u8]) -> Result<u32, SinkError> {
+    u32::try_from(bytes.len()).map_err(|_| SinkError::TooLarge {
+        what: "bytes in one record of an isolario file",
+        limit: u64::from(u32::MAX),
+    })
+}
+
+/// What the header says, and where the frames begin.
+pub(super) struct Header {
+    pub(super) meta: Meta,
+    /// Entries of kinds not known here.
+    pub(super) skipped_entries: u64,
+    pub(super) len: usize,
+}
+
+/// Reads the header.
+///
+/// Its shape (magic, version, length, entries, checksum) is the same in all versions, so that
+/// damage and a newer version can be told apart for ever.
+pub(super) fn read_header(bytes: &[u8]) -> Result<Header, Problem> {
+    let mut cursor = Cursor::new(bytes);
+    let magic = cursor.take(MAGIC.len(), "the mark of an isolario file")?;
+    if magic != MAGIC {
+        return Err(Problem::malformed("the mark of an isolario file", magic.escape_ascii()));
+    }
+    let version = u16::from_le_bytes(cursor.array("the version")?);
+    let len = u32::from_le_bytes(cursor.array("the length of the header")?);
+    let entries = cursor.take(len as usize, "the header")?;
+    let covered = bytes.len() - cursor.rest().len();
+    let crc = u32::from_le_bytes(cursor.array("the checksum of the header")?);
+    if crc32fast::hash(&bytes[..covered]) != crc {
+        return Err(Problem::malformed("a header that fits its checksum", "a damaged one"));
+    }
+    if version > VERSION {
+        return Err(Problem::malformed(
+            format!("an isolario file of version {VERSION} or less"),
+            format_args!("version {version}: update isolario to read it"),
+        ));
+    }
+    let mut header = Header {
+        meta: Meta::default(),
+        skipped_entries: 0,
+        len: bytes.len() - cursor.rest().len(),
+    };
+    header.read_entries(Cursor::new(entries))?;
+    Ok(header)
+}
+
+impl Header {
+    fn read_entries(&mut self, mut entries: Cursor<'_>) -> Result<(), Problem> {
+        while !entries.is_empty() {
+            let kind = entries.byte("a header entry")?;
+            let len = u32::from_le_bytes(entries.array("the length of a header entry")?);
+            let mut content = Cursor::new(entries.take(len as usize, "a header entry")?);
+            match kind {
+                entry::INITIAL => self.meta.initial = read_initial(&mut content)?,
+                entry::CLOCK => {
+                    self.meta.clock = match content.byte("a clock")? {
+                        0 => Clock::Nanoseconds,
+                        1 => Clock::EventOrder,
+                        other => return Err(unknown("a clock, 0 or 1", other)),
+                    };
+                }
+                kind if kind >= OPTIONAL => self.skipped_entries += 1,
+                kind => return Err(unknown("a header entry of a known kind", kind)),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn read_initial(content: &mut Cursor<'_>) -> Result<Initial, Problem> {
+    Ok(match content.byte("the rule for the initial state")? {
+        initial::VALUE => Initial::Value(content.value()?.to_owned()),
+        initial::UNLESS_WRITTEN => Initial::UnlessWritten(content.value()?.to_owned()),
+        initial::UNWRITTEN => Initial::Unwritten,
+        initial::MARKED => Initial::Marked,
+        initial::NONE => Initial::None,
+        other => return Err(unknown("a rule for the initial state, 0 to 4", other)),
+    })
+}
+
+/// The error for a number that only a later version can have given a meaning.
+pub(super) fn unknown(expected: &str, kind: u8) -> Problem {
+    Problem::malformed(expected, format_args!("{kind}: a newer isolario may know it"))
+}
+
+/// The bytes in front of every frame's content: kind, length, checksum of the content, and a
+/// checksum of these three, by which a frame can be told from noise without reading it whole.
+pub(super) const HEAD: usize = 13;
+
+/// Writes a frame of which `fill` writes the content.
+pub(super) fn put_frame(
+    out: &mut Vec<u8>,
+    kind: u8,
+    fill: impl FnOnce(&mut Vec<u8>) -> Result<(), SinkError>,
+) -> Result<(), SinkError> {
+    let start = out.len();
+    out.resize(start + HEAD, 0);
+    fill(out)?;
+    let content = &out[start + HEAD..];
+    let head = Head { kind, len: length(content)?, crc: crc32fast::hash(content) };
+    out[start..start + HEAD].copy_from_slice(&head.to_bytes());
+    Ok(())
+}
+
+/// What stands in front of a frame's content.
+#[derive(Clone, Copy)]
+pub(super) struct Head {
+    pub(super) kind: u8,
+    pub(super) len: u32,
+    pub(super) crc: u32,
+}
+
+impl Head {
+    fn to_bytes(self) -> [u8; HEAD] {
+        let mut bytes = [0; HEAD];
+        bytes[0] = self.kind;
+        bytes[1..5].copy_from_slice(&self.len.to_le_bytes());
+        bytes[5..9].copy_from_slice(&self.crc.to_le_bytes());
+        let crc = crc32fast::hash(&bytes[..9]);
+        bytes[9..].copy_from_slice(&crc.to_le_bytes());
+        bytes
+    }
+
+    /// The head at the beginning of `bytes`, unless they are too few or not a head.
+    pub(super) fn parse(bytes: &[u8]) -> Option<Head> {
+        let mut cursor = Cursor::new(bytes.get(..HEAD)?);
+        let head = Head {
+            kind: cursor.byte("").ok()?,
+            len: u32::from_le_bytes(cursor.array("").ok()?),
+            crc: u32::from_le_bytes(cursor.array("").ok()?),
+        };
+        (head.to_bytes() == bytes[..HEAD]).then_some(head)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use isolario_model::Value;
+
+    use super::*;
+
+    fn header(meta: &Meta) -> Vec<u8> {
+        let mut out = Vec::new();
+        put_header(&mut out, meta).unwrap();
+        out
+    }
+
+    /// Changes a header and makes its checksum fit again.
+    fn forge(mut bytes: Vec<u8>, change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+        bytes.truncate(bytes.len() - 4);
+        change(&mut bytes);
+        let crc = crc32fast::hash(&bytes);
+        bytes.extend_from_slice(&crc.to_le_bytes());
+        bytes
+    }
+
+    #[test]
+    fn every_meta_comes_back() {
+        let value = || Value::Text("x".into());
+        for initial in [
+            Initial::Value(value()),
+            Initial::UnlessWritten(value()),
+            Initial::Unwritten,
+            Initial::Marked,
+            Initial::None,
+        ] {
+            for clock in [Clock::Nanoseconds, Clock::EventOrder] {
+                let meta = Meta { initial: initial.clone(), clock };
+                let bytes = header(&meta);
+                let read = read_header(&bytes).unwrap();
+                assert_eq!((read.meta, read.skipped_entries, read.len), (meta, 0, bytes.len()));
+            }
+        }
+    }
+
+    #[test]
+    fn a_newer_version_is_refused_with_advice() {
+        let bytes = forge(header(&Meta::default()), |bytes| bytes[8] = 9);
+        let error = read_header(&bytes).map(|_| ()).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "expected an isolario file of version 1 or less, \
+             found version 9: update isolario to read it"
+        );
+    }
+
+    #[test]
+    fn optional_entries_are_passed_over_and_others_are_refused() {
+        let with_entry = |kind: u8| {
+            forge(header(&Meta::default()), |bytes| {
+                bytes[10] += 6;
+                bytes.extend_from_slice(&[kind, 1, 0, 0, 0, 42]);
+            })
+        };
+        assert_eq!(read_header(&with_entry(0x80)).unwrap().skipped_entries, 1);
+        let error = read_header(&with_entry(0x7f)).map(|_| ()).unwrap_err().to_string();
+        assert!(error.contains("127: a newer isolario may know it"), "{error}");
+    }
+}

@@ -1,0 +1,164 @@
+//! Reads a file: blocks on all cores, then the row records after them.
+
+use isolario_model::{Batch, History, Meta, Pieces, TxnSink};
+use rayon::prelude::*;
+
+use super::block::Block;
+use super::bytes::Cursor;
+use super::drain::drain;
+use super::frames::{Frame, Frames, Next};
+use super::layout::{OPTIONAL, frame, read_header, unknown};
+use super::rows::Replay;
+use crate::{Ignored, Loaded, Position, Problem, ReadError, Source, Warning};
+
+/// A problem and the byte it is at.
+type At = (usize, Problem);
+
+/// Reads a whole file.
+pub(super) fn read(source: &Source) -> Result<Loaded, ReadError> {
+    let bytes = source.require_file()?;
+    read_bytes(bytes).map_err(|(at, problem)| source.error(Position::Byte(at as u64), problem))
+}
+
+fn read_bytes(bytes: &[u8]) -> Result<Loaded, At> {
+    let header = read_header(bytes).map_err(|problem| (0, problem))?;
+    let mut rows = Batch::new();
+    let body = Body::scan(bytes, header.len, &mut rows)?;
+    let mut batches = read_blocks(&body.blocks, &header.meta)?;
+    body.check_totals(&batches)?;
+    if batches.is_empty() || !rows.is_empty() {
+        rows.meta(&header.meta).map_err(|error| (0, error.into()))?;
+        batches.push(rows);
+    }
+    let history = History::from_batches(batches, Pieces::Whole)
+        .map_err(|error| (header.len, error.into()))?;
+    let mut loaded = Loaded::new(history);
+    loaded.warnings = body.warnings(bytes.len());
+    loaded.ignored.extend((header.skipped_entries > 0).then_some(Ignored {
+        what: "header entries of a newer version",
+        count: header.skipped_entries,
+        first: Position::Byte(0),
+    }));
+    loaded.ignored.extend(body.skipped);
+    Ok(loaded)
+}
+
+/// Blocks in parallel, errors in the order of the file.
+fn read_blocks(blocks: &[Frame<'_>], meta: &Meta) -> Result<Vec<Batch>, At> {
+    let read = |frame: &Frame<'_>| {
+        frame.require_intact()?;
+        let mut batch = drain(&Block::get(frame.content)?)?;
+        batch.meta(meta)?;
+        Ok(batch)
+    };
+    let batches: Vec<Result<Batch, Problem>> = blocks.par_iter().map(read).collect();
+    let placed = |(frame, batch): (&Frame<'_>, Result<_, _>)| batch.map_err(|p| (frame.at, p));
+    blocks.iter().zip(batches).map(placed).collect()
+}
+
+/// Passes the transactions of the row records on to a sink. For files of row records alone.
+pub(super) fn replay_rows(bytes: &[u8], sink: &mut dyn TxnSink) -> Result<(), At> {
+    let header = read_header(bytes).map_err(|problem| (0, problem))?;
+    sink.meta(&header.meta).map_err(|error| (0, error.into()))?;
+    Body::scan(bytes, header.len, sink).map(|_| ())
+}
+
+/// What comes after the header.
+#[derive(Default)]
+struct Body<'b> {
+    blocks: Vec<Frame<'b>>,
+    rows: Replay<'b>,
+    /// Where the first row record stands.
+    first_row: Option<usize>,
+    /// Transactions that began and did not end.
+    unended: u64,
+    /// Where the end mark stands, and the transactions it counts.
+    finish: Option<(usize, u64)>,
+    /// Where the file is cut.
+    cut: Option<usize>,
+    skipped: Option<Ignored>,
+}
+
+impl<'b> Body<'b> {
+    /// Goes through all frames: collects blocks, and replays row records into the sink.
+    fn scan(bytes: &'b [u8], from: usize, rows: &mut dyn TxnSink) -> Result<Self, At> {
+        let mut body = Body::default();
+        let mut frames = Frames::new(bytes, from);
+        loop {
+            match frames.next(|kind| kind == frame::BLOCK)? {
+                Next::Frame(frame) => body.take(frame, rows).map_err(|p| (frame.at, p))?,
+                Next::End => break,
+                Next::Cut => {
+                    body.cut = Some(frames.at);
+                    break;
+                }
+            }
+        }
+        body.unended = body.rows.finish(rows).map_err(|problem| (frames.at, problem))?;
+        Ok(body)
+    }
+
+    fn take(&mut self, frame: Frame<'b>, rows: &mut dyn TxnSink) -> Result<(), Problem> {
+        if self.finish.is_some() {
+            return Err(Problem::malformed("nothing after the end mark", "a record"));
+        }
+        match frame.kind {
+            // Order of transactions is order in the file, and rows come after all blocks.
+            frame::BLOCK if self.first_row.is_some() => {
+                return Err(Problem::malformed("a row record or the end mark", "a block"));
+            }
+            frame::BLOCK => self.blocks.push(frame),
+            frame::BEGIN | frame::OP | frame::END => {
+                self.first_row.get_or_insert(frame.at);
+                self.rows.take(frame.kind, frame.content, rows)?;
+            }
+            frame::FINISH => {
+                let txns = Cursor::new(frame.content).array("a number of transactions")?;
+                self.finish = Some((frame.at, u64::from_le_bytes(txns)));
+            }
+            kind if kind >= OPTIONAL => {
+                let first = Position::Byte(frame.at as u64);
+                let what = "records of kinds that a newer version knows";
+                self.skipped.get_or_insert(Ignored { what, count: 0, first }).count += 1;
+            }
+            kind => return Err(unknown("a record of a known kind", kind)),
+        }
+        Ok(())
+    }
+
+    /// The end mark counts the transactions: one that is missing with its whole frame is missed.
+    fn check_totals(&self, batches: &[Batch]) -> Result<(), At> {
+        let found = batches.iter().map(|batch| batch.len() as u64).sum::<u64>() + self.rows.txns;
+        match self.finish {
+            Some((at, counted)) if counted != found => Err((
+                at,
+                Problem::malformed(format!("{counted} transactions before the end"), found),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// What is wrong with the end of the file, and what was made of it.
+    fn warnings(&self, len: usize) -> Vec<Warning> {
+        let mut warnings = Vec::new();
+        let warn = |at: usize, message| Warning { message, position: Position::Byte(at as u64) };
+        if let Some(at) = self.cut {
+            let lost = len - at;
+            warnings.push(warn(
+                at,
+                format!("the file is cut: its last {lost} bytes are no whole record and are lost"),
+            ));
+        } else if self.finish.is_none() {
+            let message = "the file has no end mark: it was cut, or its recorder did not finish";
+            warnings.push(warn(len, message.to_owned()));
+        }
+        if self.unended > 0 {
+            let message = match self.unended {
+                1 => "1 transaction has begun and not ended: its outcome is unknown".to_owned(),
+                n => format!("{n} transactions have begun and not ended: their outcome is unknown"),
+            };
+            warnings.push(warn(self.first_row.unwrap_or(len), message));
+        }
+        warnings
+    }
+}

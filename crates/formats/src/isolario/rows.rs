@@ -1,0 +1,347 @@
+//! Row records: what a recorder appends the moment it happens.
+//!
+//! A transaction is a `begin` with what it means to do, an `op` for each operation with its result
+//! as it comes, and an `end`. Records of several transactions interleave; each names its own by a
+//! number.
+
+use std::collections::BTreeMap;
+
+use isolario_model::{
+    Op, OpInput, OpNotes, Outcome, SinkError, Stamp, TxnEnd, TxnSink, TxnStart, ValueRef,
+    VersionRef,
+};
+
+use super::bytes::{Cursor, put_signed, put_text, put_value, put_varint};
+use super::drain::outcome_of;
+use super::fill::outcome_code;
+use super::layout::frame;
+use super::parts::{
+    GetParts, PutParts, Scratch, fact, get_op, put_op, version_from_parts, version_parts,
+};
+use crate::Problem;
+
+/// Writes the content of a `begin`.
+pub(super) fn put_begin(
+    out: &mut Vec<u8>,
+    number: u64,
+    start: &TxnStart<'_>,
+    at: Option<i64>,
+    intended: &[OpInput<'_>],
+) -> Result<(), SinkError> {
+    put_varint(out, number);
+    let there = |there, fact| if there { fact } else { 0 };
+    out.push(
+        there(start.id.is_some(), fact::NAME)
+            | there(start.line.is_some(), fact::LINE)
+            | there(at.is_some(), fact::START),
+    );
+    put_value(out, start.session);
+    start.id.into_iter().for_each(|name| put_value(out, name));
+    start.line.into_iter().for_each(|line| put_varint(out, line));
+    at.into_iter().for_each(|at| put_signed(out, at));
+    put_varint(out, intended.len() as u64);
+    intended.iter().try_for_each(|op| put_op(&intent(op), &OpNotes::default(), &mut Row(out)))
+}
+
+/// Writes the content of an `op`.
+pub(super) fn put_done(
+    out: &mut Vec<u8>,
+    number: u64,
+    op: &OpInput<'_>,
+    notes: &OpNotes<'_>,
+) -> Result<(), SinkError> {
+    put_varint(out, number);
+    put_op(op, notes, &mut Row(out))
+}
+
+/// Writes the content of an `end`.
+pub(super) fn put_end(out: &mut Vec<u8>, number: u64, end: &TxnEnd<'_>) {
+    put_varint(out, number);
+    out.push(outcome_code(end.outcome));
+    let facts = out.len();
+    out.push(0);
+    for (fact, time) in [(fact::START, end.start), (fact::FINISH, end.finish)] {
+        if let Some(time) = time {
+            out[facts] |= fact;
+            put_signed(out, time);
+        }
+    }
+    for (fact, stamp) in [(fact::DB_START, end.db_start), (fact::DB_COMMIT, end.db_commit)] {
+        if let Some(stamp) = stamp {
+            out[facts] |= fact;
+            put_varint(out, stamp.physical);
+            put_varint(out, stamp.logical);
+        }
+    }
+    for (fact, text) in [(fact::SNAPSHOT, end.snapshot), (fact::ERROR, end.error)] {
+        if let Some(text) = text {
+            out[facts] |= fact;
+            put_text(out, text);
+        }
+    }
+}
+
+/// An operation without what only its execution can tell: what is known before it is sent.
+fn intent<'a>(op: &OpInput<'a>) -> OpInput<'a> {
+    match *op {
+        Op::Read { key, .. } => Op::Read { key, value: None },
+        Op::ReadList { key, .. } => Op::ReadList { key, elements: None },
+        Op::InsertIfAbsent { key, value, .. } => {
+            Op::InsertIfAbsent { key, value, applied: None, seen: None }
+        }
+        Op::CompareAndSet { key, expected, new, .. } => {
+            Op::CompareAndSet { key, expected, new, applied: None, seen: None }
+        }
+        Op::PredicateRead { predicate, .. } => Op::PredicateRead { predicate, rows: None },
+        Op::PredicateWrite { predicate, .. } => Op::PredicateWrite { predicate, rows: None },
+        Op::Aggregate { function, predicate, .. } => {
+            Op::Aggregate { function, predicate, result: None }
+        }
+        other => other,
+    }
+}
+
+/// Parts written one after the other.
+struct Row<'o>(&'o mut Vec<u8>);
+
+impl PutParts for Row<'_> {
+    fn head(&mut self, head: u8) {
+        self.0.push(head);
+    }
+
+    fn key(&mut self, key: ValueRef<'_>) {
+        put_value(self.0, key);
+    }
+
+    fn value(&mut self, value: ValueRef<'_>) {
+        put_value(self.0, value);
+    }
+
+    fn state(&mut self, state: u8) {
+        self.0.push(state);
+    }
+
+    fn count(&mut self, count: usize) {
+        put_varint(self.0, count as u64);
+    }
+
+    fn text(&mut self, text: &str) {
+        put_text(self.0, text);
+    }
+
+    fn list(&mut self, elements: &[ValueRef<'_>]) {
+        self.count(elements.len());
+        elements.iter().for_each(|element| put_value(self.0, *element));
+    }
+
+    fn version(&mut self, version: VersionRef) {
+        let (kind, numbers) = version_parts(version);
+        self.0.push(kind);
+        if let Some((first, second)) = numbers {
+            put_varint(self.0, first);
+            put_varint(self.0, second);
+        }
+    }
+}
+
+impl<'b> GetParts<'b> for Cursor<'b> {
+    fn key(&mut self) -> Result<ValueRef<'b>, Problem> {
+        Cursor::value(self)
+    }
+
+    fn value(&mut self) -> Result<ValueRef<'b>, Problem> {
+        Cursor::value(self)
+    }
+
+    fn state(&mut self) -> Result<u8, Problem> {
+        self.byte("the state of an operation")
+    }
+
+    fn count(&mut self) -> Result<usize, Problem> {
+        Cursor::count(self, "a number of rows or elements")
+    }
+
+    fn text(&mut self) -> Result<&'b str, Problem> {
+        Cursor::text(self, "a text of an operation")
+    }
+
+    fn list(&mut self, elements: &mut Vec<ValueRef<'b>>) -> Result<(), Problem> {
+        elements.clear();
+        for _ in 0..GetParts::count(self)? {
+            elements.push(Cursor::value(self)?);
+        }
+        Ok(())
+    }
+
+    fn version(&mut self) -> Result<VersionRef, Problem> {
+        let kind = self.byte("a version")?;
+        version_from_parts(kind, || {
+            Ok((self.varint("a version's number")?, self.varint("a version's number")?))
+        })
+    }
+}
+
+/// Puts the transactions of row records together and passes each on when it ends.
+#[derive(Default)]
+pub(super) struct Replay<'b> {
+    /// By number, which is the order in which they began.
+    open: BTreeMap<u64, Open<'b>>,
+    scratch: Scratch<'b>,
+    pub(super) txns: u64,
+    pub(super) ops: u64,
+}
+
+/// The records of a transaction that has not ended.
+struct Open<'b> {
+    begin: Cursor<'b>,
+    ops: Vec<Cursor<'b>>,
+}
+
+impl<'b> Replay<'b> {
+    /// Takes the content of a row record.
+    pub(super) fn take(
+        &mut self,
+        kind: u8,
+        content: &'b [u8],
+        sink: &mut dyn TxnSink,
+    ) -> Result<(), Problem> {
+        let mut content = Cursor::new(content);
+        let number = content.varint("the number of a transaction")?;
+        if kind == frame::BEGIN {
+            let open = Open { begin: content, ops: Vec::new() };
+            return match self.open.insert(number, open) {
+                None => Ok(()),
+                Some(_) => Err(Problem::malformed(
+                    "the number of a new transaction",
+                    format_args!("{number}, which has begun already"),
+                )),
+            };
+        }
+        let not_begun = || {
+            Problem::malformed(
+                "the number of a transaction that has begun",
+                format_args!("{number}, which has not, or has ended"),
+            )
+        };
+        if kind == frame::OP {
+            self.open.get_mut(&number).ok_or_else(not_begun)?.ops.push(content);
+            return Ok(());
+        }
+        let open = self.open.remove(&number).ok_or_else(not_begun)?;
+        self.emit(&open, read_end(content)?, sink)
+    }
+
+    /// Passes on what never ended, as transactions of unknown outcome, and says how many they are.
+    pub(super) fn finish(&mut self, sink: &mut dyn TxnSink) -> Result<u64, Problem> {
+        let open = std::mem::take(&mut self.open);
+        for open in open.values() {
+            self.emit(open, TxnEnd::new(Outcome::Unknown), sink)?;
+        }
+        Ok(open.len() as u64)
+    }
+
+    fn emit(
+        &mut self,
+        open: &Open<'b>,
+        mut end: TxnEnd<'b>,
+        sink: &mut dyn TxnSink,
+    ) -> Result<(), Problem> {
+        let mut begin = open.begin;
+        let (start, at) = read_start(&mut begin)?;
+        end.start = end.start.or(at);
+        sink.begin(&start)?;
+        for op in &open.ops {
+            let mut parts = *op;
+            let head = parts.byte("an operation")?;
+            let (op, notes) = get_op(head, &mut parts, &mut self.scratch)?;
+            require_end(parts)?;
+            sink.op_with(&op, &notes)?;
+        }
+        self.ops += open.ops.len() as u64;
+        if end.outcome == Outcome::Unknown {
+            self.emit_rest(begin, &open.ops, sink)?;
+        }
+        self.txns += 1;
+        Ok(sink.end(&end)?)
+    }
+
+    /// What the transaction meant to do and what no record says it did. It may have been sent, and
+    /// it may have taken effect: its writes must be known, or who reads them would seem to have
+    /// read out of thin air.
+    fn emit_rest(
+        &mut self,
+        mut intended: Cursor<'b>,
+        done: &[Cursor<'b>],
+        sink: &mut dyn TxnSink,
+    ) -> Result<(), Problem> {
+        let count = intended.count("a number of intended operations")?;
+        let mut met: BTreeMap<Vec<u8>, usize> = BTreeMap::new();
+        for op in done {
+            *met.entry(self.intent_key(&mut op.clone())?).or_default() += 1;
+        }
+        for _ in 0..count {
+            let mut again = intended;
+            let key = self.intent_key(&mut intended)?;
+            match met.get_mut(&key).filter(|left| **left > 0) {
+                Some(left) => *left -= 1,
+                None => {
+                    let head = again.byte("an operation")?;
+                    let (op, notes) = get_op(head, &mut again, &mut self.scratch)?;
+                    sink.op_with(&op, &notes)?;
+                    self.ops += 1;
+                }
+            }
+        }
+        require_end(intended)
+    }
+
+    /// The bytes of an operation's intent: equal for an operation meant and the same one done.
+    fn intent_key(&mut self, parts: &mut Cursor<'b>) -> Result<Vec<u8>, Problem> {
+        let head = parts.byte("an operation")?;
+        let (op, _) = get_op(head, parts, &mut self.scratch)?;
+        let mut key = Vec::new();
+        put_op(&intent(&op), &OpNotes::default(), &mut Row(&mut key))?;
+        Ok(key)
+    }
+}
+
+fn require_end(rest: Cursor<'_>) -> Result<(), Problem> {
+    match rest.rest().len() {
+        0 => Ok(()),
+        more => Err(Problem::malformed("the end of a record", format_args!("{more} more bytes"))),
+    }
+}
+
+fn read_start<'b>(record: &mut Cursor<'b>) -> Result<(TxnStart<'b>, Option<i64>), Problem> {
+    let facts = record.byte("the facts of a transaction")?;
+    let session = Cursor::value(record)?;
+    let id = if facts & fact::NAME == 0 { None } else { Some(Cursor::value(record)?) };
+    let line = if facts & fact::LINE == 0 { None } else { Some(record.varint("a line")?) };
+    let at = if facts & fact::START == 0 { None } else { Some(record.signed("a start time")?) };
+    Ok((TxnStart { session, id, line }, at))
+}
+
+fn read_end(mut record: Cursor<'_>) -> Result<TxnEnd<'_>, Problem> {
+    let mut end = TxnEnd::new(outcome_of(record.byte("an outcome")?)?);
+    let facts = record.byte("the facts of a transaction")?;
+    for (fact, time) in [(fact::START, &mut end.start), (fact::FINISH, &mut end.finish)] {
+        if facts & fact != 0 {
+            *time = Some(record.signed("a time")?);
+        }
+    }
+    for (fact, stamp) in
+        [(fact::DB_START, &mut end.db_start), (fact::DB_COMMIT, &mut end.db_commit)]
+    {
+        if facts & fact != 0 {
+            let physical = record.varint("a timestamp")?;
+            *stamp = Some(Stamp { physical, logical: record.varint("a timestamp")? });
+        }
+    }
+    for (fact, text) in [(fact::SNAPSHOT, &mut end.snapshot), (fact::ERROR, &mut end.error)] {
+        if facts & fact != 0 {
+            *text = Some(Cursor::text(&mut record, "a text")?);
+        }
+    }
+    require_end(record)?;
+    Ok(end)
+}
