@@ -11,37 +11,47 @@ use crate::sink::SinkError;
 use crate::value::{ValueId, ValueRef};
 
 impl Batch {
-    /// The id of a key in this batch, for [`Batch::op_by_id`].
+    /// The id of a key in this batch, for [`Batch::ops_by_id`].
     pub fn key_id(&mut self, name: ValueRef<'_>) -> KeyId {
         KeyId(self.keys.intern(name))
     }
 
-    /// The id of a value in this batch, for [`Batch::op_by_id`].
+    /// The id of a value in this batch, for [`Batch::ops_by_id`].
     #[inline]
     pub fn value_id(&mut self, value: ValueRef<'_>) -> ValueId {
         self.values.intern(value)
     }
 
-    /// Adds a read, a write or an append by the ids this batch gave to its key and its value. The
-    /// same as [`TxnSink::op`](crate::TxnSink::op), without the look-ups.
+    /// Adds reads, writes and appends, one row of each column per operation, by the ids this batch
+    /// gave to their keys and values. The same as [`TxnSink::op`](crate::TxnSink::op) for each,
+    /// without the look-ups. Either all are added or none.
     #[inline]
-    pub fn op_by_id(&mut self, kind: OpKind, key: KeyId, value: ValueId) -> Result<(), SinkError> {
-        if !matches!(kind, OpKind::Read | OpKind::Write | OpKind::Append) {
-            return Err(SinkError::Sequence("an operation by id that is no read, write or append"));
-        }
-        let known_value = value.table_index().is_none_or(|i| i < self.values.interned().len());
-        if key.index() >= self.keys.len() || !known_value {
-            return Err(SinkError::Sequence("an id that its batch never gave"));
-        }
+    pub fn ops_by_id(
+        &mut self,
+        kinds: &[OpKind],
+        keys: &[KeyId],
+        values: &[ValueId],
+    ) -> Result<(), SinkError> {
         if !self.open {
             return Err(SinkError::Sequence("an operation outside of a transaction"));
         }
-        if self.ops.kinds.len() >= MAX_ROWS {
+        if kinds.len() != keys.len() || kinds.len() != values.len() {
+            return Err(SinkError::Sequence("columns of operations of different lengths"));
+        }
+        if !kinds.iter().all(|k| matches!(k, OpKind::Read | OpKind::Write | OpKind::Append)) {
+            return Err(SinkError::Sequence("an operation by id that is no read, write or append"));
+        }
+        let (key_count, value_count) = (self.keys.len(), self.values.interned().len());
+        let known = |v: &ValueId| v.table_index().is_none_or(|index| index < value_count);
+        if !keys.iter().all(|key| key.index() < key_count) || !values.iter().all(known) {
+            return Err(SinkError::Sequence("an id that its batch never gave"));
+        }
+        if self.ops.kinds.len() + kinds.len() > MAX_ROWS {
             return Err(SinkError::TooLarge { what: "operations", limit: MAX_ROWS as u64 });
         }
-        self.ops.kinds.push(kind);
-        self.ops.keys.push(key);
-        self.ops.words.push(value.word());
+        self.ops.kinds.extend_from_slice(kinds);
+        self.ops.keys.extend_from_slice(keys);
+        self.ops.words.extend(values.iter().map(|value| value.word()));
         Ok(())
     }
 }
@@ -61,9 +71,8 @@ mod tests {
         let mut by_id = Batch::new();
         begin(&mut by_id);
         let (key, value) = (by_id.key_id(x), by_id.value_id(nil));
-        by_id.op_by_id(OpKind::Read, key, value).unwrap();
-        by_id.op_by_id(OpKind::Write, key, value).unwrap();
-        by_id.op_by_id(OpKind::Append, key, value).unwrap();
+        let kinds = [OpKind::Read, OpKind::Write, OpKind::Append];
+        by_id.ops_by_id(&kinds, &[key; 3], &[value; 3]).unwrap();
         by_id.end(&TxnEnd::new(Outcome::Committed)).unwrap();
 
         let mut by_name = Batch::new();
@@ -81,11 +90,15 @@ mod tests {
         let foreign = other.value_id(ValueRef::Text("foreign"));
         let mut batch = Batch::new();
         let (key, value) = (batch.key_id(ValueRef::Int(1)), batch.value_id(ValueRef::Int(1)));
-        assert!(batch.op_by_id(OpKind::Write, key, value).is_err());
+        let mut add = |kind, key, value| batch.ops_by_id(&[kind], &[key], &[value]);
+        assert!(add(OpKind::Write, key, value).is_err());
         begin(&mut batch);
-        assert!(batch.op_by_id(OpKind::Write, KeyId(1), value).is_err());
-        assert!(batch.op_by_id(OpKind::Write, key, foreign).is_err());
-        assert!(batch.op_by_id(OpKind::Delete, key, value).is_err());
-        assert!(batch.op_by_id(OpKind::Write, key, value).is_ok());
+        let mut add = |kind, key, value| batch.ops_by_id(&[kind], &[key], &[value]);
+        assert!(add(OpKind::Write, KeyId(1), value).is_err());
+        assert!(add(OpKind::Write, key, foreign).is_err());
+        assert!(add(OpKind::Delete, key, value).is_err());
+        assert!(add(OpKind::Write, key, value).is_ok());
+        assert!(batch.ops_by_id(&[OpKind::Write], &[key], &[]).is_err());
+        assert_eq!(batch.ops.kinds.len(), 1);
     }
 }

@@ -282,17 +282,32 @@ impl Codec for Decoder<'_> {
 
 /// Takes numbers or bytes from a column, one after the other.
 pub(super) struct Stream<'b, T> {
-    rest: std::slice::Iter<'b, T>,
+    rest: &'b [T],
 }
 
 impl<'b, T: Copy> Stream<'b, T> {
     pub(super) fn new(column: &'b [T]) -> Self {
-        Stream { rest: column.iter() }
+        Stream { rest: column }
+    }
+
+    /// What is not yet taken.
+    pub(super) fn rest(&self) -> &'b [T] {
+        self.rest
     }
 
     #[inline]
     pub(super) fn next(&mut self, what: &str) -> Result<T, Problem> {
-        self.rest.next().copied().ok_or_else(|| too_short(what))
+        let (next, rest) = self.rest.split_first().ok_or_else(|| too_short(what))?;
+        self.rest = rest;
+        Ok(*next)
+    }
+
+    /// The next few.
+    #[inline]
+    pub(super) fn take(&mut self, count: usize, what: &str) -> Result<&'b [T], Problem> {
+        let (taken, rest) = self.rest.split_at_checked(count).ok_or_else(|| too_short(what))?;
+        self.rest = rest;
+        Ok(taken)
     }
 
     /// Checks that nothing is left.
@@ -304,10 +319,6 @@ impl<'b, T: Copy> Stream<'b, T> {
                 format_args!("{rest} more than its transactions have use for"),
             )),
         }
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.rest.len()
     }
 }
 
