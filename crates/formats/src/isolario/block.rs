@@ -8,6 +8,7 @@ use isolario_model::ValueRef;
 
 use super::bytes::{Cursor, ValueParts, put_varint, value_from_parts};
 use super::ints;
+use super::streams::{Stream, TextStream};
 use crate::Problem;
 
 /// The columns of a block. [`Block::walk`] states their order in the file.
@@ -277,78 +278,5 @@ impl Codec for Decoder<'_> {
     fn text(&mut self, column: &mut String) -> Result<(), Problem> {
         *column = self.0.text("a column of texts")?.to_owned();
         Ok(())
-    }
-}
-
-/// Takes numbers or bytes from a column, one after the other.
-pub(super) struct Stream<'b, T> {
-    rest: &'b [T],
-}
-
-impl<'b, T: Copy> Stream<'b, T> {
-    pub(super) fn new(column: &'b [T]) -> Self {
-        Stream { rest: column }
-    }
-
-    /// What is not yet taken.
-    pub(super) fn rest(&self) -> &'b [T] {
-        self.rest
-    }
-
-    #[inline]
-    pub(super) fn next(&mut self, what: &str) -> Result<T, Problem> {
-        let (next, rest) = self.rest.split_first().ok_or_else(|| too_short(what))?;
-        self.rest = rest;
-        Ok(*next)
-    }
-
-    /// The next few.
-    #[inline]
-    pub(super) fn take(&mut self, count: usize, what: &str) -> Result<&'b [T], Problem> {
-        let (taken, rest) = self.rest.split_at_checked(count).ok_or_else(|| too_short(what))?;
-        self.rest = rest;
-        Ok(taken)
-    }
-
-    /// Checks that nothing is left.
-    pub(super) fn finish(&self, what: &str) -> Result<(), Problem> {
-        match self.rest.len() {
-            0 => Ok(()),
-            rest => Err(Problem::malformed(
-                format!("an end of the {what} of a block"),
-                format_args!("{rest} more than its transactions have use for"),
-            )),
-        }
-    }
-}
-
-#[cold]
-fn too_short(what: &str) -> Problem {
-    Problem::malformed(format!("more {what} in a block"), "none")
-}
-
-/// Takes texts from a column, one after the other.
-pub(super) struct TextStream<'b> {
-    lengths: Stream<'b, i64>,
-    text: &'b str,
-}
-
-impl<'b> TextStream<'b> {
-    pub(super) fn new(texts: &'b Texts) -> Self {
-        TextStream { lengths: Stream::new(&texts.lengths), text: &texts.text }
-    }
-
-    pub(super) fn next(&mut self, what: &str) -> Result<&'b str, Problem> {
-        let len = self.lengths.next(what)?;
-        let split = usize::try_from(len).ok().and_then(|len| self.text.split_at_checked(len));
-        let (text, rest) =
-            split.ok_or_else(|| Problem::malformed(format!("the length of {what}"), len))?;
-        self.text = rest;
-        Ok(text)
-    }
-
-    pub(super) fn finish(&self, what: &str) -> Result<(), Problem> {
-        self.lengths.finish(what)?;
-        Stream::new(self.text.as_bytes()).finish(what)
     }
 }

@@ -1,12 +1,13 @@
 //! Empties a block into a batch.
 
 use isolario_model::{
-    Batch, KeyId, OpKind, Outcome, Stamp, TxnEnd, TxnSink, TxnStart, ValueId, ValueRef, VersionRef,
+    Batch, KeyId, OpKind, Outcome, TxnEnd, TxnSink, TxnStart, ValueId, ValueRef, VersionRef,
 };
 
-use super::block::{Block, INLINE, LISTED, Pairs, Stream, TextStream, Values};
+use super::block::Block;
 use super::layout::unknown;
 use super::parts::{GetParts, Scratch, code, fact, get_op, version_from_parts};
+use super::streams::{PairStream, Stream, TextStream, ValueStream, entry};
 use crate::Problem;
 
 /// The block's transactions as a batch.
@@ -50,80 +51,6 @@ impl<'b> Dictionaries<'b> {
             keys,
             values,
         })
-    }
-}
-
-/// The entry of a dictionary at a place.
-#[inline]
-fn entry<T: Copy>(entries: &[T], place: i64, what: &str) -> Result<T, Problem> {
-    let found = usize::try_from(place).ok().and_then(|place| entries.get(place)).copied();
-    found.ok_or_else(|| no_entry(entries.len(), place, what))
-}
-
-#[cold]
-fn no_entry(len: usize, place: i64, what: &str) -> Problem {
-    Problem::malformed(format!("a place among {len} {what}"), place)
-}
-
-/// Takes values from a column.
-struct ValueStream<'b> {
-    places: Stream<'b, u8>,
-    numbers: Stream<'b, i64>,
-}
-
-impl<'b> ValueStream<'b> {
-    fn new(column: &'b Values) -> Self {
-        let Values { places, numbers } = column;
-        ValueStream { places: Stream::new(places), numbers: Stream::new(numbers) }
-    }
-
-    /// The next value: an integer, or an entry of a dictionary of whatever kind is wanted.
-    #[inline]
-    fn next<T: Copy>(&mut self, listed: &[T], inline: impl FnOnce(i64) -> T) -> Result<T, Problem> {
-        let number = self.numbers.next("values")?;
-        match self.places.next("places of values")? {
-            INLINE => Ok(inline(number)),
-            LISTED => entry(listed, number, "values"),
-            other => Err(unknown("the place of a value, 0 or 1", other)),
-        }
-    }
-
-    fn skip(&mut self, count: usize) -> Result<(), Problem> {
-        self.numbers.take(count, "values")?;
-        self.places.take(count, "places of values")?;
-        Ok(())
-    }
-
-    fn finish(&self) -> Result<(), Problem> {
-        self.places.finish("places of values")?;
-        self.numbers.finish("values")
-    }
-}
-
-/// Takes pairs of numbers from a column.
-struct PairStream<'b> {
-    firsts: Stream<'b, i64>,
-    seconds: Stream<'b, i64>,
-}
-
-impl<'b> PairStream<'b> {
-    fn new(column: &'b Pairs) -> Self {
-        let Pairs { firsts, seconds } = column;
-        PairStream { firsts: Stream::new(firsts), seconds: Stream::new(seconds) }
-    }
-
-    fn next(&mut self, what: &str) -> Result<(u64, u64), Problem> {
-        Ok((self.firsts.next(what)? as u64, self.seconds.next(what)? as u64))
-    }
-
-    fn stamp(&mut self) -> Result<Stamp, Problem> {
-        let (physical, logical) = self.next("timestamps")?;
-        Ok(Stamp { physical, logical })
-    }
-
-    fn finish(&self, what: &str) -> Result<(), Problem> {
-        self.firsts.finish(what)?;
-        self.seconds.finish(what)
     }
 }
 

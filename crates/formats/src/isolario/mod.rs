@@ -15,6 +15,7 @@ mod parts;
 mod read;
 mod recorder;
 mod rows;
+mod streams;
 #[cfg(test)]
 mod tests;
 mod write;
