@@ -4,7 +4,7 @@ use isolario_model::{
     Batch, KeyId, OpKind, Outcome, TxnEnd, TxnSink, TxnStart, ValueId, ValueRef, VersionRef,
 };
 
-use super::block::Block;
+use super::block::{Block, INLINE, Values};
 use super::layout::unknown;
 use super::parts::{GetParts, Scratch, code, fact, get_op, version_from_parts};
 use super::streams::{PairStream, Stream, TextStream, ValueStream, entry};
@@ -173,18 +173,28 @@ impl Ids {
     fn new(block: &Block, names: &Dictionaries<'_>, batch: &mut Batch) -> Result<Ids, Problem> {
         // The kind of an operation that is not plain is never looked at.
         let kind = |head: &u8| plain_kind(*head).unwrap_or(OpKind::Delete);
-        let key = |place: &i64| entry(&names.key_ids, *place, "keys");
-        let mut values = ValueStream::new(&block.op_values);
-        let mut value = |number: &i64| match ValueId::inline(*number) {
-            Some(value) => values.next(&names.value_ids, |_| value),
-            None => values.next(&names.value_ids, |int| batch.value_id(ValueRef::Int(int))),
-        };
-        Ok(Ids {
-            kinds: block.heads.iter().map(kind).collect(),
-            keys: block.op_keys.iter().map(key).collect::<Result<_, _>>()?,
-            values: block.op_values.numbers.iter().map(&mut value).collect::<Result<_, _>>()?,
-        })
+        let mut keys = Vec::with_capacity(block.op_keys.len());
+        for place in &block.op_keys {
+            keys.push(entry(&names.key_ids, *place, "keys")?);
+        }
+        let values = value_ids(&block.op_values, names, batch)?;
+        Ok(Ids { kinds: block.heads.iter().map(kind).collect(), keys, values })
     }
+}
+
+fn value_ids(
+    column: &Values,
+    names: &Dictionaries<'_>,
+    batch: &mut Batch,
+) -> Result<Vec<ValueId>, Problem> {
+    let numbers = &column.numbers;
+    let mut int = |int| batch.value_id(ValueRef::Int(int));
+    // Histories of integers alone, the largest there are, need not look at each one's place.
+    if column.places.len() == numbers.len() && column.places.iter().all(|p| *p == INLINE) {
+        return Ok(numbers.iter().map(|number| int(*number)).collect());
+    }
+    let mut stream = ValueStream::new(column);
+    numbers.iter().map(|_| stream.next(&names.value_ids, &mut int)).collect()
 }
 
 /// The rows of a column that belong to the next rows of a stream over another one.
