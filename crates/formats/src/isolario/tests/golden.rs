@@ -1,17 +1,19 @@
-//! A file of version 1 that must load for ever. It has blocks and row records and every kind of
-//! operation, value, fact and note.
+//! Files of version 1 that must load for ever: one with blocks and row records and every kind of
+//! operation, value, fact and note, and one whose recorder died.
 //!
-//! It was written once, by `mixed_file` for the history below, and is never written again: a test
-//! that wrote it anew would prove nothing about old files.
+//! They were written once, by `mixed_file` and by a `Recorder`, for the histories below, and are
+//! never written again: a test that wrote them anew would prove nothing about old files.
 
 use isolario_model::{
     Clock, History, Initial, Meta, Op, OpInput, OpNotes, Outcome, SinkError, Stamp, TxnEnd,
     TxnSink, TxnStart, Value, ValueRef, VersionRef,
 };
 
-use super::{history, load};
+use super::{history, load, read, write};
 
 const GOLDEN: &[u8] = include_bytes!("../../../tests/golden/small.iso");
+
+const UNFINISHED: &[u8] = include_bytes!("../../../tests/golden/unfinished.iso");
 
 const KEY: ValueRef<'_> = ValueRef::Text("x");
 
@@ -85,4 +87,29 @@ fn the_golden_file_of_version_1_loads_as_ever() {
 fn the_golden_file_is_recognised() {
     let source = crate::Source::from_bytes("small", GOLDEN.to_vec()).unwrap();
     assert_eq!(crate::sniff(&source).map(crate::HistoryFormat::name), Some("isolario"));
+}
+
+#[test]
+fn the_golden_recording_of_version_1_loads_as_ever() {
+    let loaded = load(UNFINISHED).unwrap();
+    let expected = history(|sink| {
+        // Session 2 ended; session 1 had done one of the three things it meant to do.
+        sink.begin(&TxnStart { session: ValueRef::Int(2), id: None, line: None })?;
+        sink.op(&read(1, 5))?;
+        sink.end(&TxnEnd { finish: Some(40), ..TxnEnd::new(Outcome::Committed) })?;
+        sink.begin(&TxnStart { session: ValueRef::Int(1), id: Some(KEY), line: Some(3) })?;
+        sink.op(&write(1, 5))?;
+        sink.op(&write(2, 6))?;
+        sink.op(&Op::Read { key: KEY, value: None })?;
+        sink.end(&TxnEnd { start: Some(30), ..TxnEnd::new(Outcome::Unknown) })
+    });
+    assert!(loaded.history == expected);
+    let warnings: Vec<_> = loaded.warnings.iter().map(|w| w.message.as_str()).collect();
+    assert_eq!(
+        warnings,
+        [
+            "the file is cut: its last 5 bytes are no whole record and are lost",
+            "1 transaction has begun and not ended: its outcome is unknown"
+        ]
+    );
 }
