@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use isolario_model::{History, Initial, OpId, Outcome, TxnId};
 use rayon::prelude::*;
 
-use super::partition::{self, PARTITIONS, Record};
+use super::partition::{self, PARTITIONS, Record, Share};
 use super::{ASIDE, OWN};
 
 /// What the join found.
@@ -57,8 +57,7 @@ pub(super) fn join(history: &History) -> Joined {
         .into_par_iter()
         .map(|index| {
             let mut partition = Partition::new(history, &sources);
-            let records: Vec<_> = dealt.iter().map(|d| &d.partitions[index][..]).collect();
-            partition.join(&records);
+            partition.join(&dealt.iter().map(|d| &d.shares[index]).collect::<Vec<_>>());
             partition
         })
         .collect();
@@ -184,11 +183,11 @@ impl<'a> Partition<'a> {
         }
     }
 
-    fn join(&mut self, stretches: &[&[Record]]) {
-        let records = || stretches.iter().copied().flatten();
-        let mut versions = Versions::with_capacity(records().filter(|r| r.is_write()).count());
-        records().filter(|r| r.is_write()).for_each(|write| versions.insert(*write));
-        for read in records().filter(|r| !r.is_write()) {
+    fn join(&mut self, shares: &[&Share]) {
+        let writes = shares.iter().map(|share| share.writes.len()).sum();
+        let mut versions = Versions::with_capacity(writes);
+        shares.iter().flat_map(|share| &share.writes).for_each(|write| versions.insert(*write));
+        for read in shares.iter().flat_map(|share| &share.reads) {
             self.resolve(*read, versions.find(*read));
         }
     }

@@ -13,32 +13,35 @@ use super::{ASIDE, OWN};
 pub(super) struct Record {
     /// What identifies the version.
     pub(super) word: u64,
-    /// The key, and in the upper bits what kind of record this is.
+    /// The key, and for a write in the highest bit whether its transaction overwrites it.
     tagged_key: u32,
     /// The transaction of a write; the operation of a read.
     pub(super) id: u32,
 }
 
-const WRITE: u32 = 1 << 31;
-/// A write that its transaction does not overwrite.
-const FINAL: u32 = 1 << 30;
+const OVERWRITTEN: u32 = 1 << 31;
 
 impl Record {
     pub(super) fn key(self) -> u32 {
-        self.tagged_key & !(WRITE | FINAL)
+        self.tagged_key & !OVERWRITTEN
     }
 
-    pub(super) fn is_write(self) -> bool {
-        self.tagged_key & WRITE != 0
-    }
-
+    /// Whether a write is the last of its transaction to its key.
     pub(super) fn is_final(self) -> bool {
-        self.tagged_key & FINAL != 0
+        self.tagged_key & OVERWRITTEN == 0
     }
 
     pub(super) fn same_version(self, other: Record) -> bool {
         self.word == other.word && self.key() == other.key()
     }
+}
+
+/// The reads and writes of some keys. Apart, since telling them apart again would cost the join a
+/// mispredicted branch each.
+#[derive(Default)]
+pub(super) struct Share {
+    pub(super) reads: Vec<Record>,
+    pub(super) writes: Vec<Record>,
 }
 
 /// How many partitions: of 10^8 records, each still fits into a second-level cache or two.
@@ -49,10 +52,17 @@ const TXNS_PER_TASK: usize = 1 << 16;
 
 /// The records of one stretch of the history, by partition, and what it could settle itself.
 pub(super) struct Dealt {
-    pub(super) partitions: Vec<Vec<Record>>,
+    pub(super) shares: Vec<Share>,
     pub(super) sources: Vec<u32>,
     /// Reads whose own transaction's writes make them look wrong.
     pub(super) suspects: Vec<OpId>,
+}
+
+impl Dealt {
+    #[inline]
+    fn share(&mut self, key: KeyId) -> &mut Share {
+        &mut self.shares[key.index() % PARTITIONS]
+    }
 }
 
 /// Deals out the whole history. The stretches, and the records of each partition within one, are
@@ -101,9 +111,8 @@ impl<'h> Dealer<'h> {
     fn deal(&mut self, txns: Range<usize>) -> Dealt {
         let (first, last) = (TxnId::at(txns.start), TxnId::at(txns.end - 1));
         let ops = self.history.op_range(first).start..self.history.op_range(last).end;
-        let room = ops.len() / PARTITIONS * 5 / 4;
         let mut dealt = Dealt {
-            partitions: (0..PARTITIONS).map(|_| Vec::with_capacity(room)).collect(),
+            shares: (0..PARTITIONS).map(|_| Share::default()).collect(),
             sources: vec![ASIDE; ops.len()],
             suspects: Vec::new(),
         };
@@ -145,7 +154,8 @@ impl<'h> Dealer<'h> {
                     if own.txn == txn.0 {
                         dealt.suspects.push(OpId::at(op));
                     }
-                    push(dealt, key, Record { word, tagged_key: key.0, id: op as u32 });
+                    let record = Record { word, tagged_key: key.0, id: op as u32 };
+                    dealt.share(key).reads.push(record);
                 }
                 _ => {}
             }
@@ -163,8 +173,8 @@ impl<'h> Dealer<'h> {
                     let after = &mut self.after[key.index()];
                     let overwritten = after.txn == txn.0;
                     *after = Stamped { txn: txn.0, many: overwritten, word };
-                    let tags = if overwritten { WRITE } else { WRITE | FINAL };
-                    push(dealt, key, Record { word, tagged_key: key.0 | tags, id: txn.0 });
+                    let tagged_key = if overwritten { key.0 | OVERWRITTEN } else { key.0 };
+                    dealt.share(key).writes.push(Record { word, tagged_key, id: txn.0 });
                 }
                 OpKind::Read => {
                     let own = self.after[key.index()];
@@ -176,8 +186,4 @@ impl<'h> Dealer<'h> {
             }
         }
     }
-}
-
-fn push(dealt: &mut Dealt, key: KeyId, record: Record) {
-    dealt.partitions[key.index() % PARTITIONS].push(record);
 }

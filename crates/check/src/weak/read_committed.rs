@@ -13,13 +13,18 @@ use super::saturated::{Inference, Visibility};
 use super::writes::WriteSets;
 use crate::reads::Source;
 
-/// The next two distinct writers that a key is read from, going backwards through a transaction.
+/// The next two reads of a key from distinct writers, going backwards through a transaction: their
+/// positions among its external reads.
 #[derive(Clone, Copy)]
-struct NextWriters {
-    reader: TxnId,
-    nearest: (TxnId, OpId),
-    other: Option<(TxnId, OpId)>,
+struct NextReads {
+    /// The transaction that these are of.
+    reader: u32,
+    nearest: u32,
+    /// `NONE` if there is but one writer.
+    other: u32,
 }
+
+const NONE: u32 = u32::MAX;
 
 /// Infers the orders that one transaction's reads demand. Reused from one to the next; stamps say
 /// whose entries are whose.
@@ -27,7 +32,7 @@ pub(crate) struct Inferrer<'a> {
     history: &'a History,
     dependencies: &'a Dependencies<'a>,
     writes: &'a WriteSets<'a>,
-    next_writers: Vec<Option<NextWriters>>,
+    next_reads: Vec<NextReads>,
     /// The keys read after the read at hand.
     keys_read: Vec<KeyId>,
     /// The reads of the transaction from others, and whether each is the first from its writer.
@@ -42,7 +47,10 @@ impl<'a> Inferrer<'a> {
             history,
             dependencies,
             writes,
-            next_writers: vec![None; history.key_count()],
+            next_reads: vec![
+                NextReads { reader: NONE, nearest: NONE, other: NONE };
+                history.key_count()
+            ],
             keys_read: Vec::new(),
             external: Vec::new(),
             first_reads: FirstReads::default(),
@@ -58,7 +66,7 @@ impl<'a> Inferrer<'a> {
             if is_first && !writer.is_init() {
                 self.infer_from(reader, read, writer, emit);
             }
-            self.remember(reader, read, writer);
+            self.remember(reader, at);
         }
     }
 
@@ -81,41 +89,30 @@ impl<'a> Inferrer<'a> {
         before: TxnId,
         emit: &mut impl FnMut(Inference),
     ) {
-        self.writes.for_each_common(
-            before,
-            &self.keys_read,
-            |key| self.is_read_later(reader, key),
-            |key| {
-                let Some(next) = self.next_writers[key.index()] else { return };
-                let (nearest, other) = (Some(next.nearest), next.other);
-                let from_another = |found: &(TxnId, OpId)| found.0 != before;
-                if let Some((after, read)) =
-                    nearest.filter(from_another).or(other.filter(from_another))
-                {
-                    let visible = Visibility::EarlierRead(first);
-                    emit(Inference { before, after, reader, key, read, visible });
-                }
-            },
-        );
-    }
-
-    fn is_read_later(&self, reader: TxnId, key: KeyId) -> bool {
-        self.next_writers[key.index()].is_some_and(|next| next.reader == reader)
-    }
-
-    fn remember(&mut self, reader: TxnId, read: OpId, writer: TxnId) {
-        let key = self.history.op_keys()[read.index()];
-        let slot = &mut self.next_writers[key.index()];
-        *slot = Some(match *slot {
-            Some(next) if next.reader == reader => {
-                let pushed_out =
-                    if next.nearest.0 == writer { next.other } else { Some(next.nearest) };
-                NextWriters { reader, nearest: (writer, read), other: pushed_out }
-            }
-            _ => {
-                self.keys_read.push(key);
-                NextWriters { reader, nearest: (writer, read), other: None }
+        let is_read_later = |key: KeyId| self.next_reads[key.index()].reader == reader.0;
+        self.writes.for_each_common(before, &self.keys_read, is_read_later, |key| {
+            let NextReads { nearest, other, .. } = self.next_reads[key.index()];
+            let mut next =
+                [nearest, other].into_iter().filter_map(|at| self.external.get(at as usize));
+            if let Some((read, after, _)) = next.find(|(_, writer, _)| *writer != before) {
+                let visible = Visibility::EarlierRead(first);
+                emit(Inference { before, after: *after, reader, key, read: *read, visible });
             }
         });
+    }
+
+    /// Puts an external read in front of those that come after it.
+    fn remember(&mut self, reader: TxnId, at: usize) {
+        let (read, writer, _) = self.external[at];
+        let key = self.history.op_keys()[read.index()];
+        let next = &mut self.next_reads[key.index()];
+        if next.reader != reader.0 {
+            self.keys_read.push(key);
+            *next = NextReads { reader: reader.0, nearest: at as u32, other: NONE };
+        } else if self.external[next.nearest as usize].1 == writer {
+            next.nearest = at as u32;
+        } else {
+            (next.other, next.nearest) = (next.nearest, at as u32);
+        }
     }
 }
