@@ -1,0 +1,110 @@
+//! The test kit: brute force from the axioms, and random small histories to feed it.
+//!
+//! [`satisfies`] decides a level the slow and obvious way: it tries every outcome of the unknown
+//! transactions, every way to resolve the reads and every commit order, and asks the axiom of the
+//! level each time. It shares nothing with the checkers, so that where the two agree on many
+//! random histories ([`random`]) both are probably right.
+//!
+//! ```
+//! use isolario_model::Level;
+//! use isolario_oracle::{Answer, Draft, Options, satisfies};
+//!
+//! // Both read the same version of x, and both overwrite it.
+//! let history = Draft::parse(
+//!     "alice: r(x,nil) w(x,1)
+//!      bob:   r(x,nil) w(x,2)",
+//! )?
+//! .history()?;
+//! let options = Options::default();
+//! assert_eq!(satisfies(&history, Level::Causal, options), Answer::Satisfied);
+//! assert_eq!(satisfies(&history, Level::SnapshotIsolation, options), Answer::Violated);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod axioms;
+mod cut;
+mod draft;
+pub mod random;
+mod small;
+mod views;
+mod volume;
+mod worlds;
+
+use isolario_model::{History, Level};
+
+pub use draft::{Draft, DraftOp, DraftTxn, ParseError};
+pub use volume::volume;
+
+use small::Small;
+
+/// How to read a history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Whether the transactions of a session are ordered as the session ran them.
+    pub session_order: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { session_order: true }
+    }
+}
+
+/// What brute force says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Some outcomes, some resolution of the reads and some commit order satisfy the level.
+    Satisfied,
+    /// None do.
+    Violated,
+    /// The oracle does not know: too many transactions, an operation or a level that it has no
+    /// axioms for.
+    Unsupported,
+}
+
+/// The levels that the oracle has axioms for.
+pub const LEVELS: [Level; 10] = [
+    Level::AdyaReadCommitted,
+    Level::ReadCommitted,
+    Level::CutIsolation,
+    Level::ReadAtomic,
+    Level::Causal,
+    Level::Prefix,
+    Level::SnapshotIsolation,
+    Level::StrongSnapshotIsolation,
+    Level::Serializable,
+    Level::StrictSerializable,
+];
+
+/// The levels whose axioms are stated for lists as well as for registers.
+const LIST_LEVELS: [Level; 5] = [
+    Level::AdyaReadCommitted,
+    Level::ReadCommitted,
+    Level::CutIsolation,
+    Level::ReadAtomic,
+    Level::Causal,
+];
+
+/// Whether a history satisfies a level. Takes time exponential in the number of transactions:
+/// meant for up to seven.
+pub fn satisfies(history: &History, level: Level, options: Options) -> Answer {
+    let Some(small) = Small::new(history) else { return Answer::Unsupported };
+    if !LEVELS.contains(&level) || (small.has_lists() && !LIST_LEVELS.contains(&level)) {
+        return Answer::Unsupported;
+    }
+    let satisfied = match level {
+        Level::CutIsolation => cut::satisfied(&small),
+        level => {
+            let holds = |world: &worlds::World| axioms::some_commit_order(world, level);
+            worlds::any(&small, level, options, holds)
+        }
+    };
+    if satisfied { Answer::Satisfied } else { Answer::Violated }
+}
+
+/// Whether some read of a transaction that may have committed could have seen the writes of two
+/// transactions, counting the one that wrote the initial state. Checkers may refuse such
+/// histories.
+pub fn is_ambiguous(history: &History) -> bool {
+    Small::new(history).is_some_and(|small| small.is_ambiguous())
+}

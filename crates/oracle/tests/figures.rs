@@ -1,0 +1,209 @@
+//! The papers' figures, and the places where the semantics of histories are easily got wrong.
+
+#![allow(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
+use isolario_model::{Level, Level::*};
+use isolario_oracle::{Answer, Draft, Options, satisfies};
+
+fn answer(text: &str, level: Level, options: Options) -> Answer {
+    let history = Draft::parse(text).expect("well formed").history().expect("small");
+    satisfies(&history, level, options)
+}
+
+/// Asserts the strongest level satisfied and the weakest violated.
+#[track_caller]
+fn between(text: &str, satisfied: Level, violated: Level) {
+    satisfies_level(text, satisfied);
+    violates_level(text, violated);
+}
+
+#[track_caller]
+fn satisfies_level(text: &str, level: Level) {
+    assert_eq!(answer(text, level, Options::default()), Answer::Satisfied, "{level}");
+}
+
+#[track_caller]
+fn violates_level(text: &str, level: Level) {
+    assert_eq!(answer(text, level, Options::default()), Answer::Violated, "{level}");
+}
+
+#[test]
+fn awdit_figure_1a_is_not_read_committed() {
+    let text = "t1: w(x,1)
+                t2: w(x,2)
+                t3: w(x,3)
+                t3: w(x,4) w(z,4)
+                t5: r(x,1) r(x,2) r(x,3)
+                t6: r(z,4) r(x,1)";
+    between(text, AdyaReadCommitted, ReadCommitted);
+}
+
+#[test]
+fn awdit_figure_1b_is_not_causal() {
+    let text = "a: w(x,2) w(y,2)
+                b: w(x,4)
+                b: w(z,5)
+                c: r(z,5) w(x,6) w(u,6)
+                d: r(y,2) r(u,6) w(v,7)
+                d: r(x,4)";
+    between(text, ReadAtomic, Causal);
+}
+
+#[test]
+fn awdit_figure_2_breaks_read_consistency_five_ways() {
+    for text in [
+        "initial none\n a: r(x,1)",
+        "a: w(x,1) aborted\n b: r(x,1)",
+        "a: r(x,1) w(x,1)",
+        "a: w(x,1)\n b: w(x,2) r(x,1)",
+        "a: w(x,1) w(x,2)\n b: r(x,1)",
+        "a: w(x,1) w(x,2) r(x,1)",
+    ] {
+        violates_level(text, AdyaReadCommitted);
+        satisfies_level(text, CutIsolation);
+    }
+}
+
+#[test]
+fn awdit_figure_4a_is_not_read_committed() {
+    let text = "a: w(x,1)\n a: w(x,2)\n b: r(x,2) r(x,1)";
+    between(text, AdyaReadCommitted, ReadCommitted);
+}
+
+#[test]
+fn awdit_figure_4b_is_read_committed_and_not_read_atomic() {
+    between("a: w(x,1)\n a: w(x,2) w(y,2)\n b: r(x,1) r(y,2)", ReadCommitted, ReadAtomic);
+}
+
+#[test]
+fn awdit_figure_4c_is_read_atomic_and_not_causal() {
+    let text = "a: w(x,1)\n a: w(x,2)\n b: r(x,2) w(y,3)\n c: r(x,1) r(y,3)";
+    between(text, ReadAtomic, Causal);
+}
+
+#[test]
+fn awdit_figure_4d_is_causal_and_not_serializable() {
+    let text = "a: w(x,1)\n a: r(x,1) w(x,2)\n b: r(x,1) w(x,4)";
+    between(text, Causal, Serializable);
+}
+
+#[test]
+fn long_forks_separate_causal_from_prefix() {
+    let text = "a: w(x,1)\n b: w(y,1)\n c: r(x,1) r(y,nil)\n d: r(x,nil) r(y,1)";
+    between(text, Causal, Prefix);
+}
+
+#[test]
+fn lost_updates_separate_prefix_from_snapshot_isolation() {
+    between("a: r(x,nil) w(x,1)\n b: r(x,nil) w(x,2)", Prefix, SnapshotIsolation);
+}
+
+#[test]
+fn write_skew_separates_snapshot_isolation_from_serializable() {
+    let text = "a: r(x,nil) w(y,1)\n b: r(y,nil) w(x,1)";
+    between(text, SnapshotIsolation, Serializable);
+}
+
+#[test]
+fn stale_reads_separate_the_strict_levels_from_the_others() {
+    let text = "a: w(x,1) @1..2\n b: r(x,nil) @3..4";
+    between(text, Serializable, StrongSnapshotIsolation);
+    between(text, Serializable, StrictSerializable);
+    satisfies_level("a: w(x,1) @1..3\n b: r(x,nil) @3..4", StrictSerializable);
+}
+
+#[test]
+fn cut_isolation_and_read_committed_are_incomparable() {
+    between("a: w(x,1)\n b: r(x,nil) r(x,1)", ReadCommitted, CutIsolation);
+    between("a: w(x,1) aborted\n b: r(x,1) r(x,1)", CutIsolation, AdyaReadCommitted);
+}
+
+#[test]
+fn the_initial_state_precedes_every_session() {
+    between("a: w(x,1)\n a: r(x,nil)", ReadCommitted, ReadAtomic);
+    let alone = Options { session_order: false };
+    let text = "a: w(x,1)\n a: r(x,nil)";
+    assert_eq!(answer(text, Serializable, alone), Answer::Satisfied);
+    assert_eq!(
+        answer("a: r(x,nil) r(y,nil)\n a: r(x,nil)", Serializable, alone),
+        Answer::Satisfied
+    );
+}
+
+#[test]
+fn an_initial_value_that_is_also_written_leaves_a_choice() {
+    satisfies_level("a: w(x,1)\n a: d(x)\n a: r(x,nil)", Serializable);
+    violates_level("initial unless-written 0\n a: r(x,0)\n a: w(x,0)", AdyaReadCommitted);
+    satisfies_level("initial 0\n a: r(x,0)\n a: w(x,0)", Serializable);
+}
+
+#[test]
+fn an_unknown_transaction_that_was_read_from_did_commit() {
+    satisfies_level("a: w(x,1) unknown\n b: r(x,1)", Serializable);
+    violates_level("a: w(x,1) w(y,1) unknown\n b: r(x,1) r(y,nil)", ReadAtomic);
+    violates_level("a: w(x,1) unknown\n b: w(x,2)\n c: r(x,1) r(x,2)", CutIsolation);
+}
+
+#[test]
+fn an_unknown_transaction_that_nobody_saw_may_have_aborted() {
+    satisfies_level("a: w(x,1) unknown\n a: r(x,nil)", Serializable);
+    satisfies_level("a: r(x,77) unknown", Serializable);
+}
+
+#[test]
+fn nothing_follows_an_unknown_transaction_in_its_session() {
+    satisfies_level("a: w(x,1) unknown\n a: r(x,nil)\n b: r(x,1)", Serializable);
+    violates_level("a: w(x,1)\n a: w(x,2) unknown\n b: r(x,2)\n b: r(x,1)", Causal);
+    satisfies_level("a: w(x,1) unknown @1..2\n b: r(x,nil) @3..4\n c: r(x,1)", StrictSerializable);
+}
+
+#[test]
+fn an_unknown_delete_may_be_the_reason_for_what_was_seen() {
+    satisfies_level("a: w(x,1)\n b: d(x) unknown\n a: r(x,nil)", Serializable);
+}
+
+#[test]
+fn reads_of_duplicates_may_have_seen_either_write() {
+    satisfies_level("a: w(x,1)\n a: w(x,2)\n b: w(x,1)\n a: r(x,1)", Serializable);
+    satisfies_level("a: w(x,1) aborted\n b: w(x,1)\n c: r(x,1)", Serializable);
+}
+
+#[test]
+fn lists_are_read_from_the_writer_of_the_last_element_of_others() {
+    between("a: a(x,1) a(y,1)\n b: l(x,[1]) l(y,[])", AdyaReadCommitted, ReadCommitted);
+    between("a: a(x,1) a(y,1)\n b: l(y,[]) l(x,[1])", ReadCommitted, ReadAtomic);
+    let first = "a: a(x,1) a(y,1)\n b: a(x,2)\n c: l(x,[1,2]) l(y,[])";
+    satisfies_level(first, Causal);
+    satisfies_level("a: a(x,1)\n b: a(x,2) l(x,[1,2]) a(x,3) l(x,[1,2,3])", Causal);
+}
+
+#[test]
+fn the_order_of_elements_orders_their_writers() {
+    violates_level("a: a(x,1)\n a: a(x,2)\n b: l(x,[2,1])", ReadCommitted);
+    violates_level("a: a(x,1) a(y,1)\n b: a(x,2) a(y,2)\n c: l(x,[1,2]) l(y,[2,1])", ReadCommitted);
+}
+
+#[test]
+fn bad_list_reads_break_read_consistency() {
+    for text in [
+        "a: l(x,[1])",
+        "a: a(x,1) aborted\n b: l(x,[1])",
+        "a: a(x,1)\n b: l(x,[1,1])",
+        "a: a(x,1) a(x,2)\n b: l(x,[1])",
+        "a: a(x,1) a(x,2)\n b: l(x,[2,1])",
+        "a: a(x,1) l(x,[])",
+        "a: a(x,1)\n b: a(x,2) l(x,[2,1])",
+        "a: l(x,[1]) a(x,1)",
+        "a: a(x,1)\n b: a(x,2)\n c: l(x,[1])\n d: l(x,[2])",
+    ] {
+        violates_level(text, ReadCommitted);
+    }
+}
+
+#[test]
+fn what_the_oracle_has_no_axioms_for_is_unsupported() {
+    let options = Options::default();
+    assert_eq!(answer("a: w(x,1)", Linearizable, options), Answer::Unsupported);
+    assert_eq!(answer("a: a(x,1)", Serializable, options), Answer::Unsupported);
+    assert_eq!(answer(&"a: w(x,1)\n".repeat(11), Causal, options), Answer::Unsupported);
+}
