@@ -1,0 +1,107 @@
+//! Violations: every anomaly is re-checked, and that the level forbids it.
+
+use isolario_model::{Anomaly, AnomalyKind, Edge, Evidence, Findings, KeyId, Level, OpId, TxnId};
+
+use crate::facts::Facts;
+use crate::single_reads::{self, BadRead};
+use crate::{Refusal, cycles, edges};
+
+/// Refuses findings of which one is wrong, or that show nothing.
+pub(crate) fn verify(facts: &Facts<'_>, level: Level, findings: &Findings) -> Result<(), Refusal> {
+    let shown = findings.anomalies.len() as u64;
+    if shown == 0 {
+        return Err(Refusal::NoAnomaly);
+    }
+    if findings.total < shown {
+        return Err(Refusal::Miscounted { shown, total: findings.total });
+    }
+    findings.anomalies.iter().try_for_each(|anomaly| verify_anomaly(facts, level, anomaly))
+}
+
+fn verify_anomaly(facts: &Facts<'_>, level: Level, anomaly: &Anomaly) -> Result<(), Refusal> {
+    let kind = anomaly.kind;
+    if !kind.forbidden_at(level) {
+        return Err(Refusal::Allowed { kind, level });
+    }
+    match &anomaly.evidence {
+        Evidence::Read { read, saw, instead } => {
+            let bad = BadRead { read: *read, saw: *saw, instead: *instead };
+            single_reads::verify(facts, kind, bad)
+        }
+        Evidence::Reads { key, first, second, edges } => {
+            let pair = Pair::new(facts, kind, *key, *first, *second)?;
+            pair.verify(facts, level, kind, edges)
+        }
+        Evidence::Cycle { edges } => cycles::verify(facts, level, kind, edges),
+        _ => Err(Refusal::Unsupported("evidence by case analysis")),
+    }
+}
+
+/// Two reads of one key by one transaction, from two others.
+struct Pair {
+    /// Who the earlier read saw.
+    first: TxnId,
+    /// Who the later read saw.
+    second: TxnId,
+}
+
+impl Pair {
+    fn new(
+        facts: &Facts<'_>,
+        kind: AnomalyKind,
+        key: KeyId,
+        first: OpId,
+        second: OpId,
+    ) -> Result<Self, Refusal> {
+        let wrong = |why| Err(Refusal::WrongKind { kind, why });
+        let (first, second) = (facts.known_op(first)?, facts.known_op(second)?);
+        facts.committed(facts.txn(first))?;
+        if facts.txn(first) != facts.txn(second) || first >= second {
+            return wrong("the reads are not two of one transaction, in program order");
+        }
+        if facts.key(first) != key || facts.key(second) != key {
+            return wrong("the reads are of another key");
+        }
+        match (facts.external(first)?, facts.external(second)?) {
+            (Some((first, _)), Some((second, _))) if first != second => {
+                facts.committed(first)?;
+                facts.committed(second)?;
+                Ok(Pair { first, second })
+            }
+            _ => wrong("the reads did not see two other transactions"),
+        }
+    }
+
+    fn verify(
+        &self,
+        facts: &Facts<'_>,
+        level: Level,
+        kind: AnomalyKind,
+        path: &[Edge],
+    ) -> Result<(), Refusal> {
+        match kind {
+            AnomalyKind::NonRepeatableRead => edges::justify(facts, level, path),
+            AnomalyKind::NonMonotonicRead => self.goes_back(facts, level, kind, path),
+            _ => Err(Refusal::WrongKind { kind, why: "it is not about two reads" }),
+        }
+    }
+
+    /// Whether a path shows that the later read saw the older version. Nothing needs to be shown
+    /// where that is the initial one.
+    fn goes_back(
+        &self,
+        facts: &Facts<'_>,
+        level: Level,
+        kind: AnomalyKind,
+        path: &[Edge],
+    ) -> Result<(), Refusal> {
+        edges::justify(facts, level, path)?;
+        let ends = edges::ends(path)?;
+        let from_init = path.is_empty() && self.second.is_init();
+        if from_init || ends == Some((self.second, self.first)) {
+            return Ok(());
+        }
+        let why = "the edges do not lead from the later read's writer to the earlier read's";
+        Err(Refusal::WrongKind { kind, why })
+    }
+}

@@ -1,0 +1,181 @@
+//! Causal consistency (AWDIT, Definition 2.8): visible is everything a transaction depends on,
+//! through sessions and reads, however far back.
+
+use isolario_model::{KeyId, Outcome, TxnId};
+
+use crate::Refusal;
+use crate::order::{ExternalRead, Order};
+
+/// Replays the order with a vector clock per transaction: O(n·k) for k lanes, with a logarithm for
+/// finding the writers of a key.
+pub(crate) fn verify(order: &Order<'_, '_>) -> Result<(), Refusal> {
+    let lanes = Lanes::new(order);
+    let writers = Writers::new(order, &lanes);
+    let mut clocks = Clocks::new(order, &lanes)?;
+    for txn in order.txns {
+        let reads = order.external_reads(*txn)?;
+        let clock = clocks.at(*txn, &lanes, &reads);
+        for read in &reads {
+            let key = order.facts.key(read.read);
+            if writers.last_visible(key, &clock) > order.place(read.from) {
+                return Err(Refusal::Missed { reader: *txn, read: read.read });
+            }
+        }
+        clocks.keep(*txn, clock);
+    }
+    Ok(())
+}
+
+/// Transactions in lanes: those of a lane depend on each other in turn. A session is a lane; a
+/// transaction that nothing follows by session order is one of its own.
+struct Lanes {
+    /// Per transaction, its lane and its position there.
+    of: Vec<(u32, u32)>,
+    /// Per transaction, the one before it in its session that it depends on.
+    before: Vec<Option<TxnId>>,
+    count: usize,
+}
+
+impl Lanes {
+    fn new(order: &Order<'_, '_>) -> Self {
+        let history = order.facts.history;
+        let mut lanes = Lanes {
+            of: vec![(0, 0); history.txn_count()],
+            before: vec![None; history.txn_count()],
+            count: 0,
+        };
+        for session in history.sessions() {
+            let mut last: Option<TxnId> = None;
+            for txn in history.session_txns(session).filter(|txn| order.contains(*txn)) {
+                lanes.before[txn.index()] = last;
+                let continues = last.filter(|_| history.outcome(txn) == Outcome::Committed);
+                lanes.of[txn.index()] = match continues.map(|last| lanes.of[last.index()]) {
+                    Some((lane, position)) => (lane, position + 1),
+                    None => lanes.new_lane(),
+                };
+                if order.facts.session_order && history.outcome(txn) == Outcome::Committed {
+                    last = Some(txn);
+                }
+            }
+        }
+        lanes
+    }
+
+    fn new_lane(&mut self) -> (u32, u32) {
+        self.count += 1;
+        (self.count as u32 - 1, 0)
+    }
+}
+
+/// Per lane, how many of its transactions one depends on.
+type Clock = Box<[u32]>;
+
+/// The clocks that are still needed.
+struct Clocks {
+    /// Per transaction, its clock, itself included, while others will ask for it.
+    kept: Vec<Option<Clock>>,
+    /// Per transaction, how many will.
+    uses: Vec<u32>,
+    lanes: Vec<(u32, u32)>,
+    count: usize,
+}
+
+impl Clocks {
+    fn new(order: &Order<'_, '_>, lanes: &Lanes) -> Result<Self, Refusal> {
+        let mut uses = vec![0; lanes.of.len()];
+        for txn in order.txns {
+            let reads = order.external_reads(*txn)?;
+            sources(*txn, lanes, &reads).for_each(|source| uses[source.index()] += 1);
+        }
+        let kept = vec![None; lanes.of.len()];
+        Ok(Clocks { kept, uses, lanes: lanes.of.clone(), count: lanes.count })
+    }
+
+    /// The clock of a transaction, itself left out: all that is visible to it.
+    fn at(&mut self, txn: TxnId, lanes: &Lanes, reads: &[ExternalRead]) -> Clock {
+        let mut clock = vec![0; self.count].into_boxed_slice();
+        for source in sources(txn, lanes, reads) {
+            let other = &mut self.kept[source.index()];
+            if let Some(other) = other {
+                clock.iter_mut().zip(other).for_each(|(own, other)| *own = (*own).max(*other));
+            }
+            self.uses[source.index()] -= 1;
+            if self.uses[source.index()] == 0 {
+                *other = None;
+            }
+        }
+        clock
+    }
+
+    fn keep(&mut self, txn: TxnId, mut clock: Clock) {
+        if self.uses[txn.index()] > 0 {
+            let (lane, position) = self.lanes[txn.index()];
+            clock[lane as usize] = position + 1;
+            self.kept[txn.index()] = Some(clock);
+        }
+    }
+}
+
+/// What a transaction depends on at once.
+fn sources<'a>(
+    txn: TxnId,
+    lanes: &Lanes,
+    reads: &'a [ExternalRead],
+) -> impl Iterator<Item = TxnId> + use<'a> {
+    let from = reads.iter().map(|read| read.from).filter(|from| !from.is_init());
+    lanes.before[txn.index()].into_iter().chain(from)
+}
+
+/// Who writes each key: by key, lane and position, with the place in the order.
+struct Writers {
+    rows: Vec<(KeyId, u32, u32, u32)>,
+}
+
+impl Writers {
+    fn new(order: &Order<'_, '_>, lanes: &Lanes) -> Self {
+        let mut rows = Vec::new();
+        for txn in order.txns {
+            let ((lane, position), place) = (lanes.of[txn.index()], order.place(*txn));
+            let keys = order.facts.written(*txn);
+            rows.extend(keys.iter().map(|key| (*key, lane, position, place)));
+        }
+        rows.sort_unstable();
+        Writers { rows }
+    }
+
+    /// The last place of a visible writer of a key. Places grow along a lane, so of each lane only
+    /// the last visible writer matters.
+    fn last_visible(&self, key: KeyId, clock: &Clock) -> u32 {
+        let mut last = 0;
+        let mut at = self.rows.partition_point(|row| row.0 < key);
+        while let Some((_, lane, ..)) = self.rows.get(at).filter(|row| row.0 == key) {
+            let of_lane = &self.rows[at..];
+            let bound = (key, *lane, clock[*lane as usize]);
+            let visible = of_lane.partition_point(|row| (row.0, row.1, row.2) < bound);
+            if let Some(newest) = visible.checked_sub(1) {
+                last = last.max(of_lane[newest].3);
+            }
+            at += of_lane.partition_point(|row| (row.0, row.1) <= (key, *lane));
+        }
+        last
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_each_lane_the_last_visible_writer_counts() {
+        let k = KeyId(3);
+        let rows =
+            vec![(KeyId(2), 0, 0, 9), (k, 0, 0, 1), (k, 0, 2, 5), (k, 1, 1, 4), (k, 1, 2, 7)];
+        let writers = Writers { rows };
+        let last = |clock: [u32; 2]| writers.last_visible(k, &Box::from(clock));
+        assert_eq!(last([0, 0]), 0);
+        assert_eq!(last([2, 0]), 1);
+        assert_eq!(last([3, 0]), 5);
+        assert_eq!(last([1, 2]), 4);
+        assert_eq!(last([3, 3]), 7);
+    }
+}

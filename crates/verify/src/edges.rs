@@ -1,0 +1,183 @@
+//! Edges: what the history must show for each reason.
+
+use isolario_model::{Edge, EdgeKind, KeyId, Level, OpId, Outcome, Reason, TxnId, VersionOrder};
+
+use crate::Refusal;
+use crate::facts::Facts;
+
+/// Where a path of edges begins and ends; none if it is empty. Refuses edges that do not follow
+/// each other.
+pub(crate) fn ends(path: &[Edge]) -> Result<Option<(TxnId, TxnId)>, Refusal> {
+    if let Some(pair) = path.windows(2).find(|pair| pair[0].to != pair[1].from) {
+        return Err(Refusal::Disconnected { from: pair[0].to, to: pair[1].from });
+    }
+    Ok(path.first().zip(path.last()).map(|(first, last)| (first.from, last.to)))
+}
+
+/// Refuses edges of which one is not justified at the level. Reasons may hold paths of further
+/// edges to any depth, so these wait on a stack of our own.
+pub(crate) fn justify(facts: &Facts<'_>, level: Level, edges: &[Edge]) -> Result<(), Refusal> {
+    let mut waiting = vec![edges];
+    while let Some(edges) = waiting.pop() {
+        for edge in edges {
+            facts.committed(edge.from)?;
+            facts.committed(edge.to)?;
+            let claim = Claim { facts, level, edge };
+            if let Some(path) = claim.check()? {
+                waiting.push(path);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// One edge that has to be justified.
+struct Claim<'a, 'h> {
+    facts: &'a Facts<'h>,
+    level: Level,
+    edge: &'a Edge,
+}
+
+/// What an edge still rests on: a path of further edges.
+type RestsOn<'a> = Result<Option<&'a [Edge]>, Refusal>;
+
+impl<'a> Claim<'a, '_> {
+    fn check(&self) -> RestsOn<'a> {
+        let Edge { from, to, reason } = self.edge;
+        match reason {
+            Reason::Initial => self.holds(from.is_init() && !to.is_init(), "it is not from init"),
+            Reason::Session => {
+                let holds = self.facts.in_session_order(*from, *to);
+                self.holds(holds, "session order does not order them")
+            }
+            Reason::RealTime { finish, start } => self.real_time(*finish, *start),
+            Reason::Read { key, read, write } => {
+                self.reads_from(*to, *read, *key, *from)?;
+                let holds = self.facts.external(*read)? == Some((*from, *write));
+                self.holds(holds, "it names another write")
+            }
+            Reason::Visible { rule, key, reader, read, path } => {
+                self.visible(*rule, *key, *reader, *read, path)
+            }
+            Reason::Overwrite { key, known } => self.overwrites(*from, *key, known),
+            Reason::AntiDependency { key, read, writer, known } => {
+                self.reads_from(*from, *read, *key, *writer)?;
+                self.holds(from != to && writer != to, "a transaction does not depend on itself")?;
+                self.overwrites(*writer, *key, known)
+            }
+            _ => Err(Refusal::Unsupported("an edge for this reason")),
+        }
+    }
+
+    fn refuse<T>(&self, why: &'static str) -> Result<T, Refusal> {
+        Err(Refusal::WrongEdge { from: self.edge.from, to: self.edge.to, why })
+    }
+
+    fn holds(&self, holds: bool, otherwise: &'static str) -> RestsOn<'a> {
+        if holds { Ok(None) } else { self.refuse(otherwise) }
+    }
+
+    fn real_time(&self, finish: i64, start: i64) -> RestsOn<'a> {
+        let (from, to, history) = (self.edge.from, self.edge.to, self.facts.history);
+        self.holds(
+            self.level.implies(Level::StrongSnapshotIsolation),
+            "the level knows no real time",
+        )?;
+        self.holds(!from.is_init() && !to.is_init(), "init has no times")?;
+        self.holds(
+            history.outcome(from) == Outcome::Committed,
+            "nothing follows a transaction of unknown outcome in real time",
+        )?;
+        let times = (history.finish(from), history.start(to));
+        self.holds(
+            times == (Some(finish), Some(start)) && finish < start,
+            "the times do not order them",
+        )
+    }
+
+    /// Refuses unless a transaction read a key from another one by this read.
+    fn reads_from(
+        &self,
+        reader: TxnId,
+        read: OpId,
+        key: KeyId,
+        writer: TxnId,
+    ) -> Result<(), Refusal> {
+        if self.facts.txn(self.facts.known_op(read)?) != reader || self.facts.key(read) != key {
+            return self.refuse("the read is another transaction's, or of another key");
+        }
+        match self.facts.external(read)? {
+            Some((source, _)) if source == writer => self.facts.committed(writer),
+            _ => self.refuse("the read saw something else"),
+        }
+    }
+
+    /// The rule of a level: `from` writes the key and is visible to a reader that read it from
+    /// `to`.
+    fn visible(
+        &self,
+        rule: Level,
+        key: KeyId,
+        reader: TxnId,
+        read: OpId,
+        path: &'a [Edge],
+    ) -> RestsOn<'a> {
+        let Edge { from, to, .. } = *self.edge;
+        self.holds(self.level.implies(rule), "the rule is not one of the level")?;
+        self.holds(from != to && from != reader, "a transaction does not precede itself")?;
+        self.holds(
+            !from.is_init() && self.facts.writes_key(from, key),
+            "it does not write the key",
+        )?;
+        self.facts.committed(reader)?;
+        self.reads_from(reader, read, key, to)?;
+        self.holds(ends(path)? == Some((from, reader)), "its path does not lead to the reader")?;
+        self.holds(makes_visible(rule, read, path), "its path does not make it visible")?;
+        Ok(Some(path))
+    }
+
+    /// Refuses unless the transaction at the end of the edge overwrote what a writer wrote.
+    fn overwrites(&self, writer: TxnId, key: KeyId, known: &'a VersionOrder) -> RestsOn<'a> {
+        let to = self.edge.to;
+        let both_write = self.facts.writes_key(writer, key) && self.facts.writes_key(to, key);
+        self.holds(both_write && writer != to && !to.is_init(), "they do not both write the key")?;
+        match known {
+            VersionOrder::Initial => {
+                self.holds(writer.is_init(), "the first version is not initial")
+            }
+            VersionOrder::ReadModifyWrite { read } => {
+                self.reads_from(to, *read, key, writer)?;
+                Ok(None)
+            }
+            VersionOrder::Path { edges } => {
+                let orders = |edge: &Edge| {
+                    self.level.implies(Level::Serializable)
+                        || edge.reason.kind() != EdgeKind::ReadWrite
+                };
+                self.holds(edges.iter().all(orders), "its path does not order commits")?;
+                self.holds(ends(edges)? == Some((writer, to)), "its path leads elsewhere")?;
+                Ok(Some(edges))
+            }
+            _ => Err(Refusal::Unsupported("an order of versions known in this way")),
+        }
+    }
+}
+
+/// Whether a path of edges makes a transaction visible by the rule of a level.
+fn makes_visible(rule: Level, read: OpId, path: &[Edge]) -> bool {
+    let is_direct =
+        |edge: &Edge| matches!(edge.reason.kind(), EdgeKind::Session | EdgeKind::WriteRead);
+    match (rule, path) {
+        (Level::ReadCommitted, [edge]) => {
+            matches!(edge.reason, Reason::Read { read: earlier, .. } if earlier < read)
+        }
+        (Level::ReadAtomic, [edge]) => is_direct(edge),
+        (Level::Causal, path) => path.iter().all(is_direct),
+        (Level::Prefix, [before @ .., last]) => {
+            let orders = |edge: &Edge| edge.reason.kind() != EdgeKind::ReadWrite;
+            is_direct(last) && before.iter().all(orders)
+        }
+        (Level::Serializable, _) => true,
+        _ => false,
+    }
+}

@@ -1,0 +1,243 @@
+//! What the history says, worked out from nothing but the history.
+
+use isolario_model::{History, Initial, KeyId, OpId, OpKind, Outcome, TxnId};
+use rustc_hash::FxHashMap;
+
+use crate::Refusal;
+
+/// Where the answer of a read came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// The transaction's own last write before it.
+    Own,
+    /// The initial state.
+    Init,
+    /// The write of the one transaction that wrote what it returned: possibly the reader itself.
+    Write(OpId),
+    /// Nobody wrote it.
+    Nobody,
+    /// A write of one of several transactions.
+    Ambiguous,
+}
+
+/// A history of registers with its reads resolved.
+#[derive(Debug)]
+pub(crate) struct Facts<'h> {
+    pub(crate) history: &'h History,
+    pub(crate) session_order: bool,
+    /// The transaction of each operation.
+    txn_of: Vec<TxnId>,
+    /// All writes by key and version.
+    writes: Vec<(KeyId, u64, OpId)>,
+    /// Per read, the transaction's own last write of the key before it.
+    own_before: Vec<Option<OpId>>,
+    /// Per write, the transaction's own next write of the key.
+    next_own: Vec<Option<OpId>>,
+    /// The keys that each transaction writes, sorted, and where each transaction's end.
+    written: Vec<KeyId>,
+    written_ends: Vec<usize>,
+    /// Per operation, where its answer came from; none if it is not a read with an answer.
+    sources: Vec<Option<Source>>,
+    /// Per transaction, whether it committed, by its outcome or because one that did read from it.
+    committed: Vec<bool>,
+}
+
+/// Working it out.
+impl<'h> Facts<'h> {
+    pub(crate) fn new(history: &'h History, session_order: bool) -> Self {
+        let mut facts = Facts {
+            history,
+            session_order,
+            txn_of: Vec::with_capacity(history.op_count()),
+            writes: Vec::new(),
+            own_before: vec![None; history.op_count()],
+            next_own: vec![None; history.op_count()],
+            written: Vec::new(),
+            written_ends: Vec::with_capacity(history.txn_count()),
+            sources: Vec::new(),
+            committed: Vec::new(),
+        };
+        let mut last_own = FxHashMap::default();
+        for txn in history.txns() {
+            last_own.clear();
+            facts.add(txn, &mut last_own);
+        }
+        facts.writes.sort_unstable();
+        facts.sources = (0..history.op_count()).map(|op| facts.resolve(OpId::at(op))).collect();
+        facts.committed = facts.settle_outcomes();
+        facts
+    }
+
+    fn add(&mut self, txn: TxnId, last_own: &mut FxHashMap<KeyId, OpId>) {
+        let begin = self.written.len();
+        for op in self.history.txn_ops(txn) {
+            self.txn_of.push(txn);
+            let key = self.history.op_keys()[op.index()];
+            if !self.is_write(op) {
+                self.own_before[op.index()] = last_own.get(&key).copied();
+                continue;
+            }
+            self.writes.push((key, self.history.version_word(op), op));
+            match last_own.insert(key, op) {
+                Some(before) => self.next_own[before.index()] = Some(op),
+                None => self.written.push(key),
+            }
+        }
+        self.written[begin..].sort_unstable();
+        self.written_ends.push(self.written.len());
+    }
+
+    /// A transaction of unknown outcome that a committed one read from did commit (DESIGN, 4.4).
+    fn settle_outcomes(&self) -> Vec<bool> {
+        let is_committed = |txn| self.history.outcome(txn) == Outcome::Committed;
+        let mut committed: Vec<bool> = self.history.txns().map(is_committed).collect();
+        let mut to_do: Vec<TxnId> = self.history.txns().filter(|txn| is_committed(*txn)).collect();
+        while let Some(reader) = to_do.pop() {
+            for read in self.history.txn_ops(reader) {
+                let Some(Source::Write(write)) = self.source(read) else { continue };
+                let writer = self.txn(write);
+                if self.history.outcome(writer) == Outcome::Unknown && !committed[writer.index()] {
+                    committed[writer.index()] = true;
+                    to_do.push(writer);
+                }
+            }
+        }
+        committed
+    }
+}
+
+/// Asking.
+impl Facts<'_> {
+    /// The transaction of an operation of the history.
+    pub(crate) fn txn(&self, op: OpId) -> TxnId {
+        self.txn_of[op.index()]
+    }
+
+    pub(crate) fn key(&self, op: OpId) -> KeyId {
+        self.history.op_keys()[op.index()]
+    }
+
+    /// Refuses operations that do not exist.
+    pub(crate) fn known_op(&self, op: OpId) -> Result<OpId, Refusal> {
+        if op.index() < self.history.op_count() { Ok(op) } else { Err(Refusal::NoSuchOp(op)) }
+    }
+
+    /// Refuses transactions that do not exist; `init` does.
+    pub(crate) fn known_txn(&self, txn: TxnId) -> Result<TxnId, Refusal> {
+        let exists = txn.is_init() || txn.index() < self.history.txn_count();
+        if exists { Ok(txn) } else { Err(Refusal::NoSuchTxn(txn)) }
+    }
+
+    /// Refuses transactions that did not certainly commit.
+    pub(crate) fn committed(&self, txn: TxnId) -> Result<(), Refusal> {
+        if self.known_txn(txn)?.is_init() || self.committed[txn.index()] {
+            Ok(())
+        } else {
+            Err(Refusal::NotCommitted(txn))
+        }
+    }
+
+    pub(crate) fn is_write(&self, op: OpId) -> bool {
+        matches!(self.history.op_kinds()[op.index()], OpKind::Write | OpKind::Delete)
+    }
+
+    /// Whether the client got an answer to this read.
+    pub(crate) fn is_read(&self, op: OpId) -> bool {
+        self.history.op_kinds()[op.index()] == OpKind::Read
+    }
+
+    /// The reads of a transaction that got an answer.
+    pub(crate) fn reads(&self, txn: TxnId) -> impl Iterator<Item = OpId> + '_ {
+        self.history.txn_ops(txn).filter(|op| self.is_read(*op))
+    }
+
+    /// The last own write of a read's key before it.
+    pub(crate) fn own_before(&self, read: OpId) -> Option<OpId> {
+        self.own_before[read.index()]
+    }
+
+    /// The own write that replaced a write.
+    pub(crate) fn next_own(&self, write: OpId) -> Option<OpId> {
+        self.next_own[write.index()]
+    }
+
+    /// The keys a transaction writes, sorted. `init` writes all and has none here.
+    pub(crate) fn written(&self, txn: TxnId) -> &[KeyId] {
+        let Some(end) = self.written_ends.get(txn.index()) else { return &[] };
+        let begin = txn.index().checked_sub(1).map_or(0, |before| self.written_ends[before]);
+        &self.written[begin..*end]
+    }
+
+    /// Whether a transaction writes a key.
+    pub(crate) fn writes_key(&self, txn: TxnId, key: KeyId) -> bool {
+        txn.is_init() || self.written(txn).binary_search(&key).is_ok()
+    }
+
+    /// Every write of what a read returned, by anyone, in the order of their ids.
+    pub(crate) fn candidates(&self, read: OpId) -> impl DoubleEndedIterator<Item = OpId> + '_ {
+        let version = (self.key(read), self.history.version_word(read));
+        let begin = self.writes.partition_point(|(key, word, _)| (*key, *word) < version);
+        let from = &self.writes[begin..];
+        let count = from.partition_point(|(key, word, _)| (*key, *word) == version);
+        from[..count].iter().map(|(_, _, op)| *op)
+    }
+
+    /// Whether a read may have seen the initial version (DESIGN, 4.1).
+    pub(crate) fn may_be_initial(&self, read: OpId) -> bool {
+        let is_initial = || self.history.initial_word() == Some(self.history.version_word(read));
+        let nobody_wrote_it = || self.candidates(read).next().is_none();
+        match self.history.initial() {
+            Initial::Value(_) | Initial::Marked => is_initial(),
+            Initial::UnlessWritten(_) => is_initial() && nobody_wrote_it(),
+            Initial::Unwritten => nobody_wrote_it(),
+            _ => false,
+        }
+    }
+
+    /// Where the answer of a read came from; none if it is not a read with an answer.
+    pub(crate) fn source(&self, read: OpId) -> Option<Source> {
+        self.sources[read.index()]
+    }
+
+    fn resolve(&self, read: OpId) -> Option<Source> {
+        if !self.is_read(read) {
+            return None;
+        }
+        let word = self.history.version_word(read);
+        if self.own_before(read).is_some_and(|own| self.history.version_word(own) == word) {
+            return Some(Source::Own);
+        }
+        let initial = self.may_be_initial(read);
+        let mut candidates = self.candidates(read);
+        let Some(last) = candidates.next_back() else {
+            return Some(if initial { Source::Init } else { Source::Nobody });
+        };
+        // Ids follow transactions, so if the first and the last are of one, all are. Of several
+        // writes by one transaction, its last of the key is the right one to see.
+        let of_one = candidates.next().is_none_or(|first| self.txn(first) == self.txn(last));
+        Some(if of_one && !initial { Source::Write(last) } else { Source::Ambiguous })
+    }
+
+    /// The other transaction that a read certainly read from, and its write unless it is `init`.
+    pub(crate) fn external(&self, read: OpId) -> Result<Option<(TxnId, Option<OpId>)>, Refusal> {
+        match self.source(read) {
+            Some(Source::Init) => Ok(Some((TxnId::INIT, None))),
+            Some(Source::Write(write)) if self.txn(write) != self.txn(read) => {
+                Ok(Some((self.txn(write), Some(write))))
+            }
+            Some(Source::Ambiguous) => Err(Refusal::Ambiguous(read)),
+            _ => Ok(None),
+        }
+    }
+
+    /// Whether one transaction precedes another in their session. Nothing follows one of unknown
+    /// outcome.
+    pub(crate) fn in_session_order(&self, first: TxnId, second: TxnId) -> bool {
+        self.session_order
+            && !first.is_init()
+            && !second.is_init()
+            && first < second
+            && self.history.session_of(first) == self.history.session_of(second)
+            && self.history.outcome(first) == Outcome::Committed
+    }
+}

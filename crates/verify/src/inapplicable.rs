@@ -1,0 +1,39 @@
+//! Re-checks why a level was said not to apply, where the history tells.
+
+use isolario_model::{History, Inapplicable, OpId};
+
+use crate::facts::Facts;
+use crate::{Options, Refusal, facts_of_registers, is_register};
+
+pub(crate) fn verify(history: &History, reason: &Inapplicable) -> Result<(), Refusal> {
+    let holds = |holds: bool, otherwise| {
+        if holds { Ok(()) } else { Err(Refusal::Applicable(otherwise)) }
+    };
+    match *reason {
+        Inapplicable::AmbiguousRead { read, first, second, total } => {
+            let facts = facts_of_registers(history, &Options::default())?;
+            holds(total > 0, "no read is counted")?;
+            holds(is_ambiguous(&facts, read, first, second)?, "the read is not ambiguous")
+        }
+        Inapplicable::Operation { op } => {
+            let kind = history.op_kinds().get(op.index()).ok_or(Refusal::NoSuchOp(op))?;
+            holds(!is_register(*kind), "the operation is an ordinary one")
+        }
+        Inapplicable::NoTimes => holds(!history.has_times(), "there are times"),
+        _ => Ok(()),
+    }
+}
+
+/// Whether a read may have seen the first write (or `init`) and the second.
+fn is_ambiguous(
+    facts: &Facts<'_>,
+    read: OpId,
+    first: Option<OpId>,
+    second: OpId,
+) -> Result<bool, Refusal> {
+    let is_candidate = |write: OpId| facts.candidates(read).any(|other| other == write);
+    Ok(facts.is_read(facts.known_op(read)?)
+        && first.map_or_else(|| facts.may_be_initial(read), is_candidate)
+        && is_candidate(second)
+        && first != Some(second))
+}

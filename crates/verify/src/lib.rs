@@ -1,0 +1,116 @@
+//! Re-checks verdicts against the history alone.
+//!
+//! A verdict comes with its evidence: a commit order, or the anomalies that rule one out. This
+//! crate trusts none of it. It resolves reads on its own, replays orders, and asks of every edge
+//! whether the history bears it out. It shares no code with the checkers.
+//!
+//! ```
+//! use isolario_model::{
+//!     Batch, Checker, Level, LevelResult, Op, Outcome, TxnEnd, TxnId, TxnSink, TxnStart, ValueRef,
+//!     Verdict, Witness,
+//! };
+//! use isolario_verify::{Options, verify};
+//!
+//! let mut batch = Batch::new();
+//! let (x, one) = (ValueRef::Text("x"), ValueRef::Int(1));
+//! for (session, op) in [
+//!     ("alice", Op::Write { key: x, value: one }),
+//!     ("bob", Op::Read { key: x, value: Some(one) }),
+//! ] {
+//!     batch.begin(&TxnStart { session: session.into(), id: None, line: None })?;
+//!     batch.op(&op)?;
+//!     batch.end(&TxnEnd::new(Outcome::Committed))?;
+//! }
+//! let history = batch.build()?;
+//! let claim = |order: &[u32]| LevelResult {
+//!     level: Level::Serializable,
+//!     checker: Checker::Strong,
+//!     verdict: Verdict::Satisfied(Witness::CommitOrder(order.iter().map(|t| TxnId(*t)).collect())),
+//! };
+//! let options = Options::default();
+//! assert!(verify(&history, &claim(&[0, 1]), &options).is_ok());
+//! assert!(verify(&history, &claim(&[1, 0]), &options).is_err());
+//! # Ok::<(), isolario_model::SinkError>(())
+//! ```
+
+mod anomalies;
+mod causal;
+mod cut;
+mod cycles;
+mod edges;
+mod facts;
+mod inapplicable;
+mod order;
+mod refusal;
+mod replay;
+mod single_reads;
+mod visible;
+
+use isolario_model::{History, Level, LevelResult, OpId, OpKind, Verdict, Witness};
+
+pub use refusal::Refusal;
+
+use facts::Facts;
+use order::Order;
+
+/// How to read a history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Whether the transactions of a session are ordered as the session ran them.
+    pub session_order: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { session_order: true }
+    }
+}
+
+/// Re-checks one result. Without an error, the history does prove the verdict; a verdict that
+/// claims nothing (undecided) is never refused.
+pub fn verify(history: &History, result: &LevelResult, options: &Options) -> Result<(), Refusal> {
+    match &result.verdict {
+        Verdict::Undecided { .. } => Ok(()),
+        Verdict::NotApplicable(reason) => inapplicable::verify(history, reason),
+        Verdict::Satisfied(witness) => {
+            let facts = facts_of_registers(history, options)?;
+            verify_witness(&facts, result.level, witness)
+        }
+        Verdict::Violated(findings) => {
+            let facts = facts_of_registers(history, options)?;
+            anomalies::verify(&facts, result.level, findings)
+        }
+        _ => Err(Refusal::Unsupported("this verdict")),
+    }
+}
+
+fn facts_of_registers<'h>(history: &'h History, options: &Options) -> Result<Facts<'h>, Refusal> {
+    match history.op_kinds().iter().position(|kind| !is_register(*kind)) {
+        Some(op) => Err(Refusal::UnsupportedOperation(OpId::at(op))),
+        None => Ok(Facts::new(history, options.session_order)),
+    }
+}
+
+fn is_register(kind: OpKind) -> bool {
+    matches!(kind, OpKind::Read | OpKind::ReadUnobserved | OpKind::Write | OpKind::Delete)
+}
+
+fn verify_witness(facts: &Facts<'_>, level: Level, witness: &Witness) -> Result<(), Refusal> {
+    match (level, witness) {
+        (Level::CutIsolation, Witness::Empty) => cut::verify(facts),
+        (Level::Serializable | Level::StrictSerializable, Witness::CommitOrder(order)) => {
+            replay::verify(&Order::new(facts, order)?, level)
+        }
+        (Level::AdyaReadCommitted, Witness::CommitOrder(order)) => {
+            Order::new(facts, order)?.check_reads()
+        }
+        (Level::ReadCommitted, Witness::CommitOrder(order)) => {
+            visible::verify_read_committed(&Order::new(facts, order)?)
+        }
+        (Level::ReadAtomic, Witness::CommitOrder(order)) => {
+            visible::verify_read_atomic(&Order::new(facts, order)?)
+        }
+        (Level::Causal, Witness::CommitOrder(order)) => causal::verify(&Order::new(facts, order)?),
+        _ => Err(Refusal::WrongWitness(level)),
+    }
+}

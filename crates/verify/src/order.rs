@@ -1,0 +1,123 @@
+//! A claimed commit order, and what every level asks of it.
+
+use isolario_model::{OpId, Outcome, TxnId};
+
+use crate::Refusal;
+use crate::facts::{Facts, Source};
+
+/// A commit order: each transaction at most once, all committed ones, no aborted ones. Those of
+/// unknown outcome are taken to have committed if they are in it, and to have aborted if not.
+#[derive(Debug)]
+pub(crate) struct Order<'f, 'h> {
+    pub(crate) facts: &'f Facts<'h>,
+    pub(crate) txns: &'f [TxnId],
+    /// Per transaction, its place counted from 1; 0 if it is not in the order.
+    places: Vec<u32>,
+}
+
+/// A read from another transaction of the order, or from `init`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ExternalRead {
+    pub(crate) read: OpId,
+    pub(crate) from: TxnId,
+}
+
+impl<'f, 'h> Order<'f, 'h> {
+    /// Takes an order that has the right transactions and respects the sessions.
+    pub(crate) fn new(facts: &'f Facts<'h>, txns: &'f [TxnId]) -> Result<Self, Refusal> {
+        let mut places = vec![0; facts.history.txn_count()];
+        for (place, txn) in (1..).zip(txns) {
+            if txn.is_init() || facts.history.outcome(facts.known_txn(*txn)?) == Outcome::Aborted {
+                return Err(Refusal::NotCommitted(*txn));
+            }
+            if std::mem::replace(&mut places[txn.index()], place) != 0 {
+                return Err(Refusal::Repeated(*txn));
+            }
+        }
+        let order = Order { facts, txns, places };
+        order.has_all_committed()?;
+        order.respects_sessions()?;
+        Ok(order)
+    }
+
+    /// The place of a transaction in the order, counted from 1; `init` is at 0.
+    pub(crate) fn place(&self, txn: TxnId) -> u32 {
+        self.places.get(txn.index()).copied().unwrap_or(0)
+    }
+
+    pub(crate) fn contains(&self, txn: TxnId) -> bool {
+        txn.is_init() || self.place(txn) != 0
+    }
+
+    fn has_all_committed(&self) -> Result<(), Refusal> {
+        let history = self.facts.history;
+        let is_missing =
+            |txn: &TxnId| history.outcome(*txn) == Outcome::Committed && !self.contains(*txn);
+        history.txns().find(is_missing).map_or(Ok(()), |txn| Err(Refusal::Missing(txn)))
+    }
+
+    fn respects_sessions(&self) -> Result<(), Refusal> {
+        let history = self.facts.history;
+        if !self.facts.session_order {
+            return Ok(());
+        }
+        for session in history.sessions() {
+            let mut last: Option<TxnId> = None;
+            for txn in history.session_txns(session).filter(|txn| self.contains(*txn)) {
+                if let Some(first) = last.filter(|last| self.place(*last) > self.place(txn)) {
+                    let why = "session order";
+                    return Err(Refusal::OutOfOrder { first, second: txn, why });
+                }
+                if history.outcome(txn) == Outcome::Committed {
+                    last = Some(txn);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Read consistency, and that the order respects the reads.
+    pub(crate) fn check_reads(&self) -> Result<(), Refusal> {
+        self.txns.iter().try_for_each(|txn| self.external_reads(*txn).map(|_| ()))
+    }
+
+    /// The external reads of a transaction, in program order, having checked all its reads.
+    pub(crate) fn external_reads(&self, txn: TxnId) -> Result<Vec<ExternalRead>, Refusal> {
+        let mut external = Vec::new();
+        for read in self.facts.reads(txn) {
+            if let Some(from) = self.explain(txn, read)? {
+                external.push(ExternalRead { read, from });
+            }
+        }
+        Ok(external)
+    }
+
+    /// The other transaction that a read saw; none if it saw the reader's own write.
+    fn explain(&self, reader: TxnId, read: OpId) -> Result<Option<TxnId>, Refusal> {
+        let unexplained = |why| Err(Refusal::Unexplained { read, why });
+        let from = match self.facts.source(read) {
+            None | Some(Source::Own) => return Ok(None),
+            Some(Source::Ambiguous) => return Err(Refusal::Ambiguous(read)),
+            Some(Source::Nobody) => return unexplained("nobody wrote what it returned"),
+            Some(Source::Init) => TxnId::INIT,
+            Some(Source::Write(write)) if self.facts.next_own(write).is_some() => {
+                return unexplained("its writer overwrote what it returned");
+            }
+            Some(Source::Write(write)) => self.facts.txn(write),
+        };
+        if from == reader {
+            return unexplained("it returned what its transaction wrote only later");
+        }
+        if self.facts.own_before(read).is_some() {
+            return unexplained("its transaction had written the key itself");
+        }
+        if !self.contains(from) {
+            return unexplained("what it returned was written by a transaction that is not there");
+        }
+        if self.place(from) > self.place(reader) {
+            let why = "the later one read from the earlier one";
+            return Err(Refusal::OutOfOrder { first: from, second: reader, why });
+        }
+        Ok(Some(from))
+    }
+}

@@ -1,0 +1,93 @@
+//! The six anomalies of a single read (AWDIT, Definition 2.3; Plume, TAP-a to TAP-f).
+
+use isolario_model::{AnomalyKind, OpId, Outcome};
+
+use crate::Refusal;
+use crate::facts::{Facts, Source};
+
+/// A read, the write it is said to have seen, and the write that is said to make it wrong.
+#[derive(Clone, Copy)]
+pub(crate) struct BadRead {
+    pub(crate) read: OpId,
+    pub(crate) saw: Option<OpId>,
+    pub(crate) instead: Option<OpId>,
+}
+
+/// Refuses a read that some write explains, and a read that is wrong in another way than said.
+pub(crate) fn verify(facts: &Facts<'_>, kind: AnomalyKind, bad: BadRead) -> Result<(), Refusal> {
+    for op in [Some(bad.read), bad.saw, bad.instead].into_iter().flatten() {
+        facts.known_op(op)?;
+    }
+    facts.committed(facts.txn(bad.read))?;
+    let wrong = |why| Err(Refusal::WrongKind { kind, why });
+    if !facts.is_read(bad.read) {
+        return wrong("it is not a read with an answer");
+    }
+    if is_explained(facts, bad.read) {
+        return wrong("a write that it may have seen explains the read");
+    }
+    let saw_a_candidate = bad.saw.is_none_or(|saw| facts.candidates(bad.read).any(|w| w == saw));
+    if !saw_a_candidate {
+        return wrong("the write it is said to have seen is of another key or value");
+    }
+    if shows(facts, kind, bad) {
+        Ok(())
+    } else {
+        wrong("the read is wrong in another way, if at all")
+    }
+}
+
+/// Whether some write that the read may have seen makes it a right one. Where several did write
+/// what it returned, each of them has to be wrong.
+fn is_explained(facts: &Facts<'_>, read: OpId) -> bool {
+    let reader = facts.txn(read);
+    let explains = |write: OpId| {
+        let writer = facts.txn(write);
+        writer != reader
+            && facts.history.outcome(writer) != Outcome::Aborted
+            && facts.next_own(write).is_none()
+    };
+    match facts.own_before(read) {
+        Some(_) => facts.source(read) == Some(Source::Own),
+        None => facts.may_be_initial(read) || facts.candidates(read).any(explains),
+    }
+}
+
+fn shows(facts: &Facts<'_>, kind: AnomalyKind, bad: BadRead) -> bool {
+    let BadRead { read, saw, instead } = bad;
+    let reader = facts.txn(read);
+    let own = facts.own_before(read);
+    let is_own = |write: OpId| facts.txn(write) == reader;
+    match (kind, saw) {
+        (AnomalyKind::ThinAirRead, None) => {
+            instead.is_none()
+                && !facts.may_be_initial(read)
+                && facts.candidates(read).next().is_none()
+        }
+        (AnomalyKind::AbortedRead, Some(saw)) => {
+            instead.is_none()
+                && !is_own(saw)
+                && facts.history.outcome(facts.txn(saw)) == Outcome::Aborted
+        }
+        (AnomalyKind::FutureRead, Some(saw)) => instead.is_none() && is_own(saw) && read < saw,
+        (AnomalyKind::NotMyOwnWrite, Some(saw)) => own.is_some() && instead == own && !is_own(saw),
+        (AnomalyKind::NotMyOwnWrite, None) => {
+            own.is_some() && instead == own && facts.may_be_initial(read)
+        }
+        (AnomalyKind::NotMyLastWrite, Some(saw)) => {
+            own.is_some() && instead == own && is_own(saw) && saw < read
+        }
+        (AnomalyKind::IntermediateRead, Some(saw)) => {
+            !is_own(saw) && instead.is_some_and(|later| replaces(facts, saw, later))
+        }
+        _ => false,
+    }
+}
+
+/// Whether a transaction replaced its own write by another one.
+fn replaces(facts: &Facts<'_>, write: OpId, later: OpId) -> bool {
+    facts.is_write(later)
+        && write < later
+        && facts.txn(write) == facts.txn(later)
+        && facts.key(write) == facts.key(later)
+}

@@ -1,0 +1,278 @@
+//! Proofs that are wrong are refused: right ones with something changed, and made-up ones.
+
+#![allow(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
+use isolario_check::{check, supported};
+use isolario_model::{
+    Anomaly, AnomalyKind, Checker, Edge, Evidence, Findings, History, KeyId, Level, LevelResult,
+    OpId, Outcome, Reason, TxnId, Verdict, VersionOrder, Witness,
+};
+use isolario_oracle::random::{Case, Rng};
+use isolario_oracle::{Answer, LEVELS, satisfies, volume};
+use isolario_verify::{Options, verify};
+
+const NOWHERE: OpId = OpId(u32::MAX);
+
+fn results(history: &History) -> Vec<LevelResult> {
+    check(history, supported(), &isolario_check::Options::default())
+}
+
+fn is_refused(history: &History, level: Level, verdict: Verdict) -> bool {
+    let result = LevelResult { level, checker: Checker::Weak, verdict };
+    verify(history, &result, &Options::default()).is_err()
+}
+
+fn findings(anomaly: Anomaly) -> Verdict {
+    Verdict::Violated(Findings { anomalies: vec![anomaly], total: 1, exact: true })
+}
+
+/// Orders that surely show nothing: one transaction too few or too many, two of a session swapped.
+fn broken_orders(history: &History, order: &[TxnId]) -> Vec<Vec<TxnId>> {
+    let mut broken = Vec::new();
+    for (at, txn) in order.iter().enumerate() {
+        let mut repeated = order.to_vec();
+        repeated.insert(at, *txn);
+        broken.push(repeated);
+        if history.outcome(*txn) == Outcome::Committed {
+            let mut without = order.to_vec();
+            without.remove(at);
+            broken.push(without);
+        }
+        let follows = |(_, later): &(usize, &TxnId)| {
+            history.session_of(*txn) == history.session_of(**later)
+                && history.outcome(*txn) == Outcome::Committed
+        };
+        if let Some((later, _)) = order.iter().enumerate().skip(at + 1).find(follows) {
+            let mut swapped = order.to_vec();
+            swapped.swap(at, later);
+            broken.push(swapped);
+        }
+    }
+    let aborted = history.txns().filter(|txn| history.outcome(*txn) == Outcome::Aborted);
+    for stranger in aborted.chain([TxnId::INIT, TxnId(1_000)]) {
+        broken.push(order.iter().copied().chain([stranger]).collect());
+    }
+    broken
+}
+
+#[test]
+fn orders_with_a_transaction_too_few_too_many_or_out_of_session_are_refused() {
+    for case in Case::first(volume() / 4) {
+        let history = case.history().expect("small");
+        for result in results(&history) {
+            let Verdict::Satisfied(Witness::CommitOrder(order)) = result.verdict else { continue };
+            for broken in broken_orders(&history, &order) {
+                let verdict = Verdict::Satisfied(Witness::CommitOrder(broken.clone()));
+                let refused = is_refused(&history, result.level, verdict);
+                assert!(refused, "{}: {broken:?}\n{}", result.level, case.draft());
+            }
+        }
+    }
+}
+
+/// Changes that surely make an edge unjustified.
+fn broken_edges(edge: &Edge) -> Vec<Edge> {
+    let with = |reason: Reason| Edge { reason, ..edge.clone() };
+    let mut broken = vec![Edge { from: edge.to, to: edge.from, ..edge.clone() }];
+    match edge.reason.clone() {
+        Reason::Read { key, read, write } => {
+            broken.push(with(Reason::Read { key: KeyId(key.0 + 1), read, write }));
+            broken.push(with(Reason::Read { key, read: NOWHERE, write }));
+            broken.push(with(Reason::Read { key, read, write: Some(read) }));
+            broken.push(with(Reason::Initial));
+        }
+        Reason::Visible { rule, key, reader, read, path } => {
+            let visible = |rule, key, reader, read, path: Vec<Edge>| {
+                with(Reason::Visible { rule, key, reader, read, path })
+            };
+            broken.push(visible(Level::Serializable, key, reader, read, path.clone()));
+            broken.push(visible(rule, KeyId(key.0 + 1), reader, read, path.clone()));
+            broken.push(visible(rule, key, edge.from, read, path.clone()));
+            broken.push(visible(rule, key, reader, NOWHERE, path.clone()));
+            broken.push(visible(rule, key, reader, read, path[1..].to_vec()));
+            for (at, step) in path.iter().enumerate() {
+                for broken_step in broken_edges(step) {
+                    let mut path = path.clone();
+                    path[at] = broken_step;
+                    broken.push(visible(rule, key, reader, read, path));
+                }
+            }
+        }
+        Reason::Session => {
+            broken.push(with(Reason::RealTime { finish: 0, start: 1 }));
+            broken.push(with(Reason::Initial));
+        }
+        _ => {}
+    }
+    broken
+}
+
+/// Changes that surely make a cycle no cycle, or its edges unjustified.
+fn broken_cycles(edges: &[Edge]) -> Vec<Vec<Edge>> {
+    let mut broken = vec![Vec::new()];
+    for at in 0..edges.len() {
+        let replaced = |edge: Edge| {
+            let mut edges = edges.to_vec();
+            edges[at] = edge;
+            edges
+        };
+        broken.push([&edges[..at], &edges[at + 1..]].concat());
+        broken.push(replaced(Edge { to: TxnId(1_000), ..edges[at].clone() }));
+        broken.push(replaced(Edge { from: TxnId(1_000), ..edges[at].clone() }));
+        broken.extend(broken_edges(&edges[at]).into_iter().map(replaced));
+    }
+    broken
+}
+
+fn broken_evidence(evidence: &Evidence) -> Vec<Evidence> {
+    match evidence.clone() {
+        Evidence::Cycle { edges } => {
+            broken_cycles(&edges).into_iter().map(|edges| Evidence::Cycle { edges }).collect()
+        }
+        Evidence::Read { read, saw, instead } => vec![
+            Evidence::Read { read: NOWHERE, saw, instead },
+            Evidence::Read { read, saw: Some(read), instead },
+            Evidence::Read { read, saw: Some(NOWHERE), instead },
+            Evidence::Read { read, saw, instead: Some(read) },
+            Evidence::Read { read, saw, instead: Some(NOWHERE) },
+        ],
+        Evidence::Reads { key, first, second, edges } => {
+            let reads =
+                |key, first, second| Evidence::Reads { key, first, second, edges: edges.clone() };
+            vec![
+                reads(KeyId(key.0 + 1), first, second),
+                reads(key, second, first),
+                reads(key, first, first),
+                reads(key, NOWHERE, second),
+                reads(key, first, NOWHERE),
+            ]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Names that the evidence surely does not deserve.
+fn wrong_kinds(anomaly: &Anomaly) -> Vec<AnomalyKind> {
+    let of_reads = |kind: &AnomalyKind| *kind <= AnomalyKind::IntermediateRead;
+    let of_pairs = [AnomalyKind::NonRepeatableRead];
+    let wrong = |kind: &AnomalyKind| match anomaly.evidence {
+        Evidence::Read { .. } => *kind != anomaly.kind,
+        Evidence::Reads { .. } => of_reads(kind) || *kind == AnomalyKind::CyclicCo,
+        _ => of_reads(kind) || of_pairs.contains(kind) || *kind == AnomalyKind::WriteSkew,
+    };
+    AnomalyKind::all().filter(wrong).collect()
+}
+
+#[test]
+fn anomalies_with_a_wrong_edge_read_key_or_name_are_refused() {
+    for case in Case::first(volume() / 4) {
+        let history = case.history().expect("small");
+        for result in results(&history) {
+            let Verdict::Violated(found) = result.verdict else { continue };
+            for anomaly in found.anomalies {
+                let evidence = broken_evidence(&anomaly.evidence);
+                let renamed = wrong_kinds(&anomaly).into_iter();
+                let broken = evidence
+                    .into_iter()
+                    .map(|evidence| Anomaly { kind: anomaly.kind, evidence })
+                    .chain(renamed.map(|kind| Anomaly { kind, ..anomaly.clone() }));
+                for broken in broken {
+                    let refused = is_refused(&history, result.level, findings(broken.clone()));
+                    assert!(refused, "{}: {broken:#?}\n{}", result.level, case.draft());
+                }
+            }
+        }
+    }
+}
+
+/// Evidence drawn at random: now and then nearly right.
+struct Forger<'h> {
+    history: &'h History,
+    rng: Rng,
+}
+
+impl Forger<'_> {
+    fn txn(&mut self) -> TxnId {
+        match self.rng.below(self.history.txn_count() + 2) {
+            0 => TxnId::INIT,
+            txn => TxnId::at(txn - 1),
+        }
+    }
+
+    fn op(&mut self) -> OpId {
+        OpId::at(self.rng.below(self.history.op_count() + 1))
+    }
+
+    fn key(&mut self) -> KeyId {
+        KeyId::at(self.rng.below(self.history.key_count() + 1))
+    }
+
+    fn edge(&mut self, from: TxnId, to: TxnId, depth: usize) -> Edge {
+        let (key, read, writer) = (self.key(), self.op(), self.txn());
+        let reason = match self.rng.below(if depth == 0 { 5 } else { 7 }) {
+            0 => Reason::Initial,
+            1 => Reason::Session,
+            2 => Reason::Read { key, read, write: None },
+            3 => Reason::Read { key, read, write: Some(self.op()) },
+            4 => Reason::AntiDependency { key, read, writer, known: VersionOrder::Initial },
+            5 => {
+                let known = VersionOrder::Path { edges: vec![self.edge(writer, to, depth - 1)] };
+                Reason::AntiDependency { key, read, writer, known }
+            }
+            _ => {
+                let rules = [Level::ReadCommitted, Level::ReadAtomic, Level::Causal, Level::Prefix];
+                let rule = rules[self.rng.below(rules.len())];
+                let path = vec![self.edge(from, writer, depth - 1)];
+                Reason::Visible { rule, key, reader: writer, read, path }
+            }
+        };
+        Edge { from, to, reason }
+    }
+
+    fn anomaly(&mut self) -> Anomaly {
+        let kinds: Vec<AnomalyKind> = AnomalyKind::all().collect();
+        let kind = kinds[self.rng.below(kinds.len())];
+        let optional = |forger: &mut Self| {
+            let op = forger.op();
+            forger.rng.percent(50).then_some(op)
+        };
+        let evidence = match self.rng.below(3) {
+            0 => Evidence::Read { read: self.op(), saw: optional(self), instead: optional(self) },
+            1 => Evidence::Reads {
+                key: self.key(),
+                first: self.op(),
+                second: self.op(),
+                edges: Vec::new(),
+            },
+            _ => {
+                let (one, other) = (self.txn(), self.txn());
+                Evidence::Cycle { edges: vec![self.edge(one, other, 2), self.edge(other, one, 2)] }
+            }
+        };
+        Anomaly { kind, evidence }
+    }
+}
+
+#[test]
+fn nothing_shows_that_a_satisfied_level_is_violated() {
+    for case in Case::first(volume() / 4) {
+        let history = case.history().expect("small");
+        let mut forger = Forger { history: &history, rng: Rng::new(case.seed) };
+        let mut anomalies: Vec<Anomaly> = (0..50).map(|_| forger.anomaly()).collect();
+        for result in results(&history) {
+            if let Verdict::Violated(found) = result.verdict {
+                anomalies.extend(found.anomalies);
+            }
+        }
+        for level in LEVELS {
+            if satisfies(&history, level, isolario_oracle::Options::default()) != Answer::Satisfied
+            {
+                continue;
+            }
+            for anomaly in &anomalies {
+                let refused = is_refused(&history, level, findings(anomaly.clone()));
+                assert!(refused, "{level}: {anomaly:#?}\n{}", case.draft());
+            }
+        }
+    }
+}

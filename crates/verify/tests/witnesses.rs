@@ -1,0 +1,164 @@
+//! The verifier as a judge of commit orders: over all orders of a small history, it accepts one
+//! exactly where the oracle finds the level satisfied.
+
+#![allow(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
+use isolario_model::{Checker, History, Level, LevelResult, Outcome, TxnId, Verdict, Witness};
+use isolario_oracle::random::{Case, shrink};
+use isolario_oracle::{Answer, Draft, is_ambiguous, satisfies, volume};
+use isolario_verify::{Options, Refusal, verify};
+
+const LEVELS: [Level; 6] = [
+    Level::AdyaReadCommitted,
+    Level::ReadCommitted,
+    Level::ReadAtomic,
+    Level::Causal,
+    Level::Serializable,
+    Level::StrictSerializable,
+];
+
+fn judge(
+    history: &History,
+    level: Level,
+    witness: Witness,
+    options: &Options,
+) -> Result<(), Refusal> {
+    let result =
+        LevelResult { level, checker: Checker::Weak, verdict: Verdict::Satisfied(witness) };
+    verify(history, &result, options)
+}
+
+/// Whether some order of some of the transactions is accepted: all beginnings are tried, the whole
+/// set of transactions first.
+fn some_order_is_accepted(history: &History, level: Level, options: &Options) -> bool {
+    let may_commit = |txn: &TxnId| history.outcome(*txn) != Outcome::Aborted;
+    let txns: Vec<TxnId> = history.txns().filter(may_commit).collect();
+    some_extension(&mut Vec::new(), &txns, &|order| {
+        judge(history, level, Witness::CommitOrder(order.to_vec()), options).is_ok()
+    })
+}
+
+fn some_extension(
+    order: &mut Vec<TxnId>,
+    txns: &[TxnId],
+    accepted: &dyn Fn(&[TxnId]) -> bool,
+) -> bool {
+    let rest: Vec<TxnId> = txns.iter().copied().filter(|txn| !order.contains(txn)).collect();
+    let longer = rest.into_iter().any(|txn| {
+        order.push(txn);
+        let found = some_extension(order, txns, accepted);
+        order.pop();
+        found
+    });
+    longer || accepted(order)
+}
+
+fn complaint(draft: &Draft, session_order: bool) -> Option<String> {
+    let history = draft.history().expect("small");
+    let options = isolario_oracle::Options { session_order };
+    let satisfied = |level| satisfies(&history, level, options) == Answer::Satisfied;
+    let options = Options { session_order };
+    let accepted = |level| some_order_is_accepted(&history, level, &options);
+    // Replaying needs no resolution of reads; the other levels refuse what is ambiguous.
+    let decided = |level: &Level| level.implies(Level::Serializable) || !is_ambiguous(&history);
+    let wrong = LEVELS
+        .iter()
+        .filter(|level| decided(level))
+        .find(|level| satisfied(**level) != accepted(**level));
+    if let Some(level) = wrong {
+        return Some(format!("{level}: satisfied is {}, accepted is not", satisfied(*level)));
+    }
+    let cut = judge(&history, Level::CutIsolation, Witness::Empty, &options).is_ok();
+    (!is_ambiguous(&history) && cut != satisfied(Level::CutIsolation))
+        .then(|| format!("cut-isolation: accepted is {cut}, satisfied is not"))
+}
+
+#[test]
+fn an_order_is_accepted_exactly_where_the_oracle_finds_one() {
+    for case in Case::first(volume() / 10) {
+        let (draft, session_order) = (case.draft(), case.seed % 4 != 0);
+        if draft.txns.len() <= 5 && complaint(&draft, session_order).is_some() {
+            let small = shrink(draft, |draft| complaint(draft, session_order).is_some());
+            let complaint = complaint(&small, session_order);
+            panic!("session order: {session_order}\n{small}\n{}", complaint.unwrap_or_default());
+        }
+    }
+}
+
+fn history(text: &str) -> History {
+    Draft::parse(text).expect("well formed").history().expect("small")
+}
+
+fn judge_order(text: &str, level: Level, order: &[u32]) -> Result<(), Refusal> {
+    let order = order.iter().map(|txn| TxnId(*txn)).collect();
+    judge(&history(text), level, Witness::CommitOrder(order), &Options::default())
+}
+
+#[test]
+fn an_order_has_every_committed_transaction_once_and_nothing_else() {
+    let text = "a: w(x,1)\n b: r(x,1)\n c: w(y,1) aborted\n d: w(z,1) unknown";
+    for level in LEVELS {
+        let judge = |order: &[u32]| judge_order(text, level, order);
+        assert_eq!(judge(&[0, 1]), Ok(()));
+        assert_eq!(judge(&[0, 3, 1]), Ok(()));
+        assert_eq!(judge(&[0]), Err(Refusal::Missing(TxnId(1))));
+        assert_eq!(judge(&[0, 1, 0]), Err(Refusal::Repeated(TxnId(0))));
+        assert_eq!(judge(&[0, 1, 2]), Err(Refusal::NotCommitted(TxnId(2))));
+        assert_eq!(judge(&[0, 1, 9]), Err(Refusal::NoSuchTxn(TxnId(9))));
+        assert_eq!(judge(&[0, 1, u32::MAX]), Err(Refusal::NotCommitted(TxnId::INIT)));
+    }
+}
+
+#[test]
+fn an_unknown_transaction_that_was_read_from_must_be_in_the_order() {
+    for level in LEVELS {
+        let judge = |order: &[u32]| judge_order("a: w(x,1) unknown\n b: r(x,1)", level, order);
+        assert_eq!(judge(&[0, 1]), Ok(()));
+        assert!(matches!(judge(&[1]), Err(Refusal::Unexplained { .. })));
+    }
+}
+
+#[test]
+fn an_order_respects_sessions_and_reads() {
+    let why = "session order";
+    let (first, second) = (TxnId(0), TxnId(1));
+    let refused = judge_order("a: w(x,1)\n a: w(x,2)", Level::Causal, &[1, 0]);
+    assert_eq!(refused, Err(Refusal::OutOfOrder { first, second, why }));
+    let refused = judge_order("a: w(x,1)\n b: r(x,1)", Level::AdyaReadCommitted, &[1, 0]);
+    assert!(matches!(refused, Err(Refusal::OutOfOrder { .. })));
+}
+
+#[test]
+fn a_long_chain_needs_no_deep_stack() {
+    let count = 20_000;
+    let txns = (0..count).map(|i| format!("s{}: r(x,{}) w(x,{})\n", i % 7, i - 1, i));
+    let text = format!("initial -1\n{}", txns.collect::<String>());
+    let order: Vec<u32> = {
+        // Sessions are contiguous in the history: transaction i of the text is found there.
+        let history = history(&text);
+        let mut by_write: Vec<(i64, u32)> = history
+            .txns()
+            .map(|txn| {
+                let write = history.txn_ops(txn).last().expect("two operations");
+                let value = history.op_words()[write.index()] as i64;
+                (value, txn.0)
+            })
+            .collect();
+        by_write.sort_unstable();
+        by_write.into_iter().map(|(_, txn)| txn).collect()
+    };
+    for level in LEVELS {
+        assert_eq!(judge_order(&text, level, &order), Ok(()), "{level}");
+    }
+}
+
+#[test]
+fn a_witness_of_the_wrong_kind_shows_nothing() {
+    let history = history("a: w(x,1)");
+    let judge = |level, witness| judge(&history, level, witness, &Options::default());
+    let order = Witness::CommitOrder(vec![TxnId(0)]);
+    assert_eq!(judge(Level::Causal, Witness::Empty), Err(Refusal::WrongWitness(Level::Causal)));
+    let refused = Err(Refusal::WrongWitness(Level::SnapshotIsolation));
+    assert_eq!(judge(Level::SnapshotIsolation, order.clone()), refused);
+    assert_eq!(judge(Level::CutIsolation, order), Err(Refusal::WrongWitness(Level::CutIsolation)));
+}
