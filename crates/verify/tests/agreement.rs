@@ -61,3 +61,8 @@ fn oracle_checkers_and_verifier_agree_on_lists() {
         agree(case.list_draft(), case.seed % 4 != 0);
     }
 }
+
+#[test]
+fn a_read_between_two_own_writes_of_one_value_saw_the_first() {
+    agree(Draft::parse("a: w(x,3) r(x,3) w(x,3)").expect("well formed"), true);
+}

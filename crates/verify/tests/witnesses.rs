@@ -75,7 +75,7 @@ fn complaint(draft: &Draft, session_order: bool) -> Option<String> {
 
 #[test]
 fn an_order_is_accepted_exactly_where_the_oracle_finds_one() {
-    for case in Case::first(volume() / 10) {
+    for case in Case::first(volume() / 20) {
         let (draft, session_order) = (case.draft(), case.seed % 4 != 0);
         if draft.txns.len() <= 5 && complaint(&draft, session_order).is_some() {
             let small = shrink(draft, |draft| complaint(draft, session_order).is_some());

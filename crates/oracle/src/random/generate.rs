@@ -52,13 +52,20 @@ impl Store<'_> {
             _ => Outcome::Committed,
         };
         let session = self.rng.below(self.shape.sessions);
+        let reads = match self.rng.percent(self.shape.specialists) {
+            true => [0, 100][self.rng.below(2)],
+            false => self.shape.reads,
+        };
         let mut last_read = None;
         let mut ops = Vec::new();
         for _ in 0..self.rng.between(self.shape.ops.0, self.shape.ops.1) {
             let key = self.rng.below(self.shape.keys);
-            if self.rng.percent(self.shape.reads) {
-                let again = last_read.filter(|_| self.rng.percent(self.shape.repeated));
-                let key = again.unwrap_or(key);
+            if self.rng.percent(reads) {
+                let key = match last_read {
+                    Some(last) if self.rng.percent(self.shape.repeated) => last,
+                    Some(last) if last == key => (key + 1) % self.shape.keys,
+                    _ => key,
+                };
                 last_read = Some(key);
                 ops.push(self.plan_read(key));
             } else {
@@ -135,7 +142,7 @@ impl Store<'_> {
     fn snapshot(&mut self, at: usize, session: usize) -> Snapshot {
         let sessions = 0..self.shape.sessions;
         if self.rng.percent(self.shape.forked) {
-            let moment = |other| if other == session { at } else { self.rng.between(0, at) };
+            let moment = |other| if other == session { at } else { at * self.rng.below(2) };
             return sessions.map(moment).collect();
         }
         let stale = self.rng.percent(self.shape.stale);

@@ -15,6 +15,8 @@ pub struct Shape {
     pub ops: (usize, usize),
     /// Operations that read.
     pub reads: usize,
+    /// Transactions that only read or only write.
+    pub specialists: usize,
     /// Operations that delete.
     pub deletes: usize,
     /// Transactions that abort.
@@ -25,7 +27,7 @@ pub struct Shape {
     pub duplicates: usize,
     /// Transactions that see an older state.
     pub stale: usize,
-    /// Transactions that see every session up to a moment of its own.
+    /// Transactions that see all of some sessions and nothing of the others.
     pub forked: usize,
     /// Reads that see the state of another moment than their transaction does.
     pub wandering: usize,
@@ -35,7 +37,8 @@ pub struct Shape {
     pub garbage: usize,
     /// Reads whose answer never came.
     pub unobserved: usize,
-    /// Reads of a key that the transaction read just before.
+    /// Reads of the key that the transaction read last; the others are of another key, if there is
+    /// one.
     pub repeated: usize,
     /// Whether transactions have times.
     pub times: bool,
@@ -54,17 +57,18 @@ impl Default for Shape {
             keys: 2,
             ops: (2, 4),
             reads: 55,
+            specialists: 10,
             deletes: 0,
             aborted: 0,
             unknown: 0,
             duplicates: 0,
             stale: 20,
             forked: 35,
-            wandering: 8,
-            stray: 5,
+            wandering: 16,
+            stray: 7,
             garbage: 0,
             unobserved: 0,
-            repeated: 35,
+            repeated: 45,
             times: false,
             lists: false,
             initial: Initial::Value(Value::Nil),
@@ -77,43 +81,23 @@ impl Shape {
     pub fn registers() -> Vec<Shape> {
         let zero = || Value::Int(0);
         let plain = Shape::default();
+        let forks = Shape { forked: 95, wandering: 0, stray: 0, txns: (5, 6), ..plain.clone() };
         vec![
-            Shape {
-                txns: (5, 6),
-                sessions: 4,
-                keys: 3,
-                forked: 70,
-                wandering: 0,
-                stray: 0,
-                ..plain.clone()
-            },
+            Shape { sessions: 5, repeated: 5, reads: 65, ..forks.clone() },
+            Shape { sessions: 4, ops: (2, 3), repeated: 10, stray: 2, ..forks.clone() },
+            Shape { sessions: 4, keys: 3, repeated: 10, unknown: 5, reads: 60, ..forks },
             Shape { aborted: 15, unknown: 15, unobserved: 5, garbage: 1, ..plain.clone() },
             Shape { unknown: 35, stray: 12, ..plain.clone() },
-            Shape {
-                times: true,
-                stale: 10,
-                forked: 10,
-                wandering: 2,
-                stray: 2,
-                unknown: 5,
-                ..plain.clone()
-            },
+            Shape { times: true, forked: 10, wandering: 5, unknown: 5, ..plain.clone() },
+            Shape { times: true, forked: 0, stale: 40, stray: 0, txns: (3, 4), ..plain.clone() },
             Shape { repeated: 70, reads: 75, wandering: 50, ..plain.clone() },
+            Shape { reads: 70, keys: 1, sessions: 5, wandering: 50, ..plain.clone() },
             Shape { duplicates: 12, deletes: 5, unknown: 5, ..plain.clone() },
             Shape { initial: Initial::Unwritten, garbage: 4, unknown: 5, ..plain.clone() },
             Shape { initial: Initial::UnlessWritten(zero()), duplicates: 3, ..plain.clone() },
             Shape { initial: Initial::Value(zero()), sessions: 1, forked: 0, ..plain.clone() },
-            Shape { initial: Initial::None, stray: 4, sessions: 2, ..plain.clone() },
-            Shape {
-                times: true,
-                stale: 40,
-                forked: 0,
-                wandering: 0,
-                stray: 0,
-                txns: (3, 4),
-                ..plain.clone()
-            },
-            Shape { stray: 40, stale: 0, aborted: 10, ..plain },
+            Shape { initial: Initial::None, reads: 40, keys: 1, ..plain.clone() },
+            Shape { stray: 40, aborted: 10, ..plain },
         ]
     }
 
