@@ -1,8 +1,7 @@
 //! Reads, writes and recognises history files: one module per format.
 //!
-//! [`read`] opens a path, recognises its format and builds a
-//! [`History`](isolario_model::History); [`find`] gives a format by name, and
-//! [`HistoryFormat::writer`] the sink that writes it.
+//! [`read`] opens a path, recognises its format and builds a [`History`]; [`find`] gives a format
+//! by name, and [`HistoryFormat::writer`] the sink that writes it.
 
 mod by_value;
 mod chronos;
