@@ -17,7 +17,7 @@ pub(crate) const SUPPORTED: &[Level] = &[
 
 /// Decides the levels. Reads are resolved and the dependency graph is built once for all.
 pub(crate) fn check(history: &History, levels: &[Level], options: &Options) -> Vec<LevelResult> {
-    if let Some(op) = reads::first_beyond_registers(history) {
+    if let Some(op) = reads::first_unsupported(history) {
         return answer_all(levels, &Verdict::NotApplicable(Inapplicable::Operation { op }));
     }
     let reads = Reads::resolve(history);

@@ -33,6 +33,11 @@ pub(crate) fn satisfied(small: &Small) -> bool {
 /// it saw and all of them are taken for aborted: having been read, one of them did commit
 /// (DESIGN, 4.4).
 fn cuts(small: &Small, read: &Read, committed: Txns) -> Vec<Cut> {
+    if let Seen::List(elements) = read.seen
+        && !elements.iter().all(|element| may_be_shown(small, read, element.word(), committed))
+    {
+        return Vec::new();
+    }
     let (version, initial) = last_of_others(small, read);
     let Some(version) = version else { return vec![Cut::Init] };
     let mut cuts = Vec::new();
@@ -51,6 +56,17 @@ fn cuts(small: &Small, read: &Read, committed: Txns) -> Vec<Cut> {
         cuts.push(Cut::Uncounted);
     }
     cuts
+}
+
+/// Whether a list can show an element: any element counts, not only the last.
+fn may_be_shown(small: &Small, read: &Read, element: u64, committed: Txns) -> bool {
+    let mut writes = small.writes_of(read.key, element).peekable();
+    writes.peek().is_none()
+        || writes.any(|write| {
+            write.txn == read.txn
+                || small.outcomes[write.txn] == Outcome::Aborted
+                || committed & bit(write.txn) != 0
+        })
 }
 
 /// The version a read shows, or the last element that is not the reader's own, and whether it may

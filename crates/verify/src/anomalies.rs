@@ -4,7 +4,7 @@ use isolario_model::{Anomaly, AnomalyKind, Edge, Evidence, Findings, KeyId, Leve
 
 use crate::facts::Facts;
 use crate::single_reads::{self, BadRead};
-use crate::{Refusal, cycles, edges};
+use crate::{Refusal, cycles, edges, lists};
 
 /// Refuses findings of which one is wrong, or that show nothing.
 pub(crate) fn verify(facts: &Facts<'_>, level: Level, findings: &Findings) -> Result<(), Refusal> {
@@ -27,6 +27,11 @@ fn verify_anomaly(facts: &Facts<'_>, level: Level, anomaly: &Anomaly) -> Result<
         Evidence::Read { read, saw, instead } => {
             let bad = BadRead { read: *read, saw: *saw, instead: *instead };
             single_reads::verify(facts, kind, bad)
+        }
+        Evidence::Reads { key, first, second, .. } if kind == AnomalyKind::IncompatibleOrder => {
+            let why = "one list is a prefix of the other";
+            let disagree = lists::disagree(facts, *key, *first, *second)?;
+            if disagree { Ok(()) } else { Err(Refusal::WrongKind { kind, why }) }
         }
         Evidence::Reads { key, first, second, edges } => {
             let pair = Pair::new(facts, kind, *key, *first, *second)?;

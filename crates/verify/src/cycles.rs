@@ -58,7 +58,10 @@ fn is_of_kind(kind: AnomalyKind, cycle: &[Edge]) -> bool {
     let others_causal = || cycle.iter().filter(|edge| !causal(edge)).count() == 1;
     let anti = count(cycle, EdgeKind::ReadWrite);
     match kind {
-        AnomalyKind::CyclicCo => cycle.iter().all(causal),
+        AnomalyKind::CyclicCo => {
+            let listed = |edge: &Edge| edge.reason.kind() == EdgeKind::WriteWrite;
+            cycle.iter().all(|edge| causal(edge) || listed(edge)) && cycle.iter().any(causal)
+        }
         AnomalyKind::NonMonoReadCo => others_causal() && inferred().any(missed_across_keys),
         AnomalyKind::NonMonoReadCm => inferred().any(missed_across_keys),
         AnomalyKind::NonMonotonicRead => inferred().any(missed_within_key),

@@ -2,8 +2,8 @@
 
 use isolario_model::{Edge, EdgeKind, KeyId, Level, OpId, Outcome, Reason, TxnId, VersionOrder};
 
-use crate::Refusal;
 use crate::facts::Facts;
+use crate::{Refusal, lists};
 
 /// Where a path of edges begins and ends; none if it is empty. Refuses edges that do not follow
 /// each other.
@@ -148,6 +148,10 @@ impl<'a> Claim<'a, '_> {
             VersionOrder::ReadModifyWrite { read } => {
                 self.reads_from(to, *read, key, writer)?;
                 Ok(None)
+            }
+            VersionOrder::List { read } => {
+                let shown = lists::shows_order(self.facts, *read, key, writer, to)?;
+                self.holds(shown, "the list does not show one right after the other")
             }
             VersionOrder::Path { edges } => {
                 let orders = |edge: &Edge| {

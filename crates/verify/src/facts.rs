@@ -1,9 +1,9 @@
 //! What the history says, worked out from nothing but the history.
 
-use isolario_model::{History, Initial, KeyId, OpId, OpKind, Outcome, TxnId};
+use isolario_model::{History, Initial, KeyId, Op, OpId, OpKind, Outcome, TxnId, ValueId};
 use rustc_hash::FxHashMap;
 
-use crate::Refusal;
+use crate::{Refusal, lists};
 
 /// Where the answer of a read came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub(crate) enum Source {
     Ambiguous,
 }
 
-/// A history of registers with its reads resolved.
+/// A history of registers and lists with its reads resolved.
 #[derive(Debug)]
 pub(crate) struct Facts<'h> {
     pub(crate) history: &'h History,
@@ -93,9 +93,7 @@ impl<'h> Facts<'h> {
         let mut committed: Vec<bool> = self.history.txns().map(is_committed).collect();
         let mut to_do: Vec<TxnId> = self.history.txns().filter(|txn| is_committed(*txn)).collect();
         while let Some(reader) = to_do.pop() {
-            for read in self.history.txn_ops(reader) {
-                let Some(Source::Write(write)) = self.source(read) else { continue };
-                let writer = self.txn(write);
+            for writer in self.history.txn_ops(reader).flat_map(|read| self.certain_writers(read)) {
                 if self.history.outcome(writer) == Outcome::Unknown && !committed[writer.index()] {
                     committed[writer.index()] = true;
                     to_do.push(writer);
@@ -103,6 +101,19 @@ impl<'h> Facts<'h> {
             }
         }
         committed
+    }
+
+    /// The transactions that a read certainly read from: of a list, whoever appended an element.
+    fn certain_writers(&self, read: OpId) -> Vec<TxnId> {
+        match self.history.op(read) {
+            Op::ReadList { key, elements: Some(elements) } => {
+                elements.iter().filter_map(|element| self.appender(key, *element)).collect()
+            }
+            _ => match self.source(read) {
+                Some(Source::Write(write)) => vec![self.txn(write)],
+                _ => Vec::new(),
+            },
+        }
     }
 }
 
@@ -138,12 +149,15 @@ impl Facts<'_> {
     }
 
     pub(crate) fn is_write(&self, op: OpId) -> bool {
-        matches!(self.history.op_kinds()[op.index()], OpKind::Write | OpKind::Delete)
+        matches!(
+            self.history.op_kinds()[op.index()],
+            OpKind::Write | OpKind::Delete | OpKind::Append
+        )
     }
 
     /// Whether the client got an answer to this read.
     pub(crate) fn is_read(&self, op: OpId) -> bool {
-        self.history.op_kinds()[op.index()] == OpKind::Read
+        matches!(self.history.op_kinds()[op.index()], OpKind::Read | OpKind::ReadList)
     }
 
     /// The reads of a transaction that got an answer.
@@ -173,9 +187,33 @@ impl Facts<'_> {
         txn.is_init() || self.written(txn).binary_search(&key).is_ok()
     }
 
-    /// Every write of what a read returned, by anyone, in the order of their ids.
+    /// Every write of what a read of a register returned, by anyone, in the order of their ids.
     pub(crate) fn candidates(&self, read: OpId) -> impl DoubleEndedIterator<Item = OpId> + '_ {
-        let version = (self.key(read), self.history.version_word(read));
+        let is_append = |op: &OpId| self.history.op_kinds()[op.index()] == OpKind::Append;
+        self.writes_of(self.key(read), self.history.version_word(read))
+            .filter(move |op| !is_append(op))
+    }
+
+    /// Every append of an element, by anyone, in the order of their ids.
+    pub(crate) fn appends(
+        &self,
+        key: KeyId,
+        element: ValueId,
+    ) -> impl DoubleEndedIterator<Item = OpId> + '_ {
+        let is_append = |op: &OpId| self.history.op_kinds()[op.index()] == OpKind::Append;
+        self.writes_of(key, element.word()).filter(is_append)
+    }
+
+    /// The one transaction that appended an element.
+    pub(crate) fn appender(&self, key: KeyId, element: ValueId) -> Option<TxnId> {
+        let mut appends = self.appends(key, element).map(|op| self.txn(op));
+        let first = appends.next()?;
+        appends.all(|other| other == first).then_some(first)
+    }
+
+    /// Every write of a version, by anyone, in the order of their ids.
+    fn writes_of(&self, key: KeyId, word: u64) -> impl DoubleEndedIterator<Item = OpId> + '_ {
+        let version = (key, word);
         let begin = self.writes.partition_point(|(key, word, _)| (*key, *word) < version);
         let from = &self.writes[begin..];
         let count = from.partition_point(|(key, word, _)| (*key, *word) == version);
@@ -202,6 +240,9 @@ impl Facts<'_> {
     fn resolve(&self, read: OpId) -> Option<Source> {
         if !self.is_read(read) {
             return None;
+        }
+        if let Some(source) = lists::source(self, read) {
+            return Some(source);
         }
         let word = self.history.version_word(read);
         if self.own_before(read).is_some_and(|own| self.history.version_word(own) == word) {

@@ -1,9 +1,9 @@
 //! Re-checks why a level was said not to apply, where the history tells.
 
-use isolario_model::{History, Inapplicable, OpId};
+use isolario_model::{History, Inapplicable, OpId, OpKind};
 
 use crate::facts::Facts;
-use crate::{Options, Refusal, facts_of_registers, is_register};
+use crate::{Options, Refusal, facts_of, is_supported, lists};
 
 pub(crate) fn verify(history: &History, reason: &Inapplicable) -> Result<(), Refusal> {
     let holds = |holds: bool, otherwise| {
@@ -11,13 +11,13 @@ pub(crate) fn verify(history: &History, reason: &Inapplicable) -> Result<(), Ref
     };
     match *reason {
         Inapplicable::AmbiguousRead { read, first, second, total } => {
-            let facts = facts_of_registers(history, &Options::default())?;
+            let facts = facts_of(history, &Options::default())?;
             holds(total > 0, "no read is counted")?;
             holds(is_ambiguous(&facts, read, first, second)?, "the read is not ambiguous")
         }
         Inapplicable::Operation { op } => {
             let kind = history.op_kinds().get(op.index()).ok_or(Refusal::NoSuchOp(op))?;
-            holds(!is_register(*kind), "the operation is an ordinary one")
+            holds(!is_supported(*kind), "the operation is an ordinary one")
         }
         Inapplicable::NoTimes => holds(!history.has_times(), "there are times"),
         _ => Ok(()),
@@ -31,6 +31,12 @@ fn is_ambiguous(
     first: Option<OpId>,
     second: OpId,
 ) -> Result<bool, Refusal> {
+    if let (Some(first), true) =
+        (first, facts.history.op_kinds().get(read.index()) == Some(&OpKind::ReadList))
+    {
+        let (first, second) = (facts.known_op(first)?, facts.known_op(second)?);
+        return Ok(lists::is_ambiguous(facts, read, first, second));
+    }
     let is_candidate = |write: OpId| facts.candidates(read).any(|other| other == write);
     Ok(facts.is_read(facts.known_op(read)?)
         && first.map_or_else(|| facts.may_be_initial(read), is_candidate)

@@ -40,6 +40,7 @@ mod cycles;
 mod edges;
 mod facts;
 mod inapplicable;
+mod lists;
 mod order;
 mod refusal;
 mod replay;
@@ -73,26 +74,28 @@ pub fn verify(history: &History, result: &LevelResult, options: &Options) -> Res
         Verdict::Undecided { .. } => Ok(()),
         Verdict::NotApplicable(reason) => inapplicable::verify(history, reason),
         Verdict::Satisfied(witness) => {
-            let facts = facts_of_registers(history, options)?;
+            let facts = facts_of(history, options)?;
             verify_witness(&facts, result.level, witness)
         }
         Verdict::Violated(findings) => {
-            let facts = facts_of_registers(history, options)?;
+            let facts = facts_of(history, options)?;
             anomalies::verify(&facts, result.level, findings)
         }
         _ => Err(Refusal::Unsupported("this verdict")),
     }
 }
 
-fn facts_of_registers<'h>(history: &'h History, options: &Options) -> Result<Facts<'h>, Refusal> {
-    match history.op_kinds().iter().position(|kind| !is_register(*kind)) {
+fn facts_of<'h>(history: &'h History, options: &Options) -> Result<Facts<'h>, Refusal> {
+    match history.op_kinds().iter().position(|kind| !is_supported(*kind)) {
         Some(op) => Err(Refusal::UnsupportedOperation(OpId::at(op))),
         None => Ok(Facts::new(history, options.session_order)),
     }
 }
 
-fn is_register(kind: OpKind) -> bool {
-    matches!(kind, OpKind::Read | OpKind::ReadUnobserved | OpKind::Write | OpKind::Delete)
+/// Whether an operation is on a register or a list.
+fn is_supported(kind: OpKind) -> bool {
+    use OpKind::{Append, Delete, Read, ReadList, ReadListUnobserved, ReadUnobserved, Write};
+    matches!(kind, Read | ReadUnobserved | Write | Delete | Append | ReadList | ReadListUnobserved)
 }
 
 fn verify_witness(facts: &Facts<'_>, level: Level, witness: &Witness) -> Result<(), Refusal> {
@@ -101,16 +104,20 @@ fn verify_witness(facts: &Facts<'_>, level: Level, witness: &Witness) -> Result<
         (Level::Serializable | Level::StrictSerializable, Witness::CommitOrder(order)) => {
             replay::verify(&Order::new(facts, order)?, level)
         }
-        (Level::AdyaReadCommitted, Witness::CommitOrder(order)) => {
-            Order::new(facts, order)?.check_reads()
-        }
-        (Level::ReadCommitted, Witness::CommitOrder(order)) => {
-            visible::verify_read_committed(&Order::new(facts, order)?)
-        }
-        (Level::ReadAtomic, Witness::CommitOrder(order)) => {
-            visible::verify_read_atomic(&Order::new(facts, order)?)
-        }
-        (Level::Causal, Witness::CommitOrder(order)) => causal::verify(&Order::new(facts, order)?),
+        (
+            Level::AdyaReadCommitted | Level::ReadCommitted | Level::ReadAtomic | Level::Causal,
+            Witness::CommitOrder(order),
+        ) => verify_weak_order(&Order::new(facts, order)?, level),
         _ => Err(Refusal::WrongWitness(level)),
+    }
+}
+
+fn verify_weak_order(order: &Order<'_, '_>, level: Level) -> Result<(), Refusal> {
+    lists::check_order(order)?;
+    match level {
+        Level::ReadCommitted => visible::verify_read_committed(order),
+        Level::ReadAtomic => visible::verify_read_atomic(order),
+        Level::Causal => causal::verify(order),
+        _ => order.check_reads(),
     }
 }

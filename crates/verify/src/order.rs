@@ -1,9 +1,9 @@
 //! A claimed commit order, and what every level asks of it.
 
-use isolario_model::{OpId, Outcome, TxnId};
+use isolario_model::{OpId, OpKind, Outcome, TxnId};
 
-use crate::Refusal;
 use crate::facts::{Facts, Source};
+use crate::{Refusal, lists};
 
 /// A commit order: each transaction at most once, all committed ones, no aborted ones. Those of
 /// unknown outcome are taken to have committed if they are in it, and to have aborted if not.
@@ -95,12 +95,16 @@ impl<'f, 'h> Order<'f, 'h> {
     /// The other transaction that a read saw; none if it saw the reader's own write.
     fn explain(&self, reader: TxnId, read: OpId) -> Result<Option<TxnId>, Refusal> {
         let unexplained = |why| Err(Refusal::Unexplained { read, why });
+        let is_list = self.facts.history.op_kinds()[read.index()] == OpKind::ReadList;
+        if is_list {
+            lists::check_read(self, read)?;
+        }
         let from = match self.facts.source(read) {
             None | Some(Source::Own) => return Ok(None),
             Some(Source::Ambiguous) => return Err(Refusal::Ambiguous(read)),
             Some(Source::Nobody) => return unexplained("nobody wrote what it returned"),
             Some(Source::Init) => TxnId::INIT,
-            Some(Source::Write(write)) if self.facts.next_own(write).is_some() => {
+            Some(Source::Write(write)) if !is_list && self.facts.next_own(write).is_some() => {
                 return unexplained("its writer overwrote what it returned");
             }
             Some(Source::Write(write)) => self.facts.txn(write),
@@ -108,7 +112,7 @@ impl<'f, 'h> Order<'f, 'h> {
         if from == reader {
             return unexplained("it returned what its transaction wrote only later");
         }
-        if self.facts.own_before(read).is_some() {
+        if !is_list && self.facts.own_before(read).is_some() {
             return unexplained("its transaction had written the key itself");
         }
         if !self.contains(from) {

@@ -2,8 +2,8 @@
 
 use isolario_model::{AnomalyKind, OpId, Outcome};
 
-use crate::Refusal;
 use crate::facts::{Facts, Source};
+use crate::{Refusal, lists};
 
 /// A read, the write it is said to have seen, and the write that is said to make it wrong.
 #[derive(Clone, Copy)]
@@ -22,6 +22,9 @@ pub(crate) fn verify(facts: &Facts<'_>, kind: AnomalyKind, bad: BadRead) -> Resu
     let wrong = |why| Err(Refusal::WrongKind { kind, why });
     if !facts.is_read(bad.read) {
         return wrong("it is not a read with an answer");
+    }
+    if let Some(shown) = lists::shows(facts, kind, bad) {
+        return if shown { Ok(()) } else { wrong("the list is wrong in another way, if at all") };
     }
     if is_explained(facts, bad.read) {
         return wrong("a write that it may have seen explains the read");

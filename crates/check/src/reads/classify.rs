@@ -1,11 +1,11 @@
 //! Names what is wrong with a read. Only suspects come here, so this may look things up slowly.
 
 use isolario_model::{
-    Anomaly, AnomalyKind, Evidence, History, Inapplicable, KeyId, OpId, OpKind, Outcome, TxnId,
+    Anomaly, AnomalyKind, Evidence, History, Inapplicable, KeyId, Op, OpId, OpKind, Outcome, TxnId,
 };
 
-use super::ASIDE;
 use super::join::{Ambiguous, Saw, Suspect};
+use super::{ASIDE, lists};
 
 /// The anomalies of the suspects that count, by operation, and of these reads whose write they
 /// saw. Wrong reads are set aside, so that checking can go on without them.
@@ -45,13 +45,17 @@ pub(super) fn first_ambiguous(
     let counts = |a: &&Ambiguous| kept[history.op_txn(a.read).index()];
     let total = ambiguous.iter().filter(counts).count() as u64;
     let Ambiguous { read, first, second } = *ambiguous.iter().find(counts)?;
-    let classifier = Classifier::new(history, history.op_txn(read), read);
-    Some(Inapplicable::AmbiguousRead {
-        read,
-        first: classifier.write_seen(first),
-        second: classifier.write_seen(second)?,
-        total,
-    })
+    let (first, second) = match history.op(read) {
+        Op::ReadList { key, elements } => {
+            let (first, second) = lists::same_append(history, key, elements?, first, second)?;
+            (Some(first), second)
+        }
+        _ => {
+            let classifier = Classifier::new(history, history.op_txn(read), read);
+            (classifier.write_seen(first), classifier.write_seen(second)?)
+        }
+    };
+    Some(Inapplicable::AmbiguousRead { read, first, second, total })
 }
 
 struct Classifier<'h> {
@@ -136,8 +140,9 @@ impl<'h> Classifier<'h> {
 
     /// The writes of the key by a transaction, in program order.
     fn writes_of(&self, txn: TxnId) -> impl Iterator<Item = OpId> {
-        self.history.txn_ops(txn).filter(|op| {
-            matches!(self.history.op_kinds()[op.index()], OpKind::Write | OpKind::Delete)
+        let is_write = |kind| matches!(kind, OpKind::Write | OpKind::Delete);
+        self.history.txn_ops(txn).filter(move |op| {
+            is_write(self.history.op_kinds()[op.index()])
                 && self.history.op_keys()[op.index()] == self.key
         })
     }

@@ -6,12 +6,15 @@
 
 mod classify;
 mod join;
+mod lists;
 mod outcomes;
 mod partition;
 
 use isolario_model::{Anomaly, History, Inapplicable, OpId, OpKind, TxnId};
 
 use crate::reads::join::Joined;
+
+pub(crate) use lists::ListEdge;
 
 /// Where a read got its value from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,19 +44,35 @@ pub(crate) struct Reads {
     /// Of the wrong reads, those that saw a write of a kept transaction or of `init`: (read,
     /// writer), by operation.
     wrong_but_seen: Vec<(OpId, TxnId)>,
+    /// The order of writers that lists show.
+    pub(crate) list_order: Vec<ListEdge>,
     /// Why some reads could not be resolved.
     pub(crate) ambiguous: Option<Inapplicable>,
 }
 
 impl Reads {
-    /// Resolves all reads of registers.
+    /// Resolves all reads of registers and lists.
     pub(crate) fn resolve(history: &History) -> Reads {
-        let Joined { mut sources, suspects, ambiguous, unknown_reads } = join::join(history);
+        let Joined { mut sources, suspects, mut ambiguous, mut unknown_reads } =
+            join::join(history);
+        let lists = lists::resolve(history);
+        unknown_reads.extend_from_slice(&lists.unknown_reads);
+        unknown_reads.sort_unstable();
         let kept = outcomes::kept(history, &unknown_reads);
-        let (anomalies, wrong_but_seen) =
+        let (mut anomalies, mut wrong_but_seen) =
             classify::classify(history, &kept, &suspects, &mut sources);
+        ambiguous.extend_from_slice(&lists.ambiguous);
+        ambiguous.sort_unstable_by_key(|a| a.read);
         let ambiguous = classify::first_ambiguous(history, &kept, &ambiguous);
-        Reads { sources, kept, anomalies, wrong_but_seen, ambiguous }
+        let settled = lists.settle(&kept);
+        for (read, writer) in settled.sources {
+            sources[read.index()] = writer.0;
+        }
+        anomalies.extend(settled.anomalies);
+        wrong_but_seen.extend(settled.wrong_but_seen);
+        wrong_but_seen.sort_unstable();
+        let list_order = settled.edges;
+        Reads { sources, kept, anomalies, wrong_but_seen, list_order, ambiguous }
     }
 
     /// Where an operation of a kept transaction read from.
@@ -86,11 +105,14 @@ impl Reads {
     }
 }
 
-/// The first operation that is not a read or write of a register.
-pub(crate) fn first_beyond_registers(history: &History) -> Option<OpId> {
-    let is_register = |kind: &OpKind| {
-        use OpKind::{Delete, Read, ReadUnobserved, Write};
-        matches!(kind, Read | ReadUnobserved | Write | Delete)
+/// The first operation that is not on a register or a list.
+pub(crate) fn first_unsupported(history: &History) -> Option<OpId> {
+    let is_supported = |kind: &OpKind| {
+        use OpKind::{Append, Delete, Read, ReadList, ReadListUnobserved, ReadUnobserved, Write};
+        matches!(
+            kind,
+            Read | ReadUnobserved | Write | Delete | Append | ReadList | ReadListUnobserved
+        )
     };
-    history.op_kinds().iter().position(|kind| !is_register(kind)).map(OpId::at)
+    history.op_kinds().iter().position(|kind| !is_supported(kind)).map(OpId::at)
 }

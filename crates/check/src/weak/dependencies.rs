@@ -48,13 +48,20 @@ impl<'a> Dependencies<'a> {
         self.history.txn_ops(reader).find(|op| self.reads.source(*op) == Source::Txn(writer))
     }
 
-    /// The write of `writer` that a read saw.
+    /// The write of `writer` that a read saw. Of a list it saw all the writer's appends, the last
+    /// of them last.
     fn write_seen(&self, writer: TxnId, read: OpId) -> Option<OpId> {
         let history = self.history;
+        let is_list = history.op_kinds()[read.index()] == OpKind::ReadList;
         history.txn_ops(writer).rev().find(|op| {
-            matches!(history.op_kinds()[op.index()], OpKind::Write | OpKind::Delete)
-                && history.op_keys()[op.index()] == history.op_keys()[read.index()]
-                && history.version_word(*op) == history.version_word(read)
+            let seen = match history.op_kinds()[op.index()] {
+                OpKind::Append => is_list,
+                OpKind::Write | OpKind::Delete => {
+                    !is_list && history.version_word(*op) == history.version_word(read)
+                }
+                _ => false,
+            };
+            seen && history.op_keys()[op.index()] == history.op_keys()[read.index()]
         })
     }
 
@@ -65,11 +72,6 @@ impl<'a> Dependencies<'a> {
             return Some(Edge { from, to, reason: Reason::Session });
         }
         Some(self.read_edge(from, to, self.first_read_from(to, from)?))
-    }
-
-    /// Whether there is an edge from one transaction to another.
-    pub(crate) fn has_edge(&self, from: TxnId, to: TxnId) -> bool {
-        self.session_predecessor(to) == Some(from) || self.first_read_from(to, from).is_some()
     }
 
     /// The edge that a read of `to` from `from` makes.

@@ -21,6 +21,8 @@ pub(crate) struct Weak<'a> {
     dependencies: &'a Dependencies<'a>,
     /// A topological order of session order ∪ write-read, if there is one.
     order: Option<Vec<u32>>,
+    /// The order of writers that lists show.
+    listed: Inferred,
     writes: OnceLock<WriteSets<'a>>,
     chains: OnceLock<Chains>,
     non_repeatable: OnceLock<Vec<Anomaly>>,
@@ -32,9 +34,11 @@ type Collect<'c, T> = &'c (dyn Fn(&mut dyn FnMut(&mut dyn FnMut(Inference))) -> 
 
 impl<'a> Weak<'a> {
     pub(crate) fn new(dependencies: &'a Dependencies<'a>) -> Self {
+        let listed = dependencies.reads.list_order.iter().map(|edge| (edge.before, edge.after));
         Weak {
             dependencies,
             order: topological_order(dependencies),
+            listed: Inferred::new(dependencies.history.txn_count(), &[listed.collect()]),
             writes: OnceLock::new(),
             chains: OnceLock::new(),
             non_repeatable: OnceLock::new(),
@@ -47,12 +51,35 @@ impl<'a> Weak<'a> {
             Level::CutIsolation => {
                 self.verdict(self.non_repeatable().to_vec(), true, || Witness::Empty)
             }
-            Level::AdyaReadCommitted => {
-                let anomalies = [self.bad_reads(), self.cyclic_co()].concat();
-                self.verdict(anomalies, true, || self.commit_order(self.order.as_deref()))
-            }
+            Level::AdyaReadCommitted => self.check_adya(),
             level => self.check_saturated(level),
         }
+    }
+
+    /// Adya's read committed (PL-2) forbids G0 and G1 for a version order. Lists show theirs.
+    /// Registers do not, so the question is whether there is one. Reads must see final writes of
+    /// committed transactions, and session order ∪ write-read must be acyclic. That is also
+    /// enough: take any total order of the transactions that extends it, and let the versions of
+    /// each key follow it; then overwrites, reads and session order all agree with one order.
+    fn check_adya(&self) -> Verdict {
+        let order = match &self.order {
+            Some(order) if self.dependencies.reads.list_order.is_empty() => Some(order.clone()),
+            _ => topological_order(&self.base()),
+        };
+        let anomalies = [self.bad_reads(), self.base_cycles()].concat();
+        self.verdict(anomalies, true, || self.commit_order(order.as_deref()))
+    }
+
+    /// Session order ∪ write-read ∪ the order that lists show.
+    fn base(&self) -> Saturated<'_> {
+        Saturated { dependencies: self.dependencies, inferred: &self.listed }
+    }
+
+    fn base_cycles(&self) -> Vec<Anomaly> {
+        if self.order.is_some() && self.dependencies.reads.list_order.is_empty() {
+            return Vec::new();
+        }
+        naming::base_cycles(&self.base())
     }
 
     /// The levels with a rule that orders writers.
@@ -61,16 +88,18 @@ impl<'a> Weak<'a> {
         if level != Level::ReadCommitted {
             anomalies.extend_from_slice(self.non_repeatable());
         }
-        anomalies.extend(self.cyclic_co());
+        anomalies.extend(self.base_cycles());
         // Causality is undefined where transactions depend on each other in a circle.
         if self.order.is_none() && level == Level::Causal {
             return self.verdict(anomalies, true, || Witness::Empty);
         }
-        let edges = self.infer(level, &|run| {
+        let mut edges = self.infer(level, &|run| {
             let mut edges = Vec::new();
             run(&mut |i: Inference| edges.push((i.before, i.after)));
             edges
         });
+        edges
+            .push(self.dependencies.reads.list_order.iter().map(|e| (e.before, e.after)).collect());
         let inferred = Inferred::new(self.dependencies.history.txn_count(), &edges);
         drop(edges);
         let graph = Saturated { dependencies: self.dependencies, inferred: &inferred };
@@ -120,13 +149,6 @@ impl<'a> Weak<'a> {
         self.non_repeatable.get_or_init(|| {
             cut::non_repeatable_reads(self.dependencies.history, self.dependencies.reads)
         })
-    }
-
-    fn cyclic_co(&self) -> Vec<Anomaly> {
-        if self.order.is_some() {
-            return Vec::new();
-        }
-        naming::cyclic_co(self.dependencies)
     }
 
     /// Applies a level's rule everywhere. The parts of the result are in an order that does not

@@ -11,7 +11,9 @@
 
 use std::collections::BTreeMap;
 
-use isolario_model::{Anomaly, AnomalyKind, Edge, Evidence, History, Level, OpId, Reason, TxnId};
+use isolario_model::{
+    Anomaly, AnomalyKind, Edge, EdgeKind, Evidence, History, Level, OpId, Reason, TxnId,
+};
 
 use super::Dependencies;
 use super::saturated::{Inference, Saturated, Visibility};
@@ -26,20 +28,23 @@ pub(crate) struct Named {
     pub(crate) exact: bool,
 }
 
-/// A shortest cycle of each component of session order ∪ write-read.
-pub(crate) fn cyclic_co(dependencies: &Dependencies<'_>) -> Vec<Anomaly> {
-    let mut found: Vec<Vec<Edge>> = components(dependencies)
+/// A shortest cycle of each component of session order, reads, and the order that lists show.
+pub(crate) fn base_cycles(base: &Saturated<'_>) -> Vec<Anomaly> {
+    let mut found: Vec<Vec<Edge>> = components(base)
         .iter()
         .map(|component| {
-            let cycle = shortest_cycle(dependencies, component);
+            let cycle = shortest_cycle(base, component);
             let successors = cycle.iter().cycle().skip(1);
-            let edge = |(from, to): (&u32, &u32)| dependencies.edge(TxnId(*from), TxnId(*to));
+            let edge = |(from, to): (&u32, &u32)| base.plain_edge(TxnId(*from), TxnId(*to));
             cycle.iter().zip(successors).filter_map(edge).collect()
         })
         .collect();
     found.sort_by_key(Vec::len);
-    let anomaly =
-        |edges| Anomaly { kind: AnomalyKind::CyclicCo, evidence: Evidence::Cycle { edges } };
+    let anomaly = |edges: Vec<Edge>| {
+        let overwrites = edges.iter().all(|edge| edge.reason.kind() == EdgeKind::WriteWrite);
+        let kind = if overwrites { AnomalyKind::DirtyWrite } else { AnomalyKind::CyclicCo };
+        Anomaly { kind, evidence: Evidence::Cycle { edges } }
+    };
     found.into_iter().map(anomaly).collect()
 }
 
@@ -89,6 +94,8 @@ struct Namer<'g> {
 struct Closed {
     inference: Inference,
     path: Vec<u32>,
+    /// Whether session order and reads make up the path.
+    causal: bool,
 }
 
 impl<'g> Namer<'g> {
@@ -128,12 +135,10 @@ impl<'g> Namer<'g> {
             if causal.edges_seen + all.edges_seen > BUDGET && !best.is_empty() {
                 break;
             }
-            let path = close(&self.causal, &mut causal, inference)
-                .or_else(|| close(&self.all, &mut all, inference));
-            let Some(path) = path else { continue };
-            let Some(kind) = self.pattern(inference, &path) else { continue };
-            if best.get(&kind).is_none_or(|closed| path.len() < closed.path.len()) {
-                best.insert(kind, Closed { inference: *inference, path });
+            let Some(closed) = self.close(inference, &mut causal, &mut all) else { continue };
+            let Some(kind) = self.pattern(&closed) else { continue };
+            if best.get(&kind).is_none_or(|best| closed.path.len() < best.path.len()) {
+                best.insert(kind, closed);
             }
         }
         let anomaly = |(kind, closed): (&AnomalyKind, &Closed)| {
@@ -143,19 +148,32 @@ impl<'g> Namer<'g> {
         best.iter().map(anomaly).collect()
     }
 
+    /// The shortest cycle through an inference: by session order and reads if there is one.
+    fn close(
+        &self,
+        inference: &Inference,
+        causal: &mut Search<'_>,
+        all: &mut Search<'_>,
+    ) -> Option<Closed> {
+        let by_causality = path_back(&self.causal, causal, inference);
+        let causal = by_causality.is_some();
+        let path = by_causality.or_else(|| path_back(&self.all, all, inference))?;
+        Some(Closed { inference: *inference, path, causal })
+    }
+
     /// The pattern of a cycle. None where the same two reads are reported as a non-repeatable
     /// read.
-    fn pattern(&self, closing: &Inference, path: &[u32]) -> Option<AnomalyKind> {
-        let on_the_way: Vec<&Inference> =
-            path.windows(2).filter_map(|w| self.inferred(TxnId(w[0]), TxnId(w[1]))).collect();
-        let strongest = on_the_way.iter().map(|i| i.visible).fold(closing.visible, Ord::max);
+    fn pattern(&self, closed: &Closed) -> Option<AnomalyKind> {
+        let closing = &closed.inference;
+        let on_the_way = closed.path.windows(2).filter_map(|w| self.inferred(w[0], w[1]));
+        let strongest = on_the_way.map(|i| i.visible).fold(closing.visible, Ord::max);
         let same_key = match closing.visible {
             Visibility::EarlierRead(seen) | Visibility::LaterRead(seen) => {
                 self.history.op_keys()[seen.index()] == closing.key
             }
             Visibility::Session | Visibility::Causal => false,
         };
-        Some(match (strongest, on_the_way.is_empty()) {
+        Some(match (strongest, closed.causal) {
             (Visibility::EarlierRead(_), _) if same_key => AnomalyKind::NonMonotonicRead,
             (Visibility::LaterRead(_), true) if same_key => return None,
             (Visibility::EarlierRead(_), true) => AnomalyKind::NonMonoReadCo,
@@ -167,12 +185,11 @@ impl<'g> Namer<'g> {
         })
     }
 
-    /// The inference behind an edge that session order and reads do not make.
-    fn inferred(&self, from: TxnId, to: TxnId) -> Option<&Inference> {
-        if self.graph.dependencies.has_edge(from, to) {
-            return None;
-        }
-        self.inferences.get(&(from, to))
+    /// The inference behind an edge that nothing plainer makes.
+    fn inferred(&self, from: u32, to: u32) -> Option<&Inference> {
+        let (from, to) = (TxnId(from), TxnId(to));
+        let inference = self.inferences.get(&(from, to))?;
+        self.graph.plain_edge(from, to).is_none().then_some(inference)
     }
 
     /// The edges of a cycle: what was seen first, the inference that closes it last.
@@ -189,7 +206,7 @@ impl<'g> Namer<'g> {
     }
 
     fn edge(&self, from: TxnId, to: TxnId) -> Option<Edge> {
-        self.graph.dependencies.edge(from, to).or_else(|| {
+        self.graph.plain_edge(from, to).or_else(|| {
             self.inferences.get(&(from, to)).map(|inference| self.visible_edge(inference))
         })
     }
@@ -249,7 +266,7 @@ fn how_visible(dependencies: &Dependencies<'_>, inference: &Inference) -> Visibi
 }
 
 /// The shortest path from `after` back to `before`.
-fn close(part: &Subgraph, search: &mut Search<'_>, inference: &Inference) -> Option<Vec<u32>> {
+fn path_back(part: &Subgraph, search: &mut Search<'_>, inference: &Inference) -> Option<Vec<u32>> {
     if inference.after.is_init() {
         return Some(Vec::new());
     }

@@ -1,6 +1,6 @@
 //! A commit relation: session order, reads, and what the rule of a level infers from them.
 
-use isolario_model::{KeyId, OpId, TxnId};
+use isolario_model::{Edge, KeyId, OpId, Reason, TxnId, VersionOrder};
 
 use super::Dependencies;
 use crate::graph::InEdges;
@@ -31,8 +31,8 @@ pub(crate) struct Inference {
     pub(crate) visible: Visibility,
 }
 
-/// The inferred edges, by the transaction they lead into. Reasons are not kept: they are inferred
-/// again for the few edges that are reported.
+/// The inferred edges, and those that lists show, by the transaction they lead into. Reasons are
+/// not kept: they are inferred again for the few edges that are reported.
 #[derive(Default)]
 pub(crate) struct Inferred {
     /// One past the last edge into each transaction.
@@ -77,6 +77,18 @@ impl Inferred {
 pub(crate) struct Saturated<'a> {
     pub(crate) dependencies: &'a Dependencies<'a>,
     pub(crate) inferred: &'a Inferred,
+}
+
+impl Saturated<'_> {
+    /// The edge between two transactions that needs no rule: session order, a read, or a list.
+    pub(crate) fn plain_edge(&self, from: TxnId, to: TxnId) -> Option<Edge> {
+        self.dependencies.edge(from, to).or_else(|| {
+            let shown = &self.dependencies.reads.list_order;
+            let edge = shown.iter().find(|edge| edge.before == from && edge.after == to)?;
+            let known = VersionOrder::List { read: edge.read };
+            Some(Edge { from, to, reason: Reason::Overwrite { key: edge.key, known } })
+        })
+    }
 }
 
 /// Set in a cursor that has gone on to the inferred edges. No transaction has that many

@@ -55,6 +55,6 @@ fn keys_written(history: &History, txn: TxnId) -> impl Iterator<Item = KeyId> {
     let range = history.op_range(txn);
     let kinds = &history.op_kinds()[range.clone()];
     let keys = &history.op_keys()[range];
-    let writes = |kind: &OpKind| matches!(kind, OpKind::Write | OpKind::Delete);
+    let writes = |kind: &OpKind| matches!(kind, OpKind::Write | OpKind::Delete | OpKind::Append);
     kinds.iter().zip(keys).filter(move |(kind, _)| writes(kind)).map(|(_, key)| *key)
 }

@@ -1,0 +1,395 @@
+//! Resolves list reads.
+//!
+//! A list shows every append to it. It reads from the writer of its last element that is not the
+//! reader's own, from `init` if there is none; it must end with exactly the reader's own appends so
+//! far; of every other transaction it shows all appends or none, in program order; and of any two
+//! reads of a list one is a prefix of the other, own appends left out. The order of elements is an
+//! order of their writers.
+
+use isolario_model::{
+    Anomaly, AnomalyKind, Evidence, History, KeyId, Op, OpId, OpKind, Outcome, TxnId, ValueId,
+};
+use rustc_hash::FxHashMap;
+
+use super::join::Ambiguous;
+
+/// `before` appended the element before the one that `after` appended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ListEdge {
+    pub(crate) before: TxnId,
+    pub(crate) after: TxnId,
+    pub(crate) key: KeyId,
+    /// A read that shows it.
+    pub(crate) read: OpId,
+}
+
+/// The list reads of transactions that did not abort, resolved.
+#[derive(Default)]
+pub(super) struct ListReads<'h> {
+    appends: Appends,
+    reads: Vec<ListRead<'h>>,
+    pub(super) ambiguous: Vec<Ambiguous>,
+    /// Reads that show an element of a transaction of unknown outcome.
+    pub(super) unknown_reads: Vec<(OpId, TxnId)>,
+}
+
+struct ListRead<'h> {
+    reader: TxnId,
+    read: OpId,
+    key: KeyId,
+    /// What it shows, the reader's own appends at the end left out.
+    foreign: &'h [ValueId],
+    /// Who appended the last of these; `init` if there are none; none if nobody did or several.
+    last_writer: Option<TxnId>,
+    result: Result<(), Option<Anomaly>>,
+}
+
+/// Resolves the list reads of a history; there may be none.
+pub(super) fn resolve(history: &History) -> ListReads<'_> {
+    let kinds = history.op_kinds();
+    if !kinds.contains(&OpKind::ReadList) {
+        return ListReads::default();
+    }
+    let appends = Appends::new(history);
+    let mut resolver = Resolver { history, appends: &appends, scans: FxHashMap::default() };
+    let mut lists = ListReads::default();
+    for txn in history.txns().filter(|txn| history.outcome(*txn) != Outcome::Aborted) {
+        for read in history.txn_ops(txn) {
+            if let Op::ReadList { key, elements: Some(elements) } = history.op(read) {
+                resolver.resolve(txn, read, key, elements, &mut lists);
+            }
+        }
+    }
+    lists.unknown_reads.sort_unstable();
+    lists.unknown_reads.dedup();
+    lists.appends = appends;
+    lists
+}
+
+/// What the list reads of kept transactions add up to.
+pub(super) struct Settled {
+    /// Where the right ones read from.
+    pub(super) sources: Vec<(OpId, TxnId)>,
+    /// What the wrong ones saw last, where a kept transaction or `init` wrote it.
+    pub(super) wrong_but_seen: Vec<(OpId, TxnId)>,
+    pub(super) anomalies: Vec<Anomaly>,
+    pub(super) edges: Vec<ListEdge>,
+}
+
+impl ListReads<'_> {
+    /// Leaves out the reads of transactions that do not count, and puts the others together.
+    pub(super) fn settle(&self, kept: &[bool]) -> Settled {
+        let mut settled = Settled {
+            sources: Vec::new(),
+            wrong_but_seen: Vec::new(),
+            anomalies: Vec::new(),
+            edges: Vec::new(),
+        };
+        let is_kept = |txn: TxnId| txn.is_init() || kept[txn.index()];
+        let mut longest: FxHashMap<KeyId, &ListRead<'_>> = FxHashMap::default();
+        for read in self.reads.iter().filter(|read| is_kept(read.reader)) {
+            let seen = read.last_writer.filter(|writer| is_kept(*writer));
+            match (&read.result, seen) {
+                (Ok(()), Some(writer)) => {
+                    settled.sources.push((read.read, writer));
+                    let slot = longest.entry(read.key).or_insert(read);
+                    if read.foreign.len() > slot.foreign.len() {
+                        *slot = read;
+                    }
+                }
+                (Err(anomaly), seen) => {
+                    settled.anomalies.extend(anomaly.clone());
+                    if anomaly.is_some() {
+                        settled.wrong_but_seen.extend(seen.map(|writer| (read.read, writer)));
+                    }
+                }
+                (Ok(()), None) => {}
+            }
+        }
+        let right = self.reads.iter().filter(|r| is_kept(r.reader) && r.result.is_ok());
+        for read in right {
+            let longest = longest.get(&read.key).copied().unwrap_or(read);
+            if !longest.foreign.starts_with(read.foreign) {
+                settled.anomalies.push(incompatible(read, longest));
+            }
+        }
+        let mut longest: Vec<_> = longest.into_values().collect();
+        longest.sort_unstable_by_key(|read| read.read);
+        settled.edges = longest.iter().flat_map(|read| self.order(read)).collect();
+        settled
+    }
+
+    /// The order of writers that a read shows.
+    fn order(&self, read: &ListRead<'_>) -> Vec<ListEdge> {
+        let (key, read, foreign) = (read.key, read.read, read.foreign);
+        let writers: Vec<_> =
+            foreign.iter().filter_map(|element| self.appends.writer(key, *element)).collect();
+        let pairs = writers.windows(2).filter(|pair| pair[0] != pair[1]);
+        pairs.map(|pair| ListEdge { before: pair[0], after: pair[1], key, read }).collect()
+    }
+}
+
+fn incompatible(one: &ListRead<'_>, other: &ListRead<'_>) -> Anomaly {
+    let (first, second) = (one.read.min(other.read), one.read.max(other.read));
+    let evidence = Evidence::Reads { key: one.key, first, second, edges: Vec::new() };
+    Anomaly { kind: AnomalyKind::IncompatibleOrder, evidence }
+}
+
+/// Who appended what.
+#[derive(Default)]
+struct Appends {
+    by_element: FxHashMap<(KeyId, ValueId), Appender>,
+}
+
+#[derive(Clone, Copy)]
+struct Appender {
+    txn: TxnId,
+    /// Another transaction that appended the same element.
+    other: Option<TxnId>,
+}
+
+impl Appends {
+    fn new(history: &History) -> Self {
+        let mut by_element: FxHashMap<(KeyId, ValueId), Appender> = FxHashMap::default();
+        for txn in history.txns() {
+            for op in history.txn_ops(txn) {
+                if let Op::Append { key, element } = history.op(op) {
+                    let fresh = Appender { txn, other: None };
+                    let appender = by_element.entry((key, element)).or_insert(fresh);
+                    if appender.txn != txn {
+                        appender.other.get_or_insert(txn);
+                    }
+                }
+            }
+        }
+        Appends { by_element }
+    }
+
+    fn get(&self, key: KeyId, element: ValueId) -> Option<Appender> {
+        self.by_element.get(&(key, element)).copied()
+    }
+
+    /// The one transaction that appended an element.
+    fn writer(&self, key: KeyId, element: ValueId) -> Option<TxnId> {
+        self.get(key, element).filter(|a| a.other.is_none()).map(|a| a.txn)
+    }
+}
+
+/// The appends of a transaction to a list, in program order.
+fn appends_of(history: &History, txn: TxnId, key: KeyId) -> impl Iterator<Item = (OpId, ValueId)> {
+    history.txn_ops(txn).filter_map(move |op| match history.op(op) {
+        Op::Append { key: other, element } if other == key => Some((op, element)),
+        _ => None,
+    })
+}
+
+/// Two transactions' appends of one element that a list shows.
+pub(super) fn same_append(
+    history: &History,
+    key: KeyId,
+    elements: &[ValueId],
+    first: TxnId,
+    second: TxnId,
+) -> Option<(OpId, OpId)> {
+    appends_of(history, first, key).filter(|(_, element)| elements.contains(element)).find_map(
+        |(op, element)| {
+            let same = |(_, other): &(OpId, ValueId)| *other == element;
+            appends_of(history, second, key).find(same).map(|(other, _)| (op, other))
+        },
+    )
+}
+
+/// What is wrong with the elements of a list up to some length, whoever reads it.
+#[derive(Clone, Copy, Default)]
+struct Prefix {
+    /// The first thing that is wrong for certain.
+    fault: Option<Fault>,
+    /// The first element that several transactions appended.
+    ambiguous: Option<(TxnId, TxnId)>,
+    /// The first element that is not the next one of its transaction. Means nothing where an
+    /// element is ambiguous.
+    out_of_turn: Option<Fault>,
+    /// A transaction that has appended more than is shown: its last append shown and its next one.
+    missing: Option<(OpId, OpId)>,
+}
+
+#[derive(Clone, Copy)]
+struct Fault {
+    kind: AnomalyKind,
+    saw: Option<OpId>,
+    instead: Option<OpId>,
+}
+
+/// The prefixes of one list, by length.
+struct Scan {
+    prefixes: Vec<Prefix>,
+    /// Transactions of unknown outcome, and the length from which on they are shown.
+    unknown: Vec<(usize, TxnId)>,
+}
+
+struct Resolver<'h, 'a> {
+    history: &'h History,
+    appends: &'a Appends,
+    /// The scans of the lists that most reads are prefixes of, by key and address.
+    scans: FxHashMap<(KeyId, *const ValueId), Scan>,
+}
+
+impl<'h> Resolver<'h, '_> {
+    fn resolve(
+        &mut self,
+        reader: TxnId,
+        read: OpId,
+        key: KeyId,
+        elements: &'h [ValueId],
+        lists: &mut ListReads<'h>,
+    ) {
+        let own: Vec<(OpId, ValueId)> = appends_of(self.history, reader, key).collect();
+        let (own_result, foreign) = self.split_own(read, key, elements, &own);
+        let last_writer = match foreign.iter().rev().find(|e| own.iter().all(|(_, o)| o != *e)) {
+            Some(element) => self.appends.writer(key, *element),
+            None => Some(TxnId::INIT),
+        };
+        let scan = self.scan(key, elements);
+        let prefix = scan.prefixes[foreign.len()];
+        let shown = scan.unknown.iter().take_while(|(from, _)| *from <= foreign.len());
+        lists.unknown_reads.extend(shown.map(|(_, writer)| (read, *writer)));
+        let wrong = |kind, saw, instead| {
+            Err(Some(Anomaly { kind, evidence: Evidence::Read { read, saw, instead } }))
+        };
+        let result = match (own_result, prefix) {
+            (Err(own), _) => Err(Some(own)),
+            (_, Prefix { fault: Some(Fault { kind, saw, instead }), .. }) => {
+                wrong(kind, saw, instead)
+            }
+            (_, Prefix { ambiguous: Some((first, second)), .. }) => {
+                lists.ambiguous.push(Ambiguous { read, first, second });
+                Err(None)
+            }
+            (_, Prefix { out_of_turn: Some(Fault { kind, saw, instead }), .. }) => {
+                wrong(kind, saw, instead)
+            }
+            (_, Prefix { missing: Some((saw, next)), .. }) => {
+                wrong(AnomalyKind::IntermediateRead, Some(saw), Some(next))
+            }
+            (Ok(()), _) => Ok(()),
+        };
+        lists.reads.push(ListRead { reader, read, key, foreign, last_writer, result });
+    }
+
+    /// What is left of a list without the reader's own appends, and whether those are right.
+    fn split_own(
+        &self,
+        read: OpId,
+        key: KeyId,
+        elements: &'h [ValueId],
+        own: &[(OpId, ValueId)],
+    ) -> (Result<(), Anomaly>, &'h [ValueId]) {
+        let before: Vec<ValueId> =
+            own.iter().take_while(|(op, _)| *op < read).map(|(_, element)| *element).collect();
+        let wrong = |kind, saw, instead| {
+            Err(Anomaly { kind, evidence: Evidence::Read { read, saw, instead } })
+        };
+        let is_shown = |(_, element): &&(OpId, ValueId)| elements.contains(element);
+        let Some(foreign) = elements.strip_suffix(before.as_slice()) else {
+            let earlier = &own[..before.len()];
+            let last = earlier.last().map(|(op, _)| *op);
+            let result = match earlier.iter().rfind(is_shown).map(|(op, _)| *op) {
+                seen if seen.is_some() && seen < last => {
+                    wrong(AnomalyKind::NotMyLastWrite, seen, last)
+                }
+                _ => wrong(AnomalyKind::NotMyOwnWrite, None, last),
+            };
+            return (result, elements);
+        };
+        // An own element among the others' is from the future, or there twice. Unless somebody
+        // else appended it, too: then it may be theirs.
+        let misplaced = own.iter().find(|(_, element)| {
+            foreign.contains(element) && self.appends.writer(key, *element).is_some()
+        });
+        let result = match misplaced {
+            Some((op, _)) if *op > read => wrong(AnomalyKind::FutureRead, Some(*op), None),
+            Some((op, _)) => wrong(AnomalyKind::DuplicateElements, Some(*op), None),
+            None => Ok(()),
+        };
+        (result, foreign)
+    }
+
+    /// The prefixes of a list. Reads that agree share one list in memory, which is scanned once.
+    fn scan(&mut self, key: KeyId, elements: &'h [ValueId]) -> &Scan {
+        let pool = self.history.list_pool(key);
+        let whole = if std::ptr::eq(pool.as_ptr(), elements.as_ptr()) { pool } else { elements };
+        let (history, appends) = (self.history, &self.appends);
+        self.scans
+            .entry((key, whole.as_ptr()))
+            .or_insert_with(|| Scanner::new(history, appends, key).scan(whole))
+    }
+}
+
+/// Goes through a list once.
+struct Scanner<'s> {
+    history: &'s History,
+    appends: &'s Appends,
+    key: KeyId,
+    /// Per writer met, how many of its appends were shown.
+    shown: FxHashMap<TxnId, usize>,
+    /// The writers of which something is still missing: last append shown and next one.
+    missing: Vec<(TxnId, OpId, OpId)>,
+    prefix: Prefix,
+}
+
+impl<'s> Scanner<'s> {
+    fn new(history: &'s History, appends: &'s Appends, key: KeyId) -> Self {
+        let (shown, missing, prefix) = (FxHashMap::default(), Vec::new(), Prefix::default());
+        Scanner { history, appends, key, shown, missing, prefix }
+    }
+
+    fn scan(mut self, elements: &[ValueId]) -> Scan {
+        let mut scan = Scan { prefixes: vec![self.prefix], unknown: Vec::new() };
+        for element in elements {
+            match self.appends.get(self.key, *element) {
+                None => self.fault(AnomalyKind::ThinAirRead, None, None),
+                Some(Appender { txn, other: Some(other) }) => {
+                    self.prefix.ambiguous.get_or_insert((txn, other));
+                }
+                Some(Appender { txn, other: None }) => {
+                    self.show(txn, *element);
+                    if self.history.outcome(txn) == Outcome::Unknown {
+                        scan.unknown.push((scan.prefixes.len(), txn));
+                    }
+                }
+            }
+            self.prefix.missing = self.missing.last().map(|(_, saw, next)| (*saw, *next));
+            scan.prefixes.push(self.prefix);
+        }
+        scan
+    }
+
+    /// An element of a transaction: it must be the transaction's next append.
+    fn show(&mut self, txn: TxnId, element: ValueId) {
+        let of_txn: Vec<_> = appends_of(self.history, txn, self.key).collect();
+        let shown = self.shown.entry(txn).or_insert(0);
+        let (expected, next) = (of_txn.get(*shown), of_txn.get(*shown + 1));
+        let before = &of_txn[..(*shown).min(of_txn.len())];
+        *shown += 1;
+        self.missing.retain(|(writer, ..)| *writer != txn);
+        let seen = of_txn.iter().rfind(|(_, e)| *e == element).map(|(op, _)| *op);
+        let is_expected = expected.is_some_and(|(_, e)| *e == element);
+        if self.history.outcome(txn) == Outcome::Aborted {
+            self.fault(AnomalyKind::AbortedRead, seen, None);
+        } else if is_expected {
+            let more = expected.zip(next).map(|((op, _), (next, _))| (txn, *op, *next));
+            self.missing.extend(more);
+        } else {
+            let again = before.iter().any(|(_, e)| *e == element);
+            let (kind, instead) = match expected {
+                Some((op, _)) if !again => (AnomalyKind::IntermediateRead, Some(*op)),
+                _ => (AnomalyKind::DuplicateElements, None),
+            };
+            self.prefix.out_of_turn.get_or_insert(Fault { kind, saw: seen, instead });
+        }
+    }
+
+    fn fault(&mut self, kind: AnomalyKind, saw: Option<OpId>, instead: Option<OpId>) {
+        self.prefix.fault.get_or_insert(Fault { kind, saw, instead });
+    }
+}

@@ -1,0 +1,240 @@
+//! List reads: what they must look like, and what shows that they do not.
+//!
+//! A list must end with exactly the reader's own appends so far. What comes before shows appends of
+//! others: of each transaction all or none, in program order, and none of an aborted one. Of two
+//! reads of a list, one is a prefix of the other, own appends left out.
+
+use isolario_model::{AnomalyKind, KeyId, Op, OpId, Outcome, TxnId, ValueId};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::Refusal;
+use crate::facts::{Facts, Source};
+use crate::order::Order;
+use crate::single_reads::BadRead;
+
+/// A list read.
+#[derive(Clone, Copy)]
+struct ListRead<'h> {
+    reader: TxnId,
+    read: OpId,
+    key: KeyId,
+    elements: &'h [ValueId],
+}
+
+impl<'h> ListRead<'h> {
+    fn new(facts: &Facts<'h>, read: OpId) -> Option<Self> {
+        match facts.history.op(read) {
+            Op::ReadList { key, elements: Some(elements) } => {
+                Some(ListRead { reader: facts.txn(read), read, key, elements })
+            }
+            _ => None,
+        }
+    }
+
+    /// The reader's own appends before the read.
+    fn own_before(&self, facts: &Facts<'_>) -> Vec<OpId> {
+        appends_of(facts, self.reader, self.key).filter(|op| *op < self.read).collect()
+    }
+
+    /// What the list shows, the reader's own appends at its end left out; none if they are not
+    /// there.
+    fn foreign(&self, facts: &Facts<'_>) -> Option<&'h [ValueId]> {
+        let own: Vec<ValueId> =
+            self.own_before(facts).iter().filter_map(|op| element(facts, *op)).collect();
+        self.elements.strip_suffix(own.as_slice())
+    }
+
+    /// What the list shows of a transaction.
+    fn shown(&self, facts: &Facts<'_>, txn: TxnId) -> Vec<ValueId> {
+        let is_of = |e: &&ValueId| facts.appender(self.key, **e) == Some(txn);
+        self.elements.iter().filter(is_of).copied().collect()
+    }
+}
+
+fn appends_of<'f>(
+    facts: &'f Facts<'_>,
+    txn: TxnId,
+    key: KeyId,
+) -> impl Iterator<Item = OpId> + use<'f> {
+    let history = facts.history;
+    history
+        .txn_ops(txn)
+        .filter(move |op| matches!(history.op(*op), Op::Append { key: other, .. } if other == key))
+}
+
+fn element(facts: &Facts<'_>, append: OpId) -> Option<ValueId> {
+    match facts.history.op(append) {
+        Op::Append { element, .. } => Some(element),
+        _ => None,
+    }
+}
+
+fn elements_of(facts: &Facts<'_>, txn: TxnId, key: KeyId) -> Vec<ValueId> {
+    appends_of(facts, txn, key).filter_map(|op| element(facts, op)).collect()
+}
+
+/// Where a list read came from: the last element that is not the reader's own; none if it is no list
+/// read. The own appends at its end are the reader's, whoever else appended the same.
+pub(crate) fn source(facts: &Facts<'_>, read: OpId) -> Option<Source> {
+    let list = ListRead::new(facts, read)?;
+    let elements = list.foreign(facts).unwrap_or(list.elements);
+    let sole = |e: &ValueId| facts.appender(list.key, *e);
+    let Some(last) = elements.iter().rfind(|e| sole(e) != Some(list.reader)) else {
+        return Some(Source::Init);
+    };
+    Some(match facts.appends(list.key, *last).next_back() {
+        None => Source::Nobody,
+        Some(_) if sole(last).is_none() => Source::Ambiguous,
+        Some(append) => Source::Write(append),
+    })
+}
+
+/// Refuses an order in which a list read is not right: registers are left to the caller.
+pub(crate) fn check_read(order: &Order<'_, '_>, read: OpId) -> Result<(), Refusal> {
+    let facts = order.facts;
+    let Some(list) = ListRead::new(facts, read) else { return Ok(()) };
+    let wrong = |why| Err(Refusal::Unexplained { read, why });
+    let Some(foreign) = list.foreign(facts) else {
+        return wrong("it does not end with its transaction's own appends");
+    };
+    let mut writers = FxHashSet::default();
+    for e in foreign {
+        match facts.appender(list.key, *e) {
+            None => return wrong("nobody, or not one transaction alone, appended an element"),
+            Some(writer) if writer == list.reader => {
+                return wrong("it shows an own append that was not made yet, or shows it twice");
+            }
+            Some(writer) if !order.contains(writer) => {
+                return wrong("it shows an append of a transaction that is not there");
+            }
+            Some(writer) => writers.insert(writer),
+        };
+    }
+    let is_whole = |txn: &TxnId| list.shown(facts, *txn) == elements_of(facts, *txn, list.key);
+    if writers.iter().all(is_whole) { Ok(()) } else { wrong("it shows part of a transaction") }
+}
+
+/// Refuses an order that does not follow the lists, and lists that do not fit together.
+pub(crate) fn check_order(order: &Order<'_, '_>) -> Result<(), Refusal> {
+    let facts = order.facts;
+    let mut longest: FxHashMap<KeyId, (OpId, &[ValueId])> = FxHashMap::default();
+    let reads = || order.txns.iter().flat_map(|txn| facts.reads(*txn));
+    let lists = || reads().filter_map(|read| ListRead::new(facts, read));
+    for list in lists() {
+        let foreign = list.foreign(facts).unwrap_or_default();
+        let entry = longest.entry(list.key).or_insert((list.read, foreign));
+        if foreign.len() > entry.1.len() {
+            *entry = (list.read, foreign);
+        }
+    }
+    for list in lists() {
+        let (first, all) = longest[&list.key];
+        if !all.starts_with(list.foreign(facts).unwrap_or_default()) {
+            return Err(Refusal::Disagree { first, second: list.read });
+        }
+    }
+    let mut keys: Vec<_> = longest.into_iter().collect();
+    keys.sort_unstable_by_key(|(key, _)| *key);
+    keys.iter().try_for_each(|(key, (_, all))| follows(order, *key, all))
+}
+
+fn follows(order: &Order<'_, '_>, key: KeyId, elements: &[ValueId]) -> Result<(), Refusal> {
+    let writers: Vec<_> = elements.iter().filter_map(|e| order.facts.appender(key, *e)).collect();
+    match writers.windows(2).find(|pair| order.place(pair[0]) > order.place(pair[1])) {
+        None => Ok(()),
+        Some(pair) => {
+            let why = "a list shows its element before the other's";
+            Err(Refusal::OutOfOrder { first: pair[0], second: pair[1], why })
+        }
+    }
+}
+
+/// Whether a read shows an element of one transaction right before one of another.
+pub(crate) fn shows_order(
+    facts: &Facts<'_>,
+    read: OpId,
+    key: KeyId,
+    first: TxnId,
+    second: TxnId,
+) -> Result<bool, Refusal> {
+    let Some(list) = ListRead::new(facts, facts.known_op(read)?) else { return Ok(false) };
+    facts.committed(list.reader)?;
+    let foreign = list.foreign(facts).unwrap_or_default();
+    let writers: Vec<_> = foreign.iter().map(|e| facts.appender(key, *e)).collect();
+    Ok(list.key == key && writers.windows(2).any(|pair| pair == [Some(first), Some(second)]))
+}
+
+/// Whether two reads of a list do not fit together.
+pub(crate) fn disagree(
+    facts: &Facts<'_>,
+    key: KeyId,
+    first: OpId,
+    second: OpId,
+) -> Result<bool, Refusal> {
+    let foreign = |read: OpId| -> Result<Option<&[ValueId]>, Refusal> {
+        let Some(list) = ListRead::new(facts, facts.known_op(read)?) else { return Ok(None) };
+        facts.committed(list.reader)?;
+        Ok(list.foreign(facts).filter(|_| list.key == key))
+    };
+    Ok(match (foreign(first)?, foreign(second)?) {
+        (Some(one), Some(other)) => !one.starts_with(other) && !other.starts_with(one),
+        _ => false,
+    })
+}
+
+/// Whether a list may have shown the one append or the other.
+pub(crate) fn is_ambiguous(facts: &Facts<'_>, read: OpId, first: OpId, second: OpId) -> bool {
+    let Some(list) = ListRead::new(facts, read) else { return false };
+    let shown = element(facts, first).filter(|e| list.elements.contains(e));
+    let same = shown.is_some() && shown == element(facts, second);
+    let of_key = [first, second].iter().all(|op| facts.key(*op) == list.key);
+    same && of_key && facts.txn(first) != facts.txn(second)
+}
+
+/// Whether a list read is wrong in the way it is said to be; none if it is no list read.
+pub(crate) fn shows(facts: &Facts<'_>, kind: AnomalyKind, bad: BadRead) -> Option<bool> {
+    let list = ListRead::new(facts, bad.read)?;
+    let BadRead { saw, instead, .. } = bad;
+    let own = list.own_before(facts);
+    let own_missing = || list.foreign(facts).is_none() && instead == own.last().copied();
+    // A write that it certainly shows.
+    let seen = |append: OpId| {
+        facts.key(append) == list.key
+            && element(facts, append).is_some_and(|e| {
+                list.elements.contains(&e) && facts.appender(list.key, e) == Some(facts.txn(append))
+            })
+    };
+    let is_own = |append: OpId| facts.txn(append) == list.reader;
+    Some(match (kind, saw) {
+        (AnomalyKind::ThinAirRead, None) => {
+            list.elements.iter().any(|e| facts.appends(list.key, *e).next().is_none())
+        }
+        (AnomalyKind::AbortedRead, Some(saw)) => {
+            seen(saw) && !is_own(saw) && facts.history.outcome(facts.txn(saw)) == Outcome::Aborted
+        }
+        (AnomalyKind::FutureRead, Some(saw)) => seen(saw) && is_own(saw) && saw > bad.read,
+        (AnomalyKind::NotMyOwnWrite, None) => own_missing(),
+        (AnomalyKind::NotMyLastWrite, Some(saw)) => {
+            own_missing() && is_own(saw) && Some(saw) < instead && own.contains(&saw)
+        }
+        (AnomalyKind::IntermediateRead, Some(saw)) => {
+            let writer = facts.txn(saw);
+            let of_writer = elements_of(facts, writer, list.key);
+            let mut shown = of_writer.iter().filter(|e| list.elements.contains(e));
+            let certain = shown.all(|e| facts.appender(list.key, *e) == Some(writer));
+            let another = instead.is_some_and(|i| i != saw && facts.txn(i) == writer);
+            seen(saw)
+                && !is_own(saw)
+                && certain
+                && another
+                && list.shown(facts, writer) != of_writer
+        }
+        (AnomalyKind::DuplicateElements, Some(saw)) => {
+            let writer = facts.txn(saw);
+            let times =
+                |all: &[ValueId]| all.iter().filter(|e| Some(**e) == element(facts, saw)).count();
+            seen(saw) && times(list.elements) > times(&elements_of(facts, writer, list.key))
+        }
+        _ => false,
+    })
+}
