@@ -1,0 +1,40 @@
+//! What clients ask a database for: plans of transactions, the distribution of their keys, and
+//! presets from the literature.
+//!
+//! A plan is a function of seed, session and position, on every platform: the random generator is
+//! part of this crate, and no step depends on a platform's mathematics library. Whoever executes
+//! plans (the simulated store, a run against a real database) adds what the database answered.
+//!
+//! ```
+//! use isolario_workload::{Generator, Kind, Place, Planner, Workload};
+//!
+//! let workload = Workload { kind: Kind::Mini, keys: 100, ..Workload::default() };
+//! let planner = Planner::new(&workload, 8, 42)?;
+//! let (mut plan, mut again) = (Vec::new(), Vec::new());
+//! planner.plan(Place { session: 3, position: 7 }, &mut plan);
+//! planner.plan(Place { session: 3, position: 7 }, &mut again);
+//! assert_eq!(plan, again);
+//! assert!((1..=4).contains(&plan.len()));
+//! # Ok::<(), isolario_workload::WorkloadError>(())
+//! ```
+//!
+//! To add a workload of your own, implement [`Generator`].
+
+mod alias;
+mod distribution;
+mod math;
+mod mini;
+mod plan;
+mod planner;
+mod preset;
+mod rng;
+mod sampler;
+mod shape;
+
+pub use distribution::{Distribution, DistributionError};
+pub use plan::{Generator, Place, PlannedOp};
+pub use planner::Planner;
+pub use preset::Preset;
+pub use rng::{Chance, Rng};
+pub use sampler::Sampler;
+pub use shape::{Kind, Workload, WorkloadError};

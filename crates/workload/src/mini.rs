@@ -1,0 +1,46 @@
+//! The shapes of mini-transactions (MTC, Definition 8).
+
+/// One operation: a read or a write of the first or the second key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Read the first (0) or the second (1) key.
+    R(usize),
+    /// Write it.
+    W(usize),
+}
+
+use Step::{R, W};
+
+/// The read-only shapes.
+pub(crate) const READ_ONLY: &[&[Step]] = &[&[R(0)], &[R(0), R(1)], &[R(0), R(0)]];
+
+/// The shapes that write. Reading or writing a key twice is among them: some anomalies need it.
+pub(crate) const UPDATES: &[&[Step]] = &[
+    &[R(0), W(0)],
+    &[R(0), W(0), W(0)],
+    &[R(0), W(0), R(0)],
+    &[R(0), W(0), R(1)],
+    &[R(0), R(1), W(0)],
+    &[R(0), R(1), W(1)],
+    &[R(0), W(0), R(1), W(1)],
+    &[R(0), R(1), W(0), W(1)],
+    &[R(0), R(1), W(1), W(0)],
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_shape_is_a_mini_transaction() {
+        for shape in READ_ONLY.iter().chain(UPDATES) {
+            let reads = shape.iter().filter(|step| matches!(step, R(_))).count();
+            assert!((1..=2).contains(&reads) && shape.len() - reads <= 2, "{shape:?}");
+            for (at, step) in shape.iter().enumerate() {
+                if let W(key) = step {
+                    assert!(shape[..at].contains(&R(*key)), "{shape:?}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Plans: what a transaction is going to ask for.
+
+/// Where a transaction stands: which session runs it, and as its how-manieth, from 0. A retry is
+/// another position, so that no value is written twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// The session.
+    pub session: u32,
+    /// The position within the session.
+    pub position: u64,
+}
+
+/// An operation to ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PlannedOp {
+    /// Read a register.
+    Read {
+        /// What to read.
+        key: u64,
+    },
+    /// Write a register.
+    Write {
+        /// What to write to.
+        key: u64,
+        /// What to write.
+        value: i64,
+    },
+    /// Read a list.
+    ReadList {
+        /// What to read.
+        key: u64,
+    },
+    /// Append to a list.
+    Append {
+        /// The list.
+        key: u64,
+        /// The new last element.
+        element: i64,
+    },
+    /// Write where nothing is there.
+    InsertIfAbsent {
+        /// What to write to.
+        key: u64,
+        /// What to write.
+        value: i64,
+    },
+    /// Write where a certain value is there: the last one the client knows of.
+    CompareAndSet {
+        /// What to write to.
+        key: u64,
+        /// What to write.
+        new: i64,
+    },
+}
+
+impl PlannedOp {
+    /// Whether it may change the database.
+    pub fn writes(&self) -> bool {
+        !matches!(self, PlannedOp::Read { .. } | PlannedOp::ReadList { .. })
+    }
+
+    /// The key it touches.
+    pub fn key(&self) -> u64 {
+        match *self {
+            PlannedOp::Read { key }
+            | PlannedOp::Write { key, .. }
+            | PlannedOp::ReadList { key }
+            | PlannedOp::Append { key, .. }
+            | PlannedOp::InsertIfAbsent { key, .. }
+            | PlannedOp::CompareAndSet { key, .. } => key,
+        }
+    }
+}
+
+/// A source of plans.
+///
+/// The same place gets the same plan whenever it asks, so that a run can be repeated from its seed
+/// whatever the timing was. Values written to one key should differ between places.
+pub trait Generator {
+    /// Adds the operations of one transaction to an empty plan: at least one.
+    fn plan(&self, place: Place, plan: &mut Vec<PlannedOp>);
+
+    /// The smallest key that transactions from this position on can touch: keys below it may be
+    /// forgotten once every session is there.
+    fn first_key(&self, position: u64) -> u64 {
+        let _ = position;
+        0
+    }
+}

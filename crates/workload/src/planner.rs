@@ -1,0 +1,267 @@
+//! Makes the plans of the built-in workloads.
+
+use crate::mini::{READ_ONLY, Step, UPDATES};
+use crate::plan::{Generator, Place, PlannedOp};
+use crate::rng::{Chance, Rng};
+use crate::sampler::Sampler;
+use crate::shape::{Kind, Workload, WorkloadError};
+
+/// Values that repeat are from 1 to this; unique values are above.
+const REPEATED_VALUES: u64 = 4;
+
+/// Makes the plans of a [`Workload`].
+#[derive(Clone, Debug)]
+pub struct Planner {
+    workload: Workload,
+    sessions: u32,
+    seed: u64,
+    sampler: Sampler,
+    reads: Chance,
+    /// Of what is not a read: read-modify-writes.
+    rmw: Chance,
+    duplicates: Chance,
+    /// How many positions of a session a list lasts.
+    list_positions: u64,
+}
+
+/// What a general transaction does next.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Action {
+    Read,
+    Write,
+    ReadModifyWrite,
+}
+
+impl Planner {
+    /// Prepares the plans of this many sessions.
+    pub fn new(workload: &Workload, sessions: u32, seed: u64) -> Result<Planner, WorkloadError> {
+        workload.validate()?;
+        if sessions == 0 {
+            return Err(WorkloadError::Zero("sessions"));
+        }
+        let writes = 1.0 - workload.read_ratio;
+        Ok(Planner {
+            workload: workload.clone(),
+            sessions,
+            seed,
+            sampler: Sampler::new(workload.distribution, workload.keys),
+            reads: Chance::new(workload.read_ratio),
+            rmw: Chance::new(if writes > 0.0 { workload.rmw_ratio / writes } else { 0.0 }),
+            duplicates: Chance::new(workload.duplicate_ratio),
+            list_positions: list_positions(workload, sessions),
+        })
+    }
+
+    /// A value that no other operation writes: numbered by position, session and operation, so
+    /// that values stay short.
+    fn unique_value(&self, place: Place, op: usize) -> i64 {
+        let txn = place.position * u64::from(self.sessions) + u64::from(place.session);
+        (1 + REPEATED_VALUES + txn * u64::from(self.workload.max_ops()) + op as u64) as i64
+    }
+
+    /// A unique value, or one that repeats.
+    fn value(&self, place: Place, op: usize, rng: &mut Rng) -> i64 {
+        if rng.happens(self.duplicates) {
+            1 + rng.below(REPEATED_VALUES) as i64
+        } else {
+            self.unique_value(place, op)
+        }
+    }
+
+    fn mini(&self, place: Place, rng: &mut Rng, plan: &mut Vec<PlannedOp>) {
+        let shapes = if rng.happens(self.reads) { READ_ONLY } else { UPDATES };
+        let shape = shapes[rng.below(shapes.len() as u64) as usize];
+        let first = self.sampler.sample(rng);
+        let mut second = self.sampler.sample(rng);
+        // Two keys where there are two: the neighbour is about as popular.
+        if second == first && self.workload.keys > 1 {
+            second = if first + 1 < u64::from(self.workload.keys) { first + 1 } else { first - 1 };
+        }
+        let keys = [first, second];
+        for (at, step) in shape.iter().enumerate() {
+            plan.push(match *step {
+                Step::R(key) => PlannedOp::Read { key: keys[key] },
+                Step::W(key) => {
+                    PlannedOp::Write { key: keys[key], value: self.value(place, at, rng) }
+                }
+            });
+        }
+    }
+
+    fn action(&self, rng: &mut Rng) -> Action {
+        if rng.happens(self.reads) {
+            Action::Read
+        } else if rng.happens(self.rmw) {
+            Action::ReadModifyWrite
+        } else {
+            Action::Write
+        }
+    }
+
+    fn general(&self, place: Place, rng: &mut Rng, plan: &mut Vec<PlannedOp>) {
+        let ops = self.workload.ops as usize;
+        let whole = self.workload.one_kind_per_txn.then(|| self.action(rng));
+        while plan.len() < ops {
+            let key = self.sampler.sample(rng);
+            let action = whole.unwrap_or_else(|| self.action(rng));
+            // A read-modify-write for which there is no room left is its read alone.
+            if action != Action::Write {
+                plan.push(PlannedOp::Read { key });
+            }
+            if action != Action::Read && plan.len() < ops {
+                plan.push(PlannedOp::Write { key, value: self.value(place, plan.len(), rng) });
+            }
+        }
+    }
+
+    fn append(&self, place: Place, rng: &mut Rng, plan: &mut Vec<PlannedOp>) {
+        let first = self.first_key(place.position);
+        for at in 0..self.workload.ops as usize {
+            let key = first + self.sampler.sample(rng);
+            plan.push(if rng.happens(self.reads) {
+                PlannedOp::ReadList { key }
+            } else {
+                // An element is never repeated: a list with one twice is wrong at any level.
+                PlannedOp::Append { key, element: self.unique_value(place, at) }
+            });
+        }
+    }
+
+    fn lightweight(&self, place: Place, rng: &mut Rng, plan: &mut Vec<PlannedOp>) {
+        let key = self.sampler.sample(rng);
+        if rng.happens(self.reads) {
+            plan.push(PlannedOp::Read { key });
+            return;
+        }
+        let value = self.value(place, 0, rng);
+        // Inserts matter once per key; a few keep failing ones coming.
+        plan.push(if rng.below(8) == 0 {
+            PlannedOp::InsertIfAbsent { key, value }
+        } else {
+            PlannedOp::CompareAndSet { key, new: value }
+        });
+    }
+}
+
+impl Generator for Planner {
+    fn plan(&self, place: Place, plan: &mut Vec<PlannedOp>) {
+        let mut rng = Rng::derive(self.seed, &[u64::from(place.session), place.position]);
+        match self.workload.kind {
+            Kind::Mini => self.mini(place, &mut rng, plan),
+            Kind::General => self.general(place, &mut rng, plan),
+            Kind::Append => self.append(place, &mut rng, plan),
+            Kind::Lwt => self.lightweight(place, &mut rng, plan),
+        }
+    }
+
+    /// Lists are replaced, all at once, when they are as long as asked for on average: a key that
+    /// was appended to for ever would make the history grow with the square of its length.
+    fn first_key(&self, position: u64) -> u64 {
+        match self.workload.kind {
+            Kind::Append => position / self.list_positions * u64::from(self.workload.keys),
+            Kind::Mini | Kind::General | Kind::Lwt => 0,
+        }
+    }
+}
+
+/// After how many positions of every session the lists have reached their length, on average.
+fn list_positions(workload: &Workload, sessions: u32) -> u64 {
+    let elements = f64::from(workload.keys) * f64::from(workload.list_length);
+    let per_position = f64::from(sessions) * f64::from(workload.ops) * (1.0 - workload.read_ratio);
+    // Without appends lists stay empty; they may last for ever.
+    ((elements / per_position) as u64).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    fn plans(workload: &Workload, sessions: u32, positions: u64) -> Vec<Vec<PlannedOp>> {
+        let planner = Planner::new(workload, sessions, 5).unwrap();
+        let places = (0..positions)
+            .flat_map(|position| (0..sessions).map(move |session| Place { session, position }));
+        places
+            .map(|place| {
+                let mut plan = Vec::new();
+                planner.plan(place, &mut plan);
+                plan
+            })
+            .collect()
+    }
+
+    fn written(op: &PlannedOp) -> Option<i64> {
+        match *op {
+            PlannedOp::Write { value, .. } | PlannedOp::InsertIfAbsent { value, .. } => Some(value),
+            PlannedOp::CompareAndSet { new, .. } => Some(new),
+            PlannedOp::Append { element, .. } => Some(element),
+            PlannedOp::Read { .. } | PlannedOp::ReadList { .. } => None,
+        }
+    }
+
+    #[test]
+    fn values_are_unique_and_never_the_initial_one() {
+        for kind in Kind::ALL {
+            let workload = Workload { kind, keys: 3, ..Workload::default() };
+            let plans = plans(&workload, 4, 200);
+            let values: Vec<i64> = plans.iter().flatten().filter_map(written).collect();
+            assert!(values.len() > 100);
+            assert_eq!(values.iter().collect::<BTreeSet<_>>().len(), values.len(), "{kind}");
+            assert!(values.iter().all(|value| *value > 0));
+        }
+    }
+
+    #[test]
+    fn duplicates_come_as_often_as_asked_for() {
+        let workload = Workload { duplicate_ratio: 0.5, read_ratio: 0.0, ..Workload::default() };
+        let plans = plans(&workload, 4, 500);
+        let values: Vec<i64> = plans.iter().flatten().filter_map(written).collect();
+        let repeated = values.iter().filter(|value| **value <= 4).count();
+        assert!((0.45..0.55).contains(&(repeated as f64 / values.len() as f64)));
+    }
+
+    #[test]
+    fn general_keeps_its_shares() {
+        let kind = Kind::General;
+        let workload =
+            Workload { kind, ops: 20, read_ratio: 0.25, rmw_ratio: 0.5, ..Workload::default() };
+        let plans = plans(&workload, 4, 500);
+        assert!(plans.iter().all(|plan| plan.len() == 20));
+        let ops = plans.iter().flatten().count();
+        let writes = plans.iter().flatten().filter(|op| op.writes()).count();
+        // Of four choices one is a read and three write; two of those read first.
+        assert!((0.48..0.52).contains(&(writes as f64 / ops as f64)), "{writes} of {ops}");
+    }
+
+    #[test]
+    fn transactions_of_one_kind_are() {
+        let kind = Kind::General;
+        let workload = Workload { kind, one_kind_per_txn: true, ..Workload::default() };
+        for plan in plans(&workload, 2, 100) {
+            assert!(plan.iter().all(|op| op.writes() == plan[0].writes()));
+        }
+    }
+
+    #[test]
+    fn lists_are_replaced_when_they_are_long_enough() {
+        let kind = Kind::Append;
+        let workload = Workload { kind, keys: 4, ops: 2, list_length: 10, ..Workload::default() };
+        let planner = Planner::new(&workload, 4, 5).unwrap();
+        // Four sessions append once per transaction on average: 40 elements take ten positions.
+        let firsts: Vec<u64> = [0, 9, 10, 25].map(|position| planner.first_key(position)).to_vec();
+        assert_eq!(firsts, [0, 0, 4, 8]);
+        let never = Workload { read_ratio: 1.0, ..workload };
+        assert_eq!(Planner::new(&never, 4, 5).unwrap().first_key(1 << 40), 0);
+    }
+
+    #[test]
+    fn mini_transactions_use_two_keys_where_there_are_two() {
+        let workload = Workload { keys: 2, read_ratio: 0.0, ..Workload::default() };
+        let plans = plans(&workload, 2, 200);
+        for plan in plans.iter().filter(|plan| plan.len() == 4) {
+            assert_eq!(plan.iter().map(PlannedOp::key).collect::<BTreeSet<_>>().len(), 2);
+        }
+        let single = Workload { keys: 1, ..workload };
+        assert!(self::plans(&single, 2, 50).iter().flatten().all(|op| op.key() == 0));
+    }
+}

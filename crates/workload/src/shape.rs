@@ -1,0 +1,183 @@
+//! The shape of a workload: all knobs in one plain struct.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::distribution::{Distribution, DistributionError};
+
+/// The kinds of workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Kind {
+    /// Mini-transactions (MTC, Definition 8): one or two reads and at most two writes, each after
+    /// a read of its key.
+    #[default]
+    Mini,
+    /// Reads, blind writes and read-modify-writes of registers.
+    General,
+    /// Appends to lists and reads of them.
+    Append,
+    /// Lightweight transactions: single reads, inserts if absent, compare-and-sets.
+    Lwt,
+}
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Kind; 4] = [Kind::Mini, Kind::General, Kind::Append, Kind::Lwt];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Mini => "mini",
+            Kind::General => "general",
+            Kind::Append => "append",
+            Kind::Lwt => "lwt",
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Kind {
+    type Err = WorkloadError;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        let named = |kind: &Kind| kind.name() == name;
+        Kind::ALL.into_iter().find(named).ok_or_else(|| WorkloadError::Kind(name.to_owned()))
+    }
+}
+
+/// The shape of a workload.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Workload {
+    /// The kind of transactions.
+    pub kind: Kind,
+    /// Operations per transaction, for `general` and `append`. A read-modify-write is two.
+    pub ops: u32,
+    /// How many keys there are; for lists, at a time.
+    pub keys: u32,
+    /// The share of reads among the operations; for `mini`, of read-only transactions.
+    pub read_ratio: f64,
+    /// The share of read-modify-writes among the operations of `general`. The rest, neither read
+    /// nor read-modify-write, are blind writes.
+    pub rmw_ratio: f64,
+    /// Whether `general` chooses between read, read-modify-write and write once per transaction,
+    /// as Cobra's benchmarks do, instead of once per operation.
+    pub one_kind_per_txn: bool,
+    /// How operations spread over keys.
+    pub distribution: Distribution,
+    /// How many elements a list is to get, on average, before a new list takes its place.
+    pub list_length: u32,
+    /// The share of writes whose value is one of a few, so that values repeat.
+    pub duplicate_ratio: f64,
+}
+
+impl Default for Workload {
+    fn default() -> Self {
+        Workload {
+            kind: Kind::Mini,
+            ops: 8,
+            keys: 1000,
+            read_ratio: 0.5,
+            rmw_ratio: 0.0,
+            one_kind_per_txn: false,
+            distribution: Distribution::Uniform,
+            list_length: 32,
+            duplicate_ratio: 0.0,
+        }
+    }
+}
+
+/// Why there is no such workload.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum WorkloadError {
+    /// An unknown name.
+    #[error("there is no workload {0:?}: expected mini, general, append or lwt")]
+    Kind(String),
+    /// A number that has to be positive.
+    #[error("there must be at least one of: {0}")]
+    Zero(&'static str),
+    /// A share outside of its range.
+    #[error("the {name} must be from 0 to 1; found {found}")]
+    Ratio {
+        /// Its name.
+        name: &'static str,
+        /// What it was.
+        found: f64,
+    },
+    /// More reads and read-modify-writes than operations.
+    #[error("reads and read-modify-writes make up {found} of the operations, more than all")]
+    Shares {
+        /// Their sum.
+        found: f64,
+    },
+    /// A wrong distribution.
+    #[error(transparent)]
+    Distribution(#[from] DistributionError),
+}
+
+impl Workload {
+    /// Says what is wrong with the knobs, if anything is.
+    pub fn validate(&self) -> Result<(), WorkloadError> {
+        for (count, name) in
+            [(self.ops, "operations"), (self.keys, "keys"), (self.list_length, "list elements")]
+        {
+            if count == 0 {
+                return Err(WorkloadError::Zero(name));
+            }
+        }
+        for (found, name) in [
+            (self.read_ratio, "read ratio"),
+            (self.rmw_ratio, "read-modify-write ratio"),
+            (self.duplicate_ratio, "duplicate ratio"),
+        ] {
+            if !(0.0..=1.0).contains(&found) {
+                return Err(WorkloadError::Ratio { name, found });
+            }
+        }
+        let found = self.read_ratio + self.rmw_ratio;
+        if found > 1.0 && self.kind == Kind::General {
+            return Err(WorkloadError::Shares { found });
+        }
+        Ok(self.distribution.validate()?)
+    }
+
+    /// The most operations a transaction can have.
+    pub fn max_ops(&self) -> u32 {
+        match self.kind {
+            Kind::Mini => 4,
+            Kind::General | Kind::Append => self.ops,
+            Kind::Lwt => 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wrong_knobs_are_named() {
+        let message = |workload: Workload| workload.validate().unwrap_err().to_string();
+        let of = Workload::default;
+        assert_eq!(message(Workload { keys: 0, ..of() }), "there must be at least one of: keys");
+        assert_eq!(
+            message(Workload { read_ratio: 1.5, ..of() }),
+            "the read ratio must be from 0 to 1; found 1.5"
+        );
+        assert_eq!(
+            message(Workload { kind: Kind::General, rmw_ratio: 0.75, ..of() }),
+            "reads and read-modify-writes make up 1.25 of the operations, more than all"
+        );
+        assert_eq!(
+            "maxi".parse::<Kind>().unwrap_err().to_string(),
+            "there is no workload \"maxi\": expected mini, general, append or lwt"
+        );
+        assert_eq!("lwt".parse(), Ok(Kind::Lwt));
+    }
+}
