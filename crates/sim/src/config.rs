@@ -1,0 +1,217 @@
+//! What to generate, and what came of it.
+
+use isolario_model::{AnomalyKind, Level, SinkError};
+use isolario_workload::{Preset, Workload, WorkloadError};
+
+use crate::plant::Template;
+
+/// What to generate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// What the history satisfies at least, planted anomalies aside.
+    pub level: Level,
+    /// What the clients do.
+    pub workload: Workload,
+    /// How many transactions, of any outcome, beside the planted ones.
+    pub txns: u64,
+    /// How many sessions, beside those of planted anomalies.
+    pub sessions: u32,
+    /// The share of the sessions that have a transaction in progress at a time; at least one has.
+    pub concurrency: f64,
+    /// The share of transactions that abort.
+    pub abort_ratio: f64,
+    /// The share of transactions whose outcome the client never learns. Half of them commit.
+    pub unknown_ratio: f64,
+    /// The anomalies to plant.
+    pub anomalies: Vec<Plant>,
+    /// The same seed gives the same history.
+    pub seed: u64,
+}
+
+/// An anomaly to plant.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Plant {
+    /// The anomaly.
+    pub kind: AnomalyKind,
+    /// Where, as the share of the transactions that come before it.
+    pub at: f64,
+}
+
+impl Plant {
+    /// An anomaly in the middle of the history.
+    pub fn in_the_middle(kind: AnomalyKind) -> Plant {
+        Plant { kind, at: 0.5 }
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            level: Level::Serializable,
+            workload: Workload::default(),
+            txns: 1000,
+            sessions: 10,
+            concurrency: 1.0,
+            abort_ratio: 0.0,
+            unknown_ratio: 0.0,
+            anomalies: Vec::new(),
+            seed: 0,
+        }
+    }
+}
+
+impl From<&Preset> for Config {
+    fn from(preset: &Preset) -> Self {
+        Config {
+            workload: preset.workload(),
+            txns: preset.txns,
+            sessions: preset.sessions,
+            ..Config::default()
+        }
+    }
+}
+
+/// Why there is no such history.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// A wrong workload.
+    #[error(transparent)]
+    Workload(#[from] WorkloadError),
+    /// A share outside of its range.
+    #[error("the {name} must be from 0 to 1; found {found}")]
+    Ratio {
+        /// Its name.
+        name: &'static str,
+        /// What it was.
+        found: f64,
+    },
+    /// More aborted and unknown transactions than transactions.
+    #[error("aborted and unknown outcomes make up {found} of the transactions, more than all")]
+    Outcomes {
+        /// Their sum.
+        found: f64,
+    },
+    /// An anomaly that cannot be planted.
+    #[error("{kind} cannot be planted: it needs more than the operations on a few keys")]
+    NoTemplate {
+        /// The anomaly.
+        kind: AnomalyKind,
+    },
+    /// More operations than there are values for.
+    #[error("{txns} transactions of {sessions} sessions need more values than there are")]
+    TooLarge {
+        /// How many transactions.
+        txns: u64,
+        /// How many sessions.
+        sessions: u32,
+    },
+}
+
+impl Config {
+    /// Says what is wrong with the knobs, if anything is.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        self.workload.validate()?;
+        if self.sessions == 0 {
+            return Err(WorkloadError::Zero("sessions").into());
+        }
+        for (found, name) in [
+            (self.concurrency, "share of concurrent sessions"),
+            (self.abort_ratio, "abort ratio"),
+            (self.unknown_ratio, "unknown ratio"),
+        ] {
+            if !(0.0..=1.0).contains(&found) {
+                return Err(ConfigError::Ratio { name, found });
+            }
+        }
+        let found = self.abort_ratio + self.unknown_ratio;
+        if found > 1.0 {
+            return Err(ConfigError::Outcomes { found });
+        }
+        for plant in &self.anomalies {
+            if !(0.0..=1.0).contains(&plant.at) {
+                let name = "place of a planted anomaly";
+                return Err(ConfigError::Ratio { name, found: plant.at });
+            }
+            if Template::of(plant.kind).is_none() {
+                return Err(ConfigError::NoTemplate { kind: plant.kind });
+            }
+        }
+        self.check_values()
+    }
+
+    /// Values are numbered by position, session and operation; one session may run all
+    /// transactions.
+    fn check_values(&self) -> Result<(), ConfigError> {
+        let values =
+            u128::from(self.txns) * u128::from(self.sessions) * u128::from(self.workload.max_ops());
+        if values >> 61 == 0 {
+            return Ok(());
+        }
+        Err(ConfigError::TooLarge { txns: self.txns, sessions: self.sessions })
+    }
+}
+
+/// Why a history was not generated.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum GenerateError {
+    /// The configuration is wrong.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The sink did not take it.
+    #[error(transparent)]
+    Sink(#[from] SinkError),
+}
+
+/// What was generated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Summary {
+    /// Transactions that committed, planted ones aside.
+    pub committed: u64,
+    /// Transactions that aborted, planted ones aside.
+    pub aborted: u64,
+    /// Transactions whose outcome the client does not know.
+    pub unknown: u64,
+    /// Transactions of planted anomalies.
+    pub planted: u64,
+    /// Operations, those of planted anomalies included.
+    pub operations: u64,
+    /// Transactions that ran twice because of a conflict; clients saw only the second run.
+    pub reruns: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wrong_knobs_are_named() {
+        let message = |config: Config| config.validate().unwrap_err().to_string();
+        let of = Config::default;
+        assert_eq!(
+            message(Config { sessions: 0, ..of() }),
+            "there must be at least one of: sessions"
+        );
+        assert_eq!(
+            message(Config { abort_ratio: -0.5, ..of() }),
+            "the abort ratio must be from 0 to 1; found -0.5"
+        );
+        assert_eq!(
+            message(Config { abort_ratio: 0.75, unknown_ratio: 0.5, ..of() }),
+            "aborted and unknown outcomes make up 1.25 of the transactions, more than all"
+        );
+        let anomalies = vec![Plant::in_the_middle(AnomalyKind::Phantom)];
+        assert_eq!(
+            message(Config { anomalies, ..of() }),
+            "Phantom cannot be planted: it needs more than the operations on a few keys"
+        );
+        assert!(message(Config { txns: 1 << 60, ..of() }).contains("more values than there are"));
+    }
+
+    #[test]
+    fn presets_are_valid() {
+        assert!(Preset::all().iter().all(|preset| Config::from(preset).validate().is_ok()));
+    }
+}

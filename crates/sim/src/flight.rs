@@ -1,0 +1,152 @@
+//! A transaction in progress, from the client's side.
+
+use isolario_model::Outcome;
+use isolario_workload::{Chance, Generator, Place, PlannedOp, Rng};
+
+use crate::store::{Intent, Store, Txn};
+
+/// What an operation returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// Nothing but that it is done.
+    Done,
+    /// What a register held; for a conditional write, before it.
+    Register(Option<i64>),
+    /// How many elements a list held before the transaction's own.
+    List(usize),
+}
+
+/// A transaction in progress. Each step is one call to the store.
+#[derive(Debug, Default)]
+pub(crate) struct Flight {
+    pub(crate) place: Option<Place>,
+    pub(crate) plan: Vec<PlannedOp>,
+    /// What the operations so far returned.
+    pub(crate) answers: Vec<Answer>,
+    /// What the client knew of the keys of its compare-and-sets when it began.
+    known: Vec<(u64, Option<i64>)>,
+    txn: Txn,
+    pub(crate) start: i64,
+    /// How it ended, once it has.
+    pub(crate) outcome: Option<Outcome>,
+    /// Whether it ran twice.
+    pub(crate) reran: bool,
+}
+
+/// How often transactions do not commit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mishaps {
+    pub(crate) abort: Chance,
+    /// Of those that do not abort.
+    pub(crate) unknown: Chance,
+}
+
+impl Flight {
+    /// Begins.
+    pub(crate) fn begin(
+        &mut self,
+        place: Place,
+        now: i64,
+        generator: &dyn Generator,
+        store: &mut Store,
+        rng: &mut Rng,
+    ) {
+        self.plan.clear();
+        self.answers.clear();
+        self.known.clear();
+        generator.plan(place, &mut self.plan);
+        let updates = self.plan.iter().any(PlannedOp::writes);
+        let intent = if updates { Intent::Update } else { Intent::Read };
+        store.begin(&mut self.txn, place.session, intent, rng);
+        for op in &self.plan {
+            if let PlannedOp::CompareAndSet { key, .. } = *op {
+                self.known.push((key, store.peek(&self.txn, key)));
+            }
+        }
+        (self.place, self.start, self.outcome, self.reran) = (Some(place), now, None, false);
+    }
+
+    /// Runs the next operation, or commits after the last.
+    #[inline]
+    pub(crate) fn step(&mut self, store: &mut Store, mishaps: &Mishaps, rng: &mut Rng) {
+        match self.plan.get(self.answers.len()) {
+            Some(op) => {
+                let answer = self.run(*op, store, rng);
+                self.answers.push(answer);
+            }
+            None => self.outcome = Some(self.finish(store, mishaps, rng)),
+        }
+    }
+
+    fn run(&mut self, op: PlannedOp, store: &mut Store, rng: &mut Rng) -> Answer {
+        let txn = &mut self.txn;
+        match op {
+            PlannedOp::Read { key } => Answer::Register(store.read(txn, key, rng)),
+            PlannedOp::ReadList { key } => Answer::List(store.read_list(txn, key, rng)),
+            PlannedOp::Append { key, element } => {
+                store.append(txn, key, element);
+                Answer::Done
+            }
+            PlannedOp::InsertIfAbsent { key, value } => {
+                let found = store.read(txn, key, rng);
+                if found.is_none() {
+                    store.write(txn, key, value);
+                }
+                Answer::Register(found)
+            }
+            PlannedOp::CompareAndSet { key, new } => {
+                let found = store.read(txn, key, rng);
+                if found == self.expected(key) {
+                    store.write(&mut self.txn, key, new);
+                }
+                Answer::Register(found)
+            }
+            PlannedOp::Write { key, value } => {
+                store.write(txn, key, value);
+                Answer::Done
+            }
+            // Another workload's operation that this store does not have: nothing happens.
+            _ => Answer::Done,
+        }
+    }
+
+    /// What the compare-and-sets on a key ask for.
+    pub(crate) fn expected(&self, key: u64) -> Option<i64> {
+        self.known.iter().find(|(known, _)| *known == key).and_then(|(_, value)| *value)
+    }
+
+    /// Commits or not; the client may never learn which.
+    fn finish(&mut self, store: &mut Store, mishaps: &Mishaps, rng: &mut Rng) -> Outcome {
+        if rng.happens(mishaps.abort) {
+            store.rollback(&mut self.txn);
+            return Outcome::Aborted;
+        }
+        let unknown = rng.happens(mishaps.unknown);
+        if unknown && rng.happens(Chance::HALF) {
+            store.rollback(&mut self.txn);
+            return Outcome::Unknown;
+        }
+        match self.commit(store, rng) {
+            Outcome::Committed if unknown => Outcome::Unknown,
+            outcome => outcome,
+        }
+    }
+
+    /// Commits. On a conflict the store runs the transaction once more, undisturbed, before the
+    /// client has heard anything: so conflicts cost no transactions, however hot the keys are.
+    fn commit(&mut self, store: &mut Store, rng: &mut Rng) -> Outcome {
+        if store.commit(&mut self.txn).is_ok() {
+            return Outcome::Committed;
+        }
+        self.reran = true;
+        store.restart(&mut self.txn);
+        for at in 0..self.plan.len() {
+            self.answers[at] = self.run(self.plan[at], store, rng);
+        }
+        if store.commit(&mut self.txn).is_ok() {
+            return Outcome::Committed;
+        }
+        store.rollback(&mut self.txn);
+        Outcome::Aborted
+    }
+}
