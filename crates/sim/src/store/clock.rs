@@ -1,6 +1,7 @@
 //! Sets of commits, as the length of a beginning of each log.
 
-/// The most replicas a store has. Enough for every anomaly, and few enough to copy clocks around.
+/// The most replicas, and logs, a store has. Enough for every anomaly, and few enough to copy clocks
+/// around.
 pub(super) const REPLICAS: usize = 4;
 
 /// A set of commits: of each log, those up to a number.

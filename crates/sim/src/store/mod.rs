@@ -12,7 +12,7 @@ use isolario_workload::Rng;
 use chains::{Chains, Version};
 use clock::Clock;
 use replicas::Replicas;
-use rules::{Conflicts, Log, Rules, Snapshots};
+use rules::{Conflicts, Logs, Rules, Snapshots};
 pub use txn::Txn;
 
 /// What a transaction is going to do.
@@ -59,7 +59,7 @@ impl Store {
         let rules = Rules::of(level);
         Store {
             rules,
-            replicas: Replicas::new(rules.log, sessions),
+            replicas: Replicas::new(rules.logs, sessions),
             chains: Chains::default(),
             sessions: vec![Session::default(); sessions as usize],
             sequence: 0,
@@ -87,7 +87,7 @@ impl Store {
             txn.snapshot = self.replicas.all();
         } else {
             txn.snapshot = self.replicas.have(txn.replica);
-            if self.rules.log == Log::Shared {
+            if self.rules.logs == Logs::Shared {
                 txn.snapshot.join(&self.sessions[txn.session].seen);
             }
         }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use isolario_workload::{Chance, Rng};
 
 use super::clock::{Clock, Dot, REPLICAS};
-use super::rules::Log;
+use super::rules::Logs;
 
 /// How many commits of a log a replica may lack. Far more than it usually does; a replica that
 /// nobody visits must not keep old versions alive for ever.
@@ -14,7 +14,10 @@ const MAX_LAG: u64 = 256;
 /// The commits that each replica has.
 #[derive(Debug)]
 pub(super) struct Replicas {
-    log: Log,
+    logs: Logs,
+    /// How often commits of a log arrive. Seldom enough for replicas to differ even in short
+    /// histories, often enough for sessions to see each other's writes.
+    arrival: Chance,
     /// Per replica, its set.
     have: Vec<Clock>,
     /// All commits.
@@ -27,10 +30,11 @@ pub(super) struct Replicas {
 }
 
 impl Replicas {
-    pub(super) fn new(log: Log, sessions: u32) -> Replicas {
+    pub(super) fn new(logs: Logs, sessions: u32) -> Replicas {
         let count = (sessions as usize).clamp(1, REPLICAS);
         Replicas {
-            log,
+            logs,
+            arrival: Chance::new(0.25),
             have: vec![Clock::default(); count],
             all: Clock::default(),
             dependencies: std::array::from_fn(|_| VecDeque::new()),
@@ -61,12 +65,12 @@ impl Replicas {
         })
     }
 
-    /// Lets some commits of the other logs arrive at a replica: of each log, with even chance, any
-    /// number of those it lacks. So it lacks about as many as were made since it was last visited.
+    /// Lets some commits arrive at a replica: of each log, once in a while, any number of those it
+    /// lacks. So it lacks a few times as many as are made between two visits.
     pub(super) fn deliver(&mut self, replica: usize, rng: &mut Rng) {
-        for log in 0..self.logs() {
+        for log in 0..REPLICAS {
             let lacks = self.all.0[log] - self.have[replica].0[log];
-            if lacks > 0 && rng.happens(Chance::HALF) {
+            if lacks > 0 && rng.happens(self.arrival) {
                 let target = self.have[replica].0[log] + 1 + rng.below(lacks);
                 self.advance(replica, log, target);
             }
@@ -80,13 +84,17 @@ impl Replicas {
 
     /// Adds a commit made at a replica, which depends on a set of others.
     pub(super) fn commit(&mut self, replica: usize, depends_on: Clock) -> Dot {
-        let log = if self.log == Log::Shared { 0 } else { replica };
+        let log = match self.logs {
+            Logs::Shared => 0,
+            Logs::Causal => replica,
+            Logs::DealtOut => self.all.0.iter().sum::<u64>() as usize % REPLICAS,
+        };
         let dot = Dot { log, number: self.all.0[log] + 1 };
         self.all.add(dot);
-        if self.is_causal() {
+        if self.logs == Logs::Causal {
             self.dependencies[log].push_back(depends_on);
         }
-        if self.log != Log::Shared {
+        if self.logs != Logs::Shared {
             self.have[replica].add(dot);
         }
         for late in 0..self.count() {
@@ -107,18 +115,10 @@ impl Replicas {
         self.everywhere = everywhere;
     }
 
-    fn logs(&self) -> usize {
-        if self.log == Log::Shared { 1 } else { self.count() }
-    }
-
-    fn is_causal(&self) -> bool {
-        self.log == Log::PerReplica { causal: true }
-    }
-
     /// Takes commits of a log in order up to a number, or up to the first that has to wait for
     /// what it depends on.
     fn advance(&mut self, replica: usize, log: usize, target: u64) {
-        if !self.is_causal() {
+        if self.logs != Logs::Causal {
             self.have[replica].0[log] = target;
             return;
         }
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_commit_waits_for_what_it_depends_on() {
-        let mut replicas = Replicas::new(Log::PerReplica { causal: true }, 3);
+        let mut replicas = Replicas::new(Logs::Causal, 3);
         let cause = replicas.commit(0, Clock::default());
         let mut seen = Clock::default();
         seen.add(cause);
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn nobody_lags_without_bound() {
-        let mut replicas = Replicas::new(Log::PerReplica { causal: true }, 2);
+        let mut replicas = Replicas::new(Logs::Causal, 2);
         for _ in 0..10 * MAX_LAG {
             replicas.commit(0, replicas.have(0));
             replicas.forget_dependencies();

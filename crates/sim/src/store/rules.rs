@@ -17,18 +17,18 @@
 //!
 //! **read-committed**: visible is what the transaction read from before. Each replica has its own
 //! growing set of commits, and every read uses the current set of the transaction's replica: what
-//! was read from before is still in it. Sessions go to any replica for each transaction, so they
-//! may miss their own writes.
+//! was read from before is still in it. Commits travel in several streams that know nothing of each
+//! other. Sessions go to any replica for each transaction, so they may miss their own writes.
 //!
 //! **read-atomic**: visible is what the transaction reads from at any time, and its session. The
 //! snapshot is the replica's set when the transaction began, used for all reads: whatever one of
 //! them reads from was in it for all of them. A session stays at its replica, whose set gets the
-//! session's commits at once. Commits reach other replicas whole, but without what they depend on.
+//! session's commits at once. Commits arrive whole, but not with what they depend on.
 //!
 //! **causal**: visible is what the transaction depends on, through any number of sessions and
-//! reads. As read-atomic, but a commit enters a replica only after everything in the snapshot of
-//! its transaction and everything committed before it at the same replica. So sets are closed under
-//! dependency, and snapshots are such sets.
+//! reads. As read-atomic, but each replica's commits are one stream, and a commit enters another
+//! replica only after all before it in its stream and everything in the snapshot of its
+//! transaction. So sets are closed under dependency, and snapshots are such sets.
 //!
 //! **prefix**: visible is whoever is read from or precedes in the session, and all that commits
 //! before these. There is one log; a replica's set is a beginning of it, up to p, and the snapshot
@@ -58,16 +58,15 @@
 
 use isolario_model::Level;
 
-/// Which commits a replica's set may consist of.
+/// How commits travel between replicas. A replica has a beginning of each log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Log {
-    /// Any beginning of one log.
+pub(super) enum Logs {
+    /// In one log, which replicas follow at their own pace.
     Shared,
-    /// A beginning of each replica's own log.
-    PerReplica {
-        /// Whether only together with what they depend on.
-        causal: bool,
-    },
+    /// In a log per replica, each commit after what it depends on.
+    Causal,
+    /// In several logs, to which commits are dealt out in turn.
+    DealtOut,
 }
 
 /// Which snapshot reads use.
@@ -98,7 +97,7 @@ pub(super) enum Conflicts {
 /// The rules of a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rules {
-    pub(super) log: Log,
+    pub(super) logs: Logs,
     pub(super) snapshots: Snapshots,
     pub(super) conflicts: Conflicts,
 }
@@ -108,23 +107,23 @@ impl Rules {
     /// next stronger one that has.
     pub(super) fn of(level: Level) -> Rules {
         use Level as L;
-        let (log, snapshots, conflicts) = match level {
+        let (logs, snapshots, conflicts) = match level {
             L::ReadUncommitted | L::AdyaReadCommitted | L::ReadCommitted => {
-                (Log::PerReplica { causal: false }, Snapshots::PerRead, Conflicts::None)
+                (Logs::DealtOut, Snapshots::PerRead, Conflicts::None)
             }
             L::CutIsolation | L::ReadAtomic => {
-                (Log::PerReplica { causal: false }, Snapshots::AtBegin, Conflicts::None)
+                (Logs::DealtOut, Snapshots::AtBegin, Conflicts::None)
             }
-            L::Causal => (Log::PerReplica { causal: true }, Snapshots::AtBegin, Conflicts::None),
-            L::Prefix => (Log::Shared, Snapshots::AtBegin, Conflicts::None),
-            L::SnapshotIsolation => (Log::Shared, Snapshots::FreshForWriters, Conflicts::Writes),
-            L::StrongSnapshotIsolation => (Log::Shared, Snapshots::Fresh, Conflicts::Writes),
+            L::Causal => (Logs::Causal, Snapshots::AtBegin, Conflicts::None),
+            L::Prefix => (Logs::Shared, Snapshots::AtBegin, Conflicts::None),
+            L::SnapshotIsolation => (Logs::Shared, Snapshots::FreshForWriters, Conflicts::Writes),
+            L::StrongSnapshotIsolation => (Logs::Shared, Snapshots::Fresh, Conflicts::Writes),
             L::RepeatableRead | L::Serializable => {
-                (Log::Shared, Snapshots::FreshForWriters, Conflicts::Reads)
+                (Logs::Shared, Snapshots::FreshForWriters, Conflicts::Reads)
             }
             // Strict serializability; of single operations, that is linearizability.
-            _ => (Log::Shared, Snapshots::Fresh, Conflicts::Reads),
+            _ => (Logs::Shared, Snapshots::Fresh, Conflicts::Reads),
         };
-        Rules { log, snapshots, conflicts }
+        Rules { logs, snapshots, conflicts }
     }
 }

@@ -1,0 +1,8 @@
+//! What generated histories are like.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
+
+mod levels;
+mod planted;
+mod same_history;
+mod support;

@@ -1,0 +1,61 @@
+//! What the tests of this crate share.
+
+use isolario_check::{Options, check};
+use isolario_model::{Batch, History, Level, Verdict};
+use isolario_sim::{Config, Distribution, Kind, Workload, generate};
+use isolario_workload::Rng;
+
+/// The levels with rules of their own.
+pub const ENGINES: [Level; 8] = [
+    Level::ReadCommitted,
+    Level::ReadAtomic,
+    Level::Causal,
+    Level::Prefix,
+    Level::SnapshotIsolation,
+    Level::StrongSnapshotIsolation,
+    Level::Serializable,
+    Level::StrictSerializable,
+];
+
+pub fn history(config: &Config) -> History {
+    let mut batch = Batch::new();
+    generate(config, &mut batch).unwrap();
+    batch.build().unwrap()
+}
+
+/// A configuration with much contention, drawn from a seed.
+pub fn random_config(level: Level, kind: Kind, txns: u64, seed: u64) -> Config {
+    let mut rng = Rng::derive(seed, &[1, 2, 3]);
+    let mut any = |choices: &[f64]| choices[rng.below(choices.len() as u64) as usize];
+    let workload = Workload {
+        kind,
+        ops: any(&[1.0, 2.0, 3.0, 4.0]) as u32,
+        keys: any(&[1.0, 2.0, 3.0, 5.0]) as u32,
+        read_ratio: any(&[0.3, 0.5, 0.7]),
+        rmw_ratio: any(&[0.0, 0.3]),
+        one_kind_per_txn: any(&[0.0, 1.0]) > 0.0,
+        distribution: Distribution::Zipf { exponent: any(&[0.0, 1.0]) },
+        list_length: any(&[2.0, 20.0]) as u32,
+        duplicate_ratio: 0.0,
+    };
+    Config {
+        level,
+        workload,
+        txns,
+        sessions: any(&[1.0, 2.0, 3.0, 4.0, 7.0]) as u32,
+        concurrency: any(&[0.5, 1.0]),
+        abort_ratio: any(&[0.0, 0.2]),
+        unknown_ratio: any(&[0.0, 0.0, 0.3]),
+        anomalies: Vec::new(),
+        seed,
+    }
+}
+
+/// Whether the checker says that a history satisfies a level; none if it cannot tell.
+pub fn satisfies(history: &History, level: Level) -> Option<bool> {
+    match check(history, &[level], &Options::default()).remove(0).verdict {
+        Verdict::Satisfied(_) => Some(true),
+        Verdict::Violated(_) => Some(false),
+        _ => None,
+    }
+}
