@@ -2,7 +2,7 @@
 
 use crate::support::{ENGINES, history, random_config, satisfies};
 use isolario_model::Level;
-use isolario_oracle::{Answer, LEVELS, Options};
+use isolario_oracle::{Answer, LEVELS, Options, volume};
 use isolario_sim::{Config, Kind, Workload};
 
 fn by_brute_force(history: &isolario_model::History, level: Level) -> Answer {
@@ -12,7 +12,7 @@ fn by_brute_force(history: &isolario_model::History, level: Level) -> Answer {
 #[test]
 fn small_histories_satisfy_their_level_by_brute_force() {
     for level in ENGINES {
-        for seed in 0..400 {
+        for seed in 0..volume() / 50 {
             let kind = [Kind::Mini, Kind::General, Kind::Append][seed as usize % 3];
             let config = random_config(level, kind, 3 + seed % 4, seed);
             let history = history(&config);

@@ -4,5 +4,6 @@
 
 mod levels;
 mod planted;
+mod replay;
 mod same_history;
 mod support;
