@@ -16,6 +16,18 @@ pub(crate) enum Answer {
     List(usize),
 }
 
+impl Answer {
+    /// What a register held; nothing for other operations.
+    pub(crate) fn register(self) -> Option<i64> {
+        if let Answer::Register(held) = self { held } else { None }
+    }
+
+    /// How many elements a list held; none for other operations.
+    pub(crate) fn prefix(self) -> usize {
+        if let Answer::List(prefix) = self { prefix } else { 0 }
+    }
+}
+
 /// A transaction in progress. Each step is one call to the store.
 #[derive(Debug, Default)]
 pub(crate) struct Flight {
@@ -105,8 +117,6 @@ impl Flight {
                 store.write(txn, key, value);
                 Answer::Done
             }
-            // Another workload's operation that this store does not have: nothing happens.
-            _ => Answer::Done,
         }
     }
 

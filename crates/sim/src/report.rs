@@ -7,7 +7,7 @@ use isolario_model::{
 use isolario_workload::{Chance, Kind, PlannedOp, Rng};
 
 use crate::config::Summary;
-use crate::flight::{Answer, Flight};
+use crate::flight::Flight;
 use crate::store::Store;
 
 /// Passes transactions on to a sink, and counts them.
@@ -104,12 +104,9 @@ impl<'s> Reporter<'s> {
     ) -> Result<(), SinkError> {
         let op = flight.plan[at];
         let key = ValueRef::from(op.key());
-        let found = match flight.answers[at] {
-            Answer::Register(found) => found,
-            Answer::List(prefix) => return self.list(flight, at, prefix, answered, store),
-            Answer::Done => None,
-        };
+        let found = flight.answers[at].register();
         match op {
+            PlannedOp::ReadList { .. } => self.list(flight, at, answered, store),
             PlannedOp::Read { .. } => {
                 self.op(&Op::Read { key, value: answered.then(|| self.shown(found)) })
             }
@@ -127,7 +124,6 @@ impl<'s> Reporter<'s> {
                 let (expected, new) = (self.shown(expected), new.into());
                 self.op(&Op::CompareAndSet { key, expected, new, applied, seen })
             }
-            _ => Ok(()),
         }
     }
 
@@ -151,19 +147,18 @@ impl<'s> Reporter<'s> {
         &mut self,
         flight: &Flight,
         at: usize,
-        prefix: usize,
         answered: bool,
         store: &Store,
     ) -> Result<(), SinkError> {
         let list = flight.plan[at].key();
         let mut elements = std::mem::take(&mut self.elements);
         elements.clear();
-        elements.extend(store.elements(list).iter().take(prefix));
+        elements.extend(store.elements(list).iter().take(flight.answers[at].prefix()));
         elements.extend(flight.plan[..at].iter().filter_map(|op| match *op {
             PlannedOp::Append { key, element } if key == list => Some(element),
             _ => None,
         }));
-        let told = self.elements_read(list, answered.then_some(&elements));
+        let told = self.elements_read(list, answered.then_some(&elements[..]));
         self.elements = elements;
         told
     }
@@ -172,7 +167,7 @@ impl<'s> Reporter<'s> {
     pub(crate) fn elements_read(
         &mut self,
         list: u64,
-        elements: Option<&Vec<i64>>,
+        elements: Option<&[i64]>,
     ) -> Result<(), SinkError> {
         let shown: Option<Vec<ValueRef<'_>>> =
             elements.map(|elements| elements.iter().map(|e| ValueRef::Int(*e)).collect());

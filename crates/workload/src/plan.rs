@@ -11,8 +11,9 @@ pub struct Place {
 }
 
 /// An operation to ask for.
+///
+/// Open to matching on purpose: whoever executes plans must know what to do with each of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum PlannedOp {
     /// Read a register.
     Read {

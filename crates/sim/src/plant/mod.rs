@@ -77,9 +77,7 @@ fn tell(step: &Step, first_key: u64, reporter: &mut Reporter<'_>) -> Result<(), 
         Step::Append(k, element) => {
             reporter.op(&Op::Append { key: key(k), element: element.into() })
         }
-        Step::List(k, elements) => {
-            reporter.elements_read(first_key + u64::from(k), Some(&elements.to_vec()))
-        }
+        Step::List(k, elements) => reporter.elements_read(first_key + u64::from(k), Some(elements)),
         Step::Set(k, expected, new) => reporter.op(&Op::CompareAndSet {
             key: key(k),
             expected: reporter.shown((expected != 0).then_some(expected)),
