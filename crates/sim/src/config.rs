@@ -24,6 +24,9 @@ pub struct Config {
     pub unknown_ratio: f64,
     /// The anomalies to plant.
     pub anomalies: Vec<Plant>,
+    /// Whether to tell the store's own timestamps of what committed: its snapshot, at levels that
+    /// have one, and its place in the true commit order. Planted transactions have none.
+    pub stamps: bool,
     /// The same seed gives the same history.
     pub seed: u64,
 }
@@ -55,6 +58,7 @@ impl Default for Config {
             abort_ratio: 0.0,
             unknown_ratio: 0.0,
             anomalies: Vec::new(),
+            stamps: false,
             seed: 0,
         }
     }

@@ -1,6 +1,6 @@
 //! A transaction in progress, from the client's side.
 
-use isolario_model::Outcome;
+use isolario_model::{Outcome, Stamp};
 use isolario_workload::{Chance, Generator, Place, PlannedOp, Rng};
 
 use crate::store::{Intent, Store, Txn};
@@ -41,6 +41,8 @@ pub(crate) struct Flight {
     pub(crate) start: i64,
     /// How it ended, once it has.
     pub(crate) outcome: Option<Outcome>,
+    /// Its snapshot and its place in the true commit order, if it committed and they are known.
+    pub(crate) stamps: (Option<Stamp>, Option<Stamp>),
     /// Whether it ran twice.
     pub(crate) reran: bool,
 }
@@ -76,6 +78,7 @@ impl Flight {
             }
         }
         (self.place, self.start, self.outcome, self.reran) = (Some(place), now, None, false);
+        self.stamps = (None, None);
     }
 
     /// Runs the next operation, or commits after the last.
@@ -145,7 +148,7 @@ impl Flight {
     /// Commits. On a conflict the store runs the transaction once more, undisturbed, before the
     /// client has heard anything: so conflicts cost no transactions, however hot the keys are.
     fn commit(&mut self, store: &mut Store, rng: &mut Rng) -> Outcome {
-        if store.commit(&mut self.txn).is_ok() {
+        if self.try_commit(store) {
             return Outcome::Committed;
         }
         self.reran = true;
@@ -153,10 +156,17 @@ impl Flight {
         for at in 0..self.plan.len() {
             self.answers[at] = self.run(self.plan[at], store, rng);
         }
-        if store.commit(&mut self.txn).is_ok() {
+        if self.try_commit(store) {
             return Outcome::Committed;
         }
         store.rollback(&mut self.txn);
         Outcome::Aborted
+    }
+
+    fn try_commit(&mut self, store: &mut Store) -> bool {
+        let snapshot = store.snapshot(&self.txn);
+        let committed = store.commit(&mut self.txn).ok();
+        self.stamps = (snapshot, committed);
+        committed.is_some()
     }
 }

@@ -19,7 +19,7 @@ pub fn generate(config: &Config, sink: &mut dyn TxnSink) -> Result<Summary, Gene
     config.validate()?;
     let planner = Planner::new(&config.workload, config.sessions, config.seed)
         .map_err(ConfigError::Workload)?;
-    let reporter = Reporter::new(sink, config.workload.kind)?;
+    let reporter = Reporter::new(sink, config.workload.kind, config.stamps)?;
     Ok(Run::new(config, &planner, reporter).run()?)
 }
 

@@ -16,6 +16,8 @@ pub(crate) struct Reporter<'s> {
     /// What registers hold at first.
     initial: ValueRef<'static>,
     pub(crate) summary: Summary,
+    /// Whether to tell the store's own timestamps.
+    stamps: bool,
     txns: u64,
     elements: Vec<i64>,
     /// Which reads of a transaction of unknown outcome got no answer.
@@ -25,7 +27,11 @@ pub(crate) struct Reporter<'s> {
 impl<'s> Reporter<'s> {
     /// Begins a history of this kind of workload. Registers hold 0 at first, which all formats can
     /// express; where it matters whether anything is there, nothing is.
-    pub(crate) fn new(sink: &'s mut dyn TxnSink, kind: Kind) -> Result<Self, SinkError> {
+    pub(crate) fn new(
+        sink: &'s mut dyn TxnSink,
+        kind: Kind,
+        stamps: bool,
+    ) -> Result<Self, SinkError> {
         let initial = if kind == Kind::Lwt { ValueRef::Nil } else { ValueRef::Int(0) };
         let value: Value = initial.to_owned();
         sink.meta(&Meta { initial: Initial::Value(value), clock: Clock::Nanoseconds })?;
@@ -33,6 +39,7 @@ impl<'s> Reporter<'s> {
             sink,
             initial,
             summary: Summary::default(),
+            stamps,
             txns: 0,
             elements: Vec::new(),
             unanswered: Chance::new(0.25),
@@ -53,15 +60,9 @@ impl<'s> Reporter<'s> {
         self.sink.op(op)
     }
 
-    /// Ends a transaction. One of unknown outcome never finishes.
-    pub(crate) fn end(
-        &mut self,
-        outcome: Outcome,
-        start: i64,
-        finish: i64,
-    ) -> Result<(), SinkError> {
-        let finish = (outcome != Outcome::Unknown).then_some(finish);
-        self.sink.end(&TxnEnd { start: Some(start), finish, ..TxnEnd::new(outcome) })
+    /// Ends a transaction.
+    pub(crate) fn end(&mut self, end: &TxnEnd<'_>) -> Result<(), SinkError> {
+        self.sink.end(end)
     }
 
     /// The value of a register as the client sees it.
@@ -84,7 +85,15 @@ impl<'s> Reporter<'s> {
             let answered = outcome != Outcome::Unknown || !rng.happens(self.unanswered);
             self.planned_op(flight, at, outcome, answered, store)?;
         }
-        self.end(outcome, flight.start, finish)?;
+        let (db_start, db_commit) = if self.stamps { flight.stamps } else { (None, None) };
+        self.end(&TxnEnd {
+            start: Some(flight.start),
+            // As far as its client knows, one of unknown outcome never finishes.
+            finish: (outcome != Outcome::Unknown).then_some(finish),
+            db_start,
+            db_commit,
+            ..TxnEnd::new(outcome)
+        })?;
         self.summary.reruns += u64::from(flight.reran);
         match outcome {
             Outcome::Committed => self.summary.committed += 1,

@@ -7,7 +7,7 @@
 mod template;
 mod templates;
 
-use isolario_model::{AnomalyKind, Op, SinkError, ValueRef};
+use isolario_model::{AnomalyKind, Op, SinkError, TxnEnd, ValueRef};
 
 use crate::report::Reporter;
 use template::Step;
@@ -54,14 +54,16 @@ pub(crate) fn plant(
     for (at, txn) in template.txns.iter().enumerate() {
         let span = template.span(at);
         let time = |tick: u32| now + 1 + i64::from(tick) * TICK;
+        let (start, finish) = (time(span.0), time(span.1));
         reporter.begin(first_session + u64::from(txn.session))?;
         for step in txn.steps {
             tell(step, first_key, reporter)?;
         }
-        reporter.end(txn.outcome, time(span.0), time(span.1))?;
+        let end = TxnEnd::new(txn.outcome);
+        reporter.end(&TxnEnd { start: Some(start), finish: Some(finish), ..end })?;
         reporter.summary.planted += 1;
         planted.sessions = planted.sessions.max(u64::from(txn.session) + 1);
-        planted.end = planted.end.max(time(span.1) + 1);
+        planted.end = planted.end.max(finish + 1);
     }
     Ok(planted)
 }

@@ -6,7 +6,7 @@ mod replicas;
 mod rules;
 mod txn;
 
-use isolario_model::Level;
+use isolario_model::{Level, Stamp};
 use isolario_workload::Rng;
 
 use chains::{Chains, Version};
@@ -38,6 +38,8 @@ pub struct Store {
     sessions: Vec<Session>,
     /// The number of the last commit.
     sequence: u64,
+    /// How many transactions that wrote nothing have committed.
+    read_only: u64,
     /// Commits that are in every snapshot, present and future. Old, but cheap: it is brought up to
     /// date once in a while.
     everybody_has: Clock,
@@ -63,6 +65,7 @@ impl Store {
             chains: Chains::default(),
             sessions: vec![Session::default(); sessions as usize],
             sequence: 0,
+            read_only: 0,
             everybody_has: Clock::default(),
             until_update: 0,
         }
@@ -148,13 +151,15 @@ impl Store {
         txn.appends.push((key, element));
     }
 
-    /// Commits, or says that another commit is in the way; then the transaction goes on and may
-    /// be restarted or rolled back.
-    pub fn commit(&mut self, txn: &mut Txn) -> Result<(), Conflict> {
+    /// Commits, and tells the transaction's place in the true commit order. Or says that another
+    /// commit is in the way; then the transaction goes on and may be restarted or rolled back.
+    pub fn commit(&mut self, txn: &mut Txn) -> Result<Stamp, Conflict> {
         if txn.is_read_only() {
             self.sessions[txn.session].seen.join(&txn.snapshot);
             self.sessions[txn.session].running = None;
-            return Ok(());
+            self.read_only += 1;
+            let physical = self.snapshot(txn).map_or(self.sequence, |snapshot| snapshot.physical);
+            return Ok(Stamp { physical, logical: self.read_only });
         }
         if !self.may_commit(txn) {
             return Err(Conflict);
@@ -176,7 +181,14 @@ impl Store {
         session.seen.add(dot);
         session.running = None;
         self.update_everybody_has();
-        Ok(())
+        Ok(Stamp { physical: sequence, logical: 0 })
+    }
+
+    /// The snapshot of a transaction: those that wrote something are in it if their place in the
+    /// commit order is not after this. None where replicas may have any set of commits.
+    pub fn snapshot(&self, txn: &Txn) -> Option<Stamp> {
+        let is_prefix = self.rules.logs == Logs::Shared;
+        is_prefix.then_some(Stamp { physical: txn.snapshot.0[0], logical: 0 })
     }
 
     /// Gives a transaction up.

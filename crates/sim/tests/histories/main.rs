@@ -6,4 +6,5 @@ mod levels;
 mod planted;
 mod replay;
 mod same_history;
+mod stamps;
 mod support;

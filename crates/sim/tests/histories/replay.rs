@@ -13,22 +13,30 @@ use crate::support::{history, random_config};
 
 /// What every key holds: the elements of a list, or the one value of a register; absent keys have
 /// their initial value.
-type State = BTreeMap<KeyId, Vec<ValueId>>;
+pub type State = BTreeMap<KeyId, Vec<ValueId>>;
 
-struct Replay<'h> {
+pub struct Replay<'h> {
     history: &'h History,
     /// Whether real time counts, too.
     strict: bool,
     initial: Option<ValueId>,
 }
 
-/// Whether some order of the transactions explains what each of them saw.
-fn is_serializable(history: &History, strict: bool) -> bool {
-    let initial = history.initial_value().and_then(|value| history.find_value(value.as_ref()));
-    Replay { history, strict, initial }.extends(&[], &State::new())
+/// What registers hold at first, if any operation says so.
+pub fn initial(history: &History) -> Option<ValueId> {
+    history.initial_value().and_then(|value| history.find_value(value.as_ref()))
 }
 
-impl Replay<'_> {
+/// Whether some order of the transactions explains what each of them saw.
+fn is_serializable(history: &History, strict: bool) -> bool {
+    Replay::new(history, strict).extends(&[], &State::new())
+}
+
+impl<'h> Replay<'h> {
+    pub fn new(history: &'h History, strict: bool) -> Self {
+        Replay { history, strict, initial: initial(history) }
+    }
+
     fn extends(&self, order: &[TxnId], state: &State) -> bool {
         let left = || self.history.txns().filter(|txn| !order.contains(txn));
         if left().all(|txn| self.history.outcome(txn) != Outcome::Committed) {
@@ -43,7 +51,7 @@ impl Replay<'_> {
     }
 
     /// Whether one transaction must come before another. Nothing follows an unknown one.
-    fn precedes(&self, first: TxnId, second: TxnId) -> bool {
+    pub fn precedes(&self, first: TxnId, second: TxnId) -> bool {
         let history = self.history;
         history.outcome(first) == Outcome::Committed
             && ((history.session_of(first) == history.session_of(second) && first < second)
@@ -51,7 +59,7 @@ impl Replay<'_> {
     }
 
     /// Runs an operation; false if it did not see what is there.
-    fn replay(&self, op: OpId, state: &mut State) -> bool {
+    pub fn replay(&self, op: OpId, state: &mut State) -> bool {
         let register = |key| state.get(&key).map_or(self.initial, |held| held.last().copied());
         match self.history.op(op) {
             Op::Read { key, value } => value.is_none() || value == register(key),

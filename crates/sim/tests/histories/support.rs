@@ -47,6 +47,7 @@ pub fn random_config(level: Level, kind: Kind, txns: u64, seed: u64) -> Config {
         abort_ratio: any(&[0.0, 0.2]),
         unknown_ratio: any(&[0.0, 0.0, 0.3]),
         anomalies: Vec::new(),
+        stamps: false,
         seed,
     }
 }
