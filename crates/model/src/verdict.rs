@@ -129,7 +129,7 @@ pub enum Evidence {
         /// which the writer itself replaced what was seen.
         instead: Option<OpId>,
     },
-    /// Two reads of one transaction that do not fit together.
+    /// Two reads of one key that do not fit together: of one transaction, or of one list.
     Reads {
         /// The key.
         key: KeyId,
