@@ -303,7 +303,7 @@ impl<'h> Resolver<'h, '_> {
         };
         // An own element among the others' is from the future, or there twice. Unless somebody
         // else appended it, too: then it may be theirs.
-        let misplaced = own.iter().find(|(_, element)| {
+        let misplaced = own.iter().rfind(|(_, element)| {
             foreign.contains(element) && self.appends.writer(key, *element).is_some()
         });
         let result = match misplaced {
