@@ -79,7 +79,8 @@ pub(crate) fn source(facts: &Facts<'_>, read: OpId) -> Option<Source> {
     let list = ListRead::new(facts, read)?;
     let elements = list.foreign(facts).unwrap_or(list.elements);
     let sole = |e: &ValueId| facts.appender(list.key, *e);
-    let Some(last) = elements.iter().rfind(|e| sole(e) != Some(list.reader)) else {
+    let own = elements_of(facts, list.reader, list.key);
+    let Some(last) = elements.iter().rfind(|e| !own.contains(e)) else {
         return Some(Source::Init);
     };
     Some(match facts.appends(list.key, *last).next_back() {
