@@ -1,0 +1,91 @@
+//! The weak levels, against the verdicts that the manifest states.
+
+use isolario::check::{Options, check, supported};
+use isolario::model::{History, Inapplicable, Level, LevelResult, OpKind, Verdict};
+use isolario_verify::verify;
+
+use crate::manifest::Row;
+
+/// The columns of the manifest and the levels they speak of.
+const STATED: [(&str, Level); 3] =
+    [("exp_RC", Level::ReadCommitted), ("exp_RA", Level::ReadAtomic), ("exp_CC", Level::Causal)];
+
+/// How many verdicts came out in which way.
+#[derive(Default)]
+pub struct Verdicts {
+    /// As the manifest says: read committed, read atomic, causal.
+    pub agreed: [u64; 3],
+    /// Stated by the manifest and out of our checkers' reach.
+    pub not_applicable: u64,
+    /// Results of any level whose evidence was verified.
+    pub verified: u64,
+}
+
+impl Verdicts {
+    pub fn add(&mut self, other: &Verdicts) {
+        for (sum, more) in self.agreed.iter_mut().zip(other.agreed) {
+            *sum += more;
+        }
+        self.not_applicable += other.not_applicable;
+        self.verified += other.verified;
+    }
+}
+
+/// Checks all levels there are and has every result verified; what is refused goes to the faults.
+pub fn verified(history: &History, faults: &mut Vec<String>) -> (Vec<LevelResult>, Verdicts) {
+    let results = check(history, supported(), &Options::default());
+    let mut verdicts = Verdicts::default();
+    for result in &results {
+        match verify(history, result, &isolario_verify::Options::default()) {
+            Ok(()) => verdicts.verified += 1,
+            Err(refusal) => faults.push(format!("{}: proof refused: {refusal}", result.level)),
+        }
+    }
+    (results, verdicts)
+}
+
+/// As [`verified`]; the results that the manifest contradicts go to the faults, too.
+pub fn compare(row: Row<'_>, history: &History, faults: &mut Vec<String>) -> Verdicts {
+    let (results, mut verdicts) = verified(history, faults);
+    for (agreed, (column, level)) in verdicts.agreed.iter_mut().zip(STATED) {
+        let result = results.iter().find(|result| result.level == level);
+        let result = result.unwrap_or_else(|| panic!("{level} is not decided"));
+        match (row.text(column), &result.verdict) {
+            ("valid", Verdict::Satisfied(_)) | ("invalid", Verdict::Violated(_)) => *agreed += 1,
+            ("valid" | "invalid", Verdict::NotApplicable(reason)) => {
+                verdicts.not_applicable += 1;
+                faults.extend(unacceptable(history, reason).map(|why| format!("{level}: {why}")));
+            }
+            ("unknown", _) => {}
+            (stated, found) => faults.push(format!(
+                "{level}: the manifest says {stated} ({}), the checker {}",
+                row.text("basis"),
+                describe(found)
+            )),
+        }
+    }
+    verdicts
+}
+
+/// Why a level should have been decided after all.
+fn unacceptable(history: &History, reason: &Inapplicable) -> Option<String> {
+    match reason {
+        Inapplicable::AmbiguousRead { .. } => None,
+        Inapplicable::Operation { op } => {
+            let kind = history.op_kinds()[op.index()];
+            let register = matches!(kind, OpKind::Read | OpKind::ReadUnobserved | OpKind::Write);
+            register.then(|| format!("said not to apply because of a {kind:?}"))
+        }
+        other => Some(format!("said not to apply: {other:?}")),
+    }
+}
+
+fn describe(verdict: &Verdict) -> String {
+    match verdict {
+        Verdict::Violated(findings) => match findings.anomalies.first() {
+            Some(anomaly) => format!("violated: {anomaly:?}"),
+            None => "violated".to_owned(),
+        },
+        other => other.name().to_owned(),
+    }
+}
