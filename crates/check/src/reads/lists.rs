@@ -245,9 +245,15 @@ impl<'h> Resolver<'h, '_> {
     ) {
         let own: Vec<(OpId, ValueId)> = appends_of(self.history, reader, key).collect();
         let (own_result, foreign) = self.split_own(read, key, elements, &own);
-        let last_writer = match foreign.iter().rev().find(|e| own.iter().all(|(_, o)| o != *e)) {
-            Some(element) => self.appends.writer(key, *element),
+        let last = foreign.iter().rfind(|e| own.iter().all(|(_, o)| o != *e));
+        let last_writer = match last.map(|element| self.appends.get(key, *element)) {
             None => Some(TxnId::INIT),
+            Some(None) => None,
+            Some(Some(Appender { txn, other: None })) => Some(txn),
+            Some(Some(Appender { txn, other: Some(other) })) => {
+                lists.ambiguous.push(Ambiguous { read, first: txn, second: other });
+                None
+            }
         };
         let scan = self.scan(key, elements);
         let prefix = scan.prefixes[foreign.len()];
@@ -262,7 +268,9 @@ impl<'h> Resolver<'h, '_> {
                 wrong(kind, saw, instead)
             }
             (_, Prefix { ambiguous: Some((first, second)), .. }) => {
-                lists.ambiguous.push(Ambiguous { read, first, second });
+                if last_writer.is_some() {
+                    lists.ambiguous.push(Ambiguous { read, first, second });
+                }
                 Err(None)
             }
             (_, Prefix { out_of_turn: Some(Fault { kind, saw, instead }), .. }) => {
