@@ -44,6 +44,23 @@ impl<'h> ListRead<'h> {
         self.elements.strip_suffix(own.as_slice())
     }
 
+    /// Whether the list shows an append, which is nobody else's.
+    fn certainly_shows(&self, facts: &Facts<'_>, append: OpId) -> bool {
+        let is_it = |e: ValueId| {
+            self.elements.contains(&e) && facts.appender(self.key, e) == Some(facts.txn(append))
+        };
+        facts.key(append) == self.key && element(facts, append).is_some_and(is_it)
+    }
+
+    /// Whether the list shows an append, but not all that its transaction appended.
+    fn shows_part_of(&self, facts: &Facts<'_>, append: OpId) -> bool {
+        let writer = facts.txn(append);
+        let appended = elements_of(facts, writer, self.key);
+        let mut shown = appended.iter().filter(|e| self.elements.contains(e));
+        let certain = shown.all(|e| facts.appender(self.key, *e) == Some(writer));
+        certain && self.certainly_shows(facts, append) && self.shown(facts, writer) != appended
+    }
+
     /// What the list shows of a transaction.
     fn shown(&self, facts: &Facts<'_>, txn: TxnId) -> Vec<ValueId> {
         let is_of = |e: &&ValueId| facts.appender(self.key, **e) == Some(txn);
@@ -198,43 +215,34 @@ pub(crate) fn shows(facts: &Facts<'_>, kind: AnomalyKind, bad: BadRead) -> Optio
     let BadRead { saw, instead, .. } = bad;
     let own = list.own_before(facts);
     let own_missing = || list.foreign(facts).is_none() && instead == own.last().copied();
-    // A write that it certainly shows.
-    let seen = |append: OpId| {
-        facts.key(append) == list.key
-            && element(facts, append).is_some_and(|e| {
-                list.elements.contains(&e) && facts.appender(list.key, e) == Some(facts.txn(append))
-            })
-    };
+    // The own appends at the end are the reader's, whoever else appended the same.
+    let others = ListRead { elements: list.foreign(facts).unwrap_or(list.elements), ..list };
     let is_own = |append: OpId| facts.txn(append) == list.reader;
     Some(match (kind, saw) {
         (AnomalyKind::ThinAirRead, None) => {
-            list.elements.iter().any(|e| facts.appends(list.key, *e).next().is_none())
+            others.elements.iter().any(|e| facts.appends(list.key, *e).next().is_none())
         }
         (AnomalyKind::AbortedRead, Some(saw)) => {
-            seen(saw) && !is_own(saw) && facts.history.outcome(facts.txn(saw)) == Outcome::Aborted
+            let aborted = facts.history.outcome(facts.txn(saw)) == Outcome::Aborted;
+            others.certainly_shows(facts, saw) && !is_own(saw) && aborted
         }
-        (AnomalyKind::FutureRead, Some(saw)) => seen(saw) && is_own(saw) && saw > bad.read,
+        (AnomalyKind::FutureRead, Some(saw)) => {
+            others.certainly_shows(facts, saw) && is_own(saw) && saw > bad.read
+        }
         (AnomalyKind::NotMyOwnWrite, None) => own_missing(),
         (AnomalyKind::NotMyLastWrite, Some(saw)) => {
             own_missing() && is_own(saw) && Some(saw) < instead && own.contains(&saw)
         }
         (AnomalyKind::IntermediateRead, Some(saw)) => {
-            let writer = facts.txn(saw);
-            let of_writer = elements_of(facts, writer, list.key);
-            let mut shown = of_writer.iter().filter(|e| list.elements.contains(e));
-            let certain = shown.all(|e| facts.appender(list.key, *e) == Some(writer));
-            let another = instead.is_some_and(|i| i != saw && facts.txn(i) == writer);
-            seen(saw)
-                && !is_own(saw)
-                && certain
-                && another
-                && list.shown(facts, writer) != of_writer
+            let another = instead.is_some_and(|i| i != saw && facts.txn(i) == facts.txn(saw));
+            !is_own(saw) && another && others.shows_part_of(facts, saw)
         }
         (AnomalyKind::DuplicateElements, Some(saw)) => {
-            let writer = facts.txn(saw);
+            let shown = if is_own(saw) { list } else { others };
+            let appended = elements_of(facts, facts.txn(saw), list.key);
             let times =
                 |all: &[ValueId]| all.iter().filter(|e| Some(**e) == element(facts, saw)).count();
-            seen(saw) && times(list.elements) > times(&elements_of(facts, writer, list.key))
+            shown.certainly_shows(facts, saw) && times(shown.elements) > times(&appended)
         }
         _ => false,
     })
