@@ -12,6 +12,7 @@ Examples:
   isolario check history.txt                  which levels it satisfies, and why not more
   isolario check --level rc,ra history.edn    whether it satisfies these
   isolario stats history.iso                  how large, skewed and concurrent it is
+  isolario explain lost-update                what an anomaly or a level means
   isolario convert history.edn history.iso    from one format to another
 
 Exit codes: 0 done, all requested levels satisfied; 1 a violation was found; 2 an error;
@@ -45,6 +46,14 @@ const LEVELS_EXAMPLES: &str = "\
 Examples:
   isolario levels                             names and aliases, weakest first
   isolario levels --verbose                   what each one promises, forbids and applies to";
+
+const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  isolario explain                            the names of all levels and anomalies
+  isolario explain lost-update                what it means, an example, who forbids it
+  isolario explain TAP-k                      by Plume's letter
+  isolario explain G2-item                    by the names of others; lists what it may mean
+  isolario explain si                         a level, by name or alias";
 
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
@@ -120,6 +129,14 @@ pub(crate) enum Command {
     /// Describe a history: size, skew, aborts, concurrency
     #[command(after_help = STATS_EXAMPLES)]
     Stats(StatsArgs),
+
+    /// Explain an anomaly or a level: what it means, an example, which levels forbid it
+    #[command(after_help = EXPLAIN_EXAMPLES)]
+    Explain {
+        /// The name of an anomaly or level, in any case; without one, all names are listed
+        #[arg(value_name = "ANOMALY|LEVEL")]
+        name: Vec<String>,
+    },
 
     /// List the isolation levels that can be checked
     #[command(after_help = LEVELS_EXAMPLES)]

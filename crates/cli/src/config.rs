@@ -7,6 +7,7 @@ use clap_complete::Shell;
 use isolario::check::{Options, supported};
 use isolario::formats::{self, FORMATS, HistoryFormat};
 use isolario::model::Level;
+use isolario::report::explain::{self, Found, Topic};
 
 use crate::args::{Args, CheckArgs, Command as RawCommand, ConvertArgs, OutputForm, StatsArgs};
 use crate::failure::Failure;
@@ -31,6 +32,7 @@ pub(crate) enum Command {
     Check(Check),
     Convert(Convert),
     Stats(Stats),
+    Explain(Explain),
     Levels,
     Completions(Shell),
     Man(Option<PathBuf>),
@@ -63,6 +65,17 @@ pub(crate) struct Convert {
     pub(crate) force: bool,
 }
 
+/// What to explain.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Explain {
+    /// Which names there are.
+    Everything,
+    /// One thing.
+    One(Topic),
+    /// What a name may mean.
+    Several { name: String, topics: Vec<Topic> },
+}
+
 pub(crate) struct Stats {
     pub(crate) history: PathBuf,
     pub(crate) format: InputFormat,
@@ -77,6 +90,7 @@ impl Config {
             RawCommand::Stats(StatsArgs { history, format }) => {
                 Command::Stats(Stats { history, format: InputFormat::build("--format", &format)? })
             }
+            RawCommand::Explain { name } => Command::Explain(Explain::build(&name)?),
             RawCommand::Levels => Command::Levels,
             RawCommand::Completions { shell } => Command::Completions(shell),
             RawCommand::Man { dir } => Command::Man(dir),
@@ -182,6 +196,29 @@ impl Convert {
             to_format,
             force: args.force,
         })
+    }
+}
+
+impl Explain {
+    /// Names of several words need no quotes.
+    fn build(words: &[String]) -> Result<Explain, Failure> {
+        let name = words.join(" ");
+        match explain::find(&name) {
+            _ if words.is_empty() => Ok(Explain::Everything),
+            Found::One(topic) => Ok(Explain::One(topic)),
+            Found::Several(topics) => Ok(Explain::Several { name, topics }),
+            Found::Nothing => Err(Failure::new(format!("there is no level or anomaly `{name}`"))
+                .with_hint(suggestion(&name, &explain::all_names()))),
+        }
+    }
+}
+
+/// The name that may have been meant, and where to find the others.
+fn suggestion(typed: &str, names: &[String]) -> String {
+    const LIST: &str = "`isolario explain` lists all names";
+    match closest(typed, names.iter().map(String::as_str)) {
+        Some(meant) => format!("did you mean `{meant}`? {LIST}"),
+        None => LIST.to_owned(),
     }
 }
 

@@ -10,7 +10,7 @@ pub(crate) fn closest<'c>(
     let most = (typed.chars().count() / 3).max(1);
     candidates
         .into_iter()
-        .map(|candidate| (strsim::osa_distance(&typed, candidate), candidate))
+        .map(|candidate| (strsim::osa_distance(&typed, &candidate.to_lowercase()), candidate))
         .filter(|(distance, candidate)| *distance <= most && *distance < candidate.len())
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
@@ -20,7 +20,7 @@ pub(crate) fn closest<'c>(
 mod tests {
     use super::*;
 
-    const NAMES: [&str; 4] = ["serializable", "rc", "read-committed", "plume"];
+    const NAMES: [&str; 5] = ["serializable", "rc", "read-committed", "plume", "LostUpdate"];
 
     #[test]
     fn slips_are_recognised() {
@@ -31,6 +31,7 @@ mod tests {
             ("read_committed", "read-committed"),
             ("plmue", "plume"),
             ("rcc", "rc"),
+            ("lostupdaet", "LostUpdate"),
         ] {
             assert_eq!(closest(typed, NAMES), Some(meant));
         }

@@ -3,6 +3,7 @@
 mod check;
 mod completions;
 mod convert;
+mod explain;
 mod levels;
 mod man;
 mod stats;
@@ -22,6 +23,7 @@ pub(crate) fn run(
         Command::Check(check) => check::run(check, output, console),
         Command::Convert(convert) => convert::run(convert, console),
         Command::Stats(stats) => stats::run(stats, output, console),
+        Command::Explain(explain) => explain::run(explain, output, console),
         Command::Levels => levels::run(output, console),
         Command::Completions(shell) => completions::run(*shell, console),
         Command::Man(dir) => man::run(dir.as_deref(), console),

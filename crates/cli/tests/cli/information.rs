@@ -1,4 +1,4 @@
-//! `isolario stats`, `levels`, `completions` and `man`.
+//! `isolario stats`, `explain`, `levels`, `completions` and `man`.
 
 use serde_json::Value;
 
@@ -22,6 +22,37 @@ fn stats_for_programs() {
 #[test]
 fn stats_of_a_file_that_is_not_there() {
     insta::assert_snapshot!(Sandbox::new().transcript(&["stats", "missing.txt"]));
+}
+
+#[test]
+fn explanations_are_found_by_everybodys_names() {
+    let sandbox = Sandbox::new();
+    insta::assert_snapshot!(sandbox.transcript(&["explain", "tap-k"]));
+    let shown: Vec<_> = [
+        &["explain", "g2-item"][..],
+        &["explain", "lost", "updaet"],
+        &["explain", "serialisable"],
+        &["explain", "something-else"],
+    ]
+    .iter()
+    .map(|args| sandbox.transcript(args))
+    .collect();
+    insta::assert_snapshot!("explain_what_was_meant", shown.join("\n"));
+    let page = sandbox.stdout(&["explain", "lost", "update"]);
+    assert!(page.starts_with("LostUpdate: an anomaly"), "{page}");
+}
+
+#[test]
+fn explanations_for_programs() {
+    let sandbox = Sandbox::new();
+    let json = |args: &[&str]| -> Value { serde_json::from_str(&sandbox.stdout(args)).unwrap() };
+    let page = json(&["explain", "--json", "causal"]);
+    assert_eq!((&page["schema"], &page["kind"]), (&"isolario.explain/1".into(), &"level".into()));
+    assert!(page["history"].as_str().unwrap().contains("session"));
+    let all = json(&["explain", "--json"]);
+    assert!(all["topics"].as_array().unwrap().len() > 40);
+    let several = json(&["explain", "--json", "G1b"]);
+    assert_eq!(several["topics"][1]["name"], "SingleAntiDependency");
 }
 
 #[test]
@@ -55,7 +86,7 @@ fn completions_for_every_shell_know_the_commands() {
 fn manual_pages_cover_every_command() {
     let sandbox = Sandbox::new();
     let all = sandbox.stdout(&["man"]);
-    let commands = ["check", "convert", "stats", "levels", "completions", "man"];
+    let commands = ["check", "convert", "stats", "explain", "levels", "completions", "man"];
     for command in commands {
         assert!(all.contains(&format!(".TH isolario-{command} 1")), "{command}");
     }

@@ -1,6 +1,7 @@
 //! Reports for people: 80 columns, readable without colour.
 
 mod anomaly;
+mod explain;
 mod palette;
 mod stats;
 

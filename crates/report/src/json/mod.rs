@@ -3,6 +3,7 @@
 //! The form is a contract (schema `isolario.verdict/1`): fields may be added, and never change
 //! their meaning.
 
+mod explain;
 mod op;
 mod stats;
 

@@ -1,0 +1,151 @@
+//! What levels and anomalies mean, for `isolario explain`.
+//!
+//! Each has a page: a text file beside this one. What the model's tables say (who forbids what, how
+//! others call it) is not repeated in the texts; renderers take it from the tables.
+//!
+//! ```
+//! use isolario_report::explain::{Found, find};
+//!
+//! let Found::One(topic) = find("lost update") else { panic!() };
+//! assert_eq!(topic.name(), "LostUpdate");
+//! assert!(topic.page().history.contains("r balance 100, w balance 130"));
+//! // G1b is one thing to Adya and another to IsoRel.
+//! assert!(matches!(find("g1b"), Found::Several(topics) if topics.len() == 2));
+//! ```
+
+mod find;
+mod texts;
+
+use isolario_model::{AnomalyKind, Level};
+
+pub use find::{Found, all_names, find};
+
+/// Something that has a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Topic {
+    /// An isolation level.
+    Level(Level),
+    /// An anomaly.
+    Anomaly(AnomalyKind),
+}
+
+/// What there is to say about a level or an anomaly beyond the tables of the model.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Page {
+    /// What it means, as one paragraph per entry.
+    pub meaning: Vec<String>,
+    /// A tiny history, in the text language: one that shows the anomaly; for a level, one that the
+    /// level forbids and that the next weaker levels allow.
+    pub history: &'static str,
+    /// Where it was seen in real databases, each with its source.
+    pub seen: Vec<String>,
+    /// Which part of a database to look at when it shows up.
+    pub look_at: Vec<String>,
+}
+
+impl Topic {
+    /// Every level, weaker ones first, and then every anomaly, in the order of the table.
+    pub fn all() -> impl Iterator<Item = Topic> {
+        Level::all().map(Topic::Level).chain(AnomalyKind::all().map(Topic::Anomaly))
+    }
+
+    /// Our name for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Topic::Level(level) => level.name(),
+            Topic::Anomaly(kind) => kind.name(),
+        }
+    }
+
+    /// What it is, in one line.
+    pub fn gist(self) -> &'static str {
+        match self {
+            Topic::Level(level) => level.promise(),
+            Topic::Anomaly(kind) => kind.names().meaning,
+        }
+    }
+
+    /// Its page.
+    pub fn page(self) -> Page {
+        Page::parse(match self {
+            Topic::Level(level) => texts::level(level),
+            Topic::Anomaly(kind) => texts::anomaly(kind),
+        })
+    }
+}
+
+impl Page {
+    /// A text is what it means, followed by sections that begin with `## `.
+    fn parse(text: &'static str) -> Page {
+        let mut parts = text.split("\n## ");
+        let mut page = Page { meaning: paragraphs(parts.next().unwrap_or("")), ..Page::default() };
+        for part in parts {
+            let (title, body) = part.split_once('\n').unwrap_or((part, ""));
+            match title {
+                "History" => page.history = body.trim_matches('\n'),
+                "Seen" => page.seen = items(body),
+                "Look at" => page.look_at = paragraphs(body),
+                _ => {}
+            }
+        }
+        page
+    }
+}
+
+/// What blank lines separate, each in one line.
+fn paragraphs(text: &str) -> Vec<String> {
+    text.split("\n\n").map(unwrapped).filter(|text| !text.is_empty()).collect()
+}
+
+/// What begins with a dash, each in one line.
+fn items(text: &str) -> Vec<String> {
+    format!("\n{text}").split("\n- ").skip(1).map(unwrapped).collect()
+}
+
+fn unwrapped(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The anomalies that a level forbids and that none of the next weaker levels does.
+pub fn newly_forbidden(level: Level) -> Vec<AnomalyKind> {
+    let by_weaker =
+        |kind: AnomalyKind| level.weaker().iter().any(|weaker| kind.forbidden_at(*weaker));
+    AnomalyKind::all().filter(|kind| kind.forbidden_at(level) && !by_weaker(*kind)).collect()
+}
+
+/// The levels that forbid an anomaly, weaker ones first.
+pub fn forbidding(kind: AnomalyKind) -> Vec<Level> {
+    Level::all().filter(|level| kind.forbidden_at(*level)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_page_is_complete() {
+        for topic in Topic::all() {
+            let page = topic.page();
+            let name = topic.name();
+            let meaning = page.meaning.join(" ");
+            let sentences = meaning.matches(['.', '?']).count();
+            assert!((2..=6).contains(&sentences), "{name}: {sentences} sentences");
+            assert!(page.history.contains("session "), "{name} has no history");
+            assert!(!page.look_at.is_empty(), "{name} says nothing of what to look at");
+            let sources = ["Plume", "MTC", "IsoRel", "AWDIT", "Emme"];
+            let has_source = |seen: &String| sources.iter().any(|source| seen.contains(source));
+            assert!(page.seen.iter().all(has_source), "{name}: {:?}", page.seen);
+        }
+    }
+
+    #[test]
+    fn levels_forbid_new_things_and_leave_the_rest_to_weaker_ones() {
+        assert_eq!(newly_forbidden(Level::CutIsolation), [AnomalyKind::NonRepeatableRead]);
+        assert_eq!(
+            newly_forbidden(Level::Causal),
+            [AnomalyKind::CoConflictCm, AnomalyKind::ConflictCm]
+        );
+        assert_eq!(forbidding(AnomalyKind::NotLinearizable), [Level::Linearizable]);
+    }
+}
