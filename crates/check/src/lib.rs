@@ -26,7 +26,7 @@ mod plan;
 mod reads;
 mod weak;
 
-use isolario_model::{History, Level, LevelResult};
+use isolario_model::{AnomalyKind, History, Level, LevelResult, PatternResult};
 
 /// How to read a history.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,4 +50,41 @@ pub fn supported() -> &'static [Level] {
 /// Decides each of the levels, with evidence either way.
 pub fn check(history: &History, levels: &[Level], options: &Options) -> Vec<LevelResult> {
     plan::check(history, levels, options)
+}
+
+/// The anomalies that can be looked for one by one, in the order of the model's table.
+pub fn supported_patterns() -> impl ExactSizeIterator<Item = AnomalyKind> {
+    weak::PATTERNS.iter().map(|(kind, _)| *kind)
+}
+
+/// Decides which of the anomalies occur in a history, each on its own.
+///
+/// An anomaly is a pattern of Plume's Table 1 (`CO` and `CM` are then two different patterns: the
+/// second is what causal order alone does not make the first), or the non-monotonic read of one
+/// key. What is found comes with evidence; what is not found does not occur, or it is said why that
+/// could not be decided.
+///
+/// ```
+/// use isolario_check::{Options, patterns};
+/// use isolario_model::{AnomalyKind, Batch, Op, Outcome, TxnEnd, TxnSink, TxnStart, Verdict};
+///
+/// // Alice reads twice, and Bob writes in between.
+/// let mut batch = Batch::new();
+/// let (x, one) = ("x".into(), 1i64.into());
+/// batch.begin(&TxnStart { session: "alice".into(), id: None, line: None })?;
+/// batch.op(&Op::Read { key: x, value: Some(isolario_model::ValueRef::Nil) })?;
+/// batch.op(&Op::Read { key: x, value: Some(one) })?;
+/// batch.end(&TxnEnd::new(Outcome::Committed))?;
+/// batch.begin(&TxnStart { session: "bob".into(), id: None, line: None })?;
+/// batch.op(&Op::Write { key: x, value: one })?;
+/// batch.end(&TxnEnd::new(Outcome::Committed))?;
+///
+/// let wanted = [AnomalyKind::NonRepeatableRead, AnomalyKind::NonMonotonicRead];
+/// let found = patterns(&batch.build()?, &wanted, &Options::default());
+/// assert!(matches!(found[0].verdict, Verdict::Violated(_)));
+/// assert!(matches!(found[1].verdict, Verdict::Satisfied(_)));
+/// # Ok::<(), isolario_model::SinkError>(())
+/// ```
+pub fn patterns(history: &History, kinds: &[AnomalyKind], options: &Options) -> Vec<PatternResult> {
+    plan::patterns(history, kinds, options)
 }

@@ -1,6 +1,8 @@
 //! Which checker decides a level for a history, and what the levels asked for can share.
 
-use isolario_model::{Checker, History, Inapplicable, Level, LevelResult, Verdict};
+use isolario_model::{
+    AnomalyKind, Checker, History, Inapplicable, Level, LevelResult, PatternResult, Verdict,
+};
 
 use crate::Options;
 use crate::reads::{self, Reads};
@@ -32,6 +34,22 @@ pub(crate) fn check(history: &History, levels: &[Level], options: &Options) -> V
         LevelResult { level: *level, checker: Checker::Weak, verdict }
     };
     levels.iter().map(decide).collect()
+}
+
+/// Decides which patterns occur.
+pub(crate) fn patterns(
+    history: &History,
+    kinds: &[AnomalyKind],
+    options: &Options,
+) -> Vec<PatternResult> {
+    if let Some(op) = reads::first_unsupported(history) {
+        let verdict = Verdict::NotApplicable(Inapplicable::Operation { op });
+        let answer = |kind: &AnomalyKind| PatternResult { kind: *kind, verdict: verdict.clone() };
+        return kinds.iter().map(answer).collect();
+    }
+    let reads = Reads::resolve(history);
+    let dependencies = Dependencies::new(history, &reads, options.session_order);
+    Weak::new(&dependencies).patterns(kinds)
 }
 
 fn answer_all(levels: &[Level], verdict: &Verdict) -> Vec<LevelResult> {

@@ -66,5 +66,6 @@ pub use stats::{
 };
 pub use value::{NameTable, Value, ValueId, ValueRef, ValueTable};
 pub use verdict::{
-    Anomaly, Checker, Evidence, Findings, Inapplicable, LevelResult, Point, Verdict, Witness,
+    Anomaly, Checker, Evidence, Findings, Inapplicable, LevelResult, PatternResult, Point, Verdict,
+    Witness,
 };

@@ -16,6 +16,15 @@ pub struct LevelResult {
     pub verdict: Verdict,
 }
 
+/// The answer for one anomaly that was looked for on its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PatternResult {
+    /// The anomaly.
+    pub kind: AnomalyKind,
+    /// The answer: satisfied where it does not occur, violated where it does.
+    pub verdict: Verdict,
+}
+
 /// The families of checkers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]

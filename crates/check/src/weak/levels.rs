@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::causal::Causality;
 use super::chains::Chains;
-use super::naming;
+use super::naming::{self, Cyclic};
 use super::saturated::{Inference, Inferred, Saturated};
 use super::writes::WriteSets;
 use super::{Dependencies, cut, read_atomic, read_committed};
@@ -18,9 +18,9 @@ const TXNS_PER_TASK: usize = 1 << 14;
 
 /// A history on which weak levels are decided.
 pub(crate) struct Weak<'a> {
-    dependencies: &'a Dependencies<'a>,
+    pub(super) dependencies: &'a Dependencies<'a>,
     /// A topological order of session order ∪ write-read, if there is one.
-    order: Option<Vec<u32>>,
+    pub(super) order: Option<Vec<u32>>,
     /// The order of writers that lists show.
     listed: Inferred,
     writes: OnceLock<WriteSets<'a>>,
@@ -71,7 +71,7 @@ impl<'a> Weak<'a> {
     }
 
     /// Session order ∪ write-read ∪ the order that lists show.
-    fn base(&self) -> Saturated<'_> {
+    pub(super) fn base(&self) -> Saturated<'_> {
         Saturated { dependencies: self.dependencies, inferred: &self.listed }
     }
 
@@ -93,24 +93,30 @@ impl<'a> Weak<'a> {
         if self.order.is_none() && level == Level::Causal {
             return self.verdict(anomalies, true, || Witness::Empty);
         }
+        let inferred = self.saturate(level, &[]);
+        let graph = Saturated { dependencies: self.dependencies, inferred: &inferred };
+        let order = topological_order(&graph);
+        let mut exact = true;
+        if inferred.before_init || order.is_none() {
+            let found = naming::name(level, &graph, &self.on_cycles(level, &graph, &[]));
+            exact = found.exact;
+            anomalies.extend(found.anomalies);
+        }
+        self.verdict(anomalies, exact, || self.commit_order(order.as_deref()))
+    }
+
+    /// What a level's rule and lists order beyond session order and reads. `more` is what its minimal form
+    /// leaves out and the caller needs.
+    pub(super) fn saturate(&self, level: Level, more: &[Inference]) -> Inferred {
         let mut edges = self.infer(level, &|run| {
             let mut edges = Vec::new();
             run(&mut |i: Inference| edges.push((i.before, i.after)));
             edges
         });
+        edges.push(more.iter().map(|i| (i.before, i.after)).collect());
         edges
             .push(self.dependencies.reads.list_order.iter().map(|e| (e.before, e.after)).collect());
-        let inferred = Inferred::new(self.dependencies.history.txn_count(), &edges);
-        drop(edges);
-        let graph = Saturated { dependencies: self.dependencies, inferred: &inferred };
-        let order = topological_order(&graph);
-        let mut exact = true;
-        if inferred.before_init || order.is_none() {
-            let found = self.name_cycles(level, &graph);
-            exact = found.exact;
-            anomalies.extend(found.anomalies);
-        }
-        self.verdict(anomalies, exact, || self.commit_order(order.as_deref()))
+        Inferred::new(self.dependencies.history.txn_count(), &edges)
     }
 
     /// The verdict that a level's anomalies make, or the witness if there are none. With reads
@@ -201,8 +207,13 @@ impl<'a> Weak<'a> {
             .collect()
     }
 
-    /// Infers once more, now with reasons, and names what closes a cycle.
-    fn name_cycles(&self, level: Level, graph: &Saturated<'_>) -> naming::Named {
+    /// Infers once more, now with reasons, and keeps what closes a cycle.
+    pub(super) fn on_cycles(
+        &self,
+        level: Level,
+        graph: &Saturated<'_>,
+        more: &[Inference],
+    ) -> Cyclic {
         let components = components(graph);
         let mut component_of = vec![u32::MAX; self.dependencies.history.txn_count()];
         for (number, component) in components.iter().enumerate() {
@@ -214,7 +225,7 @@ impl<'a> Weak<'a> {
                 component != u32::MAX && component == component_of[i.after.index()]
             }
         };
-        let inferences = self.infer(level, &|run| {
+        let mut inferences = self.infer(level, &|run| {
             let mut found = Vec::new();
             run(&mut |i: Inference| {
                 if closes_a_cycle(&i) {
@@ -223,7 +234,7 @@ impl<'a> Weak<'a> {
             });
             found
         });
-        let inferences = inferences.concat();
-        naming::name(level, graph, &components, &component_of, inferences)
+        inferences.push(more.iter().copied().filter(closes_a_cycle).collect());
+        Cyclic { components, component_of, inferences: inferences.concat() }
     }
 }

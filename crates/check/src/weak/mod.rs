@@ -9,8 +9,10 @@ mod chains;
 mod cut;
 mod dependencies;
 mod first_reads;
+mod instances;
 mod levels;
 mod naming;
+mod patterns;
 mod read_atomic;
 mod read_committed;
 mod saturated;
@@ -18,3 +20,4 @@ mod writes;
 
 pub(crate) use dependencies::Dependencies;
 pub(crate) use levels::Weak;
+pub(crate) use patterns::PATTERNS;

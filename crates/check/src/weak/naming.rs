@@ -28,6 +28,41 @@ pub(crate) struct Named {
     pub(crate) exact: bool,
 }
 
+/// The cyclic part of a commit relation.
+pub(crate) struct Cyclic {
+    /// The strongly connected components that have a cycle.
+    pub(crate) components: Vec<Vec<u32>>,
+    /// Per transaction, the number of its component; `u32::MAX` where it is on no cycle.
+    pub(crate) component_of: Vec<u32>,
+    /// What was inferred within a component, or before `init`.
+    pub(crate) inferences: Vec<Inference>,
+}
+
+impl Cyclic {
+    /// The component that an inference lies in; `u32::MAX` for one before `init`.
+    pub(crate) fn component(&self, inference: &Inference) -> u32 {
+        if inference.after.is_init() {
+            u32::MAX
+        } else {
+            self.component_of[inference.before.index()]
+        }
+    }
+
+    /// The inferences by component.
+    pub(crate) fn by_component(&self) -> BTreeMap<u32, Vec<Inference>> {
+        let mut by_component: BTreeMap<u32, Vec<Inference>> = BTreeMap::new();
+        for inference in &self.inferences {
+            by_component.entry(self.component(inference)).or_default().push(*inference);
+        }
+        by_component
+    }
+
+    /// The transactions of a component; none for the one before `init`.
+    pub(crate) fn members(&self, component: u32) -> &[u32] {
+        self.components.get(component as usize).map_or(&[], Vec::as_slice)
+    }
+}
+
 /// A shortest cycle of each component of session order, reads, and the order that lists show.
 pub(crate) fn base_cycles(base: &Saturated<'_>) -> Vec<Anomaly> {
     let mut found: Vec<Vec<Edge>> = components(base)
@@ -48,29 +83,50 @@ pub(crate) fn base_cycles(base: &Saturated<'_>) -> Vec<Anomaly> {
     found.into_iter().map(anomaly).collect()
 }
 
-/// Names what closes cycles. `inferences` are those within a component or before `init`.
-pub(crate) fn name(
-    level: Level,
-    graph: &Saturated<'_>,
-    components: &[Vec<u32>],
-    component_of: &[u32],
-    inferences: Vec<Inference>,
-) -> Named {
-    let mut by_component: BTreeMap<u32, Vec<Inference>> = BTreeMap::new();
-    for inference in inferences {
-        let component = if inference.after.is_init() {
-            u32::MAX
-        } else {
-            component_of[inference.before.index()]
-        };
-        by_component.entry(component).or_default().push(inference);
+/// A cycle with session order or a read in each component that is known for a dirty write only.
+pub(super) fn behind_dirty_writes(base: &Saturated<'_>, known: &[Anomaly]) -> Vec<Anomaly> {
+    if known.iter().all(|anomaly| anomaly.kind != AnomalyKind::DirtyWrite) {
+        return Vec::new();
     }
+    let is_named = |component: &[u32]| {
+        let is_in = |edge: &Edge| component.binary_search(&edge.from.0).is_ok();
+        known.iter().any(|anomaly| {
+            anomaly.kind == AnomalyKind::CyclicCo && anomaly.evidence.edges().iter().any(is_in)
+        })
+    };
+    components(base)
+        .iter()
+        .filter(|component| !is_named(component))
+        .filter_map(|component| with_a_dependency(base, component))
+        .map(|edges| Anomaly { kind: AnomalyKind::CyclicCo, evidence: Evidence::Cycle { edges } })
+        .collect()
+}
+
+/// A cycle of a component through an edge of session order or a read, if there is such an edge.
+fn with_a_dependency(base: &Saturated<'_>, component: &[u32]) -> Option<Vec<Edge>> {
+    let part = Subgraph::new(base, component);
+    let (before, after) = component.iter().find_map(|after| {
+        let mut predecessors = base.dependencies.predecessors(*after);
+        Some((predecessors.find(|before| component.binary_search(before).is_ok())?, *after))
+    })?;
+    let (start, end) = (part.number(after)?, part.number(before)?);
+    let path = Search::new(&part).path_to(end, usize::MAX, |node| node == start)?;
+    let nodes: Vec<u32> = path.into_iter().map(|number| part.node(number)).collect();
+    let mut edges: Vec<Edge> = nodes
+        .windows(2)
+        .filter_map(|pair| base.plain_edge(TxnId(pair[0]), TxnId(pair[1])))
+        .collect();
+    edges.extend(base.dependencies.edge(TxnId(before), TxnId(after)));
+    Some(edges)
+}
+
+/// Names what closes cycles.
+pub(crate) fn name(level: Level, graph: &Saturated<'_>, cyclic: &Cyclic) -> Named {
     let mut exact = true;
     let mut anomalies = Vec::new();
-    for (component, inferences) in by_component {
+    for (component, inferences) in cyclic.by_component() {
         exact &= inferences.len() == 1;
-        let nodes = components.get(component as usize).map_or(&[][..], Vec::as_slice);
-        let namer = Namer::new(level, graph, nodes, inferences);
+        let namer = Namer::new(level, graph, cyclic.members(component), inferences);
         anomalies.extend(namer.name_all());
     }
     anomalies.sort_by_key(|anomaly| (anomaly.evidence.edges().len(), anomaly.kind));
@@ -78,7 +134,7 @@ pub(crate) fn name(
 }
 
 /// Names the cycles of one component.
-struct Namer<'g> {
+pub(super) struct Namer<'g> {
     level: Level,
     history: &'g History,
     graph: &'g Saturated<'g>,
@@ -91,15 +147,15 @@ struct Namer<'g> {
 }
 
 /// A cycle as an inference and the path from its `after` back to its `before`.
-struct Closed {
+pub(super) struct Closed {
     inference: Inference,
-    path: Vec<u32>,
+    pub(super) path: Vec<u32>,
     /// Whether session order and reads make up the path.
-    causal: bool,
+    pub(super) causal: bool,
 }
 
 impl<'g> Namer<'g> {
-    fn new(
+    pub(super) fn new(
         level: Level,
         graph: &'g Saturated<'g>,
         nodes: &[u32],
@@ -127,38 +183,26 @@ impl<'g> Namer<'g> {
     /// For each pattern in the component, the anomaly with the shortest cycle.
     fn name_all(&self) -> Vec<Anomaly> {
         let mut best: BTreeMap<AnomalyKind, Closed> = BTreeMap::new();
-        let mut causal = Search::new(&self.causal);
-        let mut all = Search::new(&self.all);
+        let mut closer = Closer::new(self);
         for inference in self.inferences.values() {
             // A large component may have more of them than there is time for; the first are as
             // good as the others.
-            if causal.edges_seen + all.edges_seen > BUDGET && !best.is_empty() {
+            if closer.spent() > BUDGET && !best.is_empty() {
                 break;
             }
-            let Some(closed) = self.close(inference, &mut causal, &mut all) else { continue };
+            let closed = closer.causally(inference).or_else(|| closer.anyhow(inference));
+            let Some(closed) = closed else { continue };
             let Some(kind) = self.pattern(&closed) else { continue };
             if best.get(&kind).is_none_or(|best| closed.path.len() < best.path.len()) {
                 best.insert(kind, closed);
             }
         }
-        let anomaly = |(kind, closed): (&AnomalyKind, &Closed)| {
-            let edges = self.edges(closed);
-            Anomaly { kind: *kind, evidence: Evidence::Cycle { edges } }
-        };
-        best.iter().map(anomaly).collect()
+        best.iter().map(|(kind, closed)| self.anomaly(*kind, closed)).collect()
     }
 
-    /// The shortest cycle through an inference: by session order and reads if there is one.
-    fn close(
-        &self,
-        inference: &Inference,
-        causal: &mut Search<'_>,
-        all: &mut Search<'_>,
-    ) -> Option<Closed> {
-        let by_causality = path_back(&self.causal, causal, inference);
-        let causal = by_causality.is_some();
-        let path = by_causality.or_else(|| path_back(&self.all, all, inference))?;
-        Some(Closed { inference: *inference, path, causal })
+    /// A cycle under its name, with the reasons of its edges.
+    pub(super) fn anomaly(&self, kind: AnomalyKind, closed: &Closed) -> Anomaly {
+        Anomaly { kind, evidence: Evidence::Cycle { edges: self.edges(closed) } }
     }
 
     /// The pattern of a cycle. None where the same two reads are reported as a non-repeatable
@@ -262,6 +306,36 @@ fn how_visible(dependencies: &Dependencies<'_>, inference: &Inference) -> Visibi
         Some(seen) => Visibility::LaterRead(seen),
         None if dependencies.precedes_in_session(before, reader) => Visibility::Session,
         None => Visibility::Causal,
+    }
+}
+
+/// Closes the cycles of a component, one inference at a time.
+pub(super) struct Closer<'n> {
+    namer: &'n Namer<'n>,
+    causal: Search<'n>,
+    all: Search<'n>,
+}
+
+impl<'n> Closer<'n> {
+    pub(super) fn new(namer: &'n Namer<'n>) -> Self {
+        Closer { namer, causal: Search::new(&namer.causal), all: Search::new(&namer.all) }
+    }
+
+    /// The shortest cycle through an inference and else session order and reads.
+    pub(super) fn causally(&mut self, inference: &Inference) -> Option<Closed> {
+        let path = path_back(&self.namer.causal, &mut self.causal, inference)?;
+        Some(Closed { inference: *inference, path, causal: true })
+    }
+
+    /// The shortest cycle through an inference and any edges.
+    pub(super) fn anyhow(&mut self, inference: &Inference) -> Option<Closed> {
+        let path = path_back(&self.namer.all, &mut self.all, inference)?;
+        Some(Closed { inference: *inference, path, causal: false })
+    }
+
+    /// How many edges were looked at.
+    pub(super) fn spent(&self) -> usize {
+        self.causal.edges_seen + self.all.edges_seen
     }
 }
 
