@@ -22,11 +22,14 @@ const CHECK_EXAMPLES: &str = "\
 Examples:
   isolario check h.txt                        all levels that apply
   isolario check --level adya-read-committed h.txt
+  isolario check --pattern TAP-k,non-repeatable-read h.txt
   isolario check --level all --json *.edn     one JSON object per history, one per line
   zcat h.txt.gz | isolario check -            from standard input
 
 Without --level, the exit code follows the weakest level that applies, cut-isolation left aside.
-A level that is named and does not apply is an error (2).";
+A level that is named and does not apply is an error (2). With --pattern, 1 means that one of the
+anomalies was found. Several histories end in a table of how many show which anomaly; in JSON, that
+is one more line, with the schema isolario.summary/1.";
 
 const CONVERT_EXAMPLES: &str = "\
 Examples:
@@ -167,6 +170,11 @@ pub(crate) struct CheckArgs {
     /// The levels to decide, or `all`; names and aliases as `isolario levels` lists them
     #[arg(long, value_name = "L[,L...]", value_delimiter = ',')]
     pub(crate) level: Vec<String>,
+
+    /// Look for these anomalies instead of deciding levels, or for `all`; names as `isolario
+    /// explain` lists them
+    #[arg(long, value_name = "NAME[,NAME...]", value_delimiter = ',', conflicts_with = "level")]
+    pub(crate) pattern: Vec<String>,
 
     #[arg(long, value_name = "FORMAT", default_value = "auto", help = format_help("The format"))]
     pub(crate) format: String,

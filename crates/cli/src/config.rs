@@ -1,17 +1,19 @@
 //! What the flags mean: names are looked up and checked here, before anything is read.
 
+mod check;
+
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use clap_complete::Shell;
-use isolario::check::{Options, supported};
 use isolario::formats::{self, FORMATS, HistoryFormat};
-use isolario::model::Level;
 use isolario::report::explain::{self, Found, Topic};
 
-use crate::args::{Args, CheckArgs, Command as RawCommand, ConvertArgs, OutputForm, StatsArgs};
+use crate::args::{Args, Command as RawCommand, ConvertArgs, OutputForm, StatsArgs};
 use crate::failure::Failure;
 use crate::suggest::closest;
+
+pub(crate) use check::{Check, Question, Request};
 
 /// The format to read a history in.
 #[derive(Clone, Copy)]
@@ -36,25 +38,6 @@ pub(crate) enum Command {
     Levels,
     Completions(Shell),
     Man(Option<PathBuf>),
-}
-
-pub(crate) struct Check {
-    pub(crate) histories: Vec<PathBuf>,
-    pub(crate) request: Request,
-    pub(crate) format: InputFormat,
-    pub(crate) options: Options,
-    pub(crate) max_anomalies: usize,
-}
-
-/// Which levels to decide, and which of the answers matter.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Request {
-    /// The levels, weakest first.
-    pub(crate) levels: Vec<Level>,
-    /// Those that were named: each of them must apply.
-    pub(crate) named: Vec<Level>,
-    /// Whether no level was asked for: then the weakest one that applies decides.
-    pub(crate) open: bool,
 }
 
 pub(crate) struct Convert {
@@ -97,65 +80,6 @@ impl Config {
         };
         Ok(Config { threads: args.global.threads, output, command })
     }
-}
-
-impl Check {
-    fn build(args: CheckArgs) -> Result<Check, Failure> {
-        let mut options = Options::default();
-        options.session_order = !args.no_session_order;
-        Ok(Check {
-            histories: args.histories,
-            request: Request::build(&args.level)?,
-            format: InputFormat::build("--format", &args.format)?,
-            options,
-            max_anomalies: args.max_anomalies,
-        })
-    }
-}
-
-impl Request {
-    fn build(names: &[String]) -> Result<Request, Failure> {
-        let mut named = Vec::new();
-        for name in names.iter().filter(|name| *name != "all") {
-            named.push(find_level(name)?);
-        }
-        named.sort_unstable();
-        named.dedup();
-        let all = names.is_empty() || names.iter().any(|name| name == "all");
-        let levels = if all { supported().to_vec() } else { named.clone() };
-        Ok(Request { levels, named, open: names.is_empty() })
-    }
-}
-
-fn find_level(name: &str) -> Result<Level, Failure> {
-    let names: Vec<_> = supported().iter().map(|level| level.name()).collect();
-    let there_are = format!("levels that can be checked: {}", names.join(", "));
-    match Level::find(name) {
-        Some(level) if supported().contains(&level) => Ok(level),
-        Some(level) => {
-            Err(Failure::new(format!("{level} cannot be checked yet")).with_hint(there_are))
-        }
-        None => {
-            let hint = match closest(name, level_names().chain(["all"])) {
-                Some(meant) if is_unsupported(meant) => {
-                    format!("did you mean `{meant}`? It cannot be checked yet; {there_are}")
-                }
-                Some(meant) => format!("did you mean `{meant}`? {there_are}"),
-                None => there_are,
-            };
-            Err(Failure::new(format!("there is no level `{name}`")).with_hint(hint))
-        }
-    }
-}
-
-/// The names and aliases of all levels, also of those that cannot be checked yet.
-fn level_names() -> impl Iterator<Item = &'static str> {
-    Level::all()
-        .flat_map(|level| std::iter::once(level.name()).chain(level.aliases().iter().copied()))
-}
-
-fn is_unsupported(name: &str) -> bool {
-    Level::find(name).is_some_and(|level| !supported().contains(&level))
 }
 
 impl InputFormat {
@@ -233,32 +157,4 @@ fn by_extension(path: &Path) -> Option<&'static dyn HistoryFormat> {
         _ => return None,
     };
     formats::find(name)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn request(names: &[&str]) -> Result<Request, Failure> {
-        Request::build(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>())
-    }
-
-    #[test]
-    fn no_level_and_all_mean_every_level_but_only_named_ones_must_apply() {
-        let open = request(&[]).unwrap();
-        assert_eq!(open.levels, supported());
-        assert!(open.open && open.named.is_empty());
-        let all = request(&["all"]).unwrap();
-        assert_eq!(all.levels, supported());
-        assert!(!all.open && all.named.is_empty());
-        let both = request(&["all", "pl-2"]).unwrap();
-        assert_eq!(both.levels, supported());
-        assert_eq!(both.named, [Level::AdyaReadCommitted]);
-    }
-
-    #[test]
-    fn a_level_named_twice_is_decided_once() {
-        let twice = request(&["pl-2", "adya-read-committed"]).unwrap();
-        assert_eq!(twice.levels, [Level::AdyaReadCommitted]);
-    }
 }

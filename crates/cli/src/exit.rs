@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use isolario::model::{Level, LevelResult, Verdict};
+use isolario::model::{Level, LevelResult, PatternResult, Verdict};
 
 use crate::config::Request;
 
@@ -33,9 +33,10 @@ impl From<Outcome> for ExitCode {
 /// What the answers about one history come to.
 pub(crate) fn judge(request: &Request, results: &[LevelResult]) -> Outcome {
     if request.open {
-        return deciding(results).map_or(Outcome::Done, |result| judge_one(result, false));
+        return deciding(results).map_or(Outcome::Done, |result| judge_one(&result.verdict, false));
     }
-    let outcome = |result: &LevelResult| judge_one(result, request.named.contains(&result.level));
+    let outcome =
+        |result: &LevelResult| judge_one(&result.verdict, request.named.contains(&result.level));
     results.iter().map(outcome).max().unwrap_or(Outcome::Done)
 }
 
@@ -47,8 +48,14 @@ pub(crate) fn deciding(results: &[LevelResult]) -> Option<&LevelResult> {
     })
 }
 
-fn judge_one(result: &LevelResult, must_apply: bool) -> Outcome {
-    match result.verdict {
+/// What the answers about single anomalies come to. Those that were named must apply.
+pub(crate) fn judge_patterns(results: &[PatternResult], named: bool) -> Outcome {
+    let outcomes = results.iter().map(|result| judge_one(&result.verdict, named));
+    outcomes.max().unwrap_or(Outcome::Done)
+}
+
+fn judge_one(verdict: &Verdict, must_apply: bool) -> Outcome {
+    match verdict {
         Verdict::Violated(_) => Outcome::Violated,
         Verdict::Undecided { .. } => Outcome::Undecided,
         Verdict::NotApplicable(_) if must_apply => Outcome::Error,

@@ -1,5 +1,5 @@
 //! The histories of `isolario explain`: each is what its page says.
-#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
 
 use isolario::check::{Options, check, supported};
 use isolario::formats::{Source, find};

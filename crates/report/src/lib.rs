@@ -27,15 +27,17 @@ mod json;
 mod names;
 mod report;
 mod stats;
+mod summary;
 #[cfg(test)]
 mod testing;
 pub mod words;
 mod wrap;
 
-pub use human::{Human, Style};
+pub use human::{Hints, Human, Style};
 pub use involved::{Involved, involved};
 pub use json::Json;
 pub use names::Names;
 pub use report::{Renderer, Report, Size, Timing};
 pub use stats::StatsReport;
+pub use summary::Summary;
 pub use wrap::wrap;

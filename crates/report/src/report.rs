@@ -5,8 +5,11 @@ use std::io;
 use std::time::Duration;
 
 use isolario_model::{
-    Anomaly, AnomalyKind, Evidence, History, Level, LevelResult, Outcome, Verdict,
+    Anomaly, AnomalyKind, Edge, Evidence, History, Level, LevelResult, Outcome, PatternResult,
+    Reason, Verdict,
 };
+
+use crate::summary::Summary;
 
 /// What there is to say about one history.
 #[derive(Clone, Debug)]
@@ -20,6 +23,10 @@ pub struct Report<'h> {
     pub size: Size,
     /// The answers, weakest level first.
     pub results: &'h [LevelResult],
+    /// The answers for single anomalies, where these were asked for instead of levels.
+    pub patterns: &'h [PatternResult],
+    /// Whether to show in full only what violates the weakest levels.
+    pub weakest_only: bool,
     /// How long it took.
     pub timing: Timing,
     /// How many anomalies to show in full.
@@ -84,9 +91,22 @@ impl<'h> Report<'h> {
             history,
             size: Size::of(history),
             results,
+            patterns: &[],
+            weakest_only: false,
             timing: Timing::default(),
             max_anomalies: 10,
         }
+    }
+
+    /// A report on single anomalies in a history.
+    pub fn of_patterns(name: &'h str, history: &'h History, patterns: &'h [PatternResult]) -> Self {
+        Report { patterns, ..Report::new(name, history, &[]) }
+    }
+
+    /// Shows in full only what violates the weakest levels; of the rest, the names.
+    #[must_use]
+    pub fn with_weakest_only(self, weakest_only: bool) -> Self {
+        Report { weakest_only, ..self }
     }
 
     /// Adds what it cost.
@@ -112,24 +132,77 @@ impl<'h> Report<'h> {
         satisfied.iter().copied().filter(|level| !implied(*level)).collect()
     }
 
-    /// The anomalies of all levels, clearest first. What a weak level forbids, the stronger ones
-    /// forbid as well: it comes once.
+    /// The violated levels that imply no other violated level.
+    pub fn weakest_violated(&self) -> Vec<Level> {
+        let violated: Vec<Level> = (self.results.iter())
+            .filter(|result| matches!(result.verdict, Verdict::Violated(_)))
+            .map(|result| result.level)
+            .collect();
+        let implies_another =
+            |level: Level| violated.iter().any(|other| *other != level && level.implies(*other));
+        violated.iter().copied().filter(|level| !implies_another(*level)).collect()
+    }
+
+    /// The anomalies of all levels, those of weaker levels first and clearest first. What a weak
+    /// level forbids, the stronger ones forbid as well: it comes once.
     pub fn anomalies(&self) -> Vec<&'h Anomaly> {
-        let mut found: Vec<&Anomaly> = Vec::new();
-        // Histories may hold many thousands, so they are not compared each with each.
-        let mut alike: BTreeMap<Gist, Vec<&Anomaly>> = BTreeMap::new();
-        for result in self.results {
-            if let Verdict::Violated(findings) = &result.verdict {
-                for anomaly in &findings.anomalies {
-                    let alike = alike.entry(gist(anomaly)).or_default();
-                    if !alike.contains(&anomaly) {
-                        alike.push(anomaly);
-                        found.push(anomaly);
-                    }
+        distinct(self.verdicts().map(|(_, verdict)| verdict))
+    }
+
+    /// The anomalies that violate the weakest levels; all, if single ones were asked for.
+    pub fn weakest_anomalies(&self) -> Vec<&'h Anomaly> {
+        let weakest = self.weakest_violated();
+        let counts = |level: Option<Level>| level.is_none_or(|level| weakest.contains(&level));
+        let verdicts = self.verdicts().filter(|(level, _)| counts(*level));
+        distinct(verdicts.map(|(_, verdict)| verdict))
+    }
+
+    /// All verdicts, with the level where they are about one.
+    fn verdicts(&self) -> impl Iterator<Item = (Option<Level>, &'h Verdict)> + use<'h> {
+        let levels = self.results.iter().map(|result| (Some(result.level), &result.verdict));
+        levels.chain(self.patterns.iter().map(|result| (None, &result.verdict)))
+    }
+}
+
+/// The anomalies of some verdicts, each once.
+fn distinct<'h>(verdicts: impl Iterator<Item = &'h Verdict>) -> Vec<&'h Anomaly> {
+    let mut found: Vec<&Anomaly> = Vec::new();
+    // Histories may hold many thousands, so they are not compared each with each.
+    let mut alike: BTreeMap<Gist, Vec<&Anomaly>> = BTreeMap::new();
+    for verdict in verdicts {
+        if let Verdict::Violated(findings) = verdict {
+            for anomaly in &findings.anomalies {
+                let alike = alike.entry(gist(anomaly)).or_default();
+                if !alike.iter().any(|other| is_same(other, anomaly)) {
+                    alike.push(anomaly);
+                    found.push(anomaly);
                 }
             }
         }
-        found
+    }
+    found
+}
+
+/// Whether two anomalies are the same but for the rules of the levels that found them: what a weak
+/// level's rule orders, the rules of stronger levels order as well.
+fn is_same(one: &Anomaly, other: &Anomaly) -> bool {
+    match (&one.evidence, &other.evidence) {
+        (Evidence::Cycle { edges: a }, Evidence::Cycle { edges: b }) => {
+            one.kind == other.kind
+                && a.len() == b.len()
+                && a.iter().zip(b).all(|(a, b)| is_same_edge(a, b))
+        }
+        _ => one == other,
+    }
+}
+
+fn is_same_edge(one: &Edge, other: &Edge) -> bool {
+    match (&one.reason, &other.reason) {
+        (
+            Reason::Visible { key: a, reader: b, read: c, .. },
+            Reason::Visible { key: d, reader: e, read: f, .. },
+        ) => (one.from, one.to, a, b, c) == (other.from, other.to, d, e, f),
+        _ => one == other,
     }
 }
 
@@ -160,6 +233,9 @@ pub trait Renderer {
     /// Writes that a history could not be read or checked.
     fn failure(&mut self, name: &str, error: &str, out: &mut dyn io::Write) -> io::Result<()>;
 
+    /// Writes what several histories come to.
+    fn summary(&mut self, summary: &Summary, out: &mut dyn io::Write) -> io::Result<()>;
+
     /// Writes what comes after all histories.
     fn end(&mut self, _out: &mut dyn io::Write) -> io::Result<()> {
         Ok(())
@@ -171,7 +247,7 @@ mod tests {
     use isolario_model::{Checker, Findings, OpId, Witness};
 
     use super::*;
-    use crate::testing::History as Builder;
+    use crate::testing::{History as Builder, edge};
 
     fn satisfied(level: Level) -> LevelResult {
         LevelResult { level, checker: Checker::Weak, verdict: Verdict::Satisfied(Witness::Empty) }
@@ -201,6 +277,44 @@ mod tests {
         ];
         let report = Report::new("h", &history, &results);
         assert_eq!(report.strongest(), [Level::ReadCommitted, Level::CutIsolation]);
+    }
+
+    #[test]
+    fn an_anomaly_that_stronger_rules_find_again_comes_once() {
+        let history = Builder::new().build();
+        let by_rule = |level| {
+            let reason = Reason::Visible {
+                rule: level,
+                key: isolario_model::KeyId(0),
+                reader: isolario_model::TxnId(2),
+                read: OpId(3),
+                path: vec![edge(1, 2, Reason::Session)],
+            };
+            let edges = vec![edge(0, 1, Reason::Session), edge(1, 0, reason)];
+            let kind = AnomalyKind::FracturedReadCo;
+            let anomalies = vec![Anomaly { kind, evidence: Evidence::Cycle { edges } }];
+            let verdict = Verdict::Violated(Findings { anomalies, total: 1, exact: true });
+            LevelResult { level, checker: Checker::Weak, verdict }
+        };
+        let results = [by_rule(Level::ReadAtomic), by_rule(Level::Causal)];
+        let report = Report::new("h", &history, &results);
+        assert_eq!(report.anomalies().len(), 1);
+        assert_eq!(report.weakest_violated(), [Level::ReadAtomic]);
+    }
+
+    #[test]
+    fn the_weakest_violated_levels_are_those_that_imply_no_other_violated_one() {
+        let history = Builder::new().build();
+        let results = [
+            satisfied(Level::AdyaReadCommitted),
+            violated(Level::ReadCommitted, &[1]),
+            violated(Level::CutIsolation, &[2]),
+            violated(Level::ReadAtomic, &[1, 2, 3]),
+        ];
+        let report = Report::new("h", &history, &results);
+        assert_eq!(report.weakest_violated(), [Level::ReadCommitted, Level::CutIsolation]);
+        assert_eq!(report.weakest_anomalies().len(), 2);
+        assert_eq!(report.anomalies().len(), 3);
     }
 
     #[test]

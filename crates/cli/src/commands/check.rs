@@ -4,12 +4,12 @@ use std::path::Path;
 use std::time::Instant;
 
 use isolario::check;
-use isolario::report::{Human, Json, Renderer, Report, Timing};
+use isolario::report::{Hints, Human, Json, Renderer, Report, Summary, Timing};
 
 use crate::args::OutputForm;
-use crate::config::Check;
+use crate::config::{Check, Question};
 use crate::console::Console;
-use crate::exit::{Outcome, deciding, judge};
+use crate::exit::{Outcome, deciding, judge, judge_patterns};
 use crate::failure::Failure;
 use crate::load::{LoadedHistory, load, report_findings};
 use crate::resources::peak_rss_bytes;
@@ -19,11 +19,16 @@ pub(crate) fn run(
     output: OutputForm,
     console: &mut Console,
 ) -> Result<Outcome, Failure> {
-    let mut renderer = renderer(output, console);
+    let mut checking =
+        Checking { config, renderer: renderer(output, console), summary: Summary::default() };
     let mut outcome = Outcome::Done;
-    renderer.begin(console.out())?;
+    checking.renderer.begin(console.out())?;
     for path in &config.histories {
-        outcome = outcome.max(check_one(config, path, renderer.as_mut(), console)?);
+        outcome = outcome.max(checking.one(path, console)?);
+    }
+    let Checking { mut renderer, summary, .. } = checking;
+    if config.histories.len() > 1 {
+        renderer.summary(&summary, console.out())?;
     }
     renderer.end(console.out())?;
     Ok(outcome)
@@ -35,41 +40,70 @@ fn renderer(output: OutputForm, console: &Console) -> Box<dyn Renderer> {
         OutputForm::Human => {
             let mut human = Human::new(console.style);
             human.timing = console.verbose;
-            human.how_to_see_more = "--max-anomalies N shows more";
+            human.hints = Hints {
+                more: "--max-anomalies N shows more",
+                levels: "--level L shows those of a level",
+                meaning: "`isolario explain NAME` says what an anomaly means, and what to look at.",
+            };
             Box::new(human)
         }
     }
 }
 
-/// Checks one history. One that cannot be read does not stop the others; only standard output
-/// that cannot be written to does.
-fn check_one(
-    config: &Check,
-    path: &Path,
-    renderer: &mut dyn Renderer,
-    console: &mut Console,
-) -> Result<Outcome, Failure> {
-    let name = path.display().to_string();
-    let loaded = match load_valid(&name, path, config, console) {
-        Ok(loaded) => loaded,
-        Err(failure) => {
-            renderer.failure(&name, &failure.message, console.out())?;
-            console.error(&failure);
-            return Ok(Outcome::Error);
+/// A run over histories.
+struct Checking<'c> {
+    config: &'c Check,
+    renderer: Box<dyn Renderer>,
+    summary: Summary,
+}
+
+impl Checking<'_> {
+    /// Checks one history. One that cannot be read does not stop the others; only standard output
+    /// that cannot be written to does.
+    fn one(&mut self, path: &Path, console: &mut Console) -> Result<Outcome, Failure> {
+        let name = path.display().to_string();
+        let loaded = match load_valid(&name, path, self.config, console) {
+            Ok(loaded) => loaded,
+            Err(failure) => {
+                self.renderer.failure(&name, &failure.message, console.out())?;
+                self.summary.add_failure();
+                console.error(&failure);
+                return Ok(Outcome::Error);
+            }
+        };
+        match &self.config.question {
+            Question::Levels(request) => {
+                let begun = Instant::now();
+                let results = check::check(&loaded.history, &request.levels, &self.config.options);
+                let report = Report::new(&name, &loaded.history, &results)
+                    .with_weakest_only(request.open)
+                    .with_timing(timing(&loaded, begun));
+                self.report(report, console)?;
+                if request.open && deciding(&results).is_none() {
+                    console.warning(&format!("{name}: no level could be decided"));
+                }
+                Ok(judge(request, &results))
+            }
+            Question::Patterns { kinds, named } => {
+                let begun = Instant::now();
+                let results = check::patterns(&loaded.history, kinds, &self.config.options);
+                let report = Report::of_patterns(&name, &loaded.history, &results)
+                    .with_timing(timing(&loaded, begun));
+                self.report(report, console)?;
+                Ok(judge_patterns(&results, *named))
+            }
         }
-    };
-    let begun = Instant::now();
-    let results = check::check(&loaded.history, &config.request.levels, &config.options);
-    let timing =
-        Timing { load: loaded.time, check: begun.elapsed(), peak_rss_bytes: peak_rss_bytes() };
-    let report = Report::new(&name, &loaded.history, &results)
-        .with_timing(timing)
-        .with_max_anomalies(config.max_anomalies);
-    renderer.report(&report, console.out())?;
-    if config.request.open && deciding(&results).is_none() {
-        console.warning(&format!("{name}: no level could be decided"));
     }
-    Ok(judge(&config.request, &results))
+
+    fn report(&mut self, report: Report<'_>, console: &mut Console) -> Result<(), Failure> {
+        let report = report.with_max_anomalies(self.config.max_anomalies);
+        self.summary.add(&report);
+        Ok(self.renderer.report(&report, console.out())?)
+    }
+}
+
+fn timing(loaded: &LoadedHistory, begun: Instant) -> Timing {
+    Timing { load: loaded.time, check: begun.elapsed(), peak_rss_bytes: peak_rss_bytes() }
 }
 
 /// Reads a history that can be checked.

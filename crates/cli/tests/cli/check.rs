@@ -70,7 +70,10 @@ fn json_is_one_object_per_history_with_errors_among_them() {
     let stdout = sandbox.stdout(&args);
     let objects: Vec<Value> =
         stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!(objects.len(), 4);
+    assert_eq!(objects.len(), 5);
+    assert_eq!(objects[4]["schema"], "isolario.summary/1");
+    assert_eq!((&objects[4]["checked"], &objects[4]["failed"]), (&3.into(), &1.into()));
+    assert_eq!(objects[4]["anomalies"][0]["name"], "ThinAirRead");
     for (object, name) in objects.iter().zip(&args[2..]) {
         assert_eq!(object["schema"], "isolario.verdict/1");
         assert_eq!(object["history"], *name);
@@ -90,6 +93,67 @@ fn json_is_one_object_per_history_with_errors_among_them() {
 fn anomalies_beyond_the_limit_are_counted_only() {
     let args = ["check", "--level", "rc", "--max-anomalies", "1", "circle.txt"];
     insta::assert_snapshot!(Sandbox::new().transcript(&args));
+}
+
+#[test]
+fn of_stronger_levels_only_the_names_are_given_unless_asked_for() {
+    let sandbox = Sandbox::new().file(
+        "shop.txt",
+        "session shop\n  T1: w price 10, w stock 5\n  T2: w price 20, w stock 4\n\
+         session customer\n  T3: r stock 4, r price 10\n",
+    );
+    insta::assert_snapshot!(sandbox.transcript(&["check", "shop.txt"]));
+    let all = sandbox.stdout(&["check", "--level", "all", "shop.txt"]);
+    assert_eq!(all.matches("\nNonMonoReadCO (").count(), 1, "{all}");
+    assert_eq!(all.matches("\nFracturedReadCM (").count(), 1, "{all}");
+}
+
+#[test]
+fn what_comes_before_the_initial_state() {
+    let sandbox = Sandbox::new().file(
+        "skew.txt",
+        "initial 0\nsession bank\n  T1: w alice 1, w bob 1\n\
+         session auditor\n  T2: r alice 0, r bob 1\n",
+    );
+    insta::assert_snapshot!(sandbox.transcript(&["check", "skew.txt"]));
+}
+
+#[test]
+fn patterns_instead_of_levels() {
+    let sandbox = Sandbox::new();
+    let args = ["check", "--pattern", "TAP-g,g1a", "circle.txt"];
+    insta::assert_snapshot!(sandbox.transcript(&args));
+    assert_eq!(sandbox.code(&["check", "--pattern", "AbortedRead", "circle.txt"]), 0);
+    assert_eq!(sandbox.code(&["check", "--pattern", "all", "fine.txt"]), 0);
+    assert_eq!(sandbox.code(&["check", "--pattern", "tap-k", "ambiguous.txt"]), 2);
+    assert_eq!(sandbox.code(&["check", "--pattern", "all", "lists.txt"]), 0);
+    assert_eq!(sandbox.code(&["check", "--pattern", "tap-k", "--level", "rc", "fine.txt"]), 2);
+    let json = sandbox.stdout(&["check", "--json", "--pattern", "TAP-g,TAP-b", "circle.txt"]);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["patterns"][0]["name"], "AbortedRead");
+    assert_eq!(json["patterns"][0]["occurs"], false);
+    assert_eq!(json["patterns"][1]["occurs"], true);
+    assert_eq!(json["patterns"][1]["anomalies"][0]["pattern"], "TAP-g");
+}
+
+#[test]
+fn patterns_that_cannot_be_looked_for_are_refused() {
+    let sandbox = Sandbox::new();
+    let shown: Vec<_> = ["lost-update", "G1b", "rc", "abortedraed"]
+        .iter()
+        .map(|name| sandbox.transcript(&["check", "--pattern", name, "fine.txt"]))
+        .collect();
+    insta::assert_snapshot!(shown.join("\n"));
+}
+
+#[test]
+fn several_histories_end_in_a_table_of_anomalies() {
+    let sandbox =
+        Sandbox::new().file("again.txt", CIRCLE).file("thin.txt", "session a\n T1: r x 1");
+    let args = ["check", "--max-anomalies", "0", "circle.txt", "again.txt", "thin.txt", "fine.txt"];
+    insta::assert_snapshot!(sandbox.transcript(&args));
+    let fine = sandbox.stdout(&["check", "fine.txt", "fine.txt"]);
+    assert!(!fine.contains("In all"), "{fine}");
 }
 
 #[test]

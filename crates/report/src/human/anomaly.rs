@@ -2,7 +2,7 @@
 
 use std::io;
 
-use isolario_model::{Anomaly, Edge, Evidence, Outcome};
+use isolario_model::{Anomaly, Edge, Evidence, Outcome, Reason};
 
 use super::palette::Palette;
 use crate::involved::{Involved, involved};
@@ -26,7 +26,12 @@ pub(super) fn write(
     title(anomaly, palette, out)?;
     let happened = wrap(&full_sentence(&summary(names, anomaly)), WIDTH, "  ", "  ");
     writeln!(out, "\n{happened}\n")?;
-    transactions(names, &involved(names.history(), anomaly), palette, out)?;
+    let mut involved = involved(names.history(), anomaly);
+    // Few are easier to find in the order of the history, many in that of the argument.
+    if involved.len() <= MOST_TXNS {
+        involved.sort_by_key(|part| part.txn);
+    }
+    transactions(names, &involved, palette, out)?;
     match &anomaly.evidence {
         Evidence::Cases { cycles } => cases(names, cycles, palette, out),
         Evidence::Cycle { edges } => {
@@ -115,14 +120,19 @@ fn circle(
     palette: &Palette,
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
-    steps(names, &argument(names, edges), "  ", palette, out)?;
-    match edges.first() {
-        Some(edge) => {
-            let who = names.txn(edge.from);
-            writeln!(out, "  {}", palette.heading(&format!("… so {who} comes before itself.")))
+    let Some(first) = edges.first() else { return Ok(()) };
+    let conclusion = match &first.reason {
+        // Nobody needs to be told that the beginning comes first.
+        Reason::Initial => {
+            steps(names, &argument(names, &edges[1..]), "  ", palette, out)?;
+            format!("… so {} comes before the initial state.", names.txn(first.to))
         }
-        None => Ok(()),
-    }
+        _ => {
+            steps(names, &argument(names, edges), "  ", palette, out)?;
+            format!("… so {} comes before itself.", names.txn(first.from))
+        }
+    };
+    writeln!(out, "  {}", palette.heading(&conclusion))
 }
 
 fn cases(

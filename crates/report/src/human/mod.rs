@@ -4,14 +4,16 @@ mod anomaly;
 mod explain;
 mod palette;
 mod stats;
+mod summary;
+mod verdicts;
 
 use std::io;
 
-use isolario_model::{LevelResult, Verdict};
+use isolario_model::Anomaly;
 
-use crate::names::{Names, counted, listed};
+use crate::names::{Names, counted};
 use crate::report::{Renderer, Report, Size, Timing};
-use crate::words::why_not_applicable;
+use crate::summary::Summary;
 use crate::wrap::{WIDTH, wrap};
 use palette::Palette;
 
@@ -33,10 +35,23 @@ pub struct Human {
     pub style: Style,
     /// Whether to say how long it took.
     pub timing: bool,
-    /// How to see the anomalies that are not shown: said where there are any.
-    pub how_to_see_more: &'static str,
+    /// What to do next.
+    pub hints: Hints,
     /// Whether there was a report before this one.
     separate: bool,
+    /// Whether an anomaly was shown.
+    has_shown: bool,
+}
+
+/// What to do next, where there is something to do. Nothing is said where a hint is empty.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Hints {
+    /// How to see the anomalies beyond the limit.
+    pub more: &'static str,
+    /// How to see the anomalies of stronger levels.
+    pub levels: &'static str,
+    /// How to learn what an anomaly means.
+    pub meaning: &'static str,
 }
 
 impl Human {
@@ -53,7 +68,7 @@ impl Renderer for Human {
             writeln!(out)?;
         }
         heading(report.name, &report.size, &palette, out)?;
-        verdicts(report, &palette, out)?;
+        verdicts::write(report, &palette, out)?;
         if self.timing {
             writeln!(out, "  {}", palette.dim(&timing_words(&report.timing)))?;
         }
@@ -64,33 +79,53 @@ impl Renderer for Human {
     fn failure(&mut self, _name: &str, _error: &str, _out: &mut dyn io::Write) -> io::Result<()> {
         Ok(())
     }
+
+    fn summary(&mut self, summary: &Summary, out: &mut dyn io::Write) -> io::Result<()> {
+        summary::write(summary, &Palette::of(self.style), out)
+    }
+
+    fn end(&mut self, out: &mut dyn io::Write) -> io::Result<()> {
+        match self.hints.meaning {
+            hint if self.has_shown && !hint.is_empty() => writeln!(out, "\n{hint}"),
+            _ => Ok(()),
+        }
+    }
 }
 
 impl Human {
     fn anomalies(
-        &self,
+        &mut self,
         report: &Report<'_>,
         palette: &Palette,
         out: &mut dyn io::Write,
     ) -> io::Result<()> {
-        let found = report.anomalies();
+        let all = report.anomalies();
+        let chosen = if report.weakest_only { report.weakest_anomalies() } else { all.clone() };
         let names = Names::new(report.history);
-        for anomaly in found.iter().take(report.max_anomalies) {
+        for anomaly in chosen.iter().take(report.max_anomalies) {
             writeln!(out)?;
             anomaly::write(names, anomaly, palette, out)?;
+            self.has_shown = true;
         }
-        let hidden = found.len().saturating_sub(report.max_anomalies);
+        let hidden = chosen.len().saturating_sub(report.max_anomalies);
         if hidden > 0 {
             let more = if report.max_anomalies == 0 { "" } else { " more" };
-            let hint = match self.how_to_see_more {
-                "" => String::new(),
-                hint => format!("; {hint}"),
-            };
             let noun = if hidden == 1 { "anomaly" } else { "anomalies" };
-            writeln!(out, "\n… {hidden}{more} {noun} not shown{hint}")?;
+            let text = format!("… {hidden}{more} {noun} not shown");
+            writeln!(out, "\n{}", with_hint(&text, self.hints.more))?;
+        }
+        let others: Vec<&Anomaly> = all.into_iter().filter(|a| !chosen.contains(a)).collect();
+        if !others.is_empty() {
+            let text = format!("Stronger levels show more: {}", verdicts::kinds(&others));
+            writeln!(out, "\n{}", with_hint(&text, self.hints.levels))?;
         }
         Ok(())
     }
+}
+
+fn with_hint(text: &str, hint: &str) -> String {
+    let text = if hint.is_empty() { text.to_owned() } else { format!("{text}; {hint}") };
+    wrap(&text, WIDTH, "", "  ")
 }
 
 /// The name of a history and its size.
@@ -127,49 +162,6 @@ fn timing_words(timing: &Timing) -> String {
         None => String::new(),
     };
     format!("loaded in {:.1?}, checked in {:.1?}{memory}", timing.load, timing.check)
-}
-
-fn verdicts(report: &Report<'_>, palette: &Palette, out: &mut dyn io::Write) -> io::Result<()> {
-    const VERDICT_WIDTH: usize = "not applicable".len();
-    let names = Names::new(report.history);
-    let level_width = report.results.iter().map(|r| r.level.name().len()).max().unwrap_or(0);
-    for result in report.results {
-        let indent = " ".repeat(2 + level_width + 2 + VERDICT_WIDTH + 2);
-        let detail = wrap(&detail(names, result), WIDTH, &indent, &indent);
-        let verdict = result.verdict.name().replace('-', " ");
-        let line = format!(
-            "  {:level_width$}  {}{}{}",
-            result.level.name(),
-            palette.verdict(&result.verdict, &verdict),
-            " ".repeat(VERDICT_WIDTH + 2 - verdict.len()),
-            detail.trim_start(),
-        );
-        writeln!(out, "{}", line.trim_end())?;
-    }
-    let strongest: Vec<String> =
-        report.strongest().iter().map(|level| level.name().to_owned()).collect();
-    // One level needs no summing up.
-    match (&strongest[..], report.results) {
-        (_, [] | [_]) => Ok(()),
-        ([], results) if results.iter().any(|r| matches!(r.verdict, Verdict::Violated(_))) => {
-            writeln!(out, "\n  None of these levels is satisfied.")
-        }
-        ([], _) => writeln!(out, "\n  None of these levels could be decided."),
-        (levels, _) => writeln!(out, "\n  Strongest satisfied: {}.", listed(levels)),
-    }
-}
-
-/// What stands behind a verdict.
-fn detail(names: Names<'_>, result: &LevelResult) -> String {
-    match &result.verdict {
-        Verdict::Violated(findings) => {
-            let at_least = if findings.exact { "" } else { "at least " };
-            format!("{at_least}{}", counted(findings.total, "anomaly"))
-        }
-        Verdict::Undecided { reason } => reason.clone(),
-        Verdict::NotApplicable(why) => why_not_applicable(names, why),
-        _ => String::new(),
-    }
 }
 
 #[cfg(test)]

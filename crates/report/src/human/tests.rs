@@ -1,8 +1,8 @@
 //! Whole reports, as people read them.
 
 use isolario_model::{
-    Anomaly, AnomalyKind, Checker, Evidence, Findings, Inapplicable, KeyId, Level, OpId, Outcome,
-    Reason, Stats, TxnId, VersionOrder, Witness,
+    Anomaly, AnomalyKind, Checker, Evidence, Findings, Inapplicable, KeyId, Level, LevelResult,
+    OpId, Outcome, PatternResult, Reason, Stats, TxnId, Verdict, VersionOrder, Witness,
 };
 
 use super::*;
@@ -77,12 +77,61 @@ fn anomalies_beyond_the_limit_are_counted() {
     let results = [violated(Level::AdyaReadCommitted, vec![aborted_read(), circle(), third])];
     let report = Report::new("h.txt", &history, &results);
     let one = text_of(
-        Human { how_to_see_more: "use a larger limit", ..Human::default() },
+        Human {
+            hints: Hints { more: "use a larger limit", ..Hints::default() },
+            ..Human::default()
+        },
         &report.clone().with_max_anomalies(1),
     );
     assert!(one.ends_with("\n… 2 more anomalies not shown; use a larger limit\n"), "{one}");
     let none = plain(&report.with_max_anomalies(0));
     assert!(none.ends_with("\n… 3 anomalies not shown\n"), "{none}");
+}
+
+#[test]
+fn of_stronger_levels_there_are_the_names_where_no_level_was_asked_for() {
+    let history = history();
+    let results = [
+        violated(Level::ReadCommitted, vec![aborted_read()]),
+        violated(Level::ReadAtomic, vec![aborted_read(), circle()]),
+    ];
+    let report = Report::new("h.txt", &history, &results).with_weakest_only(true);
+    let hints = Hints { levels: "ask for a level", ..Hints::default() };
+    let text = text_of(Human { hints, ..Human::default() }, &report);
+    assert!(!text.contains("comes before itself"), "{text}");
+    assert!(text.ends_with("\nStronger levels show more: CyclicCO; ask for a level\n"), "{text}");
+}
+
+#[test]
+fn single_anomalies_are_found_or_not() {
+    let history = history();
+    let patterns = [
+        (AnomalyKind::AbortedRead, violated(Level::ReadCommitted, vec![aborted_read()]).verdict),
+        (AnomalyKind::CyclicCo, Verdict::Satisfied(Witness::Empty)),
+        (AnomalyKind::NonMonotonicRead, Verdict::NotApplicable(Inapplicable::NoTimes)),
+        (AnomalyKind::ConflictCm, Verdict::Undecided { reason: "the limit was reached".into() }),
+    ]
+    .map(|(kind, verdict)| PatternResult { kind, verdict });
+    insta::assert_snapshot!(plain(&Report::of_patterns("h.txt", &history, &patterns)));
+}
+
+#[test]
+fn several_histories_end_in_a_table() {
+    let history = history();
+    let both = [violated(Level::AdyaReadCommitted, vec![aborted_read(), circle()])];
+    let one = [violated(Level::AdyaReadCommitted, vec![circle()])];
+    let none = [result(Level::ReadCommitted, Verdict::Satisfied(Witness::Empty))];
+    let mut summary = Summary::default();
+    for results in [&both, &one, &none] {
+        summary.add(&Report::new("h.txt", &history, results));
+    }
+    summary.add_failure();
+    let mut out = Vec::new();
+    Human::default().summary(&summary, &mut out).unwrap();
+    insta::assert_snapshot!(String::from_utf8(out).unwrap());
+    out = Vec::new();
+    Human::default().summary(&Summary::default(), &mut out).unwrap();
+    assert!(out.is_empty(), "nothing was wrong");
 }
 
 #[test]

@@ -6,18 +6,23 @@
 mod explain;
 mod op;
 mod stats;
+mod summary;
 
 use std::io;
 use std::time::Duration;
 
-use isolario_model::{Anomaly, Evidence, LevelResult, Outcome, TxnId, ValueRef, Verdict};
+use isolario_model::{
+    Anomaly, Evidence, LevelResult, Outcome, PatternResult, TxnId, ValueRef, Verdict,
+};
 use serde::Serialize;
 
 use crate::involved::{Involved, involved};
 use crate::names::Names;
 use crate::report::{Renderer, Report, Size};
+use crate::summary::Summary;
 use crate::words::{Step, argument, summary, why_not_applicable};
 use op::{JsonOp, JsonValue};
+use summary::JsonSummary;
 
 const SCHEMA: &str = "isolario.verdict/1";
 
@@ -32,6 +37,10 @@ impl Renderer for Json {
 
     fn failure(&mut self, name: &str, error: &str, out: &mut dyn io::Write) -> io::Result<()> {
         write_line(&JsonFailure { schema: SCHEMA, history: name, error }, out)
+    }
+
+    fn summary(&mut self, summary: &Summary, out: &mut dyn io::Write) -> io::Result<()> {
+        write_line(&JsonSummary::of(summary), out)
     }
 }
 
@@ -55,6 +64,9 @@ struct JsonReport<'a> {
     size: Size,
     strongest: Vec<&'static str>,
     results: Vec<JsonResult<'a>>,
+    /// Where single anomalies were asked for instead of levels.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    patterns: Vec<JsonPattern<'a>>,
     timing: JsonTiming,
 }
 
@@ -70,6 +82,18 @@ struct JsonResult<'a> {
     level: &'static str,
     verdict: &'static str,
     checker: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    #[serde(flatten)]
+    findings: Option<JsonFindings<'a>>,
+}
+
+#[derive(Serialize)]
+struct JsonPattern<'a> {
+    name: &'static str,
+    pattern: Option<String>,
+    /// Null where that could not be decided.
+    occurs: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     #[serde(flatten)]
@@ -129,6 +153,7 @@ impl<'a> JsonReport<'a> {
             size: report.size,
             strongest: report.strongest().iter().map(|level| level.name()).collect(),
             results: report.results.iter().map(|r| JsonResult::of(names, r, most)).collect(),
+            patterns: report.patterns.iter().map(|p| JsonPattern::of(names, p, most)).collect(),
             timing: JsonTiming {
                 load_ms: milliseconds(report.timing.load),
                 check_ms: milliseconds(report.timing.check),
@@ -145,20 +170,7 @@ fn milliseconds(duration: Duration) -> f64 {
 
 impl<'a> JsonResult<'a> {
     fn of(names: Names<'a>, result: &LevelResult, most: usize) -> Self {
-        let (reason, findings) = match &result.verdict {
-            Verdict::Violated(findings) => {
-                let shown = findings.anomalies.iter().take(most);
-                let findings = JsonFindings {
-                    anomalies_total: findings.total,
-                    anomalies_exact: findings.exact,
-                    anomalies: shown.map(|anomaly| JsonAnomaly::of(names, anomaly)).collect(),
-                };
-                (None, Some(findings))
-            }
-            Verdict::Undecided { reason } => (Some(reason.clone()), None),
-            Verdict::NotApplicable(why) => (Some(why_not_applicable(names, why)), None),
-            _ => (None, None),
-        };
+        let (reason, findings) = behind(names, &result.verdict, most);
         JsonResult {
             level: result.level.name(),
             verdict: result.verdict.name(),
@@ -166,6 +178,45 @@ impl<'a> JsonResult<'a> {
             reason,
             findings,
         }
+    }
+}
+
+impl<'a> JsonPattern<'a> {
+    fn of(names: Names<'a>, result: &PatternResult, most: usize) -> Self {
+        let (reason, findings) = behind(names, &result.verdict, most);
+        JsonPattern {
+            name: result.kind.name(),
+            pattern: result.kind.pattern(),
+            occurs: match result.verdict {
+                Verdict::Violated(_) => Some(true),
+                Verdict::Satisfied(_) => Some(false),
+                _ => None,
+            },
+            reason,
+            findings,
+        }
+    }
+}
+
+/// What stands behind a verdict: the reason why there is none, or what was found.
+fn behind<'a>(
+    names: Names<'a>,
+    verdict: &Verdict,
+    most: usize,
+) -> (Option<String>, Option<JsonFindings<'a>>) {
+    match verdict {
+        Verdict::Violated(findings) => {
+            let shown = findings.anomalies.iter().take(most);
+            let findings = JsonFindings {
+                anomalies_total: findings.total,
+                anomalies_exact: findings.exact,
+                anomalies: shown.map(|anomaly| JsonAnomaly::of(names, anomaly)).collect(),
+            };
+            (None, Some(findings))
+        }
+        Verdict::Undecided { reason } => (Some(reason.clone()), None),
+        Verdict::NotApplicable(why) => (Some(why_not_applicable(names, why)), None),
+        _ => (None, None),
     }
 }
 

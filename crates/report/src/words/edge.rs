@@ -195,8 +195,11 @@ fn visible(
     read: OpId,
     path: &[Edge],
 ) -> String {
-    let source = names.txn(edge.to);
-    let seen = format!("{} {} from {source}", names.txn(reader), saw(names, read, key));
+    let source = match edge.to {
+        TxnId::INIT => ", the initial value,".to_owned(),
+        writer => format!(" from {}", names.txn(writer)),
+    };
+    let seen = format!("{} {}{source}", names.txn(reader), saw(names, read, key));
     let missed = format!("{}, which {}", names.txn(edge.from), deed(names, edge.from, key));
     match (rule, path) {
         (_, [Edge { reason: Reason::Session, .. }]) => {

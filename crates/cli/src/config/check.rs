@@ -1,0 +1,196 @@
+//! What `check` is asked: levels or anomalies, and of which histories.
+
+use std::path::PathBuf;
+
+use isolario::check::{Options, supported, supported_patterns};
+use isolario::model::{AnomalyKind, Level};
+use isolario::report::explain::{self, Found, Topic};
+
+use super::InputFormat;
+use crate::args::CheckArgs;
+use crate::failure::Failure;
+use crate::suggest::closest;
+
+pub(crate) struct Check {
+    pub(crate) histories: Vec<PathBuf>,
+    pub(crate) question: Question,
+    pub(crate) format: InputFormat,
+    pub(crate) options: Options,
+    pub(crate) max_anomalies: usize,
+}
+
+/// What is asked of each history.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Question {
+    /// Which levels it satisfies.
+    Levels(Request),
+    /// Which anomalies it shows.
+    Patterns {
+        kinds: Vec<AnomalyKind>,
+        /// Whether they were named, so that each must apply.
+        named: bool,
+    },
+}
+
+/// Which levels to decide, and which of the answers matter.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Request {
+    /// The levels, weakest first.
+    pub(crate) levels: Vec<Level>,
+    /// Those that were named: each of them must apply.
+    pub(crate) named: Vec<Level>,
+    /// Whether no level was asked for: then the weakest one that applies decides.
+    pub(crate) open: bool,
+}
+
+impl Check {
+    pub(super) fn build(args: CheckArgs) -> Result<Check, Failure> {
+        let mut options = Options::default();
+        options.session_order = !args.no_session_order;
+        Ok(Check {
+            histories: args.histories,
+            question: Question::build(&args.level, &args.pattern)?,
+            format: InputFormat::build("--format", &args.format)?,
+            options,
+            max_anomalies: args.max_anomalies,
+        })
+    }
+}
+
+impl Question {
+    fn build(levels: &[String], patterns: &[String]) -> Result<Question, Failure> {
+        if patterns.is_empty() {
+            return Ok(Question::Levels(Request::build(levels)?));
+        }
+        if patterns.iter().any(|name| name == "all") {
+            return Ok(Question::Patterns { kinds: supported_patterns().collect(), named: false });
+        }
+        let kinds: Result<Vec<_>, _> = patterns.iter().map(|name| find_pattern(name)).collect();
+        let mut kinds = kinds?;
+        kinds.sort_unstable();
+        kinds.dedup();
+        Ok(Question::Patterns { kinds, named: true })
+    }
+}
+
+fn find_pattern(name: &str) -> Result<AnomalyKind, Failure> {
+    let names: Vec<_> = supported_patterns().map(AnomalyKind::name).collect();
+    let there_are = format!("anomalies that can be looked for: {}", names.join(", "));
+    match explain::find(name) {
+        Found::One(Topic::Anomaly(kind)) if names.contains(&kind.name()) => Ok(kind),
+        Found::One(Topic::Anomaly(kind)) => {
+            Err(Failure::new(format!("{kind} cannot be looked for on its own yet"))
+                .with_hint(there_are))
+        }
+        Found::One(Topic::Level(level)) => {
+            Err(Failure::new(format!("{level} is a level, not an anomaly"))
+                .with_hint(format!("--level {level} decides it")))
+        }
+        Found::Several(topics) => {
+            let topics: Vec<_> = topics.iter().map(|topic| topic.name()).collect();
+            Err(Failure::new(format!("`{name}` may mean several anomalies"))
+                .with_hint(format!("name one of {}", topics.join(", "))))
+        }
+        Found::Nothing => {
+            let hint = match closest(name, names.iter().copied().chain(["all"])) {
+                Some(meant) => format!("did you mean `{meant}`? {there_are}"),
+                None => there_are,
+            };
+            Err(Failure::new(format!("there is no anomaly `{name}`")).with_hint(hint))
+        }
+    }
+}
+
+impl Request {
+    fn build(names: &[String]) -> Result<Request, Failure> {
+        let mut named = Vec::new();
+        for name in names.iter().filter(|name| *name != "all") {
+            named.push(find_level(name)?);
+        }
+        named.sort_unstable();
+        named.dedup();
+        let all = names.is_empty() || names.iter().any(|name| name == "all");
+        let levels = if all { supported().to_vec() } else { named.clone() };
+        Ok(Request { levels, named, open: names.is_empty() })
+    }
+}
+
+fn find_level(name: &str) -> Result<Level, Failure> {
+    let names: Vec<_> = supported().iter().map(|level| level.name()).collect();
+    let there_are = format!("levels that can be checked: {}", names.join(", "));
+    match Level::find(name) {
+        Some(level) if supported().contains(&level) => Ok(level),
+        Some(level) => {
+            Err(Failure::new(format!("{level} cannot be checked yet")).with_hint(there_are))
+        }
+        None => {
+            let hint = match closest(name, level_names().chain(["all"])) {
+                Some(meant) if is_unsupported(meant) => {
+                    format!("did you mean `{meant}`? It cannot be checked yet; {there_are}")
+                }
+                Some(meant) => format!("did you mean `{meant}`? {there_are}"),
+                None => there_are,
+            };
+            Err(Failure::new(format!("there is no level `{name}`")).with_hint(hint))
+        }
+    }
+}
+
+/// The names and aliases of all levels, also of those that cannot be checked yet.
+fn level_names() -> impl Iterator<Item = &'static str> {
+    Level::all()
+        .flat_map(|level| std::iter::once(level.name()).chain(level.aliases().iter().copied()))
+}
+
+fn is_unsupported(name: &str) -> bool {
+    Level::find(name).is_some_and(|level| !supported().contains(&level))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(names: &[&str]) -> Result<Request, Failure> {
+        Request::build(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn no_level_and_all_mean_every_level_but_only_named_ones_must_apply() {
+        let open = request(&[]).unwrap();
+        assert_eq!(open.levels, supported());
+        assert!(open.open && open.named.is_empty());
+        let all = request(&["all"]).unwrap();
+        assert_eq!(all.levels, supported());
+        assert!(!all.open && all.named.is_empty());
+        let both = request(&["all", "pl-2"]).unwrap();
+        assert_eq!(both.levels, supported());
+        assert_eq!(both.named, [Level::AdyaReadCommitted]);
+    }
+
+    #[test]
+    fn patterns_are_asked_for_by_everybodys_names_and_once() {
+        let question = |names: &[&str]| {
+            let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
+            Question::build(&[], &names)
+        };
+        let kinds = vec![AnomalyKind::AbortedRead, AnomalyKind::FracturedReadCo];
+        let expected = Question::Patterns { kinds, named: true };
+        assert_eq!(question(&["tap-k", "G1a", "fractured-read-co"]).unwrap(), expected);
+        let all = Question::Patterns { kinds: supported_patterns().collect(), named: false };
+        assert_eq!(question(&["all"]).unwrap(), all);
+        for (name, error) in [
+            ("lost-update", "LostUpdate cannot be looked for on its own yet"),
+            ("rc", "read-committed is a level, not an anomaly"),
+            ("G1b", "`G1b` may mean several anomalies"),
+            ("cyclicoc", "there is no anomaly `cyclicoc`"),
+        ] {
+            assert_eq!(question(&[name]).unwrap_err().message, error);
+        }
+    }
+
+    #[test]
+    fn a_level_named_twice_is_decided_once() {
+        let twice = request(&["pl-2", "adya-read-committed"]).unwrap();
+        assert_eq!(twice.levels, [Level::AdyaReadCommitted]);
+    }
+}

@@ -1,0 +1,125 @@
+//! The verdicts of a report: a line each, and what they come to.
+
+use std::io;
+
+use isolario_model::{Anomaly, Level, Verdict};
+
+use super::Palette;
+use crate::names::{Names, counted, listed};
+use crate::report::Report;
+use crate::words::why_not_applicable;
+use crate::wrap::{WIDTH, wrap};
+
+/// How many kinds of anomaly are named in a line.
+const MOST_KINDS: usize = 3;
+
+pub(super) fn write(
+    report: &Report<'_>,
+    palette: &Palette,
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
+    let level = |verdict: &Verdict| verdict.name().replace('-', " ");
+    let rows = report.results.iter().map(|result| Row {
+        subject: result.level.name().to_owned(),
+        word: level(&result.verdict),
+        verdict: &result.verdict,
+        detail: behind(report, &result.verdict, true),
+    });
+    let patterns = report.patterns.iter().map(|result| Row {
+        subject: match result.kind.pattern() {
+            Some(letter) => format!("{} ({letter})", result.kind),
+            None => result.kind.to_string(),
+        },
+        word: match result.verdict {
+            Verdict::Violated(_) => "found".to_owned(),
+            Verdict::Satisfied(_) => "not found".to_owned(),
+            _ => level(&result.verdict),
+        },
+        verdict: &result.verdict,
+        detail: behind(report, &result.verdict, false),
+    });
+    table(&rows.chain(patterns).collect::<Vec<_>>(), palette, out)?;
+    // One level needs no summing up.
+    if report.results.len() > 1 { conclusion(report, out) } else { Ok(()) }
+}
+
+/// A line of the table.
+struct Row<'r> {
+    /// What the verdict is about.
+    subject: String,
+    word: String,
+    verdict: &'r Verdict,
+    detail: String,
+}
+
+fn table(rows: &[Row<'_>], palette: &Palette, out: &mut dyn io::Write) -> io::Result<()> {
+    let subjects = rows.iter().map(|row| row.subject.len()).max().unwrap_or(0);
+    let words = rows.iter().map(|row| row.word.len()).max().unwrap_or(0);
+    let indent = " ".repeat(2 + subjects + 2 + words + 2);
+    for Row { subject, word, verdict, detail } in rows {
+        let detail = wrap(detail, WIDTH, &indent, &indent);
+        let gap = " ".repeat(words + 2 - word.len());
+        let word = palette.verdict(verdict, word);
+        let line = format!("  {subject:subjects$}  {word}{gap}{}", detail.trim_start());
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    Ok(())
+}
+
+/// Which levels are satisfied, and where it begins to go wrong.
+fn conclusion(report: &Report<'_>, out: &mut dyn io::Write) -> io::Result<()> {
+    let names = |levels: &[Level]| {
+        listed(&levels.iter().map(|level| level.name().to_owned()).collect::<Vec<_>>())
+    };
+    let (strongest, weakest) = (report.strongest(), report.weakest_violated());
+    writeln!(out)?;
+    if strongest.is_empty() && weakest.is_empty() {
+        return writeln!(out, "  None of these levels could be decided.");
+    }
+    let mut lines = Vec::new();
+    if strongest.is_empty() {
+        lines.push("None of these levels is satisfied.".to_owned());
+    } else {
+        lines.push(format!("Strongest satisfied: {}.", names(&strongest)));
+    }
+    if !weakest.is_empty() {
+        lines.push(format!("Weakest violated: {}.", names(&weakest)));
+    }
+    lines.iter().try_for_each(|line| writeln!(out, "{}", wrap(line, WIDTH, "  ", "    ")))
+}
+
+/// What stands behind a verdict.
+fn behind(report: &Report<'_>, verdict: &Verdict, with_kinds: bool) -> String {
+    match verdict {
+        Verdict::Violated(findings) => {
+            let at_least = if findings.exact { "" } else { "at least " };
+            let count = format!("{at_least}{}", counted(findings.total, "anomaly"));
+            if !with_kinds {
+                return format!("{at_least}{}", counted(findings.total, "time"));
+            }
+            match kinds(&findings.anomalies.iter().collect::<Vec<_>>()) {
+                kinds if kinds.is_empty() => count,
+                kinds => format!("{count}: {kinds}"),
+            }
+        }
+        Verdict::Undecided { reason } => reason.clone(),
+        Verdict::NotApplicable(why) => why_not_applicable(Names::new(report.history), why),
+        _ => String::new(),
+    }
+}
+
+/// The names of anomalies, each once, in the order in which they come.
+pub(super) fn kinds(anomalies: &[&Anomaly]) -> String {
+    let mut kinds: Vec<&str> = Vec::new();
+    for anomaly in anomalies {
+        if !kinds.contains(&anomaly.kind.name()) {
+            kinds.push(anomaly.kind.name());
+        }
+    }
+    let mut named: Vec<String> =
+        kinds.iter().take(MOST_KINDS).map(|kind| (*kind).to_owned()).collect();
+    if kinds.len() > MOST_KINDS {
+        named.push(format!("{} more", kinds.len() - MOST_KINDS));
+    }
+    listed(&named)
+}
