@@ -95,7 +95,10 @@ fn behind(report: &Report<'_>, verdict: &Verdict, with_kinds: bool) -> String {
             let at_least = if findings.exact { "" } else { "at least " };
             let count = format!("{at_least}{}", counted(findings.total, "anomaly"));
             if !with_kinds {
-                return format!("{at_least}{}", counted(findings.total, "time"));
+                return match findings.total {
+                    1 => format!("{at_least}once"),
+                    total => format!("{at_least}{total} times"),
+                };
             }
             match kinds(&findings.anomalies.iter().collect::<Vec<_>>()) {
                 kinds if kinds.is_empty() => count,
