@@ -1,3 +1,25 @@
-//! What the tests do to files: histories written and read in memory.
+//! Damaged input for readers and checkers.
+//!
+//! [`targets`] says what must hold for any bytes whatever. [`seeds`] has well-formed files to begin
+//! with, and [`mutate`] damages them. The tests of this crate put the three together on the stable
+//! toolchain; the directory `fuzz` of the repository gives the same targets to `cargo fuzz` for
+//! longer campaigns.
+//!
+//! ```
+//! use isolario_fuzz::{mutate::mutate, seeds::seeds, targets};
+//! use isolario_oracle::random::Rng;
+//!
+//! let seeds = seeds("plume");
+//! let mut rng = Rng::new(7);
+//! for _ in 0..10 {
+//!     targets::read("plume", &mutate(&mut rng, &seeds));
+//! }
+//! ```
+//!
+//! [`files`] writes histories into memory and is of use to other tests as well.
 
 pub mod files;
+pub mod mutate;
+pub mod same;
+pub mod seeds;
+pub mod targets;

@@ -1,0 +1,4 @@
+//! Damaged `plume` histories.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| isolario_fuzz::targets::read("plume", bytes));

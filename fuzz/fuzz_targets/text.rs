@@ -1,0 +1,4 @@
+//! Damaged `text` histories.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| isolario_fuzz::targets::read("text", bytes));
