@@ -72,9 +72,16 @@ fn unacceptable(history: &History, reason: &Inapplicable) -> Option<String> {
     match reason {
         Inapplicable::AmbiguousRead { .. } => None,
         Inapplicable::Operation { op } => {
-            let kind = history.op_kinds()[op.index()];
-            let register = matches!(kind, OpKind::Read | OpKind::ReadUnobserved | OpKind::Write);
-            register.then(|| format!("said not to apply because of a {kind:?}"))
+            let is_decided = matches!(
+                history.op_kinds()[op.index()],
+                OpKind::Read
+                    | OpKind::ReadUnobserved
+                    | OpKind::Write
+                    | OpKind::Append
+                    | OpKind::ReadList
+                    | OpKind::ReadListUnobserved
+            );
+            is_decided.then(|| format!("said not to apply because of {op:?}"))
         }
         other => Some(format!("said not to apply: {other:?}")),
     }
