@@ -222,7 +222,11 @@ fn the_reason_why_a_level_does_not_apply_is_checked_too() {
     assert!(judge(text, ambiguous(3, None, 1)).is_err());
     assert!(judge(text, Inapplicable::Operation { op: OpId(0) }).is_err());
     assert!(judge(text, Inapplicable::Operation { op: OpId(99) }).is_err());
-    assert_eq!(judge("a: a(x,1)", Inapplicable::Operation { op: OpId(0) }), Ok(()));
+    // Lists are verified like registers.
+    assert!(judge("a: a(x,1)", Inapplicable::Operation { op: OpId(0) }).is_err());
+    let lists = "a: a(x,1)\n b: a(x,1)\n c: l(x,[1])";
+    assert_eq!(judge(lists, ambiguous(2, Some(0), 1)), Ok(()));
+    assert!(judge(lists, ambiguous(2, Some(0), 0)).is_err());
     assert_eq!(judge(text, Inapplicable::NoTimes), Ok(()));
     assert!(judge("a: w(x,1) @1..2", Inapplicable::NoTimes).is_err());
 }
