@@ -20,6 +20,7 @@ mod json_array;
 mod json_text;
 mod jsonl;
 mod lines;
+mod number_set;
 mod plume;
 mod session_files;
 mod source;

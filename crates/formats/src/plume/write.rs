@@ -14,11 +14,12 @@ use isolario_model::{
     Initial, Meta, Op, OpInput, OpNotes, Outcome, SinkError, TxnEnd, TxnSink, TxnStart, Value,
     ValueRef,
 };
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::NAME;
 use crate::HistoryWriter;
 use crate::decimal::push_u64;
+use crate::number_set::NumberSet;
 
 /// Written to the stream in pieces of this size.
 const BUFFER: usize = 1 << 16;
@@ -60,7 +61,7 @@ struct Written {
 /// Numbers in use, and the smallest that may be free.
 #[derive(Default)]
 struct Numbers {
-    taken: FxHashSet<u64>,
+    taken: NumberSet,
     next: u64,
 }
 

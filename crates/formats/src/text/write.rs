@@ -9,7 +9,8 @@ use isolario_model::{
 };
 
 use super::show::{Dotted, Ending, InHeader, List, OrUnknown, Quoted, Rows, Shown};
-use crate::express::inexpressible;
+use crate::express::{as_unsigned, inexpressible};
+use crate::number_set::NumberSet;
 use crate::{HistoryWriter, Target};
 
 /// Writes each transaction as it ends.
@@ -17,7 +18,7 @@ pub(super) struct Writer {
     out: BufWriter<Box<dyn Write + Send>>,
     /// The session of the transactions written last.
     session: Option<Value>,
-    names: HashSet<Value>,
+    names: Names,
     /// The name of the transaction, and its operations so far.
     name: Vec<u8>,
     ops: Vec<u8>,
@@ -26,12 +27,29 @@ pub(super) struct Writer {
     fresh: bool,
 }
 
+/// The names of all transactions so far: none may come twice.
+#[derive(Default)]
+struct Names {
+    numbers: NumberSet,
+    others: HashSet<Value>,
+}
+
+impl Names {
+    /// Adds a name; says whether it is new.
+    fn insert(&mut self, name: ValueRef<'_>) -> bool {
+        match as_unsigned(name) {
+            Some(number) => self.numbers.insert(number),
+            None => self.others.insert(name.to_owned()),
+        }
+    }
+}
+
 impl Writer {
     pub(super) fn new(target: Target) -> Result<Self, SinkError> {
         Ok(Writer {
             out: BufWriter::with_capacity(1 << 16, target.into_stream()?),
             session: None,
-            names: HashSet::new(),
+            names: Names::default(),
             name: Vec::new(),
             ops: Vec::new(),
             open: false,
@@ -91,7 +109,7 @@ impl TxnSink for Writer {
         match start.id {
             None => self.name.push(b'_'),
             Some(id) => {
-                if !self.names.insert(id.to_owned()) {
+                if !self.names.insert(id) {
                     let what = format!("two transactions of one name, {id}");
                     return Err(inexpressible("text", what));
                 }
