@@ -25,14 +25,16 @@ pub(crate) struct Reporter<'s> {
 }
 
 impl<'s> Reporter<'s> {
-    /// Begins a history of this kind of workload. Registers hold 0 at first, which all formats can
-    /// express; where it matters whether anything is there, nothing is.
+    /// Begins a history of this kind of workload. Registers hold 0 at first, which most formats can
+    /// express; where it matters whether anything is there, nothing is. Formats for lists know
+    /// registers only with nothing in them, and a history of lists has no registers to speak of.
     pub(crate) fn new(
         sink: &'s mut dyn TxnSink,
         kind: Kind,
         stamps: bool,
     ) -> Result<Self, SinkError> {
-        let initial = if kind == Kind::Lwt { ValueRef::Nil } else { ValueRef::Int(0) };
+        let is_empty = matches!(kind, Kind::Append | Kind::Lwt);
+        let initial = if is_empty { ValueRef::Nil } else { ValueRef::Int(0) };
         let value: Value = initial.to_owned();
         sink.meta(&Meta { initial: Initial::Value(value), clock: Clock::Nanoseconds })?;
         Ok(Reporter {
