@@ -7,6 +7,8 @@ use clap::{Args as ClapArgs, ColorChoice, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use isolario::formats::FORMATS;
 
+use crate::generate::{self, GenArgs};
+
 const EXAMPLES: &str = "\
 Examples:
   isolario check history.txt                  which levels it satisfies, and why not more
@@ -14,6 +16,7 @@ Examples:
   isolario stats history.iso                  how large, skewed and concurrent it is
   isolario explain lost-update                what an anomaly or a level means
   isolario convert history.edn history.iso    from one format to another
+  isolario gen history -o history.iso         a synthetic history
 
 Exit codes: 0 done, all requested levels satisfied; 1 a violation was found; 2 an error;
 3 undecided within the limits.";
@@ -128,6 +131,10 @@ pub(crate) enum Command {
     /// Convert a history from one format to another
     #[command(after_help = CONVERT_EXAMPLES)]
     Convert(ConvertArgs),
+
+    /// Generate synthetic histories
+    #[command(subcommand, after_help = generate::EXAMPLES)]
+    Gen(GenArgs),
 
     /// Describe a history: size, skew, aborts, concurrency
     #[command(after_help = STATS_EXAMPLES)]

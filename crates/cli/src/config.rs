@@ -1,5 +1,6 @@
 //! What the flags mean: names are looked up and checked here, before anything is read.
 
+mod anomaly;
 mod check;
 
 use std::num::NonZeroUsize;
@@ -11,8 +12,11 @@ use isolario::report::explain::{self, Found, Topic};
 
 use crate::args::{Args, Command as RawCommand, ConvertArgs, OutputForm, StatsArgs};
 use crate::failure::Failure;
-use crate::suggest::closest;
+use crate::generate::Generate;
+use crate::output::Output;
+use crate::suggest::{closest, no_such};
 
+pub(crate) use anomaly::Use;
 pub(crate) use check::{Check, Question, Request};
 
 /// The format to read a history in.
@@ -33,6 +37,7 @@ pub(crate) struct Config {
 pub(crate) enum Command {
     Check(Check),
     Convert(Convert),
+    Gen(Generate),
     Stats(Stats),
     Explain(Explain),
     Levels,
@@ -43,9 +48,7 @@ pub(crate) enum Command {
 pub(crate) struct Convert {
     pub(crate) from: PathBuf,
     pub(crate) from_format: InputFormat,
-    pub(crate) to: PathBuf,
-    pub(crate) to_format: &'static dyn HistoryFormat,
-    pub(crate) force: bool,
+    pub(crate) to: Output,
 }
 
 /// What to explain.
@@ -70,6 +73,7 @@ impl Config {
         let command = match args.command {
             RawCommand::Check(args) => Command::Check(Check::build(args)?),
             RawCommand::Convert(args) => Command::Convert(Convert::build(args)?),
+            RawCommand::Gen(args) => Command::Gen(Generate::build(args)?),
             RawCommand::Stats(StatsArgs { history, format }) => {
                 Command::Stats(Stats { history, format: InputFormat::build("--format", &format)? })
             }
@@ -93,34 +97,36 @@ fn find_format(flag: &str, name: &str) -> Result<&'static dyn HistoryFormat, Fai
     if let Some(format) = formats::find(name) {
         return Ok(format);
     }
-    let names = || FORMATS.iter().map(|format| format.name());
-    let there_are = format!("formats: {}", names().collect::<Vec<_>>().join(", "));
-    let hint = match closest(name, names()) {
-        Some(meant) => format!("did you mean `{flag} {meant}`? {there_are}"),
-        None => there_are,
-    };
-    Err(Failure::new(format!("there is no format `{name}`")).with_hint(hint))
+    let names: Vec<_> = FORMATS.iter().map(|format| format.name()).collect();
+    let there_are = format!("formats: {}", names.join(", "));
+    Err(no_such("format", name, flag, names, there_are))
 }
 
 impl Convert {
     fn build(args: ConvertArgs) -> Result<Convert, Failure> {
-        let to_format = match &args.to_format {
-            Some(name) => Some(find_format("--to", name)?),
-            None => by_extension(&args.to),
-        };
-        let to_format = to_format.ok_or_else(|| {
-            let names: Vec<_> = FORMATS.iter().map(|format| format.name()).collect();
-            Failure::new(format!("cannot tell the format to write to {}", args.to.display()))
-                .with_hint(format!("name it with --to: {}", names.join(", ")))
-        })?;
+        let format = output_format("--to", args.to_format.as_deref(), &args.to)?;
         Ok(Convert {
             from_format: InputFormat::build("--from", &args.from_format)?,
             from: args.from,
-            to: args.to,
-            to_format,
-            force: args.force,
+            to: Output { path: args.to, format, flag: "--to", force: args.force },
         })
     }
+}
+
+/// The format to write: the one that was named, else the one that the path's extension tells.
+pub(crate) fn output_format(
+    flag: &str,
+    name: Option<&str>,
+    path: &Path,
+) -> Result<&'static dyn HistoryFormat, Failure> {
+    if let Some(name) = name {
+        return find_format(flag, name);
+    }
+    by_extension(path).ok_or_else(|| {
+        let names: Vec<_> = FORMATS.iter().map(|format| format.name()).collect();
+        Failure::new(format!("cannot tell the format to write to {}", path.display()))
+            .with_hint(format!("name it with {flag}: {}", names.join(", ")))
+    })
 }
 
 impl Explain {

@@ -48,12 +48,12 @@ impl Failure {
         }
     }
 
-    /// A target that could not be written.
-    pub(crate) fn writing(target: &str, error: &SinkError) -> Failure {
+    /// A target that could not be written; the flag is the one that names its format.
+    pub(crate) fn writing(target: &str, error: &SinkError, flag: &str) -> Failure {
         let failure = Failure::new(format!("{target}: {error}"));
         match error {
             SinkError::Inexpressible { .. } => {
-                failure.with_hint("`--to isolario` can express every history")
+                failure.with_hint(format!("`{flag} isolario` can express every history"))
             }
             _ => failure,
         }

@@ -1,5 +1,7 @@
 //! "Did you mean …?"
 
+use crate::failure::Failure;
+
 /// The candidate nearest to what was typed, if it is near enough to be a slip.
 pub(crate) fn closest<'c>(
     typed: &str,
@@ -14,6 +16,22 @@ pub(crate) fn closest<'c>(
         .filter(|(distance, candidate)| *distance <= most && *distance < candidate.len())
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
+}
+
+/// The error that a flag names something that is not there, with what may have been meant and what
+/// there is.
+pub(crate) fn no_such<'c>(
+    what: &str,
+    typed: &str,
+    flag: &str,
+    candidates: impl IntoIterator<Item = &'c str>,
+    there_are: String,
+) -> Failure {
+    let hint = match closest(typed, candidates) {
+        Some(meant) => format!("did you mean `{flag} {meant}`? {there_are}"),
+        None => there_are,
+    };
+    Failure::new(format!("there is no {what} `{typed}`")).with_hint(hint)
 }
 
 #[cfg(test)]

@@ -34,8 +34,10 @@
 //! | [`formats`] | history files of many tools: read, write, recognise |
 //! | [`check`] | the checkers |
 //! | [`report`] | what a history proves, in words and as JSON |
+//! | [`sim`] | synthetic histories: a simulated store, with planted anomalies |
 
 pub use isolario_check as check;
 pub use isolario_formats as formats;
 pub use isolario_model as model;
 pub use isolario_report as report;
+pub use isolario_sim as sim;

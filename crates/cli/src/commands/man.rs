@@ -31,13 +31,16 @@ fn write_files(dir: &Path) -> io::Result<()> {
 fn pages() -> io::Result<Vec<(String, Vec<u8>)>> {
     let mut program = Args::command();
     program.build();
-    std::iter::once(&program)
-        .chain(program.get_subcommands())
-        .map(|command| {
-            let man = Man::new(command.clone());
-            let mut page = Vec::new();
-            man.render(&mut page)?;
-            Ok((man.get_filename(), page))
-        })
-        .collect()
+    let mut pages = Vec::new();
+    let mut waiting = vec![&program];
+    while let Some(command) = waiting.pop() {
+        let man = Man::new(command.clone());
+        let mut page = Vec::new();
+        man.render(&mut page)?;
+        pages.push((man.get_filename(), page));
+        let first = waiting.len();
+        waiting.extend(command.get_subcommands());
+        waiting[first..].reverse();
+    }
+    Ok(pages)
 }

@@ -13,6 +13,7 @@ use crate::config::Command;
 use crate::console::Console;
 use crate::exit::Outcome;
 use crate::failure::Failure;
+use crate::generate;
 
 pub(crate) fn run(
     command: &Command,
@@ -22,6 +23,7 @@ pub(crate) fn run(
     match command {
         Command::Check(check) => check::run(check, output, console),
         Command::Convert(convert) => convert::run(convert, console),
+        Command::Gen(what) => generate::run(what, output, console),
         Command::Stats(stats) => stats::run(stats, output, console),
         Command::Explain(explain) => explain::run(explain, output, console),
         Command::Levels => levels::run(output, console),

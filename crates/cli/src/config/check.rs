@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use isolario::check::{Options, supported, supported_patterns};
 use isolario::model::{AnomalyKind, Level};
-use isolario::report::explain::{self, Found, Topic};
 
 use super::InputFormat;
+use super::anomaly::Use;
 use crate::args::CheckArgs;
 use crate::failure::Failure;
 use crate::suggest::closest;
@@ -65,39 +65,17 @@ impl Question {
         if patterns.iter().any(|name| name == "all") {
             return Ok(Question::Patterns { kinds: supported_patterns().collect(), named: false });
         }
-        let kinds: Result<Vec<_>, _> = patterns.iter().map(|name| find_pattern(name)).collect();
+        let looking = Use {
+            done: "looked for",
+            with: supported_patterns().collect(),
+            refusal: "cannot be looked for on its own yet",
+            words: &["all"],
+        };
+        let kinds: Result<Vec<_>, _> = patterns.iter().map(|name| looking.find(name)).collect();
         let mut kinds = kinds?;
         kinds.sort_unstable();
         kinds.dedup();
         Ok(Question::Patterns { kinds, named: true })
-    }
-}
-
-fn find_pattern(name: &str) -> Result<AnomalyKind, Failure> {
-    let names: Vec<_> = supported_patterns().map(AnomalyKind::name).collect();
-    let there_are = format!("anomalies that can be looked for: {}", names.join(", "));
-    match explain::find(name) {
-        Found::One(Topic::Anomaly(kind)) if names.contains(&kind.name()) => Ok(kind),
-        Found::One(Topic::Anomaly(kind)) => {
-            Err(Failure::new(format!("{kind} cannot be looked for on its own yet"))
-                .with_hint(there_are))
-        }
-        Found::One(Topic::Level(level)) => {
-            Err(Failure::new(format!("{level} is a level, not an anomaly"))
-                .with_hint(format!("--level {level} decides it")))
-        }
-        Found::Several(topics) => {
-            let topics: Vec<_> = topics.iter().map(|topic| topic.name()).collect();
-            Err(Failure::new(format!("`{name}` may mean several anomalies"))
-                .with_hint(format!("name one of {}", topics.join(", "))))
-        }
-        Found::Nothing => {
-            let hint = match closest(name, names.iter().copied().chain(["all"])) {
-                Some(meant) => format!("did you mean `{meant}`? {there_are}"),
-                None => there_are,
-            };
-            Err(Failure::new(format!("there is no anomaly `{name}`")).with_hint(hint))
-        }
     }
 }
 

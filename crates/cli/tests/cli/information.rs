@@ -86,7 +86,17 @@ fn completions_for_every_shell_know_the_commands() {
 fn manual_pages_cover_every_command() {
     let sandbox = Sandbox::new();
     let all = sandbox.stdout(&["man"]);
-    let commands = ["check", "convert", "stats", "explain", "levels", "completions", "man"];
+    let commands = [
+        "check",
+        "convert",
+        "gen",
+        "gen-history",
+        "stats",
+        "explain",
+        "levels",
+        "completions",
+        "man",
+    ];
     for command in commands {
         assert!(all.contains(&format!(".TH isolario-{command} 1")), "{command}");
     }

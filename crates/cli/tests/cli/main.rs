@@ -3,6 +3,7 @@
 
 mod check;
 mod convert;
+mod generate;
 mod information;
 mod sandbox;
 mod usage;

@@ -134,6 +134,7 @@ fn stable(text: &str) -> String {
     let formats: Vec<_> = FORMATS.iter().map(|format| format.name()).collect();
     let text = text.replace(&formats.join(", "), "FORMATS");
     let text = without(&text, "\"timing\":{", "}", "TIMING");
+    let text = without(&text, "(took ", ")", "TIME");
     without(&text, "auto (by content),", "[default: auto]", " FORMATS ")
 }
 

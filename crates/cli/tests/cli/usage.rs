@@ -8,11 +8,12 @@ use crate::sandbox::Sandbox;
 fn help_has_examples() {
     let sandbox = Sandbox::new();
     insta::assert_snapshot!(sandbox.transcript(&["--help"]));
-    for command in ["check", "convert", "stats", "explain", "levels", "completions", "man"] {
+    for command in ["check", "convert", "gen", "stats", "explain", "levels", "completions", "man"] {
         let help = sandbox.transcript(&[command, "--help"]);
         insta::assert_snapshot!(format!("help_{command}"), help);
         assert!(help.contains("Examples:"), "{command}");
     }
+    insta::assert_snapshot!("help_gen_history", sandbox.transcript(&["gen", "history", "--help"]));
 }
 
 #[test]

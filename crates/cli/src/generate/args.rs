@@ -1,0 +1,167 @@
+//! The flags of `isolario gen`, as they are typed.
+
+use std::fmt::Display;
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Subcommand};
+use isolario::sim::{Config, Kind, Preset, Workload};
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  isolario gen history                        1000 serializable transactions, as JSON lines
+  isolario gen history --level causal --txns 1000000 -o causal.iso
+  isolario gen history --anomaly LostUpdate -o lost.txt
+  isolario gen history --workload append --keys 20 -o lists.edn
+  isolario gen history --preset general-rh --sessions 50 -o general-rh.iso
+
+The same options give the same history, byte for byte. Options that are given override those of
+the preset. A planted anomaly is apart from the rest, which satisfies the level.
+
+Extensions: .iso isolario, .jsonl jsonl, .txt text, .edn elle-edn, .json elle-json.
+What the format cannot express is refused, never dropped.";
+
+/// What to generate.
+#[derive(Debug, Subcommand)]
+pub(crate) enum GenArgs {
+    /// Generate a history that satisfies a level, with planted anomalies if wanted
+    #[command(after_help = EXAMPLES)]
+    History(Box<HistoryArgs>),
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct HistoryArgs {
+    /// What the history satisfies at least; names and aliases as `isolario levels` has them
+    #[arg(long, value_name = "L", default_value = "serializable")]
+    pub(crate) level: String,
+
+    /// Anomalies to plant; names as `isolario explain` lists them
+    #[arg(long, value_name = "NAME[,NAME...]", value_delimiter = ',')]
+    pub(crate) anomaly: Vec<String>,
+
+    #[arg(long, value_name = "KIND", help = workload_help())]
+    pub(crate) workload: Option<String>,
+
+    #[arg(long, value_name = "NAME", help = preset_help())]
+    pub(crate) preset: Option<String>,
+
+    #[arg(
+        long,
+        value_name = "N",
+        help = or("How many transactions, of any outcome, beside planted ones", knobs().txns)
+    )]
+    pub(crate) txns: Option<u64>,
+
+    // Each session is kept in memory; a million is more than any database has clients.
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u32).range(1..=1_000_000),
+        help = or("How many sessions, beside those of planted anomalies", knobs().sessions)
+    )]
+    pub(crate) sessions: Option<u32>,
+
+    #[arg(
+        long,
+        value_name = "N",
+        help = or("Operations per transaction (general, append)", shape().ops)
+    )]
+    pub(crate) ops: Option<u32>,
+
+    #[arg(long, value_name = "N", help = or("How many keys; lists at a time", shape().keys))]
+    pub(crate) keys: Option<u32>,
+
+    #[arg(
+        long,
+        value_name = "R",
+        value_parser = share,
+        help = or("The share of reads; of read-only transactions (mini)", shape().read_ratio)
+    )]
+    pub(crate) read_ratio: Option<f64>,
+
+    #[arg(
+        long,
+        value_name = "R",
+        value_parser = share,
+        help = or("The share of read-modify-writes (general)", shape().rmw_ratio)
+    )]
+    pub(crate) rmw_ratio: Option<f64>,
+
+    #[arg(
+        long,
+        value_name = "D",
+        help = or(
+            "How operations spread over keys: uniform, zipf:S, hotspot:H,O, exponential:L",
+            shape().distribution
+        )
+    )]
+    pub(crate) distribution: Option<String>,
+
+    /// The share of the sessions that have a transaction in progress at a time
+    #[arg(long, value_name = "SHARE", value_parser = share, default_value = "1")]
+    pub(crate) concurrency: f64,
+
+    /// The share of transactions that abort
+    #[arg(long, value_name = "R", value_parser = share, default_value = "0")]
+    pub(crate) abort_ratio: f64,
+
+    /// The share of transactions whose outcome the client never learns
+    #[arg(long, value_name = "R", value_parser = share, default_value = "0")]
+    pub(crate) unknown_ratio: f64,
+
+    #[arg(
+        long,
+        value_name = "R",
+        value_parser = share,
+        help = or(
+            "The share of writes whose values repeat (mini, general, lwt)",
+            shape().duplicate_ratio
+        )
+    )]
+    pub(crate) duplicate_ratio: Option<f64>,
+
+    /// Another seed gives another history
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    pub(crate) seed: u64,
+
+    /// The format [default: by the extension of FILE; jsonl on standard output]
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: Option<String>,
+
+    /// The file or directory to write; `-` is standard output
+    #[arg(short = 'o', value_name = "FILE", default_value = "-")]
+    pub(crate) file: PathBuf,
+
+    /// Replace FILE if it exists
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+fn knobs() -> Config {
+    Config::default()
+}
+
+fn shape() -> Workload {
+    Workload::default()
+}
+
+/// A help text with the default of a flag that a preset may set as well.
+fn or(help: &str, default: impl Display) -> String {
+    format!("{help} [default: {default}]")
+}
+
+fn workload_help() -> String {
+    or(&format!("The kind of transactions: {}", Kind::ALL.map(Kind::name).join(", ")), Kind::Mini)
+}
+
+fn preset_help() -> String {
+    let names: Vec<_> = Preset::all().iter().map(|preset| preset.name).collect();
+    format!("A workload of the literature: {}", names.join(", "))
+}
+
+/// Reads a share.
+fn share(text: &str) -> Result<f64, String> {
+    let number: Option<f64> = text.parse().ok();
+    number
+        .filter(|share| (0.0..=1.0).contains(share))
+        .ok_or_else(|| "expected a share from 0 to 1".to_owned())
+}

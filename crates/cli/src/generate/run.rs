@@ -1,0 +1,43 @@
+//! Generates, writes and tells.
+
+use std::time::Instant;
+
+use isolario::model::TxnSink;
+use isolario::sim::{GenerateError, Summary, generate};
+
+use super::settings::Generate;
+use super::summary::Told;
+use crate::args::OutputForm;
+use crate::console::Console;
+use crate::exit::Outcome;
+use crate::failure::Failure;
+use crate::progress::Progress;
+
+pub(crate) fn run(
+    what: &Generate,
+    output: OutputForm,
+    console: &mut Console,
+) -> Result<Outcome, Failure> {
+    if output == OutputForm::Json && what.output.is_stdout() {
+        let both = "the history and the summary as JSON cannot both go to standard output";
+        return Err(Failure::new(both).with_hint("write the history to a file with -o FILE"));
+    }
+    what.output.refuse_existing()?;
+    let begun = Instant::now();
+    let progress = (!console.quiet).then(|| Progress::start("generating".to_owned()));
+    let summary = what.output.write(|sink| fill(what, sink))?;
+    drop(progress);
+    let told = Told { what, summary, time: begun.elapsed() };
+    match output {
+        OutputForm::Json => told.json(console.out())?,
+        OutputForm::Human => told.notes(console),
+    }
+    Ok(Outcome::Done)
+}
+
+fn fill(what: &Generate, sink: &mut dyn TxnSink) -> Result<Summary, Failure> {
+    generate(&what.config, sink).map_err(|error| match error {
+        GenerateError::Sink(error) => what.output.failed(&error),
+        other => Failure::new(other.to_string()),
+    })
+}

@@ -1,0 +1,171 @@
+//! What the flags of `isolario gen` mean: names are looked up and checked before any work is done.
+
+use isolario::model::Level;
+use isolario::sim::{
+    Config, ConfigError, Distribution, DistributionError, Kind, Plant, Preset, Workload,
+    WorkloadError, templates,
+};
+
+use super::args::{GenArgs, HistoryArgs};
+use crate::config::{Use, output_format};
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::suggest::no_such;
+
+/// A history to generate, and where to.
+pub(crate) struct Generate {
+    pub(crate) config: Config,
+    pub(crate) output: Output,
+}
+
+impl Generate {
+    pub(crate) fn build(GenArgs::History(args): GenArgs) -> Result<Generate, Failure> {
+        let config = config(&args)?;
+        config.validate().map_err(|error| wrong(&error))?;
+        Ok(Generate { config, output: output(*args)? })
+    }
+}
+
+fn output(args: HistoryArgs) -> Result<Output, Failure> {
+    let to_stdout = args.file.as_os_str() == "-";
+    let name = args.format.as_deref().or(to_stdout.then_some("jsonl"));
+    let format = output_format("--format", name, &args.file)?;
+    Ok(Output { path: args.file, format, flag: "--format", force: args.force })
+}
+
+/// The preset if one is named, overridden by whatever was given.
+fn config(args: &HistoryArgs) -> Result<Config, Failure> {
+    let preset = args.preset.as_deref().map(find_preset).transpose()?;
+    let base = preset.map_or_else(Config::default, Config::from);
+    let workload = workload(args, &base.workload)?;
+    let level = find_level(&args.level)?;
+    refuse_transactions(level, &workload)?;
+    Ok(Config {
+        level,
+        workload,
+        txns: args.txns.unwrap_or(base.txns),
+        sessions: args.sessions.unwrap_or(base.sessions),
+        concurrency: args.concurrency,
+        abort_ratio: args.abort_ratio,
+        unknown_ratio: args.unknown_ratio,
+        anomalies: plants(&args.anomaly)?,
+        seed: args.seed,
+        ..base
+    })
+}
+
+fn workload(args: &HistoryArgs, base: &Workload) -> Result<Workload, Failure> {
+    let kind = args.workload.as_deref().map(find_kind).transpose()?.unwrap_or(base.kind);
+    refuse_idle_flags(args, kind)?;
+    let distribution = args.distribution.as_deref().map(find_distribution).transpose()?;
+    Ok(Workload {
+        kind,
+        ops: args.ops.unwrap_or(base.ops),
+        keys: args.keys.unwrap_or(base.keys),
+        read_ratio: args.read_ratio.unwrap_or(base.read_ratio),
+        rmw_ratio: args.rmw_ratio.unwrap_or(base.rmw_ratio),
+        distribution: distribution.unwrap_or(base.distribution),
+        duplicate_ratio: args.duplicate_ratio.unwrap_or(base.duplicate_ratio),
+        ..base.clone()
+    })
+}
+
+/// A flag that would change nothing is a mistake.
+fn refuse_idle_flags(args: &HistoryArgs, kind: Kind) -> Result<(), Failure> {
+    let flags: [(bool, &str, &[Kind]); 3] = [
+        (args.ops.is_some(), "--ops", &[Kind::General, Kind::Append]),
+        (args.rmw_ratio.is_some(), "--rmw-ratio", &[Kind::General]),
+        (
+            args.duplicate_ratio.is_some(),
+            "--duplicate-ratio",
+            &[Kind::Mini, Kind::General, Kind::Lwt],
+        ),
+    ];
+    match flags.iter().find(|(given, _, kinds)| *given && !kinds.contains(&kind)) {
+        None => Ok(()),
+        Some((_, flag, kinds)) => {
+            let kinds: Vec<_> = kinds.iter().map(|kind| kind.name()).collect();
+            Err(Failure::new(format!("{flag} has no effect on the {kind} workload"))
+                .with_hint(format!("it is for --workload {}", kinds.join(", "))))
+        }
+    }
+}
+
+/// Linearizability speaks of single operations.
+fn refuse_transactions(level: Level, workload: &Workload) -> Result<(), Failure> {
+    if level != Level::Linearizable || workload.max_ops() == 1 {
+        return Ok(());
+    }
+    Err(Failure::new(format!("{level} is about single operations, not transactions of several"))
+        .with_hint(format!(
+            "choose --workload lwt, or --workload general --ops 1, or --level {}",
+            Level::StrictSerializable
+        )))
+}
+
+/// Spreads anomalies evenly; one is in the middle.
+fn plants(names: &[String]) -> Result<Vec<Plant>, Failure> {
+    let planting = Use {
+        done: "planted",
+        with: templates().iter().map(|template| template.kind).collect(),
+        refusal: "cannot be planted: it needs more than the operations on a few keys",
+        words: &[],
+    };
+    let gaps = names.len() as f64 + 1.0;
+    let plant = |(before, name): (usize, &String)| {
+        Ok(Plant { kind: planting.find(name)?, at: (before as f64 + 1.0) / gaps })
+    };
+    names.iter().enumerate().map(plant).collect()
+}
+
+fn find_level(name: &str) -> Result<Level, Failure> {
+    Level::find(name).ok_or_else(|| {
+        let names: Vec<_> = Level::all().map(Level::name).collect();
+        let aliases = Level::all().flat_map(|level| level.aliases().iter().copied());
+        let there_are = format!("levels: {}", names.join(", "));
+        no_such("level", name, "--level", names.iter().copied().chain(aliases), there_are)
+    })
+}
+
+fn find_kind(name: &str) -> Result<Kind, Failure> {
+    let names = Kind::ALL.map(Kind::name);
+    let there_are = format!("workloads: {}", names.join(", "));
+    match name.parse() {
+        Ok(kind) => Ok(kind),
+        Err(_) if name == "predicate" => {
+            Err(Failure::new("the predicate workload cannot be generated yet").with_hint(there_are))
+        }
+        Err(_) => Err(no_such("workload", name, "--workload", names, there_are)),
+    }
+}
+
+fn find_preset(name: &str) -> Result<&'static Preset, Failure> {
+    Preset::find(name).ok_or_else(|| {
+        let names: Vec<_> = Preset::all().iter().map(|preset| preset.name).collect();
+        let there_are = format!("presets: {}", names.join(", "));
+        no_such("preset", name, "--preset", names, there_are)
+    })
+}
+
+fn find_distribution(text: &str) -> Result<Distribution, Failure> {
+    text.parse().map_err(|error| match error {
+        DistributionError::Name(name) => {
+            let names = ["uniform", "zipf", "hotspot", "exponential"];
+            let there_are = "distributions: uniform, zipf:S, hotspot:H,O, exponential:L";
+            no_such("distribution", &name, "--distribution", names, there_are.to_owned())
+        }
+        other => Failure::new(format!("--distribution: {other}")),
+    })
+}
+
+/// Knobs that contradict each other.
+fn wrong(error: &ConfigError) -> Failure {
+    let failure = Failure::new(error.to_string());
+    match error {
+        ConfigError::Workload(WorkloadError::Shares { .. }) => {
+            failure.with_hint("lower --read-ratio or --rmw-ratio")
+        }
+        ConfigError::Outcomes { .. } => failure.with_hint("lower --abort-ratio or --unknown-ratio"),
+        _ => failure,
+    }
+}

@@ -1,0 +1,221 @@
+//! `isolario gen history`.
+
+use isolario::check::supported;
+use isolario::model::Level;
+use isolario::sim::{Kind, Preset, templates};
+use serde_json::Value;
+
+use crate::sandbox::Sandbox;
+
+/// `isolario gen history` with these options, to a file.
+fn generate(sandbox: &Sandbox, options: &[&str], file: &str) -> i32 {
+    sandbox.code(&[&["gen", "history", "-q", "-o", file], options].concat())
+}
+
+fn summary(sandbox: &Sandbox, options: &[&str]) -> Value {
+    let args = [&["gen", "history", "--json", "--force", "-o", "h.iso"], options].concat();
+    serde_json::from_str(&sandbox.stdout(&args)).unwrap()
+}
+
+const SMALL: [&str; 6] = ["--txns", "5", "--sessions", "2", "--keys", "3"];
+
+#[test]
+fn a_small_history_on_standard_output() {
+    let args = [&["gen", "history"], &SMALL[..]].concat();
+    insta::assert_snapshot!(Sandbox::new().transcript(&args));
+}
+
+#[test]
+fn a_planted_anomaly_among_aborted_and_unknown_transactions() {
+    let sandbox = Sandbox::new();
+    let args = [
+        &["gen", "history", "--anomaly", "lost-update", "--level", "si", "-o", "h.txt"][..],
+        &["--abort-ratio", "0.3", "--unknown-ratio", "0.3", "--seed", "7"],
+        &SMALL,
+    ]
+    .concat();
+    let shown = sandbox.transcript(&args);
+    insta::assert_snapshot!(format!("{shown}\n{}", sandbox.read("h.txt")));
+}
+
+#[test]
+fn the_summary_for_programs() {
+    let sandbox = Sandbox::new();
+    let args = ["gen", "history", "--json", "--txns", "20", "--seed", "18446744073709551615"];
+    let args = [&args[..], &["--anomaly", "TAP-a,WriteSkew", "-o", "h.iso"]].concat();
+    insta::assert_snapshot!(sandbox.transcript(&args));
+    insta::assert_snapshot!(
+        "the_summary_cannot_share_standard_output",
+        sandbox.transcript(&["gen", "history", "--json"])
+    );
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_and_another_one_others() {
+    let sandbox = Sandbox::new();
+    for kind in Kind::ALL {
+        let history = |seed: &str| {
+            let args = ["gen", "history", "--workload", kind.name(), "--txns", "50"];
+            sandbox.stdout(&[&args[..], &["--seed", seed]].concat())
+        };
+        assert_eq!(history("1"), history("1"), "{kind}");
+        assert_ne!(history("1"), history("2"), "{kind}");
+    }
+}
+
+#[test]
+fn histories_satisfy_the_level_they_were_made_for() {
+    let sandbox = Sandbox::new();
+    for level in Level::all().filter(|level| *level != Level::Linearizable) {
+        // Lists can be checked at every level that is supported.
+        for kind in ["general", "append"] {
+            let name = format!("{level}-{kind}.iso");
+            let options = ["--level", level.name(), "--workload", kind, "--txns", "300"];
+            let few_keys = ["--keys", "5", "--abort-ratio", "0.1", "--unknown-ratio", "0.1"];
+            assert_eq!(generate(&sandbox, &[options, few_keys].concat(), &name), 0, "{name}");
+            let implied = supported().iter().filter(|weaker| level.implies(**weaker));
+            let implied: Vec<_> = implied.map(|level| level.name()).collect();
+            if !implied.is_empty() {
+                let args = ["check", "-q", "--level", &implied.join(","), &name];
+                assert_eq!(sandbox.code(&args), 0, "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn single_operations_can_be_linearizable() {
+    let sandbox = Sandbox::new();
+    assert_eq!(generate(&sandbox, &["--level", "lin", "--workload", "lwt"], "lwt.iso"), 0);
+    let single = ["--level", "lin", "--workload", "general", "--ops", "1"];
+    assert_eq!(generate(&sandbox, &single, "single.iso"), 0);
+}
+
+#[test]
+fn planted_anomalies_are_found_by_name() {
+    let sandbox = Sandbox::new();
+    for template in templates().iter().filter(|template| template.kind.names().plume.is_some()) {
+        let name = template.kind.name();
+        let file = format!("{name}.iso");
+        assert_eq!(generate(&sandbox, &["--txns", "50", "--anomaly", name], &file), 0, "{name}");
+        let level = template.kind.names().forbidden_by[0].name();
+        let args = ["check", "--level", level, &file];
+        assert_eq!(sandbox.code(&args), 1, "{name}");
+        assert!(sandbox.stdout(&args).contains(name), "{name}");
+    }
+}
+
+#[test]
+fn presets_set_what_is_not_given() {
+    let sandbox = Sandbox::new();
+    for preset in Preset::all() {
+        let generated = summary(&sandbox, &["--preset", preset.name, "--txns", "40"]);
+        assert_eq!(generated["workload"], "general", "{}", preset.name);
+        assert_eq!(generated["size"]["transactions"], 40, "{}", preset.name);
+        let ops = u64::from(preset.workload().ops);
+        assert_eq!(generated["size"]["operations"], 40 * ops, "{}", preset.name);
+        assert_eq!(sandbox.code(&["check", "-q", "h.iso"]), 0, "{}", preset.name);
+    }
+    let other = summary(&sandbox, &["--preset", "general-rh", "--txns", "9", "--ops", "3"]);
+    assert_eq!(other["size"]["operations"], 27);
+    let whole = summary(&sandbox, &["--preset", "blindw-rw"]);
+    assert_eq!(whole["size"]["transactions"], 10_000);
+}
+
+#[test]
+fn the_format_follows_the_extension_unless_named() {
+    let sandbox = Sandbox::new();
+    for (file, options) in [
+        ("h.iso", &[][..]),
+        ("h.jsonl", &[]),
+        ("h.txt", &[]),
+        ("h.log", &["--format", "plume"]),
+        ("h.edn", &["--workload", "append"]),
+        ("h", &["--format", "cobra"]),
+    ] {
+        let options = [&["--txns", "30"], options].concat();
+        assert_eq!(generate(&sandbox, &options, file), 0, "{file}");
+        assert_eq!(sandbox.code(&["check", "-q", file]), 0, "{file}");
+    }
+}
+
+#[test]
+fn names_that_are_wrong_get_a_suggestion() {
+    let sandbox = Sandbox::new();
+    let shown: Vec<_> = [
+        ["--level", "serialisable"],
+        ["--anomaly", "lost-updaet"],
+        ["--anomaly", "phantom"],
+        ["--anomaly", "G1b"],
+        ["--workload", "minni"],
+        ["--workload", "predicate"],
+        ["--preset", "blindw"],
+        ["--distribution", "zipv:0.99"],
+        ["--distribution", "zipf"],
+        ["--format", "plmue"],
+    ]
+    .iter()
+    .map(|[flag, name]| sandbox.transcript(&["gen", "history", flag, name]))
+    .collect();
+    insta::assert_snapshot!(shown.join("\n"));
+}
+
+#[test]
+fn options_that_make_no_sense_are_refused() {
+    let sandbox = Sandbox::new();
+    let shown: Vec<_> = [
+        &["--read-ratio", "1.5"][..],
+        &["--sessions", "0"],
+        &["--keys", "0"],
+        &["--ops", "4"],
+        &["--workload", "append", "--duplicate-ratio", "0.1"],
+        &["--preset", "king-cobra-rmw", "--read-ratio", "0.75"],
+        &["--abort-ratio", "0.75", "--unknown-ratio", "0.5"],
+        &["--level", "linearizable"],
+        &["-o", "h.dat"],
+    ]
+    .iter()
+    .map(|options| sandbox.transcript(&[&["gen", "history"], *options].concat()))
+    .collect();
+    insta::assert_snapshot!(shown.join("\n"));
+}
+
+#[test]
+fn an_existing_target_is_kept_unless_forced() {
+    let sandbox = Sandbox::new().file("there.txt", "precious");
+    insta::assert_snapshot!(sandbox.transcript(&["gen", "history", "-o", "there.txt"]));
+    assert_eq!(sandbox.read("there.txt"), "precious");
+    assert_eq!(generate(&sandbox, &["--force"], "there.txt"), 0);
+    assert_ne!(sandbox.read("there.txt"), "precious");
+}
+
+#[test]
+fn what_a_format_cannot_express_is_refused_and_leaves_nothing_behind() {
+    let sandbox = Sandbox::new();
+    let before = sandbox.names();
+    let args = ["gen", "history", "--unknown-ratio", "0.5", "--format", "plume", "-o", "h.log"];
+    insta::assert_snapshot!(sandbox.transcript(&args));
+    assert_eq!(sandbox.names(), before);
+}
+
+/// Ten bytes kept per transaction would show in the formats of lines. The isolario format fills
+/// blocks of 2^16 transactions, whose size varies a little.
+#[test]
+#[cfg(target_os = "linux")]
+fn memory_does_not_grow_with_transactions() {
+    const MIB: u64 = 1 << 20;
+    let sandbox = Sandbox::new();
+    for (format, few, room) in [
+        ("isolario", 150_000, 4 * MIB),
+        ("jsonl", 20_000, MIB),
+        ("text", 20_000, MIB),
+        ("plume", 20_000, MIB),
+    ] {
+        let peak = |txns: u64| {
+            let generated = summary(&sandbox, &["--txns", &txns.to_string(), "--format", format]);
+            generated["timing"]["peak_rss_bytes"].as_u64().unwrap()
+        };
+        let (before, after) = (peak(few), peak(few + 200_000));
+        assert!(after < before + room, "{format}: {before} and {after} bytes");
+    }
+}
