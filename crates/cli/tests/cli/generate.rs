@@ -123,6 +123,16 @@ fn presets_set_what_is_not_given() {
 }
 
 #[test]
+fn the_book_has_every_preset() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/book/src/guide/generating.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    for Preset { name, txns, sessions, description, .. } in Preset::all() {
+        let row = format!("| `{name}` | {txns} | {sessions} | {description} |");
+        assert!(page.contains(&row), "{row}");
+    }
+}
+
+#[test]
 fn the_format_follows_the_extension_unless_named() {
     let sandbox = Sandbox::new();
     for (file, options) in [
