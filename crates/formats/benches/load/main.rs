@@ -5,19 +5,21 @@
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its results")]
 
-mod measure;
+mod job;
 mod synthesis;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use isolario_bench::{Align, Arguments, Failure, Sample, Table, answer_if_child, judge, median};
 use isolario_formats::{HistoryFormat, Source, Target};
 use isolario_model::History;
 
-use measure::{Failure, Job, Sample};
+use job::Work;
 
 const TXNS: u64 = 1_000_000;
 const TXNS_WHEN_ONLY_TESTED: u64 = 1_000;
 const THREADS: [usize; 2] = [1, 2];
+const RUNS: usize = 5;
 
 /// What a format must reach with both cores, and how to tell.
 struct Target2Cores {
@@ -38,26 +40,23 @@ const TARGETS: [Target2Cores; 2] = [
 const BYTES_PER_OP: f64 = 60.0;
 
 fn main() -> Result<(), Failure> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if arguments.first().is_some_and(|first| first == measure::IN_CHILD) {
-        println!("{}", measure::run_in_child(&arguments[1..])?);
+    let arguments = Arguments::of_process();
+    if let Some(answer) = answer_if_child::<Work>(&arguments)? {
+        println!("{answer}");
         return Ok(());
     }
-    let txns = match arguments.iter().position(|argument| argument == "--txns") {
-        Some(at) => arguments.get(at + 1).ok_or("--txns needs a number")?.parse()?,
-        None if arguments.iter().any(|argument| argument == "--bench") => TXNS,
-        None => TXNS_WHEN_ONLY_TESTED,
-    };
-    let directory = Scratch::new()?;
+    let usual = if arguments.in_earnest() { TXNS } else { TXNS_WHEN_ONLY_TESTED };
+    let txns = arguments.value("--txns")?.unwrap_or(usual);
+    let directory = isolario_bench::scratch()?;
     println!(
-        "{txns} transactions of {} operations, {} sessions, {} keys; medians of 5 processes",
+        "{txns} transactions of {} operations, {} sessions, {} keys; medians of {RUNS} processes",
         synthesis::OPS_PER_TXN,
         synthesis::SESSIONS,
         synthesis::KEYS
     );
     for target in &TARGETS {
         match isolario_formats::find(target.format) {
-            Some(format) => bench_format(format, target, txns, &directory.0)?,
+            Some(format) => bench_format(format, target, txns, directory.path())?,
             None => println!("\n{}: not among the formats", target.format),
         }
     }
@@ -78,37 +77,47 @@ fn bench_format(
     let megabytes = std::fs::metadata(&file)?.len() as f64 / 1e6;
     let ops = (txns * synthesis::OPS_PER_TXN) as f64;
     println!("\n{}: {megabytes:.1} MB", format.name());
-    println!("threads  job             ms    MB/s  bytes/op  x copy  target");
+    let mut table = Table::new(&[
+        ("threads", Align::Right),
+        ("job", Align::Left),
+        ("ms", Align::Right),
+        ("cpu ms", Align::Right),
+        ("MB/s", Align::Right),
+        ("bytes/op", Align::Right),
+        ("x copy", Align::Right),
+        ("target", Align::Left),
+    ]);
     for threads in THREADS {
-        let copy = measure::median(Job::Copy, &file, threads)?;
-        let count = measure::median(Job::Count, &file, threads)?;
-        let load = measure::median(Job::Load(format.name()), &file, threads)?;
-        let row = |job: &str, sample: &Sample, target: &str| {
-            let seconds = sample.time.as_secs_f64();
-            println!(
-                "{threads:7}  {job:<10} {:7.1} {:7.0} {:9.1} {:7.1}  {target}",
-                seconds * 1e3,
-                megabytes / seconds,
-                sample.peak_bytes as f64 / ops,
-                seconds / copy.time.as_secs_f64(),
-            );
+        let copy = median(&Work::Copy, &file, threads, RUNS)?;
+        let count = median(&Work::Count, &file, threads, RUNS)?;
+        let load = median(&Work::Load(format.name()), &file, threads, RUNS)?;
+        let mut row = |job: &str, sample: &Sample, target: String| {
+            let seconds = sample.wall.as_secs_f64();
+            table.row([
+                threads.to_string(),
+                job.to_owned(),
+                format!("{:.1}", seconds * 1e3),
+                format!("{:.1}", sample.cpu.as_secs_f64() * 1e3),
+                format!("{:.0}", megabytes / seconds),
+                format!("{:.1}", sample.peak_bytes as f64 / ops),
+                format!("{:.1}", seconds / copy.wall.as_secs_f64()),
+                target,
+            ]);
         };
-        row("count", &count, "");
-        row("copy", &copy, "");
-        row(
-            "load",
-            &load,
-            &if threads == 2 { judge(target, &load, megabytes, ops) } else { String::new() },
-        );
+        row("count", &count, String::new());
+        row("copy", &copy, String::new());
+        let met = if threads == 2 { met(target, &load, megabytes, ops) } else { String::new() };
+        row("load", &load, met);
     }
+    print!("{table}");
     same_for_any_number_of_threads(format, &file)
 }
 
-fn judge(target: &Target2Cores, load: &Sample, megabytes: f64, ops: f64) -> String {
-    let word = |reached| if reached { "reached" } else { "MISSED" };
-    let fast = (target.reached)(load.time.as_secs_f64(), megabytes);
+/// Whether the target was met.
+fn met(target: &Target2Cores, load: &Sample, megabytes: f64, ops: f64) -> String {
+    let fast = (target.reached)(load.wall.as_secs_f64(), megabytes);
     let small = (load.peak_bytes as f64 / ops) < BYTES_PER_OP;
-    format!("{} {}, {BYTES_PER_OP} bytes/op {}", target.speed, word(fast), word(small))
+    format!("{} {}, {BYTES_PER_OP} bytes/op {}", target.speed, judge(fast), judge(small))
 }
 
 /// Loads with each number of threads and compares, ids and all.
@@ -128,22 +137,4 @@ fn same_for_any_number_of_threads(format: &dyn HistoryFormat, file: &Path) -> Re
     }
     println!("the same history with {THREADS:?} threads");
     Ok(())
-}
-
-/// A directory that is removed in the end, also after an error.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new() -> std::io::Result<Scratch> {
-        let path = std::env::temp_dir().join(format!("isolario-load-{}", std::process::id()));
-        std::fs::create_dir_all(&path)?;
-        Ok(Scratch(path))
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // Nothing better can be done with an error here than to leave the files behind.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }

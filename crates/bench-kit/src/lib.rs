@@ -1,0 +1,35 @@
+//! What the benchmarks share.
+//!
+//! A benchmark names its work by implementing [`Job`]. [`median`] then runs a job several times,
+//! each time in a process of its own: the benchmark calls itself, and [`answer_if_child`] does
+//! the work there. [`Table`] and [`Chart`] show what came out; [`exponent`] tells how it grows.
+
+mod arguments;
+mod chart;
+mod fit;
+mod floors;
+mod measure;
+mod process;
+mod table;
+
+use std::error::Error;
+
+pub use arguments::Arguments;
+pub use chart::{Chart, Series};
+pub use fit::exponent;
+pub use floors::{copy, count_newlines};
+pub use measure::{Job, Kept, Sample, Stopwatch, answer_if_child, median};
+pub use table::{Align, Table};
+
+/// Any error; it may have come from another thread.
+pub type Failure = Box<dyn Error + Send + Sync>;
+
+/// A directory for the files of a benchmark, removed when dropped.
+pub fn scratch() -> std::io::Result<tempfile::TempDir> {
+    tempfile::Builder::new().prefix("isolario-bench-").tempdir()
+}
+
+/// How a target was met, in a word that can be searched for.
+pub fn judge(reached: bool) -> &'static str {
+    if reached { "reached" } else { "MISSED" }
+}
