@@ -1,0 +1,80 @@
+//! How fast and in how much memory the weak levels are decided, and how that grows.
+//!
+//! `scripts/bench weak [--full] [--runs N] [--charts DIR]`. Without `--bench`, which cargo adds,
+//! it only shows on small histories that everything works.
+
+#![expect(clippy::print_stdout, reason = "a benchmark prints its results")]
+
+mod growth;
+mod hard;
+mod history;
+mod job;
+mod targets;
+
+use std::path::PathBuf;
+
+use isolario_bench::{Arguments, Failure, answer_if_child};
+
+use growth::Growth;
+use job::Work;
+
+/// How large and how long.
+pub struct Effort {
+    /// Runs per figure, of which the median counts.
+    runs: usize,
+    /// Transactions in the table of targets.
+    txns: u64,
+    /// Transactions where their number grows.
+    growing_txns: Vec<u64>,
+    /// Transactions where something else grows.
+    fixed_txns: u64,
+    /// Nodes of the graphs of the hard families.
+    nodes: Vec<u32>,
+    /// Where charts go.
+    charts: PathBuf,
+}
+
+impl Effort {
+    fn of(arguments: &Arguments) -> Result<Effort, Failure> {
+        let charts = arguments.value("--charts")?;
+        let charts = charts.unwrap_or_else(|| PathBuf::from("target/bench-charts"));
+        let usual = Effort {
+            runs: 3,
+            txns: 1_000_000,
+            growing_txns: vec![30_000, 100_000, 300_000, 1_000_000],
+            fixed_txns: 100_000,
+            nodes: vec![300, 600, 1200],
+            charts,
+        };
+        let mut effort = if !arguments.in_earnest() {
+            let (growing_txns, nodes) = (vec![100, 1000], vec![10, 30]);
+            Effort { runs: 1, txns: 1000, growing_txns, fixed_txns: 1000, nodes, ..usual }
+        } else if arguments.has("--full") {
+            let growing_txns = vec![100_000, 1_000_000, 10_000_000];
+            Effort { growing_txns, nodes: vec![500, 1000, 2000], ..usual }
+        } else {
+            usual
+        };
+        effort.runs = arguments.value("--runs")?.unwrap_or(effort.runs);
+        Ok(effort)
+    }
+}
+
+fn main() -> Result<(), Failure> {
+    let arguments = Arguments::of_process();
+    if let Some(answer) = answer_if_child::<Work>(&arguments)? {
+        println!("{answer}");
+        return Ok(());
+    }
+    let effort = Effort::of(&arguments)?;
+    std::fs::create_dir_all(&effort.charts)?;
+    let directory = isolario_bench::scratch()?;
+    println!("Medians of {} processes; megabytes beyond the mapped file", effort.runs);
+    println!();
+    targets::bench(&effort, directory.path())?;
+    for growth in Growth::all(&effort) {
+        growth.bench(&effort, directory.path())?;
+    }
+    println!("Charts are in {}", effort.charts.display());
+    Ok(())
+}
