@@ -11,9 +11,9 @@ pub(crate) fn peak_resident() -> Result<u64, Failure> {
     Ok(line.trim().trim_end_matches(" kB").parse::<u64>()? * 1024)
 }
 
-/// The processor time of the threads that are alive. Unlike `/proc/self/stat`, which counts in
-/// hundredths of a second and knows ended threads too, it is fine enough for short jobs; jobs run
-/// on a pool that outlives them.
+/// The processor time of the threads that are alive. It may lag by a tick of the scheduler, a few
+/// milliseconds. `/proc/self/stat` would know ended threads too, but counts in hundredths of a
+/// second; jobs run on a pool that outlives them.
 pub(crate) fn processor_time() -> Result<Duration, Failure> {
     let mut nanos = 0;
     for task in std::fs::read_dir("/proc/self/task")? {

@@ -154,8 +154,10 @@ impl Growth {
     fn exponents(&self, measured: &[Vec<(f64, Sample)>]) -> String {
         let mut text = String::new();
         for (job, samples) in self.jobs.iter().zip(measured) {
-            let fitted = [wall_seconds(samples), cpu_seconds(samples)].map(|p| exponent(&p));
-            let [Some(wall), Some(cpu)] = fitted else { continue };
+            let Some(wall) = exponent(&wall_seconds(samples)) else { continue };
+            // None where jobs were too short for the clock of the processors.
+            let cpu = exponent(&cpu_seconds(samples));
+            let cpu = cpu.map_or_else(|| "too short".to_owned(), |cpu| format!("{cpu:.2}"));
             let target = match self.expected {
                 Expected::AtMost(limit) => format!(", at most {limit}: {}", judge(wall <= limit)),
                 Expected::Between(low, high) => {
@@ -164,7 +166,7 @@ impl Growth {
                 Expected::Anything => String::new(),
             };
             // Writing to a string cannot fail.
-            let _ = writeln!(text, "{}: exponent {wall:.2} (cpu {cpu:.2}){target}", job.name());
+            let _ = writeln!(text, "{}: exponent {wall:.2} (cpu {cpu}){target}", job.name());
         }
         text
     }

@@ -38,36 +38,44 @@ pub fn bench(effort: &Effort, directory: &Path) -> Result<(), Failure> {
         let file = directory.join("targets");
         let ops =
             Recipe::simulated(effort.txns, SESSIONS, OPS_PER_TXN, distribution).write(&file)?;
-        for threads in [2, 1] {
-            let floor = median(&Work::Count, &file, threads, effort.runs)?;
-            let mut row = |job: &str, sample: &Sample, target: String| {
-                let seconds = sample.wall.as_secs_f64();
-                table.row([
-                    distribution.to_string(),
-                    threads.to_string(),
-                    job.to_owned(),
-                    format!("{:.1}", seconds * 1e3),
-                    format!("{:.1}", sample.cpu.as_secs_f64() * 1e3),
-                    format!("{:.2}", ops as f64 / seconds / 1e6),
-                    format!("{:.0}", sample.peak_bytes as f64 / 1e6),
-                    format!("{:.1}", seconds / floor.wall.as_secs_f64()),
-                    target,
-                ]);
-            };
-            row("count", &floor, String::new());
-            row("load", &median(&Work::Load, &file, threads, effort.runs)?, String::new());
-            for (level, limit) in SECONDS {
-                let work = Work::LoadAndCheck(level);
-                let sample = median(&work, &file, threads, effort.runs)?;
-                let met =
-                    if threads == TARGET_THREADS { met(&sample, limit) } else { String::new() };
-                row(&format!("load + {level}"), &sample, met);
+        for threads in [TARGET_THREADS, 1] {
+            for row in rows(&file, ops, threads, effort.runs)? {
+                let first = [distribution.to_string(), threads.to_string()];
+                table.row(first.into_iter().chain(row));
             }
         }
         std::fs::remove_file(&file)?;
     }
     println!("{table}");
     Ok(())
+}
+
+/// The rows of one history with so many threads, the floor first.
+fn rows(file: &Path, ops: u64, threads: usize, runs: usize) -> Result<Vec<[String; 7]>, Failure> {
+    let floor = median(&Work::Count, file, threads, runs)?;
+    let row = |job: String, sample: &Sample, target: String| {
+        let seconds = sample.wall.as_secs_f64();
+        [
+            job,
+            format!("{:.1}", seconds * 1e3),
+            format!("{:.1}", sample.cpu.as_secs_f64() * 1e3),
+            format!("{:.2}", ops as f64 / seconds / 1e6),
+            format!("{:.0}", sample.peak_bytes as f64 / 1e6),
+            format!("{:.1}", seconds / floor.wall.as_secs_f64()),
+            target,
+        ]
+    };
+    let load = median(&Work::Load, file, threads, runs)?;
+    let mut rows = vec![
+        row("count".to_owned(), &floor, String::new()),
+        row("load".to_owned(), &load, String::new()),
+    ];
+    for (level, limit) in SECONDS {
+        let sample = median(&Work::LoadAndCheck(level), file, threads, runs)?;
+        let met = if threads == TARGET_THREADS { met(&sample, limit) } else { String::new() };
+        rows.push(row(format!("load + {level}"), &sample, met));
+    }
+    Ok(rows)
 }
 
 /// Whether the targets were met.
