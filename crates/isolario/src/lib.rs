@@ -35,9 +35,11 @@
 //! | [`check`] | the checkers |
 //! | [`report`] | what a history proves, in words and as JSON |
 //! | [`sim`] | synthetic histories: a simulated store, with planted anomalies |
+//! | [`verify`] | verdicts re-checked against the history alone, and the proof file |
 
 pub use isolario_check as check;
 pub use isolario_formats as formats;
 pub use isolario_model as model;
 pub use isolario_report as report;
 pub use isolario_sim as sim;
+pub use isolario_verify as verify;

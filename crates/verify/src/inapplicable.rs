@@ -1,19 +1,20 @@
 //! Re-checks why a level was said not to apply, where the history tells.
 
-use isolario_model::{History, Inapplicable, OpId, OpKind};
+use isolario_model::{Inapplicable, OpId, OpKind};
 
 use crate::facts::Facts;
-use crate::{Options, Refusal, facts_of, is_supported, lists};
+use crate::{Refusal, Verifier, is_supported, lists};
 
-pub(crate) fn verify(history: &History, reason: &Inapplicable) -> Result<(), Refusal> {
+pub(crate) fn verify(verifier: &Verifier<'_>, reason: &Inapplicable) -> Result<(), Refusal> {
     let holds = |holds: bool, otherwise| {
         if holds { Ok(()) } else { Err(Refusal::Applicable(otherwise)) }
     };
+    let history = verifier.history;
     match *reason {
         Inapplicable::AmbiguousRead { read, first, second, total } => {
-            let facts = facts_of(history, &Options::default())?;
+            let facts = verifier.facts()?;
             holds(total > 0, "no read is counted")?;
-            holds(is_ambiguous(&facts, read, first, second)?, "the read is not ambiguous")
+            holds(is_ambiguous(facts, read, first, second)?, "the read is not ambiguous")
         }
         Inapplicable::Operation { op } => {
             let kind = history.op_kinds().get(op.index()).ok_or(Refusal::NoSuchOp(op))?;

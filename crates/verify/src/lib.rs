@@ -2,7 +2,8 @@
 //!
 //! A verdict comes with its evidence: a commit order, or the anomalies that rule one out. This
 //! crate trusts none of it. It resolves reads on its own, replays orders, and asks of every edge
-//! whether the history bears it out. It shares no code with the checkers.
+//! whether the history bears it out. It shares no code with the checkers. [`proof`] is the file in
+//! which verdicts and their evidence travel.
 //!
 //! ```
 //! use isolario_model::{
@@ -42,10 +43,13 @@ mod facts;
 mod inapplicable;
 mod lists;
 mod order;
+pub mod proof;
 mod refusal;
 mod replay;
 mod single_reads;
 mod visible;
+
+use std::cell::OnceCell;
 
 use isolario_model::{History, Level, LevelResult, OpId, OpKind, Verdict, Witness};
 
@@ -70,25 +74,43 @@ impl Default for Options {
 /// Re-checks one result. Without an error, the history does prove the verdict; a verdict that
 /// claims nothing (undecided) is never refused.
 pub fn verify(history: &History, result: &LevelResult, options: &Options) -> Result<(), Refusal> {
-    match &result.verdict {
-        Verdict::Undecided { .. } => Ok(()),
-        Verdict::NotApplicable(reason) => inapplicable::verify(history, reason),
-        Verdict::Satisfied(witness) => {
-            let facts = facts_of(history, options)?;
-            verify_witness(&facts, result.level, witness)
-        }
-        Verdict::Violated(findings) => {
-            let facts = facts_of(history, options)?;
-            anomalies::verify(&facts, result.level, findings)
-        }
-        _ => Err(Refusal::Unsupported("this verdict")),
-    }
+    Verifier::new(history, options).verify(result)
 }
 
-fn facts_of<'h>(history: &'h History, options: &Options) -> Result<Facts<'h>, Refusal> {
-    match history.op_kinds().iter().position(|kind| !is_supported(*kind)) {
-        Some(op) => Err(Refusal::UnsupportedOperation(OpId::at(op))),
-        None => Ok(Facts::new(history, options.session_order)),
+/// Re-checks results of one history. What the history says is worked out once, when first needed.
+#[derive(Debug)]
+pub struct Verifier<'h> {
+    history: &'h History,
+    options: Options,
+    facts: OnceCell<Facts<'h>>,
+}
+
+impl<'h> Verifier<'h> {
+    /// A verifier for a history.
+    pub fn new(history: &'h History, options: &Options) -> Self {
+        Verifier { history, options: *options, facts: OnceCell::new() }
+    }
+
+    /// Re-checks one result, as [`verify`] does.
+    pub fn verify(&self, result: &LevelResult) -> Result<(), Refusal> {
+        match &result.verdict {
+            Verdict::Undecided { .. } => Ok(()),
+            Verdict::NotApplicable(reason) => inapplicable::verify(self, reason),
+            Verdict::Satisfied(witness) => verify_witness(self.facts()?, result.level, witness),
+            Verdict::Violated(findings) => anomalies::verify(self.facts()?, result.level, findings),
+            _ => Err(Refusal::Unsupported("this verdict")),
+        }
+    }
+
+    /// What the history says, if it is one of registers and lists.
+    fn facts(&self) -> Result<&Facts<'h>, Refusal> {
+        match self.history.op_kinds().iter().position(|kind| !is_supported(*kind)) {
+            Some(op) => Err(Refusal::UnsupportedOperation(OpId::at(op))),
+            None => {
+                let session_order = self.options.session_order;
+                Ok(self.facts.get_or_init(|| Facts::new(self.history, session_order)))
+            }
+        }
     }
 }
 

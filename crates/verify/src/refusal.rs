@@ -1,38 +1,32 @@
 //! Why a verdict is refused.
 
-use isolario_model::{AnomalyKind, Level, OpId, TxnId};
+use std::fmt;
+
+use isolario_model::{AnomalyKind, History, KeyId, Level, OpId, TxnId};
 
 /// What is wrong with a verdict. Transactions and operations are named by their ids in the
-/// history: the evidence may name some that do not exist.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+/// history, since the evidence may name some that do not exist; [`Refusal::describe`] has the
+/// user's own names.
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refusal {
     /// Evidence of a kind that cannot be re-checked yet.
-    #[error("{0} cannot be verified")]
     Unsupported(&'static str),
     /// The history has operations that cannot be re-checked yet.
-    #[error("operation {0:?} is of a kind that cannot be verified")]
     UnsupportedOperation(OpId),
     /// The level needs another kind of witness.
-    #[error("this kind of witness does not show {0}")]
     WrongWitness(Level),
     /// There is no such transaction.
-    #[error("the history has no transaction {0:?}")]
     NoSuchTxn(TxnId),
     /// There is no such operation.
-    #[error("the history has no operation {0:?}")]
     NoSuchOp(OpId),
     /// The order leaves out a committed transaction.
-    #[error("committed transaction {0:?} is missing from the order")]
     Missing(TxnId),
     /// The order has a transaction twice.
-    #[error("transaction {0:?} is in the order twice")]
     Repeated(TxnId),
     /// The evidence relies on a transaction that did not commit, or need not have.
-    #[error("nothing shows that transaction {0:?} committed")]
     NotCommitted(TxnId),
     /// The order contradicts session order, a read, or real time.
-    #[error("{first:?} must come before {second:?} in the order: {why}")]
     OutOfOrder {
         /// The one that must come first.
         first: TxnId,
@@ -42,7 +36,6 @@ pub enum Refusal {
         why: &'static str,
     },
     /// The order does not explain a read.
-    #[error("the order does not explain read {read:?}: {why}")]
     Unexplained {
         /// The read.
         read: OpId,
@@ -50,7 +43,6 @@ pub enum Refusal {
         why: &'static str,
     },
     /// A read misses a write that is visible to its transaction and newer in the order.
-    #[error("read {read:?} misses a write that is visible to {reader:?} and newer in the order")]
     Missed {
         /// Who read.
         reader: TxnId,
@@ -58,7 +50,6 @@ pub enum Refusal {
         read: OpId,
     },
     /// Two reads of one key disagree.
-    #[error("reads {first:?} and {second:?} of one key disagree")]
     Disagree {
         /// The earlier read.
         first: OpId,
@@ -66,13 +57,10 @@ pub enum Refusal {
         second: OpId,
     },
     /// A read may have seen either of several writes.
-    #[error("read {0:?} is ambiguous")]
     Ambiguous(OpId),
     /// A violation without an anomaly.
-    #[error("the verdict shows no anomaly")]
     NoAnomaly,
     /// There are more anomalies than there are said to be.
-    #[error("the verdict shows {shown} anomalies and counts {total}")]
     Miscounted {
         /// How many it shows.
         shown: u64,
@@ -80,7 +68,6 @@ pub enum Refusal {
         total: u64,
     },
     /// The anomaly is allowed at the level.
-    #[error("{level} does not forbid {kind}")]
     Allowed {
         /// The anomaly.
         kind: AnomalyKind,
@@ -88,7 +75,6 @@ pub enum Refusal {
         level: Level,
     },
     /// The evidence shows something else than the anomaly it is said to show.
-    #[error("the evidence does not show {kind}: {why}")]
     WrongKind {
         /// The anomaly.
         kind: AnomalyKind,
@@ -96,7 +82,6 @@ pub enum Refusal {
         why: &'static str,
     },
     /// The history does not bear out an edge.
-    #[error("the edge from {from:?} to {to:?} is not justified: {why}")]
     WrongEdge {
         /// Where it begins.
         from: TxnId,
@@ -106,7 +91,6 @@ pub enum Refusal {
         why: &'static str,
     },
     /// The edges do not follow each other.
-    #[error("no edge leads from {from:?} to {to:?}")]
     Disconnected {
         /// Where an edge ended.
         from: TxnId,
@@ -114,6 +98,116 @@ pub enum Refusal {
         to: TxnId,
     },
     /// The reason why a level does not apply does not hold.
-    #[error("the reason why the level does not apply does not hold: {0}")]
     Applicable(&'static str),
+}
+
+impl Refusal {
+    /// The refusal in the user's own names.
+    pub fn describe(&self, history: &History) -> String {
+        self.sentence(&OwnNames(history))
+    }
+
+    fn sentence(&self, names: &dyn Names) -> String {
+        let (txn, op) = (|id: &TxnId| names.txn(*id), |id: &OpId| names.op(*id));
+        match self {
+            Refusal::Unsupported(what) => format!("{what} cannot be verified"),
+            Refusal::UnsupportedOperation(id) => {
+                format!("{} is of a kind that cannot be verified", op(id))
+            }
+            Refusal::WrongWitness(level) => {
+                format!("this kind of witness does not show {level}")
+            }
+            Refusal::NoSuchTxn(id) => format!("the history has no {}", txn(id)),
+            Refusal::NoSuchOp(id) => format!("the history has no {}", op(id)),
+            Refusal::Missing(id) => format!("{} committed and is missing from the order", txn(id)),
+            Refusal::Repeated(id) => format!("{} is in the order twice", txn(id)),
+            Refusal::NotCommitted(id) => format!("nothing shows that {} committed", txn(id)),
+            Refusal::OutOfOrder { first, second, why } => {
+                format!("{} must come before {} in the order: {why}", txn(first), txn(second))
+            }
+            Refusal::Unexplained { read, why } => {
+                format!("the order does not explain {}: {why}", op(read))
+            }
+            Refusal::Missed { reader, read } => format!(
+                "{} misses a write that is visible to {} and newer in the order",
+                op(read),
+                txn(reader)
+            ),
+            Refusal::Disagree { first, second } => {
+                format!("two reads of one key disagree: {} and {}", op(first), op(second))
+            }
+            Refusal::Ambiguous(read) => format!("{} may have seen several writes", op(read)),
+            Refusal::NoAnomaly => "the verdict shows no anomaly".to_owned(),
+            Refusal::Miscounted { shown, total } => {
+                format!("the verdict shows {shown} anomalies and counts {total}")
+            }
+            Refusal::Allowed { kind, level } => format!("{level} does not forbid {kind}"),
+            Refusal::WrongKind { kind, why } => {
+                format!("the evidence does not show {kind}: {why}")
+            }
+            Refusal::WrongEdge { from, to, why } => {
+                format!("the edge from {} to {} is not justified: {why}", txn(from), txn(to))
+            }
+            Refusal::Disconnected { from, to } => {
+                format!("no edge leads from {} to {}", txn(from), txn(to))
+            }
+            Refusal::Applicable(why) => {
+                format!("the reason why the level does not apply does not hold: {why}")
+            }
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.sentence(&Ids))
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// What transactions and operations are called in a sentence.
+trait Names {
+    fn txn(&self, txn: TxnId) -> String;
+    fn op(&self, op: OpId) -> String;
+}
+
+/// By id.
+struct Ids;
+
+impl Names for Ids {
+    fn txn(&self, txn: TxnId) -> String {
+        format!("transaction {txn:?}")
+    }
+
+    fn op(&self, op: OpId) -> String {
+        format!("operation {op:?}")
+    }
+}
+
+/// As the user calls them, where they exist.
+struct OwnNames<'h>(&'h History);
+
+impl Names for OwnNames<'_> {
+    fn txn(&self, txn: TxnId) -> String {
+        if txn.is_init() {
+            return "the initial state".to_owned();
+        }
+        if txn.index() >= self.0.txn_count() {
+            return Ids.txn(txn);
+        }
+        format!("transaction {}", self.0.txn_label(txn))
+    }
+
+    fn op(&self, op: OpId) -> String {
+        let Some(key) = self.0.op_keys().get(op.index()) else { return Ids.op(op) };
+        let txn = self.0.op_txn(op);
+        let index = op.index() - self.0.op_range(txn).start;
+        let on = if *key == KeyId::NONE {
+            String::new()
+        } else {
+            format!(" on {}", self.0.key_name(*key))
+        };
+        format!("operation {index}{on} of {}", self.txn(txn))
+    }
 }

@@ -1,0 +1,59 @@
+//! Why a proof cannot be taken.
+
+use std::fmt;
+
+use crate::proof::Digest;
+
+/// A proof that says nothing about the history: what is wrong, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProofError {
+    /// The line and the column, both counted from 1, the column in bytes; none where it is the
+    /// file as a whole.
+    pub position: Option<(u64, u64)>,
+    /// What is wrong there.
+    pub problem: ProofProblem,
+}
+
+/// What is wrong with a proof as a file.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProofProblem {
+    /// It is not what the format says.
+    #[error("expected {expected}, found {found}")]
+    Malformed {
+        /// What should stand there.
+        expected: String,
+        /// What stands there.
+        found: String,
+    },
+    /// It reads well and is the proof of another history.
+    #[error("the proof is about another history: it names {proof}, and this one is {history}")]
+    OtherHistory {
+        /// The digest that the proof names.
+        proof: Digest,
+        /// The digest of the history.
+        history: Digest,
+    },
+    /// It names a transaction, an operation or a key that the history does not have.
+    #[error("the history has no {0}")]
+    NotThere(String),
+}
+
+impl ProofError {
+    /// Whether the file is a proof at all, if a wrong one: one of another history, or one that
+    /// names what is not there.
+    pub fn is_wrong_proof(&self) -> bool {
+        !matches!(self.problem, ProofProblem::Malformed { .. })
+    }
+}
+
+impl fmt::Display for ProofError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some((line, column)) = self.position {
+            write!(f, "line {line}, column {column}: ")?;
+        }
+        self.problem.fmt(f)
+    }
+}
+
+impl std::error::Error for ProofError {}

@@ -1,0 +1,96 @@
+//! The proof file: verdicts with their evidence, for another program to re-check.
+//!
+//! Lines of JSON: a header that names the history by its digest, then a section per level, in the
+//! user's own names. The book documents every field. [`write()`] and [`read()`] are each other's
+//! inverse; [`verify_proof`] reads a proof and re-checks all of it.
+//!
+//! ```
+//! use isolario_model::{
+//!     Batch, Checker, Level, LevelResult, Op, Outcome, TxnEnd, TxnId, TxnSink, TxnStart, Verdict,
+//!     Witness,
+//! };
+//! use isolario_verify::{Options, proof};
+//!
+//! let mut batch = Batch::new();
+//! for (name, op) in [
+//!     ("pay", Op::Write { key: "x".into(), value: 1i64.into() }),
+//!     ("look", Op::Read { key: "x".into(), value: Some(1i64.into()) }),
+//! ] {
+//!     batch.begin(&TxnStart { session: name.into(), id: Some(name.into()), line: None })?;
+//!     batch.op(&op)?;
+//!     batch.end(&TxnEnd::new(Outcome::Committed))?;
+//! }
+//! let history = batch.build()?;
+//! let result = LevelResult {
+//!     level: Level::Serializable,
+//!     checker: Checker::Strong,
+//!     verdict: Verdict::Satisfied(Witness::CommitOrder(vec![TxnId(0), TxnId(1)])),
+//! };
+//! let mut file = Vec::new();
+//! proof::write(&history, &[result], &Options::default(), "example", &mut file)?;
+//! assert!(String::from_utf8_lossy(&file).ends_with("{\"order\":[\"pay\",\"look\"]}\n"));
+//! assert!(proof::verify_proof(&history, &file)?.is_right());
+//!
+//! let forged = String::from_utf8(file)?.replace(r#"["pay","look"]"#, r#"["look","pay"]"#);
+//! assert!(!proof::verify_proof(&history, forged.as_bytes())?.is_right());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod digest;
+mod error;
+mod names;
+mod read;
+mod write;
+
+use isolario_model::{History, LevelResult};
+
+pub use digest::Digest;
+pub use error::{ProofError, ProofProblem};
+pub use read::read;
+pub use write::write;
+
+use crate::{Options, Refusal, Verifier};
+
+/// The form that is written and read.
+pub const SCHEMA: &str = "isolario.proof/1";
+
+/// How deep reasons may lie within each other. Weak levels take one or two; the bound keeps a
+/// forged file from exhausting the stack.
+const MAX_DEPTH: usize = 32;
+
+/// A proof as it was read: what it claims of one history, not yet verified.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Proof {
+    /// Who wrote it: information only.
+    pub tool: String,
+    /// What the history was called: information only.
+    pub history: String,
+    /// How the history is to be read.
+    pub options: Options,
+    /// The claims, with their evidence.
+    pub results: Vec<LevelResult>,
+}
+
+/// A proof that was re-checked.
+#[derive(Clone, Debug)]
+pub struct VerifiedProof {
+    /// What it claims.
+    pub proof: Proof,
+    /// Per claim, why it is refused; none where it holds.
+    pub refusals: Vec<Option<Refusal>>,
+}
+
+impl VerifiedProof {
+    /// Whether every claim holds.
+    pub fn is_right(&self) -> bool {
+        self.refusals.iter().all(Option::is_none)
+    }
+}
+
+/// Reads a proof of this history and re-checks every claim.
+pub fn verify_proof(history: &History, file: &[u8]) -> Result<VerifiedProof, ProofError> {
+    let proof = read(history, file)?;
+    let verifier = Verifier::new(history, &proof.options);
+    let refusals = proof.results.iter().map(|result| verifier.verify(result).err()).collect();
+    Ok(VerifiedProof { proof, refusals })
+}
