@@ -34,6 +34,14 @@ A level that is named and does not apply is an error (2). With --pattern, 1 mean
 anomalies was found. Several histories end in a table of how many show which anomaly; in JSON, that
 is one more line, with the schema isolario.summary/1.";
 
+const VERIFY_EXAMPLES: &str = "\
+Examples:
+  isolario check --proof h.proof h.iso        decide, and write down why
+  isolario verify h.iso h.proof               re-check that against the history alone
+
+Exit codes: 0 the proof is right, whatever its verdict; 1 it is wrong, or about another history;
+2 an error: a file that cannot be read, or is no proof.";
+
 const CONVERT_EXAMPLES: &str = "\
 Examples:
   isolario convert h.edn h.iso                formats from content and extension
@@ -136,6 +144,10 @@ pub(crate) enum Command {
     #[command(subcommand, after_help = generate::EXAMPLES)]
     Gen(GenArgs),
 
+    /// Re-check a proof against its history, independently of the checkers
+    #[command(after_help = VERIFY_EXAMPLES)]
+    Verify(VerifyArgs),
+
     /// Describe a history: size, skew, aborts, concurrency
     #[command(after_help = STATS_EXAMPLES)]
     Stats(StatsArgs),
@@ -193,6 +205,27 @@ pub(crate) struct CheckArgs {
     /// How many anomalies to print in full
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) max_anomalies: usize,
+
+    /// Write the proof of every answer to a file, for `isolario verify`; takes one history
+    #[arg(long, value_name = "FILE", conflicts_with = "pattern")]
+    pub(crate) proof: Option<PathBuf>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct VerifyArgs {
+    /// The history; `-` is standard input
+    pub(crate) history: PathBuf,
+
+    /// The proof, as `isolario check --proof` wrote it
+    pub(crate) proof: PathBuf,
+
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        default_value = "auto",
+        help = format_help("The format of the history")
+    )]
+    pub(crate) format: String,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -10,7 +10,7 @@ use clap_complete::Shell;
 use isolario::formats::{self, FORMATS, HistoryFormat};
 use isolario::report::explain::{self, Found, Topic};
 
-use crate::args::{Args, Command as RawCommand, ConvertArgs, OutputForm, StatsArgs};
+use crate::args::{Args, Command as RawCommand, ConvertArgs, OutputForm, StatsArgs, VerifyArgs};
 use crate::failure::Failure;
 use crate::generate::Generate;
 use crate::output::Output;
@@ -40,6 +40,7 @@ pub(crate) enum Command {
     Gen(Generate),
     Stats(Stats),
     Explain(Explain),
+    Verify(Verify),
     Levels,
     Completions(Shell),
     Man(Option<PathBuf>),
@@ -67,6 +68,12 @@ pub(crate) struct Stats {
     pub(crate) format: InputFormat,
 }
 
+pub(crate) struct Verify {
+    pub(crate) history: PathBuf,
+    pub(crate) proof: PathBuf,
+    pub(crate) format: InputFormat,
+}
+
 impl Config {
     pub(crate) fn build(args: Args) -> Result<Config, Failure> {
         let output = if args.global.json { OutputForm::Json } else { args.global.output };
@@ -78,6 +85,10 @@ impl Config {
                 Command::Stats(Stats { history, format: InputFormat::build("--format", &format)? })
             }
             RawCommand::Explain { name } => Command::Explain(Explain::build(&name)?),
+            RawCommand::Verify(VerifyArgs { history, proof, format }) => {
+                let format = InputFormat::build("--format", &format)?;
+                Command::Verify(Verify { history, proof, format })
+            }
             RawCommand::Levels => Command::Levels,
             RawCommand::Completions { shell } => Command::Completions(shell),
             RawCommand::Man { dir } => Command::Man(dir),

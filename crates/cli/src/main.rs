@@ -4,6 +4,7 @@ mod args;
 mod commands;
 mod config;
 mod console;
+mod draft;
 mod exit;
 mod failure;
 mod generate;

@@ -1,13 +1,13 @@
 //! Writing a history: to standard output, or to a file that is there completely or not at all.
 
-use std::ffi::OsString;
 use std::io::{self, BufWriter};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use isolario::formats::{HistoryFormat, Target};
 use isolario::model::{SinkError, TxnSink};
 
 use crate::console::PipeTolerant;
+use crate::draft::Draft;
 use crate::failure::Failure;
 
 /// Where to write a history, and in which format.
@@ -55,9 +55,8 @@ impl Output {
             return self.write_to(Target::Stream(Box::new(stdout)), fill);
         }
         let draft = Draft::beside(&self.path);
-        let filled = self.write_to(Target::Path(draft.path.clone()), fill)?;
-        let renamed = std::fs::rename(&draft.path, &self.path);
-        renamed.map_err(|error| self.failed(&error.into()))?;
+        let filled = self.write_to(Target::Path(draft.path().to_owned()), fill)?;
+        draft.keep_as(&self.path).map_err(|error| self.failed(&error.into()))?;
         Ok(filled)
     }
 
@@ -77,30 +76,5 @@ impl Output {
         let name = self.path.display().to_string();
         let name = if self.is_stdout() { "standard output" } else { &name };
         Failure::writing(name, error, self.flag)
-    }
-}
-
-/// A file or directory that is removed unless it was renamed.
-struct Draft {
-    path: PathBuf,
-}
-
-impl Draft {
-    /// In the directory of the target, since a rename does not cross file systems.
-    fn beside(target: &Path) -> Draft {
-        let mut name = OsString::from(".");
-        name.push(target.file_name().unwrap_or_default());
-        name.push(format!(".{}.tmp", std::process::id()));
-        Draft { path: target.with_file_name(name) }
-    }
-}
-
-impl Drop for Draft {
-    fn drop(&mut self) {
-        // After the rename there is nothing left to remove; that is no failure.
-        let _ = match self.path.is_dir() {
-            true => std::fs::remove_dir_all(&self.path),
-            false => std::fs::remove_file(&self.path),
-        };
     }
 }

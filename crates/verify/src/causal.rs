@@ -7,7 +7,7 @@ use crate::Refusal;
 use crate::order::{ExternalRead, Order};
 
 /// Replays the order with a vector clock per transaction: O(n·k) for k lanes, with a logarithm for
-/// finding the writers of a key.
+/// finding a lane's writer of a key.
 pub(crate) fn verify(order: &Order<'_, '_>) -> Result<(), Refusal> {
     let lanes = Lanes::new(order);
     let writers = Writers::new(order, &lanes);
@@ -126,9 +126,17 @@ fn sources<'a>(
     lanes.before[txn.index()].into_iter().chain(from)
 }
 
-/// Who writes each key: by key, lane and position, with the place in the order.
+/// A write of a key, by the position of its transaction in its lane and its place in the order.
+type Row = (KeyId, u32, u32, u32);
+
+/// Who writes each key.
 struct Writers {
-    rows: Vec<(KeyId, u32, u32, u32)>,
+    /// Key, lane, position and place of each writer, sorted.
+    rows: Vec<Row>,
+    /// Where the rows of each key and lane end, in the same order.
+    run_ends: Vec<u32>,
+    /// Per key, where its runs end.
+    key_ends: Vec<u32>,
 }
 
 impl Writers {
@@ -140,22 +148,40 @@ impl Writers {
             rows.extend(keys.iter().map(|key| (*key, lane, position, place)));
         }
         rows.sort_unstable();
-        Writers { rows }
+        Writers::of_sorted(rows, order.facts.history.key_count())
+    }
+
+    fn of_sorted(rows: Vec<Row>, key_count: usize) -> Self {
+        let mut run_ends = Vec::new();
+        let mut key_ends = vec![0; key_count];
+        let mut end = 0;
+        for run in rows.chunk_by(|one, next| (one.0, one.1) == (next.0, next.1)) {
+            end += run.len() as u32;
+            run_ends.push(end);
+            key_ends[run[0].0.index()] = run_ends.len() as u32;
+        }
+        // Keys that nobody writes end where the ones before them do.
+        let mut last = 0;
+        for end in &mut key_ends {
+            last = last.max(*end);
+            *end = last;
+        }
+        Writers { rows, run_ends, key_ends }
     }
 
     /// The last place of a visible writer of a key. Places grow along a lane, so of each lane only
     /// the last visible writer matters.
     fn last_visible(&self, key: KeyId, clock: &Clock) -> u32 {
+        let begin = |ends: &[u32], at: usize| at.checked_sub(1).map_or(0, |at| ends[at] as usize);
+        let runs = begin(&self.key_ends, key.index())..self.key_ends[key.index()] as usize;
         let mut last = 0;
-        let mut at = self.rows.partition_point(|row| row.0 < key);
-        while let Some((_, lane, ..)) = self.rows.get(at).filter(|row| row.0 == key) {
-            let of_lane = &self.rows[at..];
-            let bound = (key, *lane, clock[*lane as usize]);
-            let visible = of_lane.partition_point(|row| (row.0, row.1, row.2) < bound);
+        for run in runs {
+            let run = &self.rows[begin(&self.run_ends, run)..self.run_ends[run] as usize];
+            let seen = clock[run[0].1 as usize];
+            let visible = run.partition_point(|(_, _, position, _)| *position < seen);
             if let Some(newest) = visible.checked_sub(1) {
-                last = last.max(of_lane[newest].3);
+                last = last.max(run[newest].3);
             }
-            at += of_lane.partition_point(|row| (row.0, row.1) <= (key, *lane));
         }
         last
     }
@@ -170,12 +196,14 @@ mod tests {
         let k = KeyId(3);
         let rows =
             vec![(KeyId(2), 0, 0, 9), (k, 0, 0, 1), (k, 0, 2, 5), (k, 1, 1, 4), (k, 1, 2, 7)];
-        let writers = Writers { rows };
+        let writers = Writers::of_sorted(rows, 5);
         let last = |clock: [u32; 2]| writers.last_visible(k, &Box::from(clock));
         assert_eq!(last([0, 0]), 0);
         assert_eq!(last([2, 0]), 1);
         assert_eq!(last([3, 0]), 5);
         assert_eq!(last([1, 2]), 4);
         assert_eq!(last([3, 3]), 7);
+        let other = |key| writers.last_visible(KeyId(key), &Box::from([9, 9]));
+        assert_eq!([0, 1, 2, 4].map(other), [0, 0, 9, 0]);
     }
 }

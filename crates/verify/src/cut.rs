@@ -8,9 +8,8 @@ use crate::facts::Facts;
 
 /// All reads of a key from other, committed transactions saw the same one (Plume, Definition 3).
 pub(crate) fn verify(facts: &Facts<'_>) -> Result<(), Refusal> {
-    let mut first_reads: FxHashMap<KeyId, (OpId, TxnId)> = FxHashMap::default();
     for txn in facts.history.txns().filter(|txn| facts.committed(*txn).is_ok()) {
-        first_reads.clear();
+        let mut first_reads: FxHashMap<KeyId, (OpId, TxnId)> = FxHashMap::default();
         for second in facts.reads(txn) {
             let Some((from, _)) = facts.external(second)? else { continue };
             if facts.history.outcome(from) == Outcome::Aborted {

@@ -27,8 +27,9 @@ pub(crate) struct Facts<'h> {
     pub(crate) session_order: bool,
     /// The transaction of each operation.
     txn_of: Vec<TxnId>,
-    /// All writes by key and version.
+    /// All writes by key and version, and where those of each key end.
     writes: Vec<(KeyId, u64, OpId)>,
+    writes_ends: Vec<usize>,
     /// Per read, the transaction's own last write of the key before it.
     own_before: Vec<Option<OpId>>,
     /// Per write, the transaction's own next write of the key.
@@ -50,6 +51,7 @@ impl<'h> Facts<'h> {
             session_order,
             txn_of: Vec::with_capacity(history.op_count()),
             writes: Vec::new(),
+            writes_ends: Vec::new(),
             own_before: vec![None; history.op_count()],
             next_own: vec![None; history.op_count()],
             written: Vec::new(),
@@ -57,19 +59,18 @@ impl<'h> Facts<'h> {
             sources: Vec::new(),
             committed: Vec::new(),
         };
-        let mut last_own = FxHashMap::default();
-        for txn in history.txns() {
-            last_own.clear();
-            facts.add(txn, &mut last_own);
-        }
+        history.txns().for_each(|txn| facts.add(txn));
         facts.writes.sort_unstable();
+        facts.writes_ends = facts.ends_by_key();
         facts.sources = (0..history.op_count()).map(|op| facts.resolve(OpId::at(op))).collect();
         facts.committed = facts.settle_outcomes();
         facts
     }
 
-    fn add(&mut self, txn: TxnId, last_own: &mut FxHashMap<KeyId, OpId>) {
+    fn add(&mut self, txn: TxnId) {
         let begin = self.written.len();
+        // A new map each time: clearing one takes as long as the largest transaction before.
+        let mut last_own: FxHashMap<KeyId, OpId> = FxHashMap::default();
         for op in self.history.txn_ops(txn) {
             self.txn_of.push(txn);
             let key = self.history.op_keys()[op.index()];
@@ -87,10 +88,25 @@ impl<'h> Facts<'h> {
         self.written_ends.push(self.written.len());
     }
 
+    /// Where the writes of each key end.
+    fn ends_by_key(&self) -> Vec<usize> {
+        let mut ends = vec![0; self.history.key_count()];
+        self.writes.iter().for_each(|(key, ..)| ends[key.index()] += 1);
+        let mut end = 0;
+        for count in &mut ends {
+            end += *count;
+            *count = end;
+        }
+        ends
+    }
+
     /// A transaction of unknown outcome that a committed one read from did commit (DESIGN, 4.4).
     fn settle_outcomes(&self) -> Vec<bool> {
         let is_committed = |txn| self.history.outcome(txn) == Outcome::Committed;
         let mut committed: Vec<bool> = self.history.txns().map(is_committed).collect();
+        if self.history.txns().all(|txn| self.history.outcome(txn) != Outcome::Unknown) {
+            return committed;
+        }
         let mut to_do: Vec<TxnId> = self.history.txns().filter(|txn| is_committed(*txn)).collect();
         while let Some(reader) = to_do.pop() {
             for writer in self.history.txn_ops(reader).flat_map(|read| self.certain_writers(read)) {
@@ -213,10 +229,10 @@ impl Facts<'_> {
 
     /// Every write of a version, by anyone, in the order of their ids.
     fn writes_of(&self, key: KeyId, word: u64) -> impl DoubleEndedIterator<Item = OpId> + '_ {
-        let version = (key, word);
-        let begin = self.writes.partition_point(|(key, word, _)| (*key, *word) < version);
-        let from = &self.writes[begin..];
-        let count = from.partition_point(|(key, word, _)| (*key, *word) == version);
+        let begin = key.index().checked_sub(1).map_or(0, |before| self.writes_ends[before]);
+        let of_key = &self.writes[begin..self.writes_ends[key.index()]];
+        let from = &of_key[of_key.partition_point(|(_, other, _)| *other < word)..];
+        let count = from.partition_point(|(_, other, _)| *other == word);
         from[..count].iter().map(|(_, _, op)| *op)
     }
 

@@ -1,6 +1,6 @@
 //! Serializability: the order is run, one transaction after the other, on a store of registers.
 
-use isolario_model::{Level, Outcome, TxnId};
+use isolario_model::{Level, OpKind, Outcome, TxnId};
 
 use crate::Refusal;
 use crate::order::Order;
@@ -11,6 +11,9 @@ pub(crate) fn verify(order: &Order<'_, '_>, level: Level) -> Result<(), Refusal>
     let (facts, history) = (order.facts, order.facts.history);
     let mut store: Vec<Option<u64>> = vec![None; history.key_count()];
     for op in order.txns.iter().flat_map(|txn| history.txn_ops(*txn)) {
+        if is_list(history.op_kinds()[op.index()]) {
+            return Err(Refusal::UnsupportedOperation(op));
+        }
         let key = facts.key(op).index();
         if facts.is_write(op) {
             store[key] = Some(history.version_word(op));
@@ -26,6 +29,11 @@ pub(crate) fn verify(order: &Order<'_, '_>, level: Level) -> Result<(), Refusal>
         }
     }
     if level == Level::StrictSerializable { respects_real_time(order) } else { Ok(()) }
+}
+
+/// The store holds no lists.
+fn is_list(kind: OpKind) -> bool {
+    matches!(kind, OpKind::Append | OpKind::ReadList | OpKind::ReadListUnobserved)
 }
 
 /// Whoever finished before another started comes first. It is enough to compare each with the one

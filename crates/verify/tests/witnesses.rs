@@ -118,6 +118,15 @@ fn an_unknown_transaction_that_was_read_from_must_be_in_the_order() {
     }
 }
 
+/// The element 1 and a list of two elements are stored as the same word, and are not the same.
+#[test]
+fn lists_are_not_replayed_as_registers() {
+    for level in [Level::Serializable, Level::StrictSerializable] {
+        let judged = judge_order("a: a(x,1)\n b: l(x,[1,2])", level, &[0, 1]);
+        assert!(matches!(judged, Err(Refusal::UnsupportedOperation(_))));
+    }
+}
+
 #[test]
 fn an_order_respects_sessions_and_reads() {
     let why = "session order";

@@ -7,6 +7,7 @@ use isolario::check;
 use isolario::report::{Hints, Human, Json, Renderer, Report, Summary, Timing};
 
 use crate::args::OutputForm;
+use crate::commands::proof::write_proof;
 use crate::config::{Check, Question};
 use crate::console::Console;
 use crate::exit::{Outcome, deciding, judge, judge_patterns};
@@ -81,6 +82,10 @@ impl Checking<'_> {
                 self.report(report, console)?;
                 if request.open && deciding(&results).is_none() {
                     console.warning(&format!("{name}: no level could be decided"));
+                }
+                if let Some(file) = &self.config.proof {
+                    write_proof(&loaded.history, &results, &self.config.options, &name, file)?;
+                    console.info(&format!("wrote the proof to {}", file.display()));
                 }
                 Ok(judge(request, &results))
             }

@@ -6,7 +6,9 @@ mod convert;
 mod explain;
 mod levels;
 mod man;
+mod proof;
 mod stats;
+mod verify;
 
 use crate::args::OutputForm;
 use crate::config::Command;
@@ -26,6 +28,7 @@ pub(crate) fn run(
         Command::Gen(what) => generate::run(what, output, console),
         Command::Stats(stats) => stats::run(stats, output, console),
         Command::Explain(explain) => explain::run(explain, output, console),
+        Command::Verify(verify) => verify::run(verify, output, console),
         Command::Levels => levels::run(output, console),
         Command::Completions(shell) => completions::run(*shell, console),
         Command::Man(dir) => man::run(dir.as_deref(), console),

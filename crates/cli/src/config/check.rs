@@ -17,6 +17,8 @@ pub(crate) struct Check {
     pub(crate) format: InputFormat,
     pub(crate) options: Options,
     pub(crate) max_anomalies: usize,
+    /// Where the proof goes; then there is one history.
+    pub(crate) proof: Option<PathBuf>,
 }
 
 /// What is asked of each history.
@@ -45,6 +47,11 @@ pub(crate) struct Request {
 
 impl Check {
     pub(super) fn build(args: CheckArgs) -> Result<Check, Failure> {
+        if args.proof.is_some() && args.histories.len() > 1 {
+            let count = args.histories.len();
+            let message = format!("--proof takes one history, and there are {count}");
+            return Err(Failure::new(message).with_hint("check them one by one"));
+        }
         let mut options = Options::default();
         options.session_order = !args.no_session_order;
         Ok(Check {
@@ -53,6 +60,7 @@ impl Check {
             format: InputFormat::build("--format", &args.format)?,
             options,
             max_anomalies: args.max_anomalies,
+            proof: args.proof,
         })
     }
 }

@@ -7,3 +7,4 @@ mod generate;
 mod information;
 mod sandbox;
 mod usage;
+mod verify;

@@ -8,7 +8,9 @@ use crate::sandbox::Sandbox;
 fn help_has_examples() {
     let sandbox = Sandbox::new();
     insta::assert_snapshot!(sandbox.transcript(&["--help"]));
-    for command in ["check", "convert", "gen", "stats", "explain", "levels", "completions", "man"] {
+    let commands =
+        ["check", "verify", "convert", "gen", "stats", "explain", "levels", "completions", "man"];
+    for command in commands {
         let help = sandbox.transcript(&[command, "--help"]);
         insta::assert_snapshot!(format!("help_{command}"), help);
         assert!(help.contains("Examples:"), "{command}");

@@ -46,10 +46,16 @@ fn scramble(file: &mut Vec<u8>, rng: &mut Rng) {
     }
 }
 
+/// A random history: of registers, or now and then of lists.
+fn random_history(case: &Case) -> History {
+    let draft = if case.seed % 3 == 0 { case.list_draft() } else { case.draft() };
+    draft.history().expect("small")
+}
+
 #[test]
 fn scrambled_files_are_never_taken_for_the_proof_of_an_untruth() {
     for case in Case::first(volume() / 20) {
-        let history = case.history().expect("small");
+        let history = random_history(&case);
         let file = proof_of(&history).into_bytes();
         let mut rng = Rng::new(case.seed);
         for _ in 0..8 {
@@ -108,7 +114,7 @@ fn swap_lines(file: &str, rng: &mut Rng) -> String {
 #[test]
 fn reworded_files_are_never_taken_for_the_proof_of_an_untruth() {
     for case in Case::first(volume() / 20) {
-        let history = case.history().expect("small");
+        let history = random_history(&case);
         let options = options(case.seed % 4 != 0);
         let file = write(&history, &results(&history, &options), &options);
         let mut rng = Rng::new(case.seed);
@@ -121,7 +127,7 @@ fn reworded_files_are_never_taken_for_the_proof_of_an_untruth() {
 #[test]
 fn a_proof_without_one_of_its_lines_is_no_proof() {
     for case in Case::first(volume() / 40) {
-        let history = case.history().expect("small");
+        let history = random_history(&case);
         let file = proof_of(&history);
         let lines: Vec<&str> = file.lines().collect();
         for at in 0..lines.len() {

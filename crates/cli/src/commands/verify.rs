@@ -1,0 +1,195 @@
+//! `isolario verify`: whether a proof is right, by the history alone.
+
+use std::io;
+
+use isolario::model::{History, Inapplicable, LevelResult, Verdict, Witness};
+use isolario::verify::Refusal;
+use isolario::verify::proof::{ProofError, VerifiedProof, verify_proof};
+use serde::Serialize;
+
+use crate::args::OutputForm;
+use crate::config::Verify;
+use crate::console::Console;
+use crate::exit::Outcome;
+use crate::failure::Failure;
+use crate::load::load;
+
+const SCHEMA: &str = "isolario.verification/1";
+
+pub(crate) fn run(
+    config: &Verify,
+    output: OutputForm,
+    console: &mut Console,
+) -> Result<Outcome, Failure> {
+    let history = load(&config.history, config.format, console)?.history;
+    let name = config.proof.display().to_string();
+    let file = std::fs::read(&config.proof).map_err(|error| unreadable(&name, &error))?;
+    let verification = match verify_proof(&history, &file) {
+        Ok(verified) => Verification::of(&history, &verified),
+        Err(error) if error.is_wrong_proof() => Verification::wrong(located(&name, &error)),
+        Err(error) => return Err(malformed(&name, &error)),
+    };
+    match output {
+        OutputForm::Human => verification.say(&name, console.out())?,
+        OutputForm::Json => {
+            let history = config.history.display().to_string();
+            verification.write_json(&history, &name, console.out())?;
+        }
+    }
+    Ok(if verification.right { Outcome::Done } else { Outcome::Violated })
+}
+
+fn unreadable(name: &str, error: &io::Error) -> Failure {
+    let failure = Failure::new(format!("{name}: {error}"));
+    match error.kind() {
+        io::ErrorKind::NotFound => {
+            failure.with_hint("`isolario check --proof FILE HISTORY` writes a proof")
+        }
+        _ => failure,
+    }
+}
+
+fn malformed(name: &str, error: &ProofError) -> Failure {
+    Failure::new(located(name, error))
+        .with_hint("a proof is what `isolario check --proof FILE HISTORY` writes")
+}
+
+/// An error at its place in the file.
+fn located(name: &str, error: &ProofError) -> String {
+    match error.position {
+        Some((line, column)) => format!("{name}:{line}:{column}: {}", error.problem),
+        None => format!("{name}: {}", error.problem),
+    }
+}
+
+/// What came of a proof.
+struct Verification {
+    right: bool,
+    /// Why nothing in it could be looked at.
+    reason: Option<String>,
+    claims: Vec<Claim>,
+}
+
+/// What came of the claim about one level.
+#[derive(Serialize)]
+struct Claim {
+    level: &'static str,
+    claim: &'static str,
+    right: bool,
+    /// What was re-checked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checked: Option<String>,
+    /// Why it is refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+}
+
+impl Verification {
+    fn of(history: &History, verified: &VerifiedProof) -> Verification {
+        let right = verified.is_right();
+        let results = verified.proof.results.iter().zip(&verified.refusals);
+        let claims = results
+            .map(|(result, refusal)| Claim::new(history, result, refusal.as_ref()))
+            .collect();
+        Verification { right, reason: None, claims }
+    }
+
+    fn wrong(reason: String) -> Verification {
+        Verification { right: false, reason: Some(reason), claims: Vec::new() }
+    }
+
+    fn say(&self, name: &str, out: &mut dyn io::Write) -> io::Result<()> {
+        let answer = if self.right { "the proof is right" } else { "the proof is wrong" };
+        writeln!(out, "{name}: {answer}")?;
+        if let Some(reason) = &self.reason {
+            writeln!(out, "  {reason}")?;
+        }
+        for Claim { level, claim, checked, reason, .. } in &self.claims {
+            let claim = claim.replace('-', " ");
+            match (checked, reason) {
+                (_, Some(reason)) => writeln!(out, "  {level}: {claim}, refused: {reason}")?,
+                (Some(checked), None) => writeln!(out, "  {level}: {claim}, {checked}")?,
+                (None, None) => writeln!(out, "  {level}: {claim}")?,
+            }
+        }
+        Ok(())
+    }
+
+    fn write_json(&self, history: &str, proof: &str, out: &mut dyn io::Write) -> io::Result<()> {
+        #[derive(Serialize)]
+        struct Object<'a> {
+            schema: &'static str,
+            history: &'a str,
+            proof: &'a str,
+            right: bool,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            reason: Option<&'a str>,
+            results: &'a [Claim],
+        }
+        let (right, reason, results) = (self.right, self.reason.as_deref(), &self.claims[..]);
+        let object = Object { schema: SCHEMA, history, proof, right, reason, results };
+        serde_json::to_writer(&mut *out, &object)?;
+        writeln!(out)
+    }
+}
+
+impl Claim {
+    fn new(history: &History, result: &LevelResult, refusal: Option<&Refusal>) -> Claim {
+        Claim {
+            level: result.level.name(),
+            claim: result.verdict.name(),
+            right: refusal.is_none(),
+            checked: refusal.is_none().then(|| checked(history, &result.verdict)),
+            reason: refusal.map(|refusal| refusal.describe(history)),
+        }
+    }
+}
+
+/// What was done to be sure of a claim that holds.
+fn checked(history: &History, verdict: &Verdict) -> String {
+    match verdict {
+        Verdict::Satisfied(Witness::CommitOrder(order)) => {
+            format!("replayed {}", counted(order.len(), "transaction", "transactions"))
+        }
+        Verdict::Satisfied(_) => {
+            let count = counted(history.txn_count(), "transaction", "transactions");
+            format!("looked through {count}")
+        }
+        Verdict::Violated(findings) => {
+            let count = counted(findings.anomalies.len(), "anomaly", "anomalies");
+            format!("{count} re-checked")
+        }
+        Verdict::NotApplicable(Inapplicable::NoVersionOrder | Inapplicable::Other(_)) => {
+            "on its word: the reason cannot be re-checked".to_owned()
+        }
+        Verdict::NotApplicable(_) => "the reason holds".to_owned(),
+        _ => "nothing is claimed".to_owned(),
+    }
+}
+
+/// A count with its noun, in groups of three digits.
+fn counted(count: usize, one: &str, many: &str) -> String {
+    let digits = count.to_string();
+    let mut grouped = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    format!("{grouped} {}", if count == 1 { one } else { many })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_come_in_groups_of_three() {
+        let shown = |count| counted(count, "key", "keys");
+        assert_eq!(shown(1), "1 key");
+        assert_eq!(shown(999), "999 keys");
+        assert_eq!(shown(1_000), "1,000 keys");
+        assert_eq!(shown(12_345_678), "12,345,678 keys");
+    }
+}

@@ -1,0 +1,39 @@
+//! Files that are written beside their target first, so that a failure leaves nothing half-written.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A file or directory that is removed unless it was renamed.
+pub(crate) struct Draft {
+    path: PathBuf,
+}
+
+impl Draft {
+    /// In the directory of the target, since a rename does not cross file systems.
+    pub(crate) fn beside(target: &Path) -> Draft {
+        let mut name = OsString::from(".");
+        name.push(target.file_name().unwrap_or_default());
+        name.push(format!(".{}.tmp", std::process::id()));
+        Draft { path: target.with_file_name(name) }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Puts it in the place of the target.
+    pub(crate) fn keep_as(self, target: &Path) -> io::Result<()> {
+        std::fs::rename(&self.path, target)
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        // After the rename there is nothing left to remove; that is no failure.
+        let _ = match self.path.is_dir() {
+            true => std::fs::remove_dir_all(&self.path),
+            false => std::fs::remove_file(&self.path),
+        };
+    }
+}
