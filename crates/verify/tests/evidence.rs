@@ -3,8 +3,9 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 use isolario_model::{
-    Anomaly, AnomalyKind, Checker, Edge, Evidence, Findings, History, Inapplicable, KeyId, Level,
-    LevelResult, OpId, Reason, TxnId, Verdict, VersionOrder,
+    Anomaly, AnomalyKind, Batch, Checker, Edge, Evidence, Findings, History, Inapplicable, KeyId,
+    Level, LevelResult, Op, OpId, Outcome, Reason, TxnEnd, TxnId, TxnSink, TxnStart, Verdict,
+    VersionOrder,
 };
 use isolario_oracle::Draft;
 use isolario_verify::{Options, Refusal, verify};
@@ -229,4 +230,18 @@ fn the_reason_why_a_level_does_not_apply_is_checked_too() {
     assert!(judge(lists, ambiguous(2, Some(0), 0)).is_err());
     assert_eq!(judge(text, Inapplicable::NoTimes), Ok(()));
     assert!(judge("a: w(x,1) @1..2", Inapplicable::NoTimes).is_err());
+}
+
+#[test]
+fn a_level_does_not_apply_where_an_operation_is_out_of_the_ordinary() {
+    let mut batch = Batch::new();
+    let insert =
+        Op::InsertIfAbsent { key: "x".into(), value: 1i64.into(), applied: Some(true), seen: None };
+    batch.begin(&TxnStart { session: "a".into(), id: None, line: None }).expect("in order");
+    batch.op(&insert).expect("in order");
+    batch.end(&TxnEnd::new(Outcome::Committed)).expect("in order");
+    let history = batch.build().expect("small");
+    let verdict = Verdict::NotApplicable(Inapplicable::Operation { op: OpId(0) });
+    let result = LevelResult { level: Level::Causal, checker: Checker::Weak, verdict };
+    assert_eq!(verify(&history, &result, &Options::default()), Ok(()));
 }
