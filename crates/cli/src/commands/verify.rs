@@ -26,7 +26,7 @@ pub(crate) fn run(
     let file = std::fs::read(&config.proof).map_err(|error| unreadable(&name, &error))?;
     let verification = match verify_proof(&history, &file) {
         Ok(verified) => Verification::of(&history, &verified),
-        Err(error) if error.is_wrong_proof() => Verification::wrong(located(&name, &error)),
+        Err(error) if error.is_wrong_proof() => Verification::wrong(error.to_string()),
         Err(error) => return Err(malformed(&name, &error)),
     };
     match output {
@@ -49,17 +49,11 @@ fn unreadable(name: &str, error: &io::Error) -> Failure {
     }
 }
 
+/// A file that is no proof.
 fn malformed(name: &str, error: &ProofError) -> Failure {
-    Failure::new(located(name, error))
+    let place = error.position.map_or(String::new(), |(line, column)| format!(":{line}:{column}"));
+    Failure::new(format!("{name}{place}: {}", error.problem))
         .with_hint("a proof is what `isolario check --proof FILE HISTORY` writes")
-}
-
-/// An error at its place in the file.
-fn located(name: &str, error: &ProofError) -> String {
-    match error.position {
-        Some((line, column)) => format!("{name}:{line}:{column}: {}", error.problem),
-        None => format!("{name}: {}", error.problem),
-    }
 }
 
 /// What came of a proof.

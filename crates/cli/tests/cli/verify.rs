@@ -4,13 +4,13 @@ use serde_json::Value;
 
 use crate::sandbox::{FINE, Sandbox};
 
-/// A fractured read, called by odd names.
+/// Half of what T1 wrote is seen.
 const FRACTURED: &str = "\
 initial 0
 session alice
   T1: w x 1, w y 1
 session bob
-  T2: r x 1, r y 0
+  T2: r y 0, r x 1
 ";
 
 /// A sandbox with the proof of a history, `h.proof`.

@@ -48,7 +48,7 @@ fn scramble(file: &mut Vec<u8>, rng: &mut Rng) {
 
 /// A random history: of registers, or now and then of lists.
 fn random_history(case: &Case) -> History {
-    let draft = if case.seed % 3 == 0 { case.list_draft() } else { case.draft() };
+    let draft = if case.seed.is_multiple_of(3) { case.list_draft() } else { case.draft() };
     draft.history().expect("small")
 }
 

@@ -12,7 +12,7 @@ use crate::support::{history, oddly_named, options, proof_of, results, write};
 #[test]
 fn what_the_checkers_show_is_read_back_and_verified() {
     for case in Case::first(volume() / 4) {
-        let draft = if case.seed % 3 == 0 { case.list_draft() } else { case.draft() };
+        let draft = if case.seed.is_multiple_of(3) { case.list_draft() } else { case.draft() };
         let history = draft.history().expect("small");
         let options = options(case.seed % 4 != 0);
         let results = results(&history, &options);
@@ -30,7 +30,7 @@ fn every_verdict_and_every_reason_is_read_back() {
     let named = oddly_named();
     for seed in 0..volume() / 20 {
         let mut forger = Forger { history: &named, rng: Rng::new(seed) };
-        let (results, options) = (forger.results(), options(seed % 2 == 0));
+        let (results, options) = (forger.results(), options(seed.is_multiple_of(2)));
         let file = write(&named, &results, &options);
         let read = proof::read(&named, file.as_bytes()).expect("well formed");
         assert_eq!(read.results, results, "{file}");
