@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use isolario::formats::{self, Position, Problem, ReadError, Source};
-use isolario::model::{Finding, History, Severity};
+use isolario::model::{History, Remark, Severity};
 
 use crate::config::InputFormat;
 use crate::console::Console;
@@ -44,16 +44,16 @@ pub(crate) fn load(
 
 /// Says what is odd about a history. Gives back the contradiction, if there is one: no verdict
 /// about such a history would mean anything.
-pub(crate) fn report_findings(
+pub(crate) fn report_remarks(
     name: &str,
     history: &History,
-    findings: &[Finding],
+    remarks: &[Remark],
     console: &mut Console,
 ) -> Option<Failure> {
     let mut contradiction = None;
-    for finding in findings {
-        let text = format!("{name}: {}", finding.describe(history));
-        match finding.severity() {
+    for remark in remarks {
+        let text = format!("{name}: {}", remark.describe(history));
+        match remark.severity() {
             Severity::Fatal => contradiction = contradiction.or(Some(Failure::new(text))),
             Severity::Warning => console.warning(&text),
             _ => console.detail(&text),

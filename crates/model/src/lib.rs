@@ -35,12 +35,12 @@ mod bulk;
 mod column;
 mod duplicates;
 mod edge;
-mod finding;
 mod history;
 mod ids;
 mod level;
 mod lists;
 mod op;
+mod remark;
 mod sink;
 mod stats;
 mod tally;
@@ -54,11 +54,11 @@ pub use anomaly::{AnomalyKind, AnomalyNames};
 pub use assemble::Pieces;
 pub use batch::Batch;
 pub use edge::{Edge, EdgeKind, Reason, VersionOrder};
-pub use finding::{Finding, Problem, Severity};
 pub use history::History;
 pub use ids::{KeyId, OpId, SessionId, TxnId, VersionId};
 pub use level::Level;
 pub use op::{Op, OpInput, OpKind, OpNotes, OpView, Outcome, Stamp, TxnEnd, TxnStart, VersionRef};
+pub use remark::{Problem, Remark, Severity};
 pub use sink::{Clock, Initial, Meta, SinkError, TxnSink};
 pub use stats::{
     Bucket, Concurrency, Distribution, KeyUse, Outcomes, ReadModifyWrite, Share, Skew, Stats,

@@ -4,8 +4,8 @@ use rayon::prelude::*;
 
 use crate::access::Effect;
 use crate::duplicates::Duplicates;
-use crate::finding::{Finding, Problem, beginning, over};
 use crate::op::OpKind;
+use crate::remark::{Problem, Remark, beginning, over};
 use crate::sink::Initial;
 use crate::tally::Tally;
 use crate::{History, KeyId, OpId, TxnId};
@@ -13,9 +13,9 @@ use crate::{History, KeyId, OpId, TxnId};
 impl History {
     /// Looks for what contradicts or weakens the history. Never fails: it reports.
     ///
-    /// There is one finding per kind of problem, the gravest first, each with an exact count and
+    /// There is one remark per kind of problem, the gravest first, each with an exact count and
     /// its first few examples. Transactions of any outcome count.
-    pub fn validate(&self) -> Vec<Finding> {
+    pub fn validate(&self) -> Vec<Remark> {
         let ((names, times), (duplicates, (initial, mixed))) = rayon::join(
             || (check_names(self), check_times(self)),
             || (duplicate_values(self), (initial_values(self), mixed_keys(self))),
@@ -25,7 +25,7 @@ impl History {
         let empty = empty_txns(self);
         let found =
             [two_sessions, repeated, duplicates, initial, mixed, reversed, back_in_time, empty];
-        found.into_iter().filter_map(Finding::new).collect()
+        found.into_iter().filter_map(Remark::new).collect()
     }
 }
 
@@ -170,9 +170,9 @@ mod tests {
     use crate::testing::{Txn, batch, history, int, read, timed, txn, write};
     use crate::{Batch, Meta, Op, Outcome, Severity, TxnSink, Value};
 
-    /// The name, count and sentence of every finding.
+    /// The name, count and sentence of every remark.
     fn found(history: &History) -> Vec<(&'static str, usize, String)> {
-        let tell = |f: &Finding| (f.name(), f.count, f.describe(history));
+        let tell = |f: &Remark| (f.name(), f.count, f.describe(history));
         history.validate().iter().map(tell).collect()
     }
 
@@ -247,13 +247,13 @@ mod tests {
     }
 
     #[test]
-    fn many_problems_of_a_kind_are_one_finding_with_the_first_few() {
+    fn many_problems_of_a_kind_are_one_remark_with_the_first_few() {
         let ops: Vec<_> = (0..5000).map(|i| write(i % 1000, 1)).collect();
         let history = history(&[txn(&ops)]);
-        let findings = history.validate();
-        assert_eq!(findings.len(), 1);
-        assert_eq!(findings[0].count, 1000);
-        let firsts: Vec<_> = findings[0].examples().collect();
+        let remarks = history.validate();
+        assert_eq!(remarks.len(), 1);
+        assert_eq!(remarks[0].count, 1000);
+        let firsts: Vec<_> = remarks[0].examples().collect();
         let expected = |i: u32| Problem::DuplicateValue {
             first: OpId(i),
             second: OpId(i + 1000),
@@ -295,7 +295,7 @@ mod tests {
         assert_eq!(sentences(&txns), one("mixed-key", 1, text));
     }
 
-    /// The findings about times: the timed transactions here are all empty.
+    /// The remarks about times: the timed transactions here are all empty.
     fn about_times(txns: &[Txn<'_>]) -> Vec<(&'static str, usize, String)> {
         let mut all = sentences(txns);
         let (name, count, _) = all.pop().unwrap();
@@ -332,7 +332,7 @@ mod tests {
         let op = [write(1, 5)];
         let named = |session, name, ops| Txn { session, name: Some(name), ..txn(ops) };
         let txns = [named("a", 1, &op[..]), named("a", 2, &[]), named("b", 1, &op)];
-        let severities: Vec<_> = history(&txns).validate().iter().map(Finding::severity).collect();
+        let severities: Vec<_> = history(&txns).validate().iter().map(Remark::severity).collect();
         assert_eq!(severities, [Severity::Fatal, Severity::Warning, Severity::Note]);
     }
 }

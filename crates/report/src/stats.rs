@@ -1,6 +1,6 @@
 //! What there is to say about the figures of a history.
 
-use isolario_model::{Finding, History, Stats};
+use isolario_model::{History, Remark, Stats};
 
 /// The figures of a history, under the name by which the user knows it.
 #[derive(Clone, Copy, Debug)]
@@ -13,7 +13,7 @@ pub struct StatsReport<'h> {
     /// Its figures.
     pub stats: &'h Stats,
     /// What is odd about it.
-    pub findings: &'h [Finding],
+    pub remarks: &'h [Remark],
 }
 
 impl<'h> StatsReport<'h> {
@@ -22,8 +22,8 @@ impl<'h> StatsReport<'h> {
         name: &'h str,
         history: &'h History,
         stats: &'h Stats,
-        findings: &'h [Finding],
+        remarks: &'h [Remark],
     ) -> Self {
-        StatsReport { name, history, stats, findings }
+        StatsReport { name, history, stats, remarks }
     }
 }

@@ -12,7 +12,7 @@ use crate::config::{Check, Question};
 use crate::console::Console;
 use crate::exit::{Outcome, deciding, judge, judge_patterns};
 use crate::failure::Failure;
-use crate::load::{LoadedHistory, load, report_findings};
+use crate::load::{LoadedHistory, load, report_remarks};
 use crate::resources::peak_rss_bytes;
 
 pub(crate) fn run(
@@ -119,8 +119,8 @@ fn load_valid(
     console: &mut Console,
 ) -> Result<LoadedHistory, Failure> {
     let loaded = load(path, config.format, console)?;
-    let findings = loaded.history.validate();
-    match report_findings(name, &loaded.history, &findings, console) {
+    let remarks = loaded.history.validate();
+    match report_remarks(name, &loaded.history, &remarks, console) {
         Some(contradiction) => Err(contradiction),
         None => Ok(loaded),
     }

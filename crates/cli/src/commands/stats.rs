@@ -8,7 +8,7 @@ use crate::config::Stats;
 use crate::console::Console;
 use crate::exit::Outcome;
 use crate::failure::Failure;
-use crate::load::{load, report_findings};
+use crate::load::{load, report_remarks};
 
 pub(crate) fn run(
     config: &Stats,
@@ -17,13 +17,13 @@ pub(crate) fn run(
 ) -> Result<Outcome, Failure> {
     let name = config.history.display().to_string();
     let history = load(&config.history, config.format, console)?.history;
-    let findings = history.validate();
-    if let Some(contradiction) = report_findings(&name, &history, &findings, console) {
+    let remarks = history.validate();
+    if let Some(contradiction) = report_remarks(&name, &history, &remarks, console) {
         // Figures can be taken all the same.
         console.warning(&contradiction.message);
     }
     let figures = Figures::of(&history);
-    let report = StatsReport::new(&name, &history, &figures, &findings);
+    let report = StatsReport::new(&name, &history, &figures, &remarks);
     match output {
         OutputForm::Human => Human::new(console.style).stats(&report, console.out())?,
         OutputForm::Json => Json.stats(&report, console.out())?,

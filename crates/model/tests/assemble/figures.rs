@@ -1,4 +1,4 @@
-//! Figures and findings counted the slow way.
+//! Figures and remarks counted the slow way.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,7 +26,7 @@ pub fn check_figures(arrivals: &[TestTxn], history: &History) {
 }
 
 fn found(history: &History, name: &str) -> usize {
-    history.validate().iter().find(|finding| finding.name() == name).map_or(0, |f| f.count)
+    history.validate().iter().find(|remark| remark.name() == name).map_or(0, |f| f.count)
 }
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]

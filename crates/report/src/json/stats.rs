@@ -2,7 +2,7 @@
 
 use std::io;
 
-use isolario_model::{Bucket, Finding, Problem, Severity, Share};
+use isolario_model::{Bucket, Problem, Remark, Severity, Share};
 use serde::Serialize;
 
 use super::op::JsonValue;
@@ -31,7 +31,9 @@ struct JsonStats<'a> {
     concurrency: Option<JsonConcurrency>,
     read_modify_write: JsonReadModifyWrite,
     uniqueness: JsonUniqueness,
-    findings: Vec<JsonFinding>,
+    /// The name is part of the schema.
+    #[serde(rename = "findings")]
+    remarks: Vec<JsonRemark>,
 }
 
 #[derive(Serialize)]
@@ -88,7 +90,7 @@ struct JsonUniqueness {
 }
 
 #[derive(Serialize)]
-struct JsonFinding {
+struct JsonRemark {
     name: &'static str,
     severity: &'static str,
     count: usize,
@@ -103,7 +105,7 @@ impl From<Share> for JsonShare {
 
 impl<'a> JsonStats<'a> {
     fn of(report: &StatsReport<'a>) -> Self {
-        let StatsReport { name, history, stats, findings } = *report;
+        let StatsReport { name, history, stats, remarks } = *report;
         let sizes = &stats.transaction_sizes;
         let bucket = |b: &Bucket| JsonBucket { from: b.from, to: b.to, count: b.count };
         let busiest = stats.skew.top.iter().map(|found| JsonKeyUse {
@@ -139,14 +141,14 @@ impl<'a> JsonStats<'a> {
                 unique_writes: stats.uniqueness.unique_writes.into(),
                 duplicated: stats.uniqueness.duplicated,
             },
-            findings: findings.iter().map(|found| finding(report, found)).collect(),
+            remarks: remarks.iter().map(|found| remark(report, found)).collect(),
         }
     }
 }
 
-fn finding(report: &StatsReport<'_>, found: &Finding) -> JsonFinding {
+fn remark(report: &StatsReport<'_>, found: &Remark) -> JsonRemark {
     let describe = |problem: &Problem| problem.describe(report.history);
-    JsonFinding {
+    JsonRemark {
         name: found.name(),
         severity: match found.severity() {
             Severity::Fatal => "fatal",

@@ -4,7 +4,7 @@ use crate::op::{Op, Outcome};
 use crate::tally::Tally;
 use crate::{History, KeyId, OpId, TxnId, ValueRef};
 
-/// How much a finding matters.
+/// How much a remark matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Severity {
@@ -208,7 +208,7 @@ fn written_value(history: &History, op: OpId, of: KeyId) -> ValueRef<'_> {
 /// All problems of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Finding {
+pub struct Remark {
     /// The first of them.
     pub problem: Problem,
     /// The next few, in the history's order.
@@ -217,11 +217,11 @@ pub struct Finding {
     pub count: usize,
 }
 
-impl Finding {
-    pub(crate) fn new(tally: Tally<Problem>) -> Option<Finding> {
+impl Remark {
+    pub(crate) fn new(tally: Tally<Problem>) -> Option<Remark> {
         let mut first = tally.first.into_iter();
         let problem = first.next()?;
-        Some(Finding { problem, more: first.collect(), count: tally.count })
+        Some(Remark { problem, more: first.collect(), count: tally.count })
     }
 
     /// The problems that are listed, in the history's order.
@@ -239,7 +239,7 @@ impl Finding {
         self.problem.name()
     }
 
-    /// The finding as a sentence, without a full stop: its first problem, and how many there
+    /// The remark as a sentence, without a full stop: its first problem, and how many there
     /// are. `history` is the one it was found in.
     pub fn describe(&self, history: &History) -> String {
         let sentence = self.problem.describe(history);
