@@ -26,8 +26,8 @@ enum Expected {
 
 /// One thing that grows.
 pub struct Growth {
-    /// Of the chart's file.
-    name: String,
+    /// By which it is selected, and its chart is found.
+    pub name: String,
     title: String,
     /// What grows; its name heads a column.
     quantity: &'static str,

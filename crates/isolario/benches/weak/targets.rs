@@ -10,6 +10,9 @@ use crate::Effort;
 use crate::history::{KEYS, OPS_PER_TXN, Recipe, SESSIONS};
 use crate::job::Work;
 
+/// By which it is selected.
+pub const NAME: &str = "targets";
+
 /// What each level must reach with both cores, in seconds.
 const SECONDS: [(Level, f64); 3] =
     [(Level::ReadCommitted, 0.8), (Level::ReadAtomic, 0.9), (Level::Causal, 1.8)];
