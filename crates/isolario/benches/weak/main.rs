@@ -37,7 +37,9 @@ pub struct Effort {
 impl Effort {
     fn of(arguments: &Arguments) -> Result<Effort, Failure> {
         let charts = arguments.value("--charts")?;
-        let charts = charts.unwrap_or_else(|| PathBuf::from("target/bench-charts"));
+        let charts = charts.unwrap_or_else(|| {
+            PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/bench-charts"))
+        });
         let usual = Effort {
             runs: 3,
             txns: 1_000_000,
