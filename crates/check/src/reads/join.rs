@@ -48,11 +48,10 @@ pub(super) struct Ambiguous {
 
 /// Joins the reads and writes of a whole history.
 pub(super) fn join(history: &History) -> Joined {
-    let dealt = partition::deal(history);
-    // Each read is in one partition and so is written by one task; which one, the borrow checker
-    // cannot know. Relaxed stores cost no more than plain ones.
-    let sources: Vec<AtomicU32> =
-        dealt.iter().flat_map(|d| &d.sources).map(|source| AtomicU32::new(*source)).collect();
+    // Each read is settled by one task; which one, the borrow checker cannot know. Relaxed stores
+    // cost no more than plain ones.
+    let sources: Vec<AtomicU32> = (0..history.op_count()).map(|_| AtomicU32::new(ASIDE)).collect();
+    let dealt = partition::deal(history, &sources);
     let results: Vec<Partition> = (0..PARTITIONS)
         .into_par_iter()
         .map(|index| {

@@ -1,11 +1,12 @@
 //! Deals the writes, and the reads that need resolving, into partitions by key.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use isolario_model::{History, KeyId, OpId, OpKind, Outcome, TxnId};
 use rayon::prelude::*;
 
-use super::{ASIDE, OWN};
+use super::OWN;
 
 /// A read or a write on its way to the join. Sixteen bytes: the cost of the join is the memory it
 /// moves.
@@ -38,7 +39,6 @@ impl Record {
 
 /// The reads and writes of some keys. Apart, since telling them apart again would cost the join a
 /// mispredicted branch each.
-#[derive(Default)]
 pub(super) struct Share {
     pub(super) reads: Vec<Record>,
     pub(super) writes: Vec<Record>,
@@ -53,9 +53,16 @@ const TXNS_PER_TASK: usize = 1 << 16;
 /// The records of one stretch of the history, by partition, and what it could settle itself.
 pub(super) struct Dealt {
     pub(super) shares: Vec<Share>,
-    pub(super) sources: Vec<u32>,
     /// Reads whose own transaction's writes make them look wrong.
     pub(super) suspects: Vec<OpId>,
+}
+
+impl Share {
+    /// Room for what an even deal of so many operations brings, half of them reads.
+    fn with_room(ops: usize) -> Self {
+        let room = ops * 5 / 8;
+        Share { reads: Vec::with_capacity(room), writes: Vec::with_capacity(room) }
+    }
 }
 
 impl Dealt {
@@ -67,13 +74,14 @@ impl Dealt {
 
 /// Deals out the whole history. The stretches, and the records of each partition within one, are
 /// in the order of the history.
-pub(super) fn deal(history: &History) -> Vec<Dealt> {
+/// The sources of reads that need no join are set on the way.
+pub(super) fn deal(history: &History, sources: &[AtomicU32]) -> Vec<Dealt> {
     let txns = history.txn_count();
     let starts: Vec<usize> = (0..txns).step_by(TXNS_PER_TASK).collect();
     starts
         .into_par_iter()
         .map_init(
-            || Dealer::new(history),
+            || Dealer::new(history, sources),
             |dealer, start| dealer.deal(start..(start + TXNS_PER_TASK).min(txns)),
         )
         .collect()
@@ -90,6 +98,7 @@ struct Stamped {
 
 struct Dealer<'h> {
     history: &'h History,
+    sources: &'h [AtomicU32],
     named_versions: bool,
     /// Per key, the nearest write before the operation at hand, on the way forward.
     before: Vec<Stamped>,
@@ -98,10 +107,11 @@ struct Dealer<'h> {
 }
 
 impl<'h> Dealer<'h> {
-    fn new(history: &'h History) -> Self {
+    fn new(history: &'h History, sources: &'h [AtomicU32]) -> Self {
         let nobody = Stamped { txn: u32::MAX, many: false, word: 0 };
         Dealer {
             history,
+            sources,
             named_versions: history.names_versions(),
             before: vec![nobody; history.key_count()],
             after: vec![nobody; history.key_count()],
@@ -112,15 +122,14 @@ impl<'h> Dealer<'h> {
         let (first, last) = (TxnId::at(txns.start), TxnId::at(txns.end - 1));
         let ops = self.history.op_range(first).start..self.history.op_range(last).end;
         let mut dealt = Dealt {
-            shares: (0..PARTITIONS).map(|_| Share::default()).collect(),
-            sources: vec![ASIDE; ops.len()],
+            shares: (0..PARTITIONS).map(|_| Share::with_room(ops.len() / PARTITIONS)).collect(),
             suspects: Vec::new(),
         };
         for txn in txns.map(TxnId::at) {
             let range = self.history.op_range(txn);
             // The reads of an aborted transaction prove nothing.
             if self.history.outcome(txn) != Outcome::Aborted {
-                self.deal_reads(txn, range.clone(), ops.start, &mut dealt);
+                self.deal_reads(txn, range.clone(), &mut dealt);
             }
             self.deal_writes(txn, range, &mut dealt);
         }
@@ -136,7 +145,7 @@ impl<'h> Dealer<'h> {
     }
 
     /// Forward: a read after an own write must return it, and then needs no join.
-    fn deal_reads(&mut self, txn: TxnId, range: Range<usize>, base: usize, dealt: &mut Dealt) {
+    fn deal_reads(&mut self, txn: TxnId, range: Range<usize>, dealt: &mut Dealt) {
         for op in range {
             let key = self.history.op_keys()[op];
             match self.history.op_kinds()[op] {
@@ -148,7 +157,7 @@ impl<'h> Dealer<'h> {
                     let word = self.word(op);
                     let own = self.before[key.index()];
                     if own.txn == txn.0 && own.word == word {
-                        dealt.sources[op - base] = OWN;
+                        self.sources[op].store(OWN, Ordering::Relaxed);
                         continue;
                     }
                     if own.txn == txn.0 {

@@ -22,6 +22,7 @@ use rayon::prelude::*;
 
 use super::Dependencies;
 use super::chains::Chains;
+use super::levels::places;
 use super::saturated::{Inference, Visibility};
 use super::writes::WriteSets;
 use crate::graph::InEdges;
@@ -49,10 +50,7 @@ impl Causality<'_> {
         &self,
         collect: impl Fn(&mut dyn FnMut(&mut dyn FnMut(Inference))) -> T + Sync,
     ) -> Vec<T> {
-        let mut places = vec![0u32; self.order.len()];
-        for (place, txn) in self.order.iter().enumerate() {
-            places[*txn as usize] = place as u32;
-        }
+        let places = places(self.order);
         let blocks: Vec<usize> = (0..self.chains.len()).step_by(BLOCK).collect();
         blocks
             .into_par_iter()

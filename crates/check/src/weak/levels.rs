@@ -10,7 +10,7 @@ use super::chains::Chains;
 use super::naming::{self, Cyclic};
 use super::saturated::{Inference, Inferred, Saturated};
 use super::writes::WriteSets;
-use super::{Dependencies, cut, read_atomic, read_committed};
+use super::{Dependencies, cut, guess, read_atomic, read_committed};
 use crate::graph::{components, topological_order};
 
 /// Transactions per task of read committed.
@@ -19,6 +19,8 @@ const TXNS_PER_TASK: usize = 1 << 14;
 /// A history on which weak levels are decided.
 pub(crate) struct Weak<'a> {
     pub(super) dependencies: &'a Dependencies<'a>,
+    /// Where searches for an order begin.
+    pub(super) guess: Vec<u32>,
     /// A topological order of session order ∪ write-read, if there is one.
     pub(super) order: Option<Vec<u32>>,
     /// The order of writers that lists show.
@@ -35,9 +37,11 @@ type Collect<'c, T> = &'c (dyn Fn(&mut dyn FnMut(&mut dyn FnMut(Inference))) -> 
 impl<'a> Weak<'a> {
     pub(crate) fn new(dependencies: &'a Dependencies<'a>) -> Self {
         let listed = dependencies.reads.list_order.iter().map(|edge| (edge.before, edge.after));
+        let guess = guess::commit_order(dependencies.history);
         Weak {
             dependencies,
-            order: topological_order(dependencies),
+            order: topological_order(dependencies, &guess),
+            guess,
             listed: Inferred::new(dependencies.history.txn_count(), &[listed.collect()]),
             writes: OnceLock::new(),
             chains: OnceLock::new(),
@@ -64,7 +68,7 @@ impl<'a> Weak<'a> {
     fn check_adya(&self) -> Verdict {
         let order = match &self.order {
             Some(order) if self.dependencies.reads.list_order.is_empty() => Some(order.clone()),
-            _ => topological_order(&self.base()),
+            _ => topological_order(&self.base(), &self.guess),
         };
         let anomalies = [self.bad_reads(), self.base_cycles()].concat();
         self.verdict(anomalies, true, || self.commit_order(order.as_deref()))
@@ -93,9 +97,14 @@ impl<'a> Weak<'a> {
         if self.order.is_none() && level == Level::Causal {
             return self.verdict(anomalies, true, || Witness::Empty);
         }
-        let inferred = self.saturate(level, &[]);
+        let edges = self.inferred_edges(level, &[]);
+        if anomalies.is_empty() && self.order_agrees(&edges) {
+            return self.verdict(anomalies, true, || self.commit_order(self.order.as_deref()));
+        }
+        let inferred = Inferred::new(self.dependencies.history.txn_count(), &edges);
+        drop(edges);
         let graph = Saturated { dependencies: self.dependencies, inferred: &inferred };
-        let order = topological_order(&graph);
+        let order = topological_order(&graph, &self.guess);
         let mut exact = true;
         if inferred.before_init || order.is_none() {
             let found = naming::name(level, &graph, &self.on_cycles(level, &graph, &[]));
@@ -105,18 +114,35 @@ impl<'a> Weak<'a> {
         self.verdict(anomalies, exact, || self.commit_order(order.as_deref()))
     }
 
-    /// What a level's rule and lists order beyond session order and reads. `more` is what its minimal form
-    /// leaves out and the caller needs.
+    /// What a level's rule and lists order beyond session order and reads. `more` is what its
+    /// minimal form leaves out and the caller needs.
     pub(super) fn saturate(&self, level: Level, more: &[Inference]) -> Inferred {
+        let edges = self.inferred_edges(level, more);
+        Inferred::new(self.dependencies.history.txn_count(), &edges)
+    }
+
+    fn inferred_edges(&self, level: Level, more: &[Inference]) -> Vec<Vec<(TxnId, TxnId)>> {
         let mut edges = self.infer(level, &|run| {
             let mut edges = Vec::new();
             run(&mut |i: Inference| edges.push((i.before, i.after)));
             edges
         });
         edges.push(more.iter().map(|i| (i.before, i.after)).collect());
+        let listed = &self.dependencies.reads.list_order;
+        edges.push(listed.iter().map(|e| (e.before, e.after)).collect());
         edges
-            .push(self.dependencies.reads.list_order.iter().map(|e| (e.before, e.after)).collect());
-        Inferred::new(self.dependencies.history.txn_count(), &edges)
+    }
+
+    /// Whether the order of session order ∪ write-read orders these edges, too. Then it is a
+    /// witness as it stands, and no graph has to be built: the usual case where the history says
+    /// in which order its transactions finished.
+    fn order_agrees(&self, edges: &[Vec<(TxnId, TxnId)>]) -> bool {
+        let Some(order) = &self.order else { return false };
+        let places = places(order);
+        let agrees = |(before, after): &(TxnId, TxnId)| {
+            !after.is_init() && places[before.index()] < places[after.index()]
+        };
+        edges.par_iter().all(|edges| edges.iter().all(agrees))
     }
 
     /// The verdict that a level's anomalies make, or the witness if there are none. With reads
@@ -237,4 +263,13 @@ impl<'a> Weak<'a> {
         inferences.push(more.iter().copied().filter(closes_a_cycle).collect());
         Cyclic { components, component_of, inferences: inferences.concat() }
     }
+}
+
+/// Per transaction, its place in an order of all.
+pub(super) fn places(order: &[u32]) -> Vec<u32> {
+    let mut places = vec![0u32; order.len()];
+    for (place, txn) in (0..).zip(order) {
+        places[*txn as usize] = place;
+    }
+    places
 }

@@ -9,6 +9,7 @@ mod chains;
 mod cut;
 mod dependencies;
 mod first_reads;
+mod guess;
 mod instances;
 mod levels;
 mod naming;

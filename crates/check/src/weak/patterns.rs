@@ -90,7 +90,7 @@ impl Weak<'_> {
         };
         let inferred = self.saturate(level, &more);
         let graph = Saturated { dependencies: self.dependencies, inferred: &inferred };
-        if !inferred.before_init && topological_order(&graph).is_some() {
+        if !inferred.before_init && topological_order(&graph, &self.guess).is_some() {
             return OfLevel { looked_everywhere: true, ..OfLevel::default() };
         }
         let cyclic = self.on_cycles(level, &graph, &more);
