@@ -51,11 +51,13 @@ impl Causality<'_> {
         collect: impl Fn(&mut dyn FnMut(&mut dyn FnMut(Inference))) -> T + Sync,
     ) -> Vec<T> {
         let places = places(self.order);
+        let members = self.chains.all_members();
+        let member_places: Vec<u32> = members.iter().map(|txn| places[txn.index()]).collect();
         let blocks: Vec<usize> = (0..self.chains.len()).step_by(BLOCK).collect();
         blocks
             .into_par_iter()
             .map(|first| {
-                let block = Block::new(self, &places, first);
+                let block = Block::new(self, &places, &member_places, first);
                 collect(&mut |emit| block.infer(emit))
             })
             .collect()
@@ -69,15 +71,20 @@ struct Block<'a> {
     /// The first chain.
     first: usize,
     clocks: Vec<Clock>,
-    /// Per transaction, its place in the topological order.
-    places: &'a [u32],
+    /// The places of each chain's members in the topological order.
+    member_places: Vec<&'a [u32]>,
     /// Per transaction, the place of the first member of the block that it does not depend on.
     horizons: Vec<u32>,
     writers: Writers,
 }
 
 impl<'a> Block<'a> {
-    fn new(causality: &'a Causality<'a>, places: &'a [u32], first: usize) -> Self {
+    fn new(
+        causality: &'a Causality<'a>,
+        places: &'a [u32],
+        member_places: &'a [u32],
+        first: usize,
+    ) -> Self {
         let history = causality.dependencies.history;
         let count = (causality.chains.len() - first).min(BLOCK);
         let mut block = Block {
@@ -85,15 +92,17 @@ impl<'a> Block<'a> {
             history,
             first,
             clocks: vec![[0; BLOCK]; history.txn_count()],
-            places,
+            member_places: (first..first + count)
+                .map(|chain| &member_places[causality.chains.span(chain)])
+                .collect(),
             horizons: vec![0; history.txn_count()],
             writers: Writers::new(causality, places, first..first + count),
         };
-        block.compute_clocks(count);
+        block.compute_clocks();
         block
     }
 
-    fn compute_clocks(&mut self, count: usize) {
+    fn compute_clocks(&mut self) {
         for txn in self.causality.order {
             let mut clock = [0; BLOCK];
             for before in self.causality.dependencies.predecessors(*txn) {
@@ -103,17 +112,14 @@ impl<'a> Block<'a> {
             }
             self.clocks[*txn as usize] = clock;
             self.count_itself(TxnId(*txn), &mut clock);
-            self.horizons[*txn as usize] = self.horizon(&clock[..count]);
+            self.horizons[*txn as usize] = self.horizon(&clock);
         }
     }
 
     /// The place of the first member of the block beyond a clock.
-    fn horizon(&self, clock: &[u32]) -> u32 {
-        let next = clock.iter().enumerate().filter_map(|(chain, known)| {
-            let members = self.causality.chains.members(self.first + chain);
-            members.get(*known as usize).map(|txn| self.places[txn.index()])
-        });
-        next.min().unwrap_or(u32::MAX)
+    fn horizon(&self, clock: &Clock) -> u32 {
+        let next = |(places, known): (&&[u32], &u32)| places.get(*known as usize).copied();
+        self.member_places.iter().zip(clock).filter_map(next).min().unwrap_or(u32::MAX)
     }
 
     /// Raises the entry of a transaction's own chain to the transaction itself.
@@ -134,7 +140,8 @@ impl<'a> Block<'a> {
     /// hand only ever grow: a cursor per key marks their end.
     fn infer(&self, emit: &mut dyn FnMut(Inference)) {
         let reads = self.causality.dependencies.reads;
-        let mut cursors = vec![0u32; self.history.key_count()];
+        let mut cursors: Vec<Cursor> =
+            (0..self.history.key_count()).map(|key| self.writers.cursor(key)).collect();
         for (place, reader) in (0..).zip(self.causality.order.iter().map(|txn| TxnId(*txn))) {
             if !reads.is_kept(reader) {
                 continue;
@@ -143,7 +150,12 @@ impl<'a> Block<'a> {
                 if let Source::Txn(after) = reads.source(read) {
                     let key = self.history.op_keys()[read.index()];
                     let cursor = &mut cursors[key.index()];
-                    *cursor = self.writers.advance(key, *cursor, place);
+                    self.writers.advance(key, cursor, place);
+                    // Nothing written since what `after` knows: the usual case, and seen without
+                    // fetching the key's writers.
+                    if cursor.last < self.horizon_of(after) {
+                        continue;
+                    }
                     let inference = Inference {
                         before: after,
                         after,
@@ -152,7 +164,7 @@ impl<'a> Block<'a> {
                         read,
                         visible: Visibility::Causal,
                     };
-                    self.infer_from(&inference, *cursor, &mut |before| {
+                    self.infer_from(&inference, cursor.count, &mut |before| {
                         emit(Inference { before, ..inference });
                     });
                 }
@@ -164,8 +176,7 @@ impl<'a> Block<'a> {
     /// writers before the reader.
     fn infer_from(&self, inference: &Inference, end: u32, emit: &mut dyn FnMut(TxnId)) {
         let Inference { after, reader, key, .. } = *inference;
-        let horizon = if after.is_init() { 0 } else { self.horizons[after.index()] };
-        let writers = self.writers.since(key, horizon, end);
+        let writers = self.writers.since(key, self.horizon_of(after), end);
         if writers.len() > BLOCK {
             self.last_of_each_chain(reader, after, key, emit);
         } else if !writers.is_empty() {
@@ -178,6 +189,12 @@ impl<'a> Block<'a> {
                 }
             }
         }
+    }
+
+    /// The place of the first member of the block that a transaction does not depend on.
+    #[inline]
+    fn horizon_of(&self, txn: TxnId) -> u32 {
+        if txn.is_init() { 0 } else { self.horizons[txn.index()] }
     }
 
     /// What `after` depends on, and `after` itself: that needs no order before it.
@@ -240,11 +257,20 @@ impl Writers {
         Writers { by_place, by_chain }
     }
 
-    /// How many writers of a key come before a place, given that `cursor` of them do.
+    fn cursor(&self, key: usize) -> Cursor {
+        let next = self.by_place.get(key).first().map_or(u32::MAX, |(place, _)| *place);
+        Cursor { count: 0, last: NO_WRITER, next }
+    }
+
+    /// Moves a cursor past the writers of its key before a place.
     #[inline]
-    fn advance(&self, key: KeyId, cursor: u32, place: u32) -> u32 {
-        let beyond = self.by_place.get(key.index()).get(cursor as usize..).unwrap_or(&[]);
-        cursor + beyond.iter().take_while(|(writer, _)| *writer < place).count() as u32
+    fn advance(&self, key: KeyId, cursor: &mut Cursor, place: u32) {
+        while cursor.next < place {
+            let row = self.by_place.get(key.index());
+            cursor.count += 1;
+            cursor.last = cursor.next;
+            cursor.next = row.get(cursor.count as usize).map_or(u32::MAX, |(place, _)| *place);
+        }
     }
 
     /// The writers of a key from a place on, of the first `end` ones. The window is short as a
@@ -264,6 +290,17 @@ impl Writers {
         after.checked_sub(1).map(|at| positions[at])
     }
 }
+
+/// The writers of a key before the reader at hand: how many, the place of the last, and the place of
+/// the one that comes next.
+struct Cursor {
+    count: u32,
+    last: u32,
+    next: u32,
+}
+
+/// Below every place and every horizon but that of `init`, which then finds nothing.
+const NO_WRITER: u32 = 0;
 
 /// Rows of different lengths, one after the other.
 struct Rows<T> {

@@ -3,6 +3,8 @@
 //! A vector clock has one entry per chain. Sessions are chains; a kept transaction of unknown
 //! outcome is one of its own, since nothing follows it in its session.
 
+use std::ops::Range;
+
 use isolario_model::{Outcome, TxnId};
 
 use super::Dependencies;
@@ -128,7 +130,17 @@ impl Chains {
 
     /// The members of a chain, in order.
     pub(crate) fn members(&self, chain: usize) -> &[TxnId] {
+        &self.members[self.span(chain)]
+    }
+
+    /// Where a chain's members are among [`Chains::all_members`].
+    pub(crate) fn span(&self, chain: usize) -> Range<usize> {
         let start = if chain == 0 { 0 } else { self.ends[chain - 1] as usize };
-        &self.members[start..self.ends[chain] as usize]
+        start..self.ends[chain] as usize
+    }
+
+    /// The members of all chains, one chain after the other.
+    pub(crate) fn all_members(&self) -> &[TxnId] {
+        &self.members
     }
 }

@@ -25,7 +25,8 @@ pub(crate) fn commit_order(history: &History) -> Vec<u32> {
             keyed.push((key, txn.0));
         }
     }
-    keyed.par_sort_unstable();
+    // Sessions are sorted runs, which a merge sort makes use of.
+    keyed.par_sort();
     keyed.into_iter().map(|(_, txn)| txn).collect()
 }
 

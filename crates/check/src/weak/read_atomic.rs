@@ -11,8 +11,11 @@ use isolario_model::{History, KeyId, OpId, Outcome, SessionId, TxnId};
 use super::Dependencies;
 use super::first_reads::FirstReads;
 use super::saturated::{Inference, Visibility};
-use super::writes::WriteSets;
+use super::writes::{KeySet, WriteSets};
 use crate::reads::Source;
+
+/// Readers with at most so many reads are looked at more closely before a writer is fetched.
+const FEW: usize = 32;
 
 /// Infers the orders that one session's reads demand.
 pub(crate) struct Inferrer<'a> {
@@ -23,7 +26,9 @@ pub(crate) struct Inferrer<'a> {
     last_write: Vec<Option<(SessionId, TxnId)>>,
     /// Per key, the reader at hand, and whom and where it first read it from.
     read_from: Vec<Option<(TxnId, TxnId, OpId)>>,
-    keys_read: Vec<KeyId>,
+    keys_read: KeySet,
+    /// The external reads of the reader at hand: key and writer.
+    reads: Vec<(KeyId, TxnId)>,
     /// The first read from each writer.
     writers: Vec<(TxnId, OpId)>,
     first_reads: FirstReads,
@@ -38,7 +43,8 @@ impl<'a> Inferrer<'a> {
             writes,
             last_write: vec![None; history.key_count()],
             read_from: vec![None; history.key_count()],
-            keys_read: Vec::new(),
+            keys_read: KeySet::default(),
+            reads: Vec::new(),
             writers: Vec::new(),
             first_reads: FirstReads::default(),
         }
@@ -68,11 +74,13 @@ impl<'a> Inferrer<'a> {
         emit: &mut impl FnMut(Inference),
     ) {
         self.keys_read.clear();
+        self.reads.clear();
         self.writers.clear();
         self.first_reads.clear();
         for read in self.history.txn_ops(reader) {
             let Source::Txn(after) = self.dependencies.reads.source(read) else { continue };
             let key = self.history.op_keys()[read.index()];
+            self.reads.push((key, after));
             if self.read_from[key.index()].is_none_or(|(by, ..)| by != reader) {
                 self.read_from[key.index()] = Some((reader, after, read));
                 self.keys_read.push(key);
@@ -96,6 +104,14 @@ impl<'a> Inferrer<'a> {
             let (before, seen) = (*before, *seen);
             if self.dependencies.precedes_in_session(before, reader) {
                 continue;
+            }
+            // What was read from the writer itself needs no order, so only what was read from others
+            // counts. For a few reads that is quickly gone through, and saves fetching the writer.
+            if self.reads.len() <= FEW {
+                let of_others = self.reads.iter().filter(|(_, from)| *from != before);
+                if !self.writes.may_write_any(before, of_others.map(|(key, _)| *key)) {
+                    continue;
+                }
             }
             let is_read =
                 |key: KeyId| self.read_from[key.index()].is_some_and(|(by, ..)| by == reader);

@@ -10,7 +10,7 @@ use isolario_model::{History, KeyId, OpId, TxnId};
 use super::Dependencies;
 use super::first_reads::FirstReads;
 use super::saturated::{Inference, Visibility};
-use super::writes::WriteSets;
+use super::writes::{KeySet, WriteSets};
 use crate::reads::Source;
 
 /// The next two reads of a key from distinct writers, going backwards through a transaction: their
@@ -34,7 +34,7 @@ pub(crate) struct Inferrer<'a> {
     writes: &'a WriteSets<'a>,
     next_reads: Vec<NextReads>,
     /// The keys read after the read at hand.
-    keys_read: Vec<KeyId>,
+    keys_read: KeySet,
     /// The reads of the transaction from others, and whether each is the first from its writer.
     external: Vec<(OpId, TxnId, bool)>,
     first_reads: FirstReads,
@@ -51,7 +51,7 @@ impl<'a> Inferrer<'a> {
                 NextReads { reader: NONE, nearest: NONE, other: NONE };
                 history.key_count()
             ],
-            keys_read: Vec::new(),
+            keys_read: KeySet::default(),
             external: Vec::new(),
             first_reads: FirstReads::default(),
         }
