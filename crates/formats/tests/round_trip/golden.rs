@@ -11,6 +11,9 @@ const EVERYTHING_TEXT: &str = include_str!("../golden/text-everything.txt");
 const AWDIT: &str = include_str!("../golden/text-awdit.txt");
 const AWDIT_AS_TEXT: &str = include_str!("../golden/text-awdit-converted.txt");
 
+const SMALL_PLUME: &str = include_str!("../golden/small.plume");
+const SMALL_DBCOP: &[u8] = include_bytes!("../golden/small.bincode");
+
 fn rewritten(format: &str, golden: &str) -> String {
     String::from_utf8(write(format, &read(format, golden.as_bytes())).unwrap()).unwrap()
 }
@@ -34,6 +37,17 @@ fn each_golden_file_is_written_as_it_stands() {
     assert_eq!(rewritten("jsonl", EVERYTHING_JSONL), EVERYTHING_JSONL);
     assert_eq!(rewritten("jsonl", NOTES_JSONL), NOTES_JSONL);
     assert_eq!(rewritten("text", EVERYTHING_TEXT), EVERYTHING_TEXT);
+    assert_eq!(rewritten("plume", SMALL_PLUME), SMALL_PLUME);
+    assert_eq!(write("dbcop", &read("dbcop", SMALL_DBCOP)).unwrap(), SMALL_DBCOP);
+}
+
+#[test]
+fn the_golden_files_of_plume_and_dbcop_hold_one_history() {
+    for history in [read("plume", SMALL_PLUME.as_bytes()), read("dbcop", SMALL_DBCOP)] {
+        let sizes = (history.session_count(), history.txn_count(), history.op_count());
+        assert_eq!(sizes, (3, 7, 9));
+        assert_eq!(write("dbcop", &history).unwrap(), SMALL_DBCOP);
+    }
 }
 
 #[test]
