@@ -26,6 +26,8 @@ mod plan;
 mod reads;
 mod weak;
 
+use std::time::Duration;
+
 use isolario_model::{AnomalyKind, History, Level, LevelResult, PatternResult};
 
 /// How to read a history.
@@ -34,11 +36,18 @@ use isolario_model::{AnomalyKind, History, Level, LevelResult, PatternResult};
 pub struct Options {
     /// Whether the transactions of a session are ordered as the session ran them.
     pub session_order: bool,
+    /// By how many nanoseconds the clocks of two clients may differ: every transaction's interval
+    /// is widened by that much on both sides.
+    pub clock_skew: u64,
+    /// How long a level that needs search may take.
+    pub timeout: Option<Duration>,
+    /// How many bytes a level that needs search may use.
+    pub memory: Option<u64>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { session_order: true }
+        Options { session_order: true, clock_skew: 0, timeout: None, memory: None }
     }
 }
 
