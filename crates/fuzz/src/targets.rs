@@ -71,7 +71,11 @@ fn decide(history: &History) {
         let mut options = Options::default();
         options.session_order = session_order;
         for result in check(history, supported(), &options) {
-            let verified = verify(history, &result, &isolario_verify::Options { session_order });
+            let verified = verify(
+                history,
+                &result,
+                &isolario_verify::Options::default().with_session_order(session_order),
+            );
             assert!(verified.is_ok(), "{}: {verified:?}\n{result:?}", result.level);
         }
     }

@@ -39,14 +39,30 @@ use small::Small;
 
 /// How to read a history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Options {
     /// Whether the transactions of a session are ordered as the session ran them.
     pub session_order: bool,
+    /// By how much the clocks of two clients may differ: every transaction's interval is widened by
+    /// that much on both sides.
+    pub clock_skew: u64,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { session_order: true }
+        Options { session_order: true, clock_skew: 0 }
+    }
+}
+
+impl Options {
+    /// With session order, or without.
+    pub fn with_session_order(self, session_order: bool) -> Self {
+        Options { session_order, ..self }
+    }
+
+    /// With clocks that may differ by so much.
+    pub fn with_clock_skew(self, clock_skew: u64) -> Self {
+        Options { clock_skew, ..self }
     }
 }
 

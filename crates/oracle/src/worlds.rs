@@ -87,8 +87,10 @@ fn given_order(small: &Small, level: Level, options: Options, committed: Txns) -
     let session = |txn: usize| -> SessionId { history.session_of(TxnId::at(txn)) };
     let precedes = |a: usize, b: usize| {
         let in_session = options.session_order && a < b && session(a) == session(b);
-        let times = (history.finish(TxnId::at(a)), history.start(TxnId::at(b)));
-        let in_real_time = in_time && matches!(times, (Some(end), Some(start)) if end < start);
+        let skew = i128::from(options.clock_skew);
+        let finish = history.finish(TxnId::at(a)).map(|finish| i128::from(finish) + skew);
+        let start = history.start(TxnId::at(b)).map(|start| i128::from(start) - skew);
+        let in_real_time = in_time && finish.zip(start).is_some_and(|(end, start)| end < start);
         small.outcomes[a] == Outcome::Committed && (in_session || in_real_time)
     };
     let mut before = [0; MAX_TXNS];

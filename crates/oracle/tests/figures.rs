@@ -121,7 +121,7 @@ fn cut_isolation_and_read_committed_are_incomparable() {
 #[test]
 fn the_initial_state_precedes_every_session() {
     between("a: w(x,1)\n a: r(x,nil)", ReadCommitted, ReadAtomic);
-    let alone = Options { session_order: false };
+    let alone = Options::default().with_session_order(false);
     let text = "a: w(x,1)\n a: r(x,nil)";
     assert_eq!(answer(text, Serializable, alone), Answer::Satisfied);
     assert_eq!(

@@ -28,7 +28,7 @@ fn contradiction(draft: &Draft, options: Options) -> Option<String> {
 #[test]
 fn a_history_that_satisfies_a_level_satisfies_the_weaker_ones() {
     for case in Case::first(volume() / 4) {
-        let options = Options { session_order: case.seed % 4 != 0 };
+        let options = Options::default().with_session_order(case.seed % 4 != 0);
         for draft in [case.draft(), case.list_draft()] {
             if contradiction(&draft, options).is_some() {
                 let small = shrink(draft, |draft| contradiction(draft, options).is_some());

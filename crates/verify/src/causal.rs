@@ -53,7 +53,7 @@ impl Lanes {
                     Some((lane, position)) => (lane, position + 1),
                     None => lanes.new_lane(),
                 };
-                if order.facts.session_order && history.outcome(txn) == Outcome::Committed {
+                if order.facts.options.session_order && history.outcome(txn) == Outcome::Committed {
                     last = Some(txn);
                 }
             }

@@ -89,10 +89,8 @@ impl<'a> Claim<'a, '_> {
             "nothing follows a transaction of unknown outcome in real time",
         )?;
         let times = (history.finish(from), history.start(to));
-        self.holds(
-            times == (Some(finish), Some(start)) && finish < start,
-            "the times do not order them",
-        )
+        let stated = times == (Some(finish), Some(start));
+        self.holds(stated && self.facts.in_real_time(from, to), "the times do not order them")
     }
 
     /// Refuses unless a transaction read a key from another one by this read.

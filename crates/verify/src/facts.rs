@@ -3,7 +3,7 @@
 use isolario_model::{History, Initial, KeyId, Op, OpId, OpKind, Outcome, TxnId, ValueId};
 use rustc_hash::FxHashMap;
 
-use crate::{Refusal, lists};
+use crate::{Options, Refusal, lists};
 
 /// Where the answer of a read came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(crate) enum Source {
 #[derive(Debug)]
 pub(crate) struct Facts<'h> {
     pub(crate) history: &'h History,
-    pub(crate) session_order: bool,
+    pub(crate) options: Options,
     /// The transaction of each operation.
     txn_of: Vec<TxnId>,
     /// All writes by key and version, and where those of each key end.
@@ -45,10 +45,10 @@ pub(crate) struct Facts<'h> {
 
 /// Working it out.
 impl<'h> Facts<'h> {
-    pub(crate) fn new(history: &'h History, session_order: bool) -> Self {
+    pub(crate) fn new(history: &'h History, options: Options) -> Self {
         let mut facts = Facts {
             history,
-            session_order,
+            options,
             txn_of: Vec::with_capacity(history.op_count()),
             writes: Vec::new(),
             writes_ends: Vec::new(),
@@ -290,11 +290,34 @@ impl Facts<'_> {
     /// Whether one transaction precedes another in their session. Nothing follows one of unknown
     /// outcome.
     pub(crate) fn in_session_order(&self, first: TxnId, second: TxnId) -> bool {
-        self.session_order
+        self.options.session_order
             && !first.is_init()
             && !second.is_init()
             && first < second
             && self.history.session_of(first) == self.history.session_of(second)
             && self.history.outcome(first) == Outcome::Committed
+    }
+
+    /// Whether one transaction finished before another started, however the clocks differ
+    /// (DESIGN, 4.8). Times that are missing order nothing, and nothing follows a transaction of
+    /// unknown outcome, which may take effect at any time after.
+    pub(crate) fn in_real_time(&self, first: TxnId, second: TxnId) -> bool {
+        match (self.latest_finish(first), self.earliest_start(second)) {
+            (Some(finish), Some(start)) => finish < start,
+            _ => false,
+        }
+    }
+
+    /// When a transaction had finished at the latest; none if that may be any time.
+    pub(crate) fn latest_finish(&self, txn: TxnId) -> Option<i128> {
+        let committed = !txn.is_init() && self.history.outcome(txn) == Outcome::Committed;
+        let finish = self.history.finish(txn).filter(|_| committed)?;
+        Some(i128::from(finish) + i128::from(self.options.clock_skew))
+    }
+
+    /// When a transaction had started at the earliest; none if that may be any time.
+    pub(crate) fn earliest_start(&self, txn: TxnId) -> Option<i128> {
+        let start = self.history.start(txn).filter(|_| !txn.is_init())?;
+        Some(i128::from(start) - i128::from(self.options.clock_skew))
     }
 }

@@ -60,14 +60,30 @@ use order::Order;
 
 /// How to read a history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Options {
     /// Whether the transactions of a session are ordered as the session ran them.
     pub session_order: bool,
+    /// By how many nanoseconds the clocks of two clients may differ: every transaction's interval
+    /// is widened by that much on both sides.
+    pub clock_skew: u64,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { session_order: true }
+        Options { session_order: true, clock_skew: 0 }
+    }
+}
+
+impl Options {
+    /// With session order, or without.
+    pub fn with_session_order(self, session_order: bool) -> Self {
+        Options { session_order, ..self }
+    }
+
+    /// With clocks that may differ by so much.
+    pub fn with_clock_skew(self, clock_skew: u64) -> Self {
+        Options { clock_skew, ..self }
     }
 }
 
@@ -106,10 +122,7 @@ impl<'h> Verifier<'h> {
     fn facts(&self) -> Result<&Facts<'h>, Refusal> {
         match self.history.op_kinds().iter().position(|kind| !is_supported(*kind)) {
             Some(op) => Err(Refusal::UnsupportedOperation(OpId::at(op))),
-            None => {
-                let session_order = self.options.session_order;
-                Ok(self.facts.get_or_init(|| Facts::new(self.history, session_order)))
-            }
+            None => Ok(self.facts.get_or_init(|| Facts::new(self.history, self.options))),
         }
     }
 }

@@ -58,7 +58,7 @@ impl<'f, 'h> Order<'f, 'h> {
 
     fn respects_sessions(&self) -> Result<(), Refusal> {
         let history = self.facts.history;
-        if !self.facts.session_order {
+        if !self.facts.options.session_order {
             return Ok(());
         }
         for session in history.sessions() {

@@ -1,6 +1,6 @@
 //! Serializability: the order is run, one transaction after the other, on a store of registers.
 
-use isolario_model::{Level, OpKind, Outcome, TxnId};
+use isolario_model::{Level, OpKind, TxnId};
 
 use crate::Refusal;
 use crate::order::Order;
@@ -39,16 +39,14 @@ fn is_list(kind: OpKind) -> bool {
 /// Whoever finished before another started comes first. It is enough to compare each with the one
 /// before it that started last.
 fn respects_real_time(order: &Order<'_, '_>) -> Result<(), Refusal> {
-    let history = order.facts.history;
-    let mut latest: Option<(i64, TxnId)> = None;
+    let mut latest: Option<(i128, TxnId)> = None;
     for txn in order.txns {
-        let finish = history.finish(*txn).filter(|_| history.outcome(*txn) == Outcome::Committed);
-        if let (Some(finish), Some((start, second))) = (finish, latest)
+        if let (Some(finish), Some((start, second))) = (order.facts.latest_finish(*txn), latest)
             && finish < start
         {
             return Err(Refusal::OutOfOrder { first: *txn, second, why: "real time" });
         }
-        latest = latest.max(history.start(*txn).map(|start| (start, *txn)));
+        latest = latest.max(order.facts.earliest_start(*txn).map(|start| (start, *txn)));
     }
     Ok(())
 }

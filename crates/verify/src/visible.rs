@@ -34,7 +34,7 @@ pub(crate) fn verify_read_atomic(order: &Order<'_, '_>) -> Result<(), Refusal> {
             let reads = std::mem::take(&mut visible.reads);
             reads.iter().for_each(|read| visible.see(read.from));
             reads.iter().try_for_each(|read| visible.check(read, &of_session))?;
-            if facts.session_order && history.outcome(txn) == Outcome::Committed {
+            if facts.options.session_order && history.outcome(txn) == Outcome::Committed {
                 let place = order.place(txn);
                 of_session.extend(facts.written(txn).iter().map(|key| (*key, place)));
             }

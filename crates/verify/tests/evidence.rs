@@ -131,7 +131,10 @@ fn session_edges_need_session_order() {
             exact: true,
         }),
     };
-    let judge = |session_order| verify(&history(FRACTURED), &result, &Options { session_order });
+    let judge = |session_order| {
+        let options = Options::default().with_session_order(session_order);
+        verify(&history(FRACTURED), &result, &options)
+    };
     assert_eq!(judge(true), Ok(()));
     assert!(matches!(judge(false), Err(Refusal::WrongEdge { .. })));
 }
@@ -194,6 +197,22 @@ fn real_time_counts_at_the_strict_levels_only() {
     assert_eq!(judge(Level::StrictSerializable, 2, 3), Ok(()));
     assert!(judge(Level::StrictSerializable, 1, 3).is_err());
     assert!(judge(Level::Serializable, 2, 3).is_err());
+}
+
+#[test]
+fn clocks_that_may_differ_order_less() {
+    let text = "a: w(x,1) @1..2\n b: r(x,nil) @7..8";
+    let (key, read) = (KeyId(0), OpId(1));
+    let (writer, known) = (TxnId::INIT, VersionOrder::Initial);
+    let stale = edge(T[1], T[0], Reason::AntiDependency { key, read, writer, known });
+    let time = edge(T[0], T[1], Reason::RealTime { finish: 2, start: 7 });
+    let evidence = Evidence::Cycle { edges: vec![time, stale] };
+    let anomalies = vec![Anomaly { kind: AnomalyKind::RealTimeCycle, evidence }];
+    let verdict = Verdict::Violated(Findings { anomalies, total: 1, exact: true });
+    let result = LevelResult { level: Level::StrictSerializable, checker: Checker::Mini, verdict };
+    let judge = |skew| verify(&history(text), &result, &Options::default().with_clock_skew(skew));
+    assert_eq!([judge(0), judge(2)], [Ok(()), Ok(())]);
+    assert!(judge(3).is_err() && judge(u64::MAX).is_err());
 }
 
 #[test]

@@ -55,9 +55,9 @@ fn some_extension(
 
 fn complaint(draft: &Draft, session_order: bool) -> Option<String> {
     let history = draft.history().expect("small");
-    let options = isolario_oracle::Options { session_order };
+    let options = isolario_oracle::Options::default().with_session_order(session_order);
     let satisfied = |level| satisfies(&history, level, options) == Answer::Satisfied;
-    let options = Options { session_order };
+    let options = Options::default().with_session_order(session_order);
     let accepted = |level| some_order_is_accepted(&history, level, &options);
     // Replaying needs no resolution of reads; the other levels refuse what is ambiguous.
     let decided = |level: &Level| level.implies(Level::Serializable) || !is_ambiguous(&history);

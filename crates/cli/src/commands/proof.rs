@@ -19,7 +19,9 @@ pub(crate) fn write_proof(
     name: &str,
     file: &Path,
 ) -> Result<(), Failure> {
-    let options = Options { session_order: options.session_order };
+    let options = Options::default()
+        .with_session_order(options.session_order)
+        .with_clock_skew(options.clock_skew);
     let write = || -> io::Result<()> {
         let draft = Draft::beside(file);
         let mut out = BufWriter::new(File::create(draft.path())?);

@@ -1,15 +1,16 @@
 //! Proofs with something changed: refused, or still right.
 
-use isolario_model::{History, LevelResult, Verdict};
+use isolario_model::{Checker, History, Level, LevelResult, TxnId, Verdict, Witness};
 use isolario_oracle::random::{Case, Rng};
 use isolario_oracle::{Answer, satisfies, volume};
+use isolario_verify::Options;
 use isolario_verify::proof::{self, ProofProblem};
 
 use crate::support::{history, options, proof_of, results, write};
 
 /// Whether brute force says otherwise.
 fn is_contradicted(history: &History, result: &LevelResult, session_order: bool) -> bool {
-    let options = isolario_oracle::Options { session_order };
+    let options = isolario_oracle::Options::default().with_session_order(session_order);
     let answer = || satisfies(history, result.level, options);
     match result.verdict {
         Verdict::Satisfied(_) => answer() == Answer::Violated,
@@ -150,6 +151,23 @@ fn a_proof_of_one_history_is_none_of_another() {
     let error = proof::verify_proof(&other, file.as_bytes()).expect_err("another history");
     assert!(matches!(error.problem, ProofProblem::OtherHistory { .. }) && error.is_wrong_proof());
     assert_eq!(error.position, None);
+}
+
+#[test]
+fn the_proof_says_by_how_much_clocks_may_differ() {
+    let history = history("a: w(x,1) @1..2\n b: r(x,nil) @7..8");
+    let options = Options::default().with_clock_skew(3);
+    let order = Witness::CommitOrder(vec![TxnId(1), TxnId(0)]);
+    let (level, verdict) = (Level::StrictSerializable, Verdict::Satisfied(order));
+    let result = LevelResult { level, checker: Checker::Mini, verdict };
+    let file = write(&history, &[result], &options);
+    let judge = |file: &str| {
+        let verified = proof::verify_proof(&history, file.as_bytes()).expect("well formed");
+        (verified.proof.options.clock_skew, verified.is_right())
+    };
+    assert_eq!(judge(&file), (3, true));
+    assert_eq!(judge(&file.replace("\"clock_skew\":3", "\"clock_skew\":2")), (2, false));
+    assert_eq!(judge(&file.replace(",\"clock_skew\":3", "")), (0, false));
 }
 
 #[test]

@@ -12,7 +12,7 @@ pub(crate) fn history(text: &str) -> History {
 }
 
 pub(crate) fn options(session_order: bool) -> Options {
-    Options { session_order }
+    Options::default().with_session_order(session_order)
 }
 
 pub(crate) fn results(history: &History, options: &Options) -> Vec<LevelResult> {

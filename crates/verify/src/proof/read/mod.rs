@@ -80,20 +80,27 @@ impl Header {
         let mut fields = line.object()?;
         // First, so that a file of a later version is told apart from a broken one.
         fields.take("schema")?.one_of(SCHEMA, |schema| (schema == SCHEMA).then_some(()))?;
-        let mut flags = fields.take("flags")?.object()?;
         let header = Header {
             tool: fields.take("tool")?.string()?,
             history: fields.take("history")?.string()?,
             digest: fields
                 .take("digest")?
                 .one_of("sha256: and 64 hexadecimal digits", Digest::parse)?,
-            options: Options { session_order: flags.take("session_order")?.boolean()? },
+            options: options(fields.take("flags")?)?,
             levels: levels(fields.take("levels")?)?,
         };
-        flags.finish()?;
         fields.finish()?;
         Ok(header)
     }
+}
+
+/// The flags. What was not widened for skewed clocks does not mention them.
+fn options(node: Node<'_>) -> Result<Options, ProofError> {
+    let mut flags = node.object()?;
+    let session_order = flags.take("session_order")?.boolean()?;
+    let clock_skew = flags.optional("clock_skew").map_or(Ok(0), Node::unsigned)?;
+    flags.finish()?;
+    Ok(Options { session_order, clock_skew })
 }
 
 /// Levels, each once.

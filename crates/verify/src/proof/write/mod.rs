@@ -35,7 +35,7 @@ pub fn write(
         tool: concat!("isolario ", env!("CARGO_PKG_VERSION")),
         history: name,
         digest: Digest::of(history).to_string(),
-        flags: Flags { session_order: options.session_order },
+        flags: Flags::of(options),
         levels: results.iter().map(|result| result.level.name()).collect(),
     };
     write_line(&header, out)?;
@@ -56,6 +56,15 @@ struct Header<'a> {
 #[derive(Serialize)]
 struct Flags {
     session_order: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    clock_skew: Option<u64>,
+}
+
+impl Flags {
+    fn of(options: &Options) -> Flags {
+        let Options { session_order, clock_skew } = *options;
+        Flags { session_order, clock_skew: Some(clock_skew).filter(|skew| *skew > 0) }
+    }
 }
 
 fn write_line(line: &impl Serialize, out: &mut dyn io::Write) -> io::Result<()> {
