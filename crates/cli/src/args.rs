@@ -27,6 +27,7 @@ Examples:
   isolario check --level adya-read-committed h.txt
   isolario check --pattern TAP-k,non-repeatable-read h.txt
   isolario check --level all --json *.edn     one JSON object per history, one per line
+  isolario check --level si --junit si.xml h.txt
   zcat h.txt.gz | isolario check -            from standard input
 
 Without --level, the exit code follows the weakest level that applies, cut-isolation left aside.
@@ -114,20 +115,41 @@ pub(crate) struct GlobalArgs {
     #[arg(short, long, global = true)]
     pub(crate) verbose: bool,
 
-    /// The form of the result: text for people, or JSON, one object per line
+    /// The form of the result: text for people, or JSON, one object per line; for `check` also
+    /// JUnit XML or the annotations of GitHub Actions
     #[arg(long, global = true, value_name = "FORM", default_value = "human")]
-    pub(crate) output: OutputForm,
+    pub(crate) output: ReportForm,
 
     /// Short for `--output json`
     #[arg(long, global = true)]
     pub(crate) json: bool,
 }
 
-/// The forms a result can take.
+/// The forms a verdict can take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReportForm {
+    Human,
+    Json,
+    Junit,
+    Github,
+}
+
+/// The forms every other result can take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OutputForm {
     Human,
     Json,
+}
+
+impl ReportForm {
+    /// The form of a result that is no verdict, if there is one.
+    pub(crate) fn plain(self) -> Option<OutputForm> {
+        match self {
+            ReportForm::Human => Some(OutputForm::Human),
+            ReportForm::Json => Some(OutputForm::Json),
+            ReportForm::Junit | ReportForm::Github => None,
+        }
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -209,6 +231,18 @@ pub(crate) struct CheckArgs {
     /// Write the proof of every answer to a file, for `isolario verify`; takes one history
     #[arg(long, value_name = "FILE", conflicts_with = "pattern")]
     pub(crate) proof: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) reports: ReportArgs,
+}
+
+/// The reports that go to files beside the result on standard output.
+#[derive(Debug, Default, ClapArgs)]
+#[command(next_help_heading = "Reports")]
+pub(crate) struct ReportArgs {
+    /// Write JUnit XML: a suite per history, a case per level
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
 }
 
 #[derive(Debug, ClapArgs)]

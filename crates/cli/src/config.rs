@@ -10,7 +10,9 @@ use clap_complete::Shell;
 use isolario::formats::{self, FORMATS, HistoryFormat};
 use isolario::report::explain::{self, Found, Topic};
 
-use crate::args::{Args, Command as RawCommand, ConvertArgs, OutputForm, StatsArgs, VerifyArgs};
+use crate::args::{
+    Args, Command as RawCommand, ConvertArgs, OutputForm, ReportForm, StatsArgs, VerifyArgs,
+};
 use crate::failure::Failure;
 use crate::generate::Generate;
 use crate::output::Output;
@@ -76,9 +78,9 @@ pub(crate) struct Verify {
 
 impl Config {
     pub(crate) fn build(args: Args) -> Result<Config, Failure> {
-        let output = if args.global.json { OutputForm::Json } else { args.global.output };
+        let form = if args.global.json { ReportForm::Json } else { args.global.output };
         let command = match args.command {
-            RawCommand::Check(args) => Command::Check(Check::build(args)?),
+            RawCommand::Check(args) => Command::Check(Check::build(args, form)?),
             RawCommand::Convert(args) => Command::Convert(Convert::build(args)?),
             RawCommand::Gen(args) => Command::Gen(Generate::build(args)?),
             RawCommand::Stats(StatsArgs { history, format }) => {
@@ -93,8 +95,19 @@ impl Config {
             RawCommand::Completions { shell } => Command::Completions(shell),
             RawCommand::Man { dir } => Command::Man(dir),
         };
+        let output = match form.plain() {
+            Some(output) => output,
+            // It has the form itself.
+            None if matches!(command, Command::Check(_)) => OutputForm::Human,
+            None => return Err(only_for_verdicts()),
+        };
         Ok(Config { threads: args.global.threads, output, command })
     }
+}
+
+fn only_for_verdicts() -> Failure {
+    Failure::new("--output junit and --output github are for `isolario check`")
+        .with_hint("use --output human or --output json")
 }
 
 impl InputFormat {

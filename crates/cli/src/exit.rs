@@ -2,7 +2,8 @@
 
 use std::process::ExitCode;
 
-use isolario::model::{Level, LevelResult, PatternResult, Verdict};
+use isolario::model::{LevelResult, PatternResult, Verdict};
+use isolario::report::deciding;
 
 use crate::config::Request;
 
@@ -40,14 +41,6 @@ pub(crate) fn judge(request: &Request, results: &[LevelResult]) -> Outcome {
     results.iter().map(outcome).max().unwrap_or(Outcome::Done)
 }
 
-/// The answer that counts where no level was asked for: that of the weakest level that applies.
-/// Cut isolation is comparable with few others, and no database is set to it: it is left aside.
-pub(crate) fn deciding(results: &[LevelResult]) -> Option<&LevelResult> {
-    results.iter().find(|result| {
-        result.level != Level::CutIsolation && !matches!(result.verdict, Verdict::NotApplicable(_))
-    })
-}
-
 /// What the answers about single anomalies come to. Those that were named must apply.
 pub(crate) fn judge_patterns(results: &[PatternResult], named: bool) -> Outcome {
     let outcomes = results.iter().map(|result| judge_one(&result.verdict, named));
@@ -65,7 +58,7 @@ fn judge_one(verdict: &Verdict, must_apply: bool) -> Outcome {
 
 #[cfg(test)]
 mod tests {
-    use isolario::model::{Checker, Findings, Inapplicable, Witness};
+    use isolario::model::{Checker, Findings, Inapplicable, Level, Witness};
 
     use super::*;
 

@@ -11,6 +11,7 @@ mod generate;
 mod load;
 mod output;
 mod progress;
+mod reports;
 mod resources;
 mod suggest;
 

@@ -1,8 +1,8 @@
 //! Explains what a history proves, to people and to programs.
 //!
 //! A [`Report`] says what there is to say about one history; a [`Renderer`] says it. There is one
-//! renderer per file: [`Human`] for a terminal, [`Json`] for programs. Renderers know nothing of
-//! checkers, and take every sentence from [`words`].
+//! renderer per file: [`Human`] for a terminal, [`Json`] for programs, [`Junit`] and [`Github`] for CI.
+//! Renderers know nothing of checkers, and take every sentence from [`words`].
 //!
 //! ```
 //! use isolario_model::{Batch, Checker, Level, LevelResult, Verdict, Witness};
@@ -21,23 +21,30 @@
 //! ```
 
 pub mod explain;
+mod github;
 mod human;
 mod involved;
 mod json;
+mod junit;
 mod names;
 mod report;
+mod standing;
 mod stats;
 mod summary;
 #[cfg(test)]
 mod testing;
 pub mod words;
 mod wrap;
+mod xml;
 
+pub use github::Github;
 pub use human::{Hints, Human, Style};
 pub use involved::{Involved, involved};
 pub use json::Json;
+pub use junit::Junit;
 pub use names::Names;
 pub use report::{Renderer, Report, Size, Timing};
+pub use standing::{Standing, deciding};
 pub use stats::StatsReport;
 pub use summary::Summary;
 pub use wrap::wrap;

@@ -25,8 +25,11 @@ pub struct Report<'h> {
     pub results: &'h [LevelResult],
     /// The answers for single anomalies, where these were asked for instead of levels.
     pub patterns: &'h [PatternResult],
-    /// Whether to show in full only what violates the weakest levels.
+    /// Whether no level was asked for: then the weakest one decides, and only what violates the
+    /// weakest ones is shown in full.
     pub weakest_only: bool,
+    /// The levels that were named, so that each of them must apply.
+    pub named: &'h [Level],
     /// How long it took.
     pub timing: Timing,
     /// How many anomalies to show in full.
@@ -93,6 +96,7 @@ impl<'h> Report<'h> {
             results,
             patterns: &[],
             weakest_only: false,
+            named: &[],
             timing: Timing::default(),
             max_anomalies: 10,
         }
@@ -107,6 +111,12 @@ impl<'h> Report<'h> {
     #[must_use]
     pub fn with_weakest_only(self, weakest_only: bool) -> Self {
         Report { weakest_only, ..self }
+    }
+
+    /// Sets the levels that were named.
+    #[must_use]
+    pub fn with_named(self, named: &'h [Level]) -> Self {
+        Report { named, ..self }
     }
 
     /// Adds what it cost.
@@ -147,6 +157,11 @@ impl<'h> Report<'h> {
     /// level forbids, the stronger ones forbid as well: it comes once.
     pub fn anomalies(&self) -> Vec<&'h Anomaly> {
         distinct(self.verdicts().map(|(_, verdict)| verdict))
+    }
+
+    /// The anomalies to show, of which the first [`Report::max_anomalies`] in full.
+    pub fn shown_anomalies(&self) -> Vec<&'h Anomaly> {
+        if self.weakest_only { self.weakest_anomalies() } else { self.anomalies() }
     }
 
     /// The anomalies that violate the weakest levels; all, if single ones were asked for.

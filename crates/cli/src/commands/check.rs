@@ -4,24 +4,24 @@ use std::path::Path;
 use std::time::Instant;
 
 use isolario::check;
-use isolario::report::{Hints, Human, Json, Renderer, Report, Summary, Timing};
+use isolario::report::{Renderer, Report, Summary, Timing, deciding};
 
-use crate::args::OutputForm;
 use crate::commands::proof::write_proof;
 use crate::config::{Check, Question};
 use crate::console::Console;
-use crate::exit::{Outcome, deciding, judge, judge_patterns};
+use crate::exit::{Outcome, judge, judge_patterns};
 use crate::failure::Failure;
 use crate::load::{LoadedHistory, load, report_remarks};
+use crate::reports::{Files, renderer};
 use crate::resources::peak_rss_bytes;
 
-pub(crate) fn run(
-    config: &Check,
-    output: OutputForm,
-    console: &mut Console,
-) -> Result<Outcome, Failure> {
-    let mut checking =
-        Checking { config, renderer: renderer(output, console), summary: Summary::default() };
+pub(crate) fn run(config: &Check, console: &mut Console) -> Result<Outcome, Failure> {
+    let mut checking = Checking {
+        config,
+        renderer: renderer(config.form, console),
+        files: Files::new(&config.reports),
+        summary: Summary::default(),
+    };
     let mut outcome = Outcome::Done;
     checking.renderer.begin(console.out())?;
     for path in &config.histories {
@@ -35,26 +35,11 @@ pub(crate) fn run(
     Ok(outcome)
 }
 
-fn renderer(output: OutputForm, console: &Console) -> Box<dyn Renderer> {
-    match output {
-        OutputForm::Json => Box::new(Json),
-        OutputForm::Human => {
-            let mut human = Human::new(console.style);
-            human.timing = console.verbose;
-            human.hints = Hints {
-                more: "--max-anomalies N shows more",
-                levels: "--level L shows those of a level",
-                meaning: "`isolario explain NAME` says what an anomaly means, and what to look at.",
-            };
-            Box::new(human)
-        }
-    }
-}
-
 /// A run over histories.
 struct Checking<'c> {
     config: &'c Check,
     renderer: Box<dyn Renderer>,
+    files: Files<'c>,
     summary: Summary,
 }
 
@@ -67,6 +52,7 @@ impl Checking<'_> {
             Ok(loaded) => loaded,
             Err(failure) => {
                 self.renderer.failure(&name, &failure.message, console.out())?;
+                self.files.failure(&name, &failure.message)?;
                 self.summary.add_failure();
                 console.error(&failure);
                 return Ok(Outcome::Error);
@@ -78,6 +64,7 @@ impl Checking<'_> {
                 let results = check::check(&loaded.history, &request.levels, &self.config.options);
                 let report = Report::new(&name, &loaded.history, &results)
                     .with_weakest_only(request.open)
+                    .with_named(&request.named)
                     .with_timing(timing(&loaded, begun));
                 self.report(report, console)?;
                 if request.open && deciding(&results).is_none() {
@@ -103,7 +90,8 @@ impl Checking<'_> {
     fn report(&mut self, report: Report<'_>, console: &mut Console) -> Result<(), Failure> {
         let report = report.with_max_anomalies(self.config.max_anomalies);
         self.summary.add(&report);
-        Ok(self.renderer.report(&report, console.out())?)
+        self.renderer.report(&report, console.out())?;
+        self.files.report(&report, console)
     }
 }
 

@@ -23,7 +23,7 @@ pub(crate) fn run(
     console: &mut Console,
 ) -> Result<Outcome, Failure> {
     match command {
-        Command::Check(check) => check::run(check, output, console),
+        Command::Check(check) => check::run(check, console),
         Command::Convert(convert) => convert::run(convert, console),
         Command::Gen(what) => generate::run(what, output, console),
         Command::Stats(stats) => stats::run(stats, output, console),

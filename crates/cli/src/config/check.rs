@@ -7,8 +7,9 @@ use isolario::model::{AnomalyKind, Level};
 
 use super::InputFormat;
 use super::anomaly::Use;
-use crate::args::CheckArgs;
+use crate::args::{CheckArgs, ReportForm};
 use crate::failure::Failure;
+use crate::reports::ReportFiles;
 use crate::suggest::closest;
 
 pub(crate) struct Check {
@@ -19,6 +20,10 @@ pub(crate) struct Check {
     pub(crate) max_anomalies: usize,
     /// Where the proof goes; then there is one history.
     pub(crate) proof: Option<PathBuf>,
+    /// The form of the result.
+    pub(crate) form: ReportForm,
+    /// The reports that go to files.
+    pub(crate) reports: ReportFiles,
 }
 
 /// What is asked of each history.
@@ -46,7 +51,7 @@ pub(crate) struct Request {
 }
 
 impl Check {
-    pub(super) fn build(args: CheckArgs) -> Result<Check, Failure> {
+    pub(super) fn build(args: CheckArgs, form: ReportForm) -> Result<Check, Failure> {
         if args.proof.is_some() && args.histories.len() > 1 {
             let count = args.histories.len();
             let message = format!("--proof takes one history, and there are {count}");
@@ -61,6 +66,8 @@ impl Check {
             options,
             max_anomalies: args.max_anomalies,
             proof: args.proof,
+            form,
+            reports: ReportFiles::of(args.reports),
         })
     }
 }

@@ -100,7 +100,7 @@ impl Human {
         out: &mut dyn io::Write,
     ) -> io::Result<()> {
         let all = report.anomalies();
-        let chosen = if report.weakest_only { report.weakest_anomalies() } else { all.clone() };
+        let chosen = report.shown_anomalies();
         let names = Names::new(report.history);
         for anomaly in chosen.iter().take(report.max_anomalies) {
             writeln!(out)?;
@@ -121,6 +121,14 @@ impl Human {
         }
         Ok(())
     }
+}
+
+/// One anomaly in full, as plain text.
+pub(crate) fn anomaly_text(names: Names<'_>, anomaly: &Anomaly) -> String {
+    let mut text = Vec::new();
+    // Writing to memory does not fail.
+    let _ = anomaly::write(names, anomaly, &Palette::of(Style::Plain), &mut text);
+    String::from_utf8_lossy(&text).into_owned()
 }
 
 fn with_hint(text: &str, hint: &str) -> String {

@@ -1,0 +1,53 @@
+//! Reports of `isolario check`: for CI on standard output, and in files.
+
+use crate::sandbox::Sandbox;
+
+/// Timings change from run to run.
+fn without_times(xml: &str) -> String {
+    let mut parts = xml.split(" time=\"");
+    let mut stable = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        stable.push_str(&part[part.find('"').unwrap() + 1..]);
+    }
+    stable
+}
+
+#[test]
+fn junit_has_a_suite_per_history_and_a_case_per_level() {
+    let sandbox = Sandbox::new();
+    let args = ["check", "--level", "pl-2,rc", "--output", "junit", "circle.txt", "missing.txt"];
+    insta::assert_snapshot!(without_times(&sandbox.transcript(&args)));
+}
+
+#[test]
+fn github_has_an_annotation_per_anomaly() {
+    let sandbox = Sandbox::new();
+    let args = ["check", "--level", "rc", "--output", "github", "circle.txt", "fine.txt"];
+    insta::assert_snapshot!(sandbox.transcript(&args));
+}
+
+#[test]
+fn forms_for_ci_are_for_verdicts_only() {
+    insta::assert_snapshot!(Sandbox::new().transcript(&["levels", "--output", "junit"]));
+}
+
+#[test]
+fn a_junit_file_holds_what_standard_output_would() {
+    let sandbox = Sandbox::new();
+    let histories = ["circle.txt", "missing.txt", "fine.txt"];
+    let beside = [&["check", "--level", "rc", "--junit", "out.xml"], &histories[..]].concat();
+    let alone = [&["check", "--level", "rc", "--output", "junit"], &histories[..]].concat();
+    assert_eq!(sandbox.code(&beside), 2);
+    let written = without_times(&sandbox.read("out.xml"));
+    assert_eq!(written, without_times(&sandbox.stdout(&alone)));
+    assert_eq!(written.matches("<testsuite ").count(), 3);
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_an_error() {
+    let sandbox = Sandbox::new();
+    let output = sandbox.run(&["check", "--junit", "no-such-dir/out.xml", "fine.txt"]);
+    assert_eq!(output.status.code(), Some(2));
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains("cannot write no-such-dir/out.xml"), "{error}");
+}

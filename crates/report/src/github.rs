@@ -1,0 +1,203 @@
+//! Reports for GitHub Actions: workflow commands, which GitHub shows beside the files they name.
+//!
+//! GitHub shows no more than ten annotations of a kind per step; the limit on anomalies shown in
+//! full is the same by default.
+
+use std::fmt;
+use std::io;
+
+use isolario_model::{Anomaly, Level, Verdict};
+
+use crate::human::anomaly_text;
+use crate::involved::involved;
+use crate::names::{Names, counted, listed};
+use crate::report::{Renderer, Report};
+use crate::standing::Standing;
+use crate::summary::Summary;
+use crate::words::{rules_out, why_not_applicable};
+
+/// Renders reports as annotations.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Github;
+
+impl Renderer for Github {
+    fn report(&mut self, report: &Report<'_>, out: &mut dyn io::Write) -> io::Result<()> {
+        let names = Names::new(report.history);
+        let fails = !report.patterns.is_empty()
+            || report.results.iter().any(|r| report.standing(r) == Standing::Violated);
+        // What nobody asked for is told, and fails nothing.
+        let command = if fails { "error" } else { "notice" };
+        let anomalies = report.shown_anomalies();
+        for anomaly in anomalies.iter().take(report.max_anomalies) {
+            write_anomaly(command, names, report.name, anomaly, out)?;
+        }
+        let hidden = anomalies.len().saturating_sub(report.max_anomalies);
+        if hidden > 0 {
+            let text = format!("{} not shown", counted(hidden as u64, "more anomaly"));
+            annotation("notice", &[("file", report.name), ("title", "Isolario")], &text, out)?;
+        }
+        without_answer(report, names, out)?;
+        conclusion(report, out)
+    }
+
+    fn failure(&mut self, name: &str, error: &str, out: &mut dyn io::Write) -> io::Result<()> {
+        annotation("error", &[("file", name), ("title", "history not checked")], error, out)
+    }
+
+    /// Nothing: each history has said what it comes to.
+    fn summary(&mut self, _summary: &Summary, _out: &mut dyn io::Write) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn write_anomaly(
+    command: &str,
+    names: Names<'_>,
+    file: &str,
+    anomaly: &Anomaly,
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
+    let title = format!("{} {}", anomaly.kind, rules_out(anomaly.kind));
+    let lines = involved(names.history(), anomaly);
+    let line = lines.iter().find_map(|part| names.history().line(part.txn));
+    let line = line.map(|line| line.to_string());
+    let mut properties = vec![("file", file)];
+    properties.extend(line.as_deref().map(|line| ("line", line)));
+    properties.push(("title", &title));
+    annotation(command, &properties, anomaly_text(names, anomaly).trim_end(), out)
+}
+
+/// The levels that should have had an answer and have none.
+fn without_answer(
+    report: &Report<'_>,
+    names: Names<'_>,
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
+    for result in report.results {
+        let (command, title) = match report.standing(result) {
+            Standing::Undecided => ("warning", format!("{} is undecided", result.level)),
+            Standing::MustApply => ("error", format!("{} does not apply", result.level)),
+            _ => continue,
+        };
+        let why = match &result.verdict {
+            Verdict::Undecided { reason } => reason.clone(),
+            Verdict::NotApplicable(why) => why_not_applicable(names, why),
+            _ => String::new(),
+        };
+        annotation(command, &[("file", report.name), ("title", &title)], &why, out)?;
+    }
+    Ok(())
+}
+
+/// What the history comes to, in a line.
+fn conclusion(report: &Report<'_>, out: &mut dyn io::Write) -> io::Result<()> {
+    if report.results.is_empty() {
+        return Ok(());
+    }
+    let list = |levels: &[Level]| {
+        listed(&levels.iter().map(|level| level.name().to_owned()).collect::<Vec<_>>())
+    };
+    let mut text = match &report.strongest()[..] {
+        [] => "satisfies none of the levels".to_owned(),
+        strongest => format!("satisfies {}", list(strongest)),
+    };
+    let violated = report.weakest_violated();
+    if !violated.is_empty() {
+        text.push_str(&format!("; violates {}", list(&violated)));
+    }
+    annotation("notice", &[("file", report.name), ("title", "Isolario")], &text, out)
+}
+
+fn annotation(
+    command: &str,
+    properties: &[(&str, &str)],
+    message: &str,
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
+    let properties: Vec<String> = (properties.iter())
+        .filter(|(name, value)| !(*name == "file" && *value == "-"))
+        .map(|(name, value)| format!("{name}={}", Encoded { text: value, in_property: true }))
+        .collect();
+    let message = Encoded { text: message, in_property: false };
+    writeln!(out, "::{command} {}::{message}", properties.join(","))
+}
+
+/// A text in a workflow command. What would end the command is written in percent.
+struct Encoded<'a> {
+    text: &'a str,
+    in_property: bool,
+}
+
+impl fmt::Display for Encoded<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.text.chars().try_for_each(|c| match c {
+            '%' => f.write_str("%25"),
+            '\r' => f.write_str("%0D"),
+            '\n' => f.write_str("%0A"),
+            ':' if self.in_property => f.write_str("%3A"),
+            ',' if self.in_property => f.write_str("%2C"),
+            c => write!(f, "{c}"),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use isolario_model::{
+        AnomalyKind, Checker, Evidence, Findings, Inapplicable, LevelResult, OpId, Witness,
+    };
+
+    use super::*;
+    use crate::testing::{History as Builder, r, text};
+
+    fn thin_air() -> Verdict {
+        let anomaly = |read| Anomaly {
+            kind: AnomalyKind::ThinAirRead,
+            evidence: Evidence::Read { read: OpId(read), saw: None, instead: None },
+        };
+        let anomalies = vec![anomaly(0), anomaly(1)];
+        Verdict::Violated(Findings { anomalies, total: 2, exact: true })
+    }
+
+    fn written(report: &Report<'_>) -> String {
+        let mut out = Vec::new();
+        Github.report(report, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    fn results(verdicts: impl IntoIterator<Item = (Level, Verdict)>) -> Vec<LevelResult> {
+        let result = |(level, verdict)| LevelResult { level, checker: Checker::Weak, verdict };
+        verdicts.into_iter().map(result).collect()
+    }
+
+    #[test]
+    fn a_command_is_one_line_whatever_the_names_are() {
+        let history =
+            Builder::new().named(text("evil\n::error::"), &[r("x", 7), r("100%", 8)]).build();
+        let results = results([
+            (Level::ReadCommitted, thin_air()),
+            (Level::Prefix, Verdict::Undecided { reason: "60 s were over".to_owned() }),
+            (Level::Serializable, Verdict::NotApplicable(Inapplicable::NoTimes)),
+        ]);
+        let report = Report::new("dir,a:b/h.txt", &history, &results)
+            .with_max_anomalies(1)
+            .with_named(&[Level::Serializable]);
+        let text = written(&report);
+        assert!(text.lines().all(|line| line.starts_with("::")), "{text}");
+        insta::assert_snapshot!(text);
+    }
+
+    #[test]
+    fn what_nobody_asked_for_is_a_notice() {
+        let history = Builder::new().txn(&[r("x", 7), r("y", 8)]).build();
+        let results = results([
+            (Level::ReadCommitted, Verdict::Satisfied(Witness::Empty)),
+            (Level::Causal, thin_air()),
+        ]);
+        let report = Report::new("-", &history, &results);
+        let open = written(&report.clone().with_weakest_only(true));
+        assert!(!open.contains("::error") && !open.contains("file="), "{open}");
+        assert!(open.contains("::satisfies read-committed; violates causal"), "{open}");
+        assert_eq!(written(&report).matches("::error ").count(), 2);
+    }
+}

@@ -1,0 +1,225 @@
+//! Reports for CI servers: JUnit XML, a suite per history and a case per level.
+//!
+//! The form is what Jenkins, GitLab and their like have in common. A case fails where a level that
+//! counts is violated, is in error where it could not be decided or had to apply, and is skipped
+//! where its answer is for information only: so the page of the CI server agrees with the exit code.
+
+use std::io;
+
+use isolario_model::{LevelResult, PatternResult, Verdict};
+
+use crate::human::anomaly_text;
+use crate::names::{Names, counted};
+use crate::report::{Renderer, Report};
+use crate::standing::Standing;
+use crate::summary::Summary;
+use crate::words::{summary, why_not_applicable};
+use crate::xml::Escaped;
+
+/// Renders reports as JUnit XML.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Junit;
+
+impl Renderer for Junit {
+    fn begin(&mut self, out: &mut dyn io::Write) -> io::Result<()> {
+        writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"isolario\">")
+    }
+
+    fn report(&mut self, report: &Report<'_>, out: &mut dyn io::Write) -> io::Result<()> {
+        let levels = report.results.iter().map(|result| level(report, result));
+        let patterns = report.patterns.iter().map(|result| pattern(report, result));
+        let seconds = (report.timing.load + report.timing.check).as_secs_f64();
+        suite(report.name, seconds, &levels.chain(patterns).collect::<Vec<_>>(), out)
+    }
+
+    fn failure(&mut self, name: &str, error: &str, out: &mut dyn io::Write) -> io::Result<()> {
+        let message = error.to_owned();
+        let end = End::Error { kind: "unreadable", message };
+        suite(name, 0.0, &[Case { name: "read the history".to_owned(), end }], out)
+    }
+
+    /// Nothing: CI servers count for themselves.
+    fn summary(&mut self, _summary: &Summary, _out: &mut dyn io::Write) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn end(&mut self, out: &mut dyn io::Write) -> io::Result<()> {
+        writeln!(out, "</testsuites>")
+    }
+}
+
+struct Case {
+    name: String,
+    end: End,
+}
+
+/// How a case ends, in the words of JUnit.
+enum End {
+    Passed,
+    Failure { kind: &'static str, message: String, text: String },
+    Error { kind: &'static str, message: String },
+    Skipped { message: String },
+}
+
+fn level(report: &Report<'_>, result: &LevelResult) -> Case {
+    let end = match report.standing(result) {
+        Standing::Satisfied => End::Passed,
+        Standing::Violated => failure(report, &result.verdict),
+        Standing::Undecided => End::Error { kind: "undecided", message: why(report, result) },
+        Standing::MustApply => End::Error { kind: "not-applicable", message: why(report, result) },
+        Standing::Beside => {
+            End::Skipped { message: format!("{}: {}", result.verdict.name(), why(report, result)) }
+        }
+    };
+    Case { name: result.level.name().to_owned(), end }
+}
+
+fn pattern(report: &Report<'_>, result: &PatternResult) -> Case {
+    let names = Names::new(report.history);
+    let end = match &result.verdict {
+        Verdict::Violated(_) => failure(report, &result.verdict),
+        Verdict::Undecided { reason } => End::Error { kind: "undecided", message: reason.clone() },
+        Verdict::NotApplicable(why) => End::Skipped { message: why_not_applicable(names, why) },
+        _ => End::Passed,
+    };
+    Case { name: format!("no {}", result.kind), end }
+}
+
+/// What stands behind a verdict that is not `satisfied`.
+fn why(report: &Report<'_>, result: &LevelResult) -> String {
+    let names = Names::new(report.history);
+    match &result.verdict {
+        Verdict::Undecided { reason } => reason.clone(),
+        Verdict::NotApplicable(why) => why_not_applicable(names, why),
+        Verdict::Violated(findings) => match findings.anomalies.first() {
+            Some(first) => format!("{}: {}", first.kind, summary(names, first)),
+            None => counted(findings.total, "anomaly"),
+        },
+        _ => String::new(),
+    }
+}
+
+/// The first anomaly as the message, and as many as are shown in full as the text.
+fn failure(report: &Report<'_>, verdict: &Verdict) -> End {
+    let names = Names::new(report.history);
+    let Verdict::Violated(findings) = verdict else { return End::Passed };
+    let shown = &findings.anomalies[..findings.anomalies.len().min(report.max_anomalies)];
+    let mut text: Vec<String> = shown.iter().map(|anomaly| anomaly_text(names, anomaly)).collect();
+    let hidden = findings.total.saturating_sub(shown.len() as u64);
+    if hidden > 0 {
+        let at_least = if findings.exact { "" } else { "at least " };
+        text.push(format!("… and {at_least}{}\n", counted(hidden, "more anomaly")));
+    }
+    let (kind, message) = match findings.anomalies.first() {
+        Some(first) => (first.kind.name(), format!("{}: {}", first.kind, summary(names, first))),
+        None => ("violated", counted(findings.total, "anomaly")),
+    };
+    End::Failure { kind, message, text: text.join("\n") }
+}
+
+fn suite(name: &str, seconds: f64, cases: &[Case], out: &mut dyn io::Write) -> io::Result<()> {
+    let count = |is: fn(&End) -> bool| cases.iter().filter(|case| is(&case.end)).count();
+    let failures = count(|end| matches!(end, End::Failure { .. }));
+    let errors = count(|end| matches!(end, End::Error { .. }));
+    let skipped = count(|end| matches!(end, End::Skipped { .. }));
+    let (name, tests) = (Escaped(name), cases.len());
+    writeln!(
+        out,
+        "  <testsuite name=\"{name}\" tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\" \
+         skipped=\"{skipped}\" time=\"{seconds:.3}\">"
+    )?;
+    for case in cases {
+        write!(out, "    <testcase classname=\"{name}\" name=\"{}\"", Escaped(&case.name))?;
+        match &case.end {
+            End::Passed => writeln!(out, "/>")?,
+            end => {
+                writeln!(out, ">")?;
+                write_end(end, out)?;
+                writeln!(out, "    </testcase>")?;
+            }
+        }
+    }
+    writeln!(out, "  </testsuite>")
+}
+
+fn write_end(end: &End, out: &mut dyn io::Write) -> io::Result<()> {
+    match end {
+        End::Passed => Ok(()),
+        End::Failure { kind, message, text } => {
+            let (message, text) = (Escaped(message), Escaped(text));
+            writeln!(out, "      <failure type=\"{kind}\" message=\"{message}\">{text}</failure>")
+        }
+        End::Error { kind, message } => {
+            writeln!(out, "      <error type=\"{kind}\" message=\"{}\"/>", Escaped(message))
+        }
+        End::Skipped { message } => {
+            writeln!(out, "      <skipped message=\"{}\"/>", Escaped(message))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use isolario_model::{
+        Anomaly, AnomalyKind, Checker, Evidence, Findings, Inapplicable, Level, OpId, Witness,
+    };
+
+    use super::*;
+    use crate::testing::{History as Builder, r, text, w};
+
+    fn thin_air(read: u32) -> Verdict {
+        let evidence = Evidence::Read { read: OpId(read), saw: None, instead: None };
+        let anomalies = vec![Anomaly { kind: AnomalyKind::ThinAirRead, evidence }];
+        Verdict::Violated(Findings { anomalies, total: 2, exact: false })
+    }
+
+    fn written(report: &Report<'_>) -> String {
+        let mut out = Vec::new();
+        Junit.begin(&mut out).unwrap();
+        Junit.report(report, &mut out).unwrap();
+        Junit.failure("missing<.txt", "no such file", &mut out).unwrap();
+        Junit.end(&mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn levels_are_cases_that_pass_fail_err_or_are_skipped() {
+        let history = Builder::new().named(text("<b>"), &[r("x&", 7), w("y", 1)]).build();
+        let results = [
+            (Level::ReadCommitted, thin_air(0)),
+            (Level::CutIsolation, Verdict::Satisfied(Witness::Empty)),
+            (Level::Prefix, Verdict::Undecided { reason: "60 s were over".to_owned() }),
+            (Level::Serializable, Verdict::NotApplicable(Inapplicable::NoVersionOrder)),
+            (Level::StrictSerializable, Verdict::NotApplicable(Inapplicable::NoTimes)),
+        ]
+        .map(|(level, verdict)| LevelResult { level, checker: Checker::Weak, verdict });
+        let report = Report::new("h&.txt", &history, &results);
+        insta::assert_snapshot!(written(&report.with_named(&[Level::Serializable])));
+    }
+
+    #[test]
+    fn what_nobody_asked_for_is_skipped() {
+        let history = Builder::new().txn(&[r("x", 7)]).build();
+        let results = [
+            (Level::ReadCommitted, Verdict::Satisfied(Witness::Empty)),
+            (Level::Causal, thin_air(0)),
+        ]
+        .map(|(level, verdict)| LevelResult { level, checker: Checker::Weak, verdict });
+        let xml = written(&Report::new("h", &history, &results).with_weakest_only(true));
+        assert!(xml.contains("failures=\"0\" errors=\"0\" skipped=\"1\""), "{xml}");
+        assert!(xml.contains("<skipped message=\"violated: ThinAirRead: T1 read x=7"), "{xml}");
+    }
+
+    #[test]
+    fn anomalies_that_were_looked_for_are_cases() {
+        let history = Builder::new().txn(&[r("x", 7)]).build();
+        let verdicts = [
+            (AnomalyKind::ThinAirRead, thin_air(0)),
+            (AnomalyKind::AbortedRead, Verdict::Satisfied(Witness::Empty)),
+        ];
+        let patterns = verdicts.map(|(kind, verdict)| PatternResult { kind, verdict });
+        let xml = written(&Report::of_patterns("h", &history, &patterns));
+        assert!(xml.contains("name=\"no ThinAirRead\">\n      <failure"), "{xml}");
+        assert!(xml.contains("name=\"no AbortedRead\"/>"), "{xml}");
+    }
+}
