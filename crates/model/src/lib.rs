@@ -41,6 +41,7 @@ mod level;
 mod lists;
 mod op;
 mod remark;
+mod run_record;
 mod sink;
 mod stats;
 mod tally;
@@ -59,6 +60,9 @@ pub use ids::{KeyId, OpId, SessionId, TxnId, VersionId};
 pub use level::Level;
 pub use op::{Op, OpInput, OpKind, OpNotes, OpView, Outcome, Stamp, TxnEnd, TxnStart, VersionRef};
 pub use remark::{Problem, Remark, Severity};
+pub use run_record::{
+    AbortReason, Counts, Latency, RunRecord, RunShape, RunVerdict, Second, StopReason,
+};
 pub use sink::{Clock, Initial, Meta, SinkError, TxnSink};
 pub use stats::{
     Bucket, Concurrency, Distribution, KeyUse, Outcomes, ReadModifyWrite, Share, Skew, Stats,

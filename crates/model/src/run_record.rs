@@ -1,0 +1,219 @@
+//! What a live run did: the file `run.json` of a run directory, and what reports draw charts from.
+
+use serde::{Deserialize, Serialize};
+
+/// A run of a workload against a database.
+///
+/// Times are milliseconds since the run began, unless a name says otherwise. Fields may be added;
+/// they never change their meaning.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RunRecord {
+    /// `isolario.run/1`.
+    pub schema: String,
+    /// The version of Isolario.
+    pub isolario: String,
+    /// When it began, as seconds since 1970.
+    pub began_unix_s: u64,
+    /// The databases, by URL, without passwords: one per node.
+    pub urls: Vec<String>,
+    /// The name of the database among the claims: `postgres`.
+    pub database: String,
+    /// Product and version, as the database itself tells.
+    pub database_version: String,
+    /// The isolation setting, by the database's own name.
+    pub isolation: String,
+    /// What the clients did.
+    pub workload: RunShape,
+    /// The seed, in decimal digits: JSON numbers lose large ones.
+    pub seed: String,
+    /// The command that repeats the run.
+    pub replay: String,
+    /// How the run ended.
+    pub stopped: StopReason,
+    /// What ended it, in words, where it was not the plan.
+    pub stopped_because: Option<String>,
+    /// What was done, in all.
+    pub counts: Counts,
+    /// Why transactions aborted or stayed unknown, most frequent first.
+    pub abort_reasons: Vec<AbortReason>,
+    /// How long transactions that committed took, from begin to commit.
+    pub latency: Latency,
+    /// What happened second by second, from the first on.
+    pub seconds: Vec<Second>,
+    /// How long the workload ran.
+    pub run_ms: f64,
+    /// How long it took to read and check the history; nothing while that is not done.
+    pub check_ms: Option<f64>,
+    /// The most memory the process held.
+    pub peak_rss_bytes: Option<u64>,
+    /// What the database claims for this setting and workload: names of levels.
+    pub claim: Vec<String>,
+    /// Where the claim comes from, in words.
+    pub claim_words: String,
+    /// What the check came to, level by level; empty while it is not done.
+    pub verdicts: Vec<RunVerdict>,
+    /// Where in the history the first counterexample starts: as the number of transactions that
+    /// began before its first one.
+    pub first_counterexample: Option<u64>,
+}
+
+/// What the clients did.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RunShape {
+    /// The kind of workload: `mini`.
+    pub kind: String,
+    /// How many sessions.
+    pub sessions: u32,
+    /// Operations per transaction.
+    pub ops: u32,
+    /// How many keys.
+    pub keys: u32,
+    /// The share of reads.
+    pub read_ratio: f64,
+    /// How operations spread over keys.
+    pub distribution: String,
+    /// How many transactions were to commit.
+    pub txns: Option<u64>,
+    /// How long it was to run.
+    pub duration_ms: Option<f64>,
+    /// The most transactions per second that were wanted.
+    pub rate: Option<u64>,
+    /// How often a transaction was tried again.
+    pub max_retries: u32,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum StopReason {
+    /// It is not over, or was cut off: nobody wrote down how it ended.
+    #[default]
+    Unfinished,
+    /// It did all it was to do.
+    Done,
+    /// A person stopped it.
+    Interrupted,
+    /// A violation was found.
+    Violation,
+    /// The database went away, or failed for good.
+    Database,
+    /// The history could not be written.
+    Recording,
+}
+
+/// What was done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Counts {
+    /// Transactions that committed.
+    pub committed: u64,
+    /// Attempts that aborted.
+    pub aborted: u64,
+    /// Attempts of unknown outcome.
+    pub unknown: u64,
+    /// Attempts that were another try of a transaction.
+    pub retries: u64,
+    /// Connections that were opened after one was lost.
+    pub reconnects: u64,
+    /// Operations that were answered.
+    pub operations: u64,
+}
+
+impl Counts {
+    /// Attempts of any outcome.
+    pub fn attempts(&self) -> u64 {
+        self.committed + self.aborted + self.unknown
+    }
+}
+
+/// Why transactions did not commit.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AbortReason {
+    /// The database's own code, where it has one.
+    pub code: Option<String>,
+    /// The first message of that code.
+    pub message: String,
+    /// What it means: `aborted`, `retryable`, `unknown` or `fatal`.
+    pub class: String,
+    /// How often it happened.
+    pub count: u64,
+}
+
+/// How long transactions took, in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Latency {
+    /// Half of them took no longer.
+    pub p50_us: f64,
+    /// Nine of ten took no longer.
+    pub p90_us: f64,
+    /// 99 of 100 took no longer.
+    pub p99_us: f64,
+    /// 999 of 1000 took no longer.
+    pub p999_us: f64,
+    /// None took longer.
+    pub max_us: f64,
+}
+
+/// What happened in one second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Second {
+    /// Transactions that committed in it.
+    pub committed: u64,
+    /// Attempts that aborted in it.
+    pub aborted: u64,
+    /// Attempts whose outcome became unknown in it.
+    pub unknown: u64,
+    /// How long those took that committed.
+    pub latency: Latency,
+}
+
+/// What a check came to, for one level.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RunVerdict {
+    /// The level.
+    pub level: String,
+    /// `satisfied`, `violated`, `undecided` or `not-applicable`.
+    pub verdict: String,
+    /// The names of the anomalies, clearest first, each once.
+    pub anomalies: Vec<String>,
+}
+
+impl RunRecord {
+    /// The schema that this version writes.
+    pub const SCHEMA: &'static str = "isolario.run/1";
+
+    /// Committed transactions per second.
+    pub fn throughput(&self) -> f64 {
+        if self.run_ms > 0.0 { self.counts.committed as f64 * 1000.0 / self.run_ms } else { 0.0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_survives_its_file_and_missing_fields_have_defaults() {
+        let record = RunRecord {
+            schema: RunRecord::SCHEMA.to_owned(),
+            stopped: StopReason::Interrupted,
+            seconds: vec![Second { committed: 3, ..Second::default() }],
+            run_ms: 1500.0,
+            counts: Counts { committed: 3, aborted: 1, ..Counts::default() },
+            ..RunRecord::default()
+        };
+        let text = serde_json::to_string(&record).unwrap();
+        assert!(text.contains(r#""stopped":"interrupted""#), "{text}");
+        assert_eq!(serde_json::from_str::<RunRecord>(&text).unwrap(), record);
+        assert_eq!(record.throughput(), 2.0);
+        let old: RunRecord = serde_json::from_str(r#"{"seed":"7","later":1}"#).unwrap();
+        assert_eq!((old.seed.as_str(), old.stopped), ("7", StopReason::Unfinished));
+    }
+}
