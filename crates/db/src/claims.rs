@@ -1,0 +1,195 @@
+//! What databases claim, by setting and workload: the one table that `--check` defaults to.
+//!
+//! The book shows the same table; a test compares the two.
+
+use isolario_model::Level::{
+    self, CutIsolation, Linearizable, ReadAtomic, ReadCommitted, Serializable, SnapshotIsolation,
+    StrictSerializable,
+};
+use isolario_workload::Kind;
+
+/// Over how many nodes a claim holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Nodes {
+    /// Over any number.
+    Any,
+    /// Over a single one.
+    One,
+    /// Over two and more.
+    Several,
+}
+
+/// One row of the table.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct ClaimRow {
+    /// The database, as [`Database::name`](crate::Database::name) tells it.
+    pub database: &'static str,
+    /// The isolation setting, by the database's own name.
+    pub isolation: &'static str,
+    /// The workloads.
+    pub workloads: &'static [Kind],
+    /// The nodes.
+    pub nodes: Nodes,
+    /// The strongest levels it promises; none where it promises nothing.
+    pub levels: &'static [Level],
+    /// Where the promise comes from, in a few words.
+    pub words: &'static str,
+}
+
+/// What a database claims to give.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// The strongest levels it promises; none where it promises nothing.
+    pub levels: Vec<Level>,
+    /// Where the promise comes from.
+    pub words: String,
+}
+
+impl Claim {
+    /// No promise, and why.
+    pub fn none(words: impl Into<String>) -> Claim {
+        Claim { levels: Vec::new(), words: words.into() }
+    }
+}
+
+const REGISTERS: &[Kind] = &[Kind::Mini, Kind::General];
+const TRANSACTIONS: &[Kind] = &[Kind::Mini, Kind::General, Kind::Append];
+const SINGLE: &[Kind] = &[Kind::Lwt];
+const EVERY: &[Kind] = &Kind::ALL;
+
+const fn row(
+    database: &'static str,
+    isolation: &'static str,
+    workloads: &'static [Kind],
+    levels: &'static [Level],
+    words: &'static str,
+) -> ClaimRow {
+    ClaimRow { database, isolation, workloads, nodes: Nodes::Any, levels, words }
+}
+
+/// Every claim. The first row that fits is the answer.
+pub static CLAIMS: &[ClaimRow] = &[
+    row(
+        "sqlite",
+        "serializable",
+        TRANSACTIONS,
+        &[StrictSerializable],
+        "transactions are serializable, one writer at a time; readers see the last commit",
+    ),
+    row(
+        "sqlite",
+        "serializable",
+        SINGLE,
+        &[Linearizable],
+        "a statement is a transaction of its own",
+    ),
+    row(
+        "postgres",
+        "read-committed",
+        EVERY,
+        &[ReadCommitted],
+        "a query sees only data committed before it began",
+    ),
+    row(
+        "postgres",
+        "repeatable-read",
+        EVERY,
+        &[SnapshotIsolation],
+        "a transaction reads from one snapshot; updates of rows changed since are refused",
+    ),
+    row(
+        "postgres",
+        "serializable",
+        EVERY,
+        &[Serializable],
+        "the effect is that of some serial order; dangerous patterns are refused",
+    ),
+    row("mariadb", "read-committed", EVERY, &[ReadCommitted], "each read gets its own snapshot"),
+    row(
+        "mariadb",
+        "repeatable-read",
+        REGISTERS,
+        &[CutIsolation, ReadAtomic],
+        "consistent reads of one transaction use one snapshot; nothing is said of updates",
+    ),
+    row(
+        "mariadb",
+        "innodb-snapshot-isolation",
+        EVERY,
+        &[SnapshotIsolation],
+        "repeatable read with innodb_snapshot_isolation=ON: an update of a row that changed since \
+         the snapshot fails",
+    ),
+    row(
+        "mariadb",
+        "serializable",
+        EVERY,
+        &[Serializable],
+        "reads lock what they read, so that nothing they saw changes before the end",
+    ),
+    row("galera", "read-committed", EVERY, &[ReadCommitted], "as MariaDB"),
+    row(
+        "galera",
+        "repeatable-read",
+        REGISTERS,
+        &[CutIsolation, ReadAtomic],
+        "as MariaDB: consistent reads of one transaction use one snapshot",
+    ),
+    ClaimRow {
+        nodes: Nodes::One,
+        ..row("galera", "serializable", EVERY, &[Serializable], "as MariaDB, on one node")
+    },
+    ClaimRow {
+        nodes: Nodes::Several,
+        ..row(
+            "galera",
+            "serializable",
+            REGISTERS,
+            &[CutIsolation, ReadAtomic],
+            "serializable is claimed per node only; across nodes the claim is that of repeatable \
+             read",
+        )
+    },
+    row(
+        "etcd",
+        "linearizable-reads",
+        TRANSACTIONS,
+        &[StrictSerializable],
+        "every operation is linearizable, and a transaction is one atomic step",
+    ),
+    row("etcd", "linearizable-reads", SINGLE, &[Linearizable], "every operation is linearizable"),
+    row(
+        "etcd",
+        "serializable-reads",
+        EVERY,
+        &[ReadCommitted],
+        "serializable reads, as etcd calls them, come from one member and may be stale",
+    ),
+    row(
+        "redis",
+        "watch",
+        &[Kind::Mini],
+        &[StrictSerializable],
+        "EXEC runs all commands at once, if no watched key changed",
+    ),
+    row("redis", "watch", SINGLE, &[Linearizable], "one thread runs scripts one after the other"),
+];
+
+/// The claim of a database, by name and setting.
+pub(crate) fn look_up(database: &str, isolation: &str, kind: Kind, nodes: usize) -> Claim {
+    let fits = |row: &&ClaimRow| {
+        row.database == database
+            && row.isolation == isolation
+            && row.workloads.contains(&kind)
+            && match row.nodes {
+                Nodes::Any => true,
+                Nodes::One => nodes == 1,
+                Nodes::Several => nodes > 1,
+            }
+    };
+    match CLAIMS.iter().find(fits) {
+        Some(row) => Claim { levels: row.levels.to_vec(), words: row.words.to_owned() },
+        None => Claim::none(format!("{database} claims nothing for {isolation} and {kind}")),
+    }
+}

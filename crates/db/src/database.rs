@@ -1,0 +1,182 @@
+//! The contract between the runner and a database.
+
+use isolario_model::Stamp;
+use isolario_workload::Kind;
+
+use crate::claims::{self, Claim};
+use crate::error::DbError;
+
+/// What a register holds; nothing before the first write and after a delete.
+pub type Held = Option<i64>;
+
+/// A database, or one node of it. It opens connections and knows what it is.
+///
+/// The runner calls [`prepare`](Database::prepare) once, on the first node, and then connects once
+/// per session, from the thread of the session.
+pub trait Database: Send + Sync {
+    /// The name of its rows in the [table of claims](crate::CLAIMS): `sqlite`, `postgres`.
+    fn name(&self) -> &str;
+
+    /// The product and its version, as the database itself tells: `SQLite 3.50.2`.
+    fn version(&self) -> Result<String, DbError>;
+
+    /// The isolation setting in force, by the database's own name for it.
+    fn isolation(&self) -> &str;
+
+    /// Whether it can run a workload of this kind.
+    fn supports(&self, kind: Kind) -> bool;
+
+    /// What it claims to give for a workload, over this many nodes.
+    fn claim(&self, kind: Kind, nodes: usize) -> Claim {
+        claims::look_up(self.name(), self.isolation(), kind, nodes)
+    }
+
+    /// Makes room for a run: empty tables of our own, under names that begin with `isolario_`.
+    ///
+    /// What an earlier run left under these names is replaced. Something else under these names is
+    /// a fatal error with advice: nobody's data is dropped.
+    fn prepare(&self, layout: &Layout) -> Result<(), DbError>;
+
+    /// Opens a connection and sets its isolation level.
+    ///
+    /// A server that cannot be reached is [`Retryable`](crate::ErrorClass::Retryable): the runner
+    /// asks again for a while. A wrong password is [`Fatal`](crate::ErrorClass::Fatal).
+    fn connect(&self) -> Result<Box<dyn Connection>, DbError>;
+}
+
+/// What a run needs room for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Layout {
+    /// The workload.
+    pub kind: Kind,
+    /// How many keys there are, from 0; for lists, at a time: as lists grow long, later keys take
+    /// their place. An adapter may create the rows of registers beforehand, as long as they read
+    /// as nothing.
+    pub keys: u32,
+}
+
+impl Layout {
+    /// Room for a workload.
+    pub fn new(kind: Kind, keys: u32) -> Layout {
+        Layout { kind, keys }
+    }
+}
+
+/// What a transaction is going to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// It only reads.
+    Read,
+    /// It may write.
+    Write,
+    /// It is a single operation, which the database may run at once: the commit that follows then
+    /// has nothing left to do. An adapter that has no such short cut takes it for `Write`.
+    ///
+    /// An adapter that takes the short cut answers a lost connection during that operation with
+    /// [`Unknown`](crate::ErrorClass::Unknown), as it would during a commit.
+    Single,
+}
+
+/// What came of a conditional write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Conditional {
+    /// It took effect.
+    Applied,
+    /// It did not.
+    Failed {
+        /// What was there instead, if the database told.
+        seen: Option<Held>,
+    },
+}
+
+/// What the database tells of a transaction that committed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Receipt {
+    /// Its own timestamp of the snapshot that the transaction read.
+    pub snapshot: Option<Stamp>,
+    /// Its own timestamp or position of the commit.
+    pub commit: Option<Stamp>,
+}
+
+impl Receipt {
+    /// A commit of which the database tells the position.
+    pub fn at(commit: Stamp) -> Receipt {
+        Receipt { snapshot: None, commit: Some(commit) }
+    }
+}
+
+/// A connection of one session.
+///
+/// The runner calls `begin`, then operations, then `commit`, one transaction after the other.
+///
+/// **After an error** of any of these calls, the commit included, the transaction is over for the
+/// runner. It then calls [`rollback`](Connection::rollback), unless the error says that the
+/// connection is lost, and begins the next transaction: `rollback` has to bring the connection
+/// there from whatever state the error left.
+///
+/// **Classification** is the adapter's: see [`ErrorClass`](crate::ErrorClass). As a rule, whatever
+/// goes wrong before the commit is sent means that the transaction did not commit, a lost
+/// connection too; once the commit is sent, only the database's own words can mean that. In doubt
+/// it is `Unknown`: calling a transaction aborted that did commit makes a right history look
+/// wrong, the opposite does not.
+///
+/// **Time**: every call returns, with an answer or with an error, within the statement time-out of
+/// the [settings](crate::Settings) and a little. A call that cannot be interrupted otherwise closes
+/// the connection. The runner takes the time right before `begin` and right after `commit`:
+/// connections do nothing in advance and put nothing off beyond these calls.
+///
+/// **Values**: keys are small numbers, values are positive. What was never written, or was deleted,
+/// reads as nothing, and a list as empty.
+pub trait Connection: Send {
+    /// Begins a transaction.
+    fn begin(&mut self, access: Access) -> Result<(), DbError>;
+
+    /// Reads a register.
+    fn read(&mut self, key: u64) -> Result<Held, DbError>;
+
+    /// Writes a register.
+    fn write(&mut self, key: u64, value: i64) -> Result<(), DbError>;
+
+    /// Deletes a register.
+    fn delete(&mut self, key: u64) -> Result<(), DbError> {
+        let _ = key;
+        Err(DbError::unsupported("deletes"))
+    }
+
+    /// Reads a list into an empty vector.
+    fn read_list(&mut self, key: u64, elements: &mut Vec<i64>) -> Result<(), DbError> {
+        let _ = (key, elements);
+        Err(DbError::unsupported("lists"))
+    }
+
+    /// Appends to a list.
+    fn append(&mut self, key: u64, element: i64) -> Result<(), DbError> {
+        let _ = (key, element);
+        Err(DbError::unsupported("lists"))
+    }
+
+    /// Writes a register where nothing is there.
+    fn insert_if_absent(&mut self, key: u64, value: i64) -> Result<Conditional, DbError> {
+        let _ = (key, value);
+        Err(DbError::unsupported("conditional writes"))
+    }
+
+    /// Writes a register where the expected value is there; nothing is a value to expect, too.
+    fn compare_and_set(
+        &mut self,
+        key: u64,
+        expected: Held,
+        new: i64,
+    ) -> Result<Conditional, DbError> {
+        let _ = (key, expected, new);
+        Err(DbError::unsupported("conditional writes"))
+    }
+
+    /// Commits. Returning `Ok` means that the database said so.
+    fn commit(&mut self) -> Result<Receipt, DbError>;
+
+    /// Gives the transaction up, if one is open.
+    fn rollback(&mut self) -> Result<(), DbError>;
+}

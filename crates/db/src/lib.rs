@@ -1,0 +1,47 @@
+//! Stresses databases with transactions and records what their clients saw.
+//!
+//! A [`Database`] opens [`Connection`]s; [`open`] finds the one that a URL names.
+//!
+//! ```
+//! use isolario_db::{Access, DbUrl, Layout, Settings, open};
+//! use isolario_workload::Kind;
+//!
+//! # #[cfg(feature = "sqlite")] {
+//! let database = open(&DbUrl::parse("sqlite:")?, &Settings::default())?;
+//! database.prepare(&Layout::new(Kind::Mini, 10))?;
+//! let mut connection = database.connect()?;
+//! connection.begin(Access::Write)?;
+//! assert_eq!(connection.read(3)?, None);
+//! connection.write(3, 17)?;
+//! connection.commit()?;
+//! # }
+//! # Ok::<(), isolario_db::DbError>(())
+//! ```
+//!
+//! # Why connections block
+//!
+//! Every session has a thread of its own, and its connection blocks that thread. There are tens of
+//! sessions, not thousands, so threads cost nothing that matters. In return, an embedded engine
+//! cannot stall a runtime that other sessions share; the times taken around a call are those of
+//! the call, not of a scheduler; and an adapter is plain code, one call after the other. A driver
+//! that exists only in an asynchronous form runs behind a single-threaded runtime inside its own
+//! connection.
+//!
+//! # Adding a database
+//!
+//! Write one file beside `sqlite.rs`: a [`Driver`] for the registry, a [`Database`], a
+//! [`Connection`]. The contract is in the documentation of these traits; the book has a guide.
+
+mod claims;
+mod database;
+mod error;
+mod registry;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+mod url;
+
+pub use claims::{CLAIMS, Claim, ClaimRow, Nodes};
+pub use database::{Access, Conditional, Connection, Database, Held, Layout, Receipt};
+pub use error::{DbError, ErrorClass};
+pub use registry::{DRIVERS, Driver, Open, Settings, open};
+pub use url::{Address, DbUrl, Parameters};

@@ -1,0 +1,111 @@
+//! The databases that are compiled in, by scheme.
+
+use std::time::Duration;
+
+use crate::database::Database;
+use crate::error::DbError;
+use crate::url::DbUrl;
+
+/// What to ask of every connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// The isolation level, by the database's own name; without one, its strongest.
+    pub isolation: Option<String>,
+    /// How long a call may take before it counts as failed.
+    pub statement_timeout: Duration,
+    /// How many sessions there will be.
+    pub sessions: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings { isolation: None, statement_timeout: Duration::from_secs(5), sessions: 8 }
+    }
+}
+
+impl Settings {
+    /// Finds the isolation level that was asked for among those of a database, weakest first.
+    /// Case, and whether words are joined by spaces, hyphens or underscores, do not matter.
+    pub fn isolation_of(&self, known: &'static [&'static str]) -> Result<&'static str, DbError> {
+        let Some(wanted) = &self.isolation else {
+            return known.last().copied().ok_or_else(|| DbError::unsupported("isolation levels"));
+        };
+        let normal = wanted.to_ascii_lowercase().replace([' ', '_'], "-");
+        known.iter().find(|name| **name == normal).copied().ok_or_else(|| {
+            let names = known.join(", ");
+            DbError::fatal(format!("there is no isolation level {wanted:?}: expected {names}"))
+        })
+    }
+}
+
+/// How a database is opened.
+pub type Open = fn(&DbUrl, &Settings) -> Result<Box<dyn Database>, DbError>;
+
+/// A kind of database.
+#[non_exhaustive]
+pub struct Driver {
+    /// The schemes of its URLs; the first is the usual one.
+    pub schemes: &'static [&'static str],
+    /// How its URLs look.
+    pub form: &'static str,
+    /// What it is, in half a sentence.
+    pub about: &'static str,
+    /// Its isolation levels by its own names, weakest first; empty where names are free.
+    pub isolations: &'static [&'static str],
+    /// Opens one. This may look at the URL and at the settings, but sends nothing yet.
+    pub open: Open,
+}
+
+/// Every database that is compiled in.
+pub static DRIVERS: &[Driver] = &[
+    #[cfg(feature = "sqlite")]
+    crate::sqlite::DRIVER,
+];
+
+/// Opens the database of a URL.
+pub fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> {
+    let driver = DRIVERS.iter().find(|driver| driver.schemes.contains(&url.scheme()));
+    match driver {
+        Some(driver) => (driver.open)(url, settings),
+        None => {
+            let forms: Vec<_> = DRIVERS.iter().map(|driver| driver.form).collect();
+            let (scheme, forms) = (url.scheme(), forms.join(", "));
+            Err(DbError::fatal(format!("no database answers to {scheme:?}: expected {forms}")))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn isolation_levels_are_found_however_they_are_spelt() {
+        const KNOWN: &[&str] = &["read-committed", "repeatable-read"];
+        let named = |name: &str| Settings { isolation: Some(name.into()), ..Settings::default() };
+        assert_eq!(Settings::default().isolation_of(KNOWN), Ok("repeatable-read"));
+        for name in ["READ COMMITTED", "read_committed", "Read-Committed"] {
+            assert_eq!(named(name).isolation_of(KNOWN), Ok("read-committed"));
+        }
+        assert_eq!(
+            named("chaos").isolation_of(KNOWN).unwrap_err().message,
+            "there is no isolation level \"chaos\": expected read-committed, repeatable-read"
+        );
+    }
+
+    #[test]
+    fn schemes_are_unique() {
+        let mut schemes: Vec<_> = DRIVERS.iter().flat_map(|driver| driver.schemes).collect();
+        let count = schemes.len();
+        schemes.sort_unstable();
+        schemes.dedup();
+        assert_eq!(schemes.len(), count);
+    }
+
+    #[test]
+    fn an_unknown_scheme_lists_the_known_ones() {
+        let url = DbUrl::parse("oracle://x").unwrap();
+        let message = open(&url, &Settings::default()).err().unwrap().message;
+        assert!(message.starts_with("no database answers to \"oracle\": expected sqlite:[PATH]"));
+    }
+}

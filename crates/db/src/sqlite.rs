@@ -1,0 +1,351 @@
+//! SQLite, compiled in: write-ahead log, no waiting for the disk.
+//!
+//! The shortest adapter there is, and the example of the book's guide to adding one.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use isolario_workload::Kind;
+use rusqlite::{ErrorCode, OptionalExtension, params};
+use tempfile::TempDir;
+
+use crate::database::{Access, Conditional, Connection, Database, Held, Layout, Receipt};
+use crate::error::DbError;
+use crate::registry::{Driver, Settings};
+use crate::url::DbUrl;
+
+const ISOLATIONS: &[&str] = &["serializable"];
+
+pub(crate) const DRIVER: Driver = Driver {
+    schemes: &["sqlite"],
+    form: "sqlite:[PATH]",
+    about: "SQLite, embedded; without a path, in a temporary file",
+    isolations: ISOLATIONS,
+    open,
+};
+
+/// Our tables, exactly as SQLite remembers them: by that text we know them again.
+const TABLES: [(&str, &str); 2] = [
+    (
+        "isolario_register",
+        "CREATE TABLE isolario_register (k INTEGER PRIMARY KEY, v INTEGER NOT NULL)",
+    ),
+    (
+        "isolario_list",
+        "CREATE TABLE isolario_list (k INTEGER, n INTEGER, e INTEGER NOT NULL, PRIMARY KEY (k, n)) \
+         WITHOUT ROWID",
+    ),
+];
+
+const READ: &str = "SELECT v FROM isolario_register WHERE k = ?";
+const WRITE: &str = "INSERT INTO isolario_register VALUES (?, ?) \
+     ON CONFLICT (k) DO UPDATE SET v = excluded.v";
+const DELETE: &str = "DELETE FROM isolario_register WHERE k = ?";
+const READ_LIST: &str = "SELECT e FROM isolario_list WHERE k = ? ORDER BY n";
+const APPEND: &str = "INSERT INTO isolario_list \
+     SELECT ?1, ifnull(max(n), 0) + 1, ?2 FROM isolario_list WHERE k = ?1";
+
+struct Sqlite {
+    path: PathBuf,
+    isolation: &'static str,
+    patience: Duration,
+    /// Removed with the database.
+    _temporary: Option<TempDir>,
+}
+
+fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> {
+    let isolation = settings.isolation_of(ISOLATIONS)?;
+    let (path, temporary) = if url.rest().is_empty() {
+        let dir = TempDir::with_prefix("isolario-").map_err(|error| {
+            DbError::fatal(format!("cannot make a temporary directory: {error}"))
+        })?;
+        (dir.path().join("sqlite.db"), Some(dir))
+    } else {
+        (PathBuf::from(url.rest()), None)
+    };
+    let patience = settings.statement_timeout;
+    Ok(Box::new(Sqlite { path, isolation, patience, _temporary: temporary }))
+}
+
+impl Sqlite {
+    fn connection(&self) -> Result<rusqlite::Connection, DbError> {
+        let connection = rusqlite::Connection::open(&self.path).map_err(|error| {
+            DbError::fatal(format!("cannot open {}: {error}", self.path.display()))
+        })?;
+        // `begin` waits for the write lock by itself; the rest hardly ever has to wait.
+        connection.busy_timeout(Duration::ZERO).map_err(classify)?;
+        connection.pragma_update(None, "journal_mode", "wal").map_err(classify)?;
+        connection.pragma_update(None, "synchronous", "off").map_err(classify)?;
+        Ok(connection)
+    }
+}
+
+impl Database for Sqlite {
+    fn name(&self) -> &str {
+        "sqlite"
+    }
+
+    fn version(&self) -> Result<String, DbError> {
+        Ok(format!("SQLite {}", rusqlite::version()))
+    }
+
+    fn isolation(&self) -> &str {
+        self.isolation
+    }
+
+    fn supports(&self, kind: Kind) -> bool {
+        matches!(kind, Kind::Mini | Kind::General | Kind::Append | Kind::Lwt)
+    }
+
+    fn prepare(&self, _: &Layout) -> Result<(), DbError> {
+        let mut connection = self.connection()?;
+        let transaction = connection.transaction().map_err(classify)?;
+        for (name, definition) in TABLES {
+            let find = "SELECT sql FROM sqlite_master WHERE name = ?";
+            let found: Option<Option<String>> = transaction
+                .query_row(find, [name], |row| row.get(0))
+                .optional()
+                .map_err(classify)?;
+            match found {
+                Some(Some(sql)) if sql == definition => {
+                    transaction.execute(&format!("DROP TABLE {name}"), []).map_err(classify)?;
+                }
+                Some(_) => return Err(not_ours(name, &self.path.display().to_string())),
+                None => {}
+            }
+            transaction.execute(definition, []).map_err(classify)?;
+        }
+        transaction.commit().map_err(classify)
+    }
+
+    fn connect(&self) -> Result<Box<dyn Connection>, DbError> {
+        let patience = self.patience;
+        Ok(Box::new(Session { connection: self.connection()?, patience }))
+    }
+}
+
+fn not_ours(name: &str, path: &str) -> DbError {
+    DbError::fatal(format!(
+        "{path} has a table {name} that is not ours: rename it, or choose another file"
+    ))
+}
+
+struct Session {
+    connection: rusqlite::Connection,
+    patience: Duration,
+}
+
+impl Session {
+    fn execute(&self, sql: &str, parameters: impl rusqlite::Params) -> Result<usize, DbError> {
+        let mut statement = self.connection.prepare_cached(sql).map_err(classify)?;
+        statement.execute(parameters).map_err(classify)
+    }
+
+    /// Waits for the write lock. SQLite's own waiting begins with whole milliseconds, many times
+    /// what a transaction takes: sessions would hardly ever meet.
+    fn begin_immediate(&self) -> Result<(), DbError> {
+        let begun = Instant::now();
+        let mut pause = Duration::from_micros(20);
+        loop {
+            match self.execute("BEGIN IMMEDIATE", []) {
+                Err(error) if is_busy(&error) && begun.elapsed() < self.patience => {
+                    std::thread::sleep(pause);
+                    pause = (pause * 2).min(Duration::from_millis(1));
+                }
+                done => return done.map(|_| ()),
+            }
+        }
+    }
+}
+
+impl Connection for Session {
+    fn begin(&mut self, access: Access) -> Result<(), DbError> {
+        match access {
+            Access::Read => self.execute("BEGIN", []).map(|_| ()),
+            Access::Write | Access::Single => self.begin_immediate(),
+        }
+    }
+
+    fn read(&mut self, key: u64) -> Result<Held, DbError> {
+        let mut statement = self.connection.prepare_cached(READ).map_err(classify)?;
+        statement.query_row([key as i64], |row| row.get(0)).optional().map_err(classify)
+    }
+
+    fn write(&mut self, key: u64, value: i64) -> Result<(), DbError> {
+        self.execute(WRITE, params![key as i64, value]).map(|_| ())
+    }
+
+    fn delete(&mut self, key: u64) -> Result<(), DbError> {
+        self.execute(DELETE, [key as i64]).map(|_| ())
+    }
+
+    fn read_list(&mut self, key: u64, elements: &mut Vec<i64>) -> Result<(), DbError> {
+        let mut statement = self.connection.prepare_cached(READ_LIST).map_err(classify)?;
+        let rows = statement.query_map([key as i64], |row| row.get(0)).map_err(classify)?;
+        for element in rows {
+            elements.push(element.map_err(classify)?);
+        }
+        Ok(())
+    }
+
+    fn append(&mut self, key: u64, element: i64) -> Result<(), DbError> {
+        self.execute(APPEND, params![key as i64, element]).map(|_| ())
+    }
+
+    fn insert_if_absent(&mut self, key: u64, value: i64) -> Result<Conditional, DbError> {
+        self.compare_and_set(key, None, value)
+    }
+
+    /// The write lock is held since the beginning, so nothing comes between read and write.
+    fn compare_and_set(
+        &mut self,
+        key: u64,
+        expected: Held,
+        new: i64,
+    ) -> Result<Conditional, DbError> {
+        let seen = self.read(key)?;
+        if seen != expected {
+            return Ok(Conditional::Failed { seen: Some(seen) });
+        }
+        self.write(key, new)?;
+        Ok(Conditional::Applied)
+    }
+
+    fn commit(&mut self) -> Result<Receipt, DbError> {
+        self.execute("COMMIT", [])?;
+        Ok(Receipt::default())
+    }
+
+    /// Some errors have rolled the transaction back already: then there is none.
+    fn rollback(&mut self) -> Result<(), DbError> {
+        if self.connection.is_autocommit() {
+            return Ok(());
+        }
+        self.execute("ROLLBACK", []).map(|_| ())
+    }
+}
+
+const BUSY: &str = "SQLITE_BUSY";
+
+fn is_busy(error: &DbError) -> bool {
+    error.code.as_deref() == Some(BUSY)
+}
+
+/// SQLite runs in our own process: there is always an answer, and an error always means that the
+/// transaction did not commit.
+#[expect(clippy::needless_pass_by_value, reason = "so it fits into map_err")]
+fn classify(error: rusqlite::Error) -> DbError {
+    let message = error.to_string();
+    match error.sqlite_error() {
+        Some(cause) if cause.code == ErrorCode::DatabaseBusy => {
+            DbError::retryable(message).with_code(BUSY)
+        }
+        Some(cause) if cause.code == ErrorCode::DatabaseLocked => {
+            DbError::retryable(message).with_code("SQLITE_LOCKED")
+        }
+        Some(cause) => DbError::fatal(message).with_code(cause.extended_code),
+        None => DbError::fatal(message),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn database(path: &str, patience_ms: u64) -> Box<dyn Database> {
+        let url = DbUrl::parse(&format!("sqlite:{path}")).unwrap();
+        let statement_timeout = Duration::from_millis(patience_ms);
+        open(&url, &Settings { statement_timeout, ..Settings::default() }).unwrap()
+    }
+
+    fn prepared(kind: Kind) -> Box<dyn Database> {
+        let database = database("", 1000);
+        database.prepare(&Layout::new(kind, 10)).unwrap();
+        database
+    }
+
+    #[test]
+    fn registers_begin_with_nothing_and_keep_what_is_committed() {
+        let database = prepared(Kind::Mini);
+        let mut one = database.connect().unwrap();
+        let mut two = database.connect().unwrap();
+        one.begin(Access::Write).unwrap();
+        assert_eq!(one.read(1), Ok(None));
+        one.write(1, 5).unwrap();
+        assert_eq!(one.read(1), Ok(Some(5)));
+        two.begin(Access::Read).unwrap();
+        assert_eq!(two.read(1), Ok(None));
+        one.commit().unwrap();
+        assert_eq!(two.read(1), Ok(None), "the snapshot stays");
+        two.commit().unwrap();
+        two.begin(Access::Write).unwrap();
+        assert_eq!(two.read(1), Ok(Some(5)));
+        two.delete(1).unwrap();
+        two.rollback().unwrap();
+        one.begin(Access::Read).unwrap();
+        assert_eq!(one.read(1), Ok(Some(5)));
+    }
+
+    #[test]
+    fn lists_keep_their_order() {
+        let database = prepared(Kind::Append);
+        let mut connection = database.connect().unwrap();
+        connection.begin(Access::Write).unwrap();
+        for (key, element) in [(1, 10), (2, 20), (1, 11), (1, 5)] {
+            connection.append(key, element).unwrap();
+        }
+        let mut elements = Vec::new();
+        connection.read_list(1, &mut elements).unwrap();
+        assert_eq!(elements, [10, 11, 5]);
+        elements.clear();
+        connection.read_list(3, &mut elements).unwrap();
+        assert!(elements.is_empty());
+    }
+
+    #[test]
+    fn conditional_writes_tell_what_was_there() {
+        let database = prepared(Kind::Lwt);
+        let mut connection = database.connect().unwrap();
+        connection.begin(Access::Single).unwrap();
+        assert_eq!(connection.insert_if_absent(1, 5), Ok(Conditional::Applied));
+        let failed = Conditional::Failed { seen: Some(Some(5)) };
+        assert_eq!(connection.insert_if_absent(1, 6), Ok(failed));
+        assert_eq!(connection.compare_and_set(1, Some(4), 6), Ok(failed));
+        assert_eq!(connection.compare_and_set(1, Some(5), 6), Ok(Conditional::Applied));
+        let absent = Conditional::Failed { seen: Some(None) };
+        assert_eq!(connection.compare_and_set(2, Some(5), 6), Ok(absent));
+    }
+
+    #[test]
+    fn a_lock_that_takes_too_long_is_worth_another_attempt() {
+        let database = database("", 5);
+        database.prepare(&Layout::new(Kind::Mini, 10)).unwrap();
+        let mut one = database.connect().unwrap();
+        let mut two = database.connect().unwrap();
+        one.begin(Access::Write).unwrap();
+        let error = two.begin(Access::Write).unwrap_err();
+        assert_eq!(
+            (error.class, error.code.as_deref()),
+            (crate::ErrorClass::Retryable, Some(BUSY))
+        );
+        two.rollback().unwrap();
+        one.commit().unwrap();
+        two.begin(Access::Write).unwrap();
+    }
+
+    #[test]
+    fn our_own_tables_are_replaced_and_those_of_others_are_not() {
+        let dir = TempDir::new().unwrap();
+        let path = dir.path().join("theirs.db");
+        let database = database(path.to_str().unwrap(), 1000);
+        let layout = Layout::new(Kind::Mini, 10);
+        database.prepare(&layout).unwrap();
+        database.prepare(&layout).unwrap();
+        let theirs = rusqlite::Connection::open(&path).unwrap();
+        theirs
+            .execute_batch("DROP TABLE isolario_register; CREATE TABLE isolario_register (x)")
+            .unwrap();
+        let message = database.prepare(&layout).unwrap_err().message;
+        assert!(message.contains("has a table isolario_register that is not ours"), "{message}");
+    }
+}
