@@ -1,0 +1,126 @@
+//! MariaDB: one node, `root` without a password from the loopback interface; the account with a
+//! password must know it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::{Durability, NodePlan, Plan};
+use crate::error::Doing;
+use crate::launch::Launch;
+use crate::ready::Ready;
+use crate::user::{User, make_directory};
+use crate::{ACCOUNT, PASSWORD, ServerError, ports, programs};
+
+pub(super) const PACKAGE: &str = "mariadb-server";
+
+pub(super) fn plan(root: &Path, durability: Durability) -> Result<Plan, ServerError> {
+    let [port] = ports::free()?;
+    let node = Node::new("mariadb", root, port, 1)?;
+    node.configure(durability, "")?;
+    node.install(&[])?;
+    Ok(Plan::single(node.plan(&[], "SELECT 1", true)?))
+}
+
+/// One server with its own directory and configuration file. Galera's nodes are such servers too.
+pub(super) struct Node {
+    name: String,
+    directory: PathBuf,
+    port: u16,
+    server_id: u32,
+    user: Option<User>,
+}
+
+impl Node {
+    pub(super) fn new(
+        name: &str,
+        directory: &Path,
+        port: u16,
+        server_id: u32,
+    ) -> Result<Self, ServerError> {
+        let user = User::unless_unprivileged("mysql", PACKAGE)?;
+        make_directory(directory, user)?;
+        make_directory(&directory.join("data"), user)?;
+        Ok(Self { name: name.to_owned(), directory: directory.to_owned(), port, server_id, user })
+    }
+
+    fn defaults(&self) -> String {
+        format!("--defaults-file={}", self.directory.join("my.cnf").display())
+    }
+
+    fn program(&self, name: &str) -> Result<Launch, ServerError> {
+        let program = programs::find(name, PACKAGE)?;
+        Ok(Launch::new(program, &self.directory).user(self.user).arg(self.defaults()))
+    }
+
+    /// Writes the configuration file.
+    pub(super) fn configure(&self, durability: Durability, extra: &str) -> Result<(), ServerError> {
+        let at = |name: &str| self.directory.join(name).display().to_string();
+        let settings = format!(
+            "[mariadbd]\n\
+             datadir={data}\n\
+             socket={socket}\n\
+             pid-file={pid_file}\n\
+             bind-address=127.0.0.1\n\
+             port={port}\n\
+             skip-name-resolve\n\
+             max_connections=200\n\
+             server_id={server_id}\n\
+             log_bin={binlog}\n\
+             binlog_format=ROW\n\
+             binlog_row_image=FULL\n\
+             innodb_buffer_pool_size=64M\n\
+             innodb_log_file_size=32M\n\
+             innodb_flush_log_at_trx_commit={flush}\n\
+             sync_binlog={flush}\n\
+             innodb_lock_wait_timeout=3\n\
+             {extra}",
+            data = at("data"),
+            socket = at("socket"),
+            pid_file = at("pid"),
+            binlog = at("data/binlog"),
+            port = self.port,
+            server_id = self.server_id,
+            flush = durability.pick(0, 1),
+        );
+        let path = self.directory.join("my.cnf");
+        fs::write(&path, settings).doing(|| format!("write {}", path.display()))
+    }
+
+    /// Installs the system tables.
+    pub(super) fn install(&self, arguments: &[&str]) -> Result<(), ServerError> {
+        self.program("mariadb-install-db")?
+            .args(["--auth-root-authentication-method=normal", "--skip-test-db"])
+            .args(arguments)
+            .run()
+    }
+
+    /// How to start it. It is ready when `question` succeeds; the first node of a cluster then
+    /// gets a database and the account with a password.
+    pub(super) fn plan(
+        &self,
+        arguments: &[&str],
+        question: &str,
+        first: bool,
+    ) -> Result<NodePlan, ServerError> {
+        let port = self.port;
+        let client = |statement: &str| -> Result<Launch, ServerError> {
+            Ok(self
+                .program("mariadb")?
+                .args(["--protocol=TCP", "-h", "127.0.0.1", "-u", "root"])
+                .args(["-P", &port.to_string(), "-e", statement]))
+        };
+        let account = format!(
+            "CREATE DATABASE isolario; \
+             CREATE USER '{ACCOUNT}'@'%' IDENTIFIED BY '{PASSWORD}'; \
+             GRANT ALL ON *.* TO '{ACCOUNT}'@'%'"
+        );
+        Ok(NodePlan {
+            name: self.name.clone(),
+            launch: self.program("mariadbd")?.args(arguments),
+            ready: Ready::Program(client(question)?),
+            after: if first { vec![client(&account)?] } else { Vec::new() },
+            port,
+            url: format!("mysql://root@127.0.0.1:{port}/isolario"),
+        })
+    }
+}

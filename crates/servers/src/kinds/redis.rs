@@ -1,0 +1,27 @@
+//! Redis: one node.
+
+use std::path::Path;
+
+use super::{Durability, NodePlan, Plan};
+use crate::launch::Launch;
+use crate::ready::Ready;
+use crate::{ACCOUNT, PASSWORD, ServerError, ports, programs};
+
+const PACKAGE: &str = "redis-server";
+
+pub(super) fn plan(root: &Path, durability: Durability) -> Result<Plan, ServerError> {
+    let [port] = ports::free()?;
+    let launch = Launch::new(programs::find("redis-server", PACKAGE)?, root)
+        .args(["--bind", "127.0.0.1", "--port", &port.to_string(), "--daemonize", "no"])
+        .args(["--save", "", "--appendonly", durability.pick("no", "yes")])
+        .args(["--appendfsync", durability.pick("no", "always")])
+        .args(["--user", ACCOUNT, "on", &format!(">{PASSWORD}"), "~*", "&*", "+@all"]);
+    Ok(Plan::single(NodePlan {
+        name: "redis".to_owned(),
+        launch: launch.arg("--dir").arg(root),
+        ready: Ready::Answer { port, question: "PING\r\n", answer: "+PONG" },
+        after: Vec::new(),
+        port,
+        url: format!("redis://127.0.0.1:{port}"),
+    }))
+}

@@ -1,0 +1,168 @@
+//! One running server process.
+
+use std::path::{Path, PathBuf};
+use std::process::Child;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+use std::{fs, io};
+
+use rustix::process::Signal;
+
+use crate::ServerError;
+use crate::error::Doing;
+use crate::kinds::{Durability, Kind, NodePlan, Order, Stop};
+use crate::launch::Lifetime;
+use crate::process::{signal, signal_tree, wait_for_end};
+
+/// How long a server may take to answer. Galera's nodes copy the state of others first, and the
+/// machine may be busy.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// How long a server may take to stop before it is killed.
+const STOPPING: Duration = Duration::from_secs(5);
+
+/// How much of a log goes into an error.
+const LOG_LINES: usize = 20;
+
+/// A server process; dropping it stops it.
+pub(crate) struct Node {
+    plan: NodePlan,
+    log: PathBuf,
+    lifetime: Lifetime,
+    stop: Stop,
+    child: Option<Child>,
+}
+
+/// Starts all nodes of a cluster and waits until they answer.
+pub(crate) fn bring_up(
+    kind: Kind,
+    root: &Path,
+    durability: Durability,
+    standing: bool,
+) -> Result<Vec<Node>, ServerError> {
+    let plan = kind.plan(root, durability)?;
+    let mut nodes = Vec::with_capacity(plan.nodes.len());
+    for plan_of_node in plan.nodes {
+        let mut node = Node::new(plan_of_node, kind.stop(), root, standing);
+        node.launch()?;
+        if plan.order == Order::OneByOne {
+            node.wait_until_ready()?;
+            node.finish()?;
+        }
+        nodes.push(node);
+    }
+    if plan.order == Order::Together {
+        for node in &mut nodes {
+            node.wait_until_ready()?;
+            node.finish()?;
+        }
+    }
+    Ok(nodes)
+}
+
+impl Node {
+    fn new(plan: NodePlan, stop: Stop, root: &Path, standing: bool) -> Self {
+        let lifetime = match standing {
+            true => Lifetime::Standing,
+            false => Lifetime::Ours(stop.at_once_name),
+        };
+        let log = root.join(format!("{}.log", plan.name));
+        Self { plan, log, lifetime, stop, child: None }
+    }
+
+    pub(crate) fn url(&self) -> &str {
+        &self.plan.url
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.plan.port
+    }
+
+    /// The program it runs.
+    pub(crate) fn program(&self) -> String {
+        self.plan.launch.program().display().to_string()
+    }
+
+    pub(crate) fn pid(&self) -> Option<u32> {
+        self.child.as_ref().map(Child::id)
+    }
+
+    fn launch(&mut self) -> Result<(), ServerError> {
+        self.child = Some(self.plan.launch.start(self.lifetime, &self.log)?);
+        Ok(())
+    }
+
+    fn wait_until_ready(&mut self) -> Result<(), ServerError> {
+        let deadline = Instant::now() + PATIENCE;
+        while !self.plan.ready.holds() {
+            if let Some(child) = &mut self.child {
+                let ended = child.try_wait().doing(|| format!("watch {}", self.plan.name))?;
+                if let Some(status) = ended {
+                    return Err(self.not_ready(format!("ended while starting ({status})")));
+                }
+            }
+            if Instant::now() >= deadline {
+                let seconds = PATIENCE.as_secs();
+                return Err(self.not_ready(format!("did not answer within {seconds} s")));
+            }
+            sleep(Duration::from_millis(50));
+        }
+        Ok(())
+    }
+
+    fn finish(&self) -> Result<(), ServerError> {
+        self.plan.after.iter().try_for_each(crate::launch::Launch::run)
+    }
+
+    fn not_ready(&self, what: String) -> ServerError {
+        ServerError::NotReady { node: self.plan.name.clone(), what, log: tail(&self.log) }
+    }
+
+    pub(crate) fn signal(&self, what: Signal) {
+        if let Some(pid) = self.pid() {
+            signal_tree(pid, what);
+        }
+    }
+
+    /// Ends it without any warning, as a power failure would.
+    pub(crate) fn kill(&mut self) -> io::Result<()> {
+        self.signal(Signal::KILL);
+        match self.child.take() {
+            Some(mut child) => child.wait().map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// Starts a killed server again, with its data and on its port.
+    pub(crate) fn restart(&mut self) -> Result<(), ServerError> {
+        self.launch()?;
+        self.wait_until_ready()
+    }
+
+    /// Lets the process go on without us.
+    pub(crate) fn leave(mut self) -> Option<u32> {
+        self.child.take().map(|child| child.id())
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        let Some(mut child) = self.child.take() else { return };
+        signal(child.id(), self.stop.at_once);
+        // A stopped process takes no signal but SIGKILL.
+        signal_tree(child.id(), Signal::CONT);
+        if !wait_for_end(child.id(), STOPPING) {
+            signal_tree(child.id(), Signal::KILL);
+        }
+        // It has ended, and nothing is left to be done if the system says otherwise.
+        let _ = child.wait();
+    }
+}
+
+/// The last lines of a log.
+fn tail(log: &Path) -> String {
+    let bytes = fs::read(log).unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    let lines: Vec<&str> = text.lines().collect();
+    lines.get(lines.len().saturating_sub(LOG_LINES)..).unwrap_or_default().join("\n")
+}

@@ -1,0 +1,91 @@
+//! Servers that live as long as a value.
+
+use std::fs::{Permissions, set_permissions};
+use std::os::unix::fs::PermissionsExt;
+
+use rustix::process::Signal;
+use tempfile::TempDir;
+
+use crate::error::Doing;
+use crate::node::{Node, bring_up};
+use crate::{Durability, Kind, ServerError};
+
+/// How often other ports are tried when somebody else was quicker to take one.
+const ATTEMPTS: usize = 4;
+
+/// A running server or cluster in a temporary directory; dropping it stops it.
+pub struct Servers {
+    // In reverse order of starting, since fields and elements are dropped front to back and the
+    // first node of a cluster should stop last. The directory goes after them.
+    nodes: Vec<Node>,
+    urls: Vec<String>,
+    _directory: TempDir,
+}
+
+impl Servers {
+    /// Starts a server and waits until it answers.
+    pub fn start(kind: Kind, durability: Durability) -> Result<Self, ServerError> {
+        let mut attempt = 1;
+        loop {
+            match Self::try_start(kind, durability) {
+                Err(error) if error.is_port_clash() && attempt < ATTEMPTS => attempt += 1,
+                result => return result,
+            }
+        }
+    }
+
+    fn try_start(kind: Kind, durability: Durability) -> Result<Self, ServerError> {
+        let doing = || "make a temporary directory".to_owned();
+        let directory =
+            tempfile::Builder::new().prefix("isolario-servers-").tempdir().doing(doing)?;
+        // The accounts of servers must be able to reach their data below it.
+        set_permissions(directory.path(), Permissions::from_mode(0o755)).doing(doing)?;
+        let mut nodes = bring_up(kind, directory.path(), durability, false)?;
+        let urls = nodes.iter().map(|node| node.url().to_owned()).collect();
+        nodes.reverse();
+        Ok(Self { nodes, urls, _directory: directory })
+    }
+
+    /// The URL of every node.
+    pub fn urls(&self) -> &[String] {
+        &self.urls
+    }
+
+    /// The URL of the first node.
+    pub fn url(&self) -> &str {
+        self.urls.first().map_or("", String::as_str)
+    }
+
+    /// The loopback port on which the first node serves its clients.
+    pub fn port(&self) -> u16 {
+        self.nodes.last().map_or(0, Node::port)
+    }
+
+    /// The process ids of all nodes that run.
+    pub fn pids(&self) -> Vec<u32> {
+        self.nodes.iter().rev().filter_map(Node::pid).collect()
+    }
+
+    /// Kills every node, with all its processes, by `SIGKILL`.
+    pub fn kill(&mut self) -> Result<(), ServerError> {
+        self.nodes
+            .iter_mut()
+            .try_for_each(|node| node.kill().doing(|| "wait for a killed server".to_owned()))
+    }
+
+    /// Starts killed servers again, with their data and on their ports. (Not for Galera, whose
+    /// nodes have to find out first which of them knows most.)
+    pub fn restart(&mut self) -> Result<(), ServerError> {
+        self.nodes.iter_mut().rev().try_for_each(Node::restart)
+    }
+
+    /// Stops every node in its tracks: connections stay open, and nothing answers.
+    pub fn pause(&self) {
+        self.nodes.iter().for_each(|node| node.signal(Signal::STOP));
+    }
+
+    /// Lets paused servers go on.
+    pub fn resume(&self) {
+        self.nodes.iter().for_each(|node| node.signal(Signal::CONT));
+    }
+}
