@@ -41,22 +41,16 @@ impl Lanes {
         let history = order.facts.history;
         let mut lanes = Lanes {
             of: vec![(0, 0); history.txn_count()],
-            before: vec![None; history.txn_count()],
+            before: order.facts.session_predecessors(),
             count: 0,
         };
-        for session in history.sessions() {
-            let mut last: Option<TxnId> = None;
-            for txn in history.session_txns(session).filter(|txn| order.contains(*txn)) {
-                lanes.before[txn.index()] = last;
-                let continues = last.filter(|_| history.outcome(txn) == Outcome::Committed);
-                lanes.of[txn.index()] = match continues.map(|last| lanes.of[last.index()]) {
-                    Some((lane, position)) => (lane, position + 1),
-                    None => lanes.new_lane(),
-                };
-                if order.facts.options.session_order && history.outcome(txn) == Outcome::Committed {
-                    last = Some(txn);
-                }
-            }
+        for txn in history.txns().filter(|txn| order.contains(*txn)) {
+            let continues = history.outcome(txn) == Outcome::Committed;
+            let last = lanes.before[txn.index()].filter(|_| continues);
+            lanes.of[txn.index()] = match last.map(|last| lanes.of[last.index()]) {
+                Some((lane, position)) => (lane, position + 1),
+                None => lanes.new_lane(),
+            };
         }
         lanes
     }

@@ -164,6 +164,21 @@ impl Facts<'_> {
         }
     }
 
+    /// Refuses transactions that did not commit, whatever the unknown outcomes are. `init` is none
+    /// of the history's.
+    pub(crate) fn may_have_committed(&self, txn: TxnId) -> Result<(), Refusal> {
+        if txn.is_init() || self.history.outcome(self.known_txn(txn)?) == Outcome::Aborted {
+            return Err(Refusal::NotCommitted(txn));
+        }
+        Ok(())
+    }
+
+    /// Whether any operation is on a list.
+    pub(crate) fn has_lists(&self) -> bool {
+        use OpKind::{Append, ReadList};
+        self.history.op_kinds().iter().any(|kind| matches!(kind, Append | ReadList))
+    }
+
     pub(crate) fn is_write(&self, op: OpId) -> bool {
         matches!(
             self.history.op_kinds()[op.index()],
@@ -296,6 +311,40 @@ impl Facts<'_> {
             && first < second
             && self.history.session_of(first) == self.history.session_of(second)
             && self.history.outcome(first) == Outcome::Committed
+    }
+
+    /// Per transaction, the last one before it by session order; those before that one precede it
+    /// in turn.
+    pub(crate) fn session_predecessors(&self) -> Vec<Option<TxnId>> {
+        let mut predecessors = vec![None; self.history.txn_count()];
+        if !self.options.session_order {
+            return predecessors;
+        }
+        for session in self.history.sessions() {
+            let mut last = None;
+            for txn in self.history.session_txns(session) {
+                predecessors[txn.index()] = last;
+                if self.history.outcome(txn) == Outcome::Committed {
+                    last = Some(txn);
+                }
+            }
+        }
+        predecessors
+    }
+
+    /// Refuses a transaction's commit if it had finished before another one, which is there
+    /// already, started: the latest of those to start.
+    pub(crate) fn nothing_started_after(
+        &self,
+        txn: TxnId,
+        latest: Option<(i128, TxnId)>,
+    ) -> Result<(), Refusal> {
+        match (self.latest_finish(txn), latest) {
+            (Some(finish), Some((start, second))) if finish < start => {
+                Err(Refusal::OutOfOrder { first: txn, second, why: "real time" })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Whether one transaction finished before another started, however the clocks differ

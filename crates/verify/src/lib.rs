@@ -43,10 +43,12 @@ mod facts;
 mod inapplicable;
 mod lists;
 mod order;
+mod points;
 pub mod proof;
 mod refusal;
 mod replay;
 mod single_reads;
+mod store;
 mod visible;
 
 use std::cell::OnceCell;
@@ -139,6 +141,10 @@ fn verify_witness(facts: &Facts<'_>, level: Level, witness: &Witness) -> Result<
         (Level::Serializable | Level::StrictSerializable, Witness::CommitOrder(order)) => {
             replay::verify(&Order::new(facts, order)?, level)
         }
+        (
+            Level::Prefix | Level::SnapshotIsolation | Level::StrongSnapshotIsolation,
+            Witness::Points(all),
+        ) => points::verify(facts, level, all),
         (
             Level::AdyaReadCommitted | Level::ReadCommitted | Level::ReadAtomic | Level::Causal,
             Witness::CommitOrder(order),

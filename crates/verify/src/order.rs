@@ -27,9 +27,7 @@ impl<'f, 'h> Order<'f, 'h> {
     pub(crate) fn new(facts: &'f Facts<'h>, txns: &'f [TxnId]) -> Result<Self, Refusal> {
         let mut places = vec![0; facts.history.txn_count()];
         for (place, txn) in (1..).zip(txns) {
-            if txn.is_init() || facts.history.outcome(facts.known_txn(*txn)?) == Outcome::Aborted {
-                return Err(Refusal::NotCommitted(*txn));
-            }
+            facts.may_have_committed(*txn)?;
             if std::mem::replace(&mut places[txn.index()], place) != 0 {
                 return Err(Refusal::Repeated(*txn));
             }
@@ -57,20 +55,14 @@ impl<'f, 'h> Order<'f, 'h> {
     }
 
     fn respects_sessions(&self) -> Result<(), Refusal> {
-        let history = self.facts.history;
-        if !self.facts.options.session_order {
-            return Ok(());
-        }
-        for session in history.sessions() {
-            let mut last: Option<TxnId> = None;
-            for txn in history.session_txns(session).filter(|txn| self.contains(*txn)) {
-                if let Some(first) = last.filter(|last| self.place(*last) > self.place(txn)) {
+        let predecessors = self.facts.session_predecessors();
+        for txn in self.txns {
+            match predecessors[txn.index()] {
+                Some(first) if self.place(first) > self.place(*txn) => {
                     let why = "session order";
-                    return Err(Refusal::OutOfOrder { first, second: txn, why });
+                    return Err(Refusal::OutOfOrder { first, second: *txn, why });
                 }
-                if history.outcome(txn) == Outcome::Committed {
-                    last = Some(txn);
-                }
+                _ => {}
             }
         }
         Ok(())

@@ -24,6 +24,17 @@ pub enum Refusal {
     Missing(TxnId),
     /// The order has a transaction twice.
     Repeated(TxnId),
+    /// A transaction commits before it starts.
+    NotStarted(TxnId),
+    /// Two transactions that write one key overlap.
+    Conflict {
+        /// The key.
+        key: KeyId,
+        /// Who started first.
+        first: TxnId,
+        /// Who started before that one committed.
+        second: TxnId,
+    },
     /// The evidence relies on a transaction that did not commit, or need not have.
     NotCommitted(TxnId),
     /// The order contradicts session order, a read, or real time.
@@ -121,6 +132,13 @@ impl Refusal {
             Refusal::NoSuchOp(id) => format!("the history has no {}", op(id)),
             Refusal::Missing(id) => format!("{} committed and is missing from the order", txn(id)),
             Refusal::Repeated(id) => format!("{} is in the order twice", txn(id)),
+            Refusal::NotStarted(id) => format!("{} commits before it starts", txn(id)),
+            Refusal::Conflict { key, first, second } => format!(
+                "{} and {} overlap, and both write {}",
+                txn(first),
+                txn(second),
+                names.key(*key)
+            ),
             Refusal::NotCommitted(id) => format!("nothing shows that {} committed", txn(id)),
             Refusal::OutOfOrder { first, second, why } => {
                 format!("{} must come before {} in the order: {why}", txn(first), txn(second))
@@ -170,6 +188,7 @@ impl std::error::Error for Refusal {}
 trait Names {
     fn txn(&self, txn: TxnId) -> String;
     fn op(&self, op: OpId) -> String;
+    fn key(&self, key: KeyId) -> String;
 }
 
 /// By id.
@@ -182,6 +201,10 @@ impl Names for Ids {
 
     fn op(&self, op: OpId) -> String {
         format!("operation {op:?}")
+    }
+
+    fn key(&self, key: KeyId) -> String {
+        format!("key {key:?}")
     }
 }
 
@@ -209,5 +232,9 @@ impl Names for OwnNames<'_> {
             format!(" on {}", self.0.key_name(*key))
         };
         format!("operation {index}{on} of {}", self.txn(txn))
+    }
+
+    fn key(&self, key: KeyId) -> String {
+        format!("key {}", self.0.key_name(key))
     }
 }

@@ -118,13 +118,27 @@ fn an_unknown_transaction_that_was_read_from_must_be_in_the_order() {
     }
 }
 
-/// The element 1 and a list of two elements are stored as the same word, and are not the same.
 #[test]
-fn lists_are_not_replayed_as_registers() {
+fn lists_are_replayed_as_a_whole() {
+    let text = "a: a(x,1)\n a: a(x,2)\n b: l(x,[1])\n c: a(x,3) l(x,[1,2,3])\n d: l(x,[])";
     for level in [Level::Serializable, Level::StrictSerializable] {
-        let judged = judge_order("a: a(x,1)\n b: l(x,[1,2])", level, &[0, 1]);
-        assert!(matches!(judged, Err(Refusal::UnsupportedOperation(_))));
+        assert_eq!(judge_order(text, level, &[4, 0, 2, 1, 3]), Ok(()));
+        assert!(judge_order(text, level, &[0, 4, 2, 1, 3]).is_err());
+        assert!(judge_order(text, level, &[4, 0, 1, 2, 3]).is_err());
+        assert!(judge_order(text, level, &[4, 0, 2, 3, 1]).is_err());
+        // The element 1 and a list of two elements are stored as the same word, and are not the same.
+        assert!(judge_order("a: a(x,1)\n b: l(x,[1,2])", level, &[0, 1]).is_err());
     }
+}
+
+#[test]
+fn a_list_that_diverges_from_all_others_is_compared_element_by_element() {
+    let text = "a: a(x,1)\n b: a(x,2)\n c: l(x,[1])\n d: l(x,[2])";
+    for order in [[0, 1, 2, 3], [0, 2, 1, 3], [1, 3, 0, 2]] {
+        assert!(judge_order(text, Level::Serializable, &order).is_err());
+    }
+    let diverging = "a: a(x,1)\n b: a(x,2)\n c: l(x,[1]) aborted\n d: l(x,[2])\n e: l(x,[2,1])";
+    assert_eq!(judge_order(diverging, Level::Serializable, &[1, 3, 0, 4]), Ok(()));
 }
 
 #[test]
