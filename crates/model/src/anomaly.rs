@@ -505,7 +505,10 @@ impl AnomalyKind {
 
     /// Whether a level forbids it.
     pub fn forbidden_at(self, level: Level) -> bool {
-        self.names().forbidden_by.iter().any(|weakest| level.implies(*weakest))
+        let by =
+            |level: Level| self.names().forbidden_by.iter().any(|weakest| level.implies(*weakest));
+        // Where it applies, to single operations, linearizable is strict serializable.
+        by(level) || (level == Level::Linearizable && by(Level::StrictSerializable))
     }
 
     /// The kind of a name: ours (in any case) or Plume's. Other tools' names may mean several

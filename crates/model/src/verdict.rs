@@ -93,6 +93,8 @@ pub enum Witness {
     CommitOrder(Vec<TxnId>),
     /// The start and commit points of all kept transactions, in order.
     Points(Vec<Point>),
+    /// All kept operations, each at the moment at which it may have taken effect, in order.
+    Linearization(Vec<OpId>),
 }
 
 /// A moment in a transaction's life.
@@ -159,13 +161,23 @@ pub enum Evidence {
         /// The cycles, shortest first.
         cycles: Vec<Vec<Edge>>,
     },
+    /// Single operations on one key that no order explains, whatever else happened.
+    ///
+    /// Nothing is assumed about operations that are not listed: what a listed one saw counts only
+    /// if everyone who may have written it is listed, too.
+    Operations {
+        /// The key.
+        key: KeyId,
+        /// The operations.
+        ops: Vec<OpId>,
+    },
 }
 
 impl Evidence {
     /// The edges of the argument: those of the first cycle where there are several.
     pub fn edges(&self) -> &[Edge] {
         match self {
-            Evidence::Read { .. } => &[],
+            Evidence::Read { .. } | Evidence::Operations { .. } => &[],
             Evidence::Reads { edges, .. } | Evidence::Cycle { edges } => edges,
             Evidence::Cases { cycles } => cycles.first().map_or(&[], Vec::as_slice),
         }
@@ -191,6 +203,11 @@ pub enum Inapplicable {
     Operation {
         /// An operation of that kind.
         op: OpId,
+    },
+    /// The level is about single operations, and a transaction has several.
+    SeveralOperations {
+        /// Such a transaction.
+        txn: TxnId,
     },
     /// The level needs times, and the history has none.
     NoTimes,

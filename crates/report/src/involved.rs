@@ -30,6 +30,7 @@ pub fn involved(history: &History, anomaly: &Anomaly) -> Vec<Involved> {
         }
         Evidence::Cycle { edges } => gathered.edges(edges),
         Evidence::Cases { cycles } => cycles.iter().for_each(|cycle| gathered.edges(cycle)),
+        Evidence::Operations { ops, .. } => ops.iter().for_each(|op| gathered.op(*op)),
         _ => {}
     }
     gathered.finish()

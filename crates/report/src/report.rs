@@ -229,6 +229,7 @@ fn gist(anomaly: &Anomaly) -> Gist {
     let (a, b) = match (&anomaly.evidence, edges.first()) {
         (Evidence::Read { read, .. }, _) => (read.0, 0),
         (Evidence::Reads { first, second, .. }, _) => (first.0, second.0),
+        (Evidence::Operations { key, ops }, _) => (key.0, ops.len() as u32),
         (_, Some(edge)) => (edge.from.0, edge.to.0),
         _ => (0, 0),
     };

@@ -145,6 +145,9 @@ fn checked(history: &History, verdict: &Verdict) -> String {
         Verdict::Satisfied(Witness::CommitOrder(order)) => {
             format!("replayed {}", counted(order.len(), "transaction", "transactions"))
         }
+        Verdict::Satisfied(Witness::Linearization(ops)) => {
+            format!("replayed {}", counted(ops.len(), "operation", "operations"))
+        }
         Verdict::Satisfied(_) => {
             let count = counted(history.txn_count(), "transaction", "transactions");
             format!("looked through {count}")

@@ -20,6 +20,11 @@ pub fn summary(names: Names<'_>, anomaly: &Anomaly) -> String {
             "every way to order the writes leads to a circle ({} in all)",
             counted(cycles.len() as u64, "case")
         ),
+        Evidence::Operations { key, ops } => format!(
+            "no order explains what {} on {} returned, given when they ran",
+            counted(ops.len() as u64, "operation"),
+            names.key(*key)
+        ),
         _ => meaning(anomaly.kind),
     }
 }

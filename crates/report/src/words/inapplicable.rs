@@ -16,6 +16,9 @@ pub fn why_not_applicable(names: Names<'_>, why: &Inapplicable) -> String {
             names.txn_of(*op),
             names.op(*op)
         ),
+        Inapplicable::SeveralOperations { txn } => {
+            format!("it is about single operations, and {} has several", names.txn(*txn))
+        }
         Inapplicable::NoTimes => "it needs times, and the history has none".to_owned(),
         Inapplicable::NoVersionOrder => {
             "it needs a version order, and the history shows none".to_owned()

@@ -34,10 +34,11 @@ impl Forger<'_> {
     }
 
     fn witness(&mut self) -> Witness {
-        match self.rng.below(3) {
+        match self.rng.below(4) {
             0 => Witness::Empty,
             // More than fits on one line, now and then.
             1 => Witness::CommitOrder((0..self.rng.below(250)).map(|_| self.txn()).collect()),
+            2 => Witness::Linearization((0..self.rng.below(250)).map(|_| self.op()).collect()),
             _ => Witness::Points(self.several(|forger| {
                 let txn = forger.txn();
                 forger.pick(&[Point::Start(txn), Point::Commit(txn)])
@@ -46,7 +47,7 @@ impl Forger<'_> {
     }
 
     fn inapplicable(&mut self) -> Inapplicable {
-        match self.rng.below(5) {
+        match self.rng.below(6) {
             0 => Inapplicable::AmbiguousRead {
                 read: self.op(),
                 first: self.optional_op(),
@@ -56,13 +57,14 @@ impl Forger<'_> {
             1 => Inapplicable::Operation { op: self.op() },
             2 => Inapplicable::NoTimes,
             3 => Inapplicable::NoVersionOrder,
+            4 => Inapplicable::SeveralOperations { txn: self.txn() },
             _ => Inapplicable::Other(self.text()),
         }
     }
 
     fn anomaly(&mut self) -> Anomaly {
         let kinds: Vec<AnomalyKind> = AnomalyKind::all().collect();
-        let evidence = match self.rng.below(4) {
+        let evidence = match self.rng.below(5) {
             0 => Evidence::Read {
                 read: self.op(),
                 saw: self.optional_op(),
@@ -75,6 +77,7 @@ impl Forger<'_> {
                 edges: self.edges(2),
             },
             2 => Evidence::Cycle { edges: self.edges(2) },
+            3 => Evidence::Operations { key: self.key(), ops: self.several(Forger::op) },
             _ => Evidence::Cases { cycles: self.several(|forger| forger.edges(2)) },
         };
         Anomaly { kind: self.pick(&kinds), evidence }

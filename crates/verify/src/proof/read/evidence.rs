@@ -36,7 +36,13 @@ impl EvidenceReader<'_, '_> {
                     cycles: cycles.map(|cycle| self.edges(cycle, 0)).collect::<Result<_, _>>()?,
                 }
             }
-            _ => return Err(form.expected("read, reads, cycle or cases")),
+            "operations" => {
+                let key = self.refer.key(fields.take("key")?)?;
+                let ops = fields.take("ops")?.array()?;
+                let ops = ops.map(|op| self.refer.op(op)).collect::<Result<_, _>>()?;
+                Evidence::Operations { key, ops }
+            }
+            _ => return Err(form.expected("read, reads, cycle, cases or operations")),
         };
         fields.finish()?;
         Ok(Anomaly { kind, evidence })

@@ -166,7 +166,11 @@ impl<'l, 'h> Sections<'l, 'h> {
                 let count = fields.take("count")?;
                 Witness::Points(self.in_parts("points", count, point)?)
             }
-            _ => return Err(form.expected("empty, commit-order or points")),
+            "linearization" => {
+                let count = fields.take("count")?;
+                Witness::Linearization(self.in_parts("ops", count, References::op)?)
+            }
+            _ => return Err(form.expected("empty, commit-order, points or linearization")),
         };
         fields.finish()?;
         Ok(witness)
@@ -222,6 +226,9 @@ impl<'l, 'h> Sections<'l, 'h> {
                 total: fields.take("total")?.unsigned()?,
             },
             "operation" => Inapplicable::Operation { op: self.refer.op(fields.take("op")?)? },
+            "several-operations" => {
+                Inapplicable::SeveralOperations { txn: self.refer.txn(fields.take("txn")?)? }
+            }
             "no-times" => Inapplicable::NoTimes,
             "no-version-order" => Inapplicable::NoVersionOrder,
             "other" => Inapplicable::Other(fields.take("reason")?.string()?),

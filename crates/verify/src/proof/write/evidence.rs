@@ -34,6 +34,11 @@ impl Serialize for Named<'_, &Anomaly> {
                 map.serialize_entry("evidence", "cases")?;
                 map.serialize_entry("cycles", &cycles)?;
             }
+            Evidence::Operations { key, ops } => {
+                map.serialize_entry("evidence", "operations")?;
+                map.serialize_entry("key", &self.part(*key))?;
+                map.serialize_entry("ops", &self.part(ops.as_slice()))?;
+            }
             _ => return Err(S::Error::custom("this evidence has no form in a proof")),
         }
         map.end()

@@ -5,7 +5,7 @@ mod evidence;
 use std::io;
 
 use isolario_model::{
-    Findings, History, Inapplicable, LevelResult, Point, TxnId, Verdict, Witness,
+    Findings, History, Inapplicable, LevelResult, OpId, Point, TxnId, Verdict, Witness,
 };
 use serde::ser::{Error, SerializeMap};
 use serde::{Serialize, Serializer};
@@ -86,6 +86,10 @@ fn write_section(
         Verdict::Satisfied(Witness::Points(points)) => {
             points.chunks(PER_LINE).try_for_each(|part| write_line(&names.named(part), out))
         }
+        Verdict::Satisfied(Witness::Linearization(ops)) => {
+            let line = |part| Linearization { ops: names.named(part) };
+            ops.chunks(PER_LINE).try_for_each(|part| write_line(&line(part), out))
+        }
         Verdict::Violated(findings) => {
             let mut anomalies = findings.anomalies.iter();
             anomalies.try_for_each(|anomaly| write_line(&names.named(anomaly), out))
@@ -98,6 +102,17 @@ impl Serialize for Named<'_, &[TxnId]> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let order: Vec<_> = self.item.iter().map(|txn| self.part(*txn)).collect();
         one_field(serializer, "order", order)
+    }
+}
+
+#[derive(Serialize)]
+struct Linearization<'n> {
+    ops: Named<'n, &'n [OpId]>,
+}
+
+impl Serialize for Named<'_, &[OpId]> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.item.iter().map(|op| self.part(*op)))
     }
 }
 
@@ -146,6 +161,10 @@ fn put_witness<M: SerializeMap>(witness: &Witness, map: &mut M) -> Result<(), M:
             map.serialize_entry("witness", "points")?;
             map.serialize_entry("count", &points.len())
         }
+        Witness::Linearization(ops) => {
+            map.serialize_entry("witness", "linearization")?;
+            map.serialize_entry("count", &ops.len())
+        }
         _ => Err(M::Error::custom("this witness has no form in a proof")),
     }
 }
@@ -169,6 +188,10 @@ impl Named<'_, &Inapplicable> {
             Inapplicable::Operation { op } => {
                 map.serialize_entry("because", "operation")?;
                 map.serialize_entry("op", &self.part(*op))
+            }
+            Inapplicable::SeveralOperations { txn } => {
+                map.serialize_entry("because", "several-operations")?;
+                map.serialize_entry("txn", &self.part(*txn))
             }
             Inapplicable::NoTimes => map.serialize_entry("because", "no-times"),
             Inapplicable::NoVersionOrder => map.serialize_entry("because", "no-version-order"),
