@@ -21,7 +21,9 @@
 //! # Ok::<(), isolario_model::SinkError>(())
 //! ```
 
+mod cycles;
 mod graph;
+mod mini;
 mod plan;
 mod reads;
 mod weak;

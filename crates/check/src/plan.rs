@@ -1,10 +1,14 @@
 //! Which checker decides a level for a history, and what the levels asked for can share.
 
+use std::cell::OnceCell;
+
 use isolario_model::{
-    AnomalyKind, Checker, History, Inapplicable, Level, LevelResult, PatternResult, Verdict,
+    AnomalyKind, Checker, Clock, Findings, History, Inapplicable, Level, LevelResult,
+    PatternResult, Verdict,
 };
 
 use crate::Options;
+use crate::mini::{BlindWrite, Mini};
 use crate::reads::{self, Reads};
 use crate::weak::{Dependencies, Weak};
 
@@ -15,6 +19,11 @@ pub(crate) const SUPPORTED: &[Level] = &[
     Level::CutIsolation,
     Level::ReadAtomic,
     Level::Causal,
+    Level::Prefix,
+    Level::SnapshotIsolation,
+    Level::StrongSnapshotIsolation,
+    Level::Serializable,
+    Level::StrictSerializable,
 ];
 
 /// Decides the levels. Reads are resolved and the dependency graph is built once for all.
@@ -25,15 +34,77 @@ pub(crate) fn check(history: &History, levels: &[Level], options: &Options) -> V
     let reads = Reads::resolve(history);
     let dependencies = Dependencies::new(history, &reads, options.session_order);
     let weak = Weak::new(&dependencies);
-    let decide = |level: &Level| {
-        let verdict = if SUPPORTED.contains(level) {
-            weak.check(*level)
-        } else {
-            Verdict::NotApplicable(Inapplicable::Other(format!("there is no checker for {level}")))
+    let plan = Plan { history, options, weak: &weak, mini: OnceCell::new() };
+    levels.iter().map(|level| plan.check(*level)).collect()
+}
+
+/// A history, and what is known of it.
+struct Plan<'a> {
+    history: &'a History,
+    options: &'a Options,
+    weak: &'a Weak<'a>,
+    mini: OnceCell<Result<Mini<'a>, BlindWrite>>,
+}
+
+impl Plan<'_> {
+    fn check(&self, level: Level) -> LevelResult {
+        let (checker, verdict) = match level {
+            Level::AdyaReadCommitted
+            | Level::ReadCommitted
+            | Level::CutIsolation
+            | Level::ReadAtomic
+            | Level::Causal => (Checker::Weak, self.weak.check(level)),
+            level if SUPPORTED.contains(&level) => self.check_strong(level),
+            level => {
+                let reason = format!("there is no checker for {level}");
+                (Checker::Weak, Verdict::NotApplicable(Inapplicable::Other(reason)))
+            }
         };
-        LevelResult { level: *level, checker: Checker::Weak, verdict }
-    };
-    levels.iter().map(decide).collect()
+        LevelResult { level, checker, verdict }
+    }
+
+    /// Wrong reads refute a strong level whatever the rest. Without them, the history is decided
+    /// in linear time if every write in it follows a read.
+    fn check_strong(&self, level: Level) -> (Checker, Verdict) {
+        if let Some(reason) = self.lacks(level) {
+            return (Checker::Mini, Verdict::NotApplicable(reason));
+        }
+        let anomalies = self.weak.plain_anomalies();
+        if !anomalies.is_empty() {
+            let total = anomalies.len() as u64;
+            let findings = Findings { anomalies, total, exact: false };
+            return (Checker::Mini, Verdict::Violated(findings));
+        }
+        if let Some(reason) = &self.weak.dependencies.reads.ambiguous {
+            return (Checker::Mini, Verdict::NotApplicable(reason.clone()));
+        }
+        let mini = self.mini.get_or_init(|| Mini::new(self.weak, self.options));
+        match mini {
+            Ok(mini) => match mini.check(level) {
+                Some(verdict) => (Checker::Mini, verdict),
+                None => (Checker::Mini, undetermined(self.history, None)),
+            },
+            Err(blind) => (Checker::Mini, undetermined(self.history, Some(*blind))),
+        }
+    }
+
+    /// What a strong level needs and the history does not have.
+    fn lacks(&self, level: Level) -> Option<Inapplicable> {
+        if let Some(op) = reads::first_on_list(self.history) {
+            return Some(Inapplicable::Operation { op });
+        }
+        if !matches!(level, Level::StrictSerializable | Level::StrongSnapshotIsolation) {
+            return None;
+        }
+        if !self.history.has_times() {
+            return Some(Inapplicable::NoTimes);
+        }
+        let by_events = self.history.clock() == Clock::EventOrder;
+        (by_events && self.options.clock_skew > 0).then(|| {
+            let reason = "its times are only an order of events, which no clock skew can widen";
+            Inapplicable::Other(reason.to_owned())
+        })
+    }
 }
 
 /// Decides which patterns occur.
@@ -59,4 +130,17 @@ fn answer_all(levels: &[Level], verdict: &Verdict) -> Vec<LevelResult> {
         verdict: verdict.clone(),
     };
     levels.iter().map(answer).collect()
+}
+
+/// The version order is not determined, and nothing here chooses one.
+fn undetermined(history: &History, blind: Option<BlindWrite>) -> Verdict {
+    let reason = match blind {
+        Some(BlindWrite(write)) => {
+            let txn = history.txn_label(history.op_txn(write));
+            let key = history.key_name(history.op_keys()[write.index()]);
+            format!("transaction {txn} wrote {key} without having read it")
+        }
+        None => "two writes of one key may have come in either order".to_owned(),
+    };
+    Verdict::NotApplicable(Inapplicable::Other(reason))
 }

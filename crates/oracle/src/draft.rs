@@ -59,6 +59,19 @@ pub enum DraftOp {
     ReadList(String, Option<Vec<Value>>),
 }
 
+impl DraftOp {
+    /// The key it is on.
+    pub fn key(&self) -> &str {
+        match self {
+            DraftOp::Read(key, _)
+            | DraftOp::Write(key, _)
+            | DraftOp::Delete(key)
+            | DraftOp::Append(key, _)
+            | DraftOp::ReadList(key, _) => key,
+        }
+    }
+}
+
 /// A line that is not a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {

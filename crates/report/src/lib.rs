@@ -22,7 +22,6 @@
 
 pub mod explain;
 mod github;
-pub mod html;
 mod human;
 mod involved;
 mod json;

@@ -357,10 +357,14 @@ impl Facts<'_> {
         }
     }
 
-    /// When a transaction had finished at the latest; none if that may be any time.
+    /// When a transaction had finished at the latest; none if that may be any time. A finish before
+    /// the own start tells nothing.
     pub(crate) fn latest_finish(&self, txn: TxnId) -> Option<i128> {
         let committed = !txn.is_init() && self.history.outcome(txn) == Outcome::Committed;
         let finish = self.history.finish(txn).filter(|_| committed)?;
+        if self.history.start(txn).is_some_and(|start| finish < start) {
+            return None;
+        }
         Some(i128::from(finish) + i128::from(self.options.clock_skew))
     }
 

@@ -1,11 +1,15 @@
 //! Re-checks why a level was said not to apply, where the history tells.
 
-use isolario_model::{Inapplicable, OpId, OpKind};
+use isolario_model::{Inapplicable, Level, OpId, OpKind};
 
 use crate::facts::Facts;
 use crate::{Refusal, Verifier, is_supported, lists};
 
-pub(crate) fn verify(verifier: &Verifier<'_>, reason: &Inapplicable) -> Result<(), Refusal> {
+pub(crate) fn verify(
+    verifier: &Verifier<'_>,
+    level: Level,
+    reason: &Inapplicable,
+) -> Result<(), Refusal> {
     let holds = |holds: bool, otherwise| {
         if holds { Ok(()) } else { Err(Refusal::Applicable(otherwise)) }
     };
@@ -18,7 +22,10 @@ pub(crate) fn verify(verifier: &Verifier<'_>, reason: &Inapplicable) -> Result<(
         }
         Inapplicable::Operation { op } => {
             let kind = history.op_kinds().get(op.index()).ok_or(Refusal::NoSuchOp(op))?;
-            holds(!is_supported(*kind), "the operation is an ordinary one")
+            let is_list =
+                matches!(kind, OpKind::Append | OpKind::ReadList | OpKind::ReadListUnobserved);
+            let too_hard = is_list && level.implies(Level::Prefix);
+            holds(too_hard || !is_supported(*kind), "the operation is an ordinary one")
         }
         Inapplicable::NoTimes => holds(!history.has_times(), "there are times"),
         _ => Ok(()),

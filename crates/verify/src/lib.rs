@@ -41,16 +41,13 @@ mod cycles;
 mod edges;
 mod facts;
 mod inapplicable;
-mod justify;
 mod lists;
 mod order;
 mod points;
 pub mod proof;
 mod refusal;
 mod replay;
-mod shapes;
 mod single_reads;
-mod span;
 mod store;
 mod visible;
 
@@ -116,7 +113,7 @@ impl<'h> Verifier<'h> {
     pub fn verify(&self, result: &LevelResult) -> Result<(), Refusal> {
         match &result.verdict {
             Verdict::Undecided { .. } => Ok(()),
-            Verdict::NotApplicable(reason) => inapplicable::verify(self, reason),
+            Verdict::NotApplicable(reason) => inapplicable::verify(self, result.level, reason),
             Verdict::Satisfied(witness) => verify_witness(self.facts()?, result.level, witness),
             Verdict::Violated(findings) => anomalies::verify(self.facts()?, result.level, findings),
             _ => Err(Refusal::Unsupported("this verdict")),

@@ -49,6 +49,8 @@ fn complaint(history: &History, result: &LevelResult, reading: Reading) -> Optio
         (Verdict::Satisfied(_), answer) => answer == Answer::Satisfied,
         (Verdict::Violated(_), answer) => answer == Answer::Violated,
         (Verdict::NotApplicable(Inapplicable::AmbiguousRead { .. }), _) => is_ambiguous(history),
+        (Verdict::NotApplicable(Inapplicable::NoTimes), _) => !history.has_times(),
+        (Verdict::NotApplicable(Inapplicable::Other(_)), _) => true,
         (Verdict::NotApplicable(reason), _) => matches!(reason, Inapplicable::Operation { .. }),
         _ => false,
     };
@@ -82,6 +84,13 @@ fn agree(draft: Draft, reading: Reading) {
 fn oracle_checkers_and_verifier_agree_on_registers() {
     for case in Case::first(volume()) {
         agree(case.draft(), Reading::of(case));
+    }
+}
+
+#[test]
+fn oracle_checkers_and_verifier_agree_on_registers_read_before_written() {
+    for case in Case::first(volume()) {
+        agree(case.read_modify_write_draft(), Reading::of(case));
     }
 }
 

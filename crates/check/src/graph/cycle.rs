@@ -13,23 +13,50 @@ pub(crate) const BUDGET: usize = 50_000_000;
 /// beginning with its least node. In components of 10,000 nodes and more it is the shortest that a
 /// bounded search finds.
 pub(crate) fn shortest_cycle(graph: &impl InEdges, component: &[u32]) -> Vec<u32> {
+    shortest_closed(graph, component, &Closing { closes: &|_, _| false, rank: &|_| 0 })
+}
+
+/// What else closes a cycle, and which of several is to be preferred.
+pub(crate) struct Closing<'c> {
+    /// Whether something that is not an edge of the graph leads from the first node to the second.
+    pub(crate) closes: &'c dyn Fn(u32, u32) -> bool,
+    /// Of cycles of the same length, the one with the least rank is the answer.
+    pub(crate) rank: &'c dyn Fn(&[u32]) -> u32,
+}
+
+/// As [`shortest_cycle`], of cycles with at most one step that only `closing` allows.
+pub(crate) fn shortest_closed(
+    graph: &impl InEdges,
+    component: &[u32],
+    closing: &Closing<'_>,
+) -> Vec<u32> {
     let inside = Subgraph::new(graph, component);
     let mut search = Search::new(&inside);
-    let mut best: Option<Vec<u32>> = None;
+    // Its length, its rank, and the cycle.
+    let mut best: Option<(usize, u32, Vec<u32>)> = None;
     for root in 0..component.len() as u32 {
-        let limit = best.as_ref().map_or(usize::MAX, |cycle| cycle.len() - 1);
-        if let Some(mut cycle) = search.path_to(root, limit, |node| node == root) {
-            cycle.pop();
-            best = Some(cycle);
+        let limit = best.as_ref().map_or(usize::MAX, |(length, ..)| *length);
+        let target = inside.node(root);
+        let back = search.path_to(root, limit, |node| node == root).map(|mut path| {
+            path.pop();
+            path
+        });
+        let closes = |node| node != root && (closing.closes)(target, inside.node(node));
+        let closed = search.path_to(root, limit - 1, closes);
+        for path in [back, closed].into_iter().flatten() {
+            let cycle: Vec<u32> = path.into_iter().map(|number| inside.node(number)).collect();
+            let rank = (closing.rank)(&cycle);
+            if best.as_ref().is_none_or(|best| (cycle.len(), rank) < (best.0, best.1)) {
+                best = Some((cycle.len(), rank, cycle));
+            }
         }
         // No cycle is shorter than a loop.
-        let shortest = best.as_ref().is_some_and(|cycle| cycle.len() == 1);
+        let shortest = best.as_ref().is_some_and(|(length, ..)| *length == 1);
         if shortest || (component.len() >= EXACT_BELOW && search.edges_seen > BUDGET) {
             break;
         }
     }
-    let cycle = best.unwrap_or_default();
-    rotate_to_least(cycle.into_iter().map(|number| inside.node(number)).collect())
+    rotate_to_least(best.map(|(.., cycle)| cycle).unwrap_or_default())
 }
 
 fn rotate_to_least(mut cycle: Vec<u32>) -> Vec<u32> {

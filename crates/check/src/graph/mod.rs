@@ -2,12 +2,16 @@
 //! itself is one.
 
 mod cycle;
+mod realtime;
 mod scc;
+mod split;
 mod subgraph;
 mod topo;
 
-pub(crate) use cycle::{BUDGET, shortest_cycle};
+pub(crate) use cycle::{BUDGET, Closing, shortest_closed, shortest_cycle};
+pub(crate) use realtime::{InTime, Moments, RealTime, agrees, precedes};
 pub(crate) use scc::components;
+pub(crate) use split::{Split, commit_of, is_commit, start_of, txn_of};
 pub(crate) use subgraph::{Search, Subgraph};
 pub(crate) use topo::topological_order;
 

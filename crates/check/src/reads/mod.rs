@@ -116,3 +116,11 @@ pub(crate) fn first_unsupported(history: &History) -> Option<OpId> {
     };
     history.op_kinds().iter().position(|kind| !is_supported(kind)).map(OpId::at)
 }
+
+/// The first operation on a list.
+pub(crate) fn first_on_list(history: &History) -> Option<OpId> {
+    let is_on_list = |kind: &OpKind| {
+        matches!(kind, OpKind::Append | OpKind::ReadList | OpKind::ReadListUnobserved)
+    };
+    history.op_kinds().iter().position(is_on_list).map(OpId::at)
+}

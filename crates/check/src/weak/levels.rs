@@ -18,11 +18,11 @@ const TXNS_PER_TASK: usize = 1 << 14;
 
 /// A history on which weak levels are decided.
 pub(crate) struct Weak<'a> {
-    pub(super) dependencies: &'a Dependencies<'a>,
+    pub(crate) dependencies: &'a Dependencies<'a>,
     /// Where searches for an order begin.
-    pub(super) guess: Vec<u32>,
+    pub(crate) guess: Vec<u32>,
     /// A topological order of session order ∪ write-read, if there is one.
-    pub(super) order: Option<Vec<u32>>,
+    pub(crate) order: Option<Vec<u32>>,
     /// The order of writers that lists show.
     listed: Inferred,
     writes: OnceLock<WriteSets<'a>>,
@@ -168,6 +168,12 @@ impl<'a> Weak<'a> {
         }
     }
 
+    /// What refutes every level from read atomic up by itself: wrong reads, repeated reads that
+    /// disagree, and circles of session order and reads.
+    pub(crate) fn plain_anomalies(&self) -> Vec<Anomaly> {
+        [self.bad_reads(), self.non_repeatable().to_vec(), self.base_cycles()].concat()
+    }
+
     fn commit_order(&self, order: Option<&[u32]>) -> Witness {
         let kept = order.unwrap_or_default().iter().map(|txn| TxnId(*txn));
         Witness::CommitOrder(kept.filter(|txn| self.dependencies.reads.is_kept(*txn)).collect())
@@ -266,7 +272,7 @@ impl<'a> Weak<'a> {
 }
 
 /// Per transaction, its place in an order of all.
-pub(super) fn places(order: &[u32]) -> Vec<u32> {
+pub(crate) fn places(order: &[u32]) -> Vec<u32> {
     let mut places = vec![0u32; order.len()];
     for (place, txn) in (0..).zip(order) {
         places[*txn as usize] = place;

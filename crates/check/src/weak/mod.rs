@@ -20,5 +20,6 @@ mod saturated;
 mod writes;
 
 pub(crate) use dependencies::Dependencies;
-pub(crate) use levels::Weak;
+pub(crate) use levels::{Weak, places};
 pub(crate) use patterns::PATTERNS;
+pub(crate) use saturated::{Inferred, Saturated};

@@ -3,7 +3,7 @@
 use isolario_model::{Edge, KeyId, OpId, Reason, TxnId, VersionOrder};
 
 use super::Dependencies;
-use crate::graph::InEdges;
+use crate::graph::{InEdges, Moments};
 
 /// How a writer is visible to a reader that read the key from somebody else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -73,6 +73,19 @@ impl Inferred {
     }
 }
 
+impl InEdges for Inferred {
+    fn node_count(&self) -> usize {
+        self.ends.len()
+    }
+
+    #[inline]
+    fn next_in(&self, node: u32, cursor: &mut u32) -> Option<u32> {
+        let before = self.edges_into(node).get(*cursor as usize).copied();
+        *cursor += 1;
+        before
+    }
+}
+
 /// Session order ∪ write-read ∪ inferred.
 pub(crate) struct Saturated<'a> {
     pub(crate) dependencies: &'a Dependencies<'a>,
@@ -108,8 +121,23 @@ impl InEdges for Saturated<'_> {
             }
             *cursor = INFERRED;
         }
-        let before = self.inferred.edges_into(node).get((*cursor & !INFERRED) as usize).copied();
-        *cursor += 1;
+        let mut inner = *cursor & !INFERRED;
+        let before = self.inferred.next_in(node, &mut inner);
+        *cursor = inner | INFERRED;
         before
+    }
+}
+
+impl Moments for Saturated<'_> {
+    fn begins(&self, node: u32) -> Option<TxnId> {
+        Some(TxnId(node))
+    }
+
+    fn ends(&self, node: u32) -> Option<TxnId> {
+        Some(TxnId(node))
+    }
+
+    fn end_of(&self, txn: TxnId) -> u32 {
+        txn.0
     }
 }

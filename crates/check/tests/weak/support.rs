@@ -4,6 +4,11 @@ use isolario_check::{Options, check, supported};
 use isolario_formats::{Source, find};
 use isolario_model::{AnomalyKind, History, Level, Verdict};
 
+/// The weak levels.
+pub fn weak_levels() -> Vec<Level> {
+    supported().iter().copied().filter(|level| !level.implies(Level::Prefix)).collect()
+}
+
 /// Reads a history in the text language.
 pub fn history(text: &str) -> History {
     let source = Source::from_bytes("test", text.as_bytes().to_vec()).unwrap();
@@ -25,12 +30,11 @@ pub fn anomalies(history: &History, level: Level, options: &Options) -> Vec<Anom
     }
 }
 
-/// The weakest levels that are violated: those of which nothing weaker is.
+/// The weakest of the weak levels that are violated: those of which nothing weaker is.
 pub fn weakest_violated(text: &str) -> Vec<&'static str> {
     let history = history(text);
-    let violated: Vec<Level> = supported()
-        .iter()
-        .copied()
+    let violated: Vec<Level> = weak_levels()
+        .into_iter()
         .filter(|level| !anomalies(&history, *level, &Options::default()).is_empty())
         .collect();
     let weakest =

@@ -69,6 +69,9 @@ impl Store<'_> {
                 last_read = Some(key);
                 ops.push(self.plan_read(key));
             } else {
+                if self.rng.percent(self.shape.read_first) && !touches(&ops, key) {
+                    ops.push(self.plan_read(key));
+                }
                 let aborted = outcome == Outcome::Aborted;
                 let (value, op) = self.plan_write(key);
                 self.versions.push(Version { key, value, at, session, aborted });
@@ -215,10 +218,18 @@ impl Store<'_> {
             return (None, None);
         }
         let start = 10 * at as i64 - self.rng.below(15) as i64;
-        let finish = start + 1 + self.rng.below(20) as i64;
+        let finish = match self.rng.percent(2) {
+            true => start - 3,
+            false => start + 1 + self.rng.below(20) as i64,
+        };
         let known = |rng: &mut Rng, time| (!rng.percent(4)).then_some(time);
         (known(self.rng, start), known(self.rng, finish))
     }
+}
+
+/// Whether one of the operations is on a key.
+fn touches(ops: &[DraftOp], key: usize) -> bool {
+    ops.iter().any(|op| op.key() == key_name(key))
 }
 
 fn key_name(key: usize) -> String {

@@ -40,6 +40,11 @@ impl Case {
         self.of_one_of(&Shape::registers())
     }
 
+    /// A history of registers that are mostly read before they are written.
+    pub fn read_modify_write_draft(self) -> Draft {
+        self.of_one_of(&Shape::read_modify_write())
+    }
+
     /// A history of lists.
     pub fn list_draft(self) -> Draft {
         self.of_one_of(&Shape::lists())

@@ -17,6 +17,8 @@ pub struct Shape {
     pub reads: usize,
     /// Transactions that only read or only write.
     pub specialists: usize,
+    /// Writes of an untouched key that follow a read of it.
+    pub read_first: usize,
     /// Operations that delete.
     pub deletes: usize,
     /// Transactions that abort.
@@ -58,6 +60,7 @@ impl Default for Shape {
             ops: (2, 4),
             reads: 55,
             specialists: 10,
+            read_first: 0,
             deletes: 0,
             aborted: 0,
             unknown: 0,
@@ -98,6 +101,32 @@ impl Shape {
             Shape { initial: Initial::Value(zero()), sessions: 1, forked: 0, ..plain.clone() },
             Shape { initial: Initial::None, reads: 40, keys: 1, ..plain.clone() },
             Shape { stray: 40, aborted: 10, ..plain },
+        ]
+    }
+
+    /// Shapes of register histories in which a write mostly follows a read of its key.
+    pub fn read_modify_write() -> Vec<Shape> {
+        let plain = Shape {
+            read_first: 100,
+            specialists: 0,
+            ops: (1, 3),
+            wandering: 4,
+            stray: 1,
+            stale: 35,
+            forked: 10,
+            repeated: 10,
+            times: true,
+            ..Shape::default()
+        };
+        vec![
+            plain.clone(),
+            Shape { forked: 0, stray: 0, wandering: 0, txns: (3, 4), ..plain.clone() },
+            Shape { keys: 3, sessions: 6, forked: 60, stray: 0, ..plain.clone() },
+            Shape { keys: 3, sessions: 6, stale: 50, stray: 0, wandering: 0, ..plain.clone() },
+            Shape { aborted: 10, unknown: 20, unobserved: 3, ..plain.clone() },
+            Shape { read_first: 85, txns: (3, 5), keys: 3, ..plain.clone() },
+            Shape { initial: Initial::None, read_first: 80, keys: 2, ..plain.clone() },
+            Shape { times: false, reads: 70, ops: (2, 4), ..plain },
         ]
     }
 

@@ -1,0 +1,209 @@
+//! Real time as a chain.
+//!
+//! A transaction precedes another if it had finished before the other started. That may be n² pairs,
+//! but they hang together: put one helper node per finished transaction into a chain, by finish
+//! time; let every transaction lead to its own helper, and let the last helper whose finish is
+//! strictly before a transaction's start lead to that transaction.
+//!
+//! The chain says exactly what the pairs say. If A finished before B started, A's helper is that
+//! last one or comes before it in the chain, so A leads to B. The other way round, helpers are
+//! entered only from their own transactions and from earlier helpers: a path from A through the
+//! chain to B leaves it at a helper that finished no earlier than A and before B started. So a cycle
+//! with the chain is a cycle with the pairs, in O(n) edges after sorting.
+
+use isolario_model::{History, Outcome, TxnId};
+use rayon::prelude::*;
+
+use super::InEdges;
+
+/// A graph whose nodes are moments in the lives of transactions.
+pub(crate) trait Moments: InEdges {
+    /// The transaction that begins with a node.
+    fn begins(&self, node: u32) -> Option<TxnId>;
+
+    /// The transaction that ends with a node.
+    fn ends(&self, node: u32) -> Option<TxnId>;
+
+    /// The node with which a transaction ends.
+    fn end_of(&self, txn: TxnId) -> u32;
+}
+
+/// By how much intervals are widened on both sides together.
+fn allowance(clock_skew: u64) -> i64 {
+    i64::try_from(clock_skew.saturating_mul(2)).unwrap_or(i64::MAX)
+}
+
+/// When a transaction had surely ended; never where its outcome is unknown. A finish before the
+/// own start tells nothing.
+fn finish(history: &History, txn: TxnId) -> Option<i64> {
+    let finish = history.finish(txn).filter(|_| history.outcome(txn) == Outcome::Committed)?;
+    history.start(txn).is_none_or(|start| start <= finish).then_some(finish)
+}
+
+/// Whether a transaction had finished before another started, however the clocks may differ.
+pub(crate) fn precedes(history: &History, clock_skew: u64, before: TxnId, after: TxnId) -> bool {
+    let (Some(finish), Some(start)) = (finish(history, before), history.start(after)) else {
+        return false;
+    };
+    finish.saturating_add(allowance(clock_skew)) < start
+}
+
+/// Whether an order of transactions agrees with real time.
+///
+/// It does unless somebody comes before a transaction that had finished first: going through the
+/// order from its end, the earliest finish so far is enough to know.
+pub(crate) fn agrees(history: &History, clock_skew: u64, order: &[u32]) -> bool {
+    let mut earliest = i64::MAX;
+    order.iter().rev().all(|txn| {
+        let txn = TxnId(*txn);
+        let in_time = history.start(txn).is_none_or(|start| earliest >= start);
+        if let Some(finish) = finish(history, txn) {
+            earliest = earliest.min(finish.saturating_add(allowance(clock_skew)));
+        }
+        in_time
+    })
+}
+
+/// The chain.
+pub(crate) struct RealTime {
+    /// The finished transactions, by finish time: helper i is that of the i-th.
+    finished: Vec<TxnId>,
+    /// Per transaction, how many of them had finished before it started.
+    before: Vec<u32>,
+}
+
+impl RealTime {
+    /// The chain of the transactions that `is_kept` tells to take part.
+    pub(crate) fn new(
+        history: &History,
+        clock_skew: u64,
+        is_kept: impl Fn(TxnId) -> bool + Sync,
+    ) -> Self {
+        let timed = |txn: TxnId| Some((finish(history, txn).filter(|_| is_kept(txn))?, txn));
+        let mut finished: Vec<(i64, TxnId)> = history.txns().filter_map(timed).collect();
+        finished.par_sort_unstable();
+        let allowance = allowance(clock_skew);
+        let finished_before = |txn: usize| {
+            let start = history.start(TxnId::at(txn)).unwrap_or(i64::MIN);
+            finished.partition_point(|(finish, _)| finish.saturating_add(allowance) < start) as u32
+        };
+        let before = (0..history.txn_count()).into_par_iter().map(finished_before).collect();
+        RealTime { finished: finished.into_iter().map(|(_, txn)| txn).collect(), before }
+    }
+}
+
+/// A graph with real time added to it. Helpers are numbered after its own nodes.
+pub(crate) struct InTime<'g, G> {
+    pub(crate) graph: &'g G,
+    pub(crate) time: &'g RealTime,
+}
+
+impl<G: Moments> InTime<'_, G> {
+    /// The given order of the graph's own nodes, with the helpers after them.
+    pub(crate) fn and_helpers(&self, mut order: Vec<u32>) -> Vec<u32> {
+        order.extend(self.graph.node_count() as u32..self.node_count() as u32);
+        order
+    }
+
+    fn next_before_helper(&self, helper: u32, cursor: &mut u32) -> Option<u32> {
+        *cursor += 1;
+        match *cursor {
+            1 => Some(self.graph.end_of(self.time.finished[helper as usize])),
+            2 if helper > 0 => Some(self.graph.node_count() as u32 + helper - 1),
+            _ => None,
+        }
+    }
+}
+
+/// A cursor past the graph's own edges and past real time.
+const DONE: u32 = u32::MAX;
+
+impl<G: Moments> InEdges for InTime<'_, G> {
+    fn node_count(&self) -> usize {
+        self.graph.node_count() + self.time.finished.len()
+    }
+
+    #[inline]
+    fn next_in(&self, node: u32, cursor: &mut u32) -> Option<u32> {
+        let own = self.graph.node_count() as u32;
+        if node >= own {
+            return self.next_before_helper(node - own, cursor);
+        }
+        if *cursor == DONE {
+            return None;
+        }
+        if let Some(before) = self.graph.next_in(node, cursor) {
+            return Some(before);
+        }
+        *cursor = DONE;
+        let finished = self.time.before[self.graph.begins(node)?.index()];
+        (finished > 0).then(|| own + finished - 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use isolario_model::{Batch, TxnEnd, TxnSink, TxnStart};
+
+    use super::super::components;
+    use super::super::test_graph::Listed;
+    use super::*;
+
+    fn history(times: &[(i64, i64)]) -> History {
+        let mut batch = Batch::new();
+        for (number, (start, finish)) in (0i64..).zip(times) {
+            let session = number.into();
+            batch.begin(&TxnStart { session, id: None, line: None }).unwrap();
+            let (start, finish) = (Some(*start), Some(*finish));
+            let end = TxnEnd { start, finish, ..TxnEnd::new(Outcome::Committed) };
+            batch.end(&end).unwrap();
+        }
+        batch.build().unwrap()
+    }
+
+    impl Moments for Listed {
+        fn begins(&self, node: u32) -> Option<TxnId> {
+            Some(TxnId(node))
+        }
+
+        fn ends(&self, node: u32) -> Option<TxnId> {
+            Some(TxnId(node))
+        }
+
+        fn end_of(&self, txn: TxnId) -> u32 {
+            txn.0
+        }
+    }
+
+    #[test]
+    fn the_chain_orders_what_the_pairs_order() {
+        let times = [(0, 3), (1, 5), (3, 4), (4, 9), (5, 6), (6, 8), (7, 7), (0, 9)];
+        let history = history(&times);
+        let count = times.len();
+        for skew in [0, 1] {
+            let time = RealTime::new(&history, skew, |_| true);
+            for after in 0..count as u32 {
+                for before in (0..count as u32).filter(|before| *before != after) {
+                    // An edge back closes a cycle exactly where there is a way forth.
+                    let back = Listed::new(count, &[(after, before)]);
+                    let cyclic = !components(&InTime { graph: &back, time: &time }).is_empty();
+                    let (before, after) = (TxnId(before), TxnId(after));
+                    assert_eq!(
+                        cyclic,
+                        precedes(&history, skew, before, after),
+                        "{before:?} {after:?}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_order_agrees_unless_somebody_comes_before_what_had_finished() {
+        let history = history(&[(0, 3), (3, 4), (5, 6)]);
+        assert!(agrees(&history, 0, &[0, 1, 2]));
+        assert!(agrees(&history, 0, &[1, 0, 2]));
+        assert!(!agrees(&history, 0, &[0, 2, 1]));
+        assert!(agrees(&history, 1, &[0, 2, 1]));
+    }
+}

@@ -1,0 +1,163 @@
+//! Strong levels of read-modify-write histories, in linear time (MTC, Section IV).
+//!
+//! Where every write follows a read of the same key, the reads say which version each write
+//! replaced. Then nothing is left to guess: the dependencies are session order, reads, and
+//! anti-dependencies from each reader to whoever replaced what it read. An overwrite needs no edge
+//! of its own, since whoever replaced a version had read it. Versions further down are left out,
+//! too (Section IV-C): a reader comes before the next writer, who comes before the one after it by
+//! a read.
+//!
+//! Two transactions that replaced the same version are a *divergence*: whichever came first, the
+//! other one had read an old version when it wrote. That refutes snapshot isolation and all above
+//! it at once (Lemma 1). It does not refute prefix consistency, where it leaves a choice.
+
+mod accesses;
+mod evidence;
+mod overwrites;
+
+use std::sync::OnceLock;
+
+use isolario_model::{Findings, Level, Point, TxnId, Verdict, Witness};
+
+use crate::Options;
+use crate::graph::{
+    InTime, Moments, RealTime, Split, agrees, commit_of, is_commit, start_of, topological_order,
+    txn_of,
+};
+use crate::weak::{Dependencies, Inferred, Saturated, Weak, places};
+use overwrites::Overwrites;
+
+pub(crate) use overwrites::BlindWrite;
+
+/// A read-modify-write history on which strong levels are decided.
+pub(crate) struct Mini<'a> {
+    weak: &'a Weak<'a>,
+    dependencies: &'a Dependencies<'a>,
+    clock_skew: u64,
+    overwrites: Overwrites<'a>,
+    anti_dependencies: OnceLock<Inferred>,
+    time: OnceLock<RealTime>,
+    /// Whether the order of session order ∪ write-read is a serial one.
+    guessed_right: OnceLock<bool>,
+}
+
+impl<'a> Mini<'a> {
+    /// Finds out who overwrote what, or which write does not fit the pattern. The reads of the
+    /// history must be right and agree with each other.
+    pub(crate) fn new(weak: &'a Weak<'a>, options: &Options) -> Result<Self, BlindWrite> {
+        let dependencies = weak.dependencies;
+        Ok(Mini {
+            weak,
+            dependencies,
+            clock_skew: options.clock_skew,
+            overwrites: Overwrites::new(dependencies.history, dependencies.reads)?,
+            anti_dependencies: OnceLock::new(),
+            time: OnceLock::new(),
+            guessed_right: OnceLock::new(),
+        })
+    }
+
+    /// Decides a level; not where that takes a choice.
+    pub(crate) fn check(&self, level: Level) -> Option<Verdict> {
+        let in_time = matches!(level, Level::StrictSerializable | Level::StrongSnapshotIsolation);
+        match level {
+            Level::Serializable | Level::StrictSerializable => Some(self.serializable(in_time)),
+            Level::Prefix if self.overwrites.diverge() => None,
+            Level::Prefix | Level::SnapshotIsolation | Level::StrongSnapshotIsolation => {
+                Some(self.snapshot(in_time))
+            }
+            _ => None,
+        }
+    }
+
+    /// Session order ∪ write-read ∪ anti-dependencies, acyclic.
+    fn serializable(&self, in_time: bool) -> Verdict {
+        if let Some(order) = self.guessed_order(in_time) {
+            return Verdict::Satisfied(Witness::CommitOrder(self.kept(order).collect()));
+        }
+        let graph =
+            Saturated { dependencies: self.dependencies, inferred: self.anti_dependencies() };
+        match self.order(&graph, self.weak.guess.clone(), in_time) {
+            Some(order) if !self.overwrites.diverge() => {
+                Verdict::Satisfied(Witness::CommitOrder(self.kept(&order).collect()))
+            }
+            _ => self.violated(&graph, in_time),
+        }
+    }
+
+    /// The same as moments, in which starts overtake commits.
+    fn snapshot(&self, in_time: bool) -> Verdict {
+        if let Some(order) = self.guessed_order(in_time) {
+            let life = |txn| [Point::Start(txn), Point::Commit(txn)];
+            return Verdict::Satisfied(Witness::Points(self.kept(order).flat_map(life).collect()));
+        }
+        let graph = Split { waits: self.dependencies, overtaken: self.anti_dependencies() };
+        let guess = self.weak.guess.iter().flat_map(|txn| [start_of(*txn), commit_of(*txn)]);
+        match self.order(&graph, guess.collect(), in_time) {
+            Some(order) if !self.overwrites.diverge() => {
+                Verdict::Satisfied(Witness::Points(self.points(&order)))
+            }
+            _ => self.violated(&graph, in_time),
+        }
+    }
+
+    /// The order in which transactions depend on each other, if it happens to be a serial one that
+    /// agrees with all anti-dependencies, and with real time if that counts. Such an order is a
+    /// witness of every level, and no graph has to be built.
+    fn guessed_order(&self, in_time: bool) -> Option<&[u32]> {
+        let order = self.weak.order.as_deref()?;
+        let is_serial = *self.guessed_right.get_or_init(|| {
+            !self.overwrites.diverge() && self.overwrites.agree_with(&places(order))
+        });
+        let history = self.dependencies.history;
+        let holds = is_serial && (!in_time || agrees(history, self.clock_skew, order));
+        holds.then_some(order)
+    }
+
+    /// An order of a graph's nodes, and of no others.
+    fn order<G: Moments>(&self, graph: &G, guess: Vec<u32>, in_time: bool) -> Option<Vec<u32>> {
+        if !in_time {
+            return topological_order(graph, &guess);
+        }
+        let timed = InTime { graph, time: self.time() };
+        let mut order = topological_order(&timed, &timed.and_helpers(guess))?;
+        order.retain(|node| (*node as usize) < graph.node_count());
+        Some(order)
+    }
+
+    fn violated<G: Moments>(&self, graph: &G, in_time: bool) -> Verdict {
+        let mut anomalies = self.lost_updates();
+        let exact = anomalies.is_empty();
+        anomalies.extend(self.cycles(graph, in_time));
+        let total = anomalies.len() as u64;
+        Verdict::Violated(Findings { anomalies, total, exact })
+    }
+
+    fn anti_dependencies(&self) -> &Inferred {
+        self.anti_dependencies.get_or_init(|| {
+            let txns = self.dependencies.history.txn_count();
+            Inferred::new(txns, &self.overwrites.anti_dependencies())
+        })
+    }
+
+    fn time(&self) -> &RealTime {
+        let reads = self.dependencies.reads;
+        self.time.get_or_init(|| {
+            RealTime::new(self.dependencies.history, self.clock_skew, |txn| reads.is_kept(txn))
+        })
+    }
+
+    fn kept(&self, order: &[u32]) -> impl Iterator<Item = TxnId> {
+        let reads = self.dependencies.reads;
+        order.iter().map(|txn| TxnId(*txn)).filter(|txn| reads.is_kept(*txn))
+    }
+
+    fn points(&self, moments: &[u32]) -> Vec<Point> {
+        let point = |moment: &u32| {
+            let txn = TxnId(txn_of(*moment));
+            if is_commit(*moment) { Point::Commit(txn) } else { Point::Start(txn) }
+        };
+        let is_kept = |moment: &&u32| self.dependencies.reads.is_kept(TxnId(txn_of(**moment)));
+        moments.iter().filter(is_kept).map(point).collect()
+    }
+}
