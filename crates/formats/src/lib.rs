@@ -34,7 +34,7 @@ use std::path::{Path, PathBuf};
 use isolario_model::{History, SinkError, TxnSink};
 
 pub use error::{Position, Problem, ReadError};
-pub use isolario::{Recorder, TxnNumber};
+pub use isolario::{LiveRecorder, Recorder, SessionRecorder, TxnNumber};
 pub use source::{Bytes, Content, Source};
 
 /// A history as it came out of a file.

@@ -11,6 +11,7 @@ mod fill;
 mod frames;
 mod ints;
 mod layout;
+mod live;
 mod parts;
 mod read;
 mod recorder;
@@ -22,6 +23,7 @@ mod write;
 
 use isolario_model::SinkError;
 
+pub use live::{LiveRecorder, SessionRecorder};
 pub use recorder::{Recorder, TxnNumber};
 
 use crate::{HistoryFormat, HistoryWriter, Loaded, ReadError, Source, Target};

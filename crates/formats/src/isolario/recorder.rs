@@ -122,30 +122,7 @@ impl Recorder {
     /// Packs the records into blocks and closes the file. Transactions that have not ended are of
     /// unknown outcome. If this fails, the records stay as they are and can still be read.
     pub fn finish(self) -> Result<(), SinkError> {
-        let mut packed_path = self.path.clone().into_os_string();
-        packed_path.push(".packing");
-        let packed_path = PathBuf::from(packed_path);
-        let done = self.pack(&packed_path).and_then(|()| {
-            std::fs::rename(&packed_path, &self.path)?;
-            Ok(())
-        });
-        if done.is_err() {
-            // The first error is the one to report; there may be nothing to remove.
-            let _ = std::fs::remove_file(&packed_path);
-        }
-        done
-    }
-
-    fn pack(&self, packed_path: &Path) -> Result<(), SinkError> {
-        let source = Source::open(&self.path).map_err(io::Error::other)?;
-        let bytes = source.require_file().map_err(io::Error::other)?;
-        let file = BufWriter::with_capacity(1 << 20, File::create(packed_path)?);
-        let mut writer = Writer::new(file, BlockSize::default());
-        replay_rows(bytes, &mut writer).map_err(|(at, problem)| {
-            io::Error::other(source.error(Position::Byte(at as u64), problem))
-        })?;
-        let file = writer.complete()?.into_inner().map_err(io::IntoInnerError::into_error)?;
-        Ok(file.sync_all()?)
+        pack_file(&self.path)
     }
 
     /// One record, one write.
@@ -158,4 +135,32 @@ impl Recorder {
         put_frame(&mut self.buffer, kind, fill)?;
         Ok(self.file.write_all(&self.buffer)?)
     }
+}
+
+/// Packs a file of row records into blocks: into a second file, which then takes its place.
+pub(super) fn pack_file(path: &Path) -> Result<(), SinkError> {
+    let mut packed_path = path.to_owned().into_os_string();
+    packed_path.push(".packing");
+    let packed_path = PathBuf::from(packed_path);
+    let done = pack(path, &packed_path).and_then(|()| {
+        std::fs::rename(&packed_path, path)?;
+        Ok(())
+    });
+    if done.is_err() {
+        // The first error is the one to report; there may be nothing to remove.
+        let _ = std::fs::remove_file(&packed_path);
+    }
+    done
+}
+
+fn pack(path: &Path, packed_path: &Path) -> Result<(), SinkError> {
+    let source = Source::open(path).map_err(io::Error::other)?;
+    let bytes = source.require_file().map_err(io::Error::other)?;
+    let file = BufWriter::with_capacity(1 << 20, File::create(packed_path)?);
+    let mut writer = Writer::new(file, BlockSize::default());
+    replay_rows(bytes, &mut writer).map_err(|(at, problem)| {
+        io::Error::other(source.error(Position::Byte(at as u64), problem))
+    })?;
+    let file = writer.complete()?.into_inner().map_err(io::IntoInnerError::into_error)?;
+    Ok(file.sync_all()?)
 }

@@ -2,6 +2,7 @@
 
 mod damage;
 mod golden;
+mod live;
 mod random;
 mod recording;
 mod refusals;
