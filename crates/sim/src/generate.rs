@@ -89,7 +89,7 @@ impl<'a> Run<'a> {
         let flight = &mut self.flights[session as usize];
         if flight.place.is_none() {
             let position = &mut self.positions[session as usize];
-            let next = Place { session, position: *position };
+            let next = Place::first(session, *position);
             *position += 1;
             flight.begin(next, self.now, self.generator, &mut self.store, &mut self.rng);
             return Ok(());

@@ -1,7 +1,7 @@
 //! What clients ask a database for: plans of transactions, the distribution of their keys, and
 //! presets from the literature.
 //!
-//! A plan is a function of seed, session and position, on every platform: the random generator is
+//! A plan is a function of seed, session, position and attempt, on every platform: the random generator is
 //! part of this crate, and no step depends on a platform's mathematics library. Whoever executes
 //! plans (the simulated store, a run against a real database) adds what the database answered.
 //!
@@ -11,8 +11,8 @@
 //! let workload = Workload { kind: Kind::Mini, keys: 100, ..Workload::default() };
 //! let planner = Planner::new(&workload, 8, 42)?;
 //! let (mut plan, mut again) = (Vec::new(), Vec::new());
-//! planner.plan(Place { session: 3, position: 7 }, &mut plan);
-//! planner.plan(Place { session: 3, position: 7 }, &mut again);
+//! planner.plan(Place::first(3, 7), &mut plan);
+//! planner.plan(Place::first(3, 7), &mut again);
 //! assert_eq!(plan, again);
 //! assert!((1..=4).contains(&plan.len()));
 //! # Ok::<(), isolario_workload::WorkloadError>(())
@@ -30,6 +30,7 @@ mod preset;
 mod rng;
 mod sampler;
 mod shape;
+mod usual;
 
 pub use distribution::{Distribution, DistributionError};
 pub use plan::{Generator, Place, PlannedOp};
@@ -38,3 +39,4 @@ pub use preset::Preset;
 pub use rng::{Chance, Rng};
 pub use sampler::Sampler;
 pub use shape::{Kind, Workload, WorkloadError};
+pub use usual::Usual;

@@ -1,13 +1,24 @@
 //! Plans: what a transaction is going to ask for.
 
-/// Where a transaction stands: which session runs it, and as its how-manieth, from 0. A retry is
-/// another position, so that no value is written twice.
+/// Where a transaction stands: which session runs it, as its how-manieth, and at which attempt.
+///
+/// Attempts of one transaction touch the same keys, so that what was refused is tried again; they
+/// write other values, so that no value is written twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Place {
     /// The session.
     pub session: u32,
-    /// The position within the session.
+    /// The position within the session, from 0.
     pub position: u64,
+    /// The attempt, from 0.
+    pub attempt: u32,
+}
+
+impl Place {
+    /// The first attempt at a position.
+    pub fn first(session: u32, position: u64) -> Place {
+        Place { session, position, attempt: 0 }
+    }
 }
 
 /// An operation to ask for.

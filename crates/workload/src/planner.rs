@@ -22,6 +22,8 @@ pub struct Planner {
     duplicates: Chance,
     /// How many positions of a session a list lasts.
     list_positions: u64,
+    /// How many attempts of a transaction have values of their own.
+    attempts: u32,
 }
 
 /// What a general transaction does next.
@@ -49,14 +51,22 @@ impl Planner {
             rmw: Chance::new(if writes > 0.0 { workload.rmw_ratio / writes } else { 0.0 }),
             duplicates: Chance::new(workload.duplicate_ratio),
             list_positions: list_positions(workload, sessions),
+            attempts: 1,
         })
     }
 
-    /// A value that no other operation writes: numbered by position, session and operation, so
-    /// that values stay short.
+    /// Prepares for transactions that are tried up to so many times.
+    #[must_use]
+    pub fn with_attempts(self, attempts: u32) -> Planner {
+        Planner { attempts: attempts.max(1), ..self }
+    }
+
+    /// A value that no other operation writes: numbered by position, session, attempt and
+    /// operation, so that values stay short.
     fn unique_value(&self, place: Place, op: usize) -> i64 {
         let txn = place.position * u64::from(self.sessions) + u64::from(place.session);
-        (1 + REPEATED_VALUES + txn * u64::from(self.workload.max_ops()) + op as u64) as i64
+        let attempt = txn * u64::from(self.attempts) + u64::from(place.attempt);
+        (1 + REPEATED_VALUES + attempt * u64::from(self.workload.max_ops()) + op as u64) as i64
     }
 
     /// A unique value, or one that repeats.
@@ -180,7 +190,7 @@ mod tests {
     fn plans(workload: &Workload, sessions: u32, positions: u64) -> Vec<Vec<PlannedOp>> {
         let planner = Planner::new(workload, sessions, 5).unwrap();
         let places = (0..positions)
-            .flat_map(|position| (0..sessions).map(move |session| Place { session, position }));
+            .flat_map(|position| (0..sessions).map(move |session| Place::first(session, position)));
         places
             .map(|place| {
                 let mut plan = Vec::new();
@@ -208,6 +218,27 @@ mod tests {
             assert!(values.len() > 100);
             assert_eq!(values.iter().collect::<BTreeSet<_>>().len(), values.len(), "{kind}");
             assert!(values.iter().all(|value| *value > 0));
+        }
+    }
+
+    #[test]
+    fn another_attempt_touches_the_same_keys_with_other_values() {
+        for kind in Kind::ALL {
+            let workload = Workload { kind, keys: 3, read_ratio: 0.2, ..Workload::default() };
+            let planner = Planner::new(&workload, 2, 5).unwrap().with_attempts(3);
+            let mut values = BTreeSet::new();
+            for position in 0..50 {
+                let plans = [0, 1, 2].map(|attempt| {
+                    let mut plan = Vec::new();
+                    planner.plan(Place { session: 1, position, attempt }, &mut plan);
+                    plan
+                });
+                let keys = |plan: &[PlannedOp]| plan.iter().map(PlannedOp::key).collect::<Vec<_>>();
+                assert!(plans.iter().all(|plan| keys(plan) == keys(&plans[0])), "{kind}");
+                for value in plans.iter().flatten().filter_map(written) {
+                    assert!(values.insert(value), "{kind}: {value} twice");
+                }
+            }
         }
     }
 

@@ -40,7 +40,7 @@ const GENERAL: Preset = Preset {
 /// keys open; these are Cobra's own.
 const KING_COBRA: Preset = Preset { txns: 10_000, sessions: 20, ops: 8, ..GENERAL };
 
-static TABLE: [Preset; 7] = [
+static TABLE: [Preset; 8] = [
     Preset {
         name: "blindw-rw",
         description: "Cobra's BlindW-RW: transactions of 8 reads or of 8 blind writes, half and half",
@@ -49,6 +49,16 @@ static TABLE: [Preset; 7] = [
         ops: 8,
         one_kind_per_txn: true,
         ..GENERAL
+    },
+    Preset {
+        name: "cobra-mix",
+        description: "Cobra's mix: of the transactions 20% only read, 40% only write, 40% do both",
+        txns: 10_000,
+        sessions: 24,
+        ops: 8,
+        read_ratio: 0.2,
+        rmw_ratio: 0.4,
+        one_kind_per_txn: true,
     },
     Preset {
         name: "general-rh",

@@ -1,0 +1,46 @@
+//! What a live run does when nothing else is asked for.
+
+use crate::shape::{Kind, Workload};
+
+/// A workload with its size, of a kind: what a run against a database takes where nobody says
+/// otherwise.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Usual {
+    /// The shape.
+    pub workload: Workload,
+    /// How many sessions.
+    pub sessions: u32,
+    /// How many transactions are to commit.
+    pub txns: u64,
+}
+
+impl Usual {
+    /// The usual workload of a kind.
+    ///
+    /// Few keys, so that sessions meet: anomalies are found where they do (MTC, Section V). Only
+    /// the general workload takes its parameters from PolySI's evaluation.
+    pub fn of(kind: Kind) -> Usual {
+        let shape = Workload { kind, ..Workload::default() };
+        let (workload, sessions, txns) = match kind {
+            Kind::Mini => (Workload { keys: 100, read_ratio: 0.25, ..shape }, 8, 10_000),
+            Kind::General => (Workload { ops: 20, keys: 10_000, ..shape }, 25, 5_000),
+            Kind::Append => (Workload { ops: 4, keys: 10, ..shape }, 8, 10_000),
+            Kind::Lwt => (Workload { keys: 10, ..shape }, 8, 10_000),
+        };
+        Usual { workload, sessions, txns }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_has_one_that_is_valid() {
+        for kind in Kind::ALL {
+            let usual = Usual::of(kind);
+            assert_eq!((usual.workload.validate(), usual.workload.kind), (Ok(()), kind));
+        }
+    }
+}
