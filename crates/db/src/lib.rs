@@ -36,6 +36,9 @@ mod claims;
 mod database;
 mod error;
 mod registry;
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+mod remote;
+mod run;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod url;
@@ -44,4 +47,5 @@ pub use claims::{CLAIMS, Claim, ClaimRow, Nodes};
 pub use database::{Access, Conditional, Connection, Database, Held, Layout, Receipt};
 pub use error::{DbError, ErrorClass};
 pub use registry::{DRIVERS, Driver, Open, Settings, open};
+pub use run::{Control, Outcome, Plan, Progress, RunError, run};
 pub use url::{Address, DbUrl, Parameters};

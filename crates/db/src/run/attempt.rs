@@ -1,0 +1,246 @@
+//! One attempt at a transaction: asked of the database, and recorded.
+
+use std::collections::HashMap;
+use std::time::Instant;
+
+use isolario_formats::SessionRecorder;
+use isolario_model::{Op, OpInput, Outcome, SinkError, TxnEnd, TxnStart, ValueRef};
+use isolario_workload::PlannedOp;
+
+use crate::database::{Access, Conditional, Connection, Held, Receipt};
+use crate::error::{DbError, ErrorClass};
+
+/// Why an attempt did not commit.
+pub(super) enum Failed {
+    /// The database said so, or said nothing.
+    Database(DbError),
+    /// It could not be recorded. Then nothing was sent, or the run is over.
+    Recording(SinkError),
+}
+
+impl From<SinkError> for Failed {
+    fn from(error: SinkError) -> Failed {
+        Failed::Recording(error)
+    }
+}
+
+/// What a session needs for its attempts.
+pub(super) struct Client<'r> {
+    /// Where it is recorded; nowhere in a run that only measures.
+    pub(super) records: Option<SessionRecorder<'r>>,
+    /// All times are nanoseconds since this moment.
+    pub(super) epoch: Instant,
+    /// What compare-and-sets expect: the last value the client saw of a key.
+    known: HashMap<u64, Held>,
+    /// Reused from attempt to attempt.
+    elements: Vec<i64>,
+}
+
+/// What an operation came to.
+enum Answer {
+    Done,
+    Held(Held),
+    Conditional(Conditional),
+    /// In [`Client::elements`].
+    List,
+}
+
+impl<'r> Client<'r> {
+    pub(super) fn new(records: Option<SessionRecorder<'r>>, epoch: Instant) -> Client<'r> {
+        Client { records, epoch, known: HashMap::new(), elements: Vec::new() }
+    }
+
+    /// Runs a plan as a transaction of a session, and records it. Tells how many nanoseconds it
+    /// took, if it committed.
+    pub(super) fn attempt(
+        &mut self,
+        session: i64,
+        plan: &[PlannedOp],
+        connection: &mut dyn Connection,
+    ) -> Result<u64, Failed> {
+        self.record_intent(session, plan)?;
+        let start = self.now();
+        let result = self.execute(plan, connection)?;
+        let finish = self.now();
+        let message = result.as_ref().err().map(DbError::to_string);
+        let end = match &result {
+            Ok(receipt) => TxnEnd {
+                finish: Some(finish),
+                db_start: receipt.snapshot,
+                db_commit: receipt.commit,
+                ..TxnEnd::new(Outcome::Committed)
+            },
+            Err(error) if error.class == ErrorClass::Unknown => TxnEnd::new(Outcome::Unknown),
+            Err(_) => TxnEnd { finish: Some(finish), ..TxnEnd::new(Outcome::Aborted) },
+        };
+        if let Some(records) = &mut self.records {
+            records.end(&TxnEnd { start: Some(start), error: message.as_deref(), ..end })?;
+        }
+        result.map(|_| finish.abs_diff(start)).map_err(Failed::Database)
+    }
+
+    /// Writes what is held back.
+    pub(super) fn flush(&mut self) -> Result<(), SinkError> {
+        self.records.as_mut().map_or(Ok(()), SessionRecorder::flush)
+    }
+
+    fn now(&self) -> i64 {
+        self.epoch.elapsed().as_nanos() as i64
+    }
+
+    fn record_intent(&mut self, session: i64, plan: &[PlannedOp]) -> Result<(), SinkError> {
+        let now = self.now();
+        let Client { records: Some(records), known, .. } = self else { return Ok(()) };
+        let writes = plan.iter().filter(|op| op.writes());
+        let intended: Vec<_> = writes.map(|op| intent(*op, expected(known, op.key()))).collect();
+        let start = TxnStart { session: session.into(), id: None, line: None };
+        records.begin(&start, Some(now), &intended)
+    }
+
+    /// Asks for one operation after the other, and for the commit. The outer result is about the
+    /// recording, the inner one about the database.
+    fn execute(
+        &mut self,
+        plan: &[PlannedOp],
+        connection: &mut dyn Connection,
+    ) -> Result<Result<Receipt, DbError>, SinkError> {
+        if let Err(error) = connection.begin(access(plan)) {
+            return Ok(Err(error));
+        }
+        for op in plan {
+            let expected = expected(&self.known, op.key());
+            let answer = self.ask(*op, expected, connection);
+            self.record(*op, expected, answer.as_ref().ok())?;
+            match answer {
+                Ok(answer) => self.learn(*op, &answer),
+                Err(error) => return Ok(Err(error)),
+            }
+        }
+        Ok(connection.commit())
+    }
+
+    fn ask(
+        &mut self,
+        op: PlannedOp,
+        expected: Held,
+        connection: &mut dyn Connection,
+    ) -> Result<Answer, DbError> {
+        Ok(match op {
+            PlannedOp::Read { key } => Answer::Held(connection.read(key)?),
+            PlannedOp::Write { key, value } => {
+                connection.write(key, value)?;
+                Answer::Done
+            }
+            PlannedOp::ReadList { key } => {
+                self.elements.clear();
+                connection.read_list(key, &mut self.elements)?;
+                Answer::List
+            }
+            PlannedOp::Append { key, element } => {
+                connection.append(key, element)?;
+                Answer::Done
+            }
+            PlannedOp::InsertIfAbsent { key, value } => {
+                Answer::Conditional(connection.insert_if_absent(key, value)?)
+            }
+            PlannedOp::CompareAndSet { key, new } => {
+                Answer::Conditional(connection.compare_and_set(key, expected, new)?)
+            }
+        })
+    }
+
+    /// Records an operation with its answer. One without an answer was asked for all the same: it
+    /// may have been done.
+    fn record(
+        &mut self,
+        op: PlannedOp,
+        expected: Held,
+        answer: Option<&Answer>,
+    ) -> Result<(), SinkError> {
+        let Client { records: Some(records), elements, .. } = self else { return Ok(()) };
+        if let (PlannedOp::ReadList { key }, Some(Answer::List)) = (op, answer) {
+            let elements: Vec<_> = elements.iter().map(|element| ValueRef::Int(*element)).collect();
+            return records.op(&Op::ReadList { key: name(key), elements: Some(&elements) });
+        }
+        records.op(&with_answer(intent(op, expected), answer))
+    }
+
+    /// Remembers what single operations are going to compare with.
+    fn learn(&mut self, op: PlannedOp, answer: &Answer) {
+        match (op, answer) {
+            (
+                PlannedOp::InsertIfAbsent { key, value: new }
+                | PlannedOp::CompareAndSet { key, new },
+                Answer::Conditional(Conditional::Applied),
+            ) => _ = self.known.insert(key, Some(new)),
+            (_, Answer::Conditional(Conditional::Failed { seen: Some(seen) })) => {
+                self.known.insert(op.key(), *seen);
+            }
+            // Only who compares has to remember; others would remember every key.
+            (PlannedOp::Read { key }, Answer::Held(held)) => {
+                if let Some(known) = self.known.get_mut(&key) {
+                    *known = *held;
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn expected(known: &HashMap<u64, Held>, key: u64) -> Held {
+    known.get(&key).copied().flatten()
+}
+
+fn access(plan: &[PlannedOp]) -> Access {
+    match plan {
+        plan if !plan.iter().any(PlannedOp::writes) => Access::Read,
+        [_] => Access::Single,
+        _ => Access::Write,
+    }
+}
+
+fn name<'a>(key: u64) -> ValueRef<'a> {
+    ValueRef::Int(key as i64)
+}
+
+fn value<'a>(held: Held) -> ValueRef<'a> {
+    held.map_or(ValueRef::Nil, ValueRef::Int)
+}
+
+/// An operation before it has an answer.
+fn intent<'a>(op: PlannedOp, expected: Held) -> OpInput<'a> {
+    let key = name(op.key());
+    match op {
+        PlannedOp::Read { .. } => Op::Read { key, value: None },
+        PlannedOp::Write { value, .. } => Op::Write { key, value: value.into() },
+        PlannedOp::ReadList { .. } => Op::ReadList { key, elements: None },
+        PlannedOp::Append { element, .. } => Op::Append { key, element: element.into() },
+        PlannedOp::InsertIfAbsent { value, .. } => {
+            Op::InsertIfAbsent { key, value: value.into(), applied: None, seen: None }
+        }
+        PlannedOp::CompareAndSet { new, .. } => {
+            let expected = value(expected);
+            Op::CompareAndSet { key, expected, new: new.into(), applied: None, seen: None }
+        }
+    }
+}
+
+fn with_answer<'a>(op: OpInput<'a>, answer: Option<&Answer>) -> OpInput<'a> {
+    let (applied, seen) = match answer {
+        Some(Answer::Conditional(Conditional::Applied)) => (Some(true), None),
+        Some(Answer::Conditional(Conditional::Failed { seen })) => (Some(false), seen.map(value)),
+        _ => (None, None),
+    };
+    match (op, answer) {
+        (Op::Read { key, .. }, Some(Answer::Held(held))) => {
+            Op::Read { key, value: Some(value(*held)) }
+        }
+        (Op::InsertIfAbsent { key, value, .. }, _) => {
+            Op::InsertIfAbsent { key, value, applied, seen }
+        }
+        (Op::CompareAndSet { key, expected, new, .. }, _) => {
+            Op::CompareAndSet { key, expected, new, applied, seen }
+        }
+        (op, _) => op,
+    }
+}

@@ -1,0 +1,244 @@
+//! Runs a workload against databases, and records what the clients saw.
+
+mod attempt;
+mod control;
+mod histogram;
+mod meter;
+mod pace;
+mod session;
+
+use std::path::Path;
+use std::sync::Barrier;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use isolario_formats::LiveRecorder;
+use isolario_model::{AbortReason, Counts, Latency, Meta, Second, SinkError, StopReason};
+use isolario_workload::Generator;
+
+use crate::database::Database;
+use crate::error::DbError;
+pub use control::Control;
+use meter::{Chronicle, Meter};
+use pace::{Pace, Tickets};
+use session::Session;
+
+/// What to run.
+#[derive(Clone, Copy)]
+pub struct Plan<'p> {
+    /// The nodes; sessions go round them.
+    pub databases: &'p [Box<dyn Database>],
+    /// What the clients ask for.
+    pub generator: &'p (dyn Generator + Sync),
+    /// How many sessions.
+    pub sessions: u32,
+    /// How many transactions are to commit; without a number, any.
+    pub txns: Option<u64>,
+    /// How long to run; without a time, until there are enough transactions.
+    pub duration: Option<Duration>,
+    /// The most transactions to begin per second.
+    pub rate: Option<u64>,
+    /// How often to try a transaction again that the database refused.
+    pub max_retries: u32,
+    /// How long nothing may commit before the run is given up.
+    pub patience: Duration,
+    /// Where to record; nowhere, in a run that only measures.
+    pub history: Option<&'p Path>,
+}
+
+/// Why a run did not begin.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// There is nothing to run, or nothing to run it on.
+    #[error("there must be at least one of: {0}")]
+    Nothing(&'static str),
+    /// A session could not connect.
+    #[error("{0}")]
+    Connect(DbError),
+    /// The file of the history could not be made.
+    #[error("{0}")]
+    Recording(#[from] SinkError),
+}
+
+/// How a run stands.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Progress {
+    /// Since when it runs.
+    pub elapsed: Duration,
+    /// What was done, in all.
+    pub counts: Counts,
+    /// Transactions that committed per second, lately.
+    pub throughput: f64,
+}
+
+/// What a run came to.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Outcome {
+    /// How it ended.
+    pub stopped: StopReason,
+    /// What ended it, in words, where it was not the plan.
+    pub because: Option<String>,
+    /// What was done.
+    pub counts: Counts,
+    /// Why transactions did not commit, most frequent first.
+    pub abort_reasons: Vec<AbortReason>,
+    /// How long those took that committed.
+    pub latency: Latency,
+    /// What happened second by second.
+    pub seconds: Vec<Second>,
+    /// How long it ran.
+    pub elapsed: Duration,
+}
+
+/// What the sessions of a run share.
+struct Shared<'r> {
+    plan: &'r Plan<'r>,
+    control: &'r Control,
+    recorder: Option<&'r LiveRecorder>,
+    meter: Meter,
+    tickets: Tickets,
+    pace: Pace,
+    epoch: Instant,
+}
+
+impl Shared<'_> {
+    fn node(&self, session: u32) -> &dyn Database {
+        self.plan.databases[session as usize % self.plan.databases.len()].as_ref()
+    }
+}
+
+/// How often the run looks after itself.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Runs sessions until they are done, or until the run is stopped. The databases are
+/// [prepared](Database::prepare).
+///
+/// Each session is a thread with a connection. Before a transaction is sent, its writes are in the
+/// history's file; before the next one begins, so is all that it saw. `watch` hears ten times a
+/// second how the run stands.
+pub fn run(
+    plan: &Plan<'_>,
+    control: &Control,
+    watch: &mut dyn FnMut(&Progress),
+) -> Result<Outcome, RunError> {
+    if plan.databases.is_empty() {
+        return Err(RunError::Nothing("databases"));
+    }
+    if plan.sessions == 0 {
+        return Err(RunError::Nothing("sessions"));
+    }
+    let recorder = match plan.history {
+        Some(path) => Some(LiveRecorder::create(path, &Meta::default())?),
+        None => None,
+    };
+    let shared = Shared {
+        plan,
+        control,
+        recorder: recorder.as_ref(),
+        meter: Meter::new(),
+        tickets: Tickets::new(plan.txns),
+        pace: Pace::new(plan.rate),
+        epoch: Instant::now(),
+    };
+    let mut outcome = conduct(&shared, watch)?;
+    if let Some(Err(error)) = recorder.map(LiveRecorder::finish) {
+        // What was recorded stays as it is, and can be read.
+        if outcome.stopped == StopReason::Done {
+            outcome.stopped = StopReason::Recording;
+            outcome.because = Some(error.to_string());
+        }
+    }
+    Ok(outcome)
+}
+
+/// Starts the sessions together, and watches over them until the last one has ended.
+fn conduct(shared: &Shared<'_>, watch: &mut dyn FnMut(&Progress)) -> Result<Outcome, RunError> {
+    let gate_size = shared.plan.sessions as usize + 1;
+    let gate = Barrier::new(gate_size);
+    let (connected, arrivals) = channel();
+    let (alive, ends) = channel::<()>();
+    std::thread::scope(|scope| {
+        for number in 0..shared.plan.sessions {
+            let (gate, connected, alive) = (&gate, connected.clone(), alive.clone());
+            scope.spawn(move || {
+                let mut session = Session::new(shared, number);
+                let arrived = session.connect_first();
+                let here = arrived.is_ok();
+                // The other end lives until all have arrived.
+                let _ = connected.send(arrived);
+                gate.wait();
+                if here {
+                    session.drive();
+                }
+                drop(alive);
+            });
+        }
+        drop((connected, alive));
+        let all_here: Result<(), DbError> = arrivals.iter().take(gate_size - 1).collect();
+        if all_here.is_err() {
+            shared.control.stop(StopReason::Database, None);
+        }
+        gate.wait();
+        all_here.map(|()| attend(shared, &ends, watch)).map_err(RunError::Connect)
+    })
+}
+
+/// Watches over the sessions: counts seconds, and stops them when time is up.
+fn attend(shared: &Shared<'_>, ends: &Receiver<()>, watch: &mut dyn FnMut(&Progress)) -> Outcome {
+    let begun = Instant::now();
+    let mut chronicle = Chronicle::new();
+    let mut last_commit = (0, begun);
+    let deadline = shared.plan.duration.map(|duration| begun + duration);
+    loop {
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let ended = ends.recv_timeout(left.map_or(TICK, |left| left.min(TICK)));
+        let elapsed = begun.elapsed();
+        if ended == Err(RecvTimeoutError::Disconnected) {
+            chronicle.close(&shared.meter);
+            return outcome(shared, chronicle, elapsed);
+        }
+        if left == Some(Duration::ZERO) {
+            shared.control.stop(StopReason::Done, None);
+            // The sessions are on their way out; no need to hurry any more.
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        while elapsed.as_secs() > chronicle.seconds.len() as u64 {
+            chronicle.close(&shared.meter);
+        }
+        let counts = shared.meter.counts();
+        if counts.committed > last_commit.0 {
+            last_commit = (counts.committed, Instant::now());
+        } else if last_commit.1.elapsed() > shared.plan.patience {
+            shared.control.stop(StopReason::Database, Some(stalled(shared)));
+        }
+        let throughput = chronicle.throughput(&counts, elapsed);
+        watch(&Progress { elapsed, counts, throughput });
+    }
+}
+
+fn stalled(shared: &Shared<'_>) -> String {
+    let seconds = shared.plan.patience.as_secs_f64();
+    match shared.meter.last_error() {
+        Some(error) => format!("nothing has committed for {seconds:.0} s; the last error: {error}"),
+        None => format!("nothing has committed for {seconds:.0} s"),
+    }
+}
+
+fn outcome(shared: &Shared<'_>, chronicle: Chronicle, elapsed: Duration) -> Outcome {
+    let (stopped, because) = shared.control.why();
+    Outcome {
+        stopped,
+        because,
+        counts: shared.meter.counts(),
+        abort_reasons: shared.meter.abort_reasons(),
+        latency: chronicle.latency(),
+        seconds: chronicle.seconds,
+        elapsed,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,201 @@
+//! A session: a thread with a connection, one transaction after the other.
+
+use std::time::{Duration, Instant};
+
+use isolario_model::{SinkError, StopReason};
+use isolario_workload::{Place, PlannedOp};
+
+use super::Shared;
+use super::attempt::{Client, Failed};
+use crate::database::Connection;
+use crate::error::{DbError, ErrorClass};
+
+/// How long the first connection may take: a server may still be starting.
+const FIRST_PATIENCE: Duration = Duration::from_secs(5);
+const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+
+pub(super) struct Session<'r> {
+    shared: &'r Shared<'r>,
+    /// Its number in the workload.
+    number: u32,
+    /// How many connections it had. A connection is a session of the history: what was promised to
+    /// one holds for it alone, and nothing follows a transaction of unknown outcome.
+    connections: u32,
+    connection: Option<Box<dyn Connection>>,
+    client: Client<'r>,
+    plan: Vec<PlannedOp>,
+}
+
+/// What came of a transaction.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ended {
+    Committed,
+    /// Not committed, and not to be tried again.
+    GivenUp,
+    /// The session cannot go on.
+    Over,
+}
+
+impl<'r> Session<'r> {
+    pub(super) fn new(shared: &'r Shared<'r>, number: u32) -> Session<'r> {
+        let records = shared.recorder.map(|recorder| recorder.session());
+        let client = Client::new(records, shared.epoch);
+        Session { shared, number, connections: 0, connection: None, client, plan: Vec::new() }
+    }
+
+    /// Opens the first connection.
+    pub(super) fn connect_first(&mut self) -> Result<(), DbError> {
+        let deadline = Instant::now() + FIRST_PATIENCE;
+        let mut pause = SHORTEST_PAUSE;
+        loop {
+            match self.shared.node(self.number).connect() {
+                Ok(connection) => {
+                    self.connection = Some(connection);
+                    return Ok(());
+                }
+                Err(error) if error.class == ErrorClass::Fatal => return Err(error),
+                Err(error) if Instant::now() > deadline => return Err(error),
+                Err(_) => self.pause(&mut pause),
+            }
+        }
+    }
+
+    /// Runs transactions until there are enough of them, or until the run is stopped.
+    pub(super) fn drive(mut self) {
+        for position in 0.. {
+            if !self.wait_for_turn() {
+                break;
+            }
+            let ended = self.transaction(position);
+            if ended != Ended::Committed {
+                self.shared.tickets.give_back();
+            }
+            if ended == Ended::Over {
+                break;
+            }
+        }
+        let flushed = self.client.flush();
+        self.recorded(flushed);
+    }
+
+    /// Waits until the next transaction may begin, if one is still wanted.
+    fn wait_for_turn(&mut self) -> bool {
+        let Shared { control, tickets, pace, .. } = self.shared;
+        if control.is_stopped() || !tickets.take() {
+            return false;
+        }
+        if let Some(moment) = pace.next() {
+            if moment > Instant::now() {
+                let flushed = self.client.flush();
+                self.recorded(flushed);
+            }
+            control.sleep_until(moment);
+        }
+        if control.is_stopped() {
+            tickets.give_back();
+            return false;
+        }
+        true
+    }
+
+    /// A transaction, tried as often as allowed.
+    fn transaction(&mut self, position: u64) -> Ended {
+        let mut pause = SHORTEST_PAUSE;
+        for attempt in 0..=self.shared.plan.max_retries {
+            if attempt > 0 {
+                self.shared.meter.retried();
+                self.pause(&mut pause);
+            }
+            if self.shared.control.is_stopped() || !self.reconnect() {
+                return Ended::Over;
+            }
+            let error = match self.attempt(Place { session: self.number, position, attempt }) {
+                Ok(took) => {
+                    self.shared.meter.committed(Duration::from_nanos(took));
+                    return Ended::Committed;
+                }
+                Err(Failed::Recording(error)) => {
+                    self.recorded(Err(error));
+                    return Ended::Over;
+                }
+                Err(Failed::Database(error)) => error,
+            };
+            self.clean_up(&error);
+            match error.class {
+                ErrorClass::Retryable => {}
+                ErrorClass::Aborted | ErrorClass::Unknown => return Ended::GivenUp,
+                ErrorClass::Fatal => {
+                    self.shared.control.stop(StopReason::Database, Some(error.to_string()));
+                    return Ended::Over;
+                }
+            }
+        }
+        Ended::GivenUp
+    }
+
+    fn attempt(&mut self, place: Place) -> Result<u64, Failed> {
+        self.plan.clear();
+        self.shared.plan.generator.plan(place, &mut self.plan);
+        let gone = || Failed::Database(DbError::retryable("there is no connection").disconnected());
+        let connection = self.connection.as_mut().ok_or_else(gone)?;
+        let lives = i64::from(self.connections) * i64::from(self.shared.plan.sessions);
+        let session = i64::from(self.number) + lives;
+        let done = self.client.attempt(session, &self.plan, connection.as_mut());
+        if done.is_ok() {
+            self.shared.meter.operations(self.plan.len() as u64);
+        }
+        done
+    }
+
+    /// Counts an error, and brings the connection to where a transaction can begin.
+    fn clean_up(&mut self, error: &DbError) {
+        self.shared.meter.failed(error);
+        let lost = error.disconnected || error.class == ErrorClass::Unknown;
+        let usable = !lost && self.connection.as_mut().is_some_and(|open| open.rollback().is_ok());
+        if !usable {
+            self.connection = None;
+        }
+    }
+
+    /// Opens another connection if there is none, as soon as there is one to be had. Tells whether
+    /// the session can go on.
+    fn reconnect(&mut self) -> bool {
+        let mut pause = SHORTEST_PAUSE;
+        while self.connection.is_none() {
+            let flushed = self.client.flush();
+            self.recorded(flushed);
+            if self.shared.control.is_stopped() {
+                return false;
+            }
+            match self.shared.node(self.number).connect() {
+                Ok(connection) => {
+                    self.connection = Some(connection);
+                    self.connections += 1;
+                    self.shared.meter.reconnected();
+                }
+                Err(error) if error.class == ErrorClass::Fatal => {
+                    self.shared.control.stop(StopReason::Database, Some(error.to_string()));
+                    return false;
+                }
+                Err(error) => {
+                    self.shared.meter.unreachable(&error);
+                    self.pause(&mut pause);
+                }
+            }
+        }
+        true
+    }
+
+    /// A history that cannot be written ends the run.
+    fn recorded(&self, result: Result<(), SinkError>) {
+        if let Err(error) = result {
+            self.shared.control.stop(StopReason::Recording, Some(error.to_string()));
+        }
+    }
+
+    fn pause(&self, pause: &mut Duration) {
+        self.shared.control.sleep_until(Instant::now() + *pause);
+        *pause = (*pause * 2).min(LONGEST_PAUSE);
+    }
+}
