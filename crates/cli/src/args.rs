@@ -240,6 +240,10 @@ pub(crate) struct CheckArgs {
 #[derive(Debug, Default, ClapArgs)]
 #[command(next_help_heading = "Reports")]
 pub(crate) struct ReportArgs {
+    /// Write an HTML report: one file that needs nothing else, with pictures and the history
+    #[arg(long, value_name = "FILE.html")]
+    pub(crate) report: Option<PathBuf>,
+
     /// Write JUnit XML: a suite per history, a case per level
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use isolario::report::{Github, Hints, Human, Json, Junit, Renderer, Report};
+use isolario::report::{Github, Hints, Human, Json, Junit, Renderer, Report, html};
 
 use crate::args::{ReportArgs, ReportForm};
 use crate::console::Console;
@@ -33,12 +33,20 @@ pub(crate) fn renderer(form: ReportForm, console: &Console) -> Box<dyn Renderer>
 /// Which reports go to which files.
 #[derive(Debug, Default)]
 pub(crate) struct ReportFiles {
+    html: Option<PathBuf>,
     junit: Option<PathBuf>,
 }
 
 impl ReportFiles {
-    pub(crate) fn of(args: ReportArgs) -> ReportFiles {
-        ReportFiles { junit: args.junit }
+    pub(crate) fn of(args: ReportArgs, histories: usize) -> Result<ReportFiles, Failure> {
+        let alone = [("--report", &args.report)];
+        match alone.iter().find(|(_, file)| file.is_some()) {
+            Some((flag, _)) if histories > 1 => {
+                let message = format!("{flag} takes one history, and there are {histories}");
+                Err(Failure::new(message).with_hint("check them one by one"))
+            }
+            _ => Ok(ReportFiles { html: args.report, junit: args.junit }),
+        }
     }
 }
 
@@ -61,6 +69,10 @@ impl<'c> Files<'c> {
         report: &Report<'_>,
         console: &mut Console,
     ) -> Result<(), Failure> {
+        if let Some(file) = &self.config.html {
+            write_whole(file, |out| html::write(report, None, out))?;
+            console.info(&format!("wrote the report to {}", file.display()));
+        }
         if let Some(file) = &self.config.junit {
             Junit.report(report, &mut self.junit)?;
             self.write_junit(file)?;

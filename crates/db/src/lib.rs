@@ -35,12 +35,18 @@
 mod claims;
 mod database;
 mod error;
+#[cfg(feature = "mysql")]
+mod mysql;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod registry;
 #[cfg(any(feature = "mysql", feature = "postgres"))]
 mod remote;
 mod run;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+mod tls;
 mod url;
 
 pub use claims::{CLAIMS, Claim, ClaimRow, Nodes};

@@ -60,6 +60,10 @@ pub struct Driver {
 pub static DRIVERS: &[Driver] = &[
     #[cfg(feature = "sqlite")]
     crate::sqlite::DRIVER,
+    #[cfg(feature = "postgres")]
+    crate::postgres::DRIVER,
+    #[cfg(feature = "mysql")]
+    crate::mysql::DRIVER,
 ];
 
 /// Opens the database of a URL.

@@ -22,6 +22,7 @@
 
 pub mod explain;
 mod github;
+pub mod html;
 mod human;
 mod involved;
 mod json;

@@ -4,7 +4,7 @@ use isolario_model::{Anomaly, AnomalyKind, Edge, Evidence, Findings, KeyId, Leve
 
 use crate::facts::Facts;
 use crate::single_reads::{self, BadRead};
-use crate::{Refusal, cycles, edges, lists};
+use crate::{Refusal, cycles, edges, justify, lists};
 
 /// Refuses findings of which one is wrong, or that show nothing.
 pub(crate) fn verify(facts: &Facts<'_>, level: Level, findings: &Findings) -> Result<(), Refusal> {
@@ -20,7 +20,9 @@ pub(crate) fn verify(facts: &Facts<'_>, level: Level, findings: &Findings) -> Re
 
 fn verify_anomaly(facts: &Facts<'_>, level: Level, anomaly: &Anomaly) -> Result<(), Refusal> {
     let kind = anomaly.kind;
-    if !kind.forbidden_at(level) {
+    // Of a cycle, it is shown that the level forbids it, whatever others of the name it allows.
+    let is_cycle = matches!(anomaly.evidence, Evidence::Cycle { .. });
+    if !is_cycle && !kind.forbidden_at(level) {
         return Err(Refusal::Allowed { kind, level });
     }
     match &anomaly.evidence {
@@ -85,7 +87,7 @@ impl Pair {
         path: &[Edge],
     ) -> Result<(), Refusal> {
         match kind {
-            AnomalyKind::NonRepeatableRead => edges::justify(facts, level, path),
+            AnomalyKind::NonRepeatableRead => justify::all(facts, level, path),
             AnomalyKind::NonMonotonicRead => self.goes_back(facts, level, kind, path),
             _ => Err(Refusal::WrongKind { kind, why: "it is not about two reads" }),
         }
@@ -100,7 +102,7 @@ impl Pair {
         kind: AnomalyKind,
         path: &[Edge],
     ) -> Result<(), Refusal> {
-        edges::justify(facts, level, path)?;
+        justify::all(facts, level, path)?;
         let ends = edges::ends(path)?;
         let from_init = path.is_empty() && self.second.is_init();
         if from_init || ends == Some((self.second, self.first)) {

@@ -3,6 +3,8 @@
 use isolario_model::{Edge, EdgeKind, KeyId, Level, OpId, Outcome, Reason, TxnId, VersionOrder};
 
 use crate::facts::Facts;
+use crate::justify::Before;
+use crate::span::{Moment, Span, path_span};
 use crate::{Refusal, lists};
 
 /// Where a path of edges begins and ends; none if it is empty. Refuses edges that do not follow
@@ -14,35 +16,28 @@ pub(crate) fn ends(path: &[Edge]) -> Result<Option<(TxnId, TxnId)>, Refusal> {
     Ok(path.first().zip(path.last()).map(|(first, last)| (first.from, last.to)))
 }
 
-/// Refuses edges of which one is not justified at the level. Reasons may hold paths of further
-/// edges to any depth, so these wait on a stack of our own.
-pub(crate) fn justify(facts: &Facts<'_>, level: Level, edges: &[Edge]) -> Result<(), Refusal> {
-    let mut waiting = vec![edges];
-    while let Some(edges) = waiting.pop() {
-        for edge in edges {
-            facts.committed(edge.from)?;
-            facts.committed(edge.to)?;
-            let claim = Claim { facts, level, edge };
-            if let Some(path) = claim.check()? {
-                waiting.push(path);
-            }
-        }
-    }
-    Ok(())
+/// One edge that has to be justified at a level.
+pub(crate) struct Claim<'a, 'h> {
+    pub(crate) facts: &'a Facts<'h>,
+    pub(crate) level: Level,
+    pub(crate) edge: &'a Edge,
 }
 
-/// One edge that has to be justified.
-struct Claim<'a, 'h> {
-    facts: &'a Facts<'h>,
-    level: Level,
-    edge: &'a Edge,
+/// What an edge rests on.
+pub(crate) enum RestsOn<'a> {
+    /// The history alone.
+    History,
+    /// A path of further edges.
+    Path(&'a [Edge]),
+    /// An order that is assumed.
+    Assumption(Before),
+    /// That the opposite of this order closes a cycle.
+    Refutation(Before, &'a [Edge]),
 }
-
-/// What an edge still rests on: a path of further edges.
-type RestsOn<'a> = Result<Option<&'a [Edge]>, Refusal>;
 
 impl<'a> Claim<'a, '_> {
-    fn check(&self) -> RestsOn<'a> {
+    /// Refuses an edge that the history contradicts, whatever it rests on.
+    pub(crate) fn check(&self) -> Result<RestsOn<'a>, Refusal> {
         let Edge { from, to, reason } = self.edge;
         match reason {
             Reason::Initial => self.holds(from.is_init() && !to.is_init(), "it is not from init"),
@@ -65,6 +60,10 @@ impl<'a> Claim<'a, '_> {
                 self.holds(from != to && writer != to, "a transaction does not depend on itself")?;
                 self.overwrites(*writer, *key, known)
             }
+            Reason::Refuted { cycle } => {
+                self.holds(!from.is_init() && !to.is_init(), "init comes first anyway")?;
+                Ok(RestsOn::Refutation(Before { first: *from, second: *to }, cycle))
+            }
             _ => Err(Refusal::Unsupported("an edge for this reason")),
         }
     }
@@ -73,11 +72,11 @@ impl<'a> Claim<'a, '_> {
         Err(Refusal::WrongEdge { from: self.edge.from, to: self.edge.to, why })
     }
 
-    fn holds(&self, holds: bool, otherwise: &'static str) -> RestsOn<'a> {
-        if holds { Ok(None) } else { self.refuse(otherwise) }
+    fn holds(&self, holds: bool, otherwise: &'static str) -> Result<RestsOn<'a>, Refusal> {
+        if holds { Ok(RestsOn::History) } else { self.refuse(otherwise) }
     }
 
-    fn real_time(&self, finish: i64, start: i64) -> RestsOn<'a> {
+    fn real_time(&self, finish: i64, start: i64) -> Result<RestsOn<'a>, Refusal> {
         let (from, to, history) = (self.edge.from, self.edge.to, self.facts.history);
         self.holds(
             self.level.implies(Level::StrongSnapshotIsolation),
@@ -119,7 +118,7 @@ impl<'a> Claim<'a, '_> {
         reader: TxnId,
         read: OpId,
         path: &'a [Edge],
-    ) -> RestsOn<'a> {
+    ) -> Result<RestsOn<'a>, Refusal> {
         let Edge { from, to, .. } = *self.edge;
         self.holds(self.level.implies(rule), "the rule is not one of the level")?;
         self.holds(from != to && from != reader, "a transaction does not precede itself")?;
@@ -130,43 +129,59 @@ impl<'a> Claim<'a, '_> {
         self.facts.committed(reader)?;
         self.reads_from(reader, read, key, to)?;
         self.holds(ends(path)? == Some((from, reader)), "its path does not lead to the reader")?;
-        self.holds(makes_visible(rule, read, path), "its path does not make it visible")?;
-        Ok(Some(path))
+        self.holds(
+            makes_visible(self.facts, rule, read, path),
+            "its path does not make it visible",
+        )?;
+        Ok(RestsOn::Path(path))
     }
 
     /// Refuses unless the transaction at the end of the edge overwrote what a writer wrote.
-    fn overwrites(&self, writer: TxnId, key: KeyId, known: &'a VersionOrder) -> RestsOn<'a> {
+    fn overwrites(
+        &self,
+        writer: TxnId,
+        key: KeyId,
+        known: &'a VersionOrder,
+    ) -> Result<RestsOn<'a>, Refusal> {
         let to = self.edge.to;
         let both_write = self.facts.writes_key(writer, key) && self.facts.writes_key(to, key);
         self.holds(both_write && writer != to && !to.is_init(), "they do not both write the key")?;
+        let before = Before { first: writer, second: to };
         match known {
             VersionOrder::Initial => {
                 self.holds(writer.is_init(), "the first version is not initial")
             }
             VersionOrder::ReadModifyWrite { read } => {
                 self.reads_from(to, *read, key, writer)?;
-                Ok(None)
+                Ok(RestsOn::History)
             }
             VersionOrder::List { read } => {
-                let shown = lists::shows_order(self.facts, *read, key, writer, to)?;
+                let shown = lists::shows_order(self.facts, self.level, *read, key, writer, to)?;
                 self.holds(shown, "the list does not show one right after the other")
             }
             VersionOrder::Path { edges } => {
-                let orders = |edge: &Edge| {
-                    self.level.implies(Level::Serializable)
-                        || edge.reason.kind() != EdgeKind::ReadWrite
-                };
-                self.holds(edges.iter().all(orders), "its path does not order commits")?;
                 self.holds(ends(edges)? == Some((writer, to)), "its path leads elsewhere")?;
-                Ok(Some(edges))
+                self.holds(self.orders_writers(edges), "its path does not order commits")?;
+                Ok(RestsOn::Path(edges))
             }
+            VersionOrder::Assumed => Ok(RestsOn::Assumption(before)),
+            VersionOrder::Refuted { cycle } => Ok(RestsOn::Refutation(before, cycle)),
             _ => Err(Refusal::Unsupported("an order of versions known in this way")),
         }
+    }
+
+    /// Whether a path from one writer of a key to another shows that the one commits before the
+    /// other. At snapshot isolation the writers do not overlap, so that it is enough if the one
+    /// starts before the other commits.
+    fn orders_writers(&self, path: &[Edge]) -> bool {
+        let overlap = !self.level.implies(Level::SnapshotIsolation);
+        path_span(self.facts, self.level, path)
+            .is_some_and(|span| span.leaves == Moment::Commit || !overlap)
     }
 }
 
 /// Whether a path of edges makes a transaction visible by the rule of a level.
-fn makes_visible(rule: Level, read: OpId, path: &[Edge]) -> bool {
+fn makes_visible(facts: &Facts<'_>, rule: Level, read: OpId, path: &[Edge]) -> bool {
     let is_direct =
         |edge: &Edge| matches!(edge.reason.kind(), EdgeKind::Session | EdgeKind::WriteRead);
     match (rule, path) {
@@ -175,11 +190,10 @@ fn makes_visible(rule: Level, read: OpId, path: &[Edge]) -> bool {
         }
         (Level::ReadAtomic, [edge]) => is_direct(edge),
         (Level::Causal, path) => path.iter().all(is_direct),
-        (Level::Prefix, [before @ .., last]) => {
-            let orders = |edge: &Edge| edge.reason.kind() != EdgeKind::ReadWrite;
-            is_direct(last) && before.iter().all(orders)
+        (Level::Prefix | Level::SnapshotIsolation | Level::Serializable, path) => {
+            let (leaves, arrives) = (Moment::Commit, Moment::Start);
+            path_span(facts, rule, path) == Some(Span { leaves, arrives })
         }
-        (Level::Serializable, _) => true,
         _ => false,
     }
 }

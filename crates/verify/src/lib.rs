@@ -41,13 +41,16 @@ mod cycles;
 mod edges;
 mod facts;
 mod inapplicable;
+mod justify;
 mod lists;
 mod order;
 mod points;
 pub mod proof;
 mod refusal;
 mod replay;
+mod shapes;
 mod single_reads;
+mod span;
 mod store;
 mod visible;
 

@@ -4,7 +4,7 @@
 //! others: of each transaction all or none, in program order, and none of an aborted one. Of two
 //! reads of a list, one is a prefix of the other, own appends left out.
 
-use isolario_model::{AnomalyKind, KeyId, Op, OpId, Outcome, TxnId, ValueId};
+use isolario_model::{AnomalyKind, KeyId, Level, Op, OpId, Outcome, TxnId, ValueId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::Refusal;
@@ -167,9 +167,12 @@ fn follows(order: &Order<'_, '_>, key: KeyId, elements: &[ValueId]) -> Result<()
     }
 }
 
-/// Whether a read shows an element of one transaction right before one of another.
+/// Whether a read of a list orders two of its writers. It does if it shows an element of the one
+/// before one of the other. From prefix on a list shows all that was committed before it, so it is
+/// enough if it shows the one and not the other.
 pub(crate) fn shows_order(
     facts: &Facts<'_>,
+    level: Level,
     read: OpId,
     key: KeyId,
     first: TxnId,
@@ -178,8 +181,18 @@ pub(crate) fn shows_order(
     let Some(list) = ListRead::new(facts, facts.known_op(read)?) else { return Ok(false) };
     facts.committed(list.reader)?;
     let foreign = list.foreign(facts).unwrap_or_default();
-    let writers: Vec<_> = foreign.iter().map(|e| facts.appender(key, *e)).collect();
-    Ok(list.key == key && writers.windows(2).any(|pair| pair == [Some(first), Some(second)]))
+    let is_of = |txn: TxnId| move |e: &ValueId| facts.appender(key, *e) == Some(txn);
+    let (one, other) =
+        (foreign.iter().position(is_of(first)), foreign.iter().rposition(is_of(second)));
+    let shown = match (one, other) {
+        (Some(one), Some(other)) => one < other,
+        (Some(_), None) => {
+            let hidden = |e: &ValueId| !foreign.contains(e);
+            level.implies(Level::Prefix) && elements_of(facts, second, key).iter().all(hidden)
+        }
+        (None, _) => false,
+    };
+    Ok(list.key == key && shown)
 }
 
 /// Whether two reads of a list do not fit together.

@@ -57,6 +57,7 @@ impl Check {
             let message = format!("--proof takes one history, and there are {count}");
             return Err(Failure::new(message).with_hint("check them one by one"));
         }
+        let reports = ReportFiles::of(args.reports, args.histories.len())?;
         let mut options = Options::default();
         options.session_order = !args.no_session_order;
         Ok(Check {
@@ -67,7 +68,7 @@ impl Check {
             max_anomalies: args.max_anomalies,
             proof: args.proof,
             form,
-            reports: ReportFiles::of(args.reports),
+            reports,
         })
     }
 }

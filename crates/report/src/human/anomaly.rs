@@ -1,13 +1,14 @@
-//! One anomaly in full: its names, what happened, who took part, and the argument.
+//! One anomaly in full: its names, what happened, who took part, the argument, and where to look.
 
 use std::io;
 
 use isolario_model::{Anomaly, Edge, Evidence, Outcome, Reason};
 
 use super::palette::Palette;
+use crate::explain::Topic;
 use crate::involved::{Involved, involved};
 use crate::names::{Names, counted};
-use crate::words::{Step, argument, other_names, rules_out, summary};
+use crate::words::{Step, happened, other_names, rules_out, told};
 use crate::wrap::{WIDTH, wrap};
 
 /// How much of a large anomaly is spelt out. A person reads no further; JSON has it all.
@@ -16,15 +17,18 @@ const MOST_CASES: usize = 5;
 const MOST_STEPS: usize = 30;
 /// Of an argument that is longer, how many steps its end keeps.
 const LAST_STEPS: usize = 5;
+/// How advice begins.
+const WHERE: &str = "Where to look:";
 
 pub(super) fn write(
     names: Names<'_>,
     anomaly: &Anomaly,
+    with_advice: bool,
     palette: &Palette,
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
     title(anomaly, palette, out)?;
-    let happened = wrap(&full_sentence(&summary(names, anomaly)), WIDTH, "  ", "  ");
+    let happened = wrap(&happened(names, anomaly), WIDTH, "  ", "  ");
     writeln!(out, "\n{happened}\n")?;
     let mut involved = involved(names.history(), anomaly);
     // Few are easier to find in the order of the history, many in that of the argument.
@@ -32,6 +36,16 @@ pub(super) fn write(
         involved.sort_by_key(|part| part.txn);
     }
     transactions(names, &involved, palette, out)?;
+    the_argument(names, anomaly, palette, out)?;
+    if with_advice { advice(anomaly, palette, out) } else { Ok(()) }
+}
+
+fn the_argument(
+    names: Names<'_>,
+    anomaly: &Anomaly,
+    palette: &Palette,
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
     match &anomaly.evidence {
         Evidence::Cases { cycles } => cases(names, cycles, palette, out),
         Evidence::Cycle { edges } => {
@@ -41,9 +55,18 @@ pub(super) fn write(
         evidence if evidence.edges().is_empty() => Ok(()),
         evidence => {
             writeln!(out)?;
-            steps(names, &argument(names, evidence.edges()), "  ", palette, out)
+            steps(names, &told(names, evidence.edges()), "  ", palette, out)
         }
     }
+}
+
+/// Which part of a database the pattern points to.
+fn advice(anomaly: &Anomaly, palette: &Palette, out: &mut dyn io::Write) -> io::Result<()> {
+    for paragraph in Topic::Anomaly(anomaly.kind).page().look_at {
+        let text = wrap(&paragraph, WIDTH, &format!("  {WHERE} "), "  ");
+        writeln!(out, "\n{}", text.replacen(WHERE, &palette.heading(WHERE), 1))?;
+    }
+    Ok(())
 }
 
 fn title(anomaly: &Anomaly, palette: &Palette, out: &mut dyn io::Write) -> io::Result<()> {
@@ -54,16 +77,6 @@ fn title(anomaly: &Anomaly, palette: &Palette, out: &mut dyn io::Write) -> io::R
     let text = format!("{name}{others}: {}", rules_out(anomaly.kind));
     let text = wrap(&text, WIDTH, "", "  ");
     writeln!(out, "{}{}", palette.bad(name), &text[name.len()..])
-}
-
-/// Ends a sentence, and begins it with a capital unless that is a name.
-fn full_sentence(text: &str) -> String {
-    for (small, capital) in [("the ", "The "), ("every ", "Every ")] {
-        if let Some(rest) = text.strip_prefix(small) {
-            return format!("{capital}{rest}.");
-        }
-    }
-    format!("{text}.")
 }
 
 fn transactions(
@@ -124,11 +137,11 @@ fn circle(
     let conclusion = match &first.reason {
         // Nobody needs to be told that the beginning comes first.
         Reason::Initial => {
-            steps(names, &argument(names, &edges[1..]), "  ", palette, out)?;
+            steps(names, &told(names, &edges[1..]), "  ", palette, out)?;
             format!("… so {} comes before the initial state.", names.txn(first.to))
         }
         _ => {
-            steps(names, &argument(names, edges), "  ", palette, out)?;
+            steps(names, &told(names, edges), "  ", palette, out)?;
             format!("… so {} comes before itself.", names.txn(first.from))
         }
     };
@@ -181,6 +194,9 @@ fn steps(
         let text = wrap(&text, WIDTH, &first, &rest);
         writeln!(out, "{}", text.replacen(&arrow, &palette.heading(&arrow), 1))?;
         steps(names, &step.because, &rest, palette, out)?;
+        if let Some(conclusion) = &step.conclusion {
+            writeln!(out, "{}", wrap(&format!("… {conclusion}"), WIDTH, &rest, &rest))?;
+        }
     }
     Ok(())
 }

@@ -102,9 +102,10 @@ impl Human {
         let all = report.anomalies();
         let chosen = report.shown_anomalies();
         let names = Names::new(report.history);
-        for anomaly in chosen.iter().take(report.max_anomalies) {
+        let shown = &chosen[..chosen.len().min(report.max_anomalies)];
+        for (at, anomaly) in shown.iter().enumerate() {
             writeln!(out)?;
-            anomaly::write(names, anomaly, palette, out)?;
+            anomaly::write(names, anomaly, is_first(&shown[..at], anomaly), palette, out)?;
             self.has_shown = true;
         }
         let hidden = chosen.len().saturating_sub(report.max_anomalies);
@@ -123,11 +124,16 @@ impl Human {
     }
 }
 
+/// Whether an anomaly is the first of its kind, and so comes with advice.
+fn is_first(before: &[&Anomaly], anomaly: &Anomaly) -> bool {
+    !before.iter().any(|other| other.kind == anomaly.kind)
+}
+
 /// One anomaly in full, as plain text.
 pub(crate) fn anomaly_text(names: Names<'_>, anomaly: &Anomaly) -> String {
     let mut text = Vec::new();
     // Writing to memory does not fail.
-    let _ = anomaly::write(names, anomaly, &Palette::of(Style::Plain), &mut text);
+    let _ = anomaly::write(names, anomaly, true, &Palette::of(Style::Plain), &mut text);
     String::from_utf8_lossy(&text).into_owned()
 }
 

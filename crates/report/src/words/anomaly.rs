@@ -2,6 +2,7 @@
 
 use isolario_model::{Anomaly, AnomalyKind, Evidence, KeyId, Level, Op, OpId};
 
+use super::consequence::consequence;
 use super::cycle;
 use super::observed::saw;
 use crate::names::{Names, counted, listed};
@@ -27,6 +28,24 @@ pub fn summary(names: Names<'_>, anomaly: &Anomaly) -> String {
         ),
         _ => meaning(anomaly.kind),
     }
+}
+
+/// What happened and why it is wrong, in two sentences as people write them.
+pub(crate) fn happened(names: Names<'_>, anomaly: &Anomaly) -> String {
+    let summary = summary(names, anomaly);
+    // A summary mostly begins with the name of a transaction, which stays as the user wrote it.
+    let is_word = |word: &str| ["the", "every", "a", "two", "no", "what"].contains(&word);
+    let first = match summary.split(' ').next() {
+        Some(word) if is_word(word) => capitalised(&summary),
+        _ => summary,
+    };
+    format!("{first}. {}.", capitalised(&consequence(names, anomaly)))
+}
+
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|c| c.to_ascii_uppercase());
+    first.into_iter().chain(letters).collect()
 }
 
 /// The names others have for it, most telling first. Spellings of one name count as one.

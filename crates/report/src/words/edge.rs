@@ -25,6 +25,8 @@ pub struct Step {
     pub sentence: String,
     /// The steps that the sentence rests on, where it rests on others.
     pub because: Vec<Step>,
+    /// What those steps come to, where they show that the opposite is impossible.
+    pub conclusion: Option<String>,
 }
 
 /// The argument that edges make, step by step.
@@ -35,6 +37,28 @@ pub fn argument(names: Names<'_>, edges: &[Edge]) -> Vec<Step> {
 /// Why an edge must be there.
 pub fn explain(names: Names<'_>, edge: &Edge) -> Step {
     step(names, edge, 0)
+}
+
+/// The argument as people are told it: what was shown once is not shown again.
+pub(crate) fn told(names: Names<'_>, edges: &[Edge]) -> Vec<Step> {
+    let mut argument = argument(names, edges);
+    shorten(&mut argument, &mut Vec::new());
+    argument
+}
+
+/// Drops what stands behind steps that came before. Arguments go no deeper than `DEEPEST`.
+fn shorten(steps: &mut [Step], shown: &mut Vec<(TxnId, TxnId, String)>) {
+    for step in steps.iter_mut().filter(|step| !step.because.is_empty()) {
+        let gist = (step.from, step.to, step.sentence.clone());
+        if shown.contains(&gist) {
+            step.sentence.push_str(" (shown above)");
+            step.because.clear();
+            step.conclusion = None;
+        } else {
+            shown.push(gist);
+            shorten(&mut step.because, shown);
+        }
+    }
 }
 
 fn steps(names: Names<'_>, edges: &[Edge], depth: usize) -> Vec<Step> {
@@ -52,8 +76,21 @@ fn step(names: Names<'_>, edge: &Edge, depth: usize) -> Step {
         }
         Vec::new()
     };
+    let conclusion = refuted(&edge.reason)
+        .filter(|_| !because.is_empty())
+        .map(|first| format!("then {} would come before itself", names.txn(first.from)));
     let Edge { from, to, ref reason } = *edge;
-    Step { from, to, kind: reason.kind(), key: reason.key(), sentence, because }
+    Step { from, to, kind: reason.kind(), key: reason.key(), sentence, because, conclusion }
+}
+
+/// The first edge of the cycle that refutes the opposite, where that is the reason.
+fn refuted(reason: &Reason) -> Option<&Edge> {
+    match reason {
+        Reason::Refuted { cycle }
+        | Reason::Overwrite { known: VersionOrder::Refuted { cycle }, .. }
+        | Reason::AntiDependency { known: VersionOrder::Refuted { cycle }, .. } => cycle.first(),
+        _ => None,
+    }
 }
 
 /// The edges that a reason rests on.
@@ -178,7 +215,7 @@ fn known_how(names: Names<'_>, earlier: TxnId, later: TxnId, known: &VersionOrde
             format!(", by the stated version order (position {at})")
         }
         VersionOrder::Refuted { .. } => ": the other order would close a circle".to_owned(),
-        VersionOrder::Assumed => ", as this case supposes".to_owned(),
+        VersionOrder::Assumed => ", as is supposed here".to_owned(),
         VersionOrder::Path { .. } => {
             format!(", since {} comes before {}", names.txn(earlier), names.txn(later))
         }

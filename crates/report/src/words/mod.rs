@@ -4,16 +4,19 @@
 //! can put them anywhere. All names in them are the user's own.
 
 mod anomaly;
+mod consequence;
 mod cycle;
 mod edge;
 mod inapplicable;
 mod observed;
 
 pub use anomaly::{other_names, rules_out, summary};
+pub use consequence::consequence;
 pub use edge::{Step, argument, explain};
 pub use inapplicable::why_not_applicable;
 
-pub(crate) use edge::support;
+pub(crate) use anomaly::happened;
+pub(crate) use edge::{support, told};
 pub(crate) use observed::last_write;
 
 #[cfg(test)]

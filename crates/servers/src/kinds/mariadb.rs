@@ -40,6 +40,8 @@ impl Node {
         let user = User::unless_unprivileged("mysql", PACKAGE)?;
         make_directory(directory, user)?;
         make_directory(&directory.join("data"), user)?;
+        // A server that starts removes the temporary tables it finds, those of others too.
+        make_directory(&directory.join("tmp"), user)?;
         Ok(Self { name: name.to_owned(), directory: directory.to_owned(), port, server_id, user })
     }
 
@@ -58,6 +60,7 @@ impl Node {
         let settings = format!(
             "[mariadbd]\n\
              datadir={data}\n\
+             tmpdir={tmp}\n\
              socket={socket}\n\
              pid-file={pid_file}\n\
              bind-address=127.0.0.1\n\
@@ -75,6 +78,7 @@ impl Node {
              innodb_lock_wait_timeout=3\n\
              {extra}",
             data = at("data"),
+            tmp = at("tmp"),
             socket = at("socket"),
             pid_file = at("pid"),
             binlog = at("data/binlog"),

@@ -1,0 +1,175 @@
+//! MySQL and what speaks its protocol: MariaDB, a node of a Galera cluster, TiDB.
+
+mod errors;
+mod product;
+mod session;
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use isolario_workload::Kind;
+use mysql::prelude::Queryable;
+use mysql::{Conn, DriverError, OptsBuilder, SslOpts};
+
+use crate::database::{Connection, Database, Layout};
+use crate::error::DbError;
+use crate::registry::{Driver, Settings};
+use crate::remote::{GRACE, OURS, Stage, cannot_connect, not_ours};
+use crate::tls::{Mode, Tls};
+use crate::url::DbUrl;
+use errors::classify;
+use product::Product;
+
+const SNAPSHOT_ISOLATION: &str = "innodb-snapshot-isolation";
+
+const ISOLATIONS: &[&str] =
+    &["read-uncommitted", "read-committed", "repeatable-read", SNAPSHOT_ISOLATION, "serializable"];
+
+pub(crate) const DRIVER: Driver = Driver {
+    schemes: &["mysql", "mariadb"],
+    form: "mysql://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE",
+    about: "MySQL, MariaDB, TiDB; a Galera cluster by the URLs of its nodes",
+    isolations: ISOLATIONS,
+    open,
+};
+
+/// Our tables. Every register has its row from the beginning, with nothing in it: a transaction
+/// that reads a row which is not there locks the gap between two others, and hits them by chance.
+const TABLES: [(&str, &str); 2] = [
+    ("isolario_register", "(k BIGINT PRIMARY KEY, v BIGINT)"),
+    ("isolario_list", "(k BIGINT PRIMARY KEY, e LONGTEXT NOT NULL)"),
+];
+
+/// How many rows are created at once.
+const ROWS_AT_ONCE: u32 = 1000;
+
+struct MySql {
+    options: OptsBuilder,
+    tls: Tls,
+    place: String,
+    isolation: &'static str,
+    patience: Duration,
+    product: OnceLock<Product>,
+}
+
+fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> {
+    let isolation = settings.isolation_of(ISOLATIONS)?;
+    let address = url.address()?;
+    let tls = Tls::of(&address, Mode::Prefer)?;
+    // The server counts lock time-outs in whole seconds.
+    let patience = settings.statement_timeout.max(Duration::from_secs(1));
+    let options = OptsBuilder::new()
+        .ip_or_hostname(Some(address.host))
+        .tcp_port(address.port.unwrap_or(3306))
+        .user(Some(address.user.unwrap_or_else(|| "root".into())))
+        .pass(address.password)
+        .db_name(Some(address.path).filter(|name| !name.is_empty()))
+        // A socket file would lead around whatever stands between us and the port.
+        .prefer_socket(false)
+        .tcp_connect_timeout(Some(patience))
+        .read_timeout(Some(patience + GRACE))
+        .write_timeout(Some(patience + GRACE));
+    let (place, product) = (url.to_string(), OnceLock::new());
+    Ok(Box::new(MySql { options, tls, place, isolation, patience, product }))
+}
+
+impl MySql {
+    fn line(&self) -> Result<Conn, DbError> {
+        let plain = || Conn::new(self.options.clone());
+        let encrypted = || Conn::new(self.options.clone().ssl_opts(ssl(&self.tls)));
+        let conn = match self.tls.mode {
+            Mode::Disable => plain(),
+            Mode::Require | Mode::Verify => encrypted(),
+            Mode::Prefer => match encrypted() {
+                Err(mysql::Error::DriverError(DriverError::TlsNotSupported)) => plain(),
+                done => done,
+            },
+        };
+        conn.map_err(|error| cannot_connect(&self.place, classify(error, Stage::Connect)))
+    }
+
+    /// The product at the other end, which does not change.
+    fn product(&self, conn: &mut Conn) -> Result<&Product, DbError> {
+        let product = Product::ask(conn)?;
+        Ok(self.product.get_or_init(|| product))
+    }
+}
+
+fn ssl(tls: &Tls) -> SslOpts {
+    SslOpts::default()
+        .with_danger_accept_invalid_certs(tls.mode != Mode::Verify)
+        .with_root_cert_path(tls.roots.clone())
+}
+
+/// Runs statements that belong to no transaction of the workload.
+fn batch(conn: &mut Conn, statements: &[String]) -> Result<(), DbError> {
+    statements
+        .iter()
+        .try_for_each(|statement| conn.query_drop(statement))
+        .map_err(|error| classify(error, Stage::Connect))
+}
+
+impl Database for MySql {
+    /// MariaDB and a Galera cluster make different claims, and only the server knows what it is.
+    fn name(&self) -> &str {
+        if self.product.get().is_none() {
+            // A server that does not answer will be found out about later.
+            let _ = self.version();
+        }
+        self.product.get().map_or("mysql", |product| product.name)
+    }
+
+    fn version(&self) -> Result<String, DbError> {
+        Ok(self.product(&mut self.line()?)?.version.clone())
+    }
+
+    fn isolation(&self) -> &str {
+        self.isolation
+    }
+
+    fn supports(&self, kind: Kind) -> bool {
+        matches!(kind, Kind::Mini | Kind::General | Kind::Append | Kind::Lwt)
+    }
+
+    fn prepare(&self, layout: &Layout) -> Result<(), DbError> {
+        let mut conn = self.line()?;
+        let mut statements = Vec::new();
+        for (name, columns) in TABLES {
+            let find = "SELECT table_comment FROM information_schema.tables \
+                 WHERE table_schema = DATABASE() AND table_name = ?";
+            let found: Option<String> =
+                conn.exec_first(find, (name,)).map_err(|error| classify(error, Stage::Connect))?;
+            match found {
+                Some(comment) if comment == OURS => statements.push(format!("DROP TABLE {name}")),
+                Some(_) => return Err(not_ours(&format!("a table {name}"), &self.place)),
+                None => {}
+            }
+            statements
+                .push(format!("CREATE TABLE {name} {columns} ENGINE=InnoDB COMMENT='{OURS}'"));
+        }
+        for first in (0..layout.keys).step_by(ROWS_AT_ONCE as usize) {
+            let keys = first..layout.keys.min(first.saturating_add(ROWS_AT_ONCE));
+            let rows: Vec<_> = keys.map(|key| format!("({key}, NULL)")).collect();
+            statements.push(format!("INSERT INTO isolario_register VALUES {}", rows.join(", ")));
+        }
+        batch(&mut conn, &statements)
+    }
+
+    fn connect(&self) -> Result<Box<dyn Connection>, DbError> {
+        let mut conn = self.line()?;
+        let mut settings = Vec::new();
+        if self.isolation == SNAPSHOT_ISOLATION {
+            settings.push("SET SESSION innodb_snapshot_isolation = ON".to_owned());
+        }
+        let level = match self.isolation {
+            SNAPSHOT_ISOLATION => "REPEATABLE READ".to_owned(),
+            other => other.to_ascii_uppercase().replace('-', " "),
+        };
+        settings.push(format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}"));
+        let seconds = self.patience.as_secs();
+        settings.push(format!("SET SESSION innodb_lock_wait_timeout = {seconds}"));
+        settings.extend(self.product(&mut conn)?.catch_up().map(str::to_owned));
+        batch(&mut conn, &settings)?;
+        Ok(Box::new(session::Session::new(conn)))
+    }
+}

@@ -1,0 +1,115 @@
+//! The transactions of one session.
+
+use mysql::prelude::Queryable;
+use mysql::{Conn, Params};
+
+use super::errors::classify;
+use crate::database::{Access, Conditional, Connection, Held, Receipt};
+use crate::error::DbError;
+use crate::remote::{Stage, one_row};
+
+const READ: &str = "SELECT v FROM isolario_register WHERE k = ?";
+const WRITE: &str = "UPDATE isolario_register SET v = ? WHERE k = ?";
+const COMPARE_AND_SET: &str = "UPDATE isolario_register SET v = ? WHERE k = ? AND v <=> ?";
+const READ_LIST: &str = "SELECT e FROM isolario_list WHERE k = ?";
+const APPEND: &str = "INSERT INTO isolario_list VALUES (?, ?) \
+     ON DUPLICATE KEY UPDATE e = CONCAT(e, ',', VALUES(e))";
+
+pub(super) struct Session {
+    conn: Conn,
+    /// What a lost answer to a statement would mean.
+    stage: Stage,
+}
+
+impl Session {
+    pub(super) fn new(conn: Conn) -> Session {
+        Session { conn, stage: Stage::Statement }
+    }
+
+    /// Runs a statement; tells how many rows it changed.
+    fn execute(&mut self, sql: &str, values: impl Into<Params>) -> Result<u64, DbError> {
+        let done = self.conn.exec_drop(sql, values);
+        done.map_err(|error| classify(error, self.stage))?;
+        Ok(self.conn.affected_rows())
+    }
+
+    fn send(&mut self, sql: &str, stage: Stage) -> Result<(), DbError> {
+        self.conn.query_drop(sql).map_err(|error| classify(error, stage))
+    }
+}
+
+impl Connection for Session {
+    /// A single operation is a statement outside of any transaction, which commits by itself.
+    fn begin(&mut self, access: Access) -> Result<(), DbError> {
+        self.stage = match access {
+            Access::Single => Stage::Commit,
+            Access::Read | Access::Write => Stage::Statement,
+        };
+        match access {
+            Access::Single => Ok(()),
+            Access::Read => self.send("START TRANSACTION READ ONLY", Stage::Statement),
+            Access::Write => self.send("START TRANSACTION", Stage::Statement),
+        }
+    }
+
+    fn read(&mut self, key: u64) -> Result<Held, DbError> {
+        let found: Option<Held> =
+            self.conn.exec_first(READ, (key,)).map_err(|error| classify(error, self.stage))?;
+        Ok(found.flatten())
+    }
+
+    fn write(&mut self, key: u64, value: i64) -> Result<(), DbError> {
+        one_row(key, self.execute(WRITE, (value, key))?)
+    }
+
+    fn delete(&mut self, key: u64) -> Result<(), DbError> {
+        self.execute(WRITE, (Held::None, key)).map(|_| ())
+    }
+
+    fn read_list(&mut self, key: u64, elements: &mut Vec<i64>) -> Result<(), DbError> {
+        let found: Option<String> =
+            self.conn.exec_first(READ_LIST, (key,)).map_err(|error| classify(error, self.stage))?;
+        for element in found.iter().flat_map(|text| text.split(',')) {
+            elements.push(element.parse().map_err(|_| {
+                DbError::fatal(format!("list {key} has an element {element:?} that nobody wrote"))
+            })?);
+        }
+        Ok(())
+    }
+
+    fn append(&mut self, key: u64, element: i64) -> Result<(), DbError> {
+        self.execute(APPEND, (key, element.to_string())).map(|_| ())
+    }
+
+    fn insert_if_absent(&mut self, key: u64, value: i64) -> Result<Conditional, DbError> {
+        self.compare_and_set(key, None, value)
+    }
+
+    /// What was there instead would be another question, and perhaps the answer of another moment.
+    fn compare_and_set(
+        &mut self,
+        key: u64,
+        expected: Held,
+        new: i64,
+    ) -> Result<Conditional, DbError> {
+        match self.execute(COMPARE_AND_SET, (new, key, expected))? {
+            0 => Ok(Conditional::Failed { seen: None }),
+            _ => Ok(Conditional::Applied),
+        }
+    }
+
+    fn commit(&mut self) -> Result<Receipt, DbError> {
+        if self.stage == Stage::Statement {
+            self.send("COMMIT", Stage::Commit)?;
+        }
+        Ok(Receipt::default())
+    }
+
+    /// Also after a lock time-out, which undoes one statement and leaves the transaction open.
+    fn rollback(&mut self) -> Result<(), DbError> {
+        match self.stage {
+            Stage::Statement => self.send("ROLLBACK", Stage::Statement),
+            _ => Ok(()),
+        }
+    }
+}

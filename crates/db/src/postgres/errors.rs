@@ -1,0 +1,82 @@
+//! What PostgreSQL's errors mean, by SQLSTATE.
+
+use std::error::Error;
+use std::io;
+
+use tokio_postgres::error::Severity;
+
+use crate::error::{DbError, ErrorClass};
+use crate::remote::Stage;
+
+pub(super) fn classify(error: &tokio_postgres::Error, stage: Stage) -> DbError {
+    let Some(answer) = error.as_db_error() else { return without_answer(error, stage) };
+    let (code, message) = (answer.code().code(), answer.message().to_owned());
+    // `ERROR` ends the transaction and `FATAL` the connection; the latter may hit a backend whose
+    // commit is done already.
+    let ends_connection = !matches!(answer.parsed_severity(), Some(Severity::Error));
+    if ends_connection && stage == Stage::Commit {
+        return DbError::unknown(message).with_code(code);
+    }
+    let error = DbError::new(class(code), message).with_code(code);
+    if ends_connection { error.disconnected() } else { error }
+}
+
+fn class(code: &str) -> ErrorClass {
+    match (code.get(..2).unwrap_or_default(), code) {
+        // A server behind the same protocol that cannot tell.
+        (_, "40003") => ErrorClass::Unknown,
+        // Serialization failures and deadlocks; locks and time-outs; a server without room, or one
+        // that starts or stops.
+        ("40" | "53", _) | (_, "55P03") | ("57", _) => ErrorClass::Retryable,
+        // Wrong password, no such database, no right, no table of that name, a read-only server.
+        ("28" | "3D" | "42", _) | (_, "25006") => ErrorClass::Fatal,
+        _ => ErrorClass::Aborted,
+    }
+}
+
+/// No word from the server: the line broke, or the two did not understand each other.
+fn without_answer(error: &tokio_postgres::Error, stage: Stage) -> DbError {
+    let cause = error.source();
+    let message = match cause {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
+    };
+    let broken = cause.and_then(|cause| cause.downcast_ref::<io::Error>());
+    // TLS reports what it does not trust as bad data.
+    let misunderstood = match broken {
+        Some(broken) => broken.kind() == io::ErrorKind::InvalidData,
+        None => !error.is_closed(),
+    };
+    match stage {
+        Stage::Connect if misunderstood => DbError::fatal(message),
+        _ => stage.no_answer(message),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_have_classes() {
+        for (code, expected) in [
+            ("40001", ErrorClass::Retryable),
+            ("40P01", ErrorClass::Retryable),
+            ("40003", ErrorClass::Unknown),
+            ("55P03", ErrorClass::Retryable),
+            ("57014", ErrorClass::Retryable),
+            ("57P03", ErrorClass::Retryable),
+            ("53300", ErrorClass::Retryable),
+            ("28P01", ErrorClass::Fatal),
+            ("3D000", ErrorClass::Fatal),
+            ("42501", ErrorClass::Fatal),
+            ("42P01", ErrorClass::Fatal),
+            ("25006", ErrorClass::Fatal),
+            ("23505", ErrorClass::Aborted),
+            ("25P02", ErrorClass::Aborted),
+            ("XX000", ErrorClass::Aborted),
+        ] {
+            assert_eq!(class(code), expected, "{code}");
+        }
+    }
+}

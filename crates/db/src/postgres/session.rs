@@ -1,0 +1,133 @@
+//! The transactions of one session.
+
+use tokio_postgres::Statement;
+use tokio_postgres::types::ToSql;
+
+use super::Line;
+use crate::database::{Access, Conditional, Connection, Held, Receipt};
+use crate::error::DbError;
+use crate::remote::{Stage, one_row};
+
+const READ: &str = "SELECT v FROM isolario_register WHERE k = $1";
+const WRITE: &str = "UPDATE isolario_register SET v = $2 WHERE k = $1";
+const DELETE: &str = "UPDATE isolario_register SET v = NULL WHERE k = $1";
+const COMPARE_AND_SET: &str =
+    "UPDATE isolario_register SET v = $3 WHERE k = $1 AND v IS NOT DISTINCT FROM $2";
+const READ_LIST: &str = "SELECT e FROM isolario_list WHERE k = $1";
+const APPEND: &str = "INSERT INTO isolario_list AS l VALUES ($1, ARRAY[$2::BIGINT]) \
+     ON CONFLICT (k) DO UPDATE SET e = l.e || $2::BIGINT";
+
+pub(super) struct Session {
+    line: Line,
+    read: Statement,
+    write: Statement,
+    delete: Statement,
+    compare_and_set: Statement,
+    read_list: Statement,
+    append: Statement,
+    /// What a lost answer to a statement would mean.
+    stage: Stage,
+}
+
+impl Session {
+    pub(super) fn new(line: Line) -> Result<Session, DbError> {
+        let prepare = |sql| line.ask(Stage::Connect, line.client.prepare(sql));
+        Ok(Session {
+            read: prepare(READ)?,
+            write: prepare(WRITE)?,
+            delete: prepare(DELETE)?,
+            compare_and_set: prepare(COMPARE_AND_SET)?,
+            read_list: prepare(READ_LIST)?,
+            append: prepare(APPEND)?,
+            stage: Stage::Statement,
+            line,
+        })
+    }
+
+    /// Runs a statement; tells how many rows it changed.
+    fn execute(
+        &self,
+        statement: &Statement,
+        values: &[&(dyn ToSql + Sync)],
+    ) -> Result<u64, DbError> {
+        self.line.ask(self.stage, self.line.client.execute(statement, values))
+    }
+
+    fn batch(&self, stage: Stage, statement: &str) -> Result<(), DbError> {
+        self.line.batch(stage, statement)
+    }
+}
+
+impl Connection for Session {
+    /// A single operation is a statement outside of any transaction, which commits by itself.
+    fn begin(&mut self, access: Access) -> Result<(), DbError> {
+        self.stage = match access {
+            Access::Single => Stage::Commit,
+            Access::Read | Access::Write => Stage::Statement,
+        };
+        match access {
+            Access::Single => Ok(()),
+            Access::Read => self.batch(Stage::Statement, "BEGIN READ ONLY"),
+            Access::Write => self.batch(Stage::Statement, "BEGIN"),
+        }
+    }
+
+    fn read(&mut self, key: u64) -> Result<Held, DbError> {
+        let key = key as i64;
+        let row = self.line.ask(self.stage, self.line.client.query_opt(&self.read, &[&key]))?;
+        Ok(row.and_then(|row| row.get(0)))
+    }
+
+    fn write(&mut self, key: u64, value: i64) -> Result<(), DbError> {
+        one_row(key, self.execute(&self.write, &[&(key as i64), &value])?)
+    }
+
+    fn delete(&mut self, key: u64) -> Result<(), DbError> {
+        one_row(key, self.execute(&self.delete, &[&(key as i64)])?)
+    }
+
+    fn read_list(&mut self, key: u64, elements: &mut Vec<i64>) -> Result<(), DbError> {
+        let key = key as i64;
+        let row =
+            self.line.ask(self.stage, self.line.client.query_opt(&self.read_list, &[&key]))?;
+        if let Some(row) = row {
+            *elements = row.get(0);
+        }
+        Ok(())
+    }
+
+    fn append(&mut self, key: u64, element: i64) -> Result<(), DbError> {
+        self.execute(&self.append, &[&(key as i64), &element]).map(|_| ())
+    }
+
+    fn insert_if_absent(&mut self, key: u64, value: i64) -> Result<Conditional, DbError> {
+        self.compare_and_set(key, None, value)
+    }
+
+    /// What was there instead would be another question, and perhaps the answer of another moment.
+    fn compare_and_set(
+        &mut self,
+        key: u64,
+        expected: Held,
+        new: i64,
+    ) -> Result<Conditional, DbError> {
+        match self.execute(&self.compare_and_set, &[&(key as i64), &expected, &new])? {
+            0 => Ok(Conditional::Failed { seen: None }),
+            _ => Ok(Conditional::Applied),
+        }
+    }
+
+    fn commit(&mut self) -> Result<Receipt, DbError> {
+        if self.stage == Stage::Statement {
+            self.batch(Stage::Commit, "COMMIT")?;
+        }
+        Ok(Receipt::default())
+    }
+
+    fn rollback(&mut self) -> Result<(), DbError> {
+        match self.stage {
+            Stage::Statement => self.batch(Stage::Statement, "ROLLBACK"),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! What the adapters of servers share.
+
+use std::time::Duration;
+
+use crate::error::DbError;
+
+/// The comment, or the key, by which we know our own tables again.
+pub(crate) const OURS: &str = "made by isolario";
+
+/// How much longer than the server we wait, so that its own time-out is told.
+pub(crate) const GRACE: Duration = Duration::from_secs(1);
+
+/// What was under way when something went wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// No transaction of the workload is open.
+    Connect,
+    /// A statement of a transaction that is not going to commit by itself.
+    Statement,
+    /// A commit, or a statement that commits by itself.
+    Commit,
+}
+
+impl Stage {
+    /// The connection is lost, and with it the answer.
+    pub(crate) fn no_answer(self, message: impl Into<String>) -> DbError {
+        match self {
+            Stage::Connect | Stage::Statement => DbError::retryable(message).disconnected(),
+            Stage::Commit => DbError::unknown(message),
+        }
+    }
+}
+
+/// Says to whom a connection failed.
+pub(crate) fn cannot_connect(place: &str, error: DbError) -> DbError {
+    DbError { message: format!("cannot connect to {place}: {}", error.message), ..error }
+}
+
+/// Somebody else's data stands where ours should.
+pub(crate) fn not_ours(what: &str, place: &str) -> DbError {
+    DbError::fatal(format!(
+        "{place} has {what} that we did not make: rename it, or choose another database"
+    ))
+}
+
+/// Registers have their rows from the beginning, so that a write changes one.
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+pub(crate) fn one_row(key: u64, changed: u64) -> Result<(), DbError> {
+    match changed {
+        1 => Ok(()),
+        _ => Err(DbError::fatal(format!("there is no register {key}: it is beyond the layout"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorClass;
+
+    #[test]
+    fn a_lost_answer_leaves_only_commits_in_doubt() {
+        for (stage, class) in [
+            (Stage::Connect, ErrorClass::Retryable),
+            (Stage::Statement, ErrorClass::Retryable),
+            (Stage::Commit, ErrorClass::Unknown),
+        ] {
+            let error = stage.no_answer("");
+            assert_eq!((error.class, error.disconnected), (class, true));
+        }
+    }
+}

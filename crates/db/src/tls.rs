@@ -1,0 +1,181 @@
+//! How connections are encrypted: the parameters `sslmode` and `sslrootcert` of a URL, with the
+//! meaning they have for PostgreSQL's own clients.
+
+use std::path::PathBuf;
+
+use crate::error::DbError;
+use crate::url::Address;
+
+/// What to ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// No encryption.
+    Disable,
+    /// Encryption where the server offers it. Whose certificate it is does not matter.
+    Prefer,
+    /// Encryption. Whose certificate it is does not matter.
+    Require,
+    /// Encryption, and a certificate that is valid for the host.
+    Verify,
+}
+
+/// The names of the modes in URLs.
+const MODES: [(&str, Mode); 4] = [
+    ("disable", Mode::Disable),
+    ("prefer", Mode::Prefer),
+    ("require", Mode::Require),
+    ("verify-full", Mode::Verify),
+];
+
+/// What a URL says about encryption.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Tls {
+    pub(crate) mode: Mode,
+    /// A file with the certificates to trust; without one, those of the public authorities.
+    pub(crate) roots: Option<PathBuf>,
+}
+
+impl Tls {
+    /// Reads the parameters of a URL. There are no others.
+    pub(crate) fn of(address: &Address, default: Mode) -> Result<Tls, DbError> {
+        let mut tls = Tls { mode: default, roots: None };
+        for (name, value) in &address.parameters {
+            match name.as_str() {
+                "sslmode" => tls.mode = mode(value)?,
+                "sslrootcert" => tls.roots = Some(PathBuf::from(value)),
+                _ => {
+                    let expected = "expected sslmode or sslrootcert";
+                    return Err(DbError::fatal(format!("parameter {name:?}: {expected}")));
+                }
+            }
+        }
+        Ok(tls)
+    }
+}
+
+fn mode(text: &str) -> Result<Mode, DbError> {
+    let found = MODES.iter().find(|(name, _)| *name == text).map(|(_, mode)| *mode);
+    found.ok_or_else(|| {
+        let names = MODES.map(|(name, _)| name).join(", ");
+        DbError::fatal(format!("sslmode {text:?}: expected one of {names}"))
+    })
+}
+
+#[cfg(feature = "postgres")]
+pub(crate) use client::client_config;
+
+/// For the clients that take a configuration of rustls.
+#[cfg(feature = "postgres")]
+mod client {
+    use std::sync::Arc;
+
+    use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+    use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+    use rustls::pki_types::pem::PemObject;
+    use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+    use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+
+    use super::{Mode, Tls};
+    use crate::error::DbError;
+
+    /// The configuration of a client.
+    pub(crate) fn client_config(tls: &Tls) -> Result<ClientConfig, DbError> {
+        let provider = Arc::new(ring::default_provider());
+        let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+            .with_safe_default_protocol_versions()
+            .map_err(|error| DbError::fatal(format!("cannot set TLS up: {error}")))?;
+        let builder = match tls.mode {
+            Mode::Verify => builder.with_root_certificates(roots(tls)?),
+            _ => builder.dangerous().with_custom_certificate_verifier(Arc::new(Anyone(provider))),
+        };
+        Ok(builder.with_no_client_auth())
+    }
+
+    fn roots(tls: &Tls) -> Result<RootCertStore, DbError> {
+        let Some(path) = &tls.roots else {
+            return Ok(webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect());
+        };
+        let wrong = |why: String| DbError::fatal(format!("sslrootcert {}: {why}", path.display()));
+        let mut roots = RootCertStore::empty();
+        let certificates =
+            CertificateDer::pem_file_iter(path).map_err(|error| wrong(error.to_string()))?;
+        for certificate in certificates {
+            let certificate = certificate.map_err(|error| wrong(error.to_string()))?;
+            roots.add(certificate).map_err(|error| wrong(error.to_string()))?;
+        }
+        if roots.is_empty() { Err(wrong("it has no certificate".into())) } else { Ok(roots) }
+    }
+
+    /// Accepts every certificate, as `sslmode=require` means it: nobody listens, but who answers is
+    /// not checked.
+    #[derive(Debug)]
+    struct Anyone(Arc<CryptoProvider>);
+
+    impl ServerCertVerifier for Anyone {
+        fn verify_server_cert(
+            &self,
+            _: &CertificateDer<'_>,
+            _: &[CertificateDer<'_>],
+            _: &ServerName<'_>,
+            _: &[u8],
+            _: UnixTime,
+        ) -> Result<ServerCertVerified, Error> {
+            Ok(ServerCertVerified::assertion())
+        }
+
+        fn verify_tls12_signature(
+            &self,
+            message: &[u8],
+            certificate: &CertificateDer<'_>,
+            signature: &DigitallySignedStruct,
+        ) -> Result<HandshakeSignatureValid, Error> {
+            let known = &self.0.signature_verification_algorithms;
+            verify_tls12_signature(message, certificate, signature, known)
+        }
+
+        fn verify_tls13_signature(
+            &self,
+            message: &[u8],
+            certificate: &CertificateDer<'_>,
+            signature: &DigitallySignedStruct,
+        ) -> Result<HandshakeSignatureValid, Error> {
+            let known = &self.0.signature_verification_algorithms;
+            verify_tls13_signature(message, certificate, signature, known)
+        }
+
+        fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+            self.0.signature_verification_algorithms.supported_schemes()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::url::DbUrl;
+
+    fn tls(parameters: &str) -> Result<Tls, DbError> {
+        let url = DbUrl::parse(&format!("postgres://host/db{parameters}"))?;
+        Tls::of(&url.address()?, Mode::Prefer)
+    }
+
+    #[test]
+    fn parameters_choose_the_mode() {
+        assert_eq!(tls("").unwrap().mode, Mode::Prefer);
+        assert_eq!(tls("?sslmode=disable").unwrap().mode, Mode::Disable);
+        let verified = tls("?sslmode=verify-full&sslrootcert=/ca.pem").unwrap();
+        assert_eq!(verified, Tls { mode: Mode::Verify, roots: Some("/ca.pem".into()) });
+    }
+
+    #[test]
+    fn wrong_parameters_are_named() {
+        assert_eq!(
+            tls("?sslmode=maybe").unwrap_err().message,
+            "sslmode \"maybe\": expected one of disable, prefer, require, verify-full"
+        );
+        assert_eq!(
+            tls("?tls=on").unwrap_err().message,
+            "parameter \"tls\": expected sslmode or sslrootcert"
+        );
+    }
+}

@@ -1,0 +1,8 @@
+//! Adapters against real servers. A server that is not installed is a failure.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod contract;
+mod mariadb;
+mod postgres;
+mod site;

@@ -1,0 +1,74 @@
+//! MariaDB, alone and as a Galera cluster.
+
+use isolario_db::{Access, ErrorClass, Layout};
+use isolario_servers::Kind;
+use isolario_workload::Kind as Workload;
+
+use super::contract;
+use super::site::{connect, database, patient, start};
+
+#[test]
+fn mariadb_keeps_the_contract() {
+    let servers = start(Kind::MariaDb);
+    for isolation in [
+        "read-uncommitted",
+        "read-committed",
+        "repeatable-read",
+        "innodb-snapshot-isolation",
+        "serializable",
+    ] {
+        let database = database(servers.url(), isolation);
+        assert_eq!(database.name(), "mariadb");
+        assert!(database.version().unwrap().starts_with("MariaDB "));
+        contract::operations(&*database);
+    }
+    let snapshots = database(servers.url(), "innodb-snapshot-isolation");
+    let refusal = contract::lost_update_is_refused(&*snapshots);
+    assert_eq!(refusal.code.as_deref(), Some("1020"));
+    contract::refusals(&servers);
+    contract::cut(&servers);
+    contract::silence(&servers, servers.url());
+}
+
+/// A lock time-out undoes one statement; the rest must not stay behind.
+#[test]
+fn a_lock_that_takes_too_long_undoes_the_transaction() {
+    let servers = start(Kind::MariaDb);
+    let database = patient(servers.url(), "repeatable-read", 1000);
+    database.prepare(&Layout::new(Workload::Mini, 10)).unwrap();
+    let mut holder = connect(&*database);
+    let mut waiter = connect(&*database);
+    holder.begin(Access::Write).unwrap();
+    holder.write(1, 5).unwrap();
+    waiter.begin(Access::Write).unwrap();
+    waiter.write(2, 6).unwrap();
+    let error = waiter.write(1, 6).unwrap_err();
+    assert_eq!((error.class, error.code.as_deref()), (ErrorClass::Retryable, Some("1205")));
+    waiter.rollback().unwrap();
+    waiter.begin(Access::Read).unwrap();
+    assert_eq!(waiter.read(2), Ok(None));
+    waiter.commit().unwrap();
+    holder.commit().unwrap();
+}
+
+#[test]
+fn galera_keeps_the_contract_on_every_node() {
+    let servers = start(Kind::Galera);
+    for url in servers.urls() {
+        let database = database(url, "serializable");
+        assert_eq!(database.name(), "galera");
+        contract::operations(&*database);
+    }
+    // Certification refuses what two nodes change at once.
+    let nodes = [0, 1].map(|node| database(&servers.urls()[node], "repeatable-read"));
+    nodes[0].prepare(&Layout::new(Workload::Mini, 10)).unwrap();
+    let mut pair = [connect(&*nodes[0]), connect(&*nodes[1])];
+    for one in &mut pair {
+        one.begin(Access::Write).unwrap();
+        one.write(1, 5).unwrap();
+    }
+    pair[0].commit().unwrap();
+    let error = pair[1].commit().unwrap_err();
+    assert_eq!((error.class, error.code.as_deref()), (ErrorClass::Retryable, Some("1213")));
+    pair[1].rollback().unwrap();
+}

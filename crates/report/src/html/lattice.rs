@@ -1,0 +1,110 @@
+//! The levels and how they relate, with the verdict on each: a small picture.
+
+use std::io::{self, Write};
+
+use isolario_model::{Level, Verdict};
+
+use crate::report::Report;
+
+const WIDTH: i32 = 460;
+const BOX: (i32, i32) = (166, 26);
+const STEP: i32 = 46;
+
+/// Where a level stands: the middle of its column, and how many levels are below it. Rows follow from
+/// the lattice; columns are a matter of taste.
+fn place(level: Level) -> (i32, i32) {
+    let x = match level {
+        Level::CutIsolation | Level::RepeatableRead => 86,
+        Level::Linearizable | Level::StrongSnapshotIsolation => 374,
+        _ => 230,
+    };
+    let row = match level {
+        // Nothing is below it, but it is a strong level.
+        Level::Linearizable => rank(Level::StrictSerializable),
+        level => rank(level),
+    };
+    (x, row)
+}
+
+/// The longest way down.
+fn rank(level: Level) -> i32 {
+    level.weaker().iter().map(|weaker| rank(*weaker) + 1).max().unwrap_or(0)
+}
+
+/// A sign for a verdict, for those who do not see its colour.
+pub(super) fn mark(verdict: &str) -> &'static str {
+    match verdict {
+        "satisfied" => "✓",
+        "violated" => "✗",
+        "undecided" => "?",
+        _ => "–",
+    }
+}
+
+pub(super) fn write(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let top = Level::all().map(rank).max().unwrap_or(0);
+    let height = (top + 1) * STEP;
+    let y = |row: i32| (top - row) * STEP + STEP / 2;
+    writeln!(
+        out,
+        "<figure class=\"lattice\">\n<svg viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" \
+         height=\"{height}\" role=\"img\" aria-labelledby=\"lattice-title\">\n\
+         <title id=\"lattice-title\">Isolation levels, stronger ones above; {}</title>",
+        told(report)
+    )?;
+    for level in Level::all() {
+        let (x, row) = place(level);
+        for weaker in level.weaker() {
+            let (below, row_below) = place(*weaker);
+            let (from, to) = (y(row) + BOX.1 / 2, y(row_below) - BOX.1 / 2);
+            writeln!(out, "<path d=\"M{x} {from}L{below} {to}\"/>")?;
+        }
+    }
+    for level in Level::all() {
+        let (x, row) = place(level);
+        let verdict = verdict_of(report, level).map_or("unasked", Verdict::name);
+        let (left, above, middle) = (x - BOX.0 / 2, y(row) - BOX.1 / 2, y(row) + 4);
+        let (w, h) = BOX;
+        let sign = if verdict == "unasked" { "" } else { mark(verdict) };
+        writeln!(
+            out,
+            "<g class=\"{verdict}\"><rect x=\"{left}\" y=\"{above}\" width=\"{w}\" height=\"{h}\" \
+             rx=\"5\"/><text x=\"{x}\" y=\"{middle}\">{sign} {}</text></g>",
+            level.name()
+        )?;
+    }
+    writeln!(
+        out,
+        "</svg>\n<figcaption>✓ satisfied, ✗ violated, ? undecided, – does not apply; a level implies \
+         those below it. Without a mark: not asked.</figcaption>\n</figure>"
+    )
+}
+
+fn verdict_of<'r>(report: &Report<'r>, level: Level) -> Option<&'r Verdict> {
+    report.results.iter().find(|result| result.level == level).map(|result| &result.verdict)
+}
+
+fn told(report: &Report<'_>) -> String {
+    let one = |result: &isolario_model::LevelResult| {
+        format!("{} {}", result.level.name(), result.verdict.name())
+    };
+    report.results.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stronger_levels_stand_above_weaker_ones_and_nobody_shares_a_place() {
+        let places: Vec<_> = Level::all().map(place).collect();
+        for level in Level::all() {
+            for weaker in level.weaker() {
+                assert!(place(level).1 > place(*weaker).1, "{level} and {weaker}");
+            }
+        }
+        for (at, one) in places.iter().enumerate() {
+            assert!(!places[at + 1..].contains(one), "{one:?} twice");
+        }
+    }
+}

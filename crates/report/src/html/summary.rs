@@ -1,0 +1,144 @@
+//! The first page: what was tested, and what it comes to.
+
+use std::io::{self, Write};
+
+use isolario_model::{Level, Verdict};
+
+use super::lattice;
+use crate::names::{Names, counted, listed};
+use crate::report::Report;
+use crate::words::why_not_applicable;
+use crate::xml::Escaped;
+
+pub(super) fn write(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "<section id=\"summary\" aria-labelledby=\"summary-title\">")?;
+    writeln!(out, "<h2 id=\"summary-title\">Summary</h2>\n<div class=\"columns\">\n<div>")?;
+    conclusion(report, out)?;
+    if !report.results.is_empty() {
+        levels(report, out)?;
+    }
+    if !report.patterns.is_empty() {
+        patterns(report, out)?;
+    }
+    size(report, out)?;
+    writeln!(out, "</div>")?;
+    if !report.results.is_empty() {
+        lattice::write(report, out)?;
+    }
+    writeln!(out, "</div>\n</section>")
+}
+
+/// The verdict, in the largest letters of the page.
+fn conclusion(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let names = |levels: &[Level]| {
+        listed(&levels.iter().map(|level| level.name().to_owned()).collect::<Vec<_>>())
+    };
+    let (strongest, weakest) = (report.strongest(), report.weakest_violated());
+    let found = report.anomalies().len() as u64;
+    let (class, text) = match (&strongest[..], &weakest[..]) {
+        _ if report.results.is_empty() && found > 0 => {
+            ("violated", format!("{} found.", counted(found, "anomaly")))
+        }
+        _ if report.results.is_empty() && !report.patterns.is_empty() => {
+            ("satisfied", "None of the anomalies that were looked for was found.".to_owned())
+        }
+        ([], []) => ("open", "No level was decided.".to_owned()),
+        (strongest, []) => ("satisfied", format!("Satisfies {}.", names(strongest))),
+        ([], weakest) => ("violated", format!("Violates {}.", names(weakest))),
+        (strongest, weakest) => (
+            "violated",
+            format!("Violates {}; satisfies no more than {}.", names(weakest), names(strongest)),
+        ),
+    };
+    writeln!(out, "<p class=\"verdict {class}\">{}</p>", Escaped(&text))
+}
+
+fn levels(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let head = "<tr><th scope=\"col\">Level</th><th scope=\"col\">Verdict</th>\
+                <th scope=\"col\">Why</th></tr>";
+    writeln!(out, "<table class=\"verdicts\">\n<caption>Verdict per level</caption>\n{head}")?;
+    for result in report.results {
+        let (level, verdict) = (result.level.name(), result.verdict.name());
+        row(level, verdict, &verdict.replace('-', " "), &why(report, &result.verdict), out)?;
+    }
+    writeln!(out, "</table>")
+}
+
+fn patterns(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let head = "<tr><th scope=\"col\">Anomaly</th><th scope=\"col\">Answer</th>\
+                <th scope=\"col\">Why</th></tr>";
+    writeln!(out, "<table class=\"verdicts\">\n<caption>What was looked for</caption>\n{head}")?;
+    for result in report.patterns {
+        let word = match result.verdict {
+            Verdict::Violated(_) => "found",
+            Verdict::Satisfied(_) => "not found",
+            _ => "open",
+        };
+        let verdict = result.verdict.name();
+        row(result.kind.name(), verdict, word, &why(report, &result.verdict), out)?;
+    }
+    writeln!(out, "</table>")
+}
+
+fn row(name: &str, class: &str, word: &str, why: &str, out: &mut dyn Write) -> io::Result<()> {
+    let (name, why) = (Escaped(name), Escaped(why));
+    let mark = lattice::mark(class);
+    writeln!(
+        out,
+        "<tr><th scope=\"row\">{name}</th><td class=\"{class}\"><span aria-hidden=\"true\">{mark}\
+         </span> {word}</td><td>{why}</td></tr>"
+    )
+}
+
+/// What stands behind a verdict.
+fn why(report: &Report<'_>, verdict: &Verdict) -> String {
+    match verdict {
+        Verdict::Violated(findings) => {
+            let at_least = if findings.exact { "" } else { "at least " };
+            let mut kinds: Vec<&str> = Vec::new();
+            for anomaly in &findings.anomalies {
+                if !kinds.contains(&anomaly.kind.name()) {
+                    kinds.push(anomaly.kind.name());
+                }
+            }
+            format!("{at_least}{}: {}", counted(findings.total, "anomaly"), kinds.join(", "))
+        }
+        Verdict::Undecided { reason } => reason.clone(),
+        Verdict::NotApplicable(why) => why_not_applicable(Names::new(report.history), why),
+        _ => String::new(),
+    }
+}
+
+fn size(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let size = &report.size;
+    let mut facts = vec![
+        ("History", report.name.to_owned()),
+        ("Sessions", size.sessions.to_string()),
+        (
+            "Transactions",
+            format!(
+                "{} ({} committed, {} aborted, {} unknown)",
+                size.transactions, size.committed, size.aborted, size.unknown
+            ),
+        ),
+        ("Operations", format!("{} on {}", size.operations, counted(size.keys, "key"))),
+    ];
+    if !report.timing.check.is_zero() {
+        let (load, check) = (report.timing.load, report.timing.check);
+        facts.push(("Time", format!("read in {load:.1?}, checked in {check:.1?}")));
+    }
+    facts_list("What was checked", &facts, out)
+}
+
+/// Names and what they stand for.
+pub(super) fn facts_list(
+    title: &str,
+    facts: &[(&str, String)],
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    writeln!(out, "<h3>{title}</h3>\n<dl class=\"facts\">")?;
+    for (name, fact) in facts.iter().filter(|(_, fact)| !fact.is_empty()) {
+        writeln!(out, "<dt>{name}</dt><dd>{}</dd>", Escaped(fact))?;
+    }
+    writeln!(out, "</dl>")
+}

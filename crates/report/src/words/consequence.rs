@@ -1,0 +1,144 @@
+//! Why what happened is wrong: the sentence that follows the summary of an anomaly.
+
+use isolario_model::{Anomaly, AnomalyKind as A, Edge, EdgeKind, Evidence, Op, OpId, Reason};
+
+use super::observed::deed;
+use crate::names::Names;
+
+/// Why it is wrong, in one sentence. It never begins with a name, so that renderers may begin it with a
+/// capital.
+pub fn consequence(names: Names<'_>, anomaly: &Anomaly) -> String {
+    match &anomaly.evidence {
+        Evidence::Read { read, saw, instead } => {
+            of_a_read(names, anomaly.kind, *read, *saw, *instead)
+        }
+        Evidence::Reads { .. } => of_two_reads(anomaly.kind).to_owned(),
+        Evidence::Cycle { edges } => of_a_cycle(names, anomaly.kind, edges),
+        _ => "so no order of these transactions explains what the clients saw".to_owned(),
+    }
+}
+
+fn of_a_read(
+    names: Names<'_>,
+    kind: A,
+    read: OpId,
+    saw: Option<OpId>,
+    instead: Option<OpId>,
+) -> String {
+    let key = names.history().op(read).key().map_or("the key".to_owned(), |key| names.key(key));
+    let reader = names.txn_of(read);
+    let writer = saw.map_or("its writer".to_owned(), |op| names.txn_of(op));
+    let other = instead.map_or("its own write".to_owned(), |op| names.version(op));
+    match kind {
+        A::ThinAirRead => format!(
+            "no order of transactions explains that: either the data was damaged, or the history \
+             lacks a write to {key}"
+        ),
+        A::AbortedRead => {
+            format!("what {writer} wrote should have vanished when it aborted, unseen by anyone")
+        }
+        A::FutureRead => {
+            "statements of a transaction run one after the other, so the write was not there yet"
+                .to_owned()
+        }
+        A::NotMyOwnWrite | A::NotMyLastWrite => {
+            format!("from its own write until its end, {reader} has to see {other}")
+        }
+        A::IntermediateRead => format!(
+            "the version that {reader} saw is half of the work of {writer}, and was never committed"
+        ),
+        A::DuplicateElements => "one append took effect two times".to_owned(),
+        A::DirtyUpdate => format!("so the abort of {writer} did not take everything back"),
+        _ => format!("so what {reader} saw is not what any order of transactions would show"),
+    }
+}
+
+fn of_two_reads(kind: A) -> &'static str {
+    match kind {
+        A::NonRepeatableRead => "somebody else's commit became visible in the middle of it",
+        A::NonMonotonicRead => "for this transaction, the key went back in time",
+        A::IncompatibleOrder => {
+            "a list only grows at its end, so one of the two saw a list that never was"
+        }
+        _ => "the two cannot both be right",
+    }
+}
+
+fn of_a_cycle(names: Names<'_>, kind: A, edges: &[Edge]) -> String {
+    if let Some(missed) = missed(names, kind, edges) {
+        return missed;
+    }
+    match kind {
+        A::CyclicCo => {
+            "each has to be committed before the next can see it, so none can have been \
+                        the first"
+        }
+        A::LongFork => "no single order of the two writes agrees with both readers",
+        A::LostUpdate => {
+            "whichever of the two wrote last did not know of the other's update, \
+                          which is lost"
+        }
+        A::WriteSkew | A::ItemAntiDependencyCycle | A::Phantom => {
+            "had they run one after the other, the later one would have seen what the earlier one \
+             wrote"
+        }
+        A::ReadWriteSkew | A::SingleAntiDependency | A::NonadjacentAntiDependencies => {
+            "no snapshot is both old enough for what was missed and new enough for what was built \
+             on"
+        }
+        A::DirtyWrite | A::CyclicVersions => {
+            "their writes are mixed, and the final state belongs to none of them"
+        }
+        A::StaleRead => {
+            "a commit that was acknowledged has to be visible to everybody who begins after it"
+        }
+        A::RealTimeCycle => {
+            "the only orders that explain what they saw contradict the order in which they ran"
+        }
+        A::NotLinearizable => {
+            "no moment between call and answer can be given to each of these operations"
+        }
+        A::OrderContradiction => "so the stated order is not the order in which things happened",
+        _ => "so no order of these transactions explains what the clients saw",
+    }
+    .to_owned()
+}
+
+/// What the reader of an inferred edge saw of a writer, and what it missed.
+fn missed(names: Names<'_>, kind: A, edges: &[Edge]) -> Option<String> {
+    let (edge, reader, key, path) = edges.iter().find_map(|edge| match &edge.reason {
+        Reason::Visible { reader, key, path, .. } => Some((edge, *reader, *key, path)),
+        _ => None,
+    })?;
+    let (reader, writer) = (names.txn(reader), names.txn(edge.from));
+    let missed = deed(names, edge.from, key);
+    Some(match (kind, &path[..]) {
+        (A::SessionGuaranteeViolation, _) | (_, [Edge { reason: Reason::Session, .. }]) => {
+            format!("a session has to see its own writes, here that {writer} {missed}")
+        }
+        (
+            A::FracturedReadCo | A::FracturedReadCm | A::ReadSkew,
+            [Edge { reason: Reason::Read { read, .. }, .. }],
+        ) => format!(
+            "it saw {} of {writer} and missed that {writer} {missed}: a commit was seen in parts",
+            seen(names, *read)
+        ),
+        (A::NonMonoReadCo | A::NonMonoReadCm | A::NonMonotonicRead, _) => {
+            format!("within {reader}, time went backwards to before {writer} {missed}")
+        }
+        (A::CoConflictCm | A::ConflictCm, _) => {
+            format!("so {reader} saw an effect and missed its cause: {writer} {missed}")
+        }
+        _ if edge.reason.kind() == EdgeKind::CommitOrder => {
+            format!("so {reader} should have seen that {writer} {missed}")
+        }
+        _ => return None,
+    })
+}
+
+fn seen(names: Names<'_>, read: OpId) -> String {
+    match names.history().op(read) {
+        Op::Read { .. } | Op::ReadList { .. } => names.version(read),
+        _ => "a write".to_owned(),
+    }
+}

@@ -1,0 +1,206 @@
+//! What a cycle must look like to be called by a name.
+
+use isolario_model::{AnomalyKind, Edge, EdgeKind, Reason, VersionOrder};
+
+/// Whether a cycle is what its name says.
+pub(crate) fn is_of_kind(kind: AnomalyKind, cycle: &[Edge]) -> bool {
+    if cycle.iter().any(|edge| matches!(edge.reason, Reason::Visible { .. })) {
+        return is_inferred(kind, cycle);
+    }
+    let count = |kind| cycle.iter().filter(|edge| edge.reason.kind() == kind).count();
+    let (anti, real_time) = (count(EdgeKind::ReadWrite), count(EdgeKind::RealTime));
+    match kind {
+        AnomalyKind::StaleRead => cycle.len() == 2 && real_time == 1 && anti == 1,
+        AnomalyKind::RealTimeCycle => real_time > 0,
+        // All other names are about what clients saw: no real time.
+        _ if real_time > 0 => false,
+        AnomalyKind::DirtyWrite => count(EdgeKind::WriteWrite) == cycle.len(),
+        AnomalyKind::CyclicVersions => is_of_one_key(cycle) && count(EdgeKind::WriteWrite) > 0,
+        AnomalyKind::CyclicCo => {
+            let listed = count(EdgeKind::WriteWrite);
+            let causal = cycle.iter().filter(|edge| is_causal(edge)).count();
+            causal > 0 && causal + listed == cycle.len()
+        }
+        AnomalyKind::LostUpdate => is_crossed(cycle) && is_of_one_key(cycle),
+        AnomalyKind::WriteSkew => is_crossed(cycle) && !is_of_one_key(cycle),
+        AnomalyKind::ReadWriteSkew => {
+            cycle.len() == 2 && anti == 1 && count(EdgeKind::WriteWrite) == 1
+        }
+        AnomalyKind::LongFork => is_long_fork(cycle),
+        AnomalyKind::SingleAntiDependency => anti == 1,
+        AnomalyKind::NonadjacentAntiDependencies => anti > 1 && !has_adjacent(cycle),
+        AnomalyKind::ItemAntiDependencyCycle => anti > 0,
+        _ => Missed::of(cycle).is_some_and(|missed| missed.is_called(kind)),
+    }
+}
+
+fn is_anti(edge: &Edge) -> bool {
+    edge.reason.kind() == EdgeKind::ReadWrite
+}
+
+fn is_causal(edge: &Edge) -> bool {
+    matches!(edge.reason.kind(), EdgeKind::Initial | EdgeKind::Session | EdgeKind::WriteRead)
+}
+
+/// Whether all edges are about the same key.
+fn is_of_one_key(cycle: &[Edge]) -> bool {
+    let first = cycle.first().and_then(|edge| edge.reason.key());
+    first.is_some() && cycle.iter().all(|edge| edge.reason.key() == first)
+}
+
+/// Two transactions that each overwrote what the other had read.
+fn is_crossed(cycle: &[Edge]) -> bool {
+    cycle.len() == 2 && cycle.iter().all(is_anti)
+}
+
+/// Two readers, each of whom saw one of two writes and missed the other.
+fn is_long_fork(cycle: &[Edge]) -> bool {
+    let kinds: Vec<EdgeKind> = cycle.iter().map(|edge| edge.reason.kind()).collect();
+    let (saw, missed) = (EdgeKind::WriteRead, EdgeKind::ReadWrite);
+    kinds == [saw, missed, saw, missed] || kinds == [missed, saw, missed, saw]
+}
+
+/// Whether two anti-dependencies follow each other.
+fn has_adjacent(cycle: &[Edge]) -> bool {
+    let next = |at: usize| &cycle[(at + 1) % cycle.len()];
+    (0..cycle.len()).any(|at| is_anti(&cycle[at]) && is_anti(next(at)))
+}
+
+/// A cycle of session order and reads but for one anti-dependency: its reader missed a write that
+/// it depends on.
+struct Missed<'a> {
+    /// How the reader depends on the writer it missed.
+    through: Vec<&'a Edge>,
+    missed: &'a Reason,
+}
+
+impl<'a> Missed<'a> {
+    fn of(cycle: &'a [Edge]) -> Option<Self> {
+        let (missed, through): (Vec<&Edge>, Vec<&Edge>) =
+            cycle.iter().partition(|edge| is_anti(edge));
+        match missed.as_slice() {
+            [missed] if !through.is_empty() && through.iter().all(|edge| is_causal(edge)) => {
+                Some(Missed { through, missed: &missed.reason })
+            }
+            _ => None,
+        }
+    }
+
+    /// Plume's names come in two kinds: the version that was read is older than the one missed by
+    /// causal order (`CO`), or by commit order alone (`CM`).
+    fn is_called(&self, kind: AnomalyKind) -> bool {
+        let is_older_causally = matches!(
+            self.missed,
+            Reason::AntiDependency { known, .. } if is_known_causally(known)
+        );
+        match kind {
+            AnomalyKind::SessionGuaranteeViolation => self.by().is_some_and(is_session),
+            AnomalyKind::ReadSkew => self.by().is_some_and(|by| self.is_other_key(by)),
+            AnomalyKind::NonMonotonicRead => {
+                self.by().is_some_and(|by| self.reads_before(by) && !self.is_other_key(by))
+            }
+            AnomalyKind::NonMonoReadCo | AnomalyKind::NonMonoReadCm => {
+                is_older_causally == (kind == AnomalyKind::NonMonoReadCo)
+                    && self.by().is_some_and(|by| self.reads_before(by) && self.is_other_key(by))
+            }
+            AnomalyKind::FracturedReadCo | AnomalyKind::FracturedReadCm => {
+                is_older_causally == (kind == AnomalyKind::FracturedReadCo) && self.by().is_some()
+            }
+            AnomalyKind::CoConflictCm => is_older_causally,
+            AnomalyKind::ConflictCm => !is_older_causally,
+            _ => false,
+        }
+    }
+
+    /// The one edge by which the reader depends on the writer it missed.
+    fn by(&self) -> Option<&'a Edge> {
+        match self.through.as_slice() {
+            [by] => Some(by),
+            _ => None,
+        }
+    }
+
+    /// Whether the reader saw the writer by a read of another key.
+    fn is_other_key(&self, by: &Edge) -> bool {
+        by.reason.key().is_some() && by.reason.key() != self.missed.key()
+    }
+
+    /// Whether the reader saw the writer before the read that missed it.
+    fn reads_before(&self, by: &Edge) -> bool {
+        match (&by.reason, self.missed) {
+            (Reason::Read { read: earlier, .. }, Reason::AntiDependency { read, .. }) => {
+                earlier < read
+            }
+            _ => false,
+        }
+    }
+}
+
+fn is_session(edge: &Edge) -> bool {
+    edge.reason == Reason::Session
+}
+
+/// Whether one version is older than another by causal order.
+fn is_known_causally(known: &VersionOrder) -> bool {
+    match known {
+        VersionOrder::Initial | VersionOrder::ReadModifyWrite { .. } => true,
+        VersionOrder::Path { edges } => edges.iter().all(is_causal),
+        _ => false,
+    }
+}
+
+/// Plume's names for cycles with an edge that the rule of a weak level gave: how the missed writer is
+/// visible, and whether the rest of the cycle is causal.
+fn is_inferred(kind: AnomalyKind, cycle: &[Edge]) -> bool {
+    let inferred = || cycle.iter().filter(|edge| matches!(edge.reason, Reason::Visible { .. }));
+    let others_causal = || cycle.iter().filter(|edge| !is_causal(edge)).count() == 1;
+    match kind {
+        AnomalyKind::NonMonoReadCo => others_causal() && inferred().any(missed_across_keys),
+        AnomalyKind::NonMonoReadCm => inferred().any(missed_across_keys),
+        AnomalyKind::NonMonotonicRead => inferred().any(missed_within_key),
+        AnomalyKind::FracturedReadCo => others_causal() && inferred().any(missed_directly),
+        AnomalyKind::FracturedReadCm => inferred().any(missed_directly),
+        AnomalyKind::CoConflictCm => others_causal(),
+        AnomalyKind::ConflictCm => true,
+        AnomalyKind::SessionGuaranteeViolation => inferred().any(missed_own_session),
+        _ => false,
+    }
+}
+
+/// The one edge of a path by which a reader saw the writer it then missed, with the inferred edge's
+/// key and read.
+fn visible_by(edge: &Edge) -> Option<(&Edge, &Reason)> {
+    match &edge.reason {
+        Reason::Visible { path, .. } => match path.as_slice() {
+            [by] => Some((by, &edge.reason)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn missed_directly(edge: &Edge) -> bool {
+    visible_by(edge).is_some()
+}
+
+fn missed_own_session(edge: &Edge) -> bool {
+    visible_by(edge).is_some_and(|(by, _)| is_session(by))
+}
+
+fn missed_across_keys(edge: &Edge) -> bool {
+    visible_by(edge)
+        .is_some_and(|(by, missed)| reads_before(by, missed) && by.reason.key() != missed.key())
+}
+
+fn missed_within_key(edge: &Edge) -> bool {
+    visible_by(edge)
+        .is_some_and(|(by, missed)| reads_before(by, missed) && by.reason.key() == missed.key())
+}
+
+/// Whether the reader saw the writer before the read that missed it.
+fn reads_before(by: &Edge, missed: &Reason) -> bool {
+    match (&by.reason, missed) {
+        (Reason::Read { read: earlier, .. }, Reason::Visible { read, .. }) => earlier < read,
+        _ => false,
+    }
+}
