@@ -244,6 +244,14 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_name = "FILE.html")]
     pub(crate) report: Option<PathBuf>,
 
+    /// Write the graphs of the anomalies for Graphviz
+    #[arg(long, value_name = "FILE")]
+    pub(crate) dot: Option<PathBuf>,
+
+    /// Write the graphs of the anomalies as a picture
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
+
     /// Write JUnit XML: a suite per history, a case per level
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use isolario::report::{Github, Hints, Human, Json, Junit, Renderer, Report, html};
+use isolario::report::{Github, Hints, Human, Json, Junit, Renderer, Report, dot, html, svg};
 
 use crate::args::{ReportArgs, ReportForm};
 use crate::console::Console;
@@ -34,18 +34,25 @@ pub(crate) fn renderer(form: ReportForm, console: &Console) -> Box<dyn Renderer>
 #[derive(Debug, Default)]
 pub(crate) struct ReportFiles {
     html: Option<PathBuf>,
+    dot: Option<PathBuf>,
+    svg: Option<PathBuf>,
     junit: Option<PathBuf>,
 }
 
 impl ReportFiles {
     pub(crate) fn of(args: ReportArgs, histories: usize) -> Result<ReportFiles, Failure> {
-        let alone = [("--report", &args.report)];
+        let alone = [("--report", &args.report), ("--dot", &args.dot), ("--svg", &args.svg)];
         match alone.iter().find(|(_, file)| file.is_some()) {
             Some((flag, _)) if histories > 1 => {
                 let message = format!("{flag} takes one history, and there are {histories}");
                 Err(Failure::new(message).with_hint("check them one by one"))
             }
-            _ => Ok(ReportFiles { html: args.report, junit: args.junit }),
+            _ => Ok(ReportFiles {
+                html: args.report,
+                dot: args.dot,
+                svg: args.svg,
+                junit: args.junit,
+            }),
         }
     }
 }
@@ -72,6 +79,14 @@ impl<'c> Files<'c> {
         if let Some(file) = &self.config.html {
             write_whole(file, |out| html::write(report, None, out))?;
             console.info(&format!("wrote the report to {}", file.display()));
+        }
+        if let Some(file) = &self.config.dot {
+            write_whole(file, |out| dot::write(report, out))?;
+            console.detail(&format!("wrote {}", file.display()));
+        }
+        if let Some(file) = &self.config.svg {
+            write_whole(file, |out| svg::write(report, out))?;
+            console.detail(&format!("wrote {}", file.display()));
         }
         if let Some(file) = &self.config.junit {
             Junit.report(report, &mut self.junit)?;

@@ -20,6 +20,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod dot;
 pub mod explain;
 mod github;
 pub mod html;
@@ -28,10 +29,12 @@ mod involved;
 mod json;
 mod junit;
 mod names;
+mod picture;
 mod report;
 mod standing;
 mod stats;
 mod summary;
+pub mod svg;
 #[cfg(test)]
 mod testing;
 pub mod words;

@@ -7,7 +7,9 @@ use isolario_model::{Anomaly, Edge, Evidence, Outcome, Reason};
 use crate::explain::Topic;
 use crate::involved::{Involved, involved};
 use crate::names::{Names, counted};
+use crate::picture::Shown;
 use crate::report::Report;
+use crate::svg;
 use crate::words::{Step, happened, other_names, rules_out, summary, told};
 use crate::xml::Escaped;
 
@@ -43,6 +45,10 @@ fn one(names: Names<'_>, number: usize, anomaly: &Anomaly, out: &mut dyn Write) 
     writeln!(out, "<h3>{number}. {kind}{others}</h3>")?;
     writeln!(out, "<p class=\"rules-out\">{}</p>", Escaped(&rules_out(kind)))?;
     writeln!(out, "<p class=\"happened\">{}</p>", Escaped(&happened(names, anomaly)))?;
+    writeln!(out, "<div class=\"graph\">")?;
+    svg::figure(names, anomaly, Shown::Relevant, out)?;
+    svg::figure(names, anomaly, Shown::All, out)?;
+    writeln!(out, "</div>")?;
     transactions(names, &involved(names.history(), anomaly), out)?;
     argument(names, &anomaly.evidence, out)?;
     for paragraph in Topic::Anomaly(kind).page().look_at {

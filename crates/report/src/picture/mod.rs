@@ -1,0 +1,255 @@
+//! The graph of an anomaly: transactions as boxes, the reasons of its argument as arrows.
+//!
+//! [`Picture`] says what is to be drawn; [`Layout`] says where. Both are the same for every renderer
+//! that draws: SVG, DOT and HTML.
+
+mod geometry;
+mod layout;
+mod order;
+mod route;
+
+use isolario_model::{
+    Anomaly, Edge, EdgeKind, Evidence, OpId, Outcome, Reason, SessionId, TxnId, VersionOrder,
+};
+
+use crate::involved::{Involved, involved};
+use crate::names::{Names, counted};
+use crate::words::{explain, last_write, summary, support};
+
+pub(crate) use geometry::{Point, Rect};
+pub(crate) use layout::{LINE, Layout, PADDING};
+pub(crate) use route::Route;
+
+/// A longer cycle is drawn by its beginning and its end.
+const LONGEST_CYCLE: usize = 40;
+/// More reasons behind reasons than these are left to the words.
+const MOST_REASONS: usize = 40;
+/// How deep reasons behind reasons are drawn.
+const DEEPEST: usize = 2;
+/// How many operations a box shows.
+const MOST_LINES: usize = 12;
+/// How wide the text of a box is, in characters.
+const WIDEST_LINE: usize = 34;
+
+/// What is to be drawn.
+pub(crate) struct Picture {
+    /// What it shows, in a sentence.
+    pub(crate) about: String,
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) links: Vec<Link>,
+}
+
+/// A transaction, or the initial state.
+pub(crate) struct Node {
+    pub(crate) txn: TxnId,
+    pub(crate) title: String,
+    /// Where it ran, and the name of that session; nothing for the initial state.
+    pub(crate) session: Option<(SessionId, String)>,
+    pub(crate) lines: Vec<Line>,
+    /// Whether only reasons behind reasons need it.
+    pub(crate) is_aside: bool,
+}
+
+/// A line in a box.
+pub(crate) struct Line {
+    pub(crate) text: String,
+    /// Whether the anomaly is about it.
+    pub(crate) matters: bool,
+}
+
+/// An arrow.
+pub(crate) struct Link {
+    pub(crate) from: usize,
+    pub(crate) to: usize,
+    pub(crate) kind: EdgeKind,
+    pub(crate) label: String,
+    /// Why it is there.
+    pub(crate) why: String,
+    /// The arrow that it is a reason for; none for those of the argument itself.
+    pub(crate) behind: Option<usize>,
+}
+
+/// Which operations boxes show.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shown {
+    /// Those that matter; the rest is counted.
+    Relevant,
+    /// All.
+    All,
+}
+
+impl Picture {
+    pub(crate) fn of(names: Names<'_>, anomaly: &Anomaly, shown: Shown) -> Picture {
+        let mut picture =
+            Picture { about: summary(names, anomaly), nodes: Vec::new(), links: Vec::new() };
+        let involved = involved(names.history(), anomaly);
+        match &anomaly.evidence {
+            Evidence::Read { read, saw, .. } => picture.bad_read(names, *read, *saw),
+            evidence => picture.argument(names, evidence.edges()),
+        }
+        // Of an argument in cases, one case is drawn, and the others bring transactions of their own.
+        let of_other_cases = matches!(&anomaly.evidence, Evidence::Cases { .. });
+        for part in &involved {
+            if !of_other_cases {
+                picture.node(names, part.txn);
+            }
+            if let Some(node) = picture.nodes.iter_mut().find(|node| node.txn == part.txn) {
+                node.lines = lines(names, part, shown);
+            }
+        }
+        picture.set_aside();
+        picture
+    }
+
+    fn node(&mut self, names: Names<'_>, txn: TxnId) -> usize {
+        if let Some(at) = self.nodes.iter().position(|node| node.txn == txn) {
+            return at;
+        }
+        let history = names.history();
+        let (title, session) = if txn.is_init() {
+            ("initial state".to_owned(), None)
+        } else {
+            let ended = match history.outcome(txn) {
+                Outcome::Committed => "",
+                Outcome::Aborted => " (aborted)",
+                Outcome::Unknown => " (unknown)",
+            };
+            let session = (history.session_of(txn), names.session(txn));
+            (format!("{}{ended}", names.txn(txn)), Some(session))
+        };
+        let node = Node { txn, title: cut(title), session, lines: Vec::new(), is_aside: false };
+        self.nodes.push(node);
+        self.nodes.len() - 1
+    }
+
+    fn bad_read(&mut self, names: Names<'_>, read: OpId, saw: Option<OpId>) {
+        let history = names.history();
+        let reader = history.op_txn(read);
+        let Some(write) = saw.filter(|write| history.op_txn(*write) != reader) else { return };
+        let Some(key) = history.op(read).key() else { return };
+        let reason = Reason::Read { key, read, write: saw };
+        self.edge(names, &Edge { from: history.op_txn(write), to: reader, reason }, None);
+    }
+
+    fn argument(&mut self, names: Names<'_>, edges: &[Edge]) {
+        let (start, end) = match edges.len() {
+            long if long > LONGEST_CYCLE => {
+                (&edges[..LONGEST_CYCLE / 2], &edges[long - LONGEST_CYCLE / 2..])
+            }
+            _ => (edges, &edges[..0]),
+        };
+        let mut drawn = Vec::new();
+        for edge in start.iter().chain(end) {
+            drawn.extend(self.edge(names, edge, None).map(|at| (at, edge.clone())));
+        }
+        if let (Some(last), Some(next)) = (start.last(), end.first()) {
+            let (from, to) = (self.node(names, last.to), self.node(names, next.from));
+            let hidden = counted((edges.len() - LONGEST_CYCLE) as u64, "more step");
+            let (label, why) = (format!("… {hidden}"), format!("{hidden} are not drawn"));
+            self.links.push(Link {
+                from,
+                to,
+                kind: EdgeKind::CommitOrder,
+                label,
+                why,
+                behind: None,
+            });
+        }
+        self.reasons(names, drawn);
+    }
+
+    /// The reasons behind the arrows so far, level by level.
+    fn reasons(&mut self, names: Names<'_>, mut open: Vec<(usize, Edge)>) {
+        let mut reasons = 0;
+        for _ in 0..DEEPEST {
+            let mut next = Vec::new();
+            for (link, edge) in &open {
+                for reason in behind(names, edge) {
+                    if reasons < MOST_REASONS
+                        && let Some(at) = self.edge(names, &reason, Some(*link))
+                    {
+                        reasons += 1;
+                        next.push((at, reason));
+                    }
+                }
+            }
+            open = next;
+        }
+    }
+
+    /// Adds an arrow unless the same one is there already.
+    fn edge(&mut self, names: Names<'_>, edge: &Edge, behind: Option<usize>) -> Option<usize> {
+        let (from, to) = (self.node(names, edge.from), self.node(names, edge.to));
+        let kind = edge.reason.kind();
+        let about = edge.reason.key().map_or(String::new(), |key| format!(" {}", names.key(key)));
+        let label = cut(format!("{}{about}", kind.name()));
+        let same = |link: &Link| (link.from, link.to, &link.label) == (from, to, &label);
+        if from == to || self.links.iter().any(same) {
+            return None;
+        }
+        let why = explain(names, edge).sentence;
+        self.links.push(Link { from, to, kind, label, why, behind });
+        Some(self.links.len() - 1)
+    }
+
+    /// Marks the transactions that no arrow of the argument itself touches.
+    fn set_aside(&mut self) {
+        let main = self.links.iter().filter(|link| link.behind.is_none());
+        let touched: Vec<usize> = main.flat_map(|link| [link.from, link.to]).collect();
+        for (at, node) in self.nodes.iter_mut().enumerate() {
+            node.is_aside = !touched.is_empty() && !touched.contains(&at);
+        }
+    }
+}
+
+/// The arrows that a reason rests on, those that it takes for granted included.
+fn behind(names: Names<'_>, edge: &Edge) -> Vec<Edge> {
+    let history = names.history();
+    let seen = |from: TxnId, key, read| {
+        let write = last_write(history, from, key);
+        Edge { from, to: history.op_txn(read), reason: Reason::Read { key, read, write } }
+    };
+    let mut found = match edge.reason {
+        // Who read from whom is what the rule is about.
+        Reason::Visible { key, read, .. } => vec![seen(edge.to, key, read)],
+        Reason::AntiDependency { key, read, writer, .. } if !writer.is_init() => {
+            vec![seen(writer, key, read)]
+        }
+        _ => Vec::new(),
+    };
+    if let Reason::Overwrite { key, known } | Reason::AntiDependency { key, known, .. } =
+        &edge.reason
+        && let VersionOrder::ReadModifyWrite { read } | VersionOrder::List { read } = known
+    {
+        let writer = if history.op_txn(*read) == edge.to { edge.from } else { edge.to };
+        found.push(seen(writer, *key, *read));
+    }
+    found.extend(support(&edge.reason).iter().cloned());
+    found
+}
+
+/// The text of a box.
+fn lines(names: Names<'_>, part: &Involved, shown: Shown) -> Vec<Line> {
+    let all: Vec<OpId> = match shown {
+        Shown::Relevant => part.ops.clone(),
+        Shown::All => names.history().txn_ops(part.txn).collect(),
+    };
+    let line = |op: &OpId| Line { text: cut(names.op(*op)), matters: part.ops.contains(op) };
+    let mut lines: Vec<Line> = all.iter().take(MOST_LINES).map(line).collect();
+    let hidden = match shown {
+        Shown::Relevant => part.omitted,
+        Shown::All => 0,
+    } + all.len().saturating_sub(MOST_LINES);
+    if hidden > 0 {
+        let more = if lines.is_empty() { "operation" } else { "more operation" };
+        lines.push(Line { text: counted(hidden as u64, more), matters: false });
+    }
+    lines
+}
+
+fn cut(text: String) -> String {
+    match text.char_indices().nth(WIDEST_LINE) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
