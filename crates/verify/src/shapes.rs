@@ -204,3 +204,90 @@ fn reads_before(by: &Edge, missed: &Reason) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use isolario_model::{KeyId, OpId, TxnId};
+
+    use super::*;
+
+    /// A cycle through as many transactions as there are reasons.
+    fn cycle(reasons: &[Reason]) -> Vec<Edge> {
+        let txn = |at: usize| TxnId::at(at % reasons.len());
+        let edge = |(at, reason): (usize, &Reason)| Edge {
+            from: txn(at),
+            to: txn(at + 1),
+            reason: reason.clone(),
+        };
+        reasons.iter().enumerate().map(edge).collect()
+    }
+
+    fn read(key: u32, read: u32) -> Reason {
+        Reason::Read { key: KeyId(key), read: OpId(read), write: None }
+    }
+
+    fn overwrite(key: u32) -> Reason {
+        Reason::Overwrite { key: KeyId(key), known: VersionOrder::Initial }
+    }
+
+    fn missed_as(key: u32, read: u32, known: VersionOrder) -> Reason {
+        let (key, read) = (KeyId(key), OpId(read));
+        Reason::AntiDependency { key, read, writer: TxnId::INIT, known }
+    }
+
+    fn missed(key: u32, read: u32) -> Reason {
+        missed_as(key, read, VersionOrder::Initial)
+    }
+
+    /// Each cycle may be called by these names and by no others.
+    #[test]
+    fn a_cycle_has_the_names_that_fit_and_no_others() {
+        use AnomalyKind::*;
+        let (session, time) = (Reason::Session, Reason::RealTime { finish: 1, start: 2 });
+        let single = [SingleAntiDependency, ItemAntiDependencyCycle];
+        let cases: [(&[Reason], &[AnomalyKind]); 13] = [
+            (&[overwrite(0), overwrite(1)], &[DirtyWrite]),
+            (&[overwrite(0), overwrite(0)], &[DirtyWrite, CyclicVersions]),
+            (&[overwrite(0), read(1, 1)], &[CyclicCo]),
+            (
+                &[session.clone(), missed(0, 1)],
+                &[FracturedReadCo, CoConflictCm, SessionGuaranteeViolation],
+            ),
+            (
+                &[read(1, 1), missed(0, 2)],
+                &[NonMonoReadCo, FracturedReadCo, CoConflictCm, ReadSkew],
+            ),
+            (&[read(1, 2), missed(0, 1)], &[FracturedReadCo, CoConflictCm, ReadSkew]),
+            (&[read(1, 2), read(2, 3), missed(0, 1)], &[CoConflictCm]),
+            (&[missed(0, 1), overwrite(1)], &[ReadWriteSkew]),
+            (&[missed(0, 1), missed(0, 2)], &[LostUpdate, ItemAntiDependencyCycle]),
+            (&[missed(0, 1), missed(1, 2)], &[WriteSkew, ItemAntiDependencyCycle]),
+            (
+                &[read(0, 1), missed(1, 2), read(1, 3), missed(0, 4)],
+                &[LongFork, NonadjacentAntiDependencies, ItemAntiDependencyCycle],
+            ),
+            (&[time.clone(), missed(0, 1)], &[StaleRead, RealTimeCycle]),
+            (&[time, missed(0, 1), missed(1, 2)], &[RealTimeCycle]),
+        ];
+        for (reasons, names) in cases {
+            let cycle = cycle(reasons);
+            let is_single = cycle.iter().filter(|edge| is_anti(edge)).count() == 1;
+            let fits = |kind: &AnomalyKind| {
+                let timed = names.contains(&RealTimeCycle);
+                names.contains(kind) || (is_single && !timed && single.contains(kind))
+            };
+            for kind in AnomalyKind::all() {
+                assert_eq!(is_of_kind(kind, &cycle), fits(&kind), "{kind}: {reasons:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_older_by_commit_order_alone_is_not_called_causal() {
+        use AnomalyKind::{CoConflictCm, ConflictCm, NonMonoReadCm, NonMonoReadCo};
+        let refuted = VersionOrder::Refuted { cycle: Vec::new() };
+        let cycle = cycle(&[read(1, 1), missed_as(0, 2, refuted)]);
+        assert!([NonMonoReadCm, ConflictCm].iter().all(|kind| is_of_kind(*kind, &cycle)));
+        assert!(![NonMonoReadCo, CoConflictCm].iter().any(|kind| is_of_kind(*kind, &cycle)));
+    }
+}
