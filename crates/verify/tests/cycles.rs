@@ -177,7 +177,7 @@ fn claim(level: Level, cycle: &[Edge]) -> LevelResult {
 type Accepted = BTreeMap<Level, u32>;
 
 fn judge_all(case: Case, history: &History, cycles: &[Vec<Edge>], accepted: &mut Accepted) {
-    let session_order = case.seed % 4 != 0;
+    let session_order = !case.seed.is_multiple_of(4);
     let options = Options::default().with_session_order(session_order);
     let verifier = Verifier::new(history, &options);
     let options = isolario_oracle::Options::default().with_session_order(session_order);

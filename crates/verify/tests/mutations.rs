@@ -5,13 +5,22 @@
 use isolario_check::{check, supported};
 use isolario_model::{
     Anomaly, AnomalyKind, Checker, Edge, Evidence, Findings, History, KeyId, Level, LevelResult,
-    OpId, Outcome, Reason, TxnId, Verdict, VersionOrder, Witness,
+    OpId, Outcome, Point, Reason, TxnId, Verdict, VersionOrder, Witness,
 };
 use isolario_oracle::random::{Case, Rng};
-use isolario_oracle::{Answer, LEVELS, satisfies, volume};
+use isolario_oracle::{Answer, Draft, LEVELS, satisfies, volume};
 use isolario_verify::{Options, verify};
 
 const NOWHERE: OpId = OpId(u32::MAX);
+
+/// Small histories, with and without blind writes.
+fn histories() -> impl Iterator<Item = (Draft, History)> {
+    let drafts = |case: Case| [case.draft(), case.read_modify_write_draft()];
+    Case::first(volume() / 20).flat_map(drafts).map(|draft| {
+        let history = draft.history().expect("small");
+        (draft, history)
+    })
+}
 
 fn results(history: &History) -> Vec<LevelResult> {
     check(history, supported(), &isolario_check::Options::default())
@@ -58,17 +67,65 @@ fn broken_orders(history: &History, order: &[TxnId]) -> Vec<Vec<TxnId>> {
 
 #[test]
 fn orders_with_a_transaction_too_few_too_many_or_out_of_session_are_refused() {
-    for case in Case::first(volume() / 10) {
-        let history = case.history().expect("small");
+    for (draft, history) in histories() {
         for result in results(&history) {
             let Verdict::Satisfied(Witness::CommitOrder(order)) = result.verdict else { continue };
             for broken in broken_orders(&history, &order) {
                 let verdict = Verdict::Satisfied(Witness::CommitOrder(broken.clone()));
                 let refused = is_refused(&history, result.level, verdict);
-                assert!(refused, "{}: {broken:?}\n{}", result.level, case.draft());
+                assert!(refused, "{}: {broken:?}\n{}", result.level, draft);
             }
         }
     }
+}
+
+/// Points that surely show nothing: one too few or too many, a transaction that commits before it
+/// starts, or starts before the one before it in its session has committed.
+fn broken_points(history: &History, points: &[Point]) -> Vec<Vec<Point>> {
+    let mut broken = Vec::new();
+    for (at, point) in points.iter().enumerate() {
+        let mut repeated = points.to_vec();
+        repeated.insert(at, *point);
+        broken.push(repeated);
+        let mut without = points.to_vec();
+        without.remove(at);
+        broken.push(without);
+        let Point::Start(txn) = *point else { continue };
+        let is_before = |other: &TxnId| {
+            *other < txn
+                && history.session_of(*other) == history.session_of(txn)
+                && history.outcome(*other) == Outcome::Committed
+        };
+        let too_early = history.txns().filter(is_before).chain([txn]).map(Point::Commit);
+        for commit in too_early {
+            let Some(place) = points.iter().position(|other| *other == commit) else { continue };
+            let mut swapped = points.to_vec();
+            swapped.swap(at, place);
+            broken.push(swapped);
+        }
+    }
+    for stranger in [TxnId::INIT, TxnId(1_000)] {
+        let both = [Point::Start(stranger), Point::Commit(stranger)];
+        broken.push(points.iter().copied().chain(both).collect());
+    }
+    broken
+}
+
+#[test]
+fn points_too_few_too_many_or_out_of_order_are_refused() {
+    let mut tried = 0;
+    for (draft, history) in histories() {
+        for result in results(&history) {
+            let Verdict::Satisfied(Witness::Points(points)) = result.verdict else { continue };
+            for broken in broken_points(&history, &points) {
+                let verdict = Verdict::Satisfied(Witness::Points(broken.clone()));
+                let refused = is_refused(&history, result.level, verdict);
+                assert!(refused, "{}: {broken:?}\n{draft}", result.level);
+                tried += 1;
+            }
+        }
+    }
+    assert!(tried > 0);
 }
 
 /// Changes that surely make an edge unjustified.
@@ -99,11 +156,47 @@ fn broken_edges(edge: &Edge) -> Vec<Edge> {
                 }
             }
         }
+        Reason::AntiDependency { key, read, writer, known } => {
+            let anti = |key, read, writer, known: &VersionOrder| {
+                with(Reason::AntiDependency { key, read, writer, known: known.clone() })
+            };
+            broken.push(anti(KeyId(key.0 + 1), read, writer, &known));
+            broken.push(anti(key, NOWHERE, writer, &known));
+            broken.push(anti(key, read, edge.from, &known));
+            broken.push(anti(key, read, edge.to, &known));
+            let orders = broken_orders_of_versions(&known);
+            broken.extend(orders.iter().map(|known| anti(key, read, writer, known)));
+        }
+        Reason::Overwrite { key, known } => {
+            let overwrite = |key, known| with(Reason::Overwrite { key, known });
+            broken.push(overwrite(KeyId(key.0 + 1), known.clone()));
+            let orders = broken_orders_of_versions(&known).into_iter();
+            broken.extend(orders.map(|known| overwrite(key, known)));
+        }
+        Reason::RealTime { finish, start } => {
+            broken.push(with(Reason::RealTime { finish: finish - 1, start }));
+            broken.push(with(Reason::RealTime { finish, start: start + 1 }));
+        }
         Reason::Session => {
             broken.push(with(Reason::RealTime { finish: 0, start: 1 }));
             broken.push(with(Reason::Initial));
         }
         _ => {}
+    }
+    broken
+}
+
+/// Ways to know an order of versions that surely show nothing.
+fn broken_orders_of_versions(known: &VersionOrder) -> Vec<VersionOrder> {
+    let mut broken = vec![
+        VersionOrder::Assumed,
+        VersionOrder::ReadModifyWrite { read: NOWHERE },
+        VersionOrder::List { read: NOWHERE },
+        VersionOrder::Refuted { cycle: Vec::new() },
+        VersionOrder::Path { edges: Vec::new() },
+    ];
+    if *known != VersionOrder::Initial {
+        broken.push(VersionOrder::Initial);
     }
     broken
 }
@@ -159,15 +252,22 @@ fn wrong_kinds(anomaly: &Anomaly) -> Vec<AnomalyKind> {
     let wrong = |kind: &AnomalyKind| match anomaly.evidence {
         Evidence::Read { .. } => *kind != anomaly.kind,
         Evidence::Reads { .. } => of_reads(kind) || *kind == AnomalyKind::CyclicCo,
-        _ => of_reads(kind) || of_pairs.contains(kind) || *kind == AnomalyKind::WriteSkew,
+        _ => {
+            let crossed = [AnomalyKind::WriteSkew, AnomalyKind::LostUpdate].contains(kind);
+            let timed = [AnomalyKind::StaleRead, AnomalyKind::RealTimeCycle];
+            of_reads(kind)
+                || of_pairs.contains(kind)
+                || *kind == AnomalyKind::NoOrderPossible
+                || (crossed && *kind != anomaly.kind)
+                || (timed.contains(kind) && !timed.contains(&anomaly.kind))
+        }
     };
     AnomalyKind::all().filter(wrong).collect()
 }
 
 #[test]
 fn anomalies_with_a_wrong_edge_read_key_or_name_are_refused() {
-    for case in Case::first(volume() / 10) {
-        let history = case.history().expect("small");
+    for (draft, history) in histories() {
         for result in results(&history) {
             let Verdict::Violated(found) = result.verdict else { continue };
             for anomaly in found.anomalies {
@@ -179,7 +279,7 @@ fn anomalies_with_a_wrong_edge_read_key_or_name_are_refused() {
                     .chain(renamed.map(|kind| Anomaly { kind, ..anomaly.clone() }));
                 for broken in broken {
                     let refused = is_refused(&history, result.level, findings(broken.clone()));
-                    assert!(refused, "{}: {broken:#?}\n{}", result.level, case.draft());
+                    assert!(refused, "{}: {broken:#?}\n{}", result.level, draft);
                 }
             }
         }
@@ -208,15 +308,28 @@ impl Forger<'_> {
         KeyId::at(self.rng.below(self.history.key_count() + 1))
     }
 
+    fn order_of_versions(&mut self) -> VersionOrder {
+        match self.rng.below(3) {
+            0 => VersionOrder::Initial,
+            1 => VersionOrder::ReadModifyWrite { read: self.op() },
+            _ => VersionOrder::Assumed,
+        }
+    }
+
     fn edge(&mut self, from: TxnId, to: TxnId, depth: usize) -> Edge {
         let (key, read, writer) = (self.key(), self.op(), self.txn());
-        let reason = match self.rng.below(if depth == 0 { 5 } else { 7 }) {
+        let reason = match self.rng.below(if depth == 0 { 6 } else { 9 }) {
             0 => Reason::Initial,
             1 => Reason::Session,
             2 => Reason::Read { key, read, write: None },
             3 => Reason::Read { key, read, write: Some(self.op()) },
-            4 => Reason::AntiDependency { key, read, writer, known: VersionOrder::Initial },
-            5 => {
+            4 => Reason::AntiDependency { key, read, writer, known: self.order_of_versions() },
+            5 => Reason::Overwrite { key, known: self.order_of_versions() },
+            6 => {
+                let cycle = vec![self.edge(to, writer, 0), self.edge(writer, to, depth - 1)];
+                Reason::Overwrite { key, known: VersionOrder::Refuted { cycle } }
+            }
+            7 => {
                 let known = VersionOrder::Path { edges: vec![self.edge(writer, to, depth - 1)] };
                 Reason::AntiDependency { key, read, writer, known }
             }
@@ -256,9 +369,8 @@ impl Forger<'_> {
 
 #[test]
 fn nothing_shows_that_a_satisfied_level_is_violated() {
-    for case in Case::first(volume() / 10) {
-        let history = case.history().expect("small");
-        let mut forger = Forger { history: &history, rng: Rng::new(case.seed) };
+    for (number, (draft, history)) in (0..).zip(histories()) {
+        let mut forger = Forger { history: &history, rng: Rng::new(number) };
         let mut anomalies: Vec<Anomaly> = (0..40).map(|_| forger.anomaly()).collect();
         for result in results(&history) {
             if let Verdict::Violated(found) = result.verdict {
@@ -272,7 +384,7 @@ fn nothing_shows_that_a_satisfied_level_is_violated() {
             }
             for anomaly in &anomalies {
                 let refused = is_refused(&history, level, findings(anomaly.clone()));
-                assert!(refused, "{level}: {anomaly:#?}\n{}", case.draft());
+                assert!(refused, "{level}: {anomaly:#?}\n{draft}");
             }
         }
     }

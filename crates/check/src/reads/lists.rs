@@ -388,7 +388,9 @@ impl<'s> Scanner<'s> {
             let more = expected.zip(next).map(|((op, _), (next, _))| (txn, *op, *next));
             self.missing.extend(more);
         } else {
-            let again = before.iter().any(|(_, e)| *e == element);
+            // An element may have been appended twice, and is too many only beyond that.
+            let times = |all: &[(OpId, ValueId)]| all.iter().filter(|(_, e)| *e == element).count();
+            let again = times(before) == times(&of_txn);
             let (kind, instead) = match expected {
                 Some((op, _)) if !again => (AnomalyKind::IntermediateRead, Some(*op)),
                 _ => (AnomalyKind::DuplicateElements, None),
