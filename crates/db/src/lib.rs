@@ -35,17 +35,21 @@
 mod claims;
 mod database;
 mod error;
+#[cfg(feature = "etcd")]
+mod etcd;
 #[cfg(feature = "mysql")]
 mod mysql;
 #[cfg(feature = "postgres")]
 mod postgres;
+#[cfg(feature = "redis")]
+mod redis;
 mod registry;
-#[cfg(any(feature = "mysql", feature = "postgres"))]
+#[cfg(any(feature = "etcd", feature = "mysql", feature = "postgres", feature = "redis"))]
 mod remote;
 mod run;
 #[cfg(feature = "sqlite")]
 mod sqlite;
-#[cfg(any(feature = "mysql", feature = "postgres"))]
+#[cfg(any(feature = "etcd", feature = "mysql", feature = "postgres", feature = "redis"))]
 mod tls;
 mod url;
 

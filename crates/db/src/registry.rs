@@ -64,6 +64,10 @@ pub static DRIVERS: &[Driver] = &[
     crate::postgres::DRIVER,
     #[cfg(feature = "mysql")]
     crate::mysql::DRIVER,
+    #[cfg(feature = "etcd")]
+    crate::etcd::DRIVER,
+    #[cfg(feature = "redis")]
+    crate::redis::DRIVER,
 ];
 
 /// Opens the database of a URL.

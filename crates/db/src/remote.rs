@@ -1,5 +1,6 @@
 //! What the adapters of servers share.
 
+#[cfg(any(feature = "mysql", feature = "postgres"))]
 use std::time::Duration;
 
 use crate::error::DbError;
@@ -8,6 +9,7 @@ use crate::error::DbError;
 pub(crate) const OURS: &str = "made by isolario";
 
 /// How much longer than the server we wait, so that its own time-out is told.
+#[cfg(any(feature = "mysql", feature = "postgres"))]
 pub(crate) const GRACE: Duration = Duration::from_secs(1);
 
 /// What was under way when something went wrong.

@@ -3,6 +3,9 @@
 
 use std::path::PathBuf;
 
+#[cfg(any(feature = "etcd", feature = "postgres", feature = "redis"))]
+use {rustls::pki_types::CertificateDer, rustls::pki_types::pem::PemObject as _, std::path::Path};
+
 use crate::error::DbError;
 use crate::url::Address;
 
@@ -61,21 +64,29 @@ fn mode(text: &str) -> Result<Mode, DbError> {
     })
 }
 
-#[cfg(feature = "postgres")]
+#[cfg(any(feature = "postgres", feature = "redis"))]
 pub(crate) use client::client_config;
 
+/// Reads the certificates in a file.
+#[cfg(any(feature = "etcd", feature = "postgres", feature = "redis"))]
+pub(crate) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, DbError> {
+    let wrong = |why: String| DbError::fatal(format!("sslrootcert {}: {why}", path.display()));
+    let all = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
+    let all: Vec<_> = all.map_err(|error| wrong(error.to_string()))?;
+    if all.is_empty() { Err(wrong("it has no certificate".into())) } else { Ok(all) }
+}
+
 /// For the clients that take a configuration of rustls.
-#[cfg(feature = "postgres")]
+#[cfg(any(feature = "postgres", feature = "redis"))]
 mod client {
     use std::sync::Arc;
 
     use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
     use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
-    use rustls::pki_types::pem::PemObject;
     use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
     use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
-    use super::{Mode, Tls};
+    use super::{Mode, Tls, certificates};
     use crate::error::DbError;
 
     /// The configuration of a client.
@@ -95,15 +106,13 @@ mod client {
         let Some(path) = &tls.roots else {
             return Ok(webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect());
         };
-        let wrong = |why: String| DbError::fatal(format!("sslrootcert {}: {why}", path.display()));
         let mut roots = RootCertStore::empty();
-        let certificates =
-            CertificateDer::pem_file_iter(path).map_err(|error| wrong(error.to_string()))?;
-        for certificate in certificates {
-            let certificate = certificate.map_err(|error| wrong(error.to_string()))?;
-            roots.add(certificate).map_err(|error| wrong(error.to_string()))?;
+        for certificate in certificates(path)? {
+            roots.add(certificate).map_err(|error| {
+                DbError::fatal(format!("sslrootcert {}: {error}", path.display()))
+            })?;
         }
-        if roots.is_empty() { Err(wrong("it has no certificate".into())) } else { Ok(roots) }
+        Ok(roots)
     }
 
     /// Accepts every certificate, as `sslmode=require` means it: nobody listens, but who answers is

@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod contract;
+mod etcd;
 mod mariadb;
 mod postgres;
+mod redis;
 mod site;

@@ -1,0 +1,135 @@
+//! Redis: transactions by WATCH, MULTI and EXEC; conditional writes by a script.
+//!
+//! Reads watch their key first, writes wait, and EXEC runs them all at once, unless a watched key
+//! has changed. The setting `plain` leaves all that away: GET and SET, as they come.
+
+mod session;
+mod wire;
+
+use std::time::Duration;
+
+use isolario_workload::Kind;
+
+use crate::database::{Connection, Database, Layout};
+use crate::error::DbError;
+use crate::registry::{Driver, Settings};
+use crate::remote::{OURS, Stage, cannot_connect, not_ours};
+use crate::tls::{Mode, Tls};
+use crate::url::{Address, DbUrl};
+use wire::{Reply, Wire};
+
+const PLAIN: &str = "plain";
+
+const ISOLATIONS: &[&str] = &[PLAIN, "watch"];
+
+pub(crate) const DRIVER: Driver = Driver {
+    schemes: &["redis"],
+    form: "redis://[[USER]:PASSWORD@]HOST[:PORT][/NUMBER]",
+    about: "Redis",
+    isolations: ISOLATIONS,
+    open,
+};
+
+/// All our keys.
+const PATTERN: &str = "isolario:*";
+/// The key that says whose they are.
+const OWNER: &str = "isolario:owner";
+
+struct Redis {
+    address: Address,
+    tls: Tls,
+    place: String,
+    isolation: &'static str,
+    patience: Duration,
+}
+
+fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> {
+    let isolation = settings.isolation_of(ISOLATIONS)?;
+    let address = url.address()?;
+    let tls = Tls::of(&address, Mode::Disable)?;
+    let (place, patience) = (url.to_string(), settings.statement_timeout);
+    Ok(Box::new(Redis { address, tls, place, isolation, patience }))
+}
+
+impl Redis {
+    fn wire(&self) -> Result<Wire, DbError> {
+        self.log_in().map_err(|error| cannot_connect(&self.place, error))
+    }
+
+    fn log_in(&self) -> Result<Wire, DbError> {
+        let Address { user, password, path, .. } = &self.address;
+        let mut wire = Wire::open(&self.address, &self.tls, self.patience)?;
+        if let Some(password) = password {
+            match user.as_deref() {
+                None | Some("") => wire.one(&["AUTH", password], Stage::Connect)?,
+                Some(user) => wire.one(&["AUTH", user, password], Stage::Connect)?,
+            };
+        }
+        if !path.is_empty() {
+            wire.one(&["SELECT", path], Stage::Connect)?;
+        }
+        // A server that still loads its data, or wants a password, says so now.
+        wire.one(&["EXISTS", OWNER], Stage::Connect)?;
+        Ok(wire)
+    }
+}
+
+impl Database for Redis {
+    fn name(&self) -> &str {
+        "redis"
+    }
+
+    fn version(&self) -> Result<String, DbError> {
+        let info = self.wire()?.one(&["INFO", "server"], Stage::Connect)?.text()?;
+        let lines = info.as_deref().unwrap_or_default().lines();
+        let version = lines.filter_map(|line| line.strip_prefix("redis_version:")).next();
+        Ok(format!("Redis {}", version.unwrap_or("of unknown version")))
+    }
+
+    fn isolation(&self) -> &str {
+        self.isolation
+    }
+
+    fn supports(&self, kind: Kind) -> bool {
+        matches!(kind, Kind::Mini | Kind::General | Kind::Append | Kind::Lwt)
+    }
+
+    fn prepare(&self, _: &Layout) -> Result<(), DbError> {
+        let mut wire = self.wire()?;
+        let owner = wire.one(&["GET", OWNER], Stage::Connect)?.text()?;
+        let mut cursor = "0".to_owned();
+        loop {
+            let scan = ["SCAN", &cursor, "MATCH", PATTERN, "COUNT", "1000"];
+            let (next, keys) = page(wire.one(&scan, Stage::Connect)?)?;
+            if !keys.is_empty() && owner.as_deref() != Some(OURS) {
+                return Err(not_ours("keys of the form isolario:*", &self.place));
+            }
+            // The mark of ownership goes last, with all others gone.
+            let ours = keys.iter().map(String::as_str).filter(|key| *key != OWNER);
+            let remove: Vec<&str> = std::iter::once("DEL").chain(ours).collect();
+            if remove.len() > 1 {
+                wire.one(&remove, Stage::Connect)?;
+            }
+            if next == "0" {
+                break;
+            }
+            cursor = next;
+        }
+        wire.one(&["SET", OWNER, OURS], Stage::Connect).map(|_| ())
+    }
+
+    fn connect(&self) -> Result<Box<dyn Connection>, DbError> {
+        let wire = self.wire()?;
+        Ok(match self.isolation {
+            PLAIN => Box::new(session::Plain::new(wire)),
+            _ => Box::new(session::Watched::new(wire)),
+        })
+    }
+}
+
+/// The answer to SCAN: where to go on, and some keys.
+fn page(reply: Reply) -> Result<(String, Vec<String>), DbError> {
+    let [cursor, keys] = reply.array::<2>()?;
+    let keys = keys.list()?.into_iter().filter_map(|key| key.text().transpose());
+    Ok((cursor.text()?.unwrap_or_default(), keys.collect::<Result<_, _>>()?))
+}
