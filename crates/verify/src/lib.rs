@@ -35,7 +35,9 @@
 //! ```
 
 mod anomalies;
+mod cases;
 mod causal;
+mod clauses;
 mod cut;
 mod cycles;
 mod edges;
