@@ -26,6 +26,7 @@ mod graph;
 mod mini;
 mod plan;
 mod reads;
+mod strong;
 mod weak;
 
 use std::time::Duration;

@@ -10,6 +10,7 @@ use isolario_model::{
 use crate::Options;
 use crate::mini::{BlindWrite, Mini};
 use crate::reads::{self, Reads};
+use crate::strong;
 use crate::weak::{Dependencies, Weak};
 
 /// The levels that can be decided, weaker ones first.
@@ -64,7 +65,7 @@ impl Plan<'_> {
     }
 
     /// Wrong reads refute a strong level whatever the rest. Without them, the history is decided
-    /// in linear time if every write in it follows a read.
+    /// in linear time if every write in it follows a read, and by search otherwise.
     fn check_strong(&self, level: Level) -> (Checker, Verdict) {
         if let Some(reason) = self.lacks(level) {
             return (Checker::Mini, Verdict::NotApplicable(reason));
@@ -79,12 +80,9 @@ impl Plan<'_> {
             return (Checker::Mini, Verdict::NotApplicable(reason.clone()));
         }
         let mini = self.mini.get_or_init(|| Mini::new(self.weak, self.options));
-        match mini {
-            Ok(mini) => match mini.check(level) {
-                Some(verdict) => (Checker::Mini, verdict),
-                None => (Checker::Mini, undetermined(self.history, None)),
-            },
-            Err(blind) => (Checker::Mini, undetermined(self.history, Some(*blind))),
+        match mini.as_ref().ok().and_then(|mini| mini.check(level)) {
+            Some(verdict) => (Checker::Mini, verdict),
+            None => (Checker::Strong, strong::check(self.weak, level, self.options)),
         }
     }
 
@@ -130,17 +128,4 @@ fn answer_all(levels: &[Level], verdict: &Verdict) -> Vec<LevelResult> {
         verdict: verdict.clone(),
     };
     levels.iter().map(answer).collect()
-}
-
-/// The version order is not determined, and nothing here chooses one.
-fn undetermined(history: &History, blind: Option<BlindWrite>) -> Verdict {
-    let reason = match blind {
-        Some(BlindWrite(write)) => {
-            let txn = history.txn_label(history.op_txn(write));
-            let key = history.key_name(history.op_keys()[write.index()]);
-            format!("transaction {txn} wrote {key} without having read it")
-        }
-        None => "two writes of one key may have come in either order".to_owned(),
-    };
-    Verdict::NotApplicable(Inapplicable::Other(reason))
 }

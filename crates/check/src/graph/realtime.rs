@@ -90,6 +90,16 @@ impl RealTime {
         let before = (0..history.txn_count()).into_par_iter().map(finished_before).collect();
         RealTime { finished: finished.into_iter().map(|(_, txn)| txn).collect(), before }
     }
+
+    /// The finished transactions, by finish time.
+    pub(crate) fn finished(&self) -> &[TxnId] {
+        &self.finished
+    }
+
+    /// How many of them had finished before a transaction started.
+    pub(crate) fn finished_before(&self, txn: TxnId) -> usize {
+        self.before[txn.index()] as usize
+    }
 }
 
 /// A graph with real time added to it. Helpers are numbered after its own nodes.

@@ -1,0 +1,133 @@
+//! Chains: sequences of nodes of which each has an edge or a path to the next.
+//!
+//! What reaches a node is then one position per chain: the latest of its members that does.
+
+use isolario_model::{Outcome, TxnId};
+
+use super::graph::Graph;
+use super::layout::Layout;
+use super::problem::Problem;
+use crate::weak::Dependencies;
+
+/// A node outside of every chain: transactions that are not kept.
+const NOWHERE: u32 = u32::MAX;
+
+/// A cover of the nodes by chains.
+pub(crate) struct Chains {
+    chain: Vec<u32>,
+    position: Vec<u32>,
+    count: u32,
+}
+
+impl Chains {
+    /// The sessions where they are ordered, else paths; none if that takes more than `most`.
+    pub(crate) fn new(
+        dependencies: &Dependencies<'_>,
+        problem: &Problem,
+        graph: &Graph,
+        order: &[u32],
+        most: usize,
+    ) -> Option<Chains> {
+        let mut chains = Chains {
+            chain: vec![NOWHERE; problem.nodes],
+            position: vec![0; problem.nodes],
+            count: 0,
+        };
+        if dependencies.session_order {
+            chains.assign_sessions(dependencies, problem);
+        } else {
+            chains.assign_paths(dependencies, problem, graph, order);
+        }
+        ((chains.count as usize) <= most).then_some(chains)
+    }
+
+    fn assign_sessions(&mut self, dependencies: &Dependencies<'_>, problem: &Problem) {
+        let (history, layout) = (dependencies.history, problem.layout);
+        for session in history.sessions() {
+            let (chain, mut next) = (self.open(), 0);
+            for txn in history.session_txns(session) {
+                if !dependencies.reads.is_kept(txn) {
+                    continue;
+                }
+                if history.outcome(txn) == Outcome::Committed {
+                    self.place_txn(layout, txn, chain, next);
+                    next += 1;
+                } else {
+                    // Nothing follows a transaction of unknown outcome.
+                    let own = self.open();
+                    self.place_txn(layout, txn, own, 0);
+                }
+            }
+        }
+        if !problem.moments.is_empty() {
+            let chain = self.open();
+            let first = layout.txn_nodes() as u32;
+            for at in 0..problem.moments.len() as u32 {
+                self.place(first + at, chain, at);
+            }
+        }
+    }
+
+    /// Paths, taken greedily in topological order: a node continues the chain of the first of its
+    /// predecessors that is the end of one.
+    fn assign_paths(
+        &mut self,
+        dependencies: &Dependencies<'_>,
+        problem: &Problem,
+        graph: &Graph,
+        order: &[u32],
+    ) {
+        let mut ends: Vec<u32> = Vec::new();
+        let is_kept = |node: u32| {
+            problem.layout.txn(node).is_none_or(|txn: TxnId| dependencies.reads.is_kept(txn))
+        };
+        for node in order.iter().copied().filter(|node| is_kept(*node)) {
+            let is_end = |before: &u32| ends[self.chain[*before as usize] as usize] == *before;
+            match graph.before(node).iter().copied().find(is_end) {
+                Some(before) => {
+                    let chain = self.chain[before as usize];
+                    self.place(node, chain, self.position[before as usize] + 1);
+                    ends[chain as usize] = node;
+                }
+                None => {
+                    let chain = self.open();
+                    self.place(node, chain, 0);
+                    ends.push(node);
+                }
+            }
+        }
+    }
+
+    fn place_txn(&mut self, layout: Layout, txn: TxnId, chain: u32, position: u32) {
+        self.place(layout.start(txn), chain, 2 * position);
+        self.place(layout.commit(txn), chain, 2 * position + 1);
+    }
+
+    fn open(&mut self) -> u32 {
+        self.count += 1;
+        self.count - 1
+    }
+
+    fn place(&mut self, node: u32, chain: u32, position: u32) {
+        self.chain[node as usize] = chain;
+        self.position[node as usize] = position;
+    }
+
+    /// How many chains there are.
+    pub(crate) fn len(&self) -> usize {
+        self.count as usize
+    }
+
+    /// The chain of a node and its position there; none for transactions that are not kept.
+    #[inline]
+    pub(crate) fn place_of(&self, node: u32) -> Option<(u32, u32)> {
+        let chain = self.chain[node as usize];
+        (chain != NOWHERE).then(|| (chain, self.position[node as usize]))
+    }
+
+    /// As [`Chains::place_of`], of a node that is known to be in a chain.
+    #[inline]
+    pub(crate) fn at(&self, node: u32) -> (u32, u32) {
+        (self.chain[node as usize], self.position[node as usize])
+    }
+}

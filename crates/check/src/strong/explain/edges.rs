@@ -1,0 +1,144 @@
+//! From edges between nodes to edges between transactions, with reasons.
+
+use isolario_model::{Edge, OpId, Reason, TxnId, VersionOrder};
+
+use super::Explainer;
+use super::lemmas::{Cause, Lemma};
+use crate::strong::problem::{Arc, Precedes};
+
+/// Finds reasons.
+pub(super) struct Reasons<'a> {
+    pub(super) explainer: &'a Explainer<'a>,
+}
+
+impl Reasons<'_> {
+    /// The edges of a cycle between transactions. Steps within a transaction vanish, and a way
+    /// along moments in real time is one edge. Lemmas are told as far as `told` has them, else what
+    /// they settle is assumed.
+    pub(super) fn edges(
+        &self,
+        cycle: &[(Arc, Cause)],
+        lemmas: &[Lemma],
+        told: Option<&[Vec<Edge>]>,
+    ) -> Vec<Edge> {
+        let layout = self.explainer.problem.layout;
+        let mut cycle = cycle.to_vec();
+        // Begin at a transaction, not at a moment between two.
+        let begin = cycle.iter().position(|((from, _), _)| layout.txn(*from).is_some());
+        cycle.rotate_left(begin.unwrap_or(0));
+        let mut edges: Vec<Edge> = Vec::new();
+        let mut left: Option<TxnId> = None;
+        for ((from, to), cause) in cycle {
+            left = layout.txn(from).or(left);
+            let (Some(from_txn), Some(to_txn)) = (left, layout.txn(to)) else { continue };
+            if from_txn == to_txn {
+                continue;
+            }
+            let reason = match layout.txn(from) {
+                None => self.real_time(from_txn, to_txn),
+                Some(_) => self.reason((from, to), from_txn, to_txn, cause, lemmas, told),
+            };
+            edges.push(Edge { from: from_txn, to: to_txn, reason });
+        }
+        edges
+    }
+
+    fn real_time(&self, from: TxnId, to: TxnId) -> Reason {
+        let history = self.explainer.dependencies.history;
+        let finish = history.finish(from).unwrap_or(i64::MAX);
+        Reason::RealTime { finish, start: history.start(to).unwrap_or(i64::MIN) }
+    }
+
+    fn reason(
+        &self,
+        arc: Arc,
+        from: TxnId,
+        to: TxnId,
+        cause: Cause,
+        lemmas: &[Lemma],
+        told: Option<&[Vec<Edge>]>,
+    ) -> Reason {
+        match cause {
+            Cause::Seen => self.seen(arc, from, to),
+            Cause::Read(precedes) => self.by_order(arc, precedes, self.read_order(precedes)),
+            Cause::Assumed(precedes) => self.by_order(arc, precedes, VersionOrder::Assumed),
+            Cause::Lemma(lemma) => {
+                let precedes = lemmas[lemma].precedes;
+                let known = match told {
+                    Some(told) => self.refuted(precedes, &told[lemma]),
+                    None => VersionOrder::Assumed,
+                };
+                self.by_order(arc, precedes, known)
+            }
+        }
+    }
+
+    /// Session order, a read, or a read of the initial version of a key.
+    fn seen(&self, (from, _): Arc, from_txn: TxnId, to_txn: TxnId) -> Reason {
+        let Explainer { dependencies, problem, .. } = self.explainer;
+        let leaves_commit = from == problem.layout.commit(from_txn);
+        if leaves_commit && let Some(edge) = dependencies.edge(from_txn, to_txn) {
+            return edge.reason;
+        }
+        let registers = &problem.registers;
+        let history = dependencies.history;
+        let initial = history.txn_ops(from_txn).find_map(|read| {
+            let key = history.op_keys()[read.index()];
+            let is_initial = registers.initial_readers(key).iter().any(|r| r.read == read);
+            (is_initial && registers.version(key, to_txn).is_some()).then_some((key, read))
+        });
+        match initial {
+            Some((key, read)) => {
+                let (writer, known) = (TxnId::INIT, VersionOrder::Initial);
+                Reason::AntiDependency { key, read, writer, known }
+            }
+            None => Reason::Session,
+        }
+    }
+
+    /// The reason of an edge that an order of versions adds.
+    fn by_order(&self, (from, to): Arc, precedes: Precedes, known: VersionOrder) -> Reason {
+        let problem = self.explainer.problem;
+        let (registers, layout) = (&problem.registers, problem.layout);
+        let key = registers.key(precedes.first);
+        let (writer, second) =
+            (registers.writer(precedes.first), registers.writer(precedes.second));
+        let between_writers = (from, to) == (layout.commit(writer), layout.overwrite(second));
+        let reader = registers.readers(precedes.first).iter().find(|r| layout.start(r.txn) == from);
+        match reader {
+            Some(reader) if !between_writers => {
+                Reason::AntiDependency { key, read: reader.read, writer, known }
+            }
+            _ => Reason::Overwrite { key, known },
+        }
+    }
+
+    /// The later writer had read the earlier version.
+    fn read_order(&self, precedes: Precedes) -> VersionOrder {
+        let registers = &self.explainer.problem.registers;
+        let second = registers.writer(precedes.second);
+        let read = registers.readers(precedes.first).iter().find(|r| r.txn == second);
+        VersionOrder::ReadModifyWrite { read: read.map_or(OpId(0), |reader| reader.read) }
+    }
+
+    /// A settled order: by the path between the writers where the opposite closes a cycle with it
+    /// directly, else by the cycle.
+    fn refuted(&self, precedes: Precedes, cycle: &[Edge]) -> VersionOrder {
+        let registers = &self.explainer.problem.registers;
+        let (first, second) = (registers.writer(precedes.first), registers.writer(precedes.second));
+        let opposite = cycle.iter().position(|edge| {
+            let overwrites =
+                matches!(&edge.reason, Reason::Overwrite { known: VersionOrder::Assumed, .. });
+            overwrites && (edge.from, edge.to) == (second, first)
+        });
+        match opposite {
+            Some(at) => {
+                let mut edges = cycle.to_vec();
+                edges.rotate_left(at);
+                edges.remove(0);
+                VersionOrder::Path { edges }
+            }
+            None => VersionOrder::Refuted { cycle: cycle.to_vec() },
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Why there is no order: cycles of edges, each with its reason.
+//!
+//! Edges are what clients saw, or settled orders of versions. A settled order rests on the cycle
+//! that the opposite would close, whose edges may again be settled orders: so there is a list of
+//! lemmas, each resting on earlier ones. Reasons are looked for only here, once something is wrong.
+
+mod arcs;
+mod edges;
+mod lemmas;
+
+use isolario_model::{Anomaly, AnomalyKind, Edge, Evidence, Findings, Reason, VersionOrder};
+
+use super::problem::{Arc, Precedes, Problem};
+use super::saturate::Settled;
+use crate::cycles;
+use crate::weak::Dependencies;
+use arcs::Arcs;
+use edges::Reasons;
+use lemmas::{Cause, Lemmas, Refuted};
+
+/// An argument with more edges than this is told as a list of cases, without nesting.
+const LONGEST: usize = 2_000;
+/// So is one with lemmas that rest on more lemmas in a row.
+const DEEPEST: usize = 40;
+
+/// An edge of a cycle, with the alternative it was added for, if it was.
+pub(crate) type Step = (Arc, Option<Precedes>);
+
+/// What there is to explain.
+pub(crate) struct Explainer<'a> {
+    pub(crate) dependencies: &'a Dependencies<'a>,
+    pub(crate) problem: &'a Problem,
+    pub(crate) settled: &'a Settled,
+}
+
+impl Explainer<'_> {
+    /// Explains cycles of settled edges, each an anomaly of its own.
+    pub(crate) fn cycles(&self, cycles: &[Vec<u32>]) -> Findings {
+        let arcs = Arcs::new(self.problem, self.settled);
+        let mut anomalies: Vec<Anomaly> = Vec::new();
+        for nodes in cycles {
+            let next = nodes.iter().cycle().skip(1);
+            let steps = nodes.iter().zip(next).map(|(from, to)| ((*from, *to), None)).collect();
+            anomalies.push(self.anomaly(&arcs, vec![steps]));
+        }
+        anomalies
+            .sort_by_key(|anomaly| (cycles::clarity(anomaly.kind), anomaly.evidence.edges().len()));
+        findings(anomalies)
+    }
+
+    /// Explains a refutation by search.
+    pub(crate) fn refutation(&self, cycles: Vec<Vec<Step>>) -> Findings {
+        let arcs = Arcs::new(self.problem, self.settled);
+        findings(vec![self.anomaly(&arcs, cycles)])
+    }
+
+    fn anomaly(&self, arcs: &Arcs<'_>, cycles: Vec<Vec<Step>>) -> Anomaly {
+        let mut lemmas = Lemmas::new(self.problem, self.settled, arcs);
+        let refuted = lemmas.build(cycles);
+        let reasons = Reasons { explainer: self };
+        match refuted {
+            Refuted::Cycle(cycle) if lemmas.cost(&cycle) <= (LONGEST, DEEPEST) => {
+                let edges = self.nested(&reasons, &lemmas, &cycle);
+                Anomaly { kind: name(&edges), evidence: Evidence::Cycle { edges } }
+            }
+            Refuted::Cycle(cycle) => self.cases(&reasons, &lemmas, vec![cycle]),
+            Refuted::Cases(cycles) => self.cases(&reasons, &lemmas, cycles),
+        }
+    }
+
+    /// A cycle with its lemmas as reasons of its edges.
+    fn nested(
+        &self,
+        reasons: &Reasons<'_>,
+        lemmas: &Lemmas<'_>,
+        cycle: &[(Arc, Cause)],
+    ) -> Vec<Edge> {
+        let mut told: Vec<Vec<Edge>> = Vec::with_capacity(lemmas.list.len());
+        for lemma in &lemmas.list {
+            let edges = reasons.edges(&lemma.cycle, &lemmas.list, Some(&told));
+            told.push(edges);
+        }
+        reasons.edges(cycle, &lemmas.list, Some(&told))
+    }
+
+    /// All cycles side by side: what the one assumes, another one rules out.
+    fn cases(
+        &self,
+        reasons: &Reasons<'_>,
+        lemmas: &Lemmas<'_>,
+        mut cycles: Vec<Vec<(Arc, Cause)>>,
+    ) -> Anomaly {
+        cycles.extend(lemmas.list.iter().map(|lemma| lemma.cycle.clone()));
+        let mut cycles: Vec<Vec<Edge>> =
+            cycles.iter().map(|cycle| reasons.edges(cycle, &lemmas.list, None)).collect();
+        cycles.sort_by_key(Vec::len);
+        Anomaly { kind: AnomalyKind::NoOrderPossible, evidence: Evidence::Cases { cycles } }
+    }
+}
+
+/// There may be more: cycles are looked for until the level is refuted.
+fn findings(anomalies: Vec<Anomaly>) -> Findings {
+    Findings { total: anomalies.len() as u64, anomalies, exact: false }
+}
+
+/// The name of a cycle. Where a reader missed a write, it matters whether the version it saw is
+/// older causally or by commit order alone.
+fn name(cycle: &[Edge]) -> AnomalyKind {
+    let kind = cycles::name(cycle);
+    let is_causal = |edge: &Edge| matches!(edge.reason, Reason::Session | Reason::Read { .. });
+    let by_commit_order = |edge: &Edge| match &edge.reason {
+        Reason::AntiDependency { known: VersionOrder::Path { edges }, .. } => {
+            !edges.iter().all(is_causal)
+        }
+        Reason::AntiDependency { known: VersionOrder::Refuted { .. }, .. } => true,
+        _ => false,
+    };
+    match kind {
+        _ if !cycle.iter().any(by_commit_order) => kind,
+        AnomalyKind::NonMonoReadCo => AnomalyKind::NonMonoReadCm,
+        AnomalyKind::FracturedReadCo => AnomalyKind::FracturedReadCm,
+        AnomalyKind::CoConflictCm => AnomalyKind::ConflictCm,
+        kind => kind,
+    }
+}

@@ -1,0 +1,98 @@
+//! From a history whose reads are resolved to a problem.
+
+use isolario_model::{KeyId, TxnId};
+
+use super::layout::Layout;
+use super::problem::{Arc, Problem};
+use super::registers::Registers;
+use crate::graph::{InEdges, RealTime};
+use crate::weak::Dependencies;
+
+/// The problem that a level makes of a history.
+pub(crate) fn lower(dependencies: &Dependencies<'_>, layout: Layout, clock_skew: u64) -> Problem {
+    let registers = Registers::new(dependencies);
+    let mut known = Vec::new();
+    within_txns(dependencies, layout, &mut known);
+    between_txns(dependencies, layout, &mut known);
+    initial_versions(dependencies, layout, &registers, &mut known);
+    let moments = match layout.real_time {
+        true => real_time(dependencies, layout, clock_skew, &mut known),
+        false => Vec::new(),
+    };
+    Problem { layout, nodes: layout.txn_nodes() + moments.len(), known, registers, moments }
+}
+
+/// A transaction starts before it commits.
+fn within_txns(dependencies: &Dependencies<'_>, layout: Layout, known: &mut Vec<Arc>) {
+    if layout.is_split() {
+        let kept = dependencies.history.txns().filter(|txn| dependencies.reads.is_kept(*txn));
+        known.extend(kept.map(|txn| (layout.start(txn), layout.commit(txn))));
+    }
+}
+
+/// Session order and reads: commit before start.
+fn between_txns(dependencies: &Dependencies<'_>, layout: Layout, known: &mut Vec<Arc>) {
+    for txn in dependencies.history.txns() {
+        let before = dependencies.predecessors(txn.0);
+        known.extend(before.map(|from| (layout.commit(TxnId(from)), layout.start(txn))));
+    }
+}
+
+/// Whoever read the initial version of a key did so before anybody wrote the key. In each session
+/// the first writer is enough: the others follow it.
+fn initial_versions(
+    dependencies: &Dependencies<'_>,
+    layout: Layout,
+    registers: &Registers,
+    known: &mut Vec<Arc>,
+) {
+    let history = dependencies.history;
+    let mut firsts: Vec<TxnId> = Vec::new();
+    for key in (0..registers.key_count()).map(KeyId::at) {
+        let readers = registers.initial_readers(key);
+        if readers.is_empty() {
+            continue;
+        }
+        firsts.clear();
+        for writer in registers.versions(key).map(|version| registers.writer(version)) {
+            // Writers come by session and position, and nothing follows those of unknown outcome.
+            let follows = firsts
+                .iter()
+                .rev()
+                .take_while(|first| history.session_of(**first) == history.session_of(writer))
+                .any(|first| dependencies.precedes_in_session(*first, writer));
+            if !follows {
+                firsts.push(writer);
+            }
+        }
+        for reader in readers {
+            let others = firsts.iter().filter(|writer| **writer != reader.txn);
+            known.extend(others.map(|w| (layout.start(reader.txn), layout.commit(*w))));
+        }
+    }
+}
+
+/// Real time, as a chain of moments at which transactions had finished: each is after the commit
+/// of its transaction, and before the start of those that started later.
+fn real_time(
+    dependencies: &Dependencies<'_>,
+    layout: Layout,
+    clock_skew: u64,
+    known: &mut Vec<Arc>,
+) -> Vec<TxnId> {
+    let (history, reads) = (dependencies.history, dependencies.reads);
+    let time = RealTime::new(history, clock_skew, |txn| reads.is_kept(txn));
+    let moment = |at: usize| (layout.txn_nodes() + at) as u32;
+    for (at, txn) in time.finished().iter().enumerate() {
+        known.push((layout.commit(*txn), moment(at)));
+        if at > 0 {
+            known.push((moment(at - 1), moment(at)));
+        }
+    }
+    for txn in history.txns().filter(|txn| reads.is_kept(*txn)) {
+        if let Some(last) = time.finished_before(txn).checked_sub(1) {
+            known.push((moment(last), layout.start(txn)));
+        }
+    }
+    time.finished().to_vec()
+}

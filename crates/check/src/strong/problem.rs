@@ -1,0 +1,52 @@
+//! The problem that a level makes of a history: nodes, edges that are known, and choices.
+//!
+//! The question is whether one alternative of every choice can be taken so that all edges together
+//! have no cycle. The only kind of choice is an order of two versions of a key: with the earlier
+//! one first, its writer comes before the other's, and so do all its readers. There are as many as
+//! pairs of versions, so they are not written down; whoever needs one makes it.
+
+use isolario_model::TxnId;
+
+use super::layout::Layout;
+use super::registers::{Registers, Version};
+
+/// A directed edge between nodes.
+pub(crate) type Arc = (u32, u32);
+
+/// One alternative of a choice: a version comes before another one of the same key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Precedes {
+    pub(crate) first: Version,
+    pub(crate) second: Version,
+}
+
+impl Precedes {
+    /// The other alternative.
+    pub(crate) fn opposite(self) -> Precedes {
+        Precedes { first: self.second, second: self.first }
+    }
+}
+
+/// A history as a problem of acyclicity.
+pub(crate) struct Problem {
+    pub(crate) layout: Layout,
+    pub(crate) nodes: usize,
+    /// The edges that what clients saw leaves no choice about.
+    pub(crate) known: Vec<Arc>,
+    pub(crate) registers: Registers,
+    /// The transactions with a place in real time, by the time they finished. The node of each
+    /// moment follows those of the transactions.
+    pub(crate) moments: Vec<TxnId>,
+}
+
+impl Problem {
+    /// The edges of an alternative, the one between the writers first.
+    #[inline]
+    pub(crate) fn arcs(&self, precedes: Precedes) -> impl Iterator<Item = Arc> + '_ {
+        let (layout, registers) = (self.layout, &self.registers);
+        let (first, second) = (registers.writer(precedes.first), registers.writer(precedes.second));
+        let readers = registers.readers(precedes.first).iter().filter(move |r| r.txn != second);
+        let anti = readers.map(move |r| (layout.start(r.txn), layout.commit(second)));
+        std::iter::once((layout.commit(first), layout.overwrite(second))).chain(anti)
+    }
+}

@@ -1,0 +1,212 @@
+//! Saturation: what follows from the known edges without trying anything.
+//!
+//! The order of two versions is settled once one alternative closes a cycle. With `u` and `v`
+//! versions of one key, there are two ways to see that `u` comes first:
+//!
+//! - `u`'s writer comes before `v`'s: the other alternative's edge between the writers would lead
+//!   back;
+//! - `u`'s writer comes before a reader of `v`: with `v` first, that reader would come before `u`.
+//!
+//! It is enough to look at the last such `u` of every chain. Earlier ones of the chain come before
+//! it, so that their edges to `v` are implied by what the rules say about the chain itself.
+//! No pair of versions is ever written down that is not settled in this way.
+
+use isolario_model::KeyId;
+use rayon::prelude::*;
+
+use super::chains::Chains;
+use super::problem::{Arc, Precedes, Problem};
+use super::reach::Reach;
+use super::registers::Version;
+
+/// Keys per task.
+const KEYS_PER_TASK: usize = 256;
+
+/// Settled orders of versions and the edges they add.
+#[derive(Default)]
+pub(crate) struct Settled {
+    /// Each follows from the known edges and those of the facts of earlier rounds.
+    pub(crate) facts: Vec<Precedes>,
+    /// The round of each fact.
+    pub(crate) arcs: Vec<Arc>,
+    /// Per edge, the fact that adds it.
+    pub(crate) fact_of: Vec<u32>,
+    /// How many facts there were after each round.
+    pub(crate) rounds: Vec<u32>,
+}
+
+impl Settled {
+    fn add(&mut self, found: Settled) {
+        let base = self.facts.len() as u32;
+        self.facts.extend(found.facts);
+        self.arcs.extend(found.arcs);
+        self.fact_of.extend(found.fact_of.into_iter().map(|fact| base + fact));
+    }
+
+    /// Applies the rules once to every key. Returns whether they said anything new.
+    pub(crate) fn round(&mut self, problem: &Problem, chains: &Chains, reach: &Reach<'_>) -> bool {
+        let starts: Vec<usize> =
+            (0..problem.registers.key_count()).step_by(KEYS_PER_TASK).collect();
+        let found: Vec<Settled> = starts
+            .into_par_iter()
+            .map(|start| {
+                let end = (start + KEYS_PER_TASK).min(problem.registers.key_count());
+                let mut rules = Rules::new(problem, chains, reach);
+                (start..end).for_each(|key| rules.apply(KeyId::at(key)));
+                rules.settled
+            })
+            .collect();
+        let before = self.facts.len();
+        found.into_iter().for_each(|found| self.add(found));
+        self.rounds.push(self.facts.len() as u32);
+        self.facts.len() > before
+    }
+}
+
+/// A version where its writer is in a chain.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Member {
+    chain: u32,
+    /// Of the writer's commit.
+    position: u32,
+    /// Of the writer's start.
+    start: u32,
+    version: Version,
+}
+
+struct Rules<'a> {
+    problem: &'a Problem,
+    chains: &'a Chains,
+    reach: &'a Reach<'a>,
+    /// The versions of the key, by chain and position.
+    members: Vec<Member>,
+    /// Where the members of each chain end.
+    ends: Vec<usize>,
+    facts: Vec<Precedes>,
+    settled: Settled,
+}
+
+impl<'a> Rules<'a> {
+    fn new(problem: &'a Problem, chains: &'a Chains, reach: &'a Reach<'a>) -> Self {
+        Rules {
+            problem,
+            chains,
+            reach,
+            members: Vec::new(),
+            ends: Vec::new(),
+            facts: Vec::new(),
+            settled: Settled::default(),
+        }
+    }
+
+    fn apply(&mut self, key: KeyId) {
+        let registers = &self.problem.registers;
+        if registers.versions(key).len() < 2 {
+            return;
+        }
+        self.collect(key);
+        for version in registers.versions(key) {
+            self.before_writer(version);
+            self.before_readers(version);
+        }
+        self.facts.sort_unstable();
+        self.facts.dedup();
+        for fact in std::mem::take(&mut self.facts) {
+            self.settle(fact);
+        }
+    }
+
+    fn collect(&mut self, key: KeyId) {
+        let (layout, registers) = (self.problem.layout, &self.problem.registers);
+        self.members.clear();
+        for version in registers.versions(key) {
+            let writer = registers.writer(version);
+            let (chain, position) = self.chains.at(layout.commit(writer));
+            let (start_chain, start) = self.chains.at(layout.start(writer));
+            // Where start and commit are in different chains, the commit stands for both: fewer
+            // premises, never wrong ones.
+            let start = if start_chain == chain { start } else { position };
+            self.members.push(Member { chain, position, start, version });
+        }
+        self.members.sort_unstable();
+        self.ends.clear();
+        for at in 0..self.members.len() {
+            if self.members.get(at + 1).is_none_or(|next| next.chain != self.members[at].chain) {
+                self.ends.push(at + 1);
+            }
+        }
+    }
+
+    /// Per chain, the last member for which a premise holds that holds for all before it.
+    fn last_members(
+        &self,
+        row: &'a [u32],
+        position: impl Fn(&Member) -> u32,
+        skip: impl Fn(Version) -> bool,
+        mut each: impl FnMut(Version),
+    ) {
+        let mut start = 0;
+        for end in &self.ends {
+            let members = &self.members[start..*end];
+            start = *end;
+            let reached = row[members[0].chain as usize];
+            let count = members.partition_point(|member| position(member) < reached);
+            if let Some(last) = members[..count].iter().rev().find(|member| !skip(member.version)) {
+                each(last.version);
+            }
+        }
+    }
+
+    /// Whoever comes before the writer of a version wrote an earlier version. Where writers may not
+    /// overlap, it is enough that they started before it committed.
+    fn before_writer(&mut self, version: Version) {
+        let layout = self.problem.layout;
+        let row = self.reach.row(layout.commit(self.problem.registers.writer(version)));
+        let exclusive = layout.is_exclusive();
+        let mut facts = std::mem::take(&mut self.facts);
+        self.last_members(
+            row,
+            |member| if exclusive { member.start } else { member.position },
+            |other| other == version,
+            |first| facts.push(Precedes { first, second: version }),
+        );
+        self.facts = facts;
+    }
+
+    /// Whoever comes before a reader of a version wrote an earlier version.
+    fn before_readers(&mut self, version: Version) {
+        let (layout, registers) = (self.problem.layout, &self.problem.registers);
+        let writer = registers.writer(version);
+        let target = layout.overwrite(writer);
+        let mut facts = std::mem::take(&mut self.facts);
+        for reader in registers.readers(version) {
+            let row = self.reach.row(layout.start(reader.txn));
+            self.last_members(
+                row,
+                |member| member.position,
+                |other| registers.writer(other) == reader.txn,
+                |first| {
+                    let implied =
+                        || self.reach.reaches(layout.commit(registers.writer(first)), target);
+                    if first != version && !implied() {
+                        facts.push(Precedes { first, second: version });
+                    }
+                },
+            );
+        }
+        self.facts = facts;
+    }
+
+    /// Adds the edges of a fact that are not implied.
+    fn settle(&mut self, fact: Precedes) {
+        let before = self.settled.arcs.len();
+        let new = self.problem.arcs(fact).filter(|(from, to)| !self.reach.reaches(*from, *to));
+        self.settled.arcs.extend(new);
+        let added = self.settled.arcs.len() - before;
+        if added > 0 {
+            let number = self.settled.facts.len() as u32;
+            self.settled.facts.push(fact);
+            self.settled.fact_of.extend(std::iter::repeat_n(number, added));
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! What a conflict teaches.
+
+use super::proof::Step;
+use super::propagate::Conflict;
+use super::{Labelled, Lemma, Literal, Search};
+
+impl Search<'_, '_> {
+    /// Learns from a conflict and goes back to where the lemma says something new. If the conflict
+    /// depends on no decision, the cycles that show it.
+    pub(super) fn resolve(&mut self, conflict: Conflict) -> Option<Vec<Vec<Labelled>>> {
+        let level = self.highest_level(&conflict.literals);
+        if level == 0 {
+            return Some(self.refutation(&conflict));
+        }
+        self.back_to(level);
+        let (mut literals, step) = self.learn(conflict);
+        self.heap.decay();
+        // The second literal is of the level to go back to, so that both may be watched.
+        if literals.len() > 1 {
+            let level = |at: &usize| self.states[literals[*at].var()].level;
+            let second = (1..literals.len()).max_by_key(level).unwrap_or(1);
+            literals.swap(1, second);
+            let target = self.states[literals[1].var()].level;
+            self.back_to(target as usize);
+        } else {
+            self.back_to(0);
+        }
+        let first = literals[0];
+        let number = self.lemmas.len() as u32;
+        if literals.len() > 1 {
+            self.watches[literals[0].index()].push(number);
+            self.watches[literals[1].index()].push(number);
+        }
+        self.lemmas.push(Lemma { literals, step });
+        self.set(first, Some(number));
+        None
+    }
+
+    fn highest_level(&self, literals: &[Literal]) -> usize {
+        literals.iter().map(|l| self.states[l.var()].level).max().unwrap_or(0) as usize
+    }
+
+    /// Resolves a conflict with the reasons of its literals until only one of the last decision's
+    /// is left: the first unique implication point. That literal comes first in the lemma.
+    fn learn(&mut self, conflict: Conflict) -> (Vec<Literal>, u32) {
+        let level = self.levels.len() as u32;
+        let (mut from, mut certain) = (vec![conflict.step], Vec::new());
+        let mut lemma: Vec<Literal> = Vec::new();
+        let mut marked: Vec<usize> = Vec::new();
+        let (mut open, mut at) = (0usize, self.trail.len());
+        let mut literals = conflict.literals;
+        let asserted = loop {
+            for literal in literals {
+                let (var, state) = (literal.var(), self.states[literal.var()]);
+                if std::mem::replace(&mut self.seen[var], true) {
+                    continue;
+                }
+                marked.push(var);
+                self.heap.bump(var as u32);
+                match state.level {
+                    0 => certain.push(var as u32),
+                    other if other == level => open += 1,
+                    _ => lemma.push(literal),
+                }
+            }
+            let next = loop {
+                at -= 1;
+                let literal = self.trail[at];
+                if self.seen[literal.var()] {
+                    break literal;
+                }
+            };
+            open -= 1;
+            let reason = self.states[next.var()].reason;
+            match reason {
+                Some(reason) if open > 0 => {
+                    let reason = &self.lemmas[reason as usize];
+                    from.push(reason.step);
+                    literals = reason.literals.clone();
+                }
+                _ => break !next,
+            }
+        };
+        marked.into_iter().for_each(|var| self.seen[var] = false);
+        lemma.insert(0, asserted);
+        (lemma, self.proof.add(Step::Learned { from, certain }))
+    }
+
+    /// The cycles that a conflict without decisions rests on, shortest first.
+    fn refutation(&self, conflict: &Conflict) -> Vec<Vec<Labelled>> {
+        let reason = |var: usize| {
+            let lemma = &self.lemmas[self.states[var].reason? as usize];
+            Some((lemma.step, lemma.literals.as_slice()))
+        };
+        let cycles = self.proof.cycles(conflict.step, &conflict.literals, reason);
+        let mut cycles: Vec<Vec<Labelled>> = cycles.into_iter().map(<[_]>::to_vec).collect();
+        cycles.sort_by_key(Vec::len);
+        cycles
+    }
+}

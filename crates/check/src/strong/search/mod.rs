@@ -1,0 +1,256 @@
+//! Search: conflict-driven, over one variable per choice, with acyclicity as its theory.
+//!
+//! Choices become variables only when the current order of the nodes leaves them open. A decision
+//! adds the edges of an alternative to the order; where that closes a cycle, the literals on the
+//! cycle are a conflict like any other, from which a lemma is learned. Which alternative is tried
+//! first matters most: the one that agrees with the current order, which began as a guess at the
+//! order of commits. Where that leads into many conflicts, alternatives that were right before are
+//! tried first, with restarts.
+
+mod analyze;
+mod heap;
+mod literal;
+mod proof;
+mod propagate;
+
+use isolario_model::{History, KeyId};
+
+pub(crate) use literal::{Literal, Variables};
+
+use super::limits::{Limit, Limits};
+use super::open::open_choices;
+use super::order::{Labelled, Order};
+use super::problem::Problem;
+use heap::Heap;
+use proof::Proof;
+
+/// After so many conflicts, the order no longer says which alternative is tried first.
+const TRUST_ORDER_FOR: u64 = 5_000;
+/// Conflicts of the shortest run between restarts.
+const RUN: u64 = 128;
+/// How often the limits are looked at, in decisions.
+const LOOK_EVERY: u64 = 256;
+
+/// What a search found.
+pub(crate) enum Found {
+    /// The order settles every choice.
+    Solution,
+    /// These cycles close every case.
+    Refutation(Vec<Vec<Labelled>>),
+    /// A limit was reached.
+    Stopped(Limit),
+}
+
+/// A variable's state.
+#[derive(Clone, Copy)]
+struct State {
+    /// Which literal holds, if one does.
+    value: Option<Literal>,
+    /// The decision it depends on.
+    level: u32,
+    /// The lemma it follows from; none for decisions.
+    reason: Option<u32>,
+    /// The alternative to try first.
+    phase: Literal,
+}
+
+struct Lemma {
+    literals: Vec<Literal>,
+    step: u32,
+}
+
+pub(crate) struct Search<'p, 'g> {
+    problem: &'p Problem,
+    history: &'p History,
+    pub(crate) order: Order<'g>,
+    pub(crate) variables: Variables,
+    states: Vec<State>,
+    heap: Heap,
+    /// The literals that hold, in the order in which they were set.
+    trail: Vec<Literal>,
+    /// Where each decision is on the trail, and how many edges there were before it.
+    levels: Vec<(usize, usize)>,
+    /// How much of the trail has been followed up.
+    followed: usize,
+    lemmas: Vec<Lemma>,
+    /// Per literal, the lemmas that watch for it to be false.
+    watches: Vec<Vec<u32>>,
+    proof: Proof,
+    pub(crate) conflicts: u64,
+    seen: Vec<bool>,
+    is_dirty: Vec<bool>,
+}
+
+impl<'p, 'g> Search<'p, 'g> {
+    pub(crate) fn new(problem: &'p Problem, history: &'p History, order: Order<'g>) -> Self {
+        Search {
+            problem,
+            history,
+            order,
+            variables: Variables::default(),
+            states: Vec::new(),
+            heap: Heap::new(),
+            trail: Vec::new(),
+            levels: Vec::new(),
+            followed: 0,
+            lemmas: Vec::new(),
+            watches: Vec::new(),
+            proof: Proof::default(),
+            conflicts: 0,
+            seen: Vec::new(),
+            is_dirty: vec![false; problem.registers.key_count()],
+        }
+    }
+
+    /// How many choices are variables, and how many of them are not settled.
+    pub(crate) fn progress(&self) -> (usize, usize) {
+        (self.variables.len(), self.variables.len() - self.trail.len())
+    }
+
+    pub(crate) fn run(&mut self, limits: &Limits<'_>) -> Found {
+        let all: Vec<KeyId> = (0..self.problem.registers.key_count()).map(KeyId::at).collect();
+        self.open(&all);
+        let (mut turns, mut run, mut left) = (0u64, 1, RUN);
+        loop {
+            if let Some(conflict) = self.follow_up() {
+                self.conflicts += 1;
+                left = left.saturating_sub(1);
+                match self.resolve(conflict) {
+                    Some(refutation) => return Found::Refutation(refutation),
+                    None => continue,
+                }
+            }
+            turns += 1;
+            if turns.is_multiple_of(LOOK_EVERY)
+                && let Some(limit) = limits.reached(self.bytes())
+            {
+                return Found::Stopped(limit);
+            }
+            if left == 0 {
+                run += 1;
+                left = RUN * luby(run);
+                self.back_to(0);
+            }
+            if !self.decide() {
+                let dirty = self.dirty_keys();
+                if !self.open(&dirty) {
+                    return Found::Solution;
+                }
+            }
+        }
+    }
+
+    /// Makes the open choices about some keys variables. False if there are none.
+    fn open(&mut self, keys: &[KeyId]) -> bool {
+        let choices = open_choices(self.problem, &self.order, keys);
+        for precedes in &choices {
+            let (phase, is_new) = self.variables.literal(*precedes);
+            if is_new {
+                self.states.push(State { value: None, level: 0, reason: None, phase });
+                self.heap.add();
+                self.watches.extend([Vec::new(), Vec::new()]);
+                self.seen.push(false);
+            }
+        }
+        !choices.is_empty()
+    }
+
+    /// The keys that transactions access which moved since this was last asked.
+    fn dirty_keys(&mut self) -> Vec<KeyId> {
+        let mut keys: Vec<KeyId> = Vec::new();
+        for txn in self.order.take_moved().iter().filter_map(|n| self.problem.layout.txn(*n)) {
+            for key in &self.history.op_keys()[self.history.op_range(txn)] {
+                if !std::mem::replace(&mut self.is_dirty[key.index()], true) {
+                    keys.push(*key);
+                }
+            }
+        }
+        keys.iter().for_each(|key| self.is_dirty[key.index()] = false);
+        keys.sort_unstable();
+        keys
+    }
+
+    /// Sets a variable that has no value yet. False if there is none.
+    fn decide(&mut self) -> bool {
+        while let Some(var) = self.heap.pop() {
+            if self.states[var as usize].value.is_none() {
+                let literal = self.preferred(var);
+                self.levels.push((self.trail.len(), self.order.len()));
+                self.set(literal, None);
+                return true;
+            }
+        }
+        false
+    }
+
+    fn preferred(&self, var: u32) -> Literal {
+        let phase = self.states[var as usize].phase;
+        if self.conflicts > TRUST_ORDER_FOR {
+            return phase;
+        }
+        let (layout, registers) = (self.problem.layout, &self.problem.registers);
+        let precedes = self.variables.precedes(phase);
+        let place = |version| self.order.rank(layout.commit(registers.writer(version)));
+        if place(precedes.first) < place(precedes.second) { phase } else { !phase }
+    }
+
+    fn set(&mut self, literal: Literal, reason: Option<u32>) {
+        let state = &mut self.states[literal.var()];
+        state.value = Some(literal);
+        state.level = self.levels.len() as u32;
+        state.reason = reason;
+        state.phase = literal;
+        self.trail.push(literal);
+    }
+
+    /// Takes back all decisions after the first few.
+    fn back_to(&mut self, level: usize) {
+        let Some((trail, edges)) = self.levels.get(level).copied() else { return };
+        for literal in self.trail.drain(trail..) {
+            self.states[literal.var()].value = None;
+            self.heap.insert(literal.var() as u32);
+        }
+        self.order.truncate(edges);
+        self.levels.truncate(level);
+        self.followed = trail;
+    }
+
+    #[inline]
+    fn is_true(&self, literal: Literal) -> bool {
+        self.states[literal.var()].value == Some(literal)
+    }
+
+    #[inline]
+    fn is_false(&self, literal: Literal) -> bool {
+        self.states[literal.var()].value == Some(!literal)
+    }
+
+    /// What the search itself takes, roughly.
+    fn bytes(&self) -> u64 {
+        let lemmas: usize = self.lemmas.len() * 64;
+        (lemmas + self.proof.edges * 16 + self.variables.len() * 120 + self.order.len() * 24) as u64
+    }
+}
+
+/// The sequence 1 1 2 1 1 2 4 1 1 2 …, which loses least whatever the best length of a run is.
+fn luby(index: u64) -> u64 {
+    let mut at = index;
+    loop {
+        let block = u64::BITS - at.leading_zeros();
+        if at + 1 == 1 << block {
+            return 1 << (block - 1);
+        }
+        at -= (1 << (block - 1)) - 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_between_restarts_follow_luby() {
+        let first: Vec<u64> = (1..=15).map(luby).collect();
+        assert_eq!(first, [1, 1, 2, 1, 1, 2, 4, 1, 1, 2, 1, 1, 2, 4, 8]);
+    }
+}

@@ -1,0 +1,86 @@
+//! What follows from the literals that hold: edges, and lemmas with one literal left.
+
+use super::proof::Step;
+use super::{Literal, Search};
+
+/// A lemma none of whose literals holds.
+pub(super) struct Conflict {
+    pub(super) literals: Vec<Literal>,
+    pub(super) step: u32,
+}
+
+impl Search<'_, '_> {
+    /// Follows up all literals that were set.
+    pub(super) fn follow_up(&mut self) -> Option<Conflict> {
+        while let Some(literal) = self.trail.get(self.followed).copied() {
+            self.followed += 1;
+            if let Some(conflict) = self.add_edges(literal).or_else(|| self.visit_watches(literal))
+            {
+                return Some(conflict);
+            }
+        }
+        None
+    }
+
+    /// Adds the edges of an alternative. A cycle is a conflict of all literals on it.
+    fn add_edges(&mut self, literal: Literal) -> Option<Conflict> {
+        let problem = self.problem;
+        for (from, to) in problem.arcs(self.variables.precedes(literal)) {
+            if self.order.insert((from, to), literal.0) {
+                continue;
+            }
+            let mut cycle = vec![((from, to), Some(literal.0))];
+            cycle.extend(self.order.path(to, from));
+            let labels = cycle.iter().filter_map(|(_, label)| *label);
+            let mut literals: Vec<Literal> = labels.map(|label| !Literal(label)).collect();
+            literals.sort_unstable();
+            literals.dedup();
+            let step = self.proof.add(Step::Cycle(cycle));
+            return Some(Conflict { literals, step });
+        }
+        None
+    }
+
+    /// Looks at the lemmas that hoped for the opposite of a literal.
+    fn visit_watches(&mut self, literal: Literal) -> Option<Conflict> {
+        let lost = !literal;
+        let mut watching = std::mem::take(&mut self.watches[lost.index()]);
+        let (mut at, mut conflict) = (0, None);
+        while at < watching.len() && conflict.is_none() {
+            let number = watching[at];
+            if self.find_other(number, lost) {
+                watching.swap_remove(at);
+                continue;
+            }
+            at += 1;
+            let first = self.lemmas[number as usize].literals[0];
+            if self.is_false(first) {
+                let lemma = &self.lemmas[number as usize];
+                conflict = Some(Conflict { literals: lemma.literals.clone(), step: lemma.step });
+            } else if !self.is_true(first) {
+                self.set(first, Some(number));
+            }
+        }
+        self.watches[lost.index()].append(&mut watching);
+        conflict
+    }
+
+    /// Makes a lemma watch for another literal than one that was lost. False if it has no other to
+    /// hope for than its first, or if that holds.
+    fn find_other(&mut self, number: u32, lost: Literal) -> bool {
+        let mut literals = std::mem::take(&mut self.lemmas[number as usize].literals);
+        if literals[0] == lost {
+            literals.swap(0, 1);
+        }
+        let other = match self.is_true(literals[0]) {
+            true => None,
+            false => (2..literals.len()).find(|at| !self.is_false(literals[*at])),
+        };
+        if let Some(at) = other {
+            literals.swap(1, at);
+            self.watches[literals[1].index()].push(number);
+        }
+        self.lemmas[number as usize].literals = literals;
+        other.is_some()
+    }
+}
