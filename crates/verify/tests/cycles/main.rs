@@ -8,8 +8,8 @@ mod edges;
 use std::collections::BTreeMap;
 
 use isolario_model::{
-    Anomaly, AnomalyKind, Checker, Edge, EdgeKind, Evidence, Findings, History, Initial, KeyId,
-    Level, LevelResult, OpId, OpKind, Outcome, Reason, TxnId, Verdict, VersionOrder,
+    Anomaly, AnomalyKind, Checker, Edge, EdgeKind, Evidence, Findings, History, Level, LevelResult,
+    Reason, Verdict, VersionOrder,
 };
 use isolario_oracle::random::Case;
 use isolario_oracle::{Answer, is_ambiguous, satisfies, volume};
