@@ -1,9 +1,11 @@
 //! The anomalies: each with its names, what happened, who took part, and the argument.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
-use isolario_model::{Anomaly, Edge, Evidence, Outcome, Reason};
+use isolario_model::{Anomaly, AnomalyKind, Edge, Evidence, Level, Outcome, Reason, Verdict};
 
+use super::embed::Embedded;
 use crate::explain::Topic;
 use crate::involved::{Involved, involved};
 use crate::names::{Names, counted};
@@ -17,44 +19,168 @@ use crate::xml::Escaped;
 const MOST_IN_SHORT: usize = 500;
 const MOST_CASES: usize = 20;
 
-pub(super) fn write(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let names = Names::new(report.history);
-    let all = report.anomalies();
+/// Which anomalies are shown in full, and which by one sentence.
+pub(super) struct Chosen<'h> {
+    pub(super) full: Vec<&'h Anomaly>,
+    pub(super) short: Vec<&'h Anomaly>,
+}
+
+impl<'h> Chosen<'h> {
+    /// Of every kind the first one in full, then the second ones, and so on: many of one kind do not
+    /// hide the others. Both parts keep the order of the report.
+    pub(super) fn of(report: &Report<'h>) -> Chosen<'h> {
+        let all = report.anomalies();
+        let mut counts = BTreeMap::new();
+        let mut turns: Vec<(u64, usize)> = Vec::new();
+        for (at, anomaly) in all.iter().enumerate() {
+            let turn: &mut u64 = counts.entry(anomaly.kind).or_default();
+            turns.push((*turn, at));
+            *turn += 1;
+        }
+        turns.sort_unstable();
+        let mut is_full = vec![false; all.len()];
+        turns.iter().take(report.max_anomalies).for_each(|(_, at)| is_full[*at] = true);
+        let part = |wanted: bool| {
+            let of_part = all.iter().zip(&is_full).filter(|(_, full)| **full == wanted);
+            of_part.map(|(anomaly, _)| *anomaly).collect()
+        };
+        Chosen { full: part(true), short: part(false) }
+    }
+}
+
+/// How large the section is without what scripts need.
+pub(super) fn estimate(report: &Report<'_>, chosen: &Chosen<'_>) -> io::Result<usize> {
+    let mut text = Vec::new();
+    write(report, chosen, None, &mut text)?;
+    Ok(text.len() + 200 * chosen.full.len())
+}
+
+pub(super) fn write(
+    report: &Report<'_>,
+    chosen: &Chosen<'_>,
+    embedded: Option<&Embedded>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let page = Page { report, names: Names::new(report.history), embedded };
     writeln!(out, "<section id=\"anomalies\" aria-labelledby=\"anomalies-title\">")?;
     writeln!(out, "<h2 id=\"anomalies-title\">Anomalies</h2>")?;
-    if all.is_empty() {
+    if chosen.full.is_empty() && chosen.short.is_empty() {
         writeln!(out, "<p>None.</p>")?;
+    } else {
+        page.filter(chosen, out)?;
+        page.contents(chosen, out)?;
     }
-    let (full, short) = all.split_at(all.len().min(report.max_anomalies));
-    for (number, anomaly) in (1..).zip(full) {
-        one(names, number, anomaly, out)?;
+    for (number, anomaly) in (1..).zip(&chosen.full) {
+        page.one(number, anomaly, out)?;
     }
-    in_short(names, short, out)?;
+    page.in_short(&chosen.short, out)?;
     writeln!(out, "</section>")
 }
 
-fn one(names: Names<'_>, number: usize, anomaly: &Anomaly, out: &mut dyn Write) -> io::Result<()> {
-    let kind = anomaly.kind;
-    let others = other_names(kind);
-    let others = if others.is_empty() {
-        String::new()
-    } else {
-        format!(" <span class=\"aka\">{}</span>", Escaped(&others.join(", ")))
-    };
-    writeln!(out, "<article class=\"anomaly\" id=\"a{number}\" data-kind=\"{kind}\">")?;
-    writeln!(out, "<h3>{number}. {kind}{others}</h3>")?;
-    writeln!(out, "<p class=\"rules-out\">{}</p>", Escaped(&rules_out(kind)))?;
-    writeln!(out, "<p class=\"happened\">{}</p>", Escaped(&happened(names, anomaly)))?;
-    writeln!(out, "<div class=\"graph\">")?;
-    svg::figure(names, anomaly, Shown::Relevant, out)?;
-    svg::figure(names, anomaly, Shown::All, out)?;
-    writeln!(out, "</div>")?;
-    transactions(names, &involved(names.history(), anomaly), out)?;
-    argument(names, &anomaly.evidence, out)?;
-    for paragraph in Topic::Anomaly(kind).page().look_at {
-        writeln!(out, "<p><strong>Where to look:</strong> {}</p>", Escaped(&paragraph))?;
+/// What every part of the section needs to know.
+struct Page<'r, 'h> {
+    report: &'r Report<'h>,
+    names: Names<'h>,
+    embedded: Option<&'r Embedded>,
+}
+
+impl Page<'_, '_> {
+    /// The violated levels that forbid an anomaly.
+    fn levels(&self, kind: AnomalyKind) -> Vec<&'static str> {
+        let results = self.report.results.iter();
+        let violated = results.filter(|result| matches!(result.verdict, Verdict::Violated(_)));
+        let levels = violated.map(|result| result.level);
+        levels.filter(|level| kind.forbidden_at(*level)).map(Level::name).collect()
     }
-    writeln!(out, "</article>")
+
+    /// By what scripts filter.
+    fn marks(&self, kind: AnomalyKind) -> String {
+        format!("data-kind=\"{kind}\" data-levels=\"{}\"", self.levels(kind).join(" "))
+    }
+
+    fn filter(&self, chosen: &Chosen<'_>, out: &mut dyn Write) -> io::Result<()> {
+        let all = chosen.full.iter().chain(&chosen.short);
+        let kinds: BTreeSet<AnomalyKind> = all.map(|anomaly| anomaly.kind).collect();
+        let mut levels: Vec<&str> = kinds.iter().flat_map(|kind| self.levels(*kind)).collect();
+        levels.sort_unstable();
+        levels.dedup();
+        let option = |name: &str| format!("<option>{name}</option>");
+        let kinds: String = kinds.iter().map(|kind| option(kind.name())).collect();
+        let levels: String = levels.iter().map(|level| option(level)).collect();
+        writeln!(
+            out,
+            "<form class=\"filter\"><label>Pattern <select name=\"kind\"><option value=\"\">all\
+             </option>{kinds}</select></label> <label>Level <select name=\"level\"><option value=\"\">\
+             all</option>{levels}</select></label> <span class=\"count\" role=\"status\"></span></form>"
+        )
+    }
+
+    fn contents(&self, chosen: &Chosen<'_>, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "<ol class=\"contents\">")?;
+        for (number, anomaly) in (1..).zip(&chosen.full) {
+            let (kind, marks) = (anomaly.kind, self.marks(anomaly.kind));
+            let text = summary(self.names, anomaly);
+            writeln!(
+                out,
+                "<li class=\"entry\" {marks}><a href=\"#a{number}\">{kind}</a>: {}</li>",
+                Escaped(&text)
+            )?;
+        }
+        writeln!(out, "</ol>")
+    }
+
+    fn one(&self, number: usize, anomaly: &Anomaly, out: &mut dyn Write) -> io::Result<()> {
+        let (names, kind, marks) = (self.names, anomaly.kind, self.marks(anomaly.kind));
+        let others = match other_names(kind) {
+            others if others.is_empty() => String::new(),
+            others => format!(" <span class=\"aka\">{}</span>", Escaped(&others.join(", "))),
+        };
+        writeln!(out, "<article class=\"anomaly\" id=\"a{number}\" {marks}>")?;
+        writeln!(out, "<h3>{number}. {kind}{others}</h3>")?;
+        writeln!(out, "<p class=\"rules-out\">{}</p>", Escaped(&rules_out(kind)))?;
+        writeln!(out, "<p class=\"happened\">{}</p>", Escaped(&happened(names, anomaly)))?;
+        writeln!(out, "<div class=\"graph\">")?;
+        svg::figure(names, anomaly, Shown::Relevant, out)?;
+        svg::figure(names, anomaly, Shown::All, out)?;
+        writeln!(out, "</div>")?;
+        let involved = involved(names.history(), anomaly);
+        transactions(names, &involved, out)?;
+        argument(names, &anomaly.evidence, out)?;
+        for paragraph in Topic::Anomaly(kind).page().look_at {
+            writeln!(out, "<p><strong>Where to look:</strong> {}</p>", Escaped(&paragraph))?;
+        }
+        self.around(number, &involved, out)?;
+        writeln!(out, "</article>")
+    }
+
+    /// A place for the timeline of the sessions around it.
+    fn around(&self, number: usize, parts: &[Involved], out: &mut dyn Write) -> io::Result<()> {
+        let Some(embedded) = self.embedded else { return Ok(()) };
+        let at = parts.iter().filter_map(|part| embedded.position(part.txn));
+        let txns = at.map(|at| at.to_string()).collect::<Vec<_>>().join(" ");
+        writeln!(
+            out,
+            "<h4>Sessions around it</h4>\n<div class=\"around\" data-number=\"{number}\" \
+             data-txns=\"{txns}\"></div>"
+        )
+    }
+
+    /// What is not shown in full: a line each.
+    fn in_short(&self, anomalies: &[&Anomaly], out: &mut dyn Write) -> io::Result<()> {
+        if anomalies.is_empty() {
+            return Ok(());
+        }
+        writeln!(out, "<h3>More, in short</h3>\n<ul class=\"in-short\">")?;
+        for anomaly in anomalies.iter().take(MOST_IN_SHORT) {
+            let (kind, text) = (anomaly.kind, summary(self.names, anomaly));
+            writeln!(out, "<li {}><b>{kind}</b>: {}</li>", self.marks(kind), Escaped(&text))?;
+        }
+        writeln!(out, "</ul>")?;
+        match anomalies.len().saturating_sub(MOST_IN_SHORT) as u64 {
+            0 => Ok(()),
+            more => writeln!(out, "<p>… and {}.</p>", counted(more, "more anomaly")),
+        }
+    }
 }
 
 fn transactions(names: Names<'_>, involved: &[Involved], out: &mut dyn Write) -> io::Result<()> {
@@ -156,21 +282,4 @@ fn steps(names: Names<'_>, steps_of: &[Step], out: &mut dyn Write) -> io::Result
         writeln!(out, "</li>")?;
     }
     writeln!(out, "</ol>")
-}
-
-/// What is not shown in full: a line each.
-fn in_short(names: Names<'_>, anomalies: &[&Anomaly], out: &mut dyn Write) -> io::Result<()> {
-    if anomalies.is_empty() {
-        return Ok(());
-    }
-    writeln!(out, "<h3>More, in short</h3>\n<ul class=\"in-short\">")?;
-    for anomaly in anomalies.iter().take(MOST_IN_SHORT) {
-        let (kind, summary) = (anomaly.kind, summary(names, anomaly));
-        writeln!(out, "<li data-kind=\"{kind}\"><b>{kind}</b>: {}</li>", Escaped(&summary))?;
-    }
-    writeln!(out, "</ul>")?;
-    match anomalies.len().saturating_sub(MOST_IN_SHORT) as u64 {
-        0 => Ok(()),
-        more => writeln!(out, "<p>… and {}.</p>", counted(more, "more anomaly")),
-    }
 }

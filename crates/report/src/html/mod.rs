@@ -5,8 +5,12 @@
 
 mod anomalies;
 mod chart;
+mod embed;
+mod history;
 mod lattice;
+mod pack;
 mod run;
+mod scripts;
 mod summary;
 
 use std::io::{self, Write};
@@ -15,7 +19,10 @@ use isolario_model::RunRecord;
 
 use crate::report::Report;
 use crate::xml::Escaped;
+use anomalies::Chosen;
+use embed::Embedded;
 
+const PICTURE_STYLE: &str = include_str!("assets/picture.css");
 const STYLE: &str = include_str!("assets/report.css");
 
 /// Writes the report on a history, and on the run that recorded it where there was one.
@@ -23,15 +30,51 @@ const STYLE: &str = include_str!("assets/report.css");
 /// A report without answers is fine: it says that nothing was decided. So whoever is interrupted can
 /// still write what there is.
 pub fn write(report: &Report<'_>, run: Option<&RunRecord>, out: &mut dyn Write) -> io::Result<()> {
+    let script = scripts::script();
+    let chosen = Chosen::of(report);
+    let mut top = Vec::new();
+    head(report, &scripts::policy(&script), &mut top)?;
+    body(report, run, &chosen, &mut top)?;
+    // How much of the history fits depends on how large the rest is; the anomalies' own timelines
+    // need to know where their transactions are in it.
+    let rough = anomalies::estimate(report, &chosen)?;
+    let taken = top.len() + script.len() + rough;
+    let embedded = Embedded::of(report, &chosen.full, taken)?;
+    out.write_all(&top)?;
+    anomalies::write(report, &chosen, Some(&embedded), out)?;
+    history::write(report, &embedded, out)?;
+    writeln!(out, "</main>\n<script type=\"module\">{script}</script>\n</body>\n</html>")
+}
+
+fn head(report: &Report<'_>, policy: &str, out: &mut dyn Write) -> io::Result<()> {
     let name = Escaped(report.name);
     writeln!(out, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">")?;
+    writeln!(out, "<meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">")?;
     writeln!(out, "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">")?;
-    writeln!(out, "<title>{name}: Isolario</title>\n<style>\n{STYLE}</style>\n</head>\n<body>")?;
-    writeln!(out, "<header>\n<h1>{name}</h1>\n</header>\n<main>")?;
+    writeln!(out, "<title>{name}: Isolario</title>")?;
+    writeln!(out, "<style>\n{PICTURE_STYLE}{STYLE}</style>\n</head>\n<body>")
+}
+
+fn body(
+    report: &Report<'_>,
+    run: Option<&RunRecord>,
+    chosen: &Chosen<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let (name, found) = (Escaped(report.name), chosen.full.len() + chosen.short.len());
+    let to_run = if run.is_some() { "<a href=\"#run\">Run</a> " } else { "" };
+    writeln!(
+        out,
+        "<header>\n<a class=\"skip\" href=\"#anomalies\">Skip to the anomalies</a>\n\
+         <p class=\"brand\">Isolario report</p>\n<h1>{name}</h1>\n\
+         <nav aria-label=\"Sections\"><a href=\"#summary\">Summary</a> {to_run}\
+         <a href=\"#anomalies\">Anomalies ({found})</a> <a href=\"#history\">History</a>\n\
+         <button type=\"button\" id=\"theme\" hidden>Colours: as the system has it</button></nav>\n\
+         </header>\n<main>"
+    )?;
     summary::write(report, out)?;
-    if let Some(run) = run {
-        run::write(run, out)?;
+    match run {
+        Some(run) => run::write(run, out),
+        None => Ok(()),
     }
-    anomalies::write(report, out)?;
-    writeln!(out, "</main>\n</body>\n</html>")
 }

@@ -1,0 +1,154 @@
+// The history, and the questions that the page asks of it.
+import { unpacked, readFrame, readOps } from "./unpack.js";
+
+const OUTCOMES = ["committed", "aborted", "unknown"];
+
+export class History {
+  constructor(frame) {
+    Object.assign(this, frame);
+    this.keys = [];
+    this.ops = new Array(frame.count);
+    this.sessionOf = new Int32Array(frame.count);
+    this.sessions.forEach((session, at) => this.sessionOf.fill(at, session.first, session.end));
+    this.isTimed = this.clock !== "none";
+    this.setTimes();
+    this.byKey = null;
+  }
+
+  /** Reads the transactions from the page, and then the operations, a block at a time. */
+  static async load(onProgress) {
+    const frame = document.getElementById("history-frame");
+    const history = new History(readFrame(await unpacked(frame.textContent)));
+    history.done = (async () => {
+      for (const block of document.querySelectorAll(".history-ops")) {
+        readOps(await unpacked(block.textContent), history.keys, history.ops);
+        onProgress?.();
+      }
+      history.byKey = null;
+    })();
+    return history;
+  }
+
+  /** Bars need two ends: times where there are any, positions in the session elsewhere. */
+  setTimes() {
+    this.from = new Float64Array(this.count);
+    this.until = new Float64Array(this.count);
+    let last = 1;
+    for (let txn = 0; txn < this.count; txn++) {
+      const position = txn - this.sessions[this.sessionOf[txn]].first;
+      this.from[txn] = this.isTimed ? this.start[txn] : position;
+      this.until[txn] = this.isTimed ? this.finish[txn] : position + 0.8;
+      if (this.until[txn] > last) last = this.until[txn];
+      if (this.from[txn] > last) last = this.from[txn];
+    }
+    this.end = last;
+    for (let txn = 0; txn < this.count; txn++) {
+      if (Number.isNaN(this.from[txn])) this.from[txn] = this.before(txn);
+      if (Number.isNaN(this.until[txn])) this.until[txn] = this.after(txn);
+    }
+  }
+
+  /** Where a bar without a beginning begins: at the end of the one before. */
+  before(txn) {
+    const first = this.sessions[this.sessionOf[txn]].first;
+    return txn > first ? this.until[txn - 1] : 0;
+  }
+
+  after(txn) {
+    const end = this.sessions[this.sessionOf[txn]].end;
+    const next = txn + 1 < end ? this.from[txn + 1] : this.end;
+    return Number.isNaN(next) ? this.end : Math.max(next, this.from[txn]);
+  }
+
+  outcome(txn) {
+    return OUTCOMES[this.flags[txn] & 3];
+  }
+
+  sessionName(txn) {
+    return this.sessions[this.sessionOf[txn]].name;
+  }
+
+  /** A moment, as people write it. */
+  moment(time) {
+    if (Number.isNaN(time)) return "?";
+    if (this.clock !== "nanoseconds") return String(time);
+    if (this.end >= 1e9) return `${(time / 1e9).toFixed(6)} s`;
+    return this.end >= 1e6 ? `${(time / 1e6).toFixed(3)} ms` : `${(time / 1e3).toFixed(1)} µs`;
+  }
+
+  /** For each key, who wrote and who read which value; made when first asked for. */
+  index() {
+    if (this.byKey) return this.byKey;
+    this.byKey = this.keys.map(() => ({ writes: [], writers: new Map(), reads: [] }));
+    for (let txn = 0; txn < this.count; txn++) {
+      for (const op of this.ops[txn] ?? []) {
+        if (op.key === undefined) continue;
+        const entry = this.byKey[op.key];
+        if (op.written !== undefined) {
+          entry.writes.push({ txn, op });
+          const better = this.outcome(txn) !== "aborted" || !entry.writers.has(op.written);
+          if (better) entry.writers.set(op.written, txn);
+        } else if (op.read !== undefined) {
+          entry.reads.push({ txn, op });
+        }
+      }
+    }
+    return this.byKey;
+  }
+
+  /** Whom a transaction read from: the writers, each with the operation that saw it. */
+  sources(txn) {
+    const found = [];
+    for (const op of this.ops[txn] ?? []) {
+      if (op.key === undefined || op.read === undefined) continue;
+      const writer = this.index()[op.key].writers.get(op.read);
+      if (writer !== undefined && writer !== txn) found.push({ writer, op });
+    }
+    return found;
+  }
+
+  /** The versions of a key in order, how that order is known, and who read each. */
+  versions(key) {
+    const { writes, reads } = this.index()[key];
+    const readers = new Map();
+    for (const { txn, op } of reads) {
+      if (!readers.has(op.read)) readers.set(op.read, []);
+      readers.get(op.read).push(txn);
+    }
+    const { rank, words } = this.rank(key, reads);
+    const ordered = writes
+      .filter(({ txn }) => this.outcome(txn) !== "aborted")
+      .sort((a, b) => rank(a) - rank(b) || a.txn - b.txn)
+      .concat(writes.filter(({ txn }) => this.outcome(txn) === "aborted"));
+    return {
+      words,
+      rows: ordered.map(({ txn, op }) => ({ txn, op, readers: readers.get(op.written) ?? [] })),
+    };
+  }
+
+  /** What versions of a key are ordered by, the best that there is. */
+  rank(key, reads) {
+    const longest = reads.reduce((best, { op }) => (op.length > (best?.length ?? 0) ? op : best), null);
+    if (longest && longest.length === longest.list.length) {
+      const at = new Map(longest.list.map((element, position) => [element, position]));
+      const rank = ({ op }) => at.get(op.written) ?? at.size;
+      return { rank, words: "in the order in which the longest read shows them" };
+    }
+    if (this.order.length > 0) {
+      this.ranks ??= this.ranksOf(this.order);
+      const words = `in the order of commits that shows that ${this.witness} is satisfied`;
+      return { rank: ({ txn }) => this.ranks[txn], words };
+    }
+    if (this.isTimed) {
+      const words = "in the order in which their transactions finished, as clients saw it";
+      return { rank: ({ txn }) => this.until[txn], words };
+    }
+    return { rank: ({ txn }) => txn, words: "session by session: nothing tells their true order" };
+  }
+
+  ranksOf(order) {
+    const ranks = new Float64Array(this.count).fill(Infinity);
+    order.forEach((txn, at) => (ranks[txn] = at));
+    return ranks;
+  }
+}

@@ -1,0 +1,62 @@
+//! The whole history: a place for its timeline, search, and the data.
+
+use std::io::{self, Write};
+
+use super::embed::Embedded;
+use crate::names::counted;
+use crate::report::Report;
+
+/// The section, and the data behind it.
+pub(super) fn write(
+    report: &Report<'_>,
+    embedded: &Embedded,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    writeln!(
+        out,
+        "<section id=\"history\" aria-labelledby=\"history-title\">\n\
+         <h2 id=\"history-title\">History</h2>\n<p>{}</p>\n<p id=\"trouble\" role=\"alert\"></p>\n\
+         <noscript><p>The timeline and the search need JavaScript.</p></noscript>\n\
+         <form role=\"search\"><label>Search by key, transaction or value \
+         <input type=\"search\" autocomplete=\"off\"></label></form>\n\
+         <div class=\"results\" aria-live=\"polite\"></div>\n\
+         <p class=\"legend\"><span class=\"swatch committed\"></span> committed \
+         <span class=\"swatch aborted\"></span> aborted <span class=\"swatch unknown\"></span> unknown \
+         <span class=\"swatch marked\"></span> part of an anomaly</p>\n\
+         <div class=\"whole\"></div>\n<div class=\"details\"></div>\n</section>",
+        left_out(report, embedded)
+    )?;
+    data("history-frame", "", &embedded.frame, out)?;
+    for block in &embedded.blocks {
+        data("", "history-ops", block, out)?;
+    }
+    Ok(())
+}
+
+fn data(id: &str, class: &str, letters: &str, out: &mut dyn Write) -> io::Result<()> {
+    let id = if id.is_empty() { String::new() } else { format!(" id=\"{id}\"") };
+    let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
+    writeln!(out, "<script type=\"text/plain\"{id}{class}>{letters}</script>")
+}
+
+/// What the page holds, and what it had to leave out.
+fn left_out(report: &Report<'_>, embedded: &Embedded) -> String {
+    let all = report.history.txn_count();
+    let (here, with_ops) = (embedded.txns.len(), embedded.with_ops);
+    let whole = counted(all as u64, "transaction");
+    let sessions = counted(report.size.sessions, "session");
+    if here < all {
+        return format!(
+            "This history has {whole} in {sessions}, too many for one page: here are the {here} around \
+             the anomalies. Search covers these."
+        );
+    }
+    if with_ops < all {
+        return format!(
+            "All {whole} in {sessions} are here; to keep this file small, the operations of {} were \
+             left out. Search by key and value covers the other {with_ops}.",
+            all - with_ops
+        );
+    }
+    format!("All {whole} in {sessions} are here, with all of their operations.")
+}
