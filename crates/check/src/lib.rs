@@ -23,6 +23,7 @@
 
 mod cycles;
 mod graph;
+mod lin;
 mod mini;
 mod plan;
 mod reads;

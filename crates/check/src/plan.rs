@@ -8,6 +8,7 @@ use isolario_model::{
 };
 
 use crate::Options;
+use crate::lin;
 use crate::mini::{BlindWrite, Mini};
 use crate::reads::{self, Reads};
 use crate::strong;
@@ -25,10 +26,31 @@ pub(crate) const SUPPORTED: &[Level] = &[
     Level::StrongSnapshotIsolation,
     Level::Serializable,
     Level::StrictSerializable,
+    Level::Linearizable,
 ];
 
-/// Decides the levels. Reads are resolved and the dependency graph is built once for all.
+/// Decides the levels. Linearizability is about operations of more kinds and needs none of what
+/// the others share.
 pub(crate) fn check(history: &History, levels: &[Level], options: &Options) -> Vec<LevelResult> {
+    let is_single = |level: &&Level| **level == Level::Linearizable;
+    let others: Vec<Level> = levels.iter().filter(|level| !is_single(level)).copied().collect();
+    let mut results = check_transactions(history, &others, options).into_iter();
+    let answer = |level: &Level| match level {
+        Level::Linearizable => {
+            let verdict = lin::check(history, options);
+            Some(LevelResult { level: *level, checker: Checker::Lin, verdict })
+        }
+        _ => results.next(),
+    };
+    levels.iter().filter_map(answer).collect()
+}
+
+/// Decides levels of transactions. Reads are resolved and the dependency graph is built once for
+/// all.
+fn check_transactions(history: &History, levels: &[Level], options: &Options) -> Vec<LevelResult> {
+    if levels.is_empty() {
+        return Vec::new();
+    }
     if let Some(op) = reads::first_unsupported(history) {
         return answer_all(levels, &Verdict::NotApplicable(Inapplicable::Operation { op }));
     }
@@ -97,12 +119,17 @@ impl Plan<'_> {
         if !self.history.has_times() {
             return Some(Inapplicable::NoTimes);
         }
-        let by_events = self.history.clock() == Clock::EventOrder;
-        (by_events && self.options.clock_skew > 0).then(|| {
-            let reason = "its times are only an order of events, which no clock skew can widen";
-            Inapplicable::Other(reason.to_owned())
-        })
+        unwidenable(self.history, self.options)
     }
+}
+
+/// Clocks may differ, but not the order of events.
+pub(crate) fn unwidenable(history: &History, options: &Options) -> Option<Inapplicable> {
+    let by_events = history.clock() == Clock::EventOrder;
+    (by_events && options.clock_skew > 0).then(|| {
+        let reason = "its times are only an order of events, which no clock skew can widen";
+        Inapplicable::Other(reason.to_owned())
+    })
 }
 
 /// Decides which patterns occur.

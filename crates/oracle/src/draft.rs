@@ -7,10 +7,12 @@
 //! alice: w(x,1) r(y,0) d(z) @10..20
 //! bob:   r(x,?) a(l,1) aborted
 //! carol: l(l,[1,2]) unknown
+//! dave:  i(x,1,ok) i(x,2,no) c(x,1,3,?) c(x,1,4,saw:3)
 //! ```
 //!
 //! `r` reads (`?`: the answer never came), `w` writes, `d` deletes, `a` appends to a list, `l` reads
-//! a list, and `@` gives start and finish times, either of which may be missing. The initial state
+//! a list, `i` inserts if absent and `c` compares and sets (`ok`: applied, `no`: not, `saw`: not, and
+//! what was found instead, `?`: the client does not know), and `@` gives start and finish times, either of which may be missing. The initial state
 //! is `nil` unless the first line says otherwise.
 
 use std::fmt;
@@ -57,6 +59,23 @@ pub enum DraftOp {
     Append(String, Value),
     /// A read of a list, and what came back.
     ReadList(String, Option<Vec<Value>>),
+    /// An insert if absent.
+    Insert(String, Value, Applied),
+    /// A compare-and-set: what it expects, and what it writes.
+    CompareAndSet(String, Value, Value, Applied),
+}
+
+/// Whether a conditional write took effect, as far as the client knows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Applied {
+    /// It did.
+    Yes,
+    /// It did not.
+    No,
+    /// It did not, and this was there.
+    Saw(Value),
+    /// The client cannot tell.
+    Unknown,
 }
 
 impl DraftOp {
@@ -67,7 +86,9 @@ impl DraftOp {
             | DraftOp::Write(key, _)
             | DraftOp::Delete(key)
             | DraftOp::Append(key, _)
-            | DraftOp::ReadList(key, _) => key,
+            | DraftOp::ReadList(key, _)
+            | DraftOp::Insert(key, ..)
+            | DraftOp::CompareAndSet(key, ..) => key,
         }
     }
 }
@@ -100,7 +121,7 @@ impl Draft {
     /// The history that it describes.
     pub fn history(&self) -> Result<History, SinkError> {
         let mut batch = Batch::new();
-        batch.meta(&Meta { initial: self.initial.clone(), clock: Clock::EventOrder })?;
+        batch.meta(&Meta { initial: self.initial.clone(), clock: Clock::Nanoseconds })?;
         for txn in &self.txns {
             let session = ValueRef::Text(&txn.session);
             batch.begin(&TxnStart { session, id: None, line: None })?;
@@ -131,6 +152,36 @@ impl DraftOp {
                     elements.as_ref().map(|all| all.iter().map(Value::as_ref).collect());
                 take(&Op::ReadList { key: text(key), elements: elements.as_deref() })
             }
+            DraftOp::Insert(key, value, applied) => take(&Op::InsertIfAbsent {
+                key: text(key),
+                value: value.as_ref(),
+                applied: applied.known(),
+                seen: applied.seen(),
+            }),
+            DraftOp::CompareAndSet(key, expected, new, applied) => take(&Op::CompareAndSet {
+                key: text(key),
+                expected: expected.as_ref(),
+                new: new.as_ref(),
+                applied: applied.known(),
+                seen: applied.seen(),
+            }),
+        }
+    }
+}
+
+impl Applied {
+    fn known(&self) -> Option<bool> {
+        match self {
+            Applied::Yes => Some(true),
+            Applied::No | Applied::Saw(_) => Some(false),
+            Applied::Unknown => None,
+        }
+    }
+
+    fn seen(&self) -> Option<ValueRef<'_>> {
+        match self {
+            Applied::Saw(value) => Some(value.as_ref()),
+            _ => None,
         }
     }
 }
@@ -211,7 +262,30 @@ fn parse_op(word: &str) -> Result<DraftOp, String> {
         ("w", value) => DraftOp::Write(key, parse_value(value)?),
         ("a", value) => DraftOp::Append(key, parse_value(value)?),
         ("l", list) => DraftOp::ReadList(key, Some(parse_list(list).ok_or_else(unknown)?)),
+        ("i" | "c", rest) => {
+            let parts: Vec<&str> = rest.split(',').collect();
+            match (name, parts[..].as_ref()) {
+                ("i", [value, applied]) => {
+                    DraftOp::Insert(key, parse_value(value)?, parse_applied(applied)?)
+                }
+                ("c", [expected, new, applied]) => {
+                    let (expected, new) = (parse_value(expected)?, parse_value(new)?);
+                    DraftOp::CompareAndSet(key, expected, new, parse_applied(applied)?)
+                }
+                _ => return Err(unknown()),
+            }
+        }
         _ => return Err(unknown()),
+    })
+}
+
+fn parse_applied(text: &str) -> Result<Applied, String> {
+    Ok(match (text, text.strip_prefix("saw:")) {
+        ("ok", _) => Applied::Yes,
+        ("no", _) => Applied::No,
+        ("?", _) => Applied::Unknown,
+        (_, Some(value)) => Applied::Saw(parse_value(value)?),
+        _ => return Err(format!("{text:?} is not ok, no, ? or saw:VALUE")),
     })
 }
 
@@ -272,6 +346,21 @@ impl fmt::Display for DraftOp {
                 let elements: Vec<String> = elements.iter().map(Value::to_string).collect();
                 write!(f, "l({key},[{}])", elements.join(","))
             }
+            DraftOp::Insert(key, value, applied) => write!(f, "i({key},{value},{applied})"),
+            DraftOp::CompareAndSet(key, expected, new, applied) => {
+                write!(f, "c({key},{expected},{new},{applied})")
+            }
+        }
+    }
+}
+
+impl fmt::Display for Applied {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Applied::Yes => f.write_str("ok"),
+            Applied::No => f.write_str("no"),
+            Applied::Saw(value) => write!(f, "saw:{value}"),
+            Applied::Unknown => f.write_str("?"),
         }
     }
 }
@@ -285,11 +374,12 @@ mod tests {
         let text = "initial unless-written 0\n\
                     alice: w(x,1) r(y,nil) r(z,?) d(x) @10..20\n\
                     bob: a(l,1) l(l,[1,2]) l(l,[]) l(l,?) aborted\n\
+                    carol: i(x,1,ok) i(x,2,no) c(x,1,3,?) c(x,1,4,saw:nil)\n\
                     alice: unknown @..-5\n";
         let draft = Draft::parse(text).expect("well formed");
         assert_eq!(draft.to_string(), text);
         let history = draft.history().expect("small");
-        assert_eq!((history.session_count(), history.txn_count()), (2, 3));
+        assert_eq!((history.session_count(), history.txn_count()), (3, 4));
     }
 
     #[test]
@@ -299,6 +389,7 @@ mod tests {
             ("a: x(y,1)", "x(y,1) is not an operation"),
             ("a: w(y,one)", "\"one\" is not a value"),
             ("a: l(y,[1)", "l(y,[1) is not an operation"),
+            ("a: i(x,1,maybe)", "\"maybe\" is not ok, no, ? or saw:VALUE"),
             ("a: @1", "expected times such as @1..2"),
         ] {
             let error = Draft::parse(&format!("\n{text}")).expect_err(text);

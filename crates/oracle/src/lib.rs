@@ -24,6 +24,7 @@
 mod axioms;
 mod cut;
 mod draft;
+mod linear;
 pub mod random;
 mod small;
 mod views;
@@ -32,7 +33,7 @@ mod worlds;
 
 use isolario_model::{History, Level};
 
-pub use draft::{Draft, DraftOp, DraftTxn, ParseError};
+pub use draft::{Applied, Draft, DraftOp, DraftTxn, ParseError};
 pub use volume::volume;
 
 use small::Small;
@@ -102,8 +103,12 @@ const LIST_LEVELS: [Level; 5] = [
 ];
 
 /// Whether a history satisfies a level. Takes time exponential in the number of transactions:
-/// meant for up to seven.
+/// meant for up to seven. Beside the [`LEVELS`], it takes linearizable for histories of single
+/// operations with times.
 pub fn satisfies(history: &History, level: Level, options: Options) -> Answer {
+    if level == Level::Linearizable {
+        return linear::answer(history, options);
+    }
     let Some(small) = Small::new(history) else { return Answer::Unsupported };
     if !LEVELS.contains(&level) || (small.has_lists() && !LIST_LEVELS.contains(&level)) {
         return Answer::Unsupported;

@@ -8,6 +8,12 @@ use crate::{Refusal, cases, cycles, edges, justify, lists};
 
 /// Refuses findings of which one is wrong, or that show nothing.
 pub(crate) fn verify(facts: &Facts<'_>, level: Level, findings: &Findings) -> Result<(), Refusal> {
+    are_counted(findings)?;
+    findings.anomalies.iter().try_for_each(|anomaly| verify_anomaly(facts, level, anomaly))
+}
+
+/// Refuses findings that show nothing, and more than they count.
+pub(crate) fn are_counted(findings: &Findings) -> Result<(), Refusal> {
     let shown = findings.anomalies.len() as u64;
     if shown == 0 {
         return Err(Refusal::NoAnomaly);
@@ -15,7 +21,7 @@ pub(crate) fn verify(facts: &Facts<'_>, level: Level, findings: &Findings) -> Re
     if findings.total < shown {
         return Err(Refusal::Miscounted { shown, total: findings.total });
     }
-    findings.anomalies.iter().try_for_each(|anomaly| verify_anomaly(facts, level, anomaly))
+    Ok(())
 }
 
 fn verify_anomaly(facts: &Facts<'_>, level: Level, anomaly: &Anomaly) -> Result<(), Refusal> {

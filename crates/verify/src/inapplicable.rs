@@ -1,9 +1,9 @@
 //! Re-checks why a level was said not to apply, where the history tells.
 
-use isolario_model::{Inapplicable, Level, OpId, OpKind};
+use isolario_model::{Inapplicable, Level, OpId, OpKind, Outcome};
 
 use crate::facts::Facts;
-use crate::{Refusal, Verifier, is_supported, lists};
+use crate::{Refusal, Verifier, is_supported, lin, lists};
 
 pub(crate) fn verify(
     verifier: &Verifier<'_>,
@@ -22,10 +22,20 @@ pub(crate) fn verify(
         }
         Inapplicable::Operation { op } => {
             let kind = history.op_kinds().get(op.index()).ok_or(Refusal::NoSuchOp(op))?;
+            if level == Level::Linearizable {
+                let known = lin::is_known(history, op);
+                return holds(!known, "the operation is on a register");
+            }
             let is_list =
                 matches!(kind, OpKind::Append | OpKind::ReadList | OpKind::ReadListUnobserved);
             let too_hard = is_list && level.implies(Level::Prefix);
             holds(too_hard || !is_supported(*kind), "the operation is an ordinary one")
+        }
+        Inapplicable::SeveralOperations { txn } => {
+            let facts = txn.index() < history.txn_count() && history.txn_ops(txn).len() > 1;
+            let matters = level == Level::Linearizable && facts;
+            let kept = matters && history.outcome(txn) != Outcome::Aborted;
+            holds(kept, "the level is about transactions, or that one is a single operation")
         }
         Inapplicable::NoTimes => holds(!history.has_times(), "there are times"),
         _ => Ok(()),

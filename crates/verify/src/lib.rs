@@ -44,6 +44,7 @@ mod edges;
 mod facts;
 mod inapplicable;
 mod justify;
+mod lin;
 mod lists;
 mod order;
 mod points;
@@ -119,6 +120,9 @@ impl<'h> Verifier<'h> {
         match &result.verdict {
             Verdict::Undecided { .. } => Ok(()),
             Verdict::NotApplicable(reason) => inapplicable::verify(self, result.level, reason),
+            verdict if result.level == Level::Linearizable => {
+                lin::verify(self.history, self.options, verdict)
+            }
             Verdict::Satisfied(witness) => verify_witness(self.facts()?, result.level, witness),
             Verdict::Violated(findings) => anomalies::verify(self.facts()?, result.level, findings),
             _ => Err(Refusal::Unsupported("this verdict")),

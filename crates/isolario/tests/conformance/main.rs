@@ -110,7 +110,10 @@ fn jepsen() {
         match load(&path, format) {
             Ok(loaded) if in_scope => {
                 result.take(&loaded.history);
-                (_, result.verdicts) = verdicts::verified(&loaded.history, &mut result.faults);
+                let faults = &mut result.faults;
+                let (results, verdicts) = verdicts::verified(&loaded.history, faults);
+                faults.extend(verdicts::linearizable(row, &results));
+                result.verdicts = verdicts;
             }
             Ok(_) => result.faults.push("out of scope, and read nevertheless".to_owned()),
             Err(fault) if in_scope || !path.is_file() => result.faults.push(fault),

@@ -67,6 +67,18 @@ pub fn compare(row: Row<'_>, history: &History, faults: &mut Vec<String>) -> Ver
     verdicts
 }
 
+/// What is wrong with the verdict on linearizability, where the manifest states one.
+pub fn linearizable(row: Row<'_>, results: &[LevelResult]) -> Option<String> {
+    if row.text("isolation_level_and_opts") != Level::Linearizable.name() {
+        return None;
+    }
+    let result = results.iter().find(|result| result.level == Level::Linearizable)?;
+    match (row.text("expected"), &result.verdict) {
+        ("valid", Verdict::Satisfied(_)) | ("invalid", Verdict::Violated(_)) => None,
+        (stated, found) => Some(format!("the manifest says {stated}, the checker {found:?}")),
+    }
+}
+
 /// Why a level should have been decided after all.
 fn unacceptable(history: &History, reason: &Inapplicable) -> Option<String> {
     match reason {

@@ -12,6 +12,7 @@ mod generate;
 mod rng;
 mod shape;
 mod shrink;
+pub mod single;
 
 use isolario_model::{History, SinkError};
 
@@ -48,6 +49,14 @@ impl Case {
     /// A history of lists.
     pub fn list_draft(self) -> Draft {
         self.of_one_of(&Shape::lists())
+    }
+
+    /// A history of single operations on registers.
+    pub fn single_draft(self) -> Draft {
+        let mut rng = Rng::new(self.seed);
+        let shapes = single::SingleShape::all();
+        let shape = &shapes[rng.below(shapes.len())];
+        single::generate(shape, &mut rng)
     }
 
     /// The history of [`Case::draft`].

@@ -1,0 +1,260 @@
+//! Single operations as calls on registers: what each needs to find, and what it leaves behind.
+
+use isolario_model::{
+    History, Inapplicable, Initial, KeyId, Op, OpId, Outcome, TxnId, ValueId, ValueRef,
+};
+
+use crate::Options;
+
+/// What a call needs to find in its register, and what it leaves there.
+///
+/// An insert is a compare-and-set from *absent*, a delete a write of it, and a failed conditional
+/// that tells what it found a read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Action {
+    /// Anything will do: an unobserved read, or a comparison with what nobody wrote that failed.
+    Free,
+    /// It found this.
+    Read(u64),
+    /// It found anything but this.
+    Differs(u64),
+    /// It wrote this.
+    Write(u64),
+    /// It found the one and wrote the other.
+    Swap(u64, u64),
+    /// If it found the one it wrote the other, else it did nothing; the client cannot tell. Where
+    /// the last field is false, it may have done nothing in any case.
+    Maybe(u64, u64, bool),
+    /// It contradicts itself: a comparison failed on the very value it asked for.
+    Never,
+}
+
+impl Action {
+    /// What it may leave behind.
+    pub(super) fn new_word(self) -> Option<u64> {
+        match self {
+            Action::Write(new) | Action::Swap(_, new) | Action::Maybe(_, new, _) => Some(new),
+            Action::Free | Action::Read(_) | Action::Differs(_) | Action::Never => None,
+        }
+    }
+
+    /// What its explanation depends on having been there, or not.
+    pub(super) fn old_word(self) -> Option<u64> {
+        match self {
+            Action::Read(old) | Action::Differs(old) | Action::Swap(old, _) => Some(old),
+            Action::Maybe(old, ..) => Some(old),
+            Action::Free | Action::Write(_) | Action::Never => None,
+        }
+    }
+}
+
+/// One operation on a register.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Call {
+    pub(super) op: OpId,
+    /// When it may have taken effect at the earliest.
+    pub(super) start: i64,
+    /// And at the latest. Infinite times are the least and the greatest one.
+    pub(super) finish: i64,
+    pub(super) action: Action,
+    /// Whether it did take effect; else it may have, at any time from its start on.
+    pub(super) must: bool,
+}
+
+/// *Absent*, where no operation carries that value: the word of no value.
+const ABSENT: u64 = u64::MAX;
+/// What a register holds at first, where no word says it: the word of no value.
+const INITIAL: u64 = u64::MAX - 2;
+
+/// All calls of a history, by register.
+pub(super) struct Registers<'h> {
+    pub(super) history: &'h History,
+    skew: i64,
+    absent: u64,
+    calls: Vec<Call>,
+    /// Where the calls of each key end.
+    ends: Vec<usize>,
+    /// Writes of transactions that aborted, by key.
+    aborted: Vec<(KeyId, u64, OpId)>,
+}
+
+/// One register with its calls.
+pub(super) struct Register<'r> {
+    pub(super) key: KeyId,
+    pub(super) initial: u64,
+    pub(super) calls: &'r mut [Call],
+    /// What aborted calls would have written, sorted.
+    pub(super) aborted: &'r [(KeyId, u64, OpId)],
+}
+
+impl<'h> Registers<'h> {
+    /// Sorts the operations of a history by key, or says why the level does not apply.
+    pub(super) fn new(history: &'h History, options: &Options) -> Result<Self, Inapplicable> {
+        let mut ends = vec![0; history.key_count()];
+        each_kept(history, |op| ends[history.op_keys()[op.index()].index()] += 1)?;
+        let nil = history.find_value(ValueRef::Nil);
+        let mut registers = Registers {
+            history,
+            skew: i64::try_from(options.clock_skew).unwrap_or(i64::MAX),
+            absent: nil.map_or(ABSENT, ValueId::word),
+            calls: vec![UNSET; ends.iter().sum()],
+            ends: Vec::new(),
+            aborted: Vec::new(),
+        };
+        let mut begin = 0;
+        for end in &mut ends {
+            (*end, begin) = (begin, begin + *end);
+        }
+        for txn in history.txns() {
+            let Some(op) = history.txn_ops(txn).next() else { continue };
+            if history.outcome(txn) == Outcome::Aborted {
+                history.txn_ops(txn).for_each(|op| registers.add_aborted(op));
+                continue;
+            }
+            let next = &mut ends[history.op_keys()[op.index()].index()];
+            registers.calls[*next] = registers.call(txn, op);
+            *next += 1;
+        }
+        registers.ends = ends;
+        registers.aborted.sort_unstable();
+        Ok(registers)
+    }
+
+    /// Each register, ready to be decided on its own: linearizability is a local property.
+    pub(super) fn split(&mut self) -> Vec<Register<'_>> {
+        let (mut calls, mut aborted) = (&mut self.calls[..], &self.aborted[..]);
+        let mut registers = Vec::with_capacity(self.ends.len());
+        let mut begin = 0;
+        for (key, end) in self.ends.iter().enumerate() {
+            let key = KeyId::at(key);
+            let (own, rest) = std::mem::take(&mut calls).split_at_mut(end - begin);
+            let (own_aborted, rest_aborted) =
+                aborted.split_at(aborted.partition_point(|(other, ..)| *other == key));
+            (calls, aborted, begin) = (rest, rest_aborted, *end);
+            let mut register = Register { key, initial: INITIAL, calls: own, aborted: own_aborted };
+            register.settle_initial(self.history, self.absent);
+            registers.push(register);
+        }
+        registers
+    }
+
+    fn add_aborted(&mut self, op: OpId) {
+        let key = self.history.op_keys()[op.index()];
+        if let Some(word) = self.action(op).new_word() {
+            self.aborted.push((key, word, op));
+        }
+    }
+
+    fn call(&self, txn: TxnId, op: OpId) -> Call {
+        let start = self.history.start(txn);
+        // A finish before the own start tells nothing.
+        let finish = self.history.finish(txn).filter(|finish| start.is_none_or(|s| s <= *finish));
+        let start = start.map_or(i64::MIN, |start| start.saturating_sub(self.skew));
+        let finish = finish.map_or(i64::MAX, |finish| finish.saturating_add(self.skew));
+        let action = self.action(op);
+        if self.history.outcome(txn) == Outcome::Committed {
+            return Call { op, start, finish, action, must: true };
+        }
+        // If it did nothing, that is as if it had never been.
+        let action = match action {
+            Action::Write(_) | Action::Swap(..) => action,
+            Action::Maybe(old, new, _) => Action::Swap(old, new),
+            _ => Action::Free,
+        };
+        Call { op, start, finish: i64::MAX, action, must: false }
+    }
+
+    fn action(&self, op: OpId) -> Action {
+        let history = self.history;
+        match history.op(op) {
+            Op::Read { value: Some(_), .. } => Action::Read(history.version_word(op)),
+            Op::Write { .. } | Op::Delete { .. } => Action::Write(history.version_word(op)),
+            Op::InsertIfAbsent { value, applied, seen, .. } => {
+                conditional(self.absent, value.word(), applied, seen.map(ValueId::word))
+            }
+            Op::CompareAndSet { expected, new, applied, seen, .. } => {
+                conditional(expected.word(), new.word(), applied, seen.map(ValueId::word))
+            }
+            _ => Action::Free,
+        }
+    }
+}
+
+const UNSET: Call = Call { op: OpId(0), start: 0, finish: 0, action: Action::Free, must: false };
+
+fn conditional(expected: u64, new: u64, applied: Option<bool>, seen: Option<u64>) -> Action {
+    match (applied, seen) {
+        (Some(true), _) => Action::Swap(expected, new),
+        (Some(false), Some(seen)) if seen == expected => Action::Never,
+        (None, Some(seen)) if seen == expected => Action::Swap(expected, new),
+        (_, Some(seen)) => Action::Read(seen),
+        (Some(false), None) => Action::Differs(expected),
+        (None, None) => Action::Maybe(expected, new, true),
+    }
+}
+
+/// Goes through the one operation of every transaction that may have committed.
+fn each_kept(history: &History, mut take: impl FnMut(OpId)) -> Result<(), Inapplicable> {
+    for txn in history.txns().filter(|txn| history.outcome(*txn) != Outcome::Aborted) {
+        let mut ops = history.txn_ops(txn);
+        let Some(op) = ops.next() else { continue };
+        if ops.len() > 0 {
+            return Err(Inapplicable::SeveralOperations { txn });
+        }
+        let is_known = match history.op(op) {
+            Op::Read { .. } | Op::Write { .. } | Op::Delete { .. } => true,
+            // What they compare with is a value, and here versions are something else.
+            Op::InsertIfAbsent { .. } | Op::CompareAndSet { .. } => !history.names_versions(),
+            _ => false,
+        };
+        if !is_known {
+            return Err(Inapplicable::Operation { op });
+        }
+        take(op);
+    }
+    if history.has_times() { Ok(()) } else { Err(Inapplicable::NoTimes) }
+}
+
+impl Register<'_> {
+    /// Finds out what the register holds at first (DESIGN, 4.1). Where there is no initial state it
+    /// is absent: conditional inserts need one.
+    fn settle_initial(&mut self, history: &History, absent: u64) {
+        self.initial = match history.initial() {
+            Initial::Value(value) if value.as_ref() == ValueRef::Nil => absent,
+            Initial::None => absent,
+            _ => history.initial_word().unwrap_or(INITIAL),
+        };
+        match history.initial() {
+            Initial::UnlessWritten(_) if self.written().contains(&self.initial) => {
+                self.initial = INITIAL;
+            }
+            Initial::Unwritten => self.rename_unwritten(),
+            _ => {}
+        }
+    }
+
+    /// All words that anyone wrote, sorted.
+    fn written(&self) -> Vec<u64> {
+        let by_calls = self.calls.iter().filter_map(|call| call.action.new_word());
+        let mut written: Vec<u64> =
+            by_calls.chain(self.aborted.iter().map(|(_, word, _)| *word)).collect();
+        written.sort_unstable();
+        written
+    }
+
+    /// Where what nobody wrote is initial, all such values are one.
+    fn rename_unwritten(&mut self) {
+        let written = self.written();
+        let name = |word: u64| if written.binary_search(&word).is_ok() { word } else { INITIAL };
+        for call in &mut *self.calls {
+            call.action = match call.action {
+                Action::Read(old) => Action::Read(name(old)),
+                Action::Swap(old, new) => Action::Swap(name(old), new),
+                // The initial value may be the one that was asked for, or another one.
+                Action::Differs(old) if name(old) == INITIAL => Action::Free,
+                Action::Maybe(old, new, _) => Action::Maybe(name(old), new, name(old) == old),
+                other => other,
+            };
+        }
+    }
+}

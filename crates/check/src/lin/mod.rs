@@ -1,0 +1,119 @@
+//! Linearizability of single operations: every key on its own, since it is a local property.
+
+mod calls;
+mod evidence;
+mod search;
+
+use std::time::Instant;
+
+use isolario_model::{Anomaly, AnomalyKind, Evidence, Findings, History, OpId, Verdict, Witness};
+use rayon::prelude::*;
+
+use crate::Options;
+use crate::plan::unwidenable;
+use calls::{Action, Call, Register, Registers};
+use search::{Found, Limits};
+
+/// Decides whether a history is linearizable.
+pub(crate) fn check(history: &History, options: &Options) -> Verdict {
+    let mut registers = match Registers::new(history, options) {
+        Ok(registers) => registers,
+        Err(why) => return Verdict::NotApplicable(why),
+    };
+    if let Some(why) = unwidenable(history, options) {
+        return Verdict::NotApplicable(why);
+    }
+    let limits = Limits {
+        deadline: options.timeout.and_then(|timeout| Instant::now().checked_add(timeout)),
+        memory: options.memory,
+        ways: None,
+    };
+    let mut registers = registers.split();
+    let answers: Vec<Answer> =
+        registers.par_iter_mut().map(|register| decide(history, register, limits)).collect();
+    conclude(answers)
+}
+
+/// What came of one register.
+enum Answer {
+    /// When each call may have taken effect.
+    Order(Vec<Placed>),
+    /// Why there is no order.
+    Broken(Anomaly),
+    /// Why it is not known, in words.
+    Unsettled(String),
+}
+
+/// An operation with the moment at which it takes effect; those of one moment follow in the order
+/// of their ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Placed {
+    at: i64,
+    rank: u32,
+    op: OpId,
+}
+
+fn decide(history: &History, register: &Register<'_>, limits: Limits) -> Answer {
+    match search::search(register.calls, register.initial, limits) {
+        Found::Order(order) => Answer::Order(place(register.calls, &order)),
+        Found::Stuck(stuck) => {
+            let few = evidence::few(register.calls, register.initial, stuck);
+            let ops = few.iter().map(|at| register.calls[*at as usize].op).collect();
+            let evidence = Evidence::Operations { key: register.key, ops };
+            Answer::Broken(Anomaly { kind: AnomalyKind::NotLinearizable, evidence })
+        }
+        Found::GaveUp(limit, returned) => Answer::Unsettled(format!(
+            "the search for an order of the {} operations on {} reached {limit} after {returned}",
+            register.calls.len(),
+            history.key_name(register.key)
+        )),
+    }
+}
+
+/// Gives calls in order the earliest moments they can have. Free calls, which are in no order, take
+/// effect when they start.
+fn place(calls: &[Call], order: &[u32]) -> Vec<Placed> {
+    let mut placed = Vec::with_capacity(calls.len());
+    let mut now = i64::MIN;
+    for (rank, at) in (0..).zip(order) {
+        let call = &calls[*at as usize];
+        now = now.max(call.start);
+        placed.push(Placed { at: now, rank, op: call.op });
+    }
+    let free = calls.iter().filter(|call| call.must && call.action == Action::Free);
+    placed.extend(free.map(|call| Placed { at: call.start, rank: 0, op: call.op }));
+    placed
+}
+
+/// One broken register breaks the history, whatever could not be decided of others.
+fn conclude(answers: Vec<Answer>) -> Verdict {
+    let (mut placed, mut anomalies, mut unsettled) = (Vec::new(), Vec::new(), Vec::new());
+    for answer in answers {
+        match answer {
+            Answer::Order(order) => placed.push(order),
+            Answer::Broken(anomaly) => anomalies.push(anomaly),
+            Answer::Unsettled(why) => unsettled.push(why),
+        }
+    }
+    if !anomalies.is_empty() {
+        let total = anomalies.len() as u64;
+        return Verdict::Violated(Findings { anomalies, total, exact: false });
+    }
+    if let [first, others @ ..] = &unsettled[..] {
+        let others = match others.len() {
+            0 => String::new(),
+            count => format!(", and so did those of {count} further keys"),
+        };
+        let reason = format!("{first}{others}; {} keys are linearizable", placed.len());
+        return Verdict::Undecided { reason };
+    }
+    Verdict::Satisfied(Witness::Linearization(merge(&placed)))
+}
+
+/// One order of all operations: by moment. Where one had finished before another started its moment
+/// is earlier, since both lie within their intervals.
+fn merge(placed: &[Vec<Placed>]) -> Vec<OpId> {
+    let mut all = placed.concat();
+    all.par_sort_unstable();
+    all.into_iter().map(|placed| placed.op).collect()
+}

@@ -1,0 +1,179 @@
+//! Linearizability of single operations (MTC, Definition 7): every order that real time allows is
+//! tried, on all keys at once, with every choice of outcomes for the unknown ones.
+
+use isolario_model::{History, Initial, KeyId, Op, Outcome, TxnId, ValueId, ValueRef};
+
+use crate::small::{MAX_TXNS, Txns, bit, members};
+use crate::{Answer, Options};
+
+pub(crate) fn answer(history: &History, options: Options) -> Answer {
+    let Some(singles) = Singles::new(history, options) else { return Answer::Unsupported };
+    let state = vec![State::Initial; history.key_count()];
+    if singles.goes_on(0, &state) { Answer::Satisfied } else { Answer::Violated }
+}
+
+/// What a key holds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State<'h> {
+    Initial,
+    Holds(ValueRef<'h>),
+}
+
+/// A history of single operations.
+struct Singles<'h> {
+    history: &'h History,
+    /// Those that must take effect.
+    committed: Txns,
+    /// Those that may have.
+    unknown: Txns,
+    /// Per transaction, those that had finished before it started.
+    before: [Txns; MAX_TXNS],
+}
+
+impl<'h> Singles<'h> {
+    /// None where the level does not apply, or brute force does not know what to do.
+    fn new(history: &'h History, options: Options) -> Option<Self> {
+        if history.txn_count() > MAX_TXNS || !history.has_times() || history.names_versions() {
+            return None;
+        }
+        let with = |outcome| {
+            let txns = history.txns().filter(|txn| history.outcome(*txn) == outcome);
+            // An empty transaction does nothing.
+            let txns = txns.filter(|txn| history.txn_ops(*txn).len() > 0);
+            txns.fold(0, |set: Txns, txn| set | bit(txn.index()))
+        };
+        let (committed, unknown) = (with(Outcome::Committed), with(Outcome::Unknown));
+        let mut singles = Singles { history, committed, unknown, before: [0; MAX_TXNS] };
+        let all = committed | unknown;
+        if !members(all).all(|txn| singles.is_single(txn)) {
+            return None;
+        }
+        for txn in members(all) {
+            let earlier =
+                members(committed).filter(|other| precedes(history, *other, txn, options));
+            singles.before[txn] = earlier.fold(0, |set, other| set | bit(other));
+        }
+        Some(singles)
+    }
+
+    fn is_single(&self, txn: usize) -> bool {
+        let mut ops = self.history.txn_ops(TxnId::at(txn));
+        let (first, second) = (ops.next(), ops.next());
+        let on_register = |op| {
+            use Op::{CompareAndSet, Delete, InsertIfAbsent, Read, Write};
+            matches!(
+                self.history.op(op),
+                Read { .. }
+                    | Write { .. }
+                    | Delete { .. }
+                    | InsertIfAbsent { .. }
+                    | CompareAndSet { .. }
+            )
+        };
+        second.is_none() && first.is_some_and(on_register)
+    }
+
+    /// Whether what is left can be put in order after what has taken effect.
+    fn goes_on(&self, done: Txns, state: &[State<'h>]) -> bool {
+        if self.committed & !done == 0 {
+            return true;
+        }
+        members((self.committed | self.unknown) & !done).any(|txn| {
+            self.before[txn] & !done == 0
+                && self.effects(txn, state).into_iter().any(|(key, after)| {
+                    let mut state = state.to_vec();
+                    state[key] = after;
+                    self.goes_on(done | bit(txn), &state)
+                })
+        })
+    }
+
+    /// What an operation may leave behind if it takes effect now, with its key; nothing if it cannot
+    /// have returned what it did.
+    fn effects(&self, txn: usize, state: &[State<'h>]) -> Vec<(usize, State<'h>)> {
+        let Some(op) = self.history.txn_ops(TxnId::at(txn)).next() else { return Vec::new() };
+        let op = self.history.op(op);
+        let Some(key) = op.key().map(KeyId::index) else { return Vec::new() };
+        let now = state[key];
+        let is = |value| self.may_be(now, key, value);
+        let mut after = Vec::new();
+        match op {
+            Op::Write { value, .. } => after.push(self.holds(value)),
+            Op::Delete { .. } => after.push(State::Holds(ValueRef::Nil)),
+            Op::Read { value, .. } => {
+                after
+                    .extend(value.is_none_or(|value| is(self.history.value(value))).then_some(now));
+            }
+            Op::InsertIfAbsent { value: new, applied, seen, .. }
+            | Op::CompareAndSet { new, applied, seen, .. } => {
+                let seen = seen.map(|seen| self.history.value(seen));
+                let expected = match op {
+                    Op::CompareAndSet { expected, .. } => self.history.value(expected),
+                    _ => ValueRef::Nil,
+                };
+                if applied == Some(true)
+                    || (applied.is_none() && seen.is_none_or(|seen| seen == expected))
+                {
+                    after.extend(is(expected).then_some(self.holds(new)));
+                }
+                if applied != Some(true) {
+                    let fails = self.may_differ(now, key, expected)
+                        && seen.is_none_or(|seen| seen != expected && is(seen));
+                    after.extend(fails.then_some(now));
+                }
+            }
+            _ => {}
+        }
+        after.into_iter().map(|after| (key, after)).collect()
+    }
+
+    fn holds(&self, value: ValueId) -> State<'h> {
+        State::Holds(self.history.value(value))
+    }
+
+    /// Whether a key may hold a value (DESIGN, 4.1). Without an initial state it is absent at first.
+    fn may_be(&self, state: State<'h>, key: usize, value: ValueRef<'_>) -> bool {
+        match (state, self.history.initial()) {
+            (State::Holds(held), _) => held == value,
+            (State::Initial, Initial::Value(initial)) => initial.as_ref() == value,
+            (State::Initial, Initial::UnlessWritten(initial)) => {
+                initial.as_ref() == value && !self.is_written(key, value)
+            }
+            (State::Initial, Initial::Unwritten) => !self.is_written(key, value),
+            (State::Initial, _) => value == ValueRef::Nil,
+        }
+    }
+
+    fn may_differ(&self, state: State<'h>, key: usize, value: ValueRef<'_>) -> bool {
+        // What nobody wrote may be there at first, or something else that nobody wrote.
+        let anything = state == State::Initial && *self.history.initial() == Initial::Unwritten;
+        anything || !self.may_be(state, key, value)
+    }
+
+    /// Whether anyone wrote a value to a key, in a transaction of any outcome.
+    fn is_written(&self, key: usize, value: ValueRef<'_>) -> bool {
+        let ops = self.history.txns().flat_map(|txn| self.history.txn_ops(txn));
+        ops.map(|op| self.history.op(op)).filter(|op| op.key().map(KeyId::index) == Some(key)).any(
+            |op| match op {
+                Op::Write { value: new, .. } => self.history.value(new) == value,
+                Op::Delete { .. } => value == ValueRef::Nil,
+                Op::InsertIfAbsent { value: new, applied, .. }
+                | Op::CompareAndSet { new, applied, .. } => {
+                    applied != Some(false) && self.history.value(new) == value
+                }
+                _ => false,
+            },
+        )
+    }
+}
+
+/// Whether one had finished before the other started. A finish before the own start tells nothing.
+fn precedes(history: &History, first: usize, second: usize, options: Options) -> bool {
+    let (first, second) = (TxnId::at(first), TxnId::at(second));
+    let skew = i128::from(options.clock_skew);
+    let Some((finish, start)) = history.finish(first).zip(history.start(second)) else {
+        return false;
+    };
+    let tells = history.start(first).is_none_or(|start| start <= finish);
+    tells && i128::from(finish) + skew < i128::from(start) - skew
+}

@@ -1,0 +1,186 @@
+//! What single operations must have found, and what they left behind.
+
+use std::collections::HashSet;
+
+use isolario_model::{History, Initial, KeyId, Op, OpId, Outcome, TxnId, ValueId, ValueRef};
+use rustc_hash::FxBuildHasher;
+
+use crate::{Options, Refusal};
+
+/// What a key holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum State {
+    /// Nobody has written it.
+    Initial,
+    /// A version, by its word; none for *absent* where no operation carries that value.
+    Holds(Option<u64>),
+}
+
+/// What an operation did, as far as its client knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Did {
+    /// Nothing that can be told from anything else.
+    Nothing,
+    /// It found this.
+    Found(Option<u64>),
+    /// It did not find this.
+    Missed(Option<u64>),
+    /// It wrote this.
+    Wrote(Option<u64>),
+    /// It found the one and wrote the other.
+    Replaced(Option<u64>, Option<u64>),
+    /// One or the other: it replaced the one by the other, or missed the one.
+    ReplacedOrMissed(Option<u64>, Option<u64>),
+    /// What cannot be: it missed what it found.
+    Nonsense,
+}
+
+impl Did {
+    /// What it wrote, or may have.
+    pub(super) fn written(self) -> Option<Option<u64>> {
+        match self {
+            Did::Wrote(new) | Did::Replaced(_, new) | Did::ReplacedOrMissed(_, new) => Some(new),
+            _ => None,
+        }
+    }
+}
+
+/// A history of single operations.
+pub(super) struct Singles<'h> {
+    pub(super) history: &'h History,
+    options: Options,
+    absent: Option<u64>,
+    /// What anyone wrote, where the initial state depends on that.
+    written: HashSet<(KeyId, Option<u64>), FxBuildHasher>,
+}
+
+impl<'h> Singles<'h> {
+    /// Refuses histories of which linearizability says nothing.
+    pub(super) fn new(history: &'h History, options: Options) -> Result<Self, Refusal> {
+        let absent = history.find_value(ValueRef::Nil).map(ValueId::word);
+        let mut singles = Singles { history, options, absent, written: HashSet::default() };
+        for txn in history.txns().filter(|txn| history.outcome(*txn) != Outcome::Aborted) {
+            if history.txn_ops(txn).len() > 1 {
+                return Err(Refusal::Unsupported("the order of a transaction's operations"));
+            }
+            if let Some(op) = history.txn_ops(txn).find(|op| !is_known(history, *op)) {
+                return Err(Refusal::UnsupportedOperation(op));
+            }
+        }
+        if matches!(history.initial(), Initial::Unwritten | Initial::UnlessWritten(_)) {
+            let ops = history.txns().flat_map(|txn| history.txn_ops(txn));
+            let writes = ops.filter_map(|op| Some((singles.key(op), singles.did(op).written()?)));
+            singles.written = writes.collect();
+        }
+        Ok(singles)
+    }
+
+    pub(super) fn key(&self, op: OpId) -> KeyId {
+        self.history.op_keys()[op.index()]
+    }
+
+    /// What an operation did if it took effect.
+    pub(super) fn did(&self, op: OpId) -> Did {
+        let version = || Some(self.history.version_word(op));
+        match self.history.op(op) {
+            Op::Read { value: Some(_), .. } => Did::Found(version()),
+            Op::Write { .. } | Op::Delete { .. } => Did::Wrote(version()),
+            Op::InsertIfAbsent { value, applied, seen, .. } => {
+                compared(self.absent, value, applied, seen)
+            }
+            Op::CompareAndSet { expected, new, applied, seen, .. } => {
+                compared(Some(expected.word()), new, applied, seen)
+            }
+            _ => Did::Nothing,
+        }
+    }
+
+    /// When a transaction took effect at the earliest; none if that may be any time.
+    pub(super) fn earliest(&self, txn: TxnId) -> Option<i128> {
+        Some(i128::from(self.history.start(txn)?) - i128::from(self.options.clock_skew))
+    }
+
+    /// When it took effect at the latest. Nothing is known of an unknown outcome, nor of a finish
+    /// before the own start.
+    pub(super) fn latest(&self, txn: TxnId) -> Option<i128> {
+        let finish = self.history.finish(txn)?;
+        let tells = self.history.outcome(txn) == Outcome::Committed
+            && self.history.start(txn).is_none_or(|start| start <= finish);
+        tells.then(|| i128::from(finish) + i128::from(self.options.clock_skew))
+    }
+
+    /// Every state in which an operation may leave its key.
+    pub(super) fn after(&self, key: KeyId, did: Did, state: State) -> impl Iterator<Item = State> {
+        let is = |word| self.may_be(key, state, word);
+        let misses = |word| self.may_miss(key, state, word);
+        let (wrote, stayed) = match did {
+            Did::Nothing => (None, true),
+            Did::Found(old) => (None, is(old)),
+            Did::Missed(old) => (None, misses(old)),
+            Did::Wrote(new) => (Some(new), false),
+            Did::Replaced(old, new) => (Some(new).filter(|_| is(old)), false),
+            Did::ReplacedOrMissed(old, new) => (Some(new).filter(|_| is(old)), misses(old)),
+            Did::Nonsense => (None, false),
+        };
+        wrote.map(State::Holds).into_iter().chain(stayed.then_some(state))
+    }
+
+    /// Whether a key may hold a version (DESIGN, 4.1). Without an initial state it is absent.
+    fn may_be(&self, key: KeyId, state: State, word: Option<u64>) -> bool {
+        if let State::Holds(held) = state {
+            return held == word;
+        }
+        let is_absent = word == self.absent;
+        let nobody_wrote_it = || !self.written.contains(&(key, word));
+        match self.history.initial() {
+            Initial::None => is_absent,
+            Initial::Value(value) => self.is_value(value.as_ref(), word),
+            Initial::UnlessWritten(value) => {
+                self.is_value(value.as_ref(), word) && nobody_wrote_it()
+            }
+            Initial::Unwritten => nobody_wrote_it(),
+            _ => word.is_some() && self.history.initial_word() == word,
+        }
+    }
+
+    fn is_value(&self, value: ValueRef<'_>, word: Option<u64>) -> bool {
+        match value {
+            ValueRef::Nil => word == self.absent,
+            _ => word.is_some() && self.history.initial_word() == word,
+        }
+    }
+
+    /// Whether a key may hold anything but a version. What nobody wrote may be there at first, or
+    /// something else that nobody wrote.
+    fn may_miss(&self, key: KeyId, state: State, word: Option<u64>) -> bool {
+        let anything = state == State::Initial && *self.history.initial() == Initial::Unwritten;
+        anything || !self.may_be(key, state, word)
+    }
+}
+
+fn compared(
+    expected: Option<u64>,
+    new: ValueId,
+    applied: Option<bool>,
+    seen: Option<ValueId>,
+) -> Did {
+    let (new, seen) = (Some(new.word()), seen.map(|seen| Some(seen.word())));
+    match (applied, seen) {
+        (Some(true), _) => Did::Replaced(expected, new),
+        (None, None) => Did::ReplacedOrMissed(expected, new),
+        (Some(false), None) => Did::Missed(expected),
+        (None, Some(seen)) if seen == expected => Did::Replaced(expected, new),
+        (Some(false), Some(seen)) if seen == expected => Did::Nonsense,
+        (_, Some(seen)) => Did::Found(seen),
+    }
+}
+
+/// Whether it is an operation on a register, and compares values only where they are what versions
+/// are told apart by.
+pub(crate) fn is_known(history: &History, op: OpId) -> bool {
+    match history.op(op) {
+        Op::Read { .. } | Op::Write { .. } | Op::Delete { .. } => true,
+        Op::InsertIfAbsent { .. } | Op::CompareAndSet { .. } => !history.names_versions(),
+        _ => false,
+    }
+}

@@ -1,0 +1,109 @@
+//! Linearizability: the order is run on a store; what is said to have no order is searched again.
+
+mod calls;
+mod search;
+
+use isolario_model::{
+    Anomaly, AnomalyKind, Evidence, History, Level, OpId, Outcome, TxnId, Verdict, Witness,
+};
+
+use crate::{Options, Refusal, anomalies};
+pub(crate) use calls::is_known;
+use calls::{Singles, State};
+
+/// Re-checks a verdict on linearizability.
+pub(crate) fn verify(
+    history: &History,
+    options: Options,
+    verdict: &Verdict,
+) -> Result<(), Refusal> {
+    match verdict {
+        Verdict::Satisfied(Witness::Linearization(order)) => {
+            let singles = Singles::new(history, options)?;
+            is_complete(history, order)?;
+            respects_real_time(&singles, order)?;
+            explains(&singles, order)
+        }
+        Verdict::Violated(findings) => {
+            let singles = Singles::new(history, options)?;
+            anomalies::are_counted(findings)?;
+            findings.anomalies.iter().try_for_each(|anomaly| is_wrong(&singles, anomaly))
+        }
+        _ => Err(Refusal::WrongWitness(Level::Linearizable)),
+    }
+}
+
+fn is_wrong(singles: &Singles<'_>, anomaly: &Anomaly) -> Result<(), Refusal> {
+    match (&anomaly.evidence, anomaly.kind) {
+        (Evidence::Operations { key, ops }, AnomalyKind::NotLinearizable) => {
+            search::verify(singles, *key, ops)
+        }
+        (_, kind) if !kind.forbidden_at(Level::Linearizable) => {
+            Err(Refusal::Allowed { kind, level: Level::Linearizable })
+        }
+        _ => Err(Refusal::Unsupported("such evidence against linearizability")),
+    }
+}
+
+/// The transaction of an operation, which must not have aborted.
+fn kept_txn(history: &History, op: OpId) -> Result<TxnId, Refusal> {
+    if op.index() >= history.op_count() {
+        return Err(Refusal::NoSuchOp(op));
+    }
+    let txn = history.op_txn(op);
+    match history.outcome(txn) {
+        Outcome::Aborted => Err(Refusal::NotCommitted(txn)),
+        _ => Ok(txn),
+    }
+}
+
+/// Every operation that took effect is there, none twice.
+fn is_complete(history: &History, order: &[OpId]) -> Result<(), Refusal> {
+    let mut is_there = vec![false; history.txn_count()];
+    for op in order {
+        let txn = kept_txn(history, *op)?;
+        if std::mem::replace(&mut is_there[txn.index()], true) {
+            return Err(Refusal::Repeated(txn));
+        }
+    }
+    let must = |txn: &TxnId| {
+        history.outcome(*txn) == Outcome::Committed && history.txn_ops(*txn).len() > 0
+    };
+    match history.txns().filter(must).find(|txn| !is_there[txn.index()]) {
+        Some(missing) => Err(Refusal::Missing(missing)),
+        None => Ok(()),
+    }
+}
+
+/// Nobody comes after someone who started only when they had finished. It is enough to compare
+/// with the one before that started last.
+fn respects_real_time(singles: &Singles<'_>, order: &[OpId]) -> Result<(), Refusal> {
+    let mut last_start: Option<(i128, TxnId)> = None;
+    for op in order {
+        let txn = singles.history.op_txn(*op);
+        if let (Some(finish), Some((start, second))) = (singles.latest(txn), last_start)
+            && finish < start
+        {
+            return Err(Refusal::OutOfOrder { first: txn, second, why: "real time" });
+        }
+        last_start = last_start.max(singles.earliest(txn).map(|start| (start, txn)));
+    }
+    Ok(())
+}
+
+/// Every operation finds what it found. Where a client does not know whether its write took effect
+/// and the initial state may be anything, several states are possible.
+fn explains(singles: &Singles<'_>, order: &[OpId]) -> Result<(), Refusal> {
+    let mut store = vec![vec![State::Initial]; singles.history.key_count()];
+    for op in order {
+        let key = singles.key(*op);
+        let states = &mut store[key.index()];
+        let did = singles.did(*op);
+        *states = states.iter().flat_map(|state| singles.after(key, did, *state)).collect();
+        if states.is_empty() {
+            let why = "something else was there at its turn";
+            return Err(Refusal::Unexplained { read: *op, why });
+        }
+    }
+    Ok(())
+}
