@@ -2,12 +2,14 @@
 //!
 //! A benchmark names its work by implementing [`Job`]. [`median`] then runs a job several times,
 //! each time in a process of its own: the benchmark calls itself, and [`answer_if_child`] does
-//! the work there. [`Table`] and [`Chart`] show what came out; [`exponent`] tells how it grows.
+//! the work there. [`Table`] and [`Chart`] show what came out; [`exponent`] tells how
+//! it grows, and [`Growth`] does all of that for a row of sizes.
 
 mod arguments;
 mod chart;
 mod fit;
 mod floors;
+mod growth;
 mod measure;
 mod process;
 mod table;
@@ -18,6 +20,7 @@ pub use arguments::Arguments;
 pub use chart::{Chart, Series};
 pub use fit::exponent;
 pub use floors::{copy, count_newlines};
+pub use growth::{Effort, Expected, Growth, Step, Writer};
 pub use measure::{Job, Kept, Sample, Stopwatch, answer_if_child, median};
 pub use table::{Align, Table};
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use isolario::formats::{self, Target};
 use isolario::model::{Level, TxnSink};
-use isolario_bench::Failure;
+use isolario_bench::{Failure, Writer};
 use isolario_sim::{Config, Distribution, Kind, Workload, generate};
 
 use crate::hard::{Family, Graph};
@@ -42,6 +42,11 @@ impl Recipe {
             seed: 1,
             ..Config::default()
         })
+    }
+
+    /// As a step of something that grows.
+    pub fn writer(self) -> Writer {
+        Box::new(move |file| self.write(file))
     }
 
     /// Writes the history to a file; says how many operations it has.

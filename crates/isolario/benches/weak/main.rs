@@ -8,20 +8,16 @@
 mod growth;
 mod hard;
 mod history;
-mod job;
 mod targets;
+#[path = "../common/work.rs"]
+mod work;
 
-use std::path::PathBuf;
+use isolario_bench::{Arguments, Effort, Failure, answer_if_child};
 
-use isolario_bench::{Arguments, Failure, answer_if_child};
+use work::Work;
 
-use growth::Growth;
-use job::Work;
-
-/// How large and how long.
-pub struct Effort {
-    /// Runs per figure, of which the median counts.
-    runs: usize,
+/// How large.
+pub struct Sizes {
     /// Transactions in the table of targets.
     txns: u64,
     /// Transactions where their number grows.
@@ -30,35 +26,25 @@ pub struct Effort {
     fixed_txns: u64,
     /// Nodes of the graphs of the hard families.
     nodes: Vec<u32>,
-    /// Where charts go.
-    charts: PathBuf,
 }
 
-impl Effort {
-    fn of(arguments: &Arguments) -> Result<Effort, Failure> {
-        let charts = arguments.value("--charts")?;
-        let charts = charts.unwrap_or_else(|| {
-            PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/bench-charts"))
-        });
-        let usual = Effort {
-            runs: 3,
+impl Sizes {
+    fn of(arguments: &Arguments) -> Sizes {
+        let usual = Sizes {
             txns: 1_000_000,
             growing_txns: vec![30_000, 100_000, 300_000, 1_000_000],
             fixed_txns: 100_000,
             nodes: vec![250, 500, 1000],
-            charts,
         };
-        let mut effort = if !arguments.in_earnest() {
+        if !arguments.in_earnest() {
             let (growing_txns, nodes) = (vec![100, 1000], vec![10, 30]);
-            Effort { runs: 1, txns: 1000, growing_txns, fixed_txns: 1000, nodes, ..usual }
+            Sizes { txns: 1000, growing_txns, fixed_txns: 1000, nodes }
         } else if arguments.has("--full") {
             let growing_txns = vec![100_000, 1_000_000, 10_000_000];
-            Effort { growing_txns, nodes: vec![500, 1000, 2000], ..usual }
+            Sizes { growing_txns, nodes: vec![500, 1000, 2000], ..usual }
         } else {
             usual
-        };
-        effort.runs = arguments.value("--runs")?.unwrap_or(effort.runs);
-        Ok(effort)
+        }
     }
 }
 
@@ -68,17 +54,16 @@ fn main() -> Result<(), Failure> {
         println!("{answer}");
         return Ok(());
     }
-    let effort = Effort::of(&arguments)?;
-    std::fs::create_dir_all(&effort.charts)?;
+    let (effort, sizes) = (Effort::of(&arguments, "weak", 3)?, Sizes::of(&arguments));
     let directory = isolario_bench::scratch()?;
     println!("Medians of {} processes; megabytes beyond the mapped file", effort.runs);
     println!();
     // The beginning of a part's name selects it; nothing is the beginning of all.
     let part: String = arguments.value("--part")?.unwrap_or_default();
     if targets::NAME.starts_with(&part) {
-        targets::bench(&effort, directory.path())?;
+        targets::bench(sizes.txns, &effort, directory.path())?;
     }
-    for growth in Growth::all(&effort).iter().filter(|growth| growth.name.starts_with(&part)) {
+    for growth in growth::all(&sizes).iter().filter(|growth| growth.name.starts_with(&part)) {
         growth.bench(&effort, directory.path())?;
     }
     println!("Charts are in {}", effort.charts.display());

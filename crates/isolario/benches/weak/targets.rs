@@ -3,12 +3,11 @@
 use std::path::Path;
 
 use isolario::model::Level;
-use isolario_bench::{Align, Failure, Sample, Table, judge, median};
+use isolario_bench::{Align, Effort, Failure, Sample, Table, judge, median};
 use isolario_sim::Distribution;
 
-use crate::Effort;
 use crate::history::{KEYS, OPS_PER_TXN, Recipe, SESSIONS};
-use crate::job::Work;
+use crate::work::Work;
 
 /// By which it is selected.
 pub const NAME: &str = "targets";
@@ -21,10 +20,9 @@ const MEGABYTES: f64 = 800.0;
 const TARGET_THREADS: usize = 2;
 
 /// Measures and prints the table.
-pub fn bench(effort: &Effort, directory: &Path) -> Result<(), Failure> {
+pub fn bench(txns: u64, effort: &Effort, directory: &Path) -> Result<(), Failure> {
     println!(
-        "Load and check: {} transactions of {OPS_PER_TXN} operations, {SESSIONS} sessions, {KEYS} keys",
-        effort.txns
+        "Load and check: {txns} transactions of {OPS_PER_TXN} operations, {SESSIONS} sessions, {KEYS} keys"
     );
     let mut table = Table::new(&[
         ("keys", Align::Left),
@@ -39,8 +37,7 @@ pub fn bench(effort: &Effort, directory: &Path) -> Result<(), Failure> {
     ]);
     for distribution in [Distribution::Uniform, Distribution::Zipf { exponent: 0.99 }] {
         let file = directory.join("targets");
-        let ops =
-            Recipe::simulated(effort.txns, SESSIONS, OPS_PER_TXN, distribution).write(&file)?;
+        let ops = Recipe::simulated(txns, SESSIONS, OPS_PER_TXN, distribution).write(&file)?;
         for threads in [TARGET_THREADS, 1] {
             for row in rows(&file, ops, threads, effort.runs)? {
                 let first = [distribution.to_string(), threads.to_string()];

@@ -7,7 +7,7 @@ use isolario::formats::{self, Loaded, Source};
 use isolario::model::{Level, Verdict};
 use isolario_bench::{Failure, Job, Kept, Stopwatch};
 
-/// Work on a history in Plume text.
+/// Work on a history in a file of any format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// A floor: count the newlines.
@@ -59,8 +59,8 @@ impl Job for Work {
 }
 
 fn load(source: &Source) -> Result<Loaded, Failure> {
-    let plume = formats::find(super::history::FORMAT).ok_or("no such format")?;
-    Ok(plume.read(source)?)
+    let format = formats::sniff(source).ok_or("no known format")?;
+    Ok(format.read(source)?)
 }
 
 /// Checks a level that must hold: what is measured is the search for a violation that is not
