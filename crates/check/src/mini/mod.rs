@@ -37,8 +37,8 @@ pub(crate) struct Mini<'a> {
     overwrites: Overwrites<'a>,
     anti_dependencies: OnceLock<Inferred>,
     time: OnceLock<RealTime>,
-    /// Whether the order of session order ∪ write-read is a serial one.
-    guessed_right: OnceLock<bool>,
+    /// An order in which transactions may have run one after the other, if there is one.
+    serial: OnceLock<Option<Vec<u32>>>,
 }
 
 impl<'a> Mini<'a> {
@@ -53,7 +53,7 @@ impl<'a> Mini<'a> {
             overwrites: Overwrites::new(dependencies.history, dependencies.reads)?,
             anti_dependencies: OnceLock::new(),
             time: OnceLock::new(),
-            guessed_right: OnceLock::new(),
+            serial: OnceLock::new(),
         })
     }
 
@@ -72,28 +72,33 @@ impl<'a> Mini<'a> {
 
     /// Session order ∪ write-read ∪ anti-dependencies, acyclic.
     fn serializable(&self, in_time: bool) -> Verdict {
-        if let Some(order) = self.guessed_order(in_time) {
-            return Verdict::Satisfied(Witness::CommitOrder(self.kept(order).collect()));
+        let Some(order) = self.serial_order() else {
+            return self.violated(&self.graph(), in_time);
+        };
+        if self.holds(order, in_time) {
+            return self.commit_order(order);
         }
-        let graph =
-            Saturated { dependencies: self.dependencies, inferred: self.anti_dependencies() };
-        match self.order(&graph, self.weak.guess.clone(), in_time) {
-            Some(order) if !self.overwrites.diverge() => {
-                Verdict::Satisfied(Witness::CommitOrder(self.kept(&order).collect()))
-            }
-            _ => self.violated(&graph, in_time),
+        match self.order_in_time(&self.graph(), self.weak.guess.clone()) {
+            Some(order) => self.commit_order(&order),
+            None => self.violated(&self.graph(), in_time),
         }
     }
 
     /// The same as moments, in which starts overtake commits.
     fn snapshot(&self, in_time: bool) -> Verdict {
-        if let Some(order) = self.guessed_order(in_time) {
+        // Transactions that ran one after the other did so on snapshots.
+        if let Some(order) = self.serial_order().filter(|order| self.holds(order, in_time)) {
             let life = |txn| [Point::Start(txn), Point::Commit(txn)];
             return Verdict::Satisfied(Witness::Points(self.kept(order).flat_map(life).collect()));
         }
         let graph = Split { waits: self.dependencies, overtaken: self.anti_dependencies() };
-        let guess = self.weak.guess.iter().flat_map(|txn| [start_of(*txn), commit_of(*txn)]);
-        match self.order(&graph, guess.collect(), in_time) {
+        let moments = self.weak.guess.iter().flat_map(|txn| [start_of(*txn), commit_of(*txn)]);
+        let guess: Vec<u32> = moments.collect();
+        let order = match in_time {
+            true => self.order_in_time(&graph, guess),
+            false => topological_order(&graph, &guess),
+        };
+        match order {
             Some(order) if !self.overwrites.diverge() => {
                 Verdict::Satisfied(Witness::Points(self.points(&order)))
             }
@@ -101,24 +106,31 @@ impl<'a> Mini<'a> {
         }
     }
 
-    /// The order in which transactions depend on each other, if it happens to be a serial one that
-    /// agrees with all anti-dependencies, and with real time if that counts. Such an order is a
-    /// witness of every level, and no graph has to be built.
-    fn guessed_order(&self, in_time: bool) -> Option<&[u32]> {
-        let order = self.weak.order.as_deref()?;
-        let is_serial = *self.guessed_right.get_or_init(|| {
-            !self.overwrites.diverge() && self.overwrites.agree_with(&places(order))
-        });
-        let history = self.dependencies.history;
-        let holds = is_serial && (!in_time || agrees(history, self.clock_skew, order));
-        holds.then_some(order)
+    fn graph(&self) -> Saturated<'_> {
+        Saturated { dependencies: self.dependencies, inferred: self.anti_dependencies() }
     }
 
-    /// An order of a graph's nodes, and of no others.
-    fn order<G: Moments>(&self, graph: &G, guess: Vec<u32>, in_time: bool) -> Option<Vec<u32>> {
-        if !in_time {
-            return topological_order(graph, &guess);
-        }
+    /// An order in which the transactions may have run one after the other. The order in which they
+    /// depend on each other often is one, and then no graph has to be built.
+    fn serial_order(&self) -> Option<&[u32]> {
+        let order = self.serial.get_or_init(|| {
+            let depending = self.weak.order.as_ref().filter(|_| !self.overwrites.diverge())?;
+            if self.overwrites.agree_with(&places(depending)) {
+                return Some(depending.clone());
+            }
+            topological_order(&self.graph(), &self.weak.guess)
+        });
+        order.as_deref()
+    }
+
+    /// Whether an order agrees with real time, if that counts. One that begins with a guess by
+    /// finish time nearly always does if there is any that does.
+    fn holds(&self, order: &[u32], in_time: bool) -> bool {
+        !in_time || agrees(self.dependencies.history, self.clock_skew, order)
+    }
+
+    /// An order of a graph's nodes that agrees with real time.
+    fn order_in_time<G: Moments>(&self, graph: &G, guess: Vec<u32>) -> Option<Vec<u32>> {
         let timed = InTime { graph, time: self.time() };
         let mut order = topological_order(&timed, &timed.and_helpers(guess))?;
         order.retain(|node| (*node as usize) < graph.node_count());
@@ -145,6 +157,10 @@ impl<'a> Mini<'a> {
         self.time.get_or_init(|| {
             RealTime::new(self.dependencies.history, self.clock_skew, |txn| reads.is_kept(txn))
         })
+    }
+
+    fn commit_order(&self, order: &[u32]) -> Verdict {
+        Verdict::Satisfied(Witness::CommitOrder(self.kept(order).collect()))
     }
 
     fn kept(&self, order: &[u32]) -> impl Iterator<Item = TxnId> {
