@@ -6,5 +6,7 @@ mod contract;
 mod etcd;
 mod mariadb;
 mod postgres;
+mod promises;
 mod redis;
 mod site;
+mod trial;

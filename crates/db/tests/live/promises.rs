@@ -1,0 +1,77 @@
+//! What each database gives at each of its settings, and what it does not.
+
+use isolario_model::{AnomalyKind, Level};
+use isolario_servers::Kind;
+use isolario_workload::{Kind as Transactions, Workload};
+
+use super::site::start;
+use super::trial::Trial;
+
+const RC: Level = Level::ReadCommitted;
+const SI: Level = Level::SnapshotIsolation;
+const SER: Level = Level::Serializable;
+const SSER: Level = Level::StrictSerializable;
+
+/// Few keys: sessions meet often.
+fn crowded(trial: Trial) -> Trial {
+    let mut crowded = Trial { txns: 2000, ..trial };
+    crowded.workload.keys = 10;
+    crowded
+}
+
+/// Nothing but increments: read a register, write it.
+fn increments(trial: Trial) -> Trial {
+    let mut increments = crowded(trial);
+    increments.workload =
+        Workload { kind: Transactions::General, ops: 2, rmw_ratio: 1.0, ..increments.workload };
+    increments.workload.read_ratio = 0.0;
+    increments
+}
+
+#[test]
+fn postgres_keeps_its_promises() {
+    let servers = start(Kind::Postgres);
+    let at = |isolation| Trial::new(servers.urls(), isolation);
+    at("serializable").satisfies(&[SER]);
+    at("repeatable-read").satisfies(&[SI]);
+    at("read-committed").satisfies(&[RC]);
+    crowded(at("repeatable-read")).violates(SER);
+    assert!(increments(at("read-committed")).violates(SI).contains(&AnomalyKind::LostUpdate));
+}
+
+#[test]
+fn mariadb_keeps_its_promises() {
+    let servers = start(Kind::MariaDb);
+    let at = |isolation| Trial::new(servers.urls(), isolation);
+    at("serializable").satisfies(&[SER]);
+    at("innodb-snapshot-isolation").satisfies(&[SI]);
+    at("repeatable-read").satisfies(&[Level::CutIsolation, Level::ReadAtomic]);
+    at("read-committed").satisfies(&[RC]);
+    assert!(increments(at("repeatable-read")).violates(SI).contains(&AnomalyKind::LostUpdate));
+}
+
+#[test]
+fn galera_is_serializable_on_one_node_only() {
+    let servers = start(Kind::Galera);
+    let over_all = Trial::new(servers.urls(), "serializable");
+    over_all.satisfies(&[Level::CutIsolation, Level::ReadAtomic]);
+    crowded(over_all).violates(SER);
+    Trial::new(&servers.urls()[..1], "serializable").satisfies(&[SER]);
+}
+
+#[test]
+fn etcd_is_strictly_serializable_unless_reads_may_be_stale() {
+    let servers = start(Kind::Etcd3);
+    let at = |isolation| Trial { txns: 1000, ..Trial::new(servers.urls(), isolation) };
+    at("linearizable-reads").satisfies(&[SSER]);
+    at("serializable-reads").satisfies(&[RC]);
+    crowded(at("serializable-reads")).violates(SSER);
+}
+
+#[test]
+fn redis_is_strictly_serializable_if_it_watches() {
+    let servers = start(Kind::Redis);
+    let at = |isolation| Trial::new(servers.urls(), isolation);
+    at("watch").satisfies(&[SSER]);
+    assert!(increments(at("plain")).violates(SI).contains(&AnomalyKind::LostUpdate));
+}
