@@ -20,7 +20,7 @@ fn transactions_may_be_of_any_size() {
 fn a_key_may_have_one_loader_if_nobody_else_overwrote_its_initial_value() {
     let loaded = "initial 0\nsession a\n T1: w x 1, w y 1\nsession b\n T2: r x 1, w x 2, r y 0";
     assert_eq!(checker(loaded, Level::Serializable), Checker::Mini);
-    assert_eq!(names(loaded, Level::Serializable), ["FracturedReadCO"]);
+    assert_eq!(names(loaded, Level::Serializable), ["NonMonoReadCO"]);
     let also_from_initial = "initial 0\nsession a\n T1: w x 1\nsession b\n T2: r x 0, w x 2";
     assert_eq!(checker(also_from_initial, Level::Serializable), Checker::Strong);
     let two_loaders = "initial 0\nsession a\n T1: w x 1\nsession b\n T2: w x 2";
@@ -46,7 +46,8 @@ fn transactions_that_nobody_saw_do_not_break_the_pattern() {
 #[test]
 fn a_circle_of_reads_is_found_at_snapshot_isolation() {
     // Two transactions that waited for each other: found only if a start comes before its commit.
-    let text = "initial 0\nsession a\n T1: r x 0, r y 1, w x 1\nsession b\n T2: r y 0, r x 1, w y 1";
+    let text =
+        "initial 0\nsession a\n T1: r x 0, r y 1, w x 1\nsession b\n T2: r y 0, r x 1, w y 1";
     assert_eq!(names(text, Level::SnapshotIsolation), ["CyclicCO"]);
 }
 

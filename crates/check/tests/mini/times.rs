@@ -5,7 +5,8 @@ use isolario_model::{Inapplicable, Level, Verdict};
 
 use crate::support::{history, names, names_with};
 
-const STALE: &str = "initial 0\nsession a\n T1 [10, 20]: r x 0, w x 1\nsession b\n T2 [30, 40]: r x 0";
+const STALE: &str =
+    "initial 0\nsession a\n T1 [10, 20]: r x 0, w x 1\nsession b\n T2 [30, 40]: r x 0";
 
 fn with_skew(clock_skew: u64) -> Options {
     let mut options = Options::default();
@@ -53,7 +54,7 @@ fn a_transaction_of_unknown_outcome_never_finished() {
 
 #[test]
 fn a_longer_way_back_through_time_is_a_cycle_of_its_own() {
-    // T3 saw T2, which had missed T1, but had finished before T1 started.
+    // T3 saw T2, which saw T1, although T3 had finished before T1 started.
     let text = "initial 0\nsession a\n T1 [50, 60]: r x 0, w x 1\n\
                 session b\n T2 [0, 100]: r x 1, r y 0, w y 1\nsession c\n T3 [10, 20]: r y 1";
     assert_eq!(names(text, Level::Serializable), [""; 0]);
