@@ -4,9 +4,11 @@
 
 mod contract;
 mod etcd;
+mod faults;
 mod mariadb;
 mod postgres;
 mod promises;
 mod redis;
 mod site;
+mod strangers;
 mod trial;

@@ -1,0 +1,88 @@
+//! Data of others, under the names of our tables and keys, stays as it is.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use isolario_db::{Database, ErrorClass, Layout};
+use isolario_servers::Kind;
+use isolario_workload::Kind as Workload;
+use mysql::prelude::Queryable;
+
+use super::site::{database, start};
+
+const LAYOUT: fn() -> Layout = || Layout::new(Workload::Mini, 10);
+
+/// It makes room for itself twice, but not where a stranger's data is.
+fn assert_respects(database: &dyn Database, stranger: impl FnOnce(), what: &str) {
+    database.prepare(&LAYOUT()).unwrap();
+    database.prepare(&LAYOUT()).unwrap();
+    stranger();
+    let error = database.prepare(&LAYOUT()).unwrap_err();
+    assert_eq!(error.class, ErrorClass::Fatal);
+    assert!(error.message.contains(what), "{error}");
+    assert!(error.message.contains("that we did not make: rename it"), "{error}");
+}
+
+/// Says something to a server that answers in text.
+fn say(port: u16, words: &str) -> String {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    stream.write_all(words.as_bytes()).unwrap();
+    let mut answer = [0; 1000];
+    let length = stream.read(&mut answer).unwrap();
+    String::from_utf8_lossy(&answer[..length]).into_owned()
+}
+
+#[test]
+fn tables_of_strangers_in_mariadb() {
+    let servers = start(Kind::MariaDb);
+    let database = database(servers.url(), "");
+    let stranger = || {
+        let mut conn = mysql::Conn::new(servers.url()).unwrap();
+        conn.query_drop("DROP TABLE isolario_register").unwrap();
+        conn.query_drop("CREATE TABLE isolario_register (x INT)").unwrap();
+    };
+    assert_respects(&*database, stranger, "a table isolario_register");
+}
+
+#[test]
+fn tables_of_strangers_in_postgres() {
+    let servers = start(Kind::Postgres);
+    let database = database(servers.url(), "");
+    let stranger = || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let connected = tokio_postgres::connect(servers.url(), tokio_postgres::NoTls).await;
+            let (client, connection) = connected.unwrap();
+            tokio::spawn(connection);
+            let statements = "DROP TABLE isolario_list; CREATE TABLE isolario_list (x INT)";
+            client.batch_execute(statements).await.unwrap();
+        });
+    };
+    assert_respects(&*database, stranger, "a table isolario_list");
+}
+
+#[test]
+fn keys_of_strangers_in_redis() {
+    let servers = start(Kind::Redis);
+    let database = database(servers.url(), "");
+    let stranger = || {
+        assert_eq!(say(servers.port(), "DEL isolario:owner\r\n"), ":1\r\n");
+        assert_eq!(say(servers.port(), "SET isolario:venice 1\r\n"), "+OK\r\n");
+    };
+    assert_respects(&*database, stranger, "keys of the form isolario:*");
+    assert_eq!(say(servers.port(), "GET isolario:venice\r\n"), "$1\r\n1\r\n");
+}
+
+#[test]
+fn keys_of_strangers_in_etcd() {
+    let servers = start(Kind::Etcd);
+    let database = database(servers.url(), "");
+    let stranger = || {
+        // The key isolario/owner, and another value: "somebody".
+        let body = r#"{"key":"aXNvbGFyaW8vb3duZXI=","value":"c29tZWJvZHk="}"#;
+        let length = body.len();
+        let head = format!("POST /v3/kv/put HTTP/1.0\r\nContent-Length: {length}\r\n\r\n");
+        assert!(say(servers.port(), &format!("{head}{body}")).contains(" 200 "));
+    };
+    assert_respects(&*database, stranger, "keys under isolario/");
+}
