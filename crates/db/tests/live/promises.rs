@@ -11,12 +11,20 @@ const RC: Level = Level::ReadCommitted;
 const SI: Level = Level::SnapshotIsolation;
 const SER: Level = Level::Serializable;
 const SSER: Level = Level::StrictSerializable;
+const LIN: Level = Level::Linearizable;
 
 /// Few keys: sessions meet often.
 fn crowded(trial: Trial) -> Trial {
-    let mut crowded = Trial { txns: 2000, ..trial };
+    let mut crowded = Trial { txns: trial.txns.min(2000), ..trial };
     crowded.workload.keys = 10;
     crowded
+}
+
+/// Single reads, inserts and compare-and-sets.
+fn conditional(trial: Trial) -> Trial {
+    let mut conditional = crowded(trial);
+    conditional.workload.kind = Transactions::Lwt;
+    conditional
 }
 
 /// Nothing but increments: read a register, write it.
@@ -62,10 +70,12 @@ fn galera_is_serializable_on_one_node_only() {
 #[test]
 fn etcd_is_strictly_serializable_unless_reads_may_be_stale() {
     let servers = start(Kind::Etcd3);
-    let at = |isolation| Trial { txns: 1000, ..Trial::new(servers.urls(), isolation) };
+    let at = |isolation| Trial { txns: 400, ..Trial::new(servers.urls(), isolation) };
     at("linearizable-reads").satisfies(&[SSER]);
     at("serializable-reads").satisfies(&[RC]);
     crowded(at("serializable-reads")).violates(SSER);
+    conditional(at("linearizable-reads")).satisfies(&[LIN]);
+    conditional(at("serializable-reads")).violates(LIN);
 }
 
 #[test]
@@ -73,5 +83,6 @@ fn redis_is_strictly_serializable_if_it_watches() {
     let servers = start(Kind::Redis);
     let at = |isolation| Trial::new(servers.urls(), isolation);
     at("watch").satisfies(&[SSER]);
+    conditional(at("watch")).satisfies(&[LIN]);
     assert!(increments(at("plain")).violates(SI).contains(&AnomalyKind::LostUpdate));
 }
