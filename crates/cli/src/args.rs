@@ -8,9 +8,12 @@ use clap_complete::Shell;
 use isolario::formats::FORMATS;
 
 use crate::generate::{self, GenArgs};
+use crate::run::{self, RunArgs};
 
 const EXAMPLES: &str = "\
 Examples:
+  isolario run                                stress a database: embedded SQLite, for a start
+  isolario run --db postgres://user@host/db   one of your own
   isolario check history.txt                  which levels it satisfies, and why not more
   isolario check --level rc,ra history.edn    whether it satisfies these
   isolario stats history.iso                  how large, skewed and concurrent it is
@@ -82,8 +85,8 @@ Examples:
 
 /// Charts the isolation a database really gives.
 ///
-/// Checks recorded histories of transactions: which isolation levels they satisfy, and why not
-/// more.
+/// Stresses databases with transactions, and checks what their clients saw: which isolation levels
+/// such a history satisfies, and why not more.
 #[derive(Debug, Parser)]
 #[command(name = "isolario", version, after_help = EXAMPLES, max_term_width = 100)]
 #[command(propagate_version = true, disable_help_subcommand = true)]
@@ -154,6 +157,10 @@ impl ReportForm {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Stress a database, record what its clients see, and check it
+    #[command(after_help = run::EXAMPLES)]
+    Run(Box<RunArgs>),
+
     /// Check which isolation levels recorded histories satisfy
     #[command(after_help = CHECK_EXAMPLES)]
     Check(CheckArgs),

@@ -16,6 +16,7 @@ use crate::args::{
 use crate::failure::Failure;
 use crate::generate::Generate;
 use crate::output::Output;
+use crate::run::Run;
 use crate::suggest::{closest, no_such};
 
 pub(crate) use anomaly::Use;
@@ -40,6 +41,7 @@ pub(crate) enum Command {
     Check(Check),
     Convert(Convert),
     Gen(Generate),
+    Run(Box<Run>),
     Stats(Stats),
     Explain(Explain),
     Verify(Verify),
@@ -83,6 +85,7 @@ impl Config {
             RawCommand::Check(args) => Command::Check(Check::build(args, form)?),
             RawCommand::Convert(args) => Command::Convert(Convert::build(args)?),
             RawCommand::Gen(args) => Command::Gen(Generate::build(args)?),
+            RawCommand::Run(args) => Command::Run(Box::new(Run::build(*args)?)),
             RawCommand::Stats(StatsArgs { history, format }) => {
                 Command::Stats(Stats { history, format: InputFormat::build("--format", &format)? })
             }

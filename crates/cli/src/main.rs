@@ -8,11 +8,13 @@ mod draft;
 mod exit;
 mod failure;
 mod generate;
+mod knobs;
 mod load;
 mod output;
 mod progress;
 mod reports;
 mod resources;
+mod run;
 mod suggest;
 
 use std::ffi::OsString;
@@ -56,5 +58,5 @@ fn execute(config: &Config, console: &mut Console) -> Result<Outcome, Failure> {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.get()).build_global();
         pool.map_err(|error| Failure::new(format!("cannot start {threads} threads: {error}")))?;
     }
-    commands::run(&config.command, config.output, console)
+    commands::dispatch(&config.command, config.output, console)
 }

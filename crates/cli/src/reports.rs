@@ -117,7 +117,7 @@ impl<'c> Files<'c> {
 }
 
 /// Writes a file that is there as a whole or not at all.
-fn write_whole(
+pub(crate) fn write_whole(
     file: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Failure> {

@@ -37,6 +37,8 @@ mod database;
 mod error;
 #[cfg(feature = "etcd")]
 mod etcd;
+#[cfg(all(unix, feature = "exec"))]
+mod exec;
 #[cfg(feature = "mysql")]
 mod mysql;
 #[cfg(feature = "postgres")]
@@ -47,6 +49,8 @@ mod registry;
 #[cfg(any(feature = "etcd", feature = "mysql", feature = "postgres", feature = "redis"))]
 mod remote;
 mod run;
+#[cfg(feature = "sim")]
+mod sim;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 #[cfg(any(feature = "etcd", feature = "mysql", feature = "postgres", feature = "redis"))]

@@ -68,6 +68,10 @@ pub static DRIVERS: &[Driver] = &[
     crate::etcd::DRIVER,
     #[cfg(feature = "redis")]
     crate::redis::DRIVER,
+    #[cfg(feature = "sim")]
+    crate::sim::DRIVER,
+    #[cfg(all(unix, feature = "exec"))]
+    crate::exec::DRIVER,
 ];
 
 /// Opens the database of a URL.

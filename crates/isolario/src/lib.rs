@@ -33,13 +33,17 @@
 //! | [`model`] | histories, levels, anomalies, verdicts: the types that all the others share |
 //! | [`formats`] | history files of many tools: read, write, recognise |
 //! | [`check`] | the checkers |
+//! | [`workload`] | what clients ask a database for |
+//! | [`db`] | databases, and runs of workloads against them |
 //! | [`report`] | what a history proves, in words and as JSON |
 //! | [`sim`] | synthetic histories: a simulated store, with planted anomalies |
 //! | [`verify`] | verdicts re-checked against the history alone, and the proof file |
 
 pub use isolario_check as check;
+pub use isolario_db as db;
 pub use isolario_formats as formats;
 pub use isolario_model as model;
 pub use isolario_report as report;
 pub use isolario_sim as sim;
 pub use isolario_verify as verify;
+pub use isolario_workload as workload;

@@ -6,7 +6,7 @@ mod convert;
 mod explain;
 mod levels;
 mod man;
-mod proof;
+pub(crate) mod proof;
 mod stats;
 mod verify;
 
@@ -16,8 +16,9 @@ use crate::console::Console;
 use crate::exit::Outcome;
 use crate::failure::Failure;
 use crate::generate;
+use crate::run;
 
-pub(crate) fn run(
+pub(crate) fn dispatch(
     command: &Command,
     output: OutputForm,
     console: &mut Console,
@@ -26,6 +27,7 @@ pub(crate) fn run(
         Command::Check(check) => check::run(check, console),
         Command::Convert(convert) => convert::run(convert, console),
         Command::Gen(what) => generate::run(what, output, console),
+        Command::Run(what) => run::run(what, output, console),
         Command::Stats(stats) => stats::run(stats, output, console),
         Command::Explain(explain) => explain::run(explain, output, console),
         Command::Verify(verify) => verify::run(verify, output, console),

@@ -40,7 +40,7 @@ pub(crate) enum Question {
 }
 
 /// Which levels to decide, and which of the answers matter.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Request {
     /// The levels, weakest first.
     pub(crate) levels: Vec<Level>,
@@ -96,7 +96,7 @@ impl Question {
 }
 
 impl Request {
-    fn build(names: &[String]) -> Result<Request, Failure> {
+    pub(crate) fn build(names: &[String]) -> Result<Request, Failure> {
         let mut named = Vec::new();
         for name in names.iter().filter(|name| *name != "all") {
             named.push(find_level(name)?);

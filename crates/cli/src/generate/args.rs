@@ -4,7 +4,9 @@ use std::fmt::Display;
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Subcommand};
-use isolario::sim::{Config, Kind, Preset, Workload};
+use isolario::sim::{Config, Kind, Workload};
+
+use crate::knobs::{preset_help, share};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -151,17 +153,4 @@ fn or(help: &str, default: impl Display) -> String {
 
 fn workload_help() -> String {
     or(&format!("The kind of transactions: {}", Kind::ALL.map(Kind::name).join(", ")), Kind::Mini)
-}
-
-fn preset_help() -> String {
-    let names: Vec<_> = Preset::all().iter().map(|preset| preset.name).collect();
-    format!("A workload of the literature: {}", names.join(", "))
-}
-
-/// Reads a share.
-fn share(text: &str) -> Result<f64, String> {
-    let number: Option<f64> = text.parse().ok();
-    number
-        .filter(|share| (0.0..=1.0).contains(share))
-        .ok_or_else(|| "expected a share from 0 to 1".to_owned())
 }

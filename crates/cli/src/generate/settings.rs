@@ -1,14 +1,12 @@
 //! What the flags of `isolario gen` mean: names are looked up and checked before any work is done.
 
 use isolario::model::Level;
-use isolario::sim::{
-    Config, ConfigError, Distribution, DistributionError, Kind, Plant, Preset, Workload,
-    WorkloadError, templates,
-};
+use isolario::sim::{Config, ConfigError, Kind, Plant, Workload, WorkloadError, templates};
 
 use super::args::{GenArgs, HistoryArgs};
 use crate::config::{Use, output_format};
 use crate::failure::Failure;
+use crate::knobs::{find_distribution, find_kind, find_preset, refuse_idle_flags};
 use crate::output::Output;
 use crate::suggest::no_such;
 
@@ -56,7 +54,18 @@ fn config(args: &HistoryArgs) -> Result<Config, Failure> {
 
 fn workload(args: &HistoryArgs, base: &Workload) -> Result<Workload, Failure> {
     let kind = args.workload.as_deref().map(find_kind).transpose()?.unwrap_or(base.kind);
-    refuse_idle_flags(args, kind)?;
+    refuse_idle_flags(
+        kind,
+        &[
+            (args.ops.is_some(), "--ops", &[Kind::General, Kind::Append]),
+            (args.rmw_ratio.is_some(), "--rmw-ratio", &[Kind::General]),
+            (
+                args.duplicate_ratio.is_some(),
+                "--duplicate-ratio",
+                &[Kind::Mini, Kind::General, Kind::Lwt],
+            ),
+        ],
+    )?;
     let distribution = args.distribution.as_deref().map(find_distribution).transpose()?;
     Ok(Workload {
         kind,
@@ -68,27 +77,6 @@ fn workload(args: &HistoryArgs, base: &Workload) -> Result<Workload, Failure> {
         duplicate_ratio: args.duplicate_ratio.unwrap_or(base.duplicate_ratio),
         ..base.clone()
     })
-}
-
-/// A flag that would change nothing is a mistake.
-fn refuse_idle_flags(args: &HistoryArgs, kind: Kind) -> Result<(), Failure> {
-    let flags: [(bool, &str, &[Kind]); 3] = [
-        (args.ops.is_some(), "--ops", &[Kind::General, Kind::Append]),
-        (args.rmw_ratio.is_some(), "--rmw-ratio", &[Kind::General]),
-        (
-            args.duplicate_ratio.is_some(),
-            "--duplicate-ratio",
-            &[Kind::Mini, Kind::General, Kind::Lwt],
-        ),
-    ];
-    match flags.iter().find(|(given, _, kinds)| *given && !kinds.contains(&kind)) {
-        None => Ok(()),
-        Some((_, flag, kinds)) => {
-            let kinds: Vec<_> = kinds.iter().map(|kind| kind.name()).collect();
-            Err(Failure::new(format!("{flag} has no effect on the {kind} workload"))
-                .with_hint(format!("it is for --workload {}", kinds.join(", "))))
-        }
-    }
 }
 
 /// Linearizability speaks of single operations.
@@ -124,37 +112,6 @@ fn find_level(name: &str) -> Result<Level, Failure> {
         let aliases = Level::all().flat_map(|level| level.aliases().iter().copied());
         let there_are = format!("levels: {}", names.join(", "));
         no_such("level", name, "--level", names.iter().copied().chain(aliases), there_are)
-    })
-}
-
-fn find_kind(name: &str) -> Result<Kind, Failure> {
-    let names = Kind::ALL.map(Kind::name);
-    let there_are = format!("workloads: {}", names.join(", "));
-    match name.parse() {
-        Ok(kind) => Ok(kind),
-        Err(_) if name == "predicate" => {
-            Err(Failure::new("the predicate workload cannot be generated yet").with_hint(there_are))
-        }
-        Err(_) => Err(no_such("workload", name, "--workload", names, there_are)),
-    }
-}
-
-fn find_preset(name: &str) -> Result<&'static Preset, Failure> {
-    Preset::find(name).ok_or_else(|| {
-        let names: Vec<_> = Preset::all().iter().map(|preset| preset.name).collect();
-        let there_are = format!("presets: {}", names.join(", "));
-        no_such("preset", name, "--preset", names, there_are)
-    })
-}
-
-fn find_distribution(text: &str) -> Result<Distribution, Failure> {
-    text.parse().map_err(|error| match error {
-        DistributionError::Name(name) => {
-            let names = ["uniform", "zipf", "hotspot", "exponential"];
-            let there_are = "distributions: uniform, zipf:S, hotspot:H,O, exponential:L";
-            no_such("distribution", &name, "--distribution", names, there_are.to_owned())
-        }
-        other => Failure::new(format!("--distribution: {other}")),
     })
 }
 

@@ -5,6 +5,7 @@ mod check;
 mod convert;
 mod generate;
 mod information;
+mod live;
 mod reports;
 mod sandbox;
 mod usage;

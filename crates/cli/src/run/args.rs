@@ -1,0 +1,159 @@
+//! The flags of `isolario run`, as they are typed.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args as ClapArgs;
+use isolario::db::DRIVERS;
+use isolario::workload::Kind;
+
+use crate::knobs::{duration, preset_help, share};
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  isolario run                                embedded SQLite, mini-transactions
+  isolario run --db postgres://user@host/db --isolation repeatable-read
+  isolario run --db mysql://root@127.0.0.1/test --check si --stop-on-violation
+  isolario run --db mysql://n1/t --db mysql://n2/t --db mysql://n3/t --sessions 30
+  isolario run --workload append --duration 30s --rate 500
+  isolario run --db 'exec:python3 driver.py'  a database of your own
+
+Without --check, the run asks for what the database claims to give for that setting and workload.
+A run leaves a directory: run.json, history.iso, verdict.json, proof, report.html. Ctrl-C ends it
+early and checks what was recorded.
+
+Exit codes: 0 all that was asked for is satisfied; 1 a violation was found; 2 an error, of the
+database too; 3 undecided within the limits.";
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct RunArgs {
+    #[arg(long, value_name = "URL", default_value = "sqlite:", help = db_help())]
+    pub(crate) db: Vec<String>,
+
+    /// The isolation level, by the database's own name [default: its strongest]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) isolation: Option<String>,
+
+    /// What the history must satisfy, or `all`; names and aliases as `isolario levels` lists them
+    /// [default: what the database claims]
+    #[arg(long, value_name = "L[,L...]", value_delimiter = ',')]
+    pub(crate) check: Vec<String>,
+
+    /// How long deciding a level may take
+    #[arg(long, value_name = "D", value_parser = duration, default_value = "60s")]
+    pub(crate) timeout: Duration,
+
+    /// The run directory [default: isolario-runs/TIME-SEED]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+
+    /// How many anomalies to print in full
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub(crate) max_anomalies: usize,
+
+    #[command(flatten)]
+    pub(crate) shape: ShapeArgs,
+
+    #[command(flatten)]
+    pub(crate) drive: DriveArgs,
+}
+
+/// What the clients ask for.
+#[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "Workload")]
+pub(crate) struct ShapeArgs {
+    #[arg(long, value_name = "KIND", help = workload_help())]
+    pub(crate) workload: Option<String>,
+
+    #[arg(long, value_name = "NAME", help = preset_help())]
+    pub(crate) preset: Option<String>,
+
+    /// How many sessions, each with a connection [default: 8; 25 for general]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) sessions: Option<u32>,
+
+    /// How many transactions are to commit, over all sessions [default: 10000; 5000 for general;
+    /// none with --duration]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) txns: Option<u64>,
+
+    /// How long to run
+    #[arg(long, value_name = "D", value_parser = duration)]
+    pub(crate) duration: Option<Duration>,
+
+    /// Operations per transaction (general: 20, append: 4)
+    #[arg(long, value_name = "N")]
+    pub(crate) ops: Option<u32>,
+
+    /// How many keys; lists at a time [default: 100 for mini; 10000 for general; 10 for append and
+    /// lwt]
+    #[arg(long, value_name = "N")]
+    pub(crate) keys: Option<u32>,
+
+    /// The share of reads; of read-only transactions (mini) [default: 0.5; 0.25 for mini]
+    #[arg(long, value_name = "R", value_parser = share)]
+    pub(crate) read_ratio: Option<f64>,
+
+    /// The share of read-modify-writes (general) [default: 0]
+    #[arg(long, value_name = "R", value_parser = share)]
+    pub(crate) rmw_ratio: Option<f64>,
+
+    /// How operations spread over keys: uniform, zipf:S, hotspot:H,O, exponential:L [default:
+    /// uniform]
+    #[arg(long, value_name = "D")]
+    pub(crate) distribution: Option<String>,
+
+    /// How long lists grow, on average, before new keys take their place (append) [default: 32]
+    #[arg(long, value_name = "N")]
+    pub(crate) list_length: Option<u32>,
+
+    /// What is asked for depends on the seed alone, and is printed at the start and the end
+    /// [default: another one each time]
+    #[arg(long, value_name = "S")]
+    pub(crate) seed: Option<u64>,
+}
+
+/// How the clients are driven.
+#[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "Driving")]
+pub(crate) struct DriveArgs {
+    /// The most transactions to begin per second, over all sessions [default: no limit]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) rate: Option<u64>,
+
+    /// How often to try a transaction again that the database refused
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 5,
+        value_parser = clap::value_parser!(u32).range(0..=1000)
+    )]
+    pub(crate) max_retries: u32,
+
+    /// How long the database may take to answer
+    #[arg(long, value_name = "D", value_parser = duration, default_value = "5s")]
+    pub(crate) statement_timeout: Duration,
+
+    /// Check the growing history now and then, and stop at the first violation
+    #[arg(long)]
+    pub(crate) stop_on_violation: bool,
+
+    /// Run so many times, with one seed after the other
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u64).range(1..=1_000_000)
+    )]
+    pub(crate) repeat: u64,
+}
+
+fn db_help() -> String {
+    let forms: Vec<_> = DRIVERS.iter().map(|driver| driver.form).collect();
+    format!("The database; several: sessions go round the nodes. {}", forms.join(", "))
+}
+
+fn workload_help() -> String {
+    let kinds = Kind::ALL.map(Kind::name).join(", ");
+    format!("The kind of transactions: {kinds} [default: mini]")
+}

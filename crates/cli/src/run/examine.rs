@@ -1,0 +1,105 @@
+//! The check of a run's history: what was asked for, or what the database claims.
+
+use isolario::check::{Options, check, supported};
+use isolario::model::{History, Level, LevelResult, RunVerdict, Verdict};
+use isolario::report::involved;
+
+use crate::config::Request;
+
+/// What to decide.
+#[derive(Clone)]
+pub(super) enum Ask {
+    /// Levels that were named.
+    Named(Request),
+    /// What the database claims.
+    Claim(Vec<Level>),
+}
+
+pub(super) struct Examined {
+    /// What the answers mean.
+    pub(super) request: Request,
+    /// The answers, weakest level first.
+    pub(super) results: Vec<LevelResult>,
+    /// Claimed levels that could not be decided.
+    pub(super) missing: Vec<Level>,
+}
+
+/// Decides what was asked. Of a claim that cannot be decided, it decides whatever weaker level it
+/// can: to break one of those is to break the claim. Without a claim, it decides all levels.
+pub(super) fn examine(history: &History, ask: &Ask, options: &Options) -> Examined {
+    let claimed = match ask {
+        Ask::Named(request) => {
+            let results = check(history, &request.levels, options);
+            return Examined { request: request.clone(), results, missing: Vec::new() };
+        }
+        Ask::Claim(levels) if levels.is_empty() => {
+            let levels = supported().to_vec();
+            let results = check(history, &levels, options);
+            let request = Request { levels, named: Vec::new(), open: true };
+            return Examined { request, results, missing: Vec::new() };
+        }
+        Ask::Claim(levels) => levels,
+    };
+    let has_checker = |level: &Level| supported().contains(level);
+    let decidable: Vec<Level> = claimed.iter().copied().filter(has_checker).collect();
+    let mut results = check(history, &decidable, options);
+    let missing: Vec<Level> =
+        claimed.iter().copied().filter(|level| !is_decided(*level, &results)).collect();
+    if !missing.is_empty() {
+        let follows = |level: &Level| missing.iter().any(|claim| claim.implies(*level));
+        let weaker = supported().iter().copied();
+        let weaker: Vec<Level> =
+            weaker.filter(|level| follows(level) && !decidable.contains(level)).collect();
+        let answers = check(history, &weaker, options).into_iter();
+        results.extend(answers.filter(|answer| answers_something(&answer.verdict)));
+        results.sort_by_key(|result| result.level);
+    }
+    let levels = results.iter().map(|result| result.level).collect();
+    Examined { request: Request { levels, named: Vec::new(), open: false }, results, missing }
+}
+
+impl Examined {
+    /// The answers in short.
+    pub(super) fn verdicts(&self) -> Vec<RunVerdict> {
+        let short = |result: &LevelResult| RunVerdict {
+            level: result.level.name().to_owned(),
+            verdict: result.verdict.name().to_owned(),
+            anomalies: anomaly_names(&result.verdict),
+        };
+        self.results.iter().map(short).collect()
+    }
+
+    /// Where the first counterexample starts: how many transactions began before its first one.
+    pub(super) fn first_counterexample(&self, history: &History) -> Option<u64> {
+        let violated = self.results.iter().filter_map(|result| match &result.verdict {
+            Verdict::Violated(findings) => Some(&findings.anomalies),
+            _ => None,
+        });
+        let txns = violated.flatten().flat_map(|anomaly| involved(history, anomaly));
+        let first = txns.filter_map(|involved| history.start(involved.txn)).min()?;
+        let before = |txn| history.start(txn).is_some_and(|start| start < first);
+        Some(history.txns().filter(|txn| before(*txn)).count() as u64)
+    }
+}
+
+fn answers_something(verdict: &Verdict) -> bool {
+    matches!(verdict, Verdict::Satisfied(_) | Verdict::Violated(_))
+}
+
+fn is_decided(level: Level, results: &[LevelResult]) -> bool {
+    results.iter().any(|result| result.level == level && answers_something(&result.verdict))
+}
+
+/// Each once, clearest first.
+fn anomaly_names(verdict: &Verdict) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    if let Verdict::Violated(findings) = verdict {
+        for anomaly in &findings.anomalies {
+            let name = anomaly.kind.name();
+            if !names.iter().any(|known| known == name) {
+                names.push(name.to_owned());
+            }
+        }
+    }
+    names
+}

@@ -1,0 +1,182 @@
+//! What is said about a run: the numbers, where everything is, and how to repeat it.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::Duration;
+
+use isolario::model::{Latency, Level, RunRecord, Verdict};
+use isolario::report::Style;
+use serde::Serialize;
+
+use super::examine::Examined;
+use crate::console::Console;
+
+/// More reasons than this are in run.json.
+const REASONS_SHOWN: usize = 5;
+
+pub(super) struct Told<'r> {
+    pub(super) record: &'r RunRecord,
+    pub(super) directory: &'r Path,
+    /// Claimed levels that could not be decided.
+    pub(super) missing: &'r [Level],
+}
+
+#[derive(Serialize)]
+struct Json<'r> {
+    #[serde(flatten)]
+    record: &'r RunRecord,
+    directory: &'r Path,
+    missing: Vec<&'static str>,
+}
+
+impl Told<'_> {
+    /// For programs: one line.
+    pub(super) fn json(&self, out: &mut dyn Write) -> io::Result<()> {
+        let missing = self.missing.iter().map(|level| level.name()).collect();
+        let line = Json { record: self.record, directory: self.directory, missing };
+        serde_json::to_writer(&mut *out, &line)?;
+        writeln!(out)
+    }
+
+    /// For people.
+    pub(super) fn human(&self, style: Style, out: &mut dyn Write) -> io::Result<()> {
+        let record = self.record;
+        let bold = if style == Style::Coloured { ("\x1b[1m", "\x1b[0m") } else { ("", "") };
+        let shape = &record.workload;
+        writeln!(
+            out,
+            "\n{}Run{}: {}, {}; {} workload, {} sessions, {} keys, seed {}",
+            bold.0,
+            bold.1,
+            record.database_version,
+            record.isolation,
+            shape.kind,
+            shape.sessions,
+            grouped(u64::from(shape.keys)),
+            record.seed
+        )?;
+        for (label, text) in self.lines() {
+            writeln!(out, "  {label:<11} {text}")?;
+        }
+        writeln!(out, "\nRepeat it with\n  {}", record.replay)
+    }
+
+    fn lines(&self) -> Vec<(&'static str, String)> {
+        let record = self.record;
+        let counts = &record.counts;
+        let throughput = grouped(record.throughput() as u64);
+        let ran = seconds(Duration::from_secs_f64(record.run_ms / 1e3));
+        let committed = grouped(counts.committed);
+        let mut lines =
+            vec![("committed", format!("{committed} in {ran}: {throughput} per second"))];
+        lines.push(("aborted", counted(counts.aborted, counts.retries, "tried again")));
+        lines.push(("unknown", counted(counts.unknown, counts.reconnects, "new connections")));
+        for reason in record.abort_reasons.iter().take(REASONS_SHOWN) {
+            let code = reason.code.as_deref().unwrap_or(&reason.class);
+            let line = format!("{} {code}: {}", grouped(reason.count), first_line(&reason.message));
+            lines.push(("", line));
+        }
+        if record.abort_reasons.len() > REASONS_SHOWN {
+            let more = record.abort_reasons.len() - REASONS_SHOWN;
+            lines.push(("", format!("{more} more reasons are in run.json")));
+        }
+        lines.push(("latency", latency(&record.latency)));
+        let checked = record.check_ms.map_or_else(String::new, |ms| {
+            format!(", checked in {}", seconds(Duration::from_secs_f64(ms / 1e3)))
+        });
+        let memory = record
+            .peak_rss_bytes
+            .map_or_else(String::new, |bytes| format!(", peak memory {} MiB", bytes >> 20));
+        lines.push(("time", format!("generated in {ran}{checked}{memory}")));
+        if let Some(before) = record.first_counterexample {
+            let begun = grouped(before);
+            lines.push(("first", format!("a counterexample starts after {begun} transactions")));
+        }
+        lines.push(("directory", self.directory.display().to_string()));
+        lines
+    }
+}
+
+/// Says what could not be decided, and what that leaves open.
+pub(super) fn warn(examined: &Examined, record: &RunRecord, console: &mut Console) {
+    for level in &examined.missing {
+        let why = examined.results.iter().find(|result| result.level == *level);
+        let why = match why.map(|result| &result.verdict) {
+            Some(Verdict::Undecided { reason }) => reason.clone(),
+            Some(_) => "there is no checker for such a history yet".to_owned(),
+            None => "there is no checker for it yet".to_owned(),
+        };
+        let database = &record.database;
+        console.warning(&format!(
+            "{database} claims {level}, which could not be decided: {why}; the weaker levels that \
+             could be are above"
+        ));
+    }
+    let decided =
+        |verdict: &Verdict| matches!(verdict, Verdict::Satisfied(_) | Verdict::Violated(_));
+    if !examined.results.iter().any(|result| decided(&result.verdict)) {
+        console.warning("no level could be decided");
+    }
+}
+
+fn counted(count: u64, others: u64, what: &str) -> String {
+    match others {
+        0 => grouped(count),
+        others => format!("{} ({} {what})", grouped(count), grouped(others)),
+    }
+}
+
+fn latency(latency: &Latency) -> String {
+    let Latency { p50_us, p90_us, p99_us, p999_us, max_us } = *latency;
+    let named = [("p50", p50_us), ("p90", p90_us), ("p99", p99_us), ("p99.9", p999_us)];
+    let mut parts: Vec<_> =
+        named.iter().map(|(name, us)| format!("{name} {}", milliseconds(*us))).collect();
+    parts.push(format!("max {}", milliseconds(max_us)));
+    parts.join(", ")
+}
+
+fn milliseconds(us: f64) -> String {
+    match us / 1e3 {
+        ms if ms < 10.0 => format!("{ms:.2} ms"),
+        ms if ms < 1000.0 => format!("{ms:.0} ms"),
+        ms => format!("{:.1} s", ms / 1e3),
+    }
+}
+
+pub(super) fn seconds(duration: Duration) -> String {
+    match duration.as_secs_f64() {
+        s if s < 1.0 => format!("{:.0} ms", s * 1e3),
+        s if s < 100.0 => format!("{s:.1} s"),
+        s => format!("{s:.0} s"),
+    }
+}
+
+/// A number with its thousands apart.
+pub(super) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_times_for_people() {
+        assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!([40.0, 12_345.0, 2e6].map(milliseconds), ["0.04 ms", "12 ms", "2.0 s"]);
+        assert_eq!(seconds(Duration::from_millis(420)), "420 ms");
+        assert_eq!(seconds(Duration::from_millis(12_340)), "12.3 s");
+    }
+}

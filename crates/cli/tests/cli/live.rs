@@ -1,0 +1,274 @@
+//! `isolario run`, against the embedded database and the simulated store.
+
+use std::path::Path;
+use std::time::Duration;
+
+use crate::sandbox::Sandbox;
+
+/// The numbers in a run's record.
+fn record(sandbox: &Sandbox, directory: &str) -> serde_json::Value {
+    serde_json::from_str(&sandbox.read(&format!("{directory}/run.json"))).unwrap()
+}
+
+#[test]
+fn a_run_leaves_everything_to_look_at_it_again() {
+    let sandbox = Sandbox::new();
+    let output = sandbox.run(&["run", "--txns", "500", "--out", "out", "--seed", "7"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    for expected in [
+        "strict-serializable  satisfied",
+        "committed   500 in",
+        "latency     p50",
+        "checked in",
+        "isolario run --db sqlite: --isolation serializable --workload mini",
+        "--seed 7",
+    ] {
+        assert!(text.contains(expected), "{expected} in {text}");
+    }
+    for file in ["run.json", "history.iso", "verdict.json", "proof", "report.html"] {
+        assert!(sandbox.path(&format!("out/{file}")).exists(), "{file}");
+    }
+    let record = record(&sandbox, "out");
+    assert_eq!(record["schema"], "isolario.run/1");
+    assert_eq!((&record["stopped"], &record["counts"]["committed"]), (&"done".into(), &500.into()));
+    assert_eq!(record["verdicts"][0]["verdict"], "satisfied");
+    assert_eq!(sandbox.code(&["verify", "out/history.iso", "out/proof"]), 0);
+    assert_eq!(sandbox.code(&["check", "--level", "sser", "out/history.iso"]), 0);
+}
+
+#[test]
+fn the_replay_command_asks_for_the_same() {
+    let sandbox = Sandbox::new();
+    let first =
+        ["run", "--sessions", "1", "--txns", "50", "--out", "first", "--workload", "append"];
+    assert_eq!(sandbox.code(&first), 0);
+    let replay = record(&sandbox, "first")["replay"].as_str().unwrap().to_owned();
+    let mut words: Vec<&str> = replay.split(' ').skip(1).collect();
+    words.extend(["--out", "second"]);
+    assert_eq!(sandbox.code(&words), 0);
+    // With one session there is nothing left to chance but the times.
+    let listing = |directory: &str| {
+        let history = format!("{directory}/history.iso");
+        let text = sandbox.stdout(&["convert", "--to", "jsonl", &history, "-"]);
+        let lines = text.lines().filter_map(|line| serde_json::from_str(line).ok());
+        lines.map(|line: serde_json::Value| line["ops"].to_string()).collect::<Vec<_>>()
+    };
+    assert!(listing("first").len() >= 50);
+    assert_eq!(listing("first"), listing("second"));
+    assert_eq!(record(&sandbox, "second")["replay"], replay.as_str());
+}
+
+#[test]
+fn the_help_lists_every_database() {
+    let help = Sandbox::new().stdout(&["run", "--help"]);
+    assert!(help.contains("Examples:"));
+    let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+    for driver in isolario::db::DRIVERS {
+        assert!(help.contains(driver.form), "{}", driver.form);
+    }
+}
+
+#[test]
+fn every_workload_runs_on_sqlite() {
+    let sandbox = Sandbox::new();
+    for kind in ["mini", "general", "append", "lwt"] {
+        let args = ["run", "--workload", kind, "--txns", "300", "--out", kind];
+        let output = sandbox.run(&args);
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{kind}: {text}");
+        assert_eq!(record(&sandbox, kind)["counts"]["committed"], 300, "{kind}");
+    }
+    for preset in ["general-rh", "cobra-mix"] {
+        let args = ["run", "--preset", preset, "--txns", "100", "--out", preset];
+        assert_eq!(sandbox.code(&args), 0, "{preset}");
+    }
+}
+
+#[test]
+fn a_broken_promise_is_found_and_the_exit_code_tells() {
+    let sandbox = Sandbox::new();
+    for (url, anomaly) in [
+        ("sim:si?anomaly=LostUpdate", "LostUpdate"),
+        ("sim:ser?anomaly=write-skew", "WriteSkew"),
+        ("sim:rc?anomaly=aborted-read", "AbortedRead"),
+        ("sim:rc?anomaly=thin-air-read", "ThinAirRead"),
+        ("sim:rc?anomaly=intermediate-read", "IntermediateRead"),
+    ] {
+        let out = anomaly;
+        let args = ["run", "--db", url, "--keys", "5", "--txns", "3000", "--out", out];
+        assert_eq!(sandbox.code(&args), 1, "{url}");
+        let record = record(&sandbox, out);
+        let anomalies = record["verdicts"][0]["anomalies"].to_string();
+        assert!(anomalies.contains(anomaly), "{anomaly} among {anomalies}");
+        assert!(record["first_counterexample"].is_u64());
+        let (history, proof) = (format!("{out}/history.iso"), format!("{out}/proof"));
+        assert_eq!(sandbox.code(&["verify", &history, &proof]), 0, "{url}");
+    }
+}
+
+#[test]
+fn an_honest_store_keeps_its_promise() {
+    let sandbox = Sandbox::new();
+    for level in ["rc", "ra", "causal", "si", "ser", "sser"] {
+        let url = format!("sim:{level}");
+        let args = ["run", "--db", &url, "--keys", "5", "--txns", "2000", "--out", level];
+        let output = sandbox.run(&args);
+        assert_eq!(output.status.code(), Some(0), "{level}: {output:?}");
+    }
+}
+
+#[test]
+fn json_is_one_line_and_nothing_else() {
+    let sandbox = Sandbox::new();
+    let text = sandbox.stdout(&["run", "--json", "--txns", "50", "--out", "out"]);
+    assert_eq!(text.lines().count(), 1);
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((&json["schema"], &json["directory"]), (&"isolario.run/1".into(), &"out".into()));
+}
+
+#[test]
+fn repeating_goes_through_seeds_and_counts_what_they_found() {
+    let sandbox = Sandbox::new();
+    let base = ["run", "--db", "sim:si?anomaly=LostUpdate", "--keys", "3", "--txns", "500"];
+    let repeat = ["--repeat", "3", "--seed", "10"];
+    let text = sandbox.stdout(&[&base[..], &repeat, &["--out", "out"]].concat());
+    assert!(text.contains("3 of 3 runs found a violation"), "{text}");
+    assert_eq!(record(&sandbox, "out/3")["seed"], "12");
+    let text = sandbox.stdout(&[&base[..], &repeat, &["--out", "again", "--json"]].concat());
+    let last: serde_json::Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    assert_eq!((&last["schema"], &last["violated"]), (&"isolario.repeat/1".into(), &3.into()));
+}
+
+#[test]
+fn a_run_can_stop_at_the_first_violation() {
+    let sandbox = Sandbox::new();
+    let url = "sim:si?anomaly=LostUpdate";
+    let args = ["run", "--db", url, "--rate", "500", "--keys", "3", "--duration", "60s"];
+    let args = [&args[..], &["--stop-on-violation", "--out", "out"]].concat();
+    assert_eq!(sandbox.code(&args), 1);
+    let record = record(&sandbox, "out");
+    assert_eq!(record["stopped"], "violation");
+    assert!(record["run_ms"].as_f64().unwrap() < 60_000.0);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_before_anything_happens() {
+    let sandbox = Sandbox::new();
+    std::fs::create_dir(sandbox.path("full")).unwrap();
+    std::fs::write(sandbox.path("full/precious"), "mine").unwrap();
+    let cases: &[&[&str]] = &[
+        &["run", "--db", "sqlite"],
+        &["run", "--isolation", "chaos"],
+        &["run", "--workload", "mni"],
+        &["run", "--workload", "tpcc"],
+        &["run", "--ops", "3"],
+        &["run", "--duration", "soon"],
+        &["run", "--db", "sqlite:/no/such/place.db"],
+        &["run", "--out", "full"],
+        &["run", "--db", "sim:si", "--db", "sqlite:"],
+        &["run", "--db", "sim:si?anomaly=WriteSkew"],
+    ];
+    let transcripts: Vec<_> = cases.iter().map(|args| sandbox.transcript(args)).collect();
+    insta::assert_snapshot!(transcripts.join("\n"));
+    // What there is grows: only the beginnings.
+    for (args, message) in [
+        (
+            ["run", "--db", "oracle://host/db"],
+            "no database answers to \"oracle\": expected sqlite:",
+        ),
+        (["run", "--check", "seriliazable"], "did you mean `serializable`?"),
+    ] {
+        let transcript = sandbox.transcript(&args);
+        assert!(transcript.contains(message) && transcript.contains("exit code 2"), "{transcript}");
+    }
+    assert!(!sandbox.path("isolario-runs").exists());
+}
+
+#[test]
+fn a_table_of_somebody_else_is_left_alone() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.path("theirs.db");
+    let url = format!("sqlite:{}", path.display());
+    assert_eq!(sandbox.code(&["run", "--db", &url, "--txns", "10", "--out", "first"]), 0);
+    assert_eq!(sandbox.code(&["run", "--db", &url, "--txns", "10", "--out", "again"]), 0);
+    change_table(&path);
+    let output = sandbox.run(&["run", "--db", &url, "--out", "second"]);
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text.contains("has a table isolario_register that is not ours: rename it"), "{text}");
+}
+
+fn change_table(path: &Path) {
+    let connection = rusqlite::Connection::open(path).unwrap();
+    connection
+        .execute_batch("DROP TABLE isolario_register; CREATE TABLE isolario_register (x)")
+        .unwrap();
+}
+
+/// Starts a run that would take for ever, and gives it time to do something.
+#[cfg(unix)]
+fn endless(sandbox: &Sandbox) -> std::process::Child {
+    let mut command =
+        sandbox.command(&["run", "--duration", "1h", "--rate", "2000", "--out", "out"]);
+    command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let child = command.spawn().unwrap();
+    let history = sandbox.path("out/history.iso");
+    while std::fs::metadata(&history).map_or(0, |file| file.len()) < 10_000 {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child
+}
+
+#[cfg(unix)]
+fn signal(child: &std::process::Child, name: &str) {
+    let pid = child.id().to_string();
+    assert!(std::process::Command::new("kill").args([name, &pid]).status().unwrap().success());
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_run_is_complete_and_checked() {
+    let sandbox = Sandbox::new();
+    let child = endless(&sandbox);
+    signal(&child, "-INT");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(record(&sandbox, "out")["stopped"], "interrupted");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("strict-serializable  satisfied"));
+    assert_eq!(sandbox.code(&["verify", "out/history.iso", "out/proof"]), 0);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_killed_run_leaves_a_history_without_thin_air() {
+    let sandbox = Sandbox::new();
+    let mut child = endless(&sandbox);
+    signal(&child, "-KILL");
+    child.wait().unwrap();
+    assert_eq!(record(&sandbox, "out")["stopped"], "unfinished");
+    assert_eq!(sandbox.code(&["check", "--level", "causal", "out/history.iso"]), 0);
+}
+
+/// A limit on the size of files stands for a disk that is full: the write that would go beyond it
+/// writes what fits, and the next one fails.
+#[cfg(unix)]
+#[test]
+fn a_full_disk_ends_the_run_and_what_was_recorded_is_checked() {
+    let sandbox = Sandbox::new();
+    let program = env!("CARGO_BIN_EXE_isolario");
+    // In blocks of 512 bytes. The database is the simulated one: it needs no disk.
+    let script = format!(
+        "trap '' XFSZ; ulimit -f 200; exec {program} run --db sim:sser --txns 100000 --out out"
+    );
+    let mut shell = std::process::Command::new("sh");
+    let output = shell.args(["-c", &script]).current_dir(sandbox.path("")).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(text.contains("the history could not be recorded to its end"), "{text}");
+    let record = record(&sandbox, "out");
+    assert_eq!(record["stopped"], "recording");
+    let verdicts = record["verdicts"].to_string();
+    assert!(verdicts.contains("satisfied") && !verdicts.contains("violated"), "{verdicts}");
+    assert_eq!(sandbox.code(&["check", "--level", "causal", "out/history.iso"]), 0);
+}

@@ -1,0 +1,145 @@
+//! Any database, by a driver program: JSON lines on its standard input and output.
+//!
+//! A program per connection. The book's page on drivers has the protocol word by word.
+
+mod process;
+mod session;
+mod wire;
+
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use isolario_model::Level;
+use isolario_workload::Kind;
+use serde_json::json;
+
+use crate::claims::Claim;
+use crate::database::{Connection, Database, Layout};
+use crate::error::{DbError, ErrorClass};
+use crate::registry::{Driver, Settings};
+use crate::url::DbUrl;
+use process::Process;
+use session::Session;
+use wire::Greeting;
+
+pub(crate) const DRIVER: Driver = Driver {
+    schemes: &["exec"],
+    form: "exec:COMMAND",
+    about: "anything else, by a driver program that speaks JSON lines",
+    isolations: &[],
+    open,
+};
+
+/// How long a driver may take to start, or to make room.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// What an answer may take beyond the statement time-out, so that the driver's own comes first.
+const GRACE: Duration = Duration::from_millis(500);
+
+struct Exec {
+    command: String,
+    isolation: Option<String>,
+    statement_timeout: Duration,
+    /// What the first driver said, and that driver, until somebody needs a connection.
+    first: OnceLock<Result<Greeting, DbError>>,
+    spare: Mutex<Option<Process>>,
+}
+
+fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> {
+    let command = url.rest().trim();
+    if command.is_empty() {
+        return Err(DbError::fatal("exec: expected a command, as in exec:python3 driver.py"));
+    }
+    Ok(Box::new(Exec {
+        command: command.to_owned(),
+        isolation: settings.isolation.clone(),
+        statement_timeout: settings.statement_timeout,
+        first: OnceLock::new(),
+        spare: Mutex::new(None),
+    }))
+}
+
+impl Exec {
+    /// Starts a driver and introduces us.
+    fn start(&self) -> Result<(Process, Greeting), DbError> {
+        let mut process = Process::start(&self.command)?;
+        let hello = json!({
+            "do": "hello",
+            "protocol": 1,
+            "isolation": self.isolation,
+            "timeout_ms": self.statement_timeout.as_millis() as u64,
+        });
+        // Whatever is wrong before there was any answer is wrong with the driver.
+        let fatal = |error: DbError| match error.class {
+            ErrorClass::Fatal => error,
+            _ if error.code.is_some() => error,
+            _ => error.with_class(ErrorClass::Fatal),
+        };
+        let answer = process.ask(&hello, PATIENCE).map_err(fatal)?;
+        let greeting = Greeting::read(&answer).map_err(fatal)?;
+        Ok((process, greeting))
+    }
+
+    /// What the first driver said.
+    fn greeting(&self) -> Result<&Greeting, &DbError> {
+        let first = self.first.get_or_init(|| {
+            let (process, greeting) = self.start()?;
+            *self.spare.lock().unwrap_or_else(PoisonError::into_inner) = Some(process);
+            Ok(greeting)
+        });
+        first.as_ref()
+    }
+
+    /// A driver that has said hello.
+    fn driver(&self) -> Result<Process, DbError> {
+        self.greeting().map_err(Clone::clone)?;
+        let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match spare {
+            Some(process) => Ok(process),
+            None => Ok(self.start()?.0),
+        }
+    }
+}
+
+impl Database for Exec {
+    fn name(&self) -> &str {
+        "exec"
+    }
+
+    fn version(&self) -> Result<String, DbError> {
+        self.greeting().map(|greeting| greeting.name.clone()).map_err(Clone::clone)
+    }
+
+    fn isolation(&self) -> &str {
+        let told = self.greeting().ok().and_then(|greeting| greeting.isolation.as_deref());
+        told.or(self.isolation.as_deref()).unwrap_or("default")
+    }
+
+    /// A driver that cannot be started supports everything: what is wrong with it is told when it
+    /// is to make room.
+    fn supports(&self, kind: Kind) -> bool {
+        self.greeting()
+            .map_or(true, |greeting| greeting.workloads.iter().any(|it| it == kind.name()))
+    }
+
+    fn claim(&self, _: Kind, _: usize) -> Claim {
+        let names = self.greeting().map_or(&[][..], |greeting| &greeting.claim);
+        let levels: Vec<Level> = names.iter().filter_map(|name| Level::find(name)).collect();
+        match levels.is_empty() {
+            true => Claim::none("the driver claims nothing"),
+            false => Claim { levels, words: "what the driver says".to_owned() },
+        }
+    }
+
+    fn prepare(&self, layout: &Layout) -> Result<(), DbError> {
+        let mut process = self.driver()?;
+        let request =
+            json!({ "do": "prepare", "workload": layout.kind.name(), "keys": layout.keys });
+        process.ask(&request, PATIENCE)?;
+        *self.spare.lock().unwrap_or_else(PoisonError::into_inner) = Some(process);
+        Ok(())
+    }
+
+    fn connect(&self) -> Result<Box<dyn Connection>, DbError> {
+        Ok(Box::new(Session::new(self.driver()?, self.statement_timeout + GRACE)))
+    }
+}

@@ -1,0 +1,188 @@
+//! A connection to the simulated store.
+
+use std::sync::Arc;
+
+use isolario_sim::{Intent, Txn};
+use isolario_workload::{Chance, Rng};
+
+use super::Shared;
+use super::defect::Defect;
+use crate::database::{Access, Conditional, Connection, Held, Receipt};
+use crate::error::DbError;
+
+/// How often a defect shows.
+const SELDOM: f64 = 0.01;
+/// The simulation is its own world: its chances need not differ from run to run.
+const SEED: u64 = 0x0150_1a10;
+
+pub(super) struct Session {
+    shared: Arc<Shared>,
+    number: u32,
+    defect: Option<Defect>,
+    seldom: Chance,
+    rng: Rng,
+    txn: Txn,
+    running: bool,
+    writes: Vec<(u64, i64)>,
+    appends: Vec<(u64, i64)>,
+}
+
+impl Session {
+    pub(super) fn new(shared: Arc<Shared>, number: u32, defect: Option<Defect>) -> Session {
+        Session {
+            shared,
+            number,
+            defect,
+            seldom: Chance::new(SELDOM),
+            rng: Rng::derive(SEED, &[u64::from(number)]),
+            txn: Txn::default(),
+            running: false,
+            writes: Vec::new(),
+            appends: Vec::new(),
+        }
+    }
+
+    /// Lets others have a turn. The store answers at once; without this, a session would run many
+    /// transactions before anybody else gets a processor, and hardly ever meet another one.
+    fn dawdle(&self) {
+        std::thread::yield_now();
+    }
+
+    /// What a defect makes a read return, if this is the moment.
+    fn wrong(&mut self, key: u64) -> Option<Held> {
+        let defect = self.defect?;
+        if !self.rng.happens(self.seldom) {
+            return None;
+        }
+        match defect {
+            // Values of clients are positive.
+            Defect::ThinAir => Some(Some(-1 - self.rng.below(1 << 40) as i64)),
+            Defect::Aborted | Defect::Intermediate => {
+                self.shared.lock().leftovers.take(key).map(Some)
+            }
+            Defect::NotOwn => {
+                let is_own = self.writes.iter().any(|(written, _)| *written == key);
+                is_own.then(|| self.shared.lock().store.peek(&self.txn, key))
+            }
+        }
+    }
+
+    /// Whether a commit is refused for no other reason than that aborted values are wanted.
+    fn is_refused(&mut self) -> bool {
+        self.defect == Some(Defect::Aborted)
+            && !self.writes.is_empty()
+            && self.rng.happens(self.seldom)
+    }
+
+    /// Ends the transaction, and leaves what the defect may show later.
+    fn over(&mut self, committed: bool) {
+        self.running = false;
+        let writes = std::mem::take(&mut self.writes);
+        let mut state = self.shared.lock();
+        for (at, (key, value)) in writes.iter().enumerate() {
+            let overwritten = writes[at + 1..].iter().any(|(later, _)| later == key);
+            let left = match self.defect {
+                Some(Defect::Aborted) => !committed,
+                Some(Defect::Intermediate) => committed && overwritten,
+                _ => false,
+            };
+            if left {
+                state.leftovers.leave(*key, *value);
+            }
+        }
+        drop(state);
+        self.appends.clear();
+    }
+}
+
+impl Connection for Session {
+    fn begin(&mut self, access: Access) -> Result<(), DbError> {
+        let intent = if access == Access::Read { Intent::Read } else { Intent::Update };
+        self.shared.lock().store.begin(&mut self.txn, self.number, intent, &mut self.rng);
+        self.running = true;
+        Ok(())
+    }
+
+    fn read(&mut self, key: u64) -> Result<Held, DbError> {
+        self.dawdle();
+        if let Some(wrong) = self.wrong(key) {
+            return Ok(wrong);
+        }
+        Ok(self.shared.lock().store.read(&mut self.txn, key, &mut self.rng))
+    }
+
+    fn write(&mut self, key: u64, value: i64) -> Result<(), DbError> {
+        self.dawdle();
+        self.shared.lock().store.write(&mut self.txn, key, value);
+        self.writes.push((key, value));
+        Ok(())
+    }
+
+    fn read_list(&mut self, key: u64, elements: &mut Vec<i64>) -> Result<(), DbError> {
+        self.dawdle();
+        let mut state = self.shared.lock();
+        let length = state.store.read_list(&mut self.txn, key, &mut self.rng);
+        elements.extend(state.store.elements(key).iter().take(length));
+        let own = self.appends.iter().filter(|(list, _)| *list == key);
+        elements.extend(own.map(|(_, element)| element));
+        Ok(())
+    }
+
+    fn append(&mut self, key: u64, element: i64) -> Result<(), DbError> {
+        self.dawdle();
+        self.shared.lock().store.append(&mut self.txn, key, element);
+        self.appends.push((key, element));
+        Ok(())
+    }
+
+    fn insert_if_absent(&mut self, key: u64, value: i64) -> Result<Conditional, DbError> {
+        self.compare_and_set(key, None, value)
+    }
+
+    fn compare_and_set(
+        &mut self,
+        key: u64,
+        expected: Held,
+        new: i64,
+    ) -> Result<Conditional, DbError> {
+        let seen = self.read(key)?;
+        if seen != expected {
+            return Ok(Conditional::Failed { seen: Some(seen) });
+        }
+        self.write(key, new)?;
+        Ok(Conditional::Applied)
+    }
+
+    fn commit(&mut self) -> Result<Receipt, DbError> {
+        self.dawdle();
+        if self.is_refused() {
+            return Err(DbError::retryable("refused for a change").with_code("refused"));
+        }
+        let mut state = self.shared.lock();
+        let snapshot = state.store.snapshot(&self.txn);
+        let commit = state.store.commit(&mut self.txn);
+        drop(state);
+        let conflict = |error: isolario_sim::Conflict| {
+            DbError::retryable(error.to_string()).with_code("conflict")
+        };
+        let commit = Some(commit.map_err(conflict)?);
+        self.over(true);
+        Ok(Receipt { snapshot, commit })
+    }
+
+    fn rollback(&mut self) -> Result<(), DbError> {
+        if self.running {
+            self.shared.lock().store.rollback(&mut self.txn);
+            self.over(false);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // Rolling back never fails here.
+        let _ = self.rollback();
+        self.shared.lock().free.push(self.number);
+    }
+}
