@@ -21,6 +21,7 @@
 //! # Ok::<(), isolario_model::SinkError>(())
 //! ```
 
+mod blocks;
 mod cycles;
 mod graph;
 mod lin;

@@ -1,14 +1,12 @@
-//! Joins reads with writes, partition by partition.
-
-use std::sync::atomic::{AtomicU32, Ordering};
+//! Joins reads with writes.
 
 use isolario_model::{History, Initial, OpId, Outcome, TxnId};
-use rayon::prelude::*;
 
-use super::partition::{self, PARTITIONS, Record, Share};
-use super::{ASIDE, OWN};
+use super::record::Record;
+use super::{ASIDE, OWN, direct, hashed};
 
 /// What the join found.
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct Joined {
     /// Per operation, the word of its source.
     pub(super) sources: Vec<u32>,
@@ -21,14 +19,14 @@ pub(super) struct Joined {
 }
 
 /// A read to look at closely.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Suspect {
     pub(super) read: OpId,
     pub(super) saw: Saw,
 }
 
 /// Whose write a suspect saw.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Saw {
     /// Nobody wrote what it saw.
     Nothing,
@@ -39,7 +37,7 @@ pub(super) enum Saw {
 }
 
 /// A read of a version that several wrote.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ambiguous {
     pub(super) read: OpId,
     pub(super) first: TxnId,
@@ -48,37 +46,23 @@ pub(super) struct Ambiguous {
 
 /// Joins the reads and writes of a whole history.
 pub(super) fn join(history: &History) -> Joined {
-    // Each read is settled by one task; which one, the borrow checker cannot know. Relaxed stores
-    // cost no more than plain ones.
-    let sources: Vec<AtomicU32> = (0..history.op_count()).map(|_| AtomicU32::new(ASIDE)).collect();
-    let dealt = partition::deal(history, &sources);
-    let results: Vec<Partition> = (0..PARTITIONS)
-        .into_par_iter()
-        .map(|index| {
-            let mut partition = Partition::new(history, &sources);
-            partition.join(&dealt.iter().map(|d| &d.shares[index]).collect::<Vec<_>>());
-            partition
-        })
-        .collect();
-    let mut joined = Joined {
-        suspects: results.iter().flat_map(|r| &r.suspects).copied().collect(),
-        ambiguous: results.iter().flat_map(|r| &r.ambiguous).copied().collect(),
-        unknown_reads: results.iter().flat_map(|r| &r.unknown_reads).copied().collect(),
-        sources: Vec::new(),
-    };
-    drop(results);
-    joined.sources = sources.into_iter().map(AtomicU32::into_inner).collect();
-    joined.ambiguous.sort_unstable_by_key(|a| a.read);
-    joined.unknown_reads.sort_unstable();
-    let own_suspects = dealt.iter().flat_map(|d| &d.suspects);
-    let own_suspects: Vec<_> = own_suspects.filter_map(|read| joined.suspect(*read)).collect();
-    joined.suspects.extend(own_suspects);
-    joined.suspects.sort_unstable();
-    joined.suspects.dedup();
-    joined
+    Joined::new(direct::join(history).unwrap_or_else(|| hashed::join(history)))
 }
 
 impl Joined {
+    /// Puts in order what was found.
+    fn new((sources, found): (Vec<u32>, Found)) -> Joined {
+        let Found { suspects, ambiguous, unknown_reads, own } = found;
+        let mut joined = Joined { sources, suspects, ambiguous, unknown_reads };
+        joined.ambiguous.sort_unstable_by_key(|a| a.read);
+        joined.unknown_reads.sort_unstable();
+        let own_suspects: Vec<_> = own.iter().filter_map(|read| joined.suspect(*read)).collect();
+        joined.suspects.extend(own_suspects);
+        joined.suspects.sort_unstable();
+        joined.suspects.dedup();
+        joined
+    }
+
     /// What a read saw, looked up again. None if it saw its own last write after all.
     fn suspect(&self, read: OpId) -> Option<Suspect> {
         let saw = match self.sources[read.index()] {
@@ -93,123 +77,72 @@ impl Joined {
     }
 }
 
-/// One partition's join.
-struct Partition<'a> {
-    history: &'a History,
-    sources: &'a [AtomicU32],
+/// What some part of a join found, in no particular order.
+#[derive(Default)]
+pub(super) struct Found {
+    pub(super) suspects: Vec<Suspect>,
+    pub(super) ambiguous: Vec<Ambiguous>,
+    pub(super) unknown_reads: Vec<(OpId, TxnId)>,
+    /// Reads whose own transaction's writes make them look wrong.
+    pub(super) own: Vec<OpId>,
+}
+
+impl Found {
+    pub(super) fn concat(parts: &[Found]) -> Found {
+        Found {
+            suspects: parts.iter().flat_map(|part| &part.suspects).copied().collect(),
+            ambiguous: parts.iter().flat_map(|part| &part.ambiguous).copied().collect(),
+            unknown_reads: parts.iter().flat_map(|part| &part.unknown_reads).copied().collect(),
+            own: parts.iter().flat_map(|part| &part.own).copied().collect(),
+        }
+    }
+}
+
+/// Settles reads, once it is known who wrote what they saw.
+pub(super) struct Resolver<'h> {
+    history: &'h History,
     /// The word that stands for the initial version, and whether it yields to a client's write.
     initial_word: Option<u64>,
-    suspects: Vec<Suspect>,
-    ambiguous: Vec<Ambiguous>,
-    unknown_reads: Vec<(OpId, TxnId)>,
+    pub(super) found: Found,
 }
 
-/// The distinct versions that a partition's transactions wrote.
-#[derive(Default)]
-struct Versions {
-    /// One write of each version: the final one where its transaction wrote it several times.
-    writes: Vec<Record>,
-    /// Per version, another transaction that wrote it; `u32::MAX` for none.
-    others: Vec<u32>,
-    /// Open addressing: positions in `writes` plus one, zero for empty.
-    slots: Vec<u32>,
-    mask: usize,
-}
-
-impl Versions {
-    fn with_capacity(writes: usize) -> Self {
-        let slots = (writes * 2).next_power_of_two().max(2);
-        Versions {
-            writes: Vec::with_capacity(writes),
-            others: Vec::new(),
-            slots: vec![0; slots],
-            mask: slots - 1,
-        }
+impl<'h> Resolver<'h> {
+    pub(super) fn new(history: &'h History) -> Self {
+        Resolver { history, initial_word: history.initial_word(), found: Found::default() }
     }
 
-    fn slot(&self, record: Record) -> usize {
-        // Multiplicative hashing: the upper half of the product depends on all bits below.
-        let mixed = (record.word ^ u64::from(record.key()).rotate_left(32))
-            .wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let mut slot = (mixed >> 32) as usize & self.mask;
-        while let Some(at) = (self.slots[slot] as usize).checked_sub(1)
-            && !self.writes[at].same_version(record)
-        {
-            slot = (slot + 1) & self.mask;
-        }
-        slot
-    }
-
-    fn insert(&mut self, write: Record) {
-        let slot = self.slot(write);
-        let Some(at) = (self.slots[slot] as usize).checked_sub(1) else {
-            self.writes.push(write);
-            self.slots[slot] = self.writes.len() as u32;
-            return;
-        };
-        if self.writes[at].id == write.id {
-            // One transaction wrote the same version twice. Others may have seen its final write,
-            // which forbids nothing: prefer that.
-            if write.is_final() {
-                self.writes[at] = write;
-            }
-            return;
-        }
-        if self.others.len() <= at {
-            self.others.resize(at + 1, u32::MAX);
-        }
-        if self.others[at] == u32::MAX {
-            self.others[at] = write.id;
-        }
-    }
-
-    fn find(&self, read: Record) -> Option<(Record, Option<TxnId>)> {
-        let at = (self.slots[self.slot(read)] as usize).checked_sub(1)?;
-        let other = self.others.get(at).filter(|other| **other != u32::MAX);
-        Some((self.writes[at], other.map(|txn| TxnId(*txn))))
-    }
-}
-
-impl<'a> Partition<'a> {
-    fn new(history: &'a History, sources: &'a [AtomicU32]) -> Self {
-        Partition {
-            history,
-            sources,
-            initial_word: history.initial_word(),
-            suspects: Vec::new(),
-            ambiguous: Vec::new(),
-            unknown_reads: Vec::new(),
-        }
-    }
-
-    fn join(&mut self, shares: &[&Share]) {
-        let writes = shares.iter().map(|share| share.writes.len()).sum();
-        let mut versions = Versions::with_capacity(writes);
-        shares.iter().flat_map(|share| &share.writes).for_each(|write| versions.insert(*write));
-        for read in shares.iter().flat_map(|share| &share.reads) {
-            self.resolve(*read, versions.find(*read));
-        }
-    }
-
-    fn resolve(&mut self, read: Record, found: Option<(Record, Option<TxnId>)>) {
+    /// The word of a read's source. `written` is the write it saw, and another transaction that
+    /// wrote the same.
+    #[inline]
+    pub(super) fn resolve(
+        &mut self,
+        read: Record,
+        written: Option<(Record, Option<TxnId>)>,
+    ) -> u32 {
         let op = OpId(read.id);
-        let from_init = self.may_be_initial(read, found.is_some());
-        match found {
+        let from_init = self.may_be_initial(read, written.is_some());
+        match written {
             None if from_init => self.resolve_to(op, TxnId::INIT, true),
-            None => self.suspects.push(Suspect { read: op, saw: Saw::Nothing }),
+            None => {
+                self.found.suspects.push(Suspect { read: op, saw: Saw::Nothing });
+                ASIDE
+            }
             Some((write, Some(other))) => {
                 let first = TxnId(write.id);
-                self.ambiguous.push(Ambiguous { read: op, first, second: other });
+                self.found.ambiguous.push(Ambiguous { read: op, first, second: other });
+                ASIDE
             }
             Some((write, None)) if from_init => {
                 let second = TxnId(write.id);
-                self.ambiguous.push(Ambiguous { read: op, first: TxnId::INIT, second });
+                self.found.ambiguous.push(Ambiguous { read: op, first: TxnId::INIT, second });
+                ASIDE
             }
             Some((write, None)) => self.resolve_to(op, TxnId(write.id), write.is_final()),
         }
     }
 
     /// Whether `init` is a candidate for what was read.
+    #[inline]
     fn may_be_initial(&self, read: Record, written: bool) -> bool {
         match self.history.initial() {
             Initial::Unwritten => !written,
@@ -218,17 +151,68 @@ impl<'a> Partition<'a> {
         }
     }
 
-    fn resolve_to(&mut self, read: OpId, writer: TxnId, is_final: bool) {
+    #[inline]
+    fn resolve_to(&mut self, read: OpId, writer: TxnId, is_final: bool) -> u32 {
         let outcome = self.history.outcome(writer);
         if outcome == Outcome::Unknown {
-            self.unknown_reads.push((read, writer));
+            self.found.unknown_reads.push((read, writer));
         }
-        // The source is set even for suspects: whether they are wrong is decided by `classify`.
-        self.sources[read.index()].store(writer.0, Ordering::Relaxed);
+        // The source is told even for suspects: whether they are wrong is decided by `classify`.
         if !is_final || outcome == Outcome::Aborted {
-            self.suspects.push(Suspect { read, saw: Saw::One(writer) });
+            self.found.suspects.push(Suspect { read, saw: Saw::One(writer) });
         }
+        writer.0
     }
 }
 
 const _: () = assert!(ASIDE < OWN && OWN < TxnId::INIT.0);
+
+#[cfg(test)]
+mod tests {
+    use isolario_model::{Batch, Op, TxnEnd, TxnSink, TxnStart};
+    use isolario_oracle::random::Case;
+
+    use super::*;
+
+    #[test]
+    fn both_joins_find_the_same() {
+        for case in Case::first(20_000) {
+            let history = case.draft().history().unwrap();
+            let direct = direct::join(&history).map(Joined::new);
+            let hashed = Joined::new(hashed::join(&history));
+            assert!(direct.is_none_or(|direct| direct == hashed), "{}", case.draft());
+        }
+    }
+
+    /// Writes these values to keys in turn, one transaction each, and reads each once.
+    fn written_and_read(keys: i64, values: impl Iterator<Item = i64>) -> History {
+        let mut batch = Batch::new();
+        for (at, value) in values.enumerate() {
+            let (key, value) = ((at as i64 % keys).into(), value.into());
+            for op in [Op::Write { key, value }, Op::Read { key, value: Some(value) }] {
+                batch.begin(&TxnStart { session: 0i64.into(), id: None, line: None }).unwrap();
+                batch.op(&op).unwrap();
+                batch.end(&TxnEnd::new(Outcome::Committed)).unwrap();
+            }
+        }
+        batch.build().unwrap()
+    }
+
+    #[test]
+    fn values_that_number_the_writes_are_joined_directly_and_others_are_not() {
+        let directly = |history: &History| {
+            let hashed = Joined::new(hashed::join(history));
+            let direct = direct::join(history).map(Joined::new);
+            assert!(hashed.suspects.is_empty() && hashed.ambiguous.is_empty());
+            direct.is_some_and(|direct| direct == hashed)
+        };
+        assert!(directly(&written_and_read(7, 1..20_000)));
+        assert!(directly(&written_and_read(7, (1..20_000).rev())));
+        // A few strangers do no harm: the same number for several keys, and numbers far off.
+        assert!(directly(&written_and_read(7, (0..7).map(|_| 5).chain(6..20_000).chain([-1]))));
+        assert!(directly(&written_and_read(7, (1..20_000).chain([1 << 40]))));
+        // Each key counted by itself; and numbers that are too far apart.
+        assert!(!directly(&written_and_read(7, (7..20_000).map(|at| at / 7))));
+        assert!(!directly(&written_and_read(7, (1..20_000).map(|at| at << 20))));
+    }
+}

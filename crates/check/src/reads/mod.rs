@@ -1,14 +1,20 @@
 //! Resolves every read to the write it saw, and reports the reads that are wrong whatever the
 //! order of transactions.
 //!
-//! Reads and writes are joined on key and version. The join is partitioned by key, so that the
-//! table of a partition stays in the cache however long the history is; see `join`.
+//! Reads and writes are joined on key and version. Where values number the writes, as they do in
+//! most histories, the value of a read leads straight to its write (`direct`). Else the join is
+//! partitioned by key, so that the table of a partition stays in the cache however long the
+//! history is (`hashed`).
 
 mod classify;
+mod direct;
+mod hashed;
 mod join;
 mod lists;
 mod outcomes;
+mod own;
 mod partition;
+mod record;
 
 use isolario_model::{Anomaly, History, Inapplicable, OpId, OpKind, TxnId};
 

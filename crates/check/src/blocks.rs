@@ -1,0 +1,116 @@
+//! Transactions in blocks that probably ran at the same time.
+//!
+//! Transactions are numbered session by session, but they read from those that ran shortly before
+//! them, in any session. Gone through one session after the other, every transaction read from
+//! would have left the caches before it is needed again. A block takes the same share of every
+//! session: what it needs stays near, and each session's part of it is still in one piece.
+//!
+//! Nothing but speed depends on it: the blocks name every transaction once, whatever they are.
+
+use std::ops::Range;
+
+use isolario_model::{History, TxnId};
+
+/// Transactions per block: few enough to stay in a second-level cache, enough for a task.
+const TXNS: usize = 1 << 12;
+
+/// With fewer transactions of a session in a block, there would be more pieces than they are worth.
+const LEAST_PER_SESSION: usize = 4;
+
+/// The transactions of a block, in pieces of consecutive ones; ascending.
+pub(crate) type Block = Vec<Range<usize>>;
+
+/// All blocks of a history.
+pub(crate) fn blocks(history: &History) -> Vec<Block> {
+    let (txns, sessions) = (history.txn_count(), history.session_count());
+    let count = txns.div_ceil(TXNS);
+    if sessions * count * LEAST_PER_SESSION > txns {
+        let piece = |block: usize| block * TXNS..((block + 1) * TXNS).min(txns);
+        return (0..count).map(|block| vec![piece(block)]).collect();
+    }
+    let mut blocks: Vec<Block> = (0..count).map(|_| Vec::with_capacity(sessions)).collect();
+    let mut first = 0;
+    for session in history.sessions() {
+        let length = history.session_txns(session).len();
+        let start_of = |block: usize| first + length * block / count;
+        for (number, block) in blocks.iter_mut().enumerate() {
+            block.push(start_of(number)..start_of(number + 1));
+        }
+        first += length;
+    }
+    blocks
+}
+
+/// Cuts a column of all operations into the pieces of blocks.
+pub(crate) fn cut<'c, T>(
+    history: &History,
+    blocks: &[Block],
+    column: &'c mut [T],
+) -> Vec<Vec<(Range<usize>, &'c mut [T])>> {
+    let mut pieces: Vec<(Range<usize>, usize)> = Vec::new();
+    for (number, block) in blocks.iter().enumerate() {
+        pieces.extend(block.iter().map(|piece| (piece.clone(), number)));
+    }
+    pieces.sort_unstable_by_key(|(piece, _)| (piece.start, piece.end));
+    let mut cut: Vec<Vec<_>> = blocks.iter().map(|block| Vec::with_capacity(block.len())).collect();
+    let mut rest = column;
+    for (piece, number) in pieces {
+        let (rows, tail) = rest.split_at_mut(ops(history, &piece).len());
+        cut[number].push((piece, rows));
+        rest = tail;
+    }
+    cut
+}
+
+/// The operations of consecutive transactions.
+pub(crate) fn ops(history: &History, txns: &Range<usize>) -> Range<usize> {
+    if txns.is_empty() {
+        return 0..0;
+    }
+    let (first, last) = (TxnId::at(txns.start), TxnId::at(txns.end - 1));
+    history.op_range(first).start..history.op_range(last).end
+}
+
+#[cfg(test)]
+mod tests {
+    use isolario_model::{Batch, Op, Outcome, TxnEnd, TxnSink, TxnStart};
+
+    use super::*;
+
+    /// Sessions of these lengths, whose transactions have 0, 1 or 2 operations.
+    fn history(lengths: &[usize]) -> History {
+        let mut batch = Batch::new();
+        for (session, length) in lengths.iter().enumerate() {
+            for txn in 0..*length {
+                let session = (session as u64).into();
+                batch.begin(&TxnStart { session, id: None, line: None }).unwrap();
+                for _ in 0..txn % 3 {
+                    batch.op(&Op::Read { key: 1i64.into(), value: None }).unwrap();
+                }
+                batch.end(&TxnEnd::new(Outcome::Committed)).unwrap();
+            }
+        }
+        batch.build().unwrap()
+    }
+
+    #[test]
+    fn every_transaction_and_every_operation_is_in_one_block() {
+        let many_short = vec![1; 40_000];
+        for lengths in [&[][..], &[0, 5, 1], &[40_000], &[30_000, 0, 7, 20_000], &many_short] {
+            let history = history(lengths);
+            let blocks = blocks(&history);
+            let mut txns: Vec<usize> = blocks.iter().flatten().flat_map(Clone::clone).collect();
+            txns.sort_unstable();
+            assert!(txns.into_iter().eq(0..history.txn_count()));
+            assert!(blocks.iter().all(|block| block.is_sorted_by_key(|piece| piece.start)));
+
+            let mut column: Vec<usize> = vec![0; history.op_count()];
+            for (txns, rows) in cut(&history, &blocks, &mut column).into_iter().flatten() {
+                let ops = ops(&history, &txns);
+                assert_eq!(ops.len(), rows.len());
+                rows.iter_mut().zip(ops).for_each(|(row, op)| *row = op);
+            }
+            assert!(column.into_iter().eq(0..history.op_count()));
+        }
+    }
+}
