@@ -17,7 +17,10 @@ const TXNS: usize = 1 << 12;
 /// With fewer transactions of a session in a block, there would be more pieces than they are worth.
 const LEAST_PER_SESSION: usize = 4;
 
-/// The transactions of a block, in pieces of consecutive ones; ascending.
+/// Transactions per block of the longest session of a group.
+const TXNS_IN_GROUP: usize = 1 << 7;
+
+/// The transactions of a block, in pieces of consecutive ones.
 pub(crate) type Block = Vec<Range<usize>>;
 
 /// All blocks of a history.
@@ -28,17 +31,40 @@ pub(crate) fn blocks(history: &History) -> Vec<Block> {
         let piece = |block: usize| block * TXNS..((block + 1) * TXNS).min(txns);
         return (0..count).map(|block| vec![piece(block)]).collect();
     }
-    let mut blocks: Vec<Block> = (0..count).map(|_| Vec::with_capacity(sessions)).collect();
+    let sessions = session_ranges(history);
+    (0..count).map(|block| side_by_side(&sessions, block, count).collect()).collect()
+}
+
+/// Groups of so many sessions, each with all its transactions, blocks of them one after the other.
+pub(crate) fn groups(history: &History, sessions: usize) -> Vec<Block> {
+    let group = |sessions: &[Range<usize>]| {
+        let longest = sessions.iter().map(ExactSizeIterator::len).max().unwrap_or(0);
+        let count = longest.div_ceil(TXNS_IN_GROUP);
+        (0..count).flat_map(|block| side_by_side(sessions, block, count)).collect()
+    };
+    session_ranges(history).chunks(sessions).map(group).collect()
+}
+
+fn session_ranges(history: &History) -> Vec<Range<usize>> {
     let mut first = 0;
-    for session in history.sessions() {
-        let length = history.session_txns(session).len();
-        let start_of = |block: usize| first + length * block / count;
-        for (number, block) in blocks.iter_mut().enumerate() {
-            block.push(start_of(number)..start_of(number + 1));
-        }
-        first += length;
-    }
-    blocks
+    let range = |session| {
+        let start = first;
+        first += history.session_txns(session).len();
+        start..first
+    };
+    history.sessions().map(range).collect()
+}
+
+/// The same share of every session.
+fn side_by_side(
+    sessions: &[Range<usize>],
+    block: usize,
+    count: usize,
+) -> impl Iterator<Item = Range<usize>> {
+    sessions.iter().map(move |session| {
+        let start_of = |block: usize| session.start + session.len() * block / count;
+        start_of(block)..start_of(block + 1)
+    })
 }
 
 /// Cuts a column of all operations into the pieces of blocks.
@@ -102,7 +128,13 @@ mod tests {
             let mut txns: Vec<usize> = blocks.iter().flatten().flat_map(Clone::clone).collect();
             txns.sort_unstable();
             assert!(txns.into_iter().eq(0..history.txn_count()));
-            assert!(blocks.iter().all(|block| block.is_sorted_by_key(|piece| piece.start)));
+            for sessions in [1, 2, 100] {
+                let groups = groups(&history, sessions);
+                assert_eq!(groups.len(), history.session_count().div_ceil(sessions));
+                let mut txns: Vec<usize> = groups.iter().flatten().flat_map(Clone::clone).collect();
+                txns.sort_unstable();
+                assert!(txns.into_iter().eq(0..history.txn_count()));
+            }
 
             let mut column: Vec<usize> = vec![0; history.op_count()];
             for (txns, rows) in cut(&history, &blocks, &mut column).into_iter().flatten() {

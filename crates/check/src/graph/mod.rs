@@ -2,6 +2,7 @@
 //! itself is one.
 
 mod cycle;
+mod order;
 mod realtime;
 mod scc;
 mod split;
@@ -9,6 +10,7 @@ mod subgraph;
 mod topo;
 
 pub(crate) use cycle::{BUDGET, Closing, shortest_closed, shortest_cycle};
+pub(crate) use order::{Moved, Order};
 pub(crate) use realtime::{InTime, Moments, RealTime, agrees, precedes};
 pub(crate) use scc::components;
 pub(crate) use split::{Split, commit_of, is_commit, start_of, txn_of};

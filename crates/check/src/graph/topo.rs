@@ -12,34 +12,47 @@ enum State {
 
 /// An order in which every node comes after its predecessors; none if there is a cycle.
 ///
-/// A depth-first search along incoming edges finishes a node after all it depends on, so the order
-/// of finishing is the answer. Nodes are tried in the order of `roots`, which names each once: if
-/// that is a topological order, it is the answer.
+/// Nodes are tried in the order of `roots`, which names each once: if that is a topological order,
+/// it is the answer.
 pub(crate) fn topological_order(graph: &impl InEdges, roots: &[u32]) -> Option<Vec<u32>> {
-    let nodes = graph.node_count();
-    let mut state = vec![State::New; nodes];
-    let mut order = Vec::with_capacity(nodes);
-    let mut stack: Vec<(u32, u32)> = Vec::new();
-    for root in roots.iter().copied() {
-        if state[root as usize] != State::New {
+    depth_first(graph, roots, graph.node_count(), |node| Some(node as usize))
+}
+
+/// As [`topological_order`], of the nodes that have a `number` below `count`: those that `roots`
+/// names.
+///
+/// A depth-first search along incoming edges finishes a node after all it depends on, so the order
+/// of finishing is the answer.
+pub(super) fn depth_first(
+    graph: &impl InEdges,
+    roots: &[u32],
+    count: usize,
+    number: impl Fn(u32) -> Option<usize>,
+) -> Option<Vec<u32>> {
+    let mut state = vec![State::New; count];
+    let mut order = Vec::with_capacity(roots.len());
+    let mut stack: Vec<(u32, usize, u32)> = Vec::new();
+    let roots = roots.iter().filter_map(|root| Some((*root, number(*root)?)));
+    for (root, at) in roots {
+        if state[at] != State::New {
             continue;
         }
-        state[root as usize] = State::Open;
-        stack.push((root, 0));
-        while let Some((node, cursor)) = stack.last_mut() {
-            match graph.next_in(*node, cursor) {
-                Some(before) => match state[before as usize] {
-                    State::Done => {}
-                    State::Open => return None,
-                    State::New => {
-                        state[before as usize] = State::Open;
-                        stack.push((before, 0));
-                    }
-                },
-                None => {
-                    state[*node as usize] = State::Done;
-                    order.push(*node);
-                    stack.pop();
+        state[at] = State::Open;
+        stack.push((root, at, 0));
+        while let Some((node, at, cursor)) = stack.last_mut() {
+            let Some(before) = graph.next_in(*node, cursor) else {
+                state[*at] = State::Done;
+                order.push(*node);
+                stack.pop();
+                continue;
+            };
+            let Some(at) = number(before) else { continue };
+            match state[at] {
+                State::Done => {}
+                State::Open => return None,
+                State::New => {
+                    state[at] = State::Open;
+                    stack.push((before, at, 0));
                 }
             }
         }

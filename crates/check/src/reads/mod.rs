@@ -16,6 +16,8 @@ mod own;
 mod partition;
 mod record;
 
+use std::ops::Range;
+
 use isolario_model::{Anomaly, History, Inapplicable, OpId, OpKind, TxnId};
 
 use crate::reads::join::Joined;
@@ -88,6 +90,17 @@ impl Reads {
             OWN => Source::Own,
             ASIDE => Source::Aside,
             txn => Source::Txn(TxnId(txn)),
+        }
+    }
+
+    /// Calls `each` with those of some operations of a kept transaction that read from others, and
+    /// with whom they read from.
+    #[inline]
+    pub(crate) fn for_each_writer(&self, ops: Range<usize>, mut each: impl FnMut(usize, TxnId)) {
+        for (op, source) in ops.clone().zip(&self.sources[ops]) {
+            if *source != ASIDE && *source != OWN {
+                each(op, TxnId(*source));
+            }
         }
     }
 

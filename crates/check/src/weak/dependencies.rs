@@ -1,8 +1,10 @@
 //! Session order and reads, as a graph over the kept transactions.
 
 use isolario_model::{Edge, History, OpId, OpKind, Outcome, Reason, TxnId};
+use rayon::prelude::*;
 
-use crate::graph::InEdges;
+use crate::blocks::{self, Block};
+use crate::graph::{InEdges, Order};
 use crate::reads::{Reads, Source};
 
 /// Where a transaction has no predecessor in its session.
@@ -41,6 +43,40 @@ impl<'a> Dependencies<'a> {
     pub(crate) fn session_predecessor(&self, txn: TxnId) -> Option<TxnId> {
         let before = self.session_predecessor[txn.index()];
         (before != NONE).then_some(TxnId(before))
+    }
+
+    /// Calls `each` with the predecessors of a kept transaction, some perhaps more than once.
+    #[inline]
+    pub(crate) fn for_each_before(&self, txn: TxnId, mut each: impl FnMut(u32)) {
+        let before = self.session_predecessor[txn.index()];
+        if before != NONE {
+            each(before);
+        }
+        self.reads.for_each_writer(self.history.op_range(txn), |_, writer| {
+            if !writer.is_init() {
+                each(writer.0);
+            }
+        });
+    }
+
+    /// The dependencies that an order denies, as (before, after).
+    pub(crate) fn denied_by(&self, order: &Order) -> Vec<(u32, u32)> {
+        let places = order.places();
+        let denied_in = |block: &Block| {
+            let mut denied = Vec::new();
+            for txn in block.iter().flat_map(Clone::clone).map(TxnId::at) {
+                if self.reads.is_kept(txn) {
+                    let place = places[txn.index()];
+                    self.for_each_before(txn, |before| {
+                        if places[before as usize] >= place {
+                            denied.push((before, txn.0));
+                        }
+                    });
+                }
+            }
+            denied
+        };
+        blocks::blocks(self.history).par_iter().flat_map_iter(denied_in).collect()
     }
 
     /// The first read of `reader` from `writer`.

@@ -10,8 +10,8 @@ use super::chains::Chains;
 use super::naming::{self, Cyclic};
 use super::saturated::{Inference, Inferred, Saturated};
 use super::writes::WriteSets;
-use super::{Dependencies, cut, guess, read_atomic, read_committed};
-use crate::graph::{components, topological_order};
+use super::{Dependencies, cut, guess, read_atomic, read_committed, witness};
+use crate::graph::{Order, components, topological_order};
 
 /// Transactions per task of read committed.
 const TXNS_PER_TASK: usize = 1 << 14;
@@ -40,7 +40,7 @@ impl<'a> Weak<'a> {
         let guess = guess::commit_order(dependencies.history);
         Weak {
             dependencies,
-            order: topological_order(dependencies, &guess),
+            order: first_order(dependencies, &guess),
             guess,
             listed: Inferred::new(dependencies.history.txn_count(), &[listed.collect()]),
             writes: OnceLock::new(),
@@ -97,10 +97,13 @@ impl<'a> Weak<'a> {
         if self.order.is_none() && level == Level::Causal {
             return self.verdict(anomalies, true, || Witness::Empty);
         }
-        let edges = self.inferred_edges(level, &[]);
-        if anomalies.is_empty() && self.order_agrees(&edges) {
-            return self.verdict(anomalies, true, || self.commit_order(self.order.as_deref()));
+        if anomalies.is_empty()
+            && let Some(order) = &self.order
+            && let Some(order) = witness::find(self.dependencies, self.writes(), order, level)
+        {
+            return self.verdict(anomalies, true, || self.commit_order(Some(&order)));
         }
+        let edges = self.inferred_edges(level, &[]);
         let inferred = Inferred::new(self.dependencies.history.txn_count(), &edges);
         drop(edges);
         let graph = Saturated { dependencies: self.dependencies, inferred: &inferred };
@@ -131,18 +134,6 @@ impl<'a> Weak<'a> {
         let listed = &self.dependencies.reads.list_order;
         edges.push(listed.iter().map(|e| (e.before, e.after)).collect());
         edges
-    }
-
-    /// Whether the order of session order ∪ write-read orders these edges, too. Then it is a
-    /// witness as it stands, and no graph has to be built: the usual case where the history says
-    /// in which order its transactions finished.
-    fn order_agrees(&self, edges: &[Vec<(TxnId, TxnId)>]) -> bool {
-        let Some(order) = &self.order else { return false };
-        let places = places(order);
-        let agrees = |(before, after): &(TxnId, TxnId)| {
-            !after.is_init() && places[before.index()] < places[after.index()]
-        };
-        edges.par_iter().all(|edges| edges.iter().all(agrees))
     }
 
     /// The verdict that a level's anomalies make, or the witness if there are none. With reads
@@ -183,6 +174,10 @@ impl<'a> Weak<'a> {
         self.dependencies.reads.anomalies.clone()
     }
 
+    fn writes(&self) -> &WriteSets<'a> {
+        self.writes.get_or_init(|| WriteSets::new(self.dependencies.history))
+    }
+
     fn non_repeatable(&self) -> &[Anomaly] {
         self.non_repeatable.get_or_init(|| {
             cut::non_repeatable_reads(self.dependencies.history, self.dependencies.reads)
@@ -193,7 +188,7 @@ impl<'a> Weak<'a> {
     /// depend on the number of threads.
     fn infer<T: Send>(&self, level: Level, collect: Collect<'_, T>) -> Vec<T> {
         let history = self.dependencies.history;
-        let writes = self.writes.get_or_init(|| WriteSets::new(history));
+        let writes = self.writes();
         match level {
             Level::ReadCommitted => self.infer_read_committed(writes, collect),
             Level::ReadAtomic => (0..history.session_count())
@@ -269,6 +264,14 @@ impl<'a> Weak<'a> {
         inferences.push(more.iter().copied().filter(closes_a_cycle).collect());
         Cyclic { components, component_of, inferences: inferences.concat() }
     }
+}
+
+/// A topological order of the dependencies, if there is one.
+fn first_order(dependencies: &Dependencies<'_>, guess: &[u32]) -> Option<Vec<u32>> {
+    let mut order = Order::new(guess.to_vec());
+    let denied = dependencies.denied_by(&order);
+    order.mend(dependencies, &denied)?;
+    Some(order.into_nodes())
 }
 
 /// Per transaction, its place in an order of all.

@@ -6,6 +6,7 @@
 
 mod causal;
 mod chains;
+mod contradictions;
 mod cut;
 mod dependencies;
 mod first_reads;
@@ -16,7 +17,10 @@ mod naming;
 mod patterns;
 mod read_atomic;
 mod read_committed;
+mod recent;
+mod recheck;
 mod saturated;
+mod witness;
 mod writes;
 
 pub(crate) use dependencies::Dependencies;

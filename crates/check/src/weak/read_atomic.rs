@@ -66,6 +66,13 @@ impl<'a> Inferrer<'a> {
         }
     }
 
+    /// Infers from one kept transaction, as far as its reads tell and its session does not.
+    pub(crate) fn infer_seen(&mut self, reader: TxnId, emit: &mut impl FnMut(Inference)) {
+        // No session's writes are known, so this collects the reads and infers nothing.
+        self.infer_from_session(self.history.session_of(reader), reader, emit);
+        self.infer_from_reads(reader, emit);
+    }
+
     /// The session's last writer of each key read; collects the reads on the way.
     fn infer_from_session(
         &mut self,

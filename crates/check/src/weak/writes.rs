@@ -43,7 +43,7 @@ impl KeySet {
 
 /// One of 64 bits, by multiplicative hashing.
 #[inline]
-fn filter_bit(key: KeyId) -> u64 {
+pub(crate) fn filter_bit(key: KeyId) -> u64 {
     1 << (u64::from(key.0).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58)
 }
 
@@ -69,7 +69,17 @@ impl<'a> WriteSets<'a> {
     #[inline]
     pub(crate) fn may_write_any(&self, txn: TxnId, keys: impl Iterator<Item = KeyId>) -> bool {
         let filter = keys.fold(0, |filter, key| filter | filter_bit(key));
-        self.filters[txn.index()] & filter != 0
+        filter != 0 && self.filters[txn.index()] & filter != 0
+    }
+
+    /// Whether a transaction writes a key.
+    #[inline]
+    pub(crate) fn contains(&self, txn: TxnId, key: KeyId) -> bool {
+        self.may_write_any(txn, std::iter::once(key))
+            && match self.history.op_range(txn).len() {
+                ops if ops > LARGE => self.large.contains(&(txn, key)),
+                _ => self.of(txn).any(|written| written == key),
+            }
     }
 
     /// Calls `each` with the keys that `txn` writes and that are among `keys`, once per key where

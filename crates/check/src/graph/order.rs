@@ -1,0 +1,170 @@
+//! An order of all nodes that is mended where edges contradict it.
+
+use super::InEdges;
+use super::topo::depth_first;
+
+/// An order of all nodes, known from both sides.
+#[derive(Clone)]
+pub(crate) struct Order {
+    nodes: Vec<u32>,
+    places: Vec<u32>,
+}
+
+/// A node that was moved forward.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Moved {
+    pub(crate) node: u32,
+    /// One past the last place that may hold a node over which it was moved. They come after it
+    /// now.
+    pub(crate) end: u32,
+}
+
+impl Order {
+    /// Takes an order that names each node once.
+    pub(crate) fn new(nodes: Vec<u32>) -> Self {
+        let mut places = vec![0u32; nodes.len()];
+        for (place, node) in (0..).zip(&nodes) {
+            places[*node as usize] = place;
+        }
+        Order { nodes, places }
+    }
+
+    /// The nodes, first things first.
+    pub(crate) fn nodes(&self) -> &[u32] {
+        &self.nodes
+    }
+
+    /// Gives up the places.
+    pub(crate) fn into_nodes(self) -> Vec<u32> {
+        self.nodes
+    }
+
+    /// Per node, how many come before it.
+    pub(crate) fn places(&self) -> &[u32] {
+        &self.places
+    }
+
+    /// Makes the order topological, and tells what was moved; none if there is a cycle, and then
+    /// some order is left. `contradicted` are all edges of the graph, as (before, after), that the
+    /// order denies.
+    ///
+    /// Such an edge spans a stretch of the order. Where no stretch is, everything stays: an edge
+    /// from one side to the other of such a place agrees with the order, so each stretch, with
+    /// those that overlap it, can be sorted by itself.
+    pub(crate) fn mend(
+        &mut self,
+        graph: &impl InEdges,
+        contradicted: &[(u32, u32)],
+    ) -> Option<Vec<Moved>> {
+        let place = |node: u32| self.places[node as usize] as usize;
+        let mut spans: Vec<(usize, usize)> = contradicted
+            .iter()
+            .map(|(before, after)| (place(*after), place(*before) + 1))
+            .collect();
+        spans.sort_unstable();
+        let mut spans = spans.into_iter().peekable();
+        let mut moved = Vec::new();
+        while let Some((start, mut end)) = spans.next() {
+            while let Some((_, more)) = spans.next_if(|(next, _)| *next < end) {
+                end = end.max(more);
+            }
+            self.sort(graph, start, end, &mut moved)?;
+        }
+        Some(moved)
+    }
+
+    /// Sorts a stretch.
+    fn sort(
+        &mut self,
+        graph: &impl InEdges,
+        start: usize,
+        end: usize,
+        moved: &mut Vec<Moved>,
+    ) -> Option<()> {
+        let stretch = &self.nodes[start..end];
+        // What is not in the stretch counts as done.
+        let number = |node: u32| {
+            let place = (self.places[node as usize] as usize).wrapping_sub(start);
+            (place < stretch.len()).then_some(place)
+        };
+        let sorted = depth_first(graph, stretch, stretch.len(), number)?;
+        let were = sorted.iter().map(|node| self.places[*node as usize]).collect();
+        moved_forward(&sorted, were, start as u32, moved);
+        self.nodes[start..end].copy_from_slice(&sorted);
+        for (place, node) in (start as u32..).zip(sorted) {
+            self.places[node as usize] = place;
+        }
+        Some(())
+    }
+}
+
+/// Which nodes come before others now that came before them. `were` are the places they had.
+fn moved_forward(sorted: &[u32], were: Vec<u32>, start: u32, moved: &mut Vec<Moved>) {
+    // The least place of all from here on: it never falls.
+    let mut least = were.clone();
+    for at in (1..least.len()).rev() {
+        least[at - 1] = least[at - 1].min(least[at]);
+    }
+    for (at, (node, was)) in sorted.iter().zip(were).enumerate() {
+        if least[at] < was {
+            let over = at + least[at..].partition_point(|least| *least < was);
+            moved.push(Moved { node: *node, end: start + over as u32 });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::test_graph::Listed;
+    use super::*;
+
+    fn mended(order: &[u32], edges: &[(u32, u32)]) -> Option<Vec<u32>> {
+        let mut order = Order::new(order.to_vec());
+        let place = |node: u32| order.places()[node as usize];
+        let denied: Vec<_> =
+            edges.iter().filter(|(from, to)| place(*from) >= place(*to)).copied().collect();
+        let graph = Listed::new(order.nodes().len(), edges);
+        order.mend(&graph, &denied).map(|_| order.into_nodes())
+    }
+
+    #[test]
+    fn only_what_contradicts_is_moved() {
+        assert_eq!(mended(&[0, 1, 2], &[(0, 1), (1, 2)]), Some(vec![0, 1, 2]));
+        let edges = [(2, 1), (5, 4), (0, 3), (3, 5)];
+        assert_eq!(mended(&[0, 1, 2, 3, 4, 5, 6], &edges), Some(vec![0, 2, 1, 3, 5, 4, 6]));
+        // Stretches that overlap are one.
+        let edges = [(2, 0), (4, 1), (0, 3)];
+        assert_eq!(mended(&[0, 1, 2, 3, 4], &edges), Some(vec![2, 0, 4, 1, 3]));
+    }
+
+    #[test]
+    fn a_cycle_cannot_be_mended() {
+        assert_eq!(mended(&[0, 1, 2, 3], &[(0, 1), (1, 2), (2, 0)]), None);
+        assert_eq!(mended(&[0, 1], &[(1, 1)]), None);
+    }
+
+    #[test]
+    fn places_follow_the_nodes() {
+        let mut order = Order::new(vec![2, 0, 1]);
+        assert!(order.mend(&Listed::new(3, &[(1, 2)]), &[(1, 2)]).is_some());
+        assert_eq!(order.nodes(), [1, 2, 0]);
+        assert_eq!(order.places(), [2, 0, 1]);
+    }
+
+    #[test]
+    fn whatever_was_moved_over_another_is_told_with_it() {
+        let edges = [(4, 1), (6, 5), (6, 2), (3, 0)];
+        let mut order = Order::new((0..8).collect());
+        let moved = order.mend(&Listed::new(8, &edges), &edges).unwrap();
+        assert_eq!(order.nodes(), [3, 0, 4, 1, 6, 2, 5, 7]);
+        let told = |node: u32, over: u32| {
+            let place = order.places()[over as usize];
+            moved.iter().any(|moved| moved.node == node && place < moved.end)
+        };
+        for (node, over) in (0..8).flat_map(|over| (over + 1..8).map(move |node| (node, over))) {
+            let was_moved = order.places()[node as usize] < order.places()[over as usize];
+            assert!(told(node, over) || !was_moved, "{node} over {over}: {moved:?}");
+        }
+        assert_eq!(moved.iter().map(|moved| moved.node).collect::<Vec<_>>(), [3, 4, 6]);
+    }
+}

@@ -1,0 +1,190 @@
+//! What the rule of read committed or read atomic demands of an order and the order does not give.
+//!
+//! Here, other than where a commit relation is saturated, there is an order to begin with, and only
+//! what contradicts it is looked for. A reader that read `x` from `t1` and anything from `t2` is of
+//! no interest where `t2` comes before `t1` anyway, whatever `t2` wrote.
+
+use isolario_model::{KeyId, Outcome, TxnId};
+use rayon::prelude::*;
+
+use super::saturated::Inference;
+use super::writes::WriteSets;
+use super::{Dependencies, read_atomic, read_committed};
+use crate::blocks::{self, Block};
+use crate::graph::Order;
+
+/// Two transactions in the order in which they must have committed.
+pub(crate) type Demand = (TxnId, TxnId);
+
+/// Readers with at most so many reads are looked at pair by pair: that is quick, and a constant.
+const FEW: usize = 16;
+
+/// Sessions of which one task of read atomic remembers the last writes, and how many keys in all.
+const SESSIONS_PER_TASK: usize = 8;
+const KEYS_PER_TASK: usize = 1 << 18;
+
+/// An order under examination.
+#[derive(Clone, Copy)]
+pub(crate) struct Examined<'a> {
+    pub(crate) dependencies: &'a Dependencies<'a>,
+    pub(crate) writes: &'a WriteSets<'a>,
+    pub(crate) order: &'a Order,
+}
+
+/// A read from another transaction.
+#[derive(Clone, Copy)]
+struct Seen {
+    key: KeyId,
+    writer: TxnId,
+    /// The writer's rank in the order.
+    rank: u32,
+}
+
+/// Which of two reads must have come first, for the writer that it saw to count.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sight {
+    Earlier,
+    Any,
+}
+
+impl Examined<'_> {
+    /// One more than the place of a transaction; zero for `init`.
+    #[inline]
+    pub(crate) fn rank(&self, txn: TxnId) -> u32 {
+        if txn.is_init() { 0 } else { self.order.places()[txn.index()] + 1 }
+    }
+
+    /// What read committed demands in vain: whom a transaction has seen comes before whom it sees
+    /// later, where they wrote the same key.
+    pub(crate) fn read_committed(&self) -> Vec<Demand> {
+        let tasks = blocks::blocks(self.dependencies.history);
+        let state = || (Vec::with_capacity(FEW), None);
+        self.for_each_reader(&tasks, state, |(seen, inferrer), reader, found| {
+            self.collect_seen(reader, seen);
+            if seen.len() <= FEW {
+                return self.compare_pairs(seen, Sight::Earlier, found);
+            }
+            let new = || read_committed::Inferrer::new(self.dependencies, self.writes);
+            let inferrer = inferrer.get_or_insert_with(new);
+            inferrer.infer(reader, &mut |inference| self.collect(&inference, found));
+        })
+    }
+
+    /// What read atomic demands in vain: whom a transaction sees, and who came before it in its
+    /// session, comes before whom it sees, where they wrote the same key.
+    pub(crate) fn read_atomic(&self) -> Vec<Demand> {
+        let history = self.dependencies.history;
+        let sessions = (KEYS_PER_TASK / history.key_count().max(1)).clamp(1, SESSIONS_PER_TASK);
+        let tasks = blocks::groups(history, sessions);
+        let state = || {
+            let last = LastWrites { sessions, ranks: vec![0; sessions * history.key_count()] };
+            (Vec::with_capacity(FEW), None, last)
+        };
+        self.for_each_reader(&tasks, state, |(seen, inferrer, last), reader, found| {
+            self.collect_seen(reader, seen);
+            if seen.len() <= FEW {
+                self.compare_pairs(seen, Sight::Any, found);
+            } else {
+                let new = || read_atomic::Inferrer::new(self.dependencies, self.writes);
+                let inferrer = inferrer.get_or_insert_with(new);
+                inferrer.infer_seen(reader, &mut |inference| self.collect(&inference, found));
+            }
+            if self.dependencies.session_order {
+                self.compare_with_session(reader, seen, last, found);
+            }
+        })
+    }
+
+    fn collect(&self, inference: &Inference, found: &mut Vec<Demand>) {
+        if self.rank(inference.before) >= self.rank(inference.after) {
+            found.push((inference.before, inference.after));
+        }
+    }
+
+    /// Visits all kept transactions, each task's in its order.
+    fn for_each_reader<S>(
+        &self,
+        tasks: &[Block],
+        state: impl Fn() -> S + Sync + Send,
+        visit: impl Fn(&mut S, TxnId, &mut Vec<Demand>) + Sync + Send,
+    ) -> Vec<Demand> {
+        let visit_task = |state: &mut S, task: &Block| {
+            let mut found = Vec::new();
+            for reader in task.iter().flat_map(Clone::clone).map(TxnId::at) {
+                if self.dependencies.reads.is_kept(reader) {
+                    visit(state, reader, &mut found);
+                }
+            }
+            found
+        };
+        let found: Vec<Vec<Demand>> = tasks.par_iter().map_init(state, visit_task).collect();
+        found.concat()
+    }
+
+    #[inline]
+    fn collect_seen(&self, reader: TxnId, seen: &mut Vec<Seen>) {
+        seen.clear();
+        let Dependencies { history, reads, .. } = self.dependencies;
+        let keys = history.op_keys();
+        reads.for_each_writer(history.op_range(reader), |op, writer| {
+            seen.push(Seen { key: keys[op], writer, rank: self.rank(writer) });
+        });
+    }
+
+    /// Of each two reads, does the writer of the one that is later in the order write the key of
+    /// the other?
+    #[inline]
+    fn compare_pairs(&self, seen: &[Seen], sight: Sight, found: &mut Vec<Demand>) {
+        for (at, one) in seen.iter().enumerate() {
+            let others = if sight == Sight::Any { seen } else { &seen[at + 1..] };
+            let earlier = || others.iter().filter(|other| other.rank < one.rank);
+            if !self.writes.may_write_any(one.writer, earlier().map(|other| other.key)) {
+                continue;
+            }
+            let overwritten = earlier().filter(|other| self.writes.contains(one.writer, other.key));
+            found.extend(overwritten.map(|other| (one.writer, other.writer)));
+        }
+    }
+
+    /// Did the reader's session write a key later in the order than whom the reader saw?
+    #[inline]
+    fn compare_with_session(
+        &self,
+        reader: TxnId,
+        seen: &[Seen],
+        last: &mut LastWrites,
+        found: &mut Vec<Demand>,
+    ) {
+        let history = self.dependencies.history;
+        let session = history.session_of(reader);
+        for Seen { key, writer, rank } in seen {
+            let last = *last.of(session.index(), *key);
+            if last > *rank {
+                let before = TxnId(self.order.nodes()[last as usize - 1]);
+                if history.session_of(before) == session {
+                    found.push((before, *writer));
+                }
+            }
+        }
+        // Nothing follows a transaction of unknown outcome.
+        if history.outcome(reader) == Outcome::Committed {
+            let rank = self.rank(reader);
+            self.writes.of(reader).for_each(|key| *last.of(session.index(), key) = rank);
+        }
+    }
+}
+
+/// For some sessions and all keys, the rank of the last writer. It may be left over from another
+/// session that had the same place: then it says nothing.
+struct LastWrites {
+    sessions: usize,
+    ranks: Vec<u32>,
+}
+
+impl LastWrites {
+    #[inline]
+    fn of(&mut self, session: usize, key: KeyId) -> &mut u32 {
+        let keys = self.ranks.len() / self.sessions;
+        &mut self.ranks[session % self.sessions * keys + key.index()]
+    }
+}

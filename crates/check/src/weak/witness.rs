@@ -1,0 +1,64 @@
+//! Makes the order of dependencies a witness of a level, if that is easily done.
+//!
+//! Whatever order comes out of this gives all that the level demands, so it proves that the level
+//! holds. If none comes out, that proves nothing: the rule of the level is then applied in full.
+//!
+//! An order that a history suggests is almost right as a rule: it denies a few of the level's
+//! demands, all between transactions that ran at about the same time. Giving in to these may deny
+//! others; so what was moved is examined again, until nothing is left to mend.
+
+use isolario_model::Level;
+
+use super::contradictions::{Demand, Examined};
+use super::recheck::recheck;
+use super::saturated::{Inferred, Saturated};
+use super::writes::WriteSets;
+use super::{Dependencies, recent};
+use crate::graph::Order;
+
+/// How often the order is mended.
+const ROUNDS: usize = 16;
+
+/// At most one demand per so many transactions may be denied: else the order was no good guess.
+const FEW: usize = 4;
+
+/// An order of all transactions that gives what the level demands. `order` is one of dependencies.
+pub(super) fn find(
+    dependencies: &Dependencies<'_>,
+    writes: &WriteSets<'_>,
+    order: &[u32],
+    level: Level,
+) -> Option<Vec<u32>> {
+    let txns = dependencies.history.txn_count();
+    let mut order = Order::new(order.to_vec());
+    let listed = dependencies.reads.list_order.iter().map(|edge| (edge.before, edge.after));
+    let mut demanded: Vec<Demand> = listed.collect();
+    let mut denied = examine(&Examined { dependencies, writes, order: &order }, level)?;
+    let places = order.places();
+    let denies = |(before, after): &&Demand| places[before.index()] >= places[after.index()];
+    denied.extend(demanded.iter().filter(denies).copied());
+    for _ in 0..ROUNDS {
+        if denied.is_empty() {
+            return Some(order.into_nodes());
+        }
+        if denied.len() > txns / FEW || denied.iter().any(|(_, after)| after.is_init()) {
+            return None;
+        }
+        demanded.extend_from_slice(&denied);
+        let inferred = Inferred::new(txns, std::slice::from_ref(&demanded));
+        let graph = Saturated { dependencies, inferred: &inferred };
+        let edges: Vec<_> = denied.iter().map(|(before, after)| (before.0, after.0)).collect();
+        let moved = order.mend(&graph, &edges)?;
+        denied = recheck(&Examined { dependencies, writes, order: &order }, level, &moved)?;
+    }
+    None
+}
+
+/// Everything that the level demands of an order and the order does not give.
+fn examine(examined: &Examined<'_>, level: Level) -> Option<Vec<Demand>> {
+    match level {
+        Level::ReadCommitted => Some(examined.read_committed()),
+        Level::ReadAtomic => Some(examined.read_atomic()),
+        _ => recent::causal(examined),
+    }
+}
