@@ -1,26 +1,28 @@
 //! Causal consistency (AWDIT, Definition 2.8): visible is everything a transaction depends on,
 //! through sessions and reads, however far back.
 
+use std::cell::OnceCell;
+
 use isolario_model::{KeyId, Outcome, TxnId};
 
 use crate::Refusal;
-use crate::order::{ExternalRead, Order};
+use crate::order::{ExternalRead, ExternalReads, Order};
 
-/// Replays the order with a vector clock per transaction: O(n·k) for k lanes, with a logarithm for
-/// finding a lane's writer of a key.
+/// Replays the order with a vector clock per transaction: O(n·k) for k lanes, with a logarithm where
+/// reads miss many writes.
 pub(crate) fn verify(order: &Order<'_, '_>) -> Result<(), Refusal> {
+    let reads = order.all_external_reads()?;
     let lanes = Lanes::new(order);
-    let writers = Writers::new(order, &lanes);
-    let mut clocks = Clocks::new(order, &lanes)?;
-    for txn in order.txns {
-        let reads = order.external_reads(*txn)?;
-        let clock = clocks.at(*txn, &lanes, &reads);
-        for read in &reads {
-            let key = order.facts.key(read.read);
-            if writers.last_visible(key, &clock) > order.place(read.from) {
+    let mut clocks = Clocks::new(order, &lanes, &reads);
+    let mut writers = Writers::new(order, &lanes);
+    for (place, txn) in order.txns.iter().enumerate() {
+        let clock = clocks.at(*txn, reads.at(place));
+        for read in reads.at(place) {
+            if writers.is_missed(order.facts.key(read.read), order.place(read.from), &clock) {
                 return Err(Refusal::Missed { reader: *txn, read: read.read });
             }
         }
+        writers.add(*txn);
         clocks.keep(*txn, clock);
     }
     Ok(())
@@ -65,45 +67,50 @@ impl Lanes {
 type Clock = Box<[u32]>;
 
 /// The clocks that are still needed.
-struct Clocks {
+struct Clocks<'l> {
+    lanes: &'l Lanes,
     /// Per transaction, its clock, itself included, while others will ask for it.
     kept: Vec<Option<Clock>>,
     /// Per transaction, how many will.
     uses: Vec<u32>,
-    lanes: Vec<(u32, u32)>,
-    count: usize,
 }
 
-impl Clocks {
-    fn new(order: &Order<'_, '_>, lanes: &Lanes) -> Result<Self, Refusal> {
+impl<'l> Clocks<'l> {
+    fn new(order: &Order<'_, '_>, lanes: &'l Lanes, reads: &ExternalReads) -> Self {
         let mut uses = vec![0; lanes.of.len()];
-        for txn in order.txns {
-            let reads = order.external_reads(*txn)?;
-            sources(*txn, lanes, &reads).for_each(|source| uses[source.index()] += 1);
+        for (place, txn) in order.txns.iter().enumerate() {
+            let sources = sources(*txn, lanes, reads.at(place));
+            sources.for_each(|source| uses[source.index()] += 1);
         }
-        let kept = vec![None; lanes.of.len()];
-        Ok(Clocks { kept, uses, lanes: lanes.of.clone(), count: lanes.count })
+        Clocks { lanes, kept: vec![None; lanes.of.len()], uses }
     }
 
     /// The clock of a transaction, itself left out: all that is visible to it.
-    fn at(&mut self, txn: TxnId, lanes: &Lanes, reads: &[ExternalRead]) -> Clock {
-        let mut clock = vec![0; self.count].into_boxed_slice();
-        for source in sources(txn, lanes, reads) {
+    fn at(&mut self, txn: TxnId, reads: &[ExternalRead]) -> Clock {
+        let mut clock: Option<Clock> = None;
+        for source in sources(txn, self.lanes, reads) {
+            let uses = &mut self.uses[source.index()];
+            *uses -= 1;
             let other = &mut self.kept[source.index()];
-            if let Some(other) = other {
-                clock.iter_mut().zip(other).for_each(|(own, other)| *own = (*own).max(*other));
+            match (&mut clock, &*other) {
+                (Some(clock), Some(other)) => {
+                    clock.iter_mut().zip(other).for_each(|(own, other)| *own = (*own).max(*other));
+                }
+                // The last to ask may have it.
+                (None, Some(_)) if *uses == 0 => clock = other.take(),
+                (None, Some(other)) => clock = Some(other.clone()),
+                (_, None) => {}
             }
-            self.uses[source.index()] -= 1;
-            if self.uses[source.index()] == 0 {
+            if *uses == 0 {
                 *other = None;
             }
         }
-        clock
+        clock.unwrap_or_else(|| vec![0; self.lanes.count].into_boxed_slice())
     }
 
     fn keep(&mut self, txn: TxnId, mut clock: Clock) {
         if self.uses[txn.index()] > 0 {
-            let (lane, position) = self.lanes[txn.index()];
+            let (lane, position) = self.lanes.of[txn.index()];
             clock[lane as usize] = position + 1;
             self.kept[txn.index()] = Some(clock);
         }
@@ -120,11 +127,66 @@ fn sources<'a>(
     lanes.before[txn.index()].into_iter().chain(from)
 }
 
+/// Who has written each key so far, the last first.
+struct Writers<'o, 'f, 'h> {
+    order: &'o Order<'f, 'h>,
+    lanes: &'o Lanes,
+    writes: Vec<Written>,
+    /// Per key, one more than the place of its last write among the writes; 0 if there is none.
+    last: Vec<u32>,
+    by_lane: OnceCell<ByLane>,
+}
+
+struct Written {
+    place: u32,
+    lane: u32,
+    position: u32,
+    /// The write of the key before it, as in `last`.
+    before: u32,
+}
+
+impl<'o, 'f, 'h> Writers<'o, 'f, 'h> {
+    fn new(order: &'o Order<'f, 'h>, lanes: &'o Lanes) -> Self {
+        let last = vec![0; order.facts.history.key_count()];
+        Writers { order, lanes, writes: Vec::new(), last, by_lane: OnceCell::new() }
+    }
+
+    fn add(&mut self, txn: TxnId) {
+        let ((lane, position), place) = (self.lanes.of[txn.index()], self.order.place(txn));
+        for key in self.order.facts.written(txn) {
+            let next = self.writes.len() as u32 + 1;
+            let before = std::mem::replace(&mut self.last[key.index()], next);
+            self.writes.push(Written { place, lane, position, before });
+        }
+    }
+
+    /// Whether a write of the key that is newer than a place in the order is visible. Mostly there
+    /// are few newer ones, and going back through them finds the place; where there are more than
+    /// lanes, it is faster to ask lane by lane.
+    fn is_missed(&self, key: KeyId, place: u32, clock: &Clock) -> bool {
+        let mut at = self.last[key.index()];
+        for _ in 0..=self.lanes.count {
+            let Some(write) = at.checked_sub(1).map(|at| &self.writes[at as usize]) else {
+                return false;
+            };
+            if write.place <= place {
+                return false;
+            }
+            if write.position < clock[write.lane as usize] {
+                return true;
+            }
+            at = write.before;
+        }
+        let by_lane = self.by_lane.get_or_init(|| ByLane::new(self.order, self.lanes));
+        by_lane.last_visible(key, clock) > place
+    }
+}
+
 /// A write of a key, by the position of its transaction in its lane and its place in the order.
 type Row = (KeyId, u32, u32, u32);
 
-/// Who writes each key.
-struct Writers {
+/// Who writes each key, lane by lane.
+struct ByLane {
     /// Key, lane, position and place of each writer, sorted.
     rows: Vec<Row>,
     /// Where the rows of each key and lane end, in the same order.
@@ -133,7 +195,7 @@ struct Writers {
     key_ends: Vec<u32>,
 }
 
-impl Writers {
+impl ByLane {
     fn new(order: &Order<'_, '_>, lanes: &Lanes) -> Self {
         let mut rows = Vec::new();
         for txn in order.txns {
@@ -142,7 +204,7 @@ impl Writers {
             rows.extend(keys.iter().map(|key| (*key, lane, position, place)));
         }
         rows.sort_unstable();
-        Writers::of_sorted(rows, order.facts.history.key_count())
+        ByLane::of_sorted(rows, order.facts.history.key_count())
     }
 
     fn of_sorted(rows: Vec<Row>, key_count: usize) -> Self {
@@ -160,7 +222,7 @@ impl Writers {
             last = last.max(*end);
             *end = last;
         }
-        Writers { rows, run_ends, key_ends }
+        ByLane { rows, run_ends, key_ends }
     }
 
     /// The last place of a visible writer of a key. Places grow along a lane, so of each lane only
@@ -190,7 +252,7 @@ mod tests {
         let k = KeyId(3);
         let rows =
             vec![(KeyId(2), 0, 0, 9), (k, 0, 0, 1), (k, 0, 2, 5), (k, 1, 1, 4), (k, 1, 2, 7)];
-        let writers = Writers::of_sorted(rows, 5);
+        let writers = ByLane::of_sorted(rows, 5);
         let last = |clock: [u32; 2]| writers.last_visible(k, &Box::from(clock));
         assert_eq!(last([0, 0]), 0);
         assert_eq!(last([2, 0]), 1);

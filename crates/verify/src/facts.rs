@@ -1,8 +1,11 @@
 //! What the history says, worked out from nothing but the history.
 
-use isolario_model::{History, Initial, KeyId, Op, OpId, OpKind, Outcome, TxnId, ValueId};
-use rustc_hash::FxHashMap;
+use std::cell::OnceCell;
 
+use isolario_model::{History, Initial, KeyId, Op, OpId, OpKind, Outcome, TxnId, ValueId};
+
+use crate::by_key::ByKey;
+use crate::own::Own;
 use crate::{Options, Refusal, lists};
 
 /// Where the answer of a read came from.
@@ -20,84 +23,80 @@ pub(crate) enum Source {
     Ambiguous,
 }
 
-/// A history of registers and lists with its reads resolved.
+/// A history of registers and lists with its reads resolved: each part is worked out when it is
+/// first asked for, since replaying needs little of it.
 #[derive(Debug)]
 pub(crate) struct Facts<'h> {
     pub(crate) history: &'h History,
     pub(crate) options: Options,
-    /// The transaction of each operation.
-    txn_of: Vec<TxnId>,
-    /// All writes by key and version, and where those of each key end.
-    writes: Vec<(KeyId, u64, OpId)>,
-    writes_ends: Vec<usize>,
-    /// Per read, the transaction's own last write of the key before it.
-    own_before: Vec<Option<OpId>>,
-    /// Per write, the transaction's own next write of the key.
-    next_own: Vec<Option<OpId>>,
-    /// The keys that each transaction writes, sorted, and where each transaction's end.
-    written: Vec<KeyId>,
-    written_ends: Vec<usize>,
+    /// The word of the initial version, where there is one.
+    initial_word: Option<u64>,
+    own: OnceCell<Own>,
+    writes: OnceCell<ByKey>,
     /// Per operation, where its answer came from; none if it is not a read with an answer.
-    sources: Vec<Option<Source>>,
+    sources: OnceCell<Vec<Option<Source>>>,
     /// Per transaction, whether it committed, by its outcome or because one that did read from it.
-    committed: Vec<bool>,
+    committed: OnceCell<Vec<bool>>,
+}
+
+/// Whether an operation writes.
+pub(crate) fn is_write(history: &History, op: OpId) -> bool {
+    matches!(history.op_kinds()[op.index()], OpKind::Write | OpKind::Delete | OpKind::Append)
 }
 
 /// Working it out.
 impl<'h> Facts<'h> {
     pub(crate) fn new(history: &'h History, options: Options) -> Self {
-        let mut facts = Facts {
+        Facts {
             history,
             options,
-            txn_of: Vec::with_capacity(history.op_count()),
-            writes: Vec::new(),
-            writes_ends: Vec::new(),
-            own_before: vec![None; history.op_count()],
-            next_own: vec![None; history.op_count()],
-            written: Vec::new(),
-            written_ends: Vec::with_capacity(history.txn_count()),
-            sources: Vec::new(),
-            committed: Vec::new(),
-        };
-        history.txns().for_each(|txn| facts.add(txn));
-        facts.writes.sort_unstable();
-        facts.writes_ends = facts.ends_by_key();
-        facts.sources = (0..history.op_count()).map(|op| facts.resolve(OpId::at(op))).collect();
-        facts.committed = facts.settle_outcomes();
-        facts
+            initial_word: history.initial_word(),
+            own: OnceCell::new(),
+            writes: OnceCell::new(),
+            sources: OnceCell::new(),
+            committed: OnceCell::new(),
+        }
     }
 
-    fn add(&mut self, txn: TxnId) {
-        let begin = self.written.len();
-        // A new map each time: clearing one takes as long as the largest transaction before.
-        let mut last_own: FxHashMap<KeyId, OpId> = FxHashMap::default();
-        for op in self.history.txn_ops(txn) {
-            self.txn_of.push(txn);
-            let key = self.history.op_keys()[op.index()];
-            if !self.is_write(op) {
-                self.own_before[op.index()] = last_own.get(&key).copied();
-                continue;
-            }
-            self.writes.push((key, self.history.version_word(op), op));
-            match last_own.insert(key, op) {
-                Some(before) => self.next_own[before.index()] = Some(op),
-                None => self.written.push(key),
-            }
-        }
-        self.written[begin..].sort_unstable();
-        self.written_ends.push(self.written.len());
+    fn own(&self) -> &Own {
+        self.own.get_or_init(|| Own::new(self.history))
     }
 
-    /// Where the writes of each key end.
-    fn ends_by_key(&self) -> Vec<usize> {
-        let mut ends = vec![0; self.history.key_count()];
-        self.writes.iter().for_each(|(key, ..)| ends[key.index()] += 1);
-        let mut end = 0;
-        for count in &mut ends {
-            end += *count;
-            *count = end;
+    fn writes(&self) -> &ByKey {
+        self.writes.get_or_init(|| ByKey::new(self.history, |op| self.is_write(op)))
+    }
+
+    fn sources(&self) -> &[Option<Source>] {
+        self.sources.get_or_init(|| self.resolve_all())
+    }
+
+    /// Joins the reads of each key with its writes, by version.
+    fn resolve_all(&self) -> Vec<Option<Source>> {
+        let kinds = self.history.op_kinds();
+        let mut sources = vec![None; kinds.len()];
+        for (read, source) in sources.iter_mut().enumerate() {
+            if kinds[read] == OpKind::ReadList {
+                *source = lists::source(self, OpId::at(read));
+            }
         }
-        ends
+        let reads = ByKey::new(self.history, |op| kinds[op.index()] == OpKind::Read);
+        for key in (0..self.history.key_count()).map(KeyId::at) {
+            let mut writes = self.writes().of_key(key);
+            for same in reads.of_key(key).chunk_by(|one, other| one.0 == other.0) {
+                let word = same[0].0;
+                let older = writes.iter().take_while(|(other, _)| *other < word).count();
+                writes = &writes[older..];
+                let count = writes.iter().take_while(|(other, _)| *other == word).count();
+                for (_, read) in same {
+                    sources[read.index()] = Some(self.resolve(*read, &writes[..count]));
+                }
+            }
+        }
+        sources
+    }
+
+    fn certainly_committed(&self) -> &[bool] {
+        self.committed.get_or_init(|| self.settle_outcomes())
     }
 
     /// A transaction of unknown outcome that a committed one read from did commit (DESIGN, 4.4).
@@ -137,7 +136,7 @@ impl<'h> Facts<'h> {
 impl Facts<'_> {
     /// The transaction of an operation of the history.
     pub(crate) fn txn(&self, op: OpId) -> TxnId {
-        self.txn_of[op.index()]
+        self.own().txn_of[op.index()]
     }
 
     pub(crate) fn key(&self, op: OpId) -> KeyId {
@@ -157,7 +156,7 @@ impl Facts<'_> {
 
     /// Refuses transactions that did not certainly commit.
     pub(crate) fn committed(&self, txn: TxnId) -> Result<(), Refusal> {
-        if self.known_txn(txn)?.is_init() || self.committed[txn.index()] {
+        if self.known_txn(txn)?.is_init() || self.certainly_committed()[txn.index()] {
             Ok(())
         } else {
             Err(Refusal::NotCommitted(txn))
@@ -180,10 +179,7 @@ impl Facts<'_> {
     }
 
     pub(crate) fn is_write(&self, op: OpId) -> bool {
-        matches!(
-            self.history.op_kinds()[op.index()],
-            OpKind::Write | OpKind::Delete | OpKind::Append
-        )
+        is_write(self.history, op)
     }
 
     /// Whether the client got an answer to this read.
@@ -198,19 +194,17 @@ impl Facts<'_> {
 
     /// The last own write of a read's key before it.
     pub(crate) fn own_before(&self, read: OpId) -> Option<OpId> {
-        self.own_before[read.index()]
+        self.own().before[read.index()]
     }
 
     /// The own write that replaced a write.
     pub(crate) fn next_own(&self, write: OpId) -> Option<OpId> {
-        self.next_own[write.index()]
+        self.own().next[write.index()]
     }
 
     /// The keys a transaction writes, sorted. `init` writes all and has none here.
     pub(crate) fn written(&self, txn: TxnId) -> &[KeyId] {
-        let Some(end) = self.written_ends.get(txn.index()) else { return &[] };
-        let begin = txn.index().checked_sub(1).map_or(0, |before| self.written_ends[before]);
-        &self.written[begin..*end]
+        self.own().written(txn)
     }
 
     /// Whether a transaction writes a key.
@@ -244,50 +238,46 @@ impl Facts<'_> {
 
     /// Every write of a version, by anyone, in the order of their ids.
     fn writes_of(&self, key: KeyId, word: u64) -> impl DoubleEndedIterator<Item = OpId> + '_ {
-        let begin = key.index().checked_sub(1).map_or(0, |before| self.writes_ends[before]);
-        let of_key = &self.writes[begin..self.writes_ends[key.index()]];
-        let from = &of_key[of_key.partition_point(|(_, other, _)| *other < word)..];
-        let count = from.partition_point(|(_, other, _)| *other == word);
-        from[..count].iter().map(|(_, _, op)| *op)
+        self.writes().of_version(key, word).iter().map(|(_, op)| *op)
     }
 
     /// Whether a read may have seen the initial version (DESIGN, 4.1).
     pub(crate) fn may_be_initial(&self, read: OpId) -> bool {
-        let is_initial = || self.history.initial_word() == Some(self.history.version_word(read));
-        let nobody_wrote_it = || self.candidates(read).next().is_none();
+        self.is_initial(read, || self.candidates(read).next().is_some())
+    }
+
+    fn is_initial(&self, read: OpId, is_written: impl FnOnce() -> bool) -> bool {
+        let is_initial = || self.initial_word == Some(self.history.version_word(read));
         match self.history.initial() {
             Initial::Value(_) | Initial::Marked => is_initial(),
-            Initial::UnlessWritten(_) => is_initial() && nobody_wrote_it(),
-            Initial::Unwritten => nobody_wrote_it(),
+            Initial::UnlessWritten(_) => is_initial() && !is_written(),
+            Initial::Unwritten => !is_written(),
             _ => false,
         }
     }
 
     /// Where the answer of a read came from; none if it is not a read with an answer.
     pub(crate) fn source(&self, read: OpId) -> Option<Source> {
-        self.sources[read.index()]
+        self.sources()[read.index()]
     }
 
-    fn resolve(&self, read: OpId) -> Option<Source> {
-        if !self.is_read(read) {
-            return None;
-        }
-        if let Some(source) = lists::source(self, read) {
-            return Some(source);
-        }
+    /// Where the answer of a read of a register came from, with all writes of that version.
+    fn resolve(&self, read: OpId, writes: &[(u64, OpId)]) -> Source {
         let word = self.history.version_word(read);
         if self.own_before(read).is_some_and(|own| self.history.version_word(own) == word) {
-            return Some(Source::Own);
+            return Source::Own;
         }
-        let initial = self.may_be_initial(read);
-        let mut candidates = self.candidates(read);
-        let Some(last) = candidates.next_back() else {
-            return Some(if initial { Source::Init } else { Source::Nobody });
+        let is_append = |op: &OpId| self.history.op_kinds()[op.index()] == OpKind::Append;
+        let mut candidates = writes.iter().map(|(_, op)| *op).filter(|op| !is_append(op));
+        let last = candidates.next_back();
+        let initial = self.is_initial(read, || last.is_some());
+        let Some(last) = last else {
+            return if initial { Source::Init } else { Source::Nobody };
         };
         // Ids follow transactions, so if the first and the last are of one, all are. Of several
         // writes by one transaction, its last of the key is the right one to see.
         let of_one = candidates.next().is_none_or(|first| self.txn(first) == self.txn(last));
-        Some(if of_one && !initial { Source::Write(last) } else { Source::Ambiguous })
+        if of_one && !initial { Source::Write(last) } else { Source::Ambiguous }
     }
 
     /// The other transaction that a read certainly read from, and its write unless it is `init`.

@@ -35,6 +35,7 @@
 //! ```
 
 mod anomalies;
+mod by_key;
 mod cases;
 mod causal;
 mod clauses;
@@ -47,6 +48,7 @@ mod justify;
 mod lin;
 mod lists;
 mod order;
+mod own;
 mod points;
 pub mod proof;
 mod refusal;

@@ -22,6 +22,22 @@ pub(crate) struct ExternalRead {
     pub(crate) from: TxnId,
 }
 
+/// The external reads of all transactions of an order.
+#[derive(Debug)]
+pub(crate) struct ExternalReads {
+    reads: Vec<ExternalRead>,
+    /// Where the reads of each transaction end, in the order.
+    ends: Vec<usize>,
+}
+
+impl ExternalReads {
+    /// Those of the transaction that stands here in the order, counted from 0.
+    pub(crate) fn at(&self, place: usize) -> &[ExternalRead] {
+        let begin = place.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.reads[begin..self.ends[place]]
+    }
+}
+
 impl<'f, 'h> Order<'f, 'h> {
     /// Takes an order that has the right transactions and respects the sessions.
     pub(crate) fn new(facts: &'f Facts<'h>, txns: &'f [TxnId]) -> Result<Self, Refusal> {
@@ -71,6 +87,20 @@ impl<'f, 'h> Order<'f, 'h> {
     /// Read consistency, and that the order respects the reads.
     pub(crate) fn check_reads(&self) -> Result<(), Refusal> {
         self.txns.iter().try_for_each(|txn| self.external_reads(*txn).map(|_| ()))
+    }
+
+    /// The external reads of all transactions, having checked all their reads.
+    pub(crate) fn all_external_reads(&self) -> Result<ExternalReads, Refusal> {
+        let mut all =
+            ExternalReads { reads: Vec::new(), ends: Vec::with_capacity(self.txns.len()) };
+        for txn in self.txns {
+            for read in self.facts.reads(*txn) {
+                let from = self.explain(*txn, read)?;
+                all.reads.extend(from.map(|from| ExternalRead { read, from }));
+            }
+            all.ends.push(all.reads.len());
+        }
+        Ok(all)
     }
 
     /// The external reads of a transaction, in program order, having checked all its reads.
