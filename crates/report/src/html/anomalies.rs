@@ -143,7 +143,8 @@ impl Page<'_, '_> {
         svg::figure(names, anomaly, Shown::Relevant, out)?;
         svg::figure(names, anomaly, Shown::All, out)?;
         writeln!(out, "</div>")?;
-        let involved = involved(names.history(), anomaly);
+        let mut involved = involved(names.history(), anomaly);
+        involved.sort_by_key(|part| part.txn);
         transactions(names, &involved, out)?;
         argument(names, &anomaly.evidence, out)?;
         for paragraph in Topic::Anomaly(kind).page().look_at {

@@ -65,11 +65,14 @@ impl Embedded {
         self.txns.binary_search(&txn).ok()
     }
 
-    /// Operations of the neighbourhood first, then of all others while they fit.
+    /// Operations of the neighbourhood first, then of all others while they fit, in the order in which
+    /// they began: so what is there is there of all sessions.
     fn operations(&mut self, history: &History, near: &[TxnId], room: usize) -> io::Result<()> {
         let mut room = room.saturating_sub(self.frame.len());
         let far = self.txns.iter().copied().filter(|txn| near.binary_search(txn).is_err());
-        let order: Vec<TxnId> = near.iter().copied().chain(far).collect();
+        let mut far: Vec<TxnId> = far.collect();
+        far.sort_by_key(|txn| beginning(history, *txn));
+        let order = [near, &far[..]].concat();
         let mut tables = Tables { names: Names::new(history), keys: BTreeMap::new() };
         for txns in order.chunks(BLOCK) {
             let mut pack = Pack::default();
@@ -92,6 +95,13 @@ impl Embedded {
         }
         Ok(())
     }
+}
+
+/// When a transaction began, or its position in its session where there are no times.
+fn beginning(history: &History, txn: TxnId) -> i64 {
+    let first = history.session_txns(history.session_of(txn)).next();
+    let position = i64::from(txn.0 - first.map_or(0, |first| first.0));
+    history.start(txn).unwrap_or(position)
 }
 
 /// The transactions of anomalies and those around them in their sessions, in order.

@@ -6,24 +6,23 @@ use isolario_model::{Level, Verdict};
 
 use crate::report::Report;
 
-const WIDTH: i32 = 460;
-const BOX: (i32, i32) = (166, 26);
+const WIDTH: i32 = 640;
+const BOX: (i32, i32) = (196, 26);
+/// The middle of the main column.
+const MAIN: i32 = 320;
 const STEP: i32 = 46;
 
-/// Where a level stands: the middle of its column, and how many levels are below it. Rows follow from
-/// the lattice; columns are a matter of taste.
+/// Where a level stands: the middle of its column, and its row from below. Levels of the main column
+/// stand on the longest way down; those beside it just below what implies them.
 fn place(level: Level) -> (i32, i32) {
     let x = match level {
-        Level::CutIsolation | Level::RepeatableRead => 86,
-        Level::Linearizable | Level::StrongSnapshotIsolation => 374,
-        _ => 230,
+        Level::CutIsolation | Level::RepeatableRead | Level::Linearizable => 98,
+        Level::StrongSnapshotIsolation => 542,
+        _ => return (MAIN, rank(level)),
     };
-    let row = match level {
-        // Nothing is below it, but it is a strong level.
-        Level::Linearizable => rank(Level::StrictSerializable),
-        level => rank(level),
-    };
-    (x, row)
+    let stronger = Level::all().filter(|other| other.weaker().contains(&level)).map(rank);
+    // Nothing implies linearizability: single operations are a matter of their own.
+    (x, stronger.min().map_or(rank(Level::StrictSerializable), |row| row - 1))
 }
 
 /// The longest way down.
@@ -56,8 +55,17 @@ pub(super) fn write(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> 
         let (x, row) = place(level);
         for weaker in level.weaker() {
             let (below, row_below) = place(*weaker);
-            let (from, to) = (y(row) + BOX.1 / 2, y(row_below) - BOX.1 / 2);
-            writeln!(out, "<path d=\"M{x} {from}L{below} {to}\"/>")?;
+            // Between columns, lines meet the main one at its side: so they pass behind no box.
+            let side = |middle: i32, other: i32| middle + (other - middle).signum() * BOX.0 / 2;
+            let (x1, y1) = match x == MAIN && below != MAIN {
+                true => (side(x, below), y(row)),
+                false => (x, y(row) + BOX.1 / 2),
+            };
+            let (x2, y2) = match below == MAIN && x != MAIN {
+                true => (side(below, x), y(row_below)),
+                false => (below, y(row_below) - BOX.1 / 2),
+            };
+            writeln!(out, "<path d=\"M{x1} {y1}L{x2} {y2}\"/>")?;
         }
     }
     for level in Level::all() {

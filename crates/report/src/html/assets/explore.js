@@ -11,6 +11,12 @@ function element(name, text, className) {
   return made;
 }
 
+/** The sessions by name, numbers by size. */
+function inOrder(sessions) {
+  const collator = new Intl.Collator("en", { numeric: true });
+  return sessions.map((_, at) => at).sort((a, b) => collator.compare(sessions[a].name, sessions[b].name));
+}
+
 /** A word that leads somewhere. */
 function link(text, act) {
   const button = element("button", text, "link");
@@ -27,6 +33,7 @@ export class Explorer {
     this.results = place.querySelector(".results");
     this.timeline = new Timeline(place.querySelector(".whole"), history, {
       label: `The whole history: ${history.count} transactions in ${history.sessions.length} sessions`,
+      sessions: inOrder(history.sessions),
       marked,
       height: 480,
       onSelect: (txn) => this.showTransaction(txn),

@@ -221,7 +221,7 @@ export class Graph {
     };
     button("+", "Enlarge the graph", () => this.each((drawing) => drawing.zoom(0.8)));
     button("−", "Shrink the graph", () => this.each((drawing) => drawing.zoom(1.25)));
-    button("Reset", "Put the graph back", () => this.each((drawing) => drawing.reset()));
+    button("Reset", "Reset the graph", () => this.each((drawing) => drawing.reset()));
     check("all operations", false, (all) => {
       this.place.classList.toggle("with-all", all);
     });

@@ -1,0 +1,169 @@
+//! The HTML report in a real browser. The tests themselves are in `report.test.mjs`, for Node's own
+//! test runner; here the reports are made that they open.
+//!
+//! Needs Node, npm and Chromium; `scripts/test` installs what is missing. Pictures of the pages are
+//! kept in `target/tmp/browser/screenshots`.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use isolario::formats::{Source, find};
+use isolario::model::{
+    AbortReason, Counts, Latency, Level, RunRecord, RunShape, Second, StopReason,
+};
+use isolario::report::{Report, html};
+
+/// Three versions of a key, in an order that everybody agrees on.
+const VERSIONS: &str = "\
+initial 0
+session shop
+  T1 [0, 10]: w stock 10
+  T2 [20, 30]: r stock 10, w stock 9
+  T3 [40, 50]: r stock 9, w stock 8
+session audit
+  T4 [60, 70]: r stock 8
+";
+
+/// Names and values that try to break out of wherever they are put.
+const HOSTILE: &str = include_str!("hostile.jsonl");
+
+#[test]
+fn the_report_works_in_a_browser() {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("browser");
+    fs::create_dir_all(directory.join("screenshots")).unwrap();
+    reports(&directory);
+    let tests = installed(&directory);
+    let status = Command::new("node")
+        .args(["--test", "--test-reporter=spec", "report.test.mjs"])
+        .current_dir(tests)
+        .env("ISOLARIO_REPORTS", &directory)
+        .status()
+        .unwrap_or_else(|error| panic!("cannot run node ({error}): install nodejs"));
+    assert!(status.success(), "see above; pictures are in {}", directory.display());
+}
+
+/// The tests, with the packages they need beside them.
+fn installed(directory: &Path) -> PathBuf {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser");
+    let tests = directory.join("tests");
+    fs::create_dir_all(&tests).unwrap();
+    let lock = tests.join("package-lock.json");
+    let wanted = fs::read(source.join("package-lock.json")).unwrap();
+    let is_there = tests.join("node_modules").is_dir() && fs::read(&lock).ok() == Some(wanted);
+    for file in ["package.json", "package-lock.json", "browser.mjs", "report.test.mjs"] {
+        fs::copy(source.join(file), tests.join(file)).unwrap();
+    }
+    if !is_there {
+        let status = Command::new("npm")
+            .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"])
+            .current_dir(&tests)
+            .status()
+            .unwrap_or_else(|error| panic!("cannot run npm ({error}): install npm"));
+        assert!(status.success(), "npm could not install the packages of the browser tests");
+    }
+    tests
+}
+
+fn isolario(directory: &Path, arguments: &[&str]) {
+    let output = Command::new(env!("CARGO_BIN_EXE_isolario"))
+        .args(arguments)
+        .current_dir(directory)
+        .output()
+        .unwrap();
+    // A violation (1) is what most of these histories are for.
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code().is_some_and(|code| code < 2), "{arguments:?}: {error}");
+}
+
+fn reports(directory: &Path) {
+    fs::write(directory.join("versions.txt"), VERSIONS).unwrap();
+    fs::write(directory.join("hostile.jsonl"), HOSTILE).unwrap();
+    let gen_history = |anomalies: &str, shape: &[&str], file: &str| {
+        let common = ["gen", "history", "--force", "--workload", "general", "--anomaly", anomalies];
+        let outcomes = ["--abort-ratio", "0.05", "--unknown-ratio", "0.02", "-o", file];
+        isolario(directory, &[&common[..], shape, &outcomes].concat());
+    };
+    let reads = "thinairread,abortedread,intermediateread,cyclicco";
+    let cycles = "fracturedreadco,coconflictcm,conflictcm,longfork,lostupdate,writeskew,staleread";
+    let small = ["--txns", "600", "--keys", "40"];
+    gen_history(reads, &small, "reads.jsonl");
+    gen_history(cycles, &small, "anomalies.jsonl");
+    let large = ["--txns", "100000", "--keys", "2000", "--sessions", "60"];
+    gen_history("cyclicco", &large, "large.jsonl");
+    for (history, levels) in [
+        ("reads.jsonl", "rc,ra,cc"),
+        ("anomalies.jsonl", "all"),
+        ("large.jsonl", "rc,ra,cc"),
+        ("versions.txt", "rc,ra,cc"),
+        ("hostile.jsonl", "rc,ra,cc"),
+    ] {
+        let report = Path::new(history).with_extension("html");
+        let report = report.to_str().unwrap();
+        isolario(directory, &["check", "--level", levels, history, "--report", report]);
+    }
+    isolario(directory, &["check", "versions.txt", "--report", "satisfied.html"]);
+    let size = fs::metadata(directory.join("large.html")).unwrap().len();
+    assert!(size < 5_000_000, "{size} bytes");
+    run(&directory.join("run.html"));
+}
+
+/// A report on a run that somebody interrupted.
+fn run(file: &Path) {
+    let source = Source::from_bytes("run", VERSIONS.into()).unwrap();
+    let history = find("text").unwrap().read(&source).unwrap().history;
+    let levels = [Level::ReadCommitted, Level::ReadAtomic, Level::Causal];
+    let results = isolario::check::check(&history, &levels, &isolario::check::Options::default());
+    let report = Report::new("run", &history, &results);
+    html::write(&report, Some(&record()), &mut fs::File::create(file).unwrap()).unwrap();
+}
+
+fn record() -> RunRecord {
+    let latency = |ms: f64| Latency {
+        p50_us: ms * 400.0,
+        p90_us: ms * 700.0,
+        p99_us: ms * 1000.0,
+        p999_us: ms * 1500.0,
+        max_us: ms * 2000.0,
+    };
+    let seconds = (0..45u32).map(|at| Second {
+        committed: 900 + u64::from(at * 37 % 200),
+        aborted: 40 + u64::from(at * 13 % 60),
+        unknown: u64::from(at == 30) * 12,
+        latency: latency(4.0 + f64::from(at * 7 % 5)),
+    });
+    RunRecord {
+        schema: RunRecord::SCHEMA.to_owned(),
+        urls: vec!["postgres://localhost/test".to_owned()],
+        database: "postgres".to_owned(),
+        database_version: "PostgreSQL 15.6".to_owned(),
+        isolation: "repeatable read".to_owned(),
+        workload: RunShape {
+            kind: "mini".to_owned(),
+            sessions: 10,
+            ops: 4,
+            keys: 100,
+            read_ratio: 0.5,
+            distribution: "zipf:1".to_owned(),
+            ..RunShape::default()
+        },
+        seed: "42".to_owned(),
+        replay: "isolario run --db postgres://localhost/test --seed 42".to_owned(),
+        stopped: StopReason::Interrupted,
+        counts: Counts { committed: 44_000, aborted: 2900, unknown: 12, ..Counts::default() },
+        abort_reasons: vec![AbortReason {
+            code: Some("40001".to_owned()),
+            message: "could not serialize access due to concurrent update".to_owned(),
+            class: "retryable".to_owned(),
+            count: 2900,
+        }],
+        latency: latency(6.0),
+        seconds: seconds.collect(),
+        run_ms: 45_000.0,
+        check_ms: Some(300.0),
+        claim: vec!["snapshot-isolation".to_owned()],
+        claim_words: "its documentation".to_owned(),
+        ..RunRecord::default()
+    }
+}

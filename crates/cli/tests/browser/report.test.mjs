@@ -1,0 +1,225 @@
+// The HTML report as a person uses it.
+import { test, after } from "node:test";
+import assert from "node:assert/strict";
+import { accessibility, close, coloursOf, keep, withReport } from "./browser.mjs";
+
+after(close);
+
+/** Bad reads hide what needs good ones, so there are two reports. */
+const PLANTED = {
+  "reads.html": ["ThinAirRead", "AbortedRead", "IntermediateRead", "CyclicCO"],
+  "anomalies.html": ["FracturedReadCO", "COConflictCM", "ConflictCM", "LongFork", "LostUpdate", "WriteSkew", "StaleRead"],
+};
+
+test("every anomaly has its words, its graph and its timeline", async () => {
+  for (const [report, kinds] of Object.entries(PLANTED)) {
+    await withReport(report, {}, async (page) => {
+      for (const kind of kinds) {
+        const article = page.locator(`article[data-kind=${kind}]`).first();
+        assert.match(await article.locator(".rules-out").textContent(), /rules out/);
+        assert.match(await article.locator(".happened").textContent(), /\. .*\./);
+        assert.ok((await article.locator("svg.picture:not(.all) .node").count()) > 0, kind);
+        assert.ok((await coloursOf(article.locator("canvas"))) > 2, kind);
+        await keep(article, `anomaly-${kind}`);
+      }
+    });
+  }
+});
+
+test("anomalies are filtered by pattern and by level", async () => {
+  await withReport("anomalies.html", {}, async (page) => {
+    const shown = () => page.locator("article.anomaly:visible").count();
+    const all = await shown();
+    await page.selectOption("select[name=kind]", "LostUpdate");
+    assert.equal(await shown(), 1);
+    await page.selectOption("select[name=kind]", "");
+    await page.selectOption("select[name=level]", "read-atomic");
+    const weak = await shown();
+    assert.ok(weak > 0 && weak < all, `${weak} of ${all}`);
+    assert.match(await page.locator(".count").textContent(), new RegExp(`^${weak} of ${all} shown`));
+  });
+});
+
+test("boxes are moved by hand and by keys, and their arrows follow", async () => {
+  await withReport("anomalies.html", {}, async (page) => {
+    const svg = page.locator("article[data-kind=LostUpdate] svg.picture:not(.all)");
+    const lines = () => svg.locator("path.line").evaluateAll((all) => all.map((line) => line.getAttribute("d")));
+    const [node, before] = [svg.locator(".node").first(), await lines()];
+    await svg.scrollIntoViewIfNeeded();
+    const box = await node.boundingBox();
+    await page.mouse.move(box.x + 20, box.y + 10);
+    await page.mouse.down();
+    await page.mouse.move(box.x + 80, box.y + 40, { steps: 4 });
+    await page.mouse.up();
+    const moved = await node.boundingBox();
+    assert.ok(moved.x - box.x > 30 && moved.y - box.y > 15, JSON.stringify([box, moved]));
+    assert.notDeepEqual(await lines(), before);
+    await keep(page, "graph-moved");
+    await node.focus();
+    await page.keyboard.press("ArrowRight");
+    assert.ok((await node.boundingBox()).x > moved.x);
+  });
+});
+
+test("graphs are enlarged and put back", async () => {
+  await withReport("anomalies.html", {}, async (page) => {
+    const graph = page.locator("article[data-kind=LostUpdate] .graph");
+    const view = () => graph.locator("svg:not(.all)").getAttribute("viewBox");
+    const before = await view();
+    await graph.getByRole("button", { name: "Enlarge the graph" }).click();
+    assert.notEqual(await view(), before);
+    await graph.getByRole("button", { name: "Reset the graph" }).click();
+    assert.equal(await view(), before);
+  });
+});
+
+test("an inferred arrow opens into its reasons, and other operations are shown on demand", async () => {
+  await withReport("anomalies.html", {}, async (page) => {
+    const graph = page.locator("article[data-kind=COConflictCM] .graph");
+    const svg = graph.locator("svg:not(.all)");
+    const inferred = svg.locator(".link.co.has-reasons").first();
+    const reasons = svg.locator(".link.reason:visible");
+    const open = await reasons.count();
+    assert.ok(open >= 2);
+    assert.equal(await inferred.getAttribute("aria-expanded"), "true");
+    await inferred.focus();
+    await page.keyboard.press("Enter");
+    assert.equal(await inferred.getAttribute("aria-expanded"), "false");
+    assert.ok((await reasons.count()) < open);
+    await keep(graph, "graph-folded");
+    await graph.getByLabel("reasons of inferred arrows").check();
+    assert.equal(await reasons.count(), open);
+    assert.match(await graph.locator(".told").textContent(), /although it also depends on/);
+    await graph.getByLabel("all operations").check();
+    assert.ok(await graph.locator("svg.all").isVisible());
+    assert.ok(!(await svg.isVisible()));
+  });
+});
+
+test("the timeline answers to mouse and keys", async () => {
+  await withReport("anomalies.html", {}, async (page) => {
+    const canvas = page.locator("#history canvas");
+    const told = page.locator("#history .told");
+    await canvas.scrollIntoViewIfNeeded();
+    await canvas.focus();
+    const first = await told.textContent();
+    assert.match(first, /session .*, committed|aborted|unknown/);
+    await page.keyboard.press("ArrowRight");
+    const second = await told.textContent();
+    assert.notEqual(second, first);
+    await page.keyboard.press("ArrowDown");
+    assert.notEqual(await told.textContent(), second);
+    for (const key of ["+", "+", "-", "0"]) await page.keyboard.press(key);
+    assert.ok((await coloursOf(canvas)) > 2);
+    const around = page.locator("article[data-kind=COConflictCM] .around");
+    const box = await around.locator("canvas").boundingBox();
+    await around.scrollIntoViewIfNeeded();
+    await around.locator("canvas").hover({ position: { x: box.width / 2, y: 24 + 22 * 3 + 11 } });
+    assert.match(await around.locator(".told").textContent(), /Reads from others: r .* from T/);
+    await keep(around, "timeline-arrows");
+  });
+});
+
+test("search finds keys, transactions and values, and a key shows its versions in order", async () => {
+  await withReport("versions.html", {}, async (page) => {
+    const input = page.getByRole("searchbox");
+    const results = page.locator("#history .results");
+    await input.fill("stock");
+    await results.getByRole("button", { name: "stock", exact: true }).click();
+    const cells = page.locator("#history .details table tr td:nth-child(2)");
+    assert.deepEqual(await cells.allTextContents(), ["w stock=10", "w stock=9", "w stock=8"]);
+    await keep(page.locator("#history"), "key-versions");
+    await input.fill("T4");
+    await results.getByRole("button", { name: /^T4 \(session audit/ }).click();
+    assert.match(await page.locator("#history .details h3").textContent(), /^T4, session audit, committed/);
+    await page.locator("#history .details").getByRole("button", { name: "from T3" }).click();
+    assert.match(await page.locator("#history .details h3").textContent(), /^T3,/);
+    await input.fill("9");
+    await results.getByRole("button", { name: "w stock=9 in T2" }).waitFor();
+    await input.fill("no such thing");
+    await results.getByText("Nothing of that name").waitFor();
+  });
+});
+
+test("hostile names and values are shown as they are and run nothing", async () => {
+  await withReport("hostile.html", {}, async (page) => {
+    assert.equal(await page.evaluate(() => window.hacked), undefined);
+    assert.equal(await page.locator("img, iframe, object, body script:not([type])").count(), 0);
+    assert.ok((await page.getByText("<img src=x onerror=").count()) > 0);
+    await page.getByRole("searchbox").fill("script");
+    await page.locator("#history .results button").first().click();
+    await page.locator("#history canvas").focus();
+    await page.keyboard.press("ArrowRight");
+    assert.equal(await page.evaluate(() => window.hacked), undefined);
+    await keep(page, "hostile");
+  });
+});
+
+test("a hundred thousand transactions scroll without a blank page", async () => {
+  await withReport("large.html", {}, async (page) => {
+    const canvas = page.locator("#history canvas");
+    await canvas.scrollIntoViewIfNeeded();
+    assert.match(await page.locator("#history p").first().textContent(), /All 100\d{3} transactions/);
+    const scroller = page.locator("#history .timeline");
+    const rows = await scroller.evaluate((element) => element.scrollHeight - element.clientHeight);
+    for (const share of [0, 0.25, 0.5, 0.75, 1]) {
+      await scroller.evaluate((element, top) => (element.scrollTop = top), rows * share);
+      assert.ok((await coloursOf(canvas)) > 2, `at ${share} of the sessions`);
+    }
+    await scroller.evaluate((element) => (element.scrollTop = 0));
+    for (let step = 0; step < 12; step++) {
+      await page.locator("#history").getByRole("button", { name: "Zoom in" }).click();
+      assert.ok((await coloursOf(canvas)) > 2, `after ${step} steps of zooming`);
+    }
+    const box = await canvas.boundingBox();
+    for (let step = 0; step < 8; step++) {
+      await page.mouse.move(box.x + 900, box.y + 100);
+      await page.mouse.down();
+      await page.mouse.move(box.x + 300, box.y + 100, { steps: 5 });
+      await page.mouse.up();
+      assert.ok((await coloursOf(canvas)) > 2, `after ${step} pages`);
+    }
+    await keep(page, "large");
+  });
+});
+
+test("a run shows what was tested and how it went", async () => {
+  await withReport("run.html", {}, async (page) => {
+    const run = page.locator("#run");
+    for (const text of ["PostgreSQL 15.6", "repeatable read", "isolario run --db", "40001", "it was interrupted"]) {
+      assert.ok((await run.getByText(text).count()) > 0, text);
+    }
+    assert.equal(await run.locator(".chart svg .series").count(), 6);
+    await keep(run, "run");
+  });
+});
+
+test("without scripts there are still verdicts, words and pictures", async () => {
+  await withReport("anomalies.html", { javaScriptEnabled: false }, async (page) => {
+    assert.ok(await page.locator(".verdict").isVisible());
+    assert.ok(await page.locator("article svg.picture:not(.all)").first().isVisible());
+    assert.match(await page.locator("ol.argument").first().textContent(), /which .* wrote/);
+  });
+});
+
+test("everybody can use it: light, dark, narrow and printed", async () => {
+  for (const colorScheme of ["light", "dark"]) {
+    for (const report of ["anomalies.html", "run.html", "satisfied.html"]) {
+      await withReport(report, { colorScheme }, async (page) => {
+        assert.deepEqual(await accessibility(page), [], `${report} ${colorScheme}`);
+        await keep(page, `${report.replace(".html", "")}-${colorScheme}`);
+      });
+    }
+  }
+  await withReport("anomalies.html", { viewport: { width: 420, height: 800 } }, async (page) => {
+    const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    assert.ok(overflow <= 0, `${overflow} pixels too wide`);
+    await keep(page, "narrow");
+  });
+  await withReport("anomalies.html", {}, async (page) => {
+    await page.emulateMedia({ media: "print" });
+    assert.ok(!(await page.locator("nav").isVisible()));
+    assert.ok(await page.locator("article svg.picture:not(.all)").first().isVisible());
+    await keep(page.locator("article").nth(2), "printed");
+  });
+});
