@@ -6,7 +6,7 @@ use isolario_model::{AnomalyKind, History, Level, Verdict};
 
 /// The weak levels.
 pub fn weak_levels() -> Vec<Level> {
-    supported().iter().copied().filter(|level| !level.implies(Level::Prefix)).collect()
+    supported().iter().copied().filter(|level| Level::Causal.implies(*level)).collect()
 }
 
 /// Reads a history in the text language.
