@@ -67,13 +67,15 @@ fn the_same_seed_gives_the_same_bytes_and_another_one_others() {
 fn histories_satisfy_the_level_they_were_made_for() {
     let sandbox = Sandbox::new();
     for level in Level::all().filter(|level| *level != Level::Linearizable) {
-        // Lists can be checked at every level that is supported.
         for kind in ["general", "append"] {
             let name = format!("{level}-{kind}.iso");
             let options = ["--level", level.name(), "--workload", kind, "--txns", "300"];
             let few_keys = ["--keys", "5", "--abort-ratio", "0.1", "--unknown-ratio", "0.1"];
             assert_eq!(generate(&sandbox, &[options, few_keys].concat(), &name), 0, "{name}");
+            // Lists can be checked up to causal.
+            let is_checked = |weaker: &&Level| kind != "append" || Level::Causal.implies(**weaker);
             let implied = supported().iter().filter(|weaker| level.implies(**weaker));
+            let implied = implied.filter(is_checked);
             let implied: Vec<_> = implied.map(|level| level.name()).collect();
             if !implied.is_empty() {
                 let args = ["check", "-q", "--level", &implied.join(","), &name];

@@ -115,7 +115,8 @@ impl Human {
             let text = format!("… {hidden}{more} {noun} not shown");
             writeln!(out, "\n{}", with_hint(&text, self.hints.more))?;
         }
-        let others: Vec<&Anomaly> = all.into_iter().filter(|a| !chosen.contains(a)).collect();
+        let is_new = |anomaly: &&Anomaly| is_first(&chosen, anomaly);
+        let others: Vec<&Anomaly> = all.into_iter().filter(is_new).collect();
         if !others.is_empty() {
             let text = format!("Stronger levels show more: {}", verdicts::kinds(&others));
             writeln!(out, "\n{}", with_hint(&text, self.hints.levels))?;

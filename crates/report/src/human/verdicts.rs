@@ -1,4 +1,5 @@
-//! The verdicts of a report: a line each, and what they come to.
+//! The verdicts of a report: a line each, those that could not be given below, and what they come
+//! to.
 
 use std::io;
 
@@ -19,7 +20,9 @@ pub(super) fn write(
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
     let level = |verdict: &Verdict| verdict.name().replace('-', " ");
-    let rows = report.results.iter().map(|result| Row {
+    let applies = |verdict: &Verdict| !matches!(verdict, Verdict::NotApplicable(_));
+    let applicable = report.results.iter().filter(|result| applies(&result.verdict));
+    let rows = applicable.map(|result| Row {
         subject: result.level.name().to_owned(),
         word: level(&result.verdict),
         verdict: &result.verdict,
@@ -39,6 +42,7 @@ pub(super) fn write(
         detail: behind(report, &result.verdict, false),
     });
     table(&rows.chain(patterns).collect::<Vec<_>>(), palette, out)?;
+    not_applicable(report, palette, out)?;
     // One level needs no summing up.
     if report.results.len() > 1 { conclusion(report, out) } else { Ok(()) }
 }
@@ -64,6 +68,35 @@ fn table(rows: &[Row<'_>], palette: &Palette, out: &mut dyn io::Write) -> io::Re
         writeln!(out, "{}", line.trim_end())?;
     }
     Ok(())
+}
+
+/// The levels that do not apply, those with the same reason together.
+fn not_applicable(
+    report: &Report<'_>,
+    palette: &Palette,
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
+    let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+    for result in report.results {
+        let Verdict::NotApplicable(why) = &result.verdict else { continue };
+        let why = why_not_applicable(Names::new(report.history), why);
+        let level = result.level.name().to_owned();
+        match groups.iter_mut().find(|(reason, _)| *reason == why) {
+            Some((_, levels)) => levels.push(level),
+            None => groups.push((why, vec![level])),
+        }
+    }
+    if groups.is_empty() {
+        return Ok(());
+    }
+    if groups.iter().map(|(_, levels)| levels.len()).sum::<usize>() < report.results.len() {
+        writeln!(out)?;
+    }
+    writeln!(out, "  {}", palette.dim("Not applicable:"))?;
+    groups.iter().try_for_each(|(why, levels)| {
+        let text = format!("{}: {why}", listed(levels));
+        writeln!(out, "{}", wrap(&text, WIDTH, "    ", "      "))
+    })
 }
 
 /// Which levels are satisfied, and where it begins to go wrong.
