@@ -107,11 +107,15 @@ impl<'h> Facts<'h> {
             return committed;
         }
         let mut to_do: Vec<TxnId> = self.history.txns().filter(|txn| is_committed(*txn)).collect();
+        let mut followed = vec![0; self.history.key_count()];
         while let Some(reader) = to_do.pop() {
-            for writer in self.history.txn_ops(reader).flat_map(|read| self.certain_writers(read)) {
-                if self.history.outcome(writer) == Outcome::Unknown && !committed[writer.index()] {
-                    committed[writer.index()] = true;
-                    to_do.push(writer);
+            for read in self.history.txn_ops(reader) {
+                for writer in self.certain_writers(read, &mut followed) {
+                    let is_new = !committed[writer.index()];
+                    if is_new && self.history.outcome(writer) == Outcome::Unknown {
+                        committed[writer.index()] = true;
+                        to_do.push(writer);
+                    }
                 }
             }
         }
@@ -119,10 +123,18 @@ impl<'h> Facts<'h> {
     }
 
     /// The transactions that a read certainly read from: of a list, whoever appended an element.
-    fn certain_writers(&self, read: OpId) -> Vec<TxnId> {
+    /// Lists that share their elements are followed only as far as they were not before.
+    fn certain_writers(&self, read: OpId, followed: &mut [usize]) -> Vec<TxnId> {
         match self.history.op(read) {
             Op::ReadList { key, elements: Some(elements) } => {
-                elements.iter().filter_map(|element| self.appender(key, *element)).collect()
+                let pool = self.history.list_pool(key);
+                let mut begin = 0;
+                if std::ptr::eq(pool.as_ptr(), elements.as_ptr()) {
+                    begin = followed[key.index()].min(elements.len());
+                    followed[key.index()] = followed[key.index()].max(elements.len());
+                }
+                let new = elements[begin..].iter();
+                new.filter_map(|element| self.appender(key, *element)).collect()
             }
             _ => match self.source(read) {
                 Some(Source::Write(write)) => vec![self.txn(write)],

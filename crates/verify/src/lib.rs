@@ -53,6 +53,7 @@ mod points;
 pub mod proof;
 mod refusal;
 mod replay;
+mod scans;
 mod shapes;
 mod single_reads;
 mod span;

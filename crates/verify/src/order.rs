@@ -3,6 +3,7 @@
 use isolario_model::{OpId, OpKind, Outcome, TxnId};
 
 use crate::facts::{Facts, Source};
+use crate::scans::Scans;
 use crate::{Refusal, lists};
 
 /// A commit order: each transaction at most once, all committed ones, no aborted ones. Those of
@@ -13,6 +14,7 @@ pub(crate) struct Order<'f, 'h> {
     pub(crate) txns: &'f [TxnId],
     /// Per transaction, its place counted from 1; 0 if it is not in the order.
     places: Vec<u32>,
+    pub(crate) scans: Scans,
 }
 
 /// A read from another transaction of the order, or from `init`.
@@ -48,7 +50,7 @@ impl<'f, 'h> Order<'f, 'h> {
                 return Err(Refusal::Repeated(*txn));
             }
         }
-        let order = Order { facts, txns, places };
+        let order = Order { facts, txns, places, scans: Scans::default() };
         order.has_all_committed()?;
         order.respects_sessions()?;
         Ok(order)

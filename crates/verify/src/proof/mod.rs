@@ -54,9 +54,9 @@ use crate::{Options, Refusal, Verifier};
 /// The form that is written and read.
 pub const SCHEMA: &str = "isolario.proof/1";
 
-/// How deep reasons may lie within each other. Weak levels take one or two; the bound keeps a
+/// How deep reasons may lie within each other. Weak levels take one or two, refutations more; the bound keeps a
 /// forged file from exhausting the stack.
-const MAX_DEPTH: usize = 32;
+const MAX_DEPTH: usize = 48;
 
 /// A proof as it was read: what it claims of one history, not yet verified.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -92,7 +92,7 @@ fn reasons_lie_within_each_other_to_a_depth_that_writer_and_reader_agree_on() {
             written.is_ok() && proof::read(&history, &file).expect("readable").results == results
         })
         .last();
-    assert_eq!(deepest, Some(32));
+    assert_eq!(deepest, Some(48));
 }
 
 #[test]

@@ -126,7 +126,7 @@ fn bytes_that_are_no_text_and_depth_without_end_are_refused() {
     let edge = r##"{"from":{"#":0},"to":{"#":0},"why":"refuted","cycle":["##;
     for (deep, expected) in [
         (edge.repeat(100_000), "found the end of the line"),
-        (edge.repeat(50_000) + &"]}".repeat(50_000) + ",", "at most 32 reasons within each other"),
+        (edge.repeat(50_000) + &"]}".repeat(50_000) + ",", "at most 48 reasons within each other"),
         ("[".repeat(1_000_000), "expected JSON"),
     ] {
         let file = proof_of(&history);
