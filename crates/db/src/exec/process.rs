@@ -66,10 +66,19 @@ impl Process {
         }
     }
 
+    /// Its last words come by another way than its answers, and may be a moment later.
     fn ended(&self) -> DbError {
-        let complaint = self.complaint.lock().unwrap_or_else(PoisonError::into_inner);
-        let why = if complaint.is_empty() { String::new() } else { format!(": {complaint}") };
-        DbError::retryable(format!("the driver has ended{why}")).disconnected()
+        let last = || self.complaint.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut why = last();
+        for _ in 0..20 {
+            if !why.is_empty() {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+            why = last();
+        }
+        let words = if why.is_empty() { String::new() } else { format!(": {why}") };
+        DbError::retryable(format!("the driver has ended{words}")).disconnected()
     }
 }
 
