@@ -1,7 +1,8 @@
 //! Figures of the papers, by name.
 
-use isolario_model::Level;
+use isolario_model::{AnomalyKind, Level};
 
+use crate::patterns::PATTERNS;
 use crate::support::{names, weakest_violated};
 
 /// AWDIT (PLDI 2025), Figure 1a and Section 1.1: t5 reads x in the order t1, t2, t3; t6 sees t4,
@@ -75,11 +76,43 @@ fn awdit_figure_5_a_triangle_violates_read_committed() {
     assert_eq!(weakest_violated(&triangle_history(4, &with_tail)), ["read-committed"]);
 }
 
+/// AWDIT, Section 4.2 and Figure 6: without the keys of pairs, and with all that write in one
+/// session and all that read in another, a triangle violates read atomic, and nothing weaker.
+#[test]
+fn awdit_figure_6_two_sessions_suffice_for_read_atomic() {
+    let triangle = [(1, 2), (2, 3), (1, 3)];
+    assert_eq!(weakest_violated(&two_session_history(3, &triangle)), ["read-atomic"]);
+    let with_tail = [(1, 2), (2, 3), (1, 3), (3, 4)];
+    assert_eq!(weakest_violated(&two_session_history(4, &with_tail)), ["read-atomic"]);
+    let square = [(1, 2), (2, 3), (3, 4), (1, 4)];
+    assert!(names(&two_session_history(4, &square), Level::ReadAtomic).is_empty());
+}
+
+/// Node a writes its own key and each neighbour's; it reads each neighbour's own key.
+fn two_session_history(nodes: u32, edges: &[(u32, u32)]) -> String {
+    let list = |a: u32, item: &dyn Fn(u32) -> String| {
+        let items: Vec<String> = neighbours(nodes, edges, a).map(item).collect();
+        items.join(", ")
+    };
+    let mut text = "initial none\nsession writes\n".to_owned();
+    for a in 1..=nodes {
+        text += &format!(" w{a}: {}, w x{a} {a}\n", list(a, &|b| format!("w x{b} {a}")));
+    }
+    text += "session reads\n";
+    for a in 1..=nodes {
+        text += &format!(" r{a}: {}\n", list(a, &|b| format!("r x{b} {b}")));
+    }
+    text
+}
+
+fn neighbours(nodes: u32, edges: &[(u32, u32)], a: u32) -> impl Iterator<Item = u32> {
+    (1..=nodes).filter(move |b| edges.contains(&(a, *b)) || edges.contains(&(*b, a)))
+}
+
 /// Node a writes its own key and, for each neighbour b, a key for the pair and b's key; it reads
 /// each neighbour's pair key and then the neighbour's own key, all in sessions of their own.
 fn triangle_history(nodes: u32, edges: &[(u32, u32)]) -> String {
-    let neighbours =
-        |a: u32| (1..=nodes).filter(move |b| edges.contains(&(a, *b)) || edges.contains(&(*b, a)));
+    let neighbours = |a: u32| neighbours(nodes, edges, a);
     let mut text = "initial none\n".to_owned();
     for a in 1..=nodes {
         let mut writes = vec![format!("w x{a} {a}")];
@@ -100,7 +133,24 @@ fn triangle_history(nodes: u32, edges: &[(u32, u32)]) -> String {
     text
 }
 
-/// Plume (OOPSLA 2024), Figure 4 and Example 1: fractured reads and a conflict in one history.
+/// Plume (OOPSLA 2024), Table 1 and Figure 3: the fourteen patterns, each in a history that has the
+/// transactions, reads and writes that the table names, and is found under its letter.
+#[test]
+fn plume_figure_3_shows_fourteen_patterns() {
+    let lettered = PATTERNS.iter().filter_map(|(name, text, levels)| {
+        let kind = AnomalyKind::find(name).unwrap();
+        Some((kind.names().plume?, *name, *text, levels[0]))
+    });
+    let mut letters = Vec::new();
+    for (letter, name, text, level) in lettered {
+        let found = names(&format!("initial none\n{text}"), Level::find(level).unwrap());
+        assert!(found.contains(&name), "TAP-{letter}: {found:?}");
+        letters.push(letter);
+    }
+    assert!(letters.into_iter().eq('a'..='n'));
+}
+
+/// Plume, Figure 4 and Example 1: fractured reads and a conflict in one history.
 #[test]
 fn plume_figure_4_has_two_patterns() {
     let text = "initial none

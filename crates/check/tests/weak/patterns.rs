@@ -5,7 +5,7 @@ use isolario_model::Level;
 use crate::support::{names, weakest_violated};
 
 /// A history that shows exactly one pattern, and the weakest levels that forbid it.
-const PATTERNS: &[(&str, &str, &[&str])] = &[
+pub const PATTERNS: &[(&str, &str, &[&str])] = &[
     ("ThinAirRead", "session a\n t: r x 1", &["adya-read-committed"]),
     (
         "AbortedRead",
