@@ -1,15 +1,17 @@
 //! Which keys a transaction writes, asked from whichever side is smaller.
 
+use std::ops::Range;
+
 use isolario_model::{History, KeyId, OpKind, TxnId};
 use rayon::prelude::*;
-use rustc_hash::FxHashSet;
+use rustc_hash::FxHashMap;
 
 /// Transactions with more operations than this are asked by key, not walked through.
 const LARGE: usize = 64;
 
-/// The write sets of all transactions. Those of small ones are their operations; for large ones
-/// there is one table of (transaction, key), so that an intersection costs the smaller of the two
-/// sets: that is what bounds read committed and read atomic by n^1.5 (AWDIT, Lemma 3.4).
+/// The write sets of all transactions. Those of small ones are their operations; large ones have a
+/// table of their keys, so that an intersection costs the smaller of the two sets: that is what
+/// bounds read committed and read atomic by n^1.5 (AWDIT, Lemma 3.4).
 ///
 /// Before any of that, a filter of 64 bits per transaction: where the keys asked for and the keys
 /// written have no bit in common, the operations need not be fetched from memory, which is what an
@@ -17,7 +19,52 @@ const LARGE: usize = 64;
 pub(crate) struct WriteSets<'a> {
     history: &'a History,
     filters: Vec<u64>,
-    large: FxHashSet<(TxnId, KeyId)>,
+    large: Tables,
+}
+
+/// Tables of keys, each in one piece: who asks one of them for many keys finds it in the cache,
+/// however many there are.
+#[derive(Default)]
+struct Tables {
+    spans: FxHashMap<TxnId, Range<usize>>,
+    /// Open addressing in each table: keys plus one, zero for empty.
+    slots: Vec<u32>,
+}
+
+impl Tables {
+    fn add(&mut self, txn: TxnId, keys: impl Iterator<Item = KeyId> + Clone) {
+        let start = self.slots.len();
+        self.slots.resize(start + (2 * keys.clone().count()).next_power_of_two().max(2), 0);
+        let table = &mut self.slots[start..];
+        for key in keys {
+            let slot = slot(table, key);
+            table[slot] = key.0 + 1;
+        }
+        self.spans.insert(txn, start..self.slots.len());
+    }
+
+    /// The table of a transaction.
+    fn of(&self, txn: TxnId) -> &[u32] {
+        self.spans.get(&txn).map_or(&[0], |span| &self.slots[span.clone()])
+    }
+}
+
+/// The slot of a table that holds the key, or would. A table has a power of two of slots, and at
+/// least one is empty.
+#[inline]
+fn slot(table: &[u32], key: KeyId) -> usize {
+    let mask = table.len() - 1;
+    let mut slot = (mixed(key) >> 32) as usize & mask;
+    while table[slot] != 0 && table[slot] != key.0 + 1 {
+        slot = (slot + 1) & mask;
+    }
+    slot
+}
+
+/// Multiplicative hashing: the upper bits of the product depend on all bits below.
+#[inline]
+fn mixed(key: KeyId) -> u64 {
+    u64::from(key.0).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 /// A set of keys to intersect write sets with.
@@ -41,17 +88,17 @@ impl KeySet {
     }
 }
 
-/// One of 64 bits, by multiplicative hashing.
+/// One of 64 bits.
 #[inline]
 pub(crate) fn filter_bit(key: KeyId) -> u64 {
-    1 << (u64::from(key.0).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58)
+    1 << (mixed(key) >> 58)
 }
 
 impl<'a> WriteSets<'a> {
     pub(crate) fn new(history: &'a History) -> Self {
-        let mut large = FxHashSet::default();
+        let mut large = Tables::default();
         for txn in history.txns().filter(|txn| history.op_range(*txn).len() > LARGE) {
-            large.extend(keys_written(history, txn).map(|key| (txn, key)));
+            large.add(txn, keys_written(history, txn));
         }
         let filter = |txn: usize| {
             keys_written(history, TxnId::at(txn)).fold(0, |filter, key| filter | filter_bit(key))
@@ -77,7 +124,10 @@ impl<'a> WriteSets<'a> {
     pub(crate) fn contains(&self, txn: TxnId, key: KeyId) -> bool {
         self.may_write_any(txn, std::iter::once(key))
             && match self.history.op_range(txn).len() {
-                ops if ops > LARGE => self.large.contains(&(txn, key)),
+                ops if ops > LARGE => {
+                    let table = self.large.of(txn);
+                    table[slot(table, key)] != 0
+                }
                 _ => self.of(txn).any(|written| written == key),
             }
     }
@@ -97,7 +147,8 @@ impl<'a> WriteSets<'a> {
         }
         let ops = self.history.op_range(txn).len();
         if ops > LARGE && keys.keys.len() < ops {
-            let written = |key: &&KeyId| self.large.contains(&(txn, **key));
+            let table = self.large.of(txn);
+            let written = |key: &&KeyId| table[slot(table, **key)] != 0;
             keys.keys.iter().filter(written).for_each(|key| each(*key));
         } else {
             self.of(txn).filter(|key| contains(*key)).for_each(each);
@@ -105,10 +156,27 @@ impl<'a> WriteSets<'a> {
     }
 }
 
-fn keys_written(history: &History, txn: TxnId) -> impl Iterator<Item = KeyId> {
+fn keys_written(history: &History, txn: TxnId) -> impl Iterator<Item = KeyId> + Clone {
     let range = history.op_range(txn);
     let kinds = &history.op_kinds()[range.clone()];
     let keys = &history.op_keys()[range];
     let writes = |kind: &OpKind| matches!(kind, OpKind::Write | OpKind::Delete | OpKind::Append);
     kinds.iter().zip(keys).filter(move |(kind, _)| writes(kind)).map(|(_, key)| *key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_hold_the_keys_of_each_transaction_and_no_others() {
+        let mut tables = Tables::default();
+        let keys = |txn: u32| (0..txn * 50).map(move |i| KeyId(i * 7 + txn));
+        (0..10).for_each(|txn| tables.add(TxnId(txn), keys(txn).chain(keys(txn))));
+        for txn in 0..12 {
+            let table = tables.of(TxnId(txn));
+            let found = (0..4000).map(KeyId).filter(|key| table[slot(table, *key)] != 0);
+            assert!(found.eq(keys(txn).filter(|_| txn < 10)), "{txn}");
+        }
+    }
 }
