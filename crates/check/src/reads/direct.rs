@@ -168,16 +168,17 @@ impl Table {
     /// which reads look wrong beside their own transaction's writes.
     fn fill(&self, history: &History, blocks: &[Block]) -> Option<(Vec<Found>, Versions)> {
         let crowded = AtomicUsize::new(0);
-        let filled: Vec<(Found, Vec<Record>)> = blocks
+        let filled: Vec<(Found, Vec<Record>, usize)> = blocks
             .par_iter()
             .map_init(
                 || OwnWrites::new(history),
                 |own, block| {
-                    let (mut found, mut crowd) = (Found::default(), Vec::new());
+                    let (mut found, mut crowd, mut writes) = (Found::default(), Vec::new(), 0);
                     for txn in block.iter().flat_map(Clone::clone).map(TxnId::at) {
                         let (range, before) = (history.op_range(txn), crowd.len());
                         own.for_each_write(range, &mut found.own, |key, word, overwritten| {
                             self.put(txn, key, word, overwritten, &mut crowd);
+                            writes += 1;
                         });
                         let more = crowd.len() - before;
                         if more > 0
@@ -186,15 +187,17 @@ impl Table {
                             break;
                         }
                     }
-                    (found, crowd)
+                    (found, crowd, writes)
                 },
             )
             .collect();
-        let (found, crowds): (Vec<Found>, Vec<Vec<Record>>) = filled.into_iter().unzip();
-        let mut crowd = crowds.concat();
-        if crowd.len() > self.most_crowded {
+        let writes = filled.iter().map(|(.., writes)| writes).sum();
+        let mut crowd: Vec<Record> =
+            filled.iter().flat_map(|(_, crowd, _)| crowd).copied().collect();
+        if crowd.len() > self.most_crowded || !self.is_complete(writes, &crowd) {
             return None;
         }
+        let found = filled.into_iter().map(|(found, ..)| found).collect();
         // Threads decide who met whom at a place, but not who is in the crowd.
         crowd.sort_unstable_by_key(|write| (write.id, write.word, write.key(), write.is_final()));
         let mut versions = Versions::with_capacity(crowd.len());
@@ -209,11 +212,28 @@ impl Table {
             return;
         };
         let new = entry(txn, key, overwritten);
-        if let Err(there) = place.compare_exchange(EMPTY, new, Ordering::Relaxed, Ordering::Relaxed)
-        {
-            self.crowd_out(place, there, number, crowd);
-            crowd.push(record(new, number));
+        match place.load(Ordering::Relaxed) {
+            EMPTY => place.store(new, Ordering::Relaxed),
+            there => {
+                self.crowd_out(place, there, number, crowd);
+                crowd.push(record(new, number));
+            }
         }
+    }
+
+    /// Whether so many writes are all where they belong. Two threads that find the same place empty
+    /// at the same moment may overwrite each other, or a mark that it is crowded. To exclude that on
+    /// the way would make every write wait for its place to come from memory; it is seen here.
+    ///
+    /// A write is in its place, once in the crowd, or lost. If the numbers add up, none is lost; and
+    /// if each one of the crowd has a crowded place, then who is alone in a place is the only one of
+    /// its number.
+    fn is_complete(&self, writes: usize, crowd: &[Record]) -> bool {
+        let at = |place: &AtomicU64| place.load(Ordering::Relaxed);
+        let alone = self.places.par_iter().filter(|place| !matches!(at(place), EMPTY | CROWDED));
+        let is_crowded = |(place, _): (&AtomicU64, u64)| at(place) == CROWDED;
+        alone.count() + crowd.len() == writes
+            && crowd.iter().all(|write| self.place(write.word).is_none_or(is_crowded))
     }
 
     /// Moves what is at a place into the crowd, unless another has done so.
