@@ -4,7 +4,10 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 use isolario_check::check;
-use isolario_model::{Evidence, History, Level, LevelResult, Verdict, Witness};
+use isolario_model::{
+    Anomaly, AnomalyKind, Checker, Edge, Evidence, Findings, History, KeyId, Level, LevelResult,
+    OpId, Reason, TxnId, Verdict, VersionOrder, Witness,
+};
 use isolario_oracle::random::{Case, Rng, shrink};
 use isolario_oracle::{Answer, Draft, satisfies, volume};
 use isolario_verify::verify;
@@ -63,12 +66,12 @@ fn oracle_checker_and_verifier_agree_on_single_operations() {
 }
 
 /// Changes a witness or a list of operations in one place.
-fn mutate<T: Copy>(list: &mut Vec<T>, rng: &mut Rng) {
+fn mutate<T: Clone>(list: &mut Vec<T>, rng: &mut Rng) {
     let (one, other) = (rng.below(list.len()), rng.below(list.len()));
     match rng.below(3) {
         0 => drop(list.remove(one)),
         1 => list.swap(one, other),
-        _ => list.push(list[one]),
+        _ => list.push(list[one].clone()),
     }
 }
 
@@ -87,6 +90,8 @@ fn nothing_untrue_is_ever_proved() {
             }
             Verdict::Violated(findings) => match &mut findings.anomalies[0].evidence {
                 Evidence::Operations { ops, .. } => mutate(ops, &mut rng),
+                Evidence::Cycle { edges } => mutate(edges, &mut rng),
+                Evidence::Read { saw, .. } => *saw = saw.xor(Some(OpId(0))),
                 _ => continue,
             },
             _ => continue,
@@ -95,12 +100,12 @@ fn nothing_untrue_is_ever_proved() {
         refused += u64::from(verified(&history, &forged, skew).is_err());
         let opposite = match result.verdict {
             Verdict::Satisfied(Witness::Linearization(ops)) => {
-                let key = isolario_model::KeyId(0);
+                let key = KeyId(0);
                 let ops = ops.into_iter().filter(|op| history.op_keys()[op.index()] == key);
                 let evidence = Evidence::Operations { key, ops: ops.collect() };
-                let kind = isolario_model::AnomalyKind::NotLinearizable;
-                let anomalies = vec![isolario_model::Anomaly { kind, evidence }];
-                Verdict::Violated(isolario_model::Findings { anomalies, total: 1, exact: false })
+                let kind = AnomalyKind::NotLinearizable;
+                let anomalies = vec![Anomaly { kind, evidence }];
+                Verdict::Violated(Findings { anomalies, total: 1, exact: false })
             }
             _ => {
                 let ops = history.txns().flat_map(|txn| history.txn_ops(txn)).collect();
@@ -111,4 +116,114 @@ fn nothing_untrue_is_ever_proved() {
         assert!(verified(&history, &untrue, skew).is_err(), "{case:?}\n{}", case.single_draft());
     }
     assert!(refused > tried / 2, "{refused} of {tried}");
+}
+
+/// Makes up evidence that may well be true of some history, and has a form that is looked into.
+struct Forger<'h> {
+    history: &'h History,
+    rng: Rng,
+}
+
+impl Forger<'_> {
+    fn txn(&mut self) -> TxnId {
+        TxnId::at(self.rng.below(self.history.txn_count()))
+    }
+
+    fn op(&self, txn: TxnId) -> OpId {
+        self.history.txn_ops(txn).next().expect("single")
+    }
+
+    fn plain_edge(&mut self, from: TxnId, to: TxnId) -> Edge {
+        let (finish, start) = (self.history.finish(from), self.history.start(to));
+        let reason = match (finish, start) {
+            (Some(finish), Some(start)) if self.rng.percent(60) => {
+                Reason::RealTime { finish, start }
+            }
+            _ => {
+                let (read, write) = (self.op(to), Some(self.op(from)));
+                Reason::Read { key: self.history.op_keys()[read.index()], read, write }
+            }
+        };
+        Edge { from, to, reason }
+    }
+
+    fn edge(&mut self, from: TxnId, to: TxnId) -> Edge {
+        if self.rng.percent(50) {
+            return self.plain_edge(from, to);
+        }
+        let read = self.op(from);
+        let (mut writer, middle) = (self.txn(), self.txn());
+        let known = match self.rng.below(4) {
+            0 => {
+                writer = TxnId::INIT;
+                VersionOrder::Initial
+            }
+            1 => VersionOrder::ReadModifyWrite { read: self.op(to) },
+            2 => VersionOrder::Path { edges: vec![self.plain_edge(writer, to)] },
+            _ => {
+                let edges = vec![self.plain_edge(writer, middle), self.plain_edge(middle, to)];
+                VersionOrder::Path { edges }
+            }
+        };
+        let key = self.history.op_keys()[read.index()];
+        Edge { from, to, reason: Reason::AntiDependency { key, read, writer, known } }
+    }
+
+    fn anomaly(&mut self) -> Anomaly {
+        use AnomalyKind::{
+            AbortedRead, CyclicCo, ItemAntiDependencyCycle, LostUpdate, NotLinearizable,
+            RealTimeCycle, StaleRead, ThinAirRead,
+        };
+        let cycles = [StaleRead, RealTimeCycle, LostUpdate, CyclicCo, ItemAntiDependencyCycle];
+        match self.rng.below(8) {
+            0 => {
+                let read = self.txn();
+                let saw = self.rng.percent(50).then(|| self.txn()).map(|txn| self.op(txn));
+                let kind = if saw.is_some() { AbortedRead } else { ThinAirRead };
+                Anomaly {
+                    kind,
+                    evidence: Evidence::Read { read: self.op(read), saw, instead: None },
+                }
+            }
+            1 | 2 => {
+                let mut txns: Vec<TxnId> = self.history.txns().collect();
+                txns.retain(|_| self.rng.percent(60));
+                let ops: Vec<OpId> = txns.into_iter().map(|txn| self.op(txn)).collect();
+                let evidence = Evidence::Operations { key: KeyId(0), ops };
+                Anomaly { kind: NotLinearizable, evidence }
+            }
+            _ => {
+                let txns: Vec<TxnId> = (0..self.rng.between(2, 3)).map(|_| self.txn()).collect();
+                let next = txns.iter().skip(1).chain(&txns[..1]).copied().collect::<Vec<_>>();
+                let edges = txns.iter().zip(next).map(|(from, to)| self.edge(*from, to)).collect();
+                let kind = cycles[self.rng.below(cycles.len())];
+                Anomaly { kind, evidence: Evidence::Cycle { edges } }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_made_up_is_believed_only_of_histories_that_are_broken() {
+    let mut believed = 0;
+    for case in Case::first(volume() / 4) {
+        let (history, skew) = (case.single_draft().history().expect("small"), skew(case));
+        let options = isolario_oracle::Options::default().with_clock_skew(skew);
+        if history.txn_count() == 0 {
+            continue;
+        }
+        let mut forger = Forger { history: &history, rng: Rng::new(case.seed) };
+        for _ in 0..40 {
+            let anomalies = vec![forger.anomaly()];
+            let verdict = Verdict::Violated(Findings { anomalies, total: 1, exact: false });
+            let level = Level::Linearizable;
+            let claim = LevelResult { level, checker: Checker::Lin, verdict };
+            if verified(&history, &claim, skew).is_ok() {
+                believed += 1;
+                let answer = satisfies(&history, level, options);
+                assert_eq!(answer, Answer::Violated, "{}\n{claim:#?}", case.single_draft());
+            }
+        }
+    }
+    assert!(believed > volume() / 100, "{believed}");
 }

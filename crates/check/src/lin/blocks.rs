@@ -18,7 +18,7 @@
 
 use super::Placed;
 use super::calls::{Action, Call, Register};
-use super::conflict::Conflict;
+use super::conflict::{Conflict, Ends};
 use super::misses;
 use super::sources::{NONE, Otherwise, Sources};
 
@@ -143,12 +143,7 @@ impl Blocks<'_, '_> {
             at = self.sources.source(at);
         }
         let begin = circle.iter().position(|other| *other == at).unwrap_or_default();
-        let mut circle = circle.split_off(begin);
-        // If none of them took effect for certain, one that found what they wrote did.
-        circle.extend(self.sources.shown(circle[0]).split_off(1));
-        circle.sort_unstable();
-        circle.dedup();
-        Conflict::Circle(circle)
+        Conflict::circle(self.sources, &circle[begin..])
     }
 
     /// Orders the blocks, and gives every call the earliest moment it can have.
@@ -162,9 +157,11 @@ impl Blocks<'_, '_> {
         let mut now = i64::MIN;
         for block in &self.blocks {
             if let Some(earlier) = last.filter(|earlier| block.first < earlier.last) {
-                let parts = [earlier, *block]
-                    .map(|block| (block.is_initial, &self.order[block.begin..block.end]));
-                return Err(Otherwise::Broken(Conflict::crossing(self.sources, parts)));
+                let ends = [earlier, *block].map(|block| {
+                    let order = &self.order[block.begin..block.end];
+                    Ends::new(self.sources.calls, order, block.is_initial)
+                });
+                return Err(Otherwise::Broken(Conflict::crossing(self.sources, &ends)));
             }
             if last.is_none_or(|earlier| earlier.last < block.last) {
                 last = Some(*block);

@@ -3,6 +3,7 @@
 //! Session order plays no part (MTC, Definition 7): it would tie keys together again, and a client
 //! that waits for its answers has it by real time.
 
+mod anomaly;
 mod blocks;
 mod calls;
 mod conflict;
@@ -13,7 +14,7 @@ mod sources;
 
 use std::time::Instant;
 
-use isolario_model::{Anomaly, AnomalyKind, Evidence, Findings, History, OpId, Verdict, Witness};
+use isolario_model::{Anomaly, Findings, History, OpId, Verdict, Witness};
 use rayon::prelude::*;
 
 use crate::Options;
@@ -73,7 +74,7 @@ fn decide(history: &History, register: &Register<'_>, limits: Limits) -> Answer 
     match blocks::order(register) {
         Ok(placed) => Answer::Order(placed),
         Err(Otherwise::Broken(conflict)) => {
-            Answer::Broken(no_order(register, &conflict.into_calls(register.calls)))
+            Answer::Broken(anomaly::of(history, register, &conflict))
         }
         Err(Otherwise::Choices) => decide_by_search(history, register, limits),
     }
@@ -84,7 +85,7 @@ fn decide_by_search(history: &History, register: &Register<'_>, limits: Limits) 
         Found::Order(order) => Answer::Order(place(register.calls, &order)),
         Found::Stuck(stuck) => {
             let few = evidence::few(register.calls, register.initial, stuck);
-            Answer::Broken(no_order(register, &few))
+            Answer::Broken(anomaly::no_order(register, &few))
         }
         Found::GaveUp(limit, returned) => Answer::Unsettled(format!(
             "the search for an order of the {} operations on {} reached {limit} after {returned}",
@@ -92,13 +93,6 @@ fn decide_by_search(history: &History, register: &Register<'_>, limits: Limits) 
             history.key_name(register.key)
         )),
     }
-}
-
-/// These calls have no order.
-fn no_order(register: &Register<'_>, few: &[u32]) -> Anomaly {
-    let ops = few.iter().map(|at| register.calls[*at as usize].op).collect();
-    let evidence = Evidence::Operations { key: register.key, ops };
-    Anomaly { kind: AnomalyKind::NotLinearizable, evidence }
 }
 
 /// Gives calls in order the earliest moments they can have. Free calls, which are in no order, take

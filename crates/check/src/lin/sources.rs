@@ -100,7 +100,7 @@ impl<'c> Sources<'c> {
     fn resolve(&mut self, at: u32, writers: &FxHashMap<u64, u32>) -> Result<(), Otherwise> {
         let call = &self.calls[at as usize];
         let old = match call.action {
-            Action::Never => return Err(Otherwise::Broken(Conflict::Never(at))),
+            Action::Never => return Err(Otherwise::Broken(Conflict::alone(at))),
             Action::Maybe(..) => return Err(Otherwise::Choices),
             Action::Write(_) => return Ok(()),
             Action::Free => {
@@ -113,9 +113,13 @@ impl<'c> Sources<'c> {
             (Some(&SEVERAL), _) => return Err(Otherwise::Choices),
             (Some(writer), Action::Differs(_)) => self.misses.push((at, *writer)),
             (None, Action::Differs(_)) => self.free.push(at),
-            (Some(writer), _) => self.source[at as usize] = *writer,
+            // It replaced a value by itself, and nobody else wrote it.
+            (Some(writer), _) if *writer == at && call.must => {
+                return Err(Otherwise::Broken(Conflict::alone(at)));
+            }
+            (Some(writer), _) if *writer != at => self.source[at as usize] = *writer,
             (None, _) if call.must => return Err(Otherwise::Broken(Conflict::Nobody(at))),
-            (None, _) => self.source[at as usize] = NOWHERE,
+            _ => self.source[at as usize] = NOWHERE,
         }
         Ok(())
     }
@@ -154,10 +158,8 @@ impl<'c> Sources<'c> {
             let slot = self.slot(source);
             let other = std::mem::replace(&mut self.next[slot], at);
             if other != NONE {
-                return Err(Otherwise::Broken(Conflict::BothReplaced(
-                    Some(source).filter(|source| *source != NONE),
-                    [self.shown(other), self.shown(at)].concat(),
-                )));
+                let conflict = Conflict::both_replaced(self, other, at);
+                return Err(Otherwise::Broken(conflict));
             }
         }
         Ok(())

@@ -1,5 +1,6 @@
 //! What single operations must have found, and what they left behind.
 
+use std::cell::OnceCell;
 use std::collections::HashSet;
 
 use isolario_model::{History, Initial, KeyId, Op, OpId, Outcome, TxnId, ValueId, ValueRef};
@@ -52,13 +53,21 @@ pub(super) struct Singles<'h> {
     absent: Option<u64>,
     /// What anyone wrote, where the initial state depends on that.
     written: HashSet<(KeyId, Option<u64>), FxBuildHasher>,
+    /// The operations on each key that may have taken effect, when first asked for.
+    by_key: OnceCell<Vec<Vec<OpId>>>,
 }
 
 impl<'h> Singles<'h> {
     /// Refuses histories of which linearizability says nothing.
     pub(super) fn new(history: &'h History, options: Options) -> Result<Self, Refusal> {
         let absent = history.find_value(ValueRef::Nil).map(ValueId::word);
-        let mut singles = Singles { history, options, absent, written: HashSet::default() };
+        let mut singles = Singles {
+            history,
+            options,
+            absent,
+            written: HashSet::default(),
+            by_key: OnceCell::new(),
+        };
         for txn in history.txns().filter(|txn| history.outcome(*txn) != Outcome::Aborted) {
             if history.txn_ops(txn).len() > 1 {
                 return Err(Refusal::Unsupported("the order of a transaction's operations"));
@@ -77,6 +86,25 @@ impl<'h> Singles<'h> {
 
     pub(super) fn key(&self, op: OpId) -> KeyId {
         self.history.op_keys()[op.index()]
+    }
+
+    /// The operations on a key that may have taken effect.
+    pub(super) fn on_key(&self, key: KeyId) -> &[OpId] {
+        let by_key = self.by_key.get_or_init(|| {
+            let history = self.history;
+            let mut by_key = vec![Vec::new(); history.key_count()];
+            let kept = history.txns().filter(|txn| history.outcome(*txn) != Outcome::Aborted);
+            for op in kept.flat_map(|txn| history.txn_ops(txn)) {
+                by_key[self.key(op).index()].push(op);
+            }
+            by_key
+        });
+        by_key.get(key.index()).map_or(&[], Vec::as_slice)
+    }
+
+    /// The operations that may have written a version.
+    pub(super) fn writers(&self, key: KeyId, word: Option<u64>) -> impl Iterator<Item = OpId> {
+        self.on_key(key).iter().copied().filter(move |op| self.did(*op).written() == Some(word))
     }
 
     /// What an operation did if it took effect.
@@ -126,7 +154,7 @@ impl<'h> Singles<'h> {
     }
 
     /// Whether a key may hold a version (DESIGN, 4.1). Without an initial state it is absent.
-    fn may_be(&self, key: KeyId, state: State, word: Option<u64>) -> bool {
+    pub(super) fn may_be(&self, key: KeyId, state: State, word: Option<u64>) -> bool {
         if let State::Holds(held) = state {
             return held == word;
         }

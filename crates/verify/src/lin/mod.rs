@@ -1,6 +1,7 @@
 //! Linearizability: the order is run on a store; what is said to have no order is searched again.
 
 mod calls;
+mod circles;
 mod search;
 
 use isolario_model::{
@@ -34,14 +35,16 @@ pub(crate) fn verify(
 }
 
 fn is_wrong(singles: &Singles<'_>, anomaly: &Anomaly) -> Result<(), Refusal> {
-    match (&anomaly.evidence, anomaly.kind) {
-        (Evidence::Operations { key, ops }, AnomalyKind::NotLinearizable) => {
+    let kind = anomaly.kind;
+    match &anomaly.evidence {
+        Evidence::Operations { key, ops } if kind == AnomalyKind::NotLinearizable => {
             search::verify(singles, *key, ops)
         }
-        (_, kind) if !kind.forbidden_at(Level::Linearizable) => {
-            Err(Refusal::Allowed { kind, level: Level::Linearizable })
+        Evidence::Read { read, saw, instead: None } => {
+            circles::verify_read(singles, kind, *read, *saw)
         }
-        _ => Err(Refusal::Unsupported("such evidence against linearizability")),
+        Evidence::Cycle { edges } => circles::verify(singles, kind, edges),
+        _ => Err(Refusal::WrongKind { kind, why: "such evidence does not show it" }),
     }
 }
 

@@ -148,10 +148,12 @@ fn unlisted_writes(
         (Some(start), Some(end)) => start <= end,
         _ => true,
     };
-    let kept = history.txns().filter(|txn| history.outcome(*txn) != Outcome::Aborted);
-    let unlisted = kept.filter(|txn| listed.binary_search(txn).is_err() && starts_in_time(*txn));
-    let ops = unlisted.flat_map(|txn| history.txn_ops(txn)).filter(|op| singles.key(*op) == key);
-    ops.filter_map(|op| singles.did(op).written()).collect()
+    let is_unlisted = |op: &&OpId| {
+        let txn = history.op_txn(**op);
+        listed.binary_search(&txn).is_err() && starts_in_time(txn)
+    };
+    let unlisted = singles.on_key(key).iter().filter(is_unlisted);
+    unlisted.filter_map(|op| singles.did(*op).written()).collect()
 }
 
 /// What counts of an operation, and whether it must take effect.

@@ -1,0 +1,61 @@
+//! How fast and in how much memory linearizability is decided, and how that grows.
+//!
+//! `scripts/bench lin [--full] [--part NAME] [--runs N] [--charts DIR]`. Without `--bench`, which
+//! cargo adds, it only shows on small histories that everything works.
+
+#![expect(clippy::print_stdout, reason = "a benchmark prints its results")]
+
+mod history;
+mod sweeps;
+mod targets;
+#[path = "../common/work.rs"]
+mod work;
+
+use isolario_bench::{Arguments, Effort, Failure, answer_if_child};
+
+use work::Work;
+
+/// How large.
+pub struct Sizes {
+    /// Operations in the table of targets.
+    many_ops: u64,
+    /// Operations where their number grows.
+    ops: Vec<u64>,
+    /// Operations where something else grows.
+    fixed_ops: u64,
+}
+
+impl Sizes {
+    fn of(arguments: &Arguments) -> Sizes {
+        if !arguments.in_earnest() {
+            return Sizes { many_ops: 1000, ops: vec![100, 1000], fixed_ops: 1000 };
+        }
+        let mut ops = vec![100_000, 300_000, 1_000_000];
+        if arguments.has("--full") {
+            ops.push(10_000_000);
+        }
+        Sizes { many_ops: 1_000_000, ops, fixed_ops: 1_000_000 }
+    }
+}
+
+fn main() -> Result<(), Failure> {
+    let arguments = Arguments::of_process();
+    if let Some(answer) = answer_if_child::<Work>(&arguments)? {
+        println!("{answer}");
+        return Ok(());
+    }
+    let (effort, sizes) = (Effort::of(&arguments, "lin", 3)?, Sizes::of(&arguments));
+    let directory = isolario_bench::scratch()?;
+    println!("Medians of {} processes; megabytes beyond the mapped file", effort.runs);
+    println!();
+    // The beginning of a part's name selects it; nothing is the beginning of all.
+    let part: String = arguments.value("--part")?.unwrap_or_default();
+    if targets::NAME.starts_with(&part) {
+        targets::bench(&sizes, &effort, directory.path())?;
+    }
+    for sweep in sweeps::all(&sizes).iter().filter(|sweep| sweep.name.starts_with(&part)) {
+        sweep.bench(&effort, directory.path())?;
+    }
+    println!("Charts are in {}", effort.charts.display());
+    Ok(())
+}
