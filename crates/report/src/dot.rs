@@ -63,6 +63,7 @@ fn style(link: &Link) -> String {
         _ => "#4a5560",
     };
     let line = match link.kind {
+        _ if link.is_supposed => "dotted",
         EdgeKind::CommitOrder => "dashed",
         EdgeKind::RealTime => "dotted",
         _ => "solid",

@@ -167,10 +167,11 @@ fn write_node(at: usize, node: &Node, rect: Rect, out: &mut dyn Write) -> io::Re
 fn write_link(at: usize, link: &Link, route: &Route, out: &mut dyn Write) -> io::Result<()> {
     let behind = link.behind.map_or(String::new(), |other| format!(" data-behind=\"{other}\""));
     let role = if link.behind.is_some() { "reason" } else { "cycle" };
+    let supposed = if link.is_supposed { " supposed" } else { "" };
     let Rect { x, y, w, h } = route.label;
     writeln!(
         out,
-        "<g class=\"link {role} {}\" data-link=\"{at}\" data-from=\"{}\" data-to=\"{}\"{behind}>\
+        "<g class=\"link {role} {}{supposed}\" data-link=\"{at}\" data-from=\"{}\" data-to=\"{}\"{behind}>\
          <title>{}</title><path class=\"line\" d=\"{}\"/><path class=\"head\" d=\"{}\"/>\
          <rect class=\"tag\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{w:.1}\" height=\"{h:.1}\" rx=\"3\"/>\
          <text class=\"tag\" x=\"{:.1}\" y=\"{:.1}\">{}</text></g>",

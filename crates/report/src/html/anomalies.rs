@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
-use isolario_model::{Anomaly, AnomalyKind, Edge, Evidence, Level, Outcome, Reason, Verdict};
+use isolario_model::{
+    Anomaly, AnomalyKind, Edge, EdgeKind, Evidence, Level, Outcome, Reason, Verdict,
+};
 
 use super::embed::Embedded;
 use crate::explain::Topic;
@@ -69,6 +71,7 @@ pub(super) fn write(
     } else {
         page.filter(chosen, out)?;
         page.contents(chosen, out)?;
+        kinds(out)?;
     }
     for (number, anomaly) in (1..).zip(&chosen.full) {
         page.one(number, anomaly, out)?;
@@ -182,6 +185,28 @@ impl Page<'_, '_> {
             more => writeln!(out, "<p>… and {}.</p>", counted(more, "more anomaly")),
         }
     }
+}
+
+/// What the arrows of graphs and arguments mean.
+fn kinds(out: &mut dyn Write) -> io::Result<()> {
+    writeln!(
+        out,
+        "<details>\n<summary>What the arrows mean</summary>\n<p>An arrow from A to B says that A comes \
+         before B. Thick arrows are the circle that makes the anomaly, thin ones are reasons, dashed \
+         ones are inferred.</p>\n<dl class=\"kinds\">"
+    )?;
+    for (kind, meaning) in [
+        (EdgeKind::WriteRead, "B read what A wrote"),
+        (EdgeKind::WriteWrite, "B overwrote what A wrote"),
+        (EdgeKind::ReadWrite, "A read what B then overwrote: A did not see B"),
+        (EdgeKind::Session, "B follows A in the same session"),
+        (EdgeKind::RealTime, "A had finished before B started"),
+        (EdgeKind::CommitOrder, "by the rule of a level, A was committed before B"),
+    ] {
+        let name = kind.name();
+        writeln!(out, "<dt class=\"{name}\">{name}</dt><dd>{meaning}</dd>")?;
+    }
+    writeln!(out, "</dl>\n</details>")
 }
 
 fn transactions(names: Names<'_>, involved: &[Involved], out: &mut dyn Write) -> io::Result<()> {

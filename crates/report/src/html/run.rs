@@ -34,7 +34,7 @@ pub(super) fn write(run: &RunRecord, out: &mut dyn Write) -> io::Result<()> {
 fn tested(run: &RunRecord) -> Vec<(&'static str, String)> {
     let shape = &run.workload;
     let mut what = vec![
-        ("Database", format!("{} {}", run.database, run.database_version).trim().to_owned()),
+        ("Database", product(run)),
         ("Nodes", run.urls.join(", ")),
         ("Isolation", run.isolation.clone()),
         ("It claims", claim(run)),
@@ -57,6 +57,15 @@ fn tested(run: &RunRecord) -> Vec<(&'static str, String)> {
         what.push(("First counterexample", format!("after {at} transactions had begun")));
     }
     what
+}
+
+/// What the database calls itself, which mostly begins with its name.
+fn product(run: &RunRecord) -> String {
+    let (name, version) = (&run.database, &run.database_version);
+    match version.to_lowercase().contains(&name.to_lowercase()) {
+        true => version.clone(),
+        false => format!("{name} {version}").trim().to_owned(),
+    }
 }
 
 fn claim(run: &RunRecord) -> String {

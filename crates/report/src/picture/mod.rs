@@ -65,6 +65,8 @@ pub(crate) struct Link {
     pub(crate) label: String,
     /// Why it is there.
     pub(crate) why: String,
+    /// Whether it is only supposed, to see where that leads.
+    pub(crate) is_supposed: bool,
     /// The arrow that it is a reason for; none for those of the argument itself.
     pub(crate) behind: Option<usize>,
 }
@@ -152,6 +154,7 @@ impl Picture {
                 kind: EdgeKind::CommitOrder,
                 label,
                 why,
+                is_supposed: false,
                 behind: None,
             });
         }
@@ -182,13 +185,19 @@ impl Picture {
         let (from, to) = (self.node(names, edge.from), self.node(names, edge.to));
         let kind = edge.reason.kind();
         let about = edge.reason.key().map_or(String::new(), |key| format!(" {}", names.key(key)));
-        let label = cut(format!("{}{about}", kind.name()));
+        let is_supposed = matches!(
+            &edge.reason,
+            Reason::Overwrite { known: VersionOrder::Assumed, .. }
+                | Reason::AntiDependency { known: VersionOrder::Assumed, .. }
+        );
+        let supposed = if is_supposed { " (supposed)" } else { "" };
+        let label = cut(format!("{}{about}{supposed}", kind.name()));
         let same = |link: &Link| (link.from, link.to, &link.label) == (from, to, &label);
         if from == to || self.links.iter().any(same) {
             return None;
         }
         let why = explain(names, edge).sentence;
-        self.links.push(Link { from, to, kind, label, why, behind });
+        self.links.push(Link { from, to, kind, label, why, is_supposed, behind });
         Some(self.links.len() - 1)
     }
 

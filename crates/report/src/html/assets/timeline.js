@@ -394,7 +394,9 @@ export class Timeline {
     pen.fillRect(0, 0, this.width, AXIS);
     pen.fillStyle = this.colours.faint;
     pen.fillText("session", 6, AXIS / 2);
-    const rough = ((until - from) / (this.width - GUTTER)) * 110;
+    // Positions are whole numbers.
+    const least = this.history.isTimed ? 0 : 1;
+    const rough = Math.max(((until - from) / (this.width - GUTTER)) * 110, least);
     const power = 10 ** Math.floor(Math.log10(rough));
     const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= rough);
     for (let time = Math.ceil(from / step) * step; time <= until; time += step) {

@@ -1,0 +1,77 @@
+//! Evidence for anomalies that no checker calls by their name: the histories are small enough to say
+//! which operation is which.
+
+use isolario::model::{
+    Anomaly, AnomalyKind, Edge, Evidence, History, KeyId, OpId, Reason, TxnId, VersionOrder,
+};
+
+pub(crate) fn anomaly(history: &History, kind: AnomalyKind) -> Anomaly {
+    let op = |txn: u32, at: usize| history.txn_ops(TxnId(txn)).nth(at).unwrap();
+    let key = |op: OpId| history.op(op).key().unwrap();
+    let evidence = match kind {
+        AnomalyKind::ReadSkew => {
+            let (missed, seen) = (op(1, 0), op(1, 1));
+            let wrote = Some(op(0, 3));
+            cycle([
+                edge(0, 1, Reason::Read { key: key(seen), read: seen, write: wrote }),
+                edge(1, 0, missing(key(missed), missed)),
+            ])
+        }
+        AnomalyKind::Phantom => {
+            let rows = |at: u32| (op(at, 0), op(at, 1));
+            let ((first, alice), (second, carol)) = (rows(1), rows(2));
+            let phantom =
+                |read, write| Reason::PredicateAntiDependency { read, key: key(write), write };
+            cycle([edge(1, 2, phantom(first, carol)), edge(2, 1, phantom(second, alice))])
+        }
+        AnomalyKind::DirtyUpdate => {
+            Evidence::Read { read: op(2, 0), saw: Some(op(0, 0)), instead: None }
+        }
+        AnomalyKind::CyclicVersions => {
+            let overwrite = |read: OpId| Reason::Overwrite {
+                key: key(read),
+                known: VersionOrder::ReadModifyWrite { read },
+            };
+            cycle([edge(0, 1, overwrite(op(1, 0))), edge(1, 0, overwrite(op(0, 0)))])
+        }
+        AnomalyKind::OrderContradiction => {
+            let read = op(1, 0);
+            let stated = edge(0, 1, Reason::Stated { at: 1 });
+            cycle([stated, edge(1, 0, missing(key(read), read))])
+        }
+        kind => panic!("{kind} is not found"),
+    };
+    Anomaly { kind, evidence }
+}
+
+/// T1 → T2 → T3 → T1, where the last arrow needs that T2 overwrote T1, and that is known because the
+/// other order is impossible.
+pub(crate) fn refuted(history: &History) -> Anomaly {
+    let op = |txn: u32, at: usize| history.txn_ops(TxnId(txn)).nth(at).unwrap();
+    let key = |op: OpId| history.op(op).key().unwrap();
+    let read = |reader: u32, at: usize, writer: u32, write: usize| {
+        let read = op(reader, at);
+        let write = Some(op(writer, write));
+        edge(writer, reader, Reason::Read { key: key(read), read, write })
+    };
+    let x = key(op(0, 0));
+    let supposed = Reason::Overwrite { key: x, known: VersionOrder::Assumed };
+    let circle = vec![edge(1, 0, supposed), read(1, 0, 0, 1)];
+    let known = VersionOrder::Refuted { cycle: circle };
+    let missed = Reason::AntiDependency { key: x, read: op(2, 1), writer: TxnId(0), known };
+    let evidence = cycle([read(2, 0, 1, 2), edge(2, 1, missed)]);
+    Anomaly { kind: AnomalyKind::SingleAntiDependency, evidence }
+}
+
+fn cycle(edges: impl Into<Vec<Edge>>) -> Evidence {
+    Evidence::Cycle { edges: edges.into() }
+}
+
+fn edge(from: u32, to: u32, reason: Reason) -> Edge {
+    Edge { from: TxnId(from), to: TxnId(to), reason }
+}
+
+/// A read of the initial version, which somebody overwrote.
+fn missing(key: KeyId, read: OpId) -> Reason {
+    Reason::AntiDependency { key, read, writer: TxnId::INIT, known: VersionOrder::Initial }
+}
