@@ -84,7 +84,9 @@ fn a_history_with_nothing_wrong() {
     let history = history(
         "initial 0\nsession a\n  T1 [0, 10]: r x 0, w x 1\nsession b\n  T2 [20, 30]: r x 1, w x 2\n",
     );
-    let results = check(&history, supported(), &Options::default());
+    let levels =
+        [Level::ReadCommitted, Level::Causal, Level::Serializable, Level::StrictSerializable];
+    let results = check(&history, &levels, &Options::default());
     let report = Report::new("fine.txt", &history, &results);
     insta::assert_snapshot!(all_forms(&report));
 }
