@@ -104,7 +104,27 @@ impl Plan<'_> {
         let mini = self.mini.get_or_init(|| Mini::new(self.weak, self.options));
         match mini.as_ref().ok().and_then(|mini| mini.check(level)) {
             Some(verdict) => (Checker::Mini, verdict),
-            None => (Checker::Strong, strong::check(self.weak, level, self.options)),
+            None => (Checker::Strong, self.search(level)),
+        }
+    }
+
+    /// Searches for an order. Where there is none and the argument takes choices, a weaker level may
+    /// tell in fewer words why.
+    fn search(&self, level: Level) -> Verdict {
+        let verdict = strong::check(self.weak, level, self.options);
+        let is_intricate = |findings: &Findings| {
+            findings.anomalies.iter().all(|a| a.kind == AnomalyKind::NoOrderPossible)
+        };
+        match &verdict {
+            Verdict::Violated(findings) if is_intricate(findings) => {
+                match self.weak.check(Level::Causal) {
+                    Verdict::Violated(findings) => {
+                        Verdict::Violated(Findings { exact: false, ..findings })
+                    }
+                    _ => verdict,
+                }
+            }
+            _ => verdict,
         }
     }
 

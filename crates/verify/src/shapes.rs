@@ -10,6 +10,8 @@ pub(crate) fn is_of_kind(kind: AnomalyKind, cycle: &[Edge]) -> bool {
     let count = |kind| cycle.iter().filter(|edge| edge.reason.kind() == kind).count();
     let (anti, real_time) = (count(EdgeKind::ReadWrite), count(EdgeKind::RealTime));
     match kind {
+        // Any cycle that the level forbids.
+        AnomalyKind::NoOrderPossible => true,
         AnomalyKind::StaleRead => cycle.len() == 2 && real_time == 1 && anti == 1,
         AnomalyKind::RealTimeCycle => real_time > 0,
         // All other names are about what clients saw: no real time.

@@ -9,6 +9,8 @@ use isolario_model::{Level, Point, TxnId};
 /// after those of the transactions are moments in real time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
+    /// The level.
+    pub(crate) level: Level,
     txns: u32,
     split: bool,
     /// Whether of two writers of a key one must start after the other has committed.
@@ -28,7 +30,7 @@ impl Layout {
             Level::StrictSerializable => (false, false, true),
             _ => return None,
         };
-        Some(Layout { txns: txns as u32, split, exclusive, real_time })
+        Some(Layout { level, txns: txns as u32, split, exclusive, real_time })
     }
 
     /// Whether start and commit are two nodes.

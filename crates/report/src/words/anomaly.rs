@@ -68,6 +68,10 @@ fn letters(name: &str) -> impl Iterator<Item = char> {
 
 /// The levels it rules out, in words.
 pub fn rules_out(kind: AnomalyKind) -> String {
+    // It depends on the level which orders are possible.
+    if kind == AnomalyKind::NoOrderPossible {
+        return "rules out the level that was asked for".to_owned();
+    }
     let weakest = kind.names().forbidden_by;
     let mut levels: Vec<String> = weakest.iter().map(|level| level.name().to_owned()).collect();
     if Level::all().any(|level| kind.forbidden_at(level) && !weakest.contains(&level)) {

@@ -8,7 +8,7 @@ mod arcs;
 mod edges;
 mod lemmas;
 
-use isolario_model::{Anomaly, AnomalyKind, Edge, Evidence, Findings, Reason, VersionOrder};
+use isolario_model::{Anomaly, AnomalyKind, Edge, Evidence, Findings, Level, Reason, VersionOrder};
 
 use super::problem::{Arc, Precedes, Problem};
 use super::saturate::Settled;
@@ -61,7 +61,8 @@ impl Explainer<'_> {
         match refuted {
             Refuted::Cycle(cycle) if lemmas.cost(&cycle) <= (LONGEST, DEEPEST) => {
                 let edges = self.nested(&reasons, &lemmas, &cycle);
-                Anomaly { kind: name(&edges), evidence: Evidence::Cycle { edges } }
+                let kind = name(self.problem.layout.level, &edges);
+                Anomaly { kind, evidence: Evidence::Cycle { edges } }
             }
             Refuted::Cycle(cycle) => self.cases(&reasons, &lemmas, vec![cycle]),
             Refuted::Cases(cycles) => self.cases(&reasons, &lemmas, cycles),
@@ -103,23 +104,31 @@ fn findings(anomalies: Vec<Anomaly>) -> Findings {
     Findings { total: anomalies.len() as u64, anomalies, exact: false }
 }
 
-/// The name of a cycle. Where a reader missed a write, it matters whether the version it saw is
-/// older causally or by commit order alone.
-fn name(cycle: &[Edge]) -> AnomalyKind {
+/// The name of a cycle. A name says which levels the cycle rules out. That holds for a cycle of
+/// what clients saw; but one that rests on orders of versions that the level itself demands says
+/// nothing about weaker levels, and so must not be called after what they forbid.
+fn name(level: Level, cycle: &[Edge]) -> AnomalyKind {
     let kind = cycles::name(cycle);
-    let is_causal = |edge: &Edge| matches!(edge.reason, Reason::Session | Reason::Read { .. });
-    let by_commit_order = |edge: &Edge| match &edge.reason {
-        Reason::AntiDependency { known: VersionOrder::Path { edges }, .. } => {
-            !edges.iter().all(is_causal)
-        }
-        Reason::AntiDependency { known: VersionOrder::Refuted { .. }, .. } => true,
-        _ => false,
-    };
-    match kind {
-        _ if !cycle.iter().any(by_commit_order) => kind,
-        AnomalyKind::NonMonoReadCo => AnomalyKind::NonMonoReadCm,
-        AnomalyKind::FracturedReadCo => AnomalyKind::FracturedReadCm,
-        AnomalyKind::CoConflictCm => AnomalyKind::ConflictCm,
-        kind => kind,
+    // The level of single rows takes a version order, which none of these histories has.
+    let claimed = kind.names().forbidden_by.iter().filter(|by| **by != Level::RepeatableRead);
+    if cycle.iter().all(is_seen) || claimed.into_iter().all(|by| by.implies(level)) {
+        kind
+    } else {
+        AnomalyKind::NoOrderPossible
+    }
+}
+
+/// Whether an edge holds at every level.
+fn is_seen(edge: &Edge) -> bool {
+    match &edge.reason {
+        Reason::Overwrite { known, .. } | Reason::AntiDependency { known, .. } => match known {
+            VersionOrder::Refuted { .. } | VersionOrder::Assumed => false,
+            VersionOrder::Path { edges } => edges
+                .iter()
+                .all(|edge| matches!(edge.reason, Reason::Session | Reason::Read { .. })),
+            _ => true,
+        },
+        Reason::Refuted { .. } => false,
+        _ => true,
     }
 }
