@@ -1,5 +1,7 @@
 //! The command that repeats a run.
 
+use std::time::Duration;
+
 use isolario::workload::{Kind, Workload};
 
 use super::settings::Run;
@@ -20,7 +22,7 @@ pub(super) fn command(run: &Run, isolation: &str, seed: u64) -> String {
         flag("rate", rate.to_string());
     }
     flag("max-retries", run.drive.max_retries.to_string());
-    flag("statement-timeout", format!("{}ms", run.drive.statement_timeout.as_millis()));
+    flag("statement-timeout", span(run.drive.statement_timeout));
     if run.drive.stop_on_violation {
         words.push("--stop-on-violation".to_owned());
     }
@@ -41,7 +43,7 @@ fn shape(run: &Run, flag: &mut impl FnMut(&str, String)) {
         flag("txns", txns.to_string());
     }
     if let Some(duration) = run.duration {
-        flag("duration", format!("{}ms", duration.as_millis()));
+        flag("duration", span(duration));
     }
     if matches!(kind, Kind::General | Kind::Append) {
         flag("ops", ops.to_string());
@@ -55,6 +57,14 @@ fn shape(run: &Run, flag: &mut impl FnMut(&str, String)) {
         flag("list-length", list_length.to_string());
     }
     flag("distribution", distribution.to_string());
+}
+
+/// A duration as the flags take it.
+fn span(duration: Duration) -> String {
+    match duration.as_millis() {
+        whole if whole.is_multiple_of(1000) => format!("{}s", whole / 1000),
+        ms => format!("{ms}ms"),
+    }
 }
 
 /// A word as a shell takes it.

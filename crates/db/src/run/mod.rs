@@ -119,6 +119,48 @@ const TICK: Duration = Duration::from_millis(100);
 /// Each session is a thread with a connection. Before a transaction is sent, its writes are in the
 /// history's file; before the next one begins, so is all that it saw. `watch` hears ten times a
 /// second how the run stands.
+///
+/// Clients ask for what the generator says: a workload of [`isolario_workload`], or one of your own.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use isolario_db::{Control, DbUrl, Layout, Plan, Settings, open, run};
+/// use isolario_workload::{Generator, Kind, Place, PlannedOp};
+///
+/// /// Every session increments the same counter, with values that tell who did.
+/// struct Counter;
+///
+/// impl Generator for Counter {
+///     fn plan(&self, place: Place, plan: &mut Vec<PlannedOp>) {
+///         let Place { session, position, attempt } = place;
+///         let value = 1 + i64::from(session) + 10 * (i64::from(attempt) + 10 * position as i64);
+///         plan.extend([PlannedOp::Read { key: 0 }, PlannedOp::Write { key: 0, value }]);
+///     }
+/// }
+///
+/// # let dir = std::env::temp_dir().join(format!("isolario-counter-{}.iso", std::process::id()));
+/// # #[cfg(feature = "sim")] {
+/// let settings = Settings { sessions: 4, ..Settings::default() };
+/// let databases = [open(&DbUrl::parse("sim:serializable")?, &settings)?];
+/// databases[0].prepare(&Layout::new(Kind::Mini, 1))?;
+/// let plan = Plan {
+///     databases: &databases,
+///     generator: &Counter,
+///     sessions: 4,
+///     txns: Some(100),
+///     duration: None,
+///     rate: None,
+///     max_retries: 5,
+///     patience: Duration::from_secs(10),
+///     history: Some(&dir),
+/// };
+/// let outcome = run(&plan, &Control::new(), &mut |_| {})?;
+/// assert_eq!(outcome.counts.committed, 100);
+/// # std::fs::remove_file(&dir)?;
+/// # }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn run(
     plan: &Plan<'_>,
     control: &Control,
@@ -156,15 +198,17 @@ pub fn run(
 
 /// Starts the sessions together, and watches over them until the last one has ended.
 fn conduct(shared: &Shared<'_>, watch: &mut dyn FnMut(&Progress)) -> Result<Outcome, RunError> {
-    let gate_size = shared.plan.sessions as usize + 1;
-    let gate = Barrier::new(gate_size);
+    let sessions: Result<Vec<_>, _> =
+        (0..shared.plan.sessions).map(|number| Session::new(shared, number)).collect();
+    let sessions = sessions?;
+    let count = sessions.len();
+    let gate = Barrier::new(count + 1);
     let (connected, arrivals) = channel();
     let (alive, ends) = channel::<()>();
     std::thread::scope(|scope| {
-        for number in 0..shared.plan.sessions {
+        for mut session in sessions {
             let (gate, connected, alive) = (&gate, connected.clone(), alive.clone());
             scope.spawn(move || {
-                let mut session = Session::new(shared, number);
                 let arrived = session.connect_first();
                 let here = arrived.is_ok();
                 // The other end lives until all have arrived.
@@ -177,7 +221,7 @@ fn conduct(shared: &Shared<'_>, watch: &mut dyn FnMut(&Progress)) -> Result<Outc
             });
         }
         drop((connected, alive));
-        let all_here: Result<(), DbError> = arrivals.iter().take(gate_size - 1).collect();
+        let all_here: Result<(), DbError> = arrivals.iter().take(count).collect();
         if all_here.is_err() {
             shared.control.stop(StopReason::Database, None);
         }

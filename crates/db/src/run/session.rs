@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use isolario_formats::LiveRecorder;
 use isolario_model::{SinkError, StopReason};
 use isolario_workload::{Place, PlannedOp};
 
@@ -38,10 +39,10 @@ enum Ended {
 }
 
 impl<'r> Session<'r> {
-    pub(super) fn new(shared: &'r Shared<'r>, number: u32) -> Session<'r> {
-        let records = shared.recorder.map(|recorder| recorder.session());
+    pub(super) fn new(shared: &'r Shared<'r>, number: u32) -> Result<Session<'r>, SinkError> {
+        let records = shared.recorder.map(LiveRecorder::session).transpose()?;
         let client = Client::new(records, shared.epoch);
-        Session { shared, number, connections: 0, connection: None, client, plan: Vec::new() }
+        Ok(Session { shared, number, connections: 0, connection: None, client, plan: Vec::new() })
     }
 
     /// Opens the first connection.

@@ -1,10 +1,10 @@
 //! Records the transactions of many sessions at once, each from a thread of its own.
 
-use std::fs::File;
-use std::io::{self, Write};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Seek, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use isolario_model::{Meta, OpInput, OpNotes, SinkError, TxnEnd, TxnStart};
 
@@ -15,8 +15,7 @@ use super::rows::{put_begin, put_done, put_end};
 /// Writes an `.iso` file while many sessions run, as [`Recorder`](crate::Recorder) does for one
 /// caller.
 ///
-/// Sessions encode their records by themselves, and only writing takes turns. What a session has
-/// done goes to the file together with the beginning of its next transaction: one write per
+/// Sessions encode and write their records by themselves. What a session has done goes to the file together with the beginning of its next transaction: one write per
 /// transaction. So, before anything of a transaction is sent, the file has all its session did
 /// before and what the transaction is about to do.
 ///
@@ -26,7 +25,7 @@ use super::rows::{put_begin, put_done, put_end};
 ///
 /// # let path = std::env::temp_dir().join(format!("isolario-live-{}.iso", std::process::id()));
 /// let recorder = LiveRecorder::create(&path, &Meta::default())?;
-/// let mut session = recorder.session();
+/// let mut session = recorder.session()?;
 /// let write = Op::Write { key: ValueRef::Text("x"), value: ValueRef::Int(1) };
 /// let start = TxnStart { session: ValueRef::Int(0), id: None, line: None };
 /// session.begin(&start, Some(17), &[write])?; // before anything is sent
@@ -40,19 +39,20 @@ use super::rows::{put_begin, put_done, put_end};
 /// ```
 #[derive(Debug)]
 pub struct LiveRecorder {
-    tail: Mutex<Tail>,
     path: PathBuf,
     next: AtomicU64,
+    /// Whether there is damage: looked at before every write, so without a lock.
+    damaged: AtomicBool,
+    damage: Mutex<Damage>,
 }
 
-/// The end of the file.
-#[derive(Debug)]
-struct Tail {
-    file: File,
-    /// Up to where it holds whole records.
-    len: u64,
+/// What went wrong when records were written.
+#[derive(Debug, Default)]
+struct Damage {
     /// Why nothing can be written any more.
-    failed: Option<(io::ErrorKind, String)>,
+    reason: Option<(io::ErrorKind, String)>,
+    /// Where the first half record begins.
+    torn_at: Option<u64>,
 }
 
 impl LiveRecorder {
@@ -60,47 +60,50 @@ impl LiveRecorder {
     pub fn create(path: &Path, meta: &Meta) -> Result<LiveRecorder, SinkError> {
         let mut header = Vec::new();
         put_header(&mut header, meta)?;
-        let mut tail = Tail { file: File::create(path)?, len: 0, failed: None };
-        tail.append(&header)?;
-        let (tail, next) = (Mutex::new(tail), AtomicU64::new(0));
-        Ok(LiveRecorder { tail, path: path.to_owned(), next })
+        File::create(path)?.write_all(&header)?;
+        let (next, damaged) = (AtomicU64::new(0), AtomicBool::new(false));
+        Ok(LiveRecorder { path: path.to_owned(), next, damaged, damage: Mutex::default() })
     }
 
     /// Records for one thread.
-    pub fn session(&self) -> SessionRecorder<'_> {
-        SessionRecorder { recorder: self, buffer: Vec::new(), open: None }
+    ///
+    /// Every thread has a file handle of its own, for appending: the system puts what one appends
+    /// behind what others did, as a whole, and no thread has to wait until another one gets a
+    /// processor to let go of a lock.
+    pub fn session(&self) -> Result<SessionRecorder<'_>, SinkError> {
+        let file = OpenOptions::new().append(true).open(&self.path)?;
+        Ok(SessionRecorder { recorder: self, file, buffer: Vec::new(), open: None })
     }
 
     /// Packs the records into blocks and closes the file. Transactions that have not ended are of
     /// unknown outcome. If this fails, the records stay as they are and can still be read.
     pub fn finish(self) -> Result<(), SinkError> {
+        self.mend()?;
         pack_file(&self.path)
     }
 
-    fn append(&self, bytes: &[u8]) -> io::Result<()> {
-        self.tail.lock().unwrap_or_else(PoisonError::into_inner).append(bytes)
-    }
-}
-
-impl Tail {
-    /// Writes whole records, or none. A disk may be full in the middle of one: what is behind half
-    /// a record could never be read, so half a record is taken away, and nothing comes after it.
-    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        if let Some((kind, message)) = &self.failed {
-            return Err(io::Error::new(*kind, message.clone()));
+    /// Takes half a record away, and all that others wrote behind it. What is left is what the file
+    /// was at some moment of the run, and at every moment it has the writes of whatever anybody
+    /// could have read.
+    fn mend(&self) -> io::Result<()> {
+        match self.damage().torn_at {
+            Some(whole) => OpenOptions::new().write(true).open(&self.path)?.set_len(whole),
+            None => Ok(()),
         }
-        match self.file.write_all(bytes) {
-            Ok(()) => {
-                self.len += bytes.len() as u64;
-                Ok(())
-            }
-            Err(error) => {
-                // If even that fails, the half record is the last thing in the file: it can be
-                // read up to there.
-                let _ = self.file.set_len(self.len);
-                self.failed = Some((error.kind(), error.to_string()));
-                Err(error)
-            }
+    }
+
+    fn damage(&self) -> MutexGuard<'_, Damage> {
+        self.damage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Remembers that records could not be written, or only a part of them, up to `end`.
+    pub(super) fn note_damage(&self, error: &io::Error, torn: Option<(u64, usize)>) {
+        self.damaged.store(true, Ordering::Release);
+        let mut damage = self.damage();
+        damage.reason.get_or_insert_with(|| (error.kind(), error.to_string()));
+        if let Some((end, part)) = torn {
+            let begin = end.saturating_sub(part as u64);
+            damage.torn_at = Some(damage.torn_at.map_or(begin, |other| other.min(begin)));
         }
     }
 }
@@ -109,6 +112,7 @@ impl Tail {
 #[derive(Debug)]
 pub struct SessionRecorder<'r> {
     recorder: &'r LiveRecorder,
+    file: File,
     /// Records that are not in the file yet.
     buffer: Vec<u8>,
     open: Option<u64>,
@@ -152,11 +156,32 @@ impl SessionRecorder<'_> {
 
     /// Writes what is held back: where it may take a while until the next transaction begins.
     pub fn flush(&mut self) -> Result<(), SinkError> {
-        if !self.buffer.is_empty() {
-            self.recorder.append(&self.buffer)?;
-            self.buffer.clear();
+        if self.buffer.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        // Behind half a record nothing could be read.
+        if self.recorder.damaged.load(Ordering::Acquire)
+            && let Some((kind, message)) = &self.recorder.damage().reason
+        {
+            return Err(io::Error::new(*kind, message.clone()).into());
+        }
+        match self.file.write(&self.buffer) {
+            Ok(written) if written == self.buffer.len() => {
+                self.buffer.clear();
+                Ok(())
+            }
+            // The rest would no longer follow its beginning: somebody else may have appended.
+            Ok(part) => {
+                let error = io::Error::new(io::ErrorKind::StorageFull, "the disk is full");
+                let end = self.file.stream_position()?;
+                self.recorder.note_damage(&error, Some((end, part)));
+                Err(error.into())
+            }
+            Err(error) => {
+                self.recorder.note_damage(&error, None);
+                Err(error.into())
+            }
+        }
     }
 
     /// Holds a record back; none at all where it cannot be expressed.
