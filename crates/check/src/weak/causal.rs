@@ -15,6 +15,7 @@
 //! of the key's writers hardly any are in it. Where it is long, the last writer of each chain is
 //! looked up instead, which keeps the bound of k steps per read.
 
+use std::cell::OnceCell;
 use std::ops::Range;
 
 use isolario_model::{History, KeyId, TxnId};
@@ -216,8 +217,9 @@ impl<'a> Block<'a> {
         emit: &mut dyn FnMut(TxnId),
     ) {
         let (visible, known) = (&self.clocks[reader.index()], self.known(after));
+        let place_of = |txn| (self.slot(txn) as u32, self.causality.chains.position(txn));
         for slot in (0..BLOCK).filter(|slot| visible[*slot] > known[*slot]) {
-            if let Some(position) = self.writers.last_before(slot, key, visible[slot])
+            if let Some(position) = self.writers.last_before(slot, key, visible[slot], place_of)
                 && position >= known[slot]
             {
                 emit(self.causality.chains.members(self.first + slot)[position as usize]);
@@ -230,8 +232,9 @@ impl<'a> Block<'a> {
 struct Writers {
     /// By key, in topological order, with their places.
     by_place: Rows<(u32, TxnId)>,
-    /// By key and chain, the positions in the chain.
-    by_chain: Rows<u32>,
+    /// By key, the entries of their chains in the clocks and their positions there, sorted. Only
+    /// made where a window is long.
+    by_chain: OnceCell<Rows<(u32, u32)>>,
 }
 
 impl Writers {
@@ -240,21 +243,13 @@ impl Writers {
         let is_member =
             |txn: &&u32| chains.contains(&(causality.chains.chain_of(TxnId(**txn)) as usize));
         // Along the topological order, which every chain follows.
-        let for_each_write = |each: &mut dyn FnMut(KeyId, TxnId)| {
-            for txn in causality.order.iter().filter(is_member).map(|txn| TxnId(*txn)) {
-                causality.writes.of(txn).for_each(|key| each(key, txn));
-            }
-        };
         let by_place = Rows::new(keys, |put| {
-            for_each_write(&mut |key, txn| put(key.index(), (places[txn.index()], txn)));
+            for txn in causality.order.iter().filter(is_member).map(|txn| TxnId(*txn)) {
+                let place = places[txn.index()];
+                causality.writes.of(txn).for_each(|key| put(key.index(), (place, txn)));
+            }
         });
-        let by_chain = Rows::new(keys * BLOCK, |put| {
-            for_each_write(&mut |key, txn| {
-                let slot = causality.chains.chain_of(txn) as usize - chains.start;
-                put(key.index() * BLOCK + slot, causality.chains.position(txn));
-            });
-        });
-        Writers { by_place, by_chain }
+        Writers { by_place, by_chain: OnceCell::new() }
     }
 
     fn cursor(&self, key: usize) -> Cursor {
@@ -282,12 +277,23 @@ impl Writers {
         &row[row.len() - late.count()..]
     }
 
-    /// The last position before `bound` at which the chain writes the key.
+    /// The last position before `bound` at which the chain writes the key. `chain_and_position`
+    /// tells where writers are.
     #[inline]
-    fn last_before(&self, slot: usize, key: KeyId, bound: u32) -> Option<u32> {
-        let positions = self.by_chain.get(key.index() * BLOCK + slot);
-        let after = positions.partition_point(|position| *position < bound);
-        after.checked_sub(1).map(|at| positions[at])
+    fn last_before(
+        &self,
+        slot: usize,
+        key: KeyId,
+        bound: u32,
+        chain_and_position: impl Fn(TxnId) -> (u32, u32),
+    ) -> Option<u32> {
+        let by_chain = self
+            .by_chain
+            .get_or_init(|| self.by_place.map_sorted(|(_, writer)| chain_and_position(*writer)));
+        let writes = by_chain.get(key.index());
+        let after = writes.partition_point(|write| *write < (slot as u32, bound));
+        let (chain, position) = *writes.get(after.checked_sub(1)?)?;
+        (chain as usize == slot).then_some(position)
     }
 }
 
@@ -327,6 +333,19 @@ impl<T: Copy + Default> Rows<T> {
         Rows { ends, entries }
     }
 
+    /// The same rows of something else, each sorted.
+    fn map_sorted<U: Ord>(&self, map: impl Fn(&T) -> U) -> Rows<U> {
+        let mut entries: Vec<U> = self.entries.iter().map(map).collect();
+        let mut start = 0;
+        for end in &self.ends {
+            entries[start..*end as usize].sort_unstable();
+            start = *end as usize;
+        }
+        Rows { ends: self.ends.clone(), entries }
+    }
+}
+
+impl<T> Rows<T> {
     #[inline]
     fn get(&self, row: usize) -> &[T] {
         let start = if row == 0 { 0 } else { self.ends[row - 1] as usize };

@@ -62,3 +62,41 @@ fn examine(examined: &Examined<'_>, level: Level) -> Option<Vec<Demand>> {
         _ => recent::causal(examined),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use isolario_oracle::random::Case;
+
+    use super::super::levels::Weak;
+    use super::*;
+    use crate::graph::topological_order;
+    use crate::reads::Reads;
+
+    /// Whether the saturated relation of a level has an order.
+    fn is_orderable(weak: &Weak<'_>, level: Level) -> bool {
+        let inferred = weak.saturate(level, &[]);
+        let graph = Saturated { dependencies: weak.dependencies, inferred: &inferred };
+        !inferred.before_init && topological_order(&graph, &weak.guess).is_some()
+    }
+
+    #[test]
+    fn a_witness_is_found_only_where_saturation_finds_an_order_and_nearly_always_there() {
+        let (mut orderable, mut found) = (0, 0);
+        for case in Case::first(5_000) {
+            let history = case.draft().history().unwrap();
+            let reads = Reads::resolve(&history);
+            let dependencies = Dependencies::new(&history, &reads, case.seed % 4 != 0);
+            let weak = Weak::new(&dependencies);
+            let Some(order) = &weak.order else { continue };
+            let writes = WriteSets::new(&history);
+            for level in [Level::ReadCommitted, Level::ReadAtomic, Level::Causal] {
+                let is_found = find(&dependencies, &writes, order, level).is_some();
+                let is_orderable = is_orderable(&weak, level);
+                assert!(is_orderable || !is_found, "{level}: {}", case.draft());
+                orderable += usize::from(is_orderable);
+                found += usize::from(is_found);
+            }
+        }
+        assert!(found * 100 > orderable * 95, "{found} of {orderable}");
+    }
+}
