@@ -51,3 +51,31 @@ fn a_file_that_cannot_be_written_is_an_error() {
     let error = String::from_utf8(output.stderr).unwrap();
     assert!(error.contains("cannot write no-such-dir/out.xml"), "{error}");
 }
+
+#[test]
+fn pictures_and_the_page_are_files_that_stand_alone() {
+    let sandbox = Sandbox::new();
+    let files = ["--report", "out.html", "--svg", "out.svg", "--dot", "out.dot"];
+    let check = ["check", "--level", "rc", "circle.txt"];
+    assert_eq!(sandbox.code(&[&check[..], &files].concat()), 1);
+    let (page, picture, graph) =
+        (sandbox.read("out.html"), sandbox.read("out.svg"), sandbox.read("out.dot"));
+    assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"));
+    assert!(picture.starts_with("<svg ") && picture.ends_with("</svg>\n"));
+    assert_eq!(graph.matches("digraph ").count(), 2, "{graph}");
+    for text in [page, picture] {
+        // Namespaces are names, and nothing is fetched from them.
+        let addresses = text.replace("http://www.w3.org/", "");
+        assert!(!addresses.contains("http://") && !addresses.contains("https://"));
+    }
+}
+
+#[test]
+fn a_page_is_of_one_history() {
+    for flag in ["--report", "--svg", "--dot"] {
+        let output = Sandbox::new().run(&["check", flag, "out", "circle.txt", "fine.txt"]);
+        assert_eq!(output.status.code(), Some(2));
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(error.contains(&format!("{flag} takes one history, and there are 2")), "{error}");
+    }
+}

@@ -78,3 +78,6 @@ fn body(
         None => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,66 @@
+//! The page as text; what it does is tested in a browser.
+
+use isolario_model::{
+    Anomaly, AnomalyKind, Checker, Evidence, Findings, History, Level, LevelResult, OpId, Verdict,
+};
+
+use super::*;
+use crate::testing::{History as Builder, r, text};
+
+fn page(report: &Report<'_>, run: Option<&RunRecord>) -> String {
+    let mut out = Vec::new();
+    write(report, run, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+fn bad_reads(kinds: &[AnomalyKind]) -> Vec<LevelResult> {
+    let anomaly = |(at, kind): (usize, &AnomalyKind)| Anomaly {
+        kind: *kind,
+        evidence: Evidence::Read { read: OpId::at(at), saw: None, instead: None },
+    };
+    let anomalies: Vec<Anomaly> = kinds.iter().enumerate().map(anomaly).collect();
+    let findings = Findings { total: anomalies.len() as u64, anomalies, exact: true };
+    let verdict = Verdict::Violated(findings);
+    vec![LevelResult { level: Level::ReadCommitted, checker: Checker::Weak, verdict }]
+}
+
+fn reads(count: i64) -> History {
+    let ops: Vec<_> = (0..count).map(|value| r("x", value)).collect();
+    Builder::new().txn(&ops).build()
+}
+
+#[test]
+fn names_and_values_never_become_markup() {
+    let evil = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\"'";
+    let history = Builder::new().named(text(evil), &[r(evil, 1)]).build();
+    let results = bad_reads(&[AnomalyKind::ThinAirRead]);
+    let run =
+        RunRecord { replay: evil.to_owned(), isolation: evil.to_owned(), ..RunRecord::default() };
+    let page = page(&Report::new(evil, &history, &results), Some(&run));
+    assert!(!page.contains("<script>alert") && !page.contains("<img"), "{page}");
+    // One script of our own; the others are data.
+    assert_eq!(page.matches("<script").count(), page.matches("</script>").count());
+    assert_eq!(page.matches("<script type=\"module\">").count(), 1);
+}
+
+#[test]
+fn a_report_without_answers_says_so() {
+    let history = Builder::new().build();
+    let page = page(&Report::new("h", &history, &[]), None);
+    assert!(page.contains("No level was decided.") && page.contains("<p>None.</p>"));
+}
+
+#[test]
+fn many_of_one_kind_do_not_hide_the_others() {
+    use AnomalyKind::{AbortedRead, FutureRead, ThinAirRead};
+    let (history, results) =
+        (reads(5), bad_reads(&[ThinAirRead, ThinAirRead, ThinAirRead, AbortedRead, FutureRead]));
+    let report = Report::new("h", &history, &results).with_max_anomalies(3);
+    let chosen = Chosen::of(&report);
+    let kinds = |of: &[&Anomaly]| of.iter().map(|anomaly| anomaly.kind).collect::<Vec<_>>();
+    assert_eq!(kinds(&chosen.full), [ThinAirRead, AbortedRead, FutureRead]);
+    assert_eq!(kinds(&chosen.short), [ThinAirRead, ThinAirRead]);
+    let page = page(&report, None);
+    assert_eq!(page.matches("<article ").count(), 3);
+    assert!(page.contains("More, in short"));
+}
