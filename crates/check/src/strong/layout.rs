@@ -33,6 +33,11 @@ impl Layout {
         Some(Layout { level, txns: txns as u32, split, exclusive, real_time })
     }
 
+    /// The serial level that implies this one, if it is not one itself.
+    pub(crate) fn serial(self) -> Option<Layout> {
+        self.split.then_some(Layout { split: false, exclusive: false, ..self })
+    }
+
     /// Whether start and commit are two nodes.
     #[inline]
     pub(crate) fn is_split(self) -> bool {

@@ -1,5 +1,6 @@
 //! Time and memory that a level may take, and who is told how far it got.
 
+use std::fmt;
 use std::time::{Duration, Instant};
 
 use crate::Options;
@@ -9,6 +10,15 @@ use crate::Options;
 pub(crate) enum Limit {
     Time(Duration),
     Memory(u64),
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Limit::Time(timeout) => write!(f, "the time limit of {} s", timeout.as_secs_f64()),
+            Limit::Memory(bytes) => write!(f, "the memory limit of {bytes} bytes"),
+        }
+    }
 }
 
 /// The limits of one level.

@@ -22,7 +22,7 @@ mod search;
 #[cfg(test)]
 mod tests;
 
-use isolario_model::{Inapplicable, KeyId, Level, TxnId, Verdict, Witness};
+use isolario_model::{Findings, Inapplicable, Level, Point, TxnId, Verdict, Witness};
 
 use crate::Options;
 use crate::graph::{components, shortest_cycle, topological_order};
@@ -32,12 +32,14 @@ use explain::Explainer;
 use graph::Graph;
 use layout::Layout;
 use limits::{Limit, Limits};
-use open::open_choices;
-use order::Order;
+use order::{Labelled, Order};
 use problem::{Arc, Problem};
 use reach::Reach;
 use saturate::Settled;
 use search::{Found, Literal, Search};
+
+/// How many conflicts the search may take that comes before saturation.
+const SHORT_SEARCH: u64 = 500;
 
 /// More chains than this are not worth their memory.
 const MOST_CHAINS: usize = 1_000;
@@ -71,48 +73,108 @@ impl Solver<'_> {
     fn solve(&self) -> Verdict {
         let limits = Limits::new(self.options);
         let guess = guess::order(self.dependencies.history, self.commits, &self.problem);
-        let mut settled = Settled::default();
-        let mut graph = Graph::new(self.problem.nodes, &self.problem.known);
-        let Some(mut nodes) = topological_order(&graph, &guess) else {
-            return self.contradiction(&graph, &settled);
+        let graph = Graph::new(self.problem.nodes, &self.problem.known);
+        let Some(nodes) = topological_order(&graph, &guess) else {
+            return self.contradiction(&graph, &Settled::default());
         };
-        let all: Vec<KeyId> = (0..self.problem.registers.key_count()).map(KeyId::at).collect();
-        let order = Order::new(&graph, nodes.clone());
-        if open_choices(&self.problem, &order, &all).is_empty() {
-            return Verdict::Satisfied(self.witness(&nodes));
+        if self.saturate
+            && let Some(witness) = self.short_search(&graph, nodes.clone(), &limits)
+        {
+            return Verdict::Satisfied(witness);
         }
-        drop(order);
+        match self.settle(graph, nodes, &guess, &limits) {
+            Outcome::Contradiction(graph, settled) => self.contradiction(&graph, &settled),
+            Outcome::Stopped(limit, settled) => undecided(Some(limit), settled.facts.len(), None),
+            Outcome::Settled(graph, nodes, settled) => {
+                let mut search = self.search(&graph, nodes);
+                match search.run(&limits, None) {
+                    Found::Solution => Verdict::Satisfied(self.witness(search.order.nodes())),
+                    Found::Refutation(cycles) => {
+                        Verdict::Violated(self.refutation(&settled, &search, cycles))
+                    }
+                    Found::Stopped(limit) => undecided(limit, settled.facts.len(), Some(&search)),
+                }
+            }
+        }
+    }
+
+    /// Where the guess is good, a short search mends it, and nothing else has to be done. Without
+    /// session order, little is known, and a search for points wanders; that for a serial order is
+    /// the easier one, and a serial order satisfies the snapshot levels, too.
+    fn short_search(&self, graph: &Graph, nodes: Vec<u32>, limits: &Limits<'_>) -> Option<Witness> {
+        let mut search = self.search(graph, nodes);
+        if let Found::Solution = search.run(limits, Some(SHORT_SEARCH)) {
+            return Some(self.witness(search.order.nodes()));
+        }
+        let is_hard = !self.dependencies.session_order && limits.reached(0).is_none();
+        let layout = self.problem.layout.serial().filter(|_| is_hard)?;
+        let serial = Solver {
+            problem: lower::lower(self.dependencies, layout, self.options.clock_skew),
+            ..*self
+        };
+        let guess = guess::order(self.dependencies.history, self.commits, &serial.problem);
+        let graph = Graph::new(serial.problem.nodes, &serial.problem.known);
+        let mut search = serial.search(&graph, topological_order(&graph, &guess)?);
+        let found = search.run(limits, Some(SHORT_SEARCH));
+        matches!(found, Found::Solution).then(|| self.serial_witness(&serial, search.order.nodes()))
+    }
+
+    /// A serial order of transactions as start and commit points.
+    fn serial_witness(&self, serial: &Solver<'_>, nodes: &[u32]) -> Witness {
+        let kept = |txn: &TxnId| self.dependencies.reads.is_kept(*txn);
+        let txns = nodes.iter().filter_map(|node| serial.problem.layout.txn(*node)).filter(kept);
+        Witness::Points(txns.flat_map(|txn| [Point::Start(txn), Point::Commit(txn)]).collect())
+    }
+
+    fn search<'s>(&'s self, graph: &'s Graph, nodes: Vec<u32>) -> Search<'s, 's> {
+        Search::new(&self.problem, self.dependencies.history, Order::new(graph, nodes))
+    }
+
+    /// Saturates as far as chains allow.
+    fn settle(
+        &self,
+        mut graph: Graph,
+        mut nodes: Vec<u32>,
+        guess: &[u32],
+        limits: &Limits<'_>,
+    ) -> Outcome {
+        let mut settled = Settled::default();
         let chains = Chains::new(self.dependencies, &self.problem, &graph, &nodes, MOST_CHAINS);
-        if let Some(chains) = chains.filter(|_| self.saturate) {
-            let mut arcs: Vec<Arc> = self.problem.known.clone();
-            loop {
-                let reach = Reach::new(&chains, &graph, &nodes);
-                let before = settled.arcs.len();
-                if !settled.round(&self.problem, &chains, &reach) {
-                    break;
-                }
-                drop(reach);
-                arcs.extend_from_slice(&settled.arcs[before..]);
-                graph = Graph::new(self.problem.nodes, &arcs);
-                match topological_order(&graph, &guess) {
-                    Some(order) => nodes = order,
-                    None => return self.contradiction(&graph, &settled),
-                }
+        let Some(chains) = chains.filter(|_| self.saturate) else {
+            return Outcome::Settled(graph, nodes, settled);
+        };
+        let mut arcs: Vec<Arc> = self.problem.known.clone();
+        loop {
+            let before = settled.arcs.len();
+            let reach = Reach::new(&chains, &graph, &nodes);
+            if !settled.round(&self.problem, &chains, &reach) {
+                return Outcome::Settled(graph, nodes, settled);
+            }
+            drop(reach);
+            arcs.extend_from_slice(&settled.arcs[before..]);
+            graph = Graph::new(self.problem.nodes, &arcs);
+            match topological_order(&graph, guess) {
+                Some(order) => nodes = order,
+                None => return Outcome::Contradiction(graph, settled),
+            }
+            let bytes = (nodes.len() * chains.len() * 4 + arcs.len() * 16) as u64;
+            if let Some(limit) = limits.reached(bytes) {
+                return Outcome::Stopped(limit, settled);
             }
         }
-        let order = Order::new(&graph, nodes);
-        let mut search = Search::new(&self.problem, self.dependencies.history, order);
-        match search.run(&limits) {
-            Found::Solution => Verdict::Satisfied(self.witness(search.order.nodes())),
-            Found::Refutation(cycles) => {
-                let choice = |label: u32| search.variables.precedes(Literal(label));
-                let told = cycles.into_iter().map(|cycle| {
-                    cycle.into_iter().map(|(arc, label)| (arc, label.map(choice))).collect()
-                });
-                Verdict::Violated(self.explainer(&settled).refutation(told.collect()))
-            }
-            Found::Stopped(limit) => undecided(limit, &search),
-        }
+    }
+
+    fn refutation(
+        &self,
+        settled: &Settled,
+        search: &Search<'_, '_>,
+        cycles: Vec<Vec<Labelled>>,
+    ) -> Findings {
+        let choice = |label: u32| search.variables.precedes(Literal(label));
+        let told = cycles
+            .into_iter()
+            .map(|cycle| cycle.into_iter().map(|(arc, label)| (arc, label.map(choice))).collect());
+        self.explainer(settled).refutation(told.collect())
     }
 
     fn explainer<'s>(&'s self, settled: &'s Settled) -> Explainer<'s> {
@@ -140,15 +202,22 @@ impl Solver<'_> {
     }
 }
 
-fn undecided(limit: Limit, search: &Search<'_, '_>) -> Verdict {
-    let (choices, open) = search.progress();
-    let limit = match limit {
-        Limit::Time(timeout) => format!("the time limit of {} s", timeout.as_secs_f64()),
-        Limit::Memory(bytes) => format!("the memory limit of {bytes} bytes"),
-    };
-    let reason = format!(
-        "{limit} was reached after {} conflicts, with {open} of {choices} pairs of writes not ordered",
-        search.conflicts
-    );
+/// How far saturation came.
+enum Outcome {
+    /// Nothing more follows.
+    Settled(Graph, Vec<u32>, Settled),
+    /// What follows has a cycle.
+    Contradiction(Graph, Settled),
+    Stopped(Limit, Settled),
+}
+
+fn undecided(limit: Option<Limit>, settled: usize, search: Option<&Search<'_, '_>>) -> Verdict {
+    let limit = limit.map_or_else(|| "a limit".to_owned(), |limit| limit.to_string());
+    let mut reason = format!("{limit} was reached; {settled} orders of two writes were settled");
+    if let Some(search) = search {
+        let (choices, open) = search.progress();
+        reason +=
+            &format!("; of {choices} more, {open} are open after {} conflicts", search.conflicts);
+    }
     Verdict::Undecided { reason }
 }

@@ -168,7 +168,12 @@ impl<'a> Rules<'a> {
             row,
             |member| if exclusive { member.start } else { member.position },
             |other| other == version,
-            |first| facts.push(Precedes { first, second: version }),
+            |first| {
+                let fact = Precedes { first, second: version };
+                if self.problem.arcs(fact).any(|(from, to)| !self.reach.reaches(from, to)) {
+                    facts.push(fact);
+                }
+            },
         );
         self.facts = facts;
     }

@@ -3,7 +3,7 @@
 //! Choices become variables only when the current order of the nodes leaves them open. A decision
 //! adds the edges of an alternative to the order; where that closes a cycle, the literals on the
 //! cycle are a conflict like any other, from which a lemma is learned. Which alternative is tried
-//! first matters most: the one that agrees with the current order, which began as a guess at the
+//! first matters most: the one that the current order is closer to, which began as a guess at the
 //! order of commits. Where that leads into many conflicts, alternatives that were right before are
 //! tried first, with restarts.
 
@@ -37,8 +37,8 @@ pub(crate) enum Found {
     Solution,
     /// These cycles close every case.
     Refutation(Vec<Vec<Labelled>>),
-    /// A limit was reached.
-    Stopped(Limit),
+    /// A limit was reached; none if it was that of conflicts.
+    Stopped(Option<Limit>),
 }
 
 /// A variable's state.
@@ -107,7 +107,8 @@ impl<'p, 'g> Search<'p, 'g> {
         (self.variables.len(), self.variables.len() - self.trail.len())
     }
 
-    pub(crate) fn run(&mut self, limits: &Limits<'_>) -> Found {
+    /// Searches, with at most so many conflicts.
+    pub(crate) fn run(&mut self, limits: &Limits<'_>, most_conflicts: Option<u64>) -> Found {
         let all: Vec<KeyId> = (0..self.problem.registers.key_count()).map(KeyId::at).collect();
         self.open(&all);
         let (mut turns, mut run, mut left) = (0u64, 1, RUN);
@@ -117,6 +118,9 @@ impl<'p, 'g> Search<'p, 'g> {
                 left = left.saturating_sub(1);
                 match self.resolve(conflict) {
                     Some(refutation) => return Found::Refutation(refutation),
+                    None if most_conflicts.is_some_and(|most| self.conflicts >= most) => {
+                        return Found::Stopped(None);
+                    }
                     None => continue,
                 }
             }
@@ -124,7 +128,7 @@ impl<'p, 'g> Search<'p, 'g> {
             if turns.is_multiple_of(LOOK_EVERY)
                 && let Some(limit) = limits.reached(self.bytes())
             {
-                return Found::Stopped(limit);
+                return Found::Stopped(Some(limit));
             }
             if left == 0 {
                 run += 1;
@@ -183,15 +187,20 @@ impl<'p, 'g> Search<'p, 'g> {
         false
     }
 
+    /// The alternative that the current order is closer to: that whose edges lead back least.
     fn preferred(&self, var: u32) -> Literal {
         let phase = self.states[var as usize].phase;
         if self.conflicts > TRUST_ORDER_FOR {
             return phase;
         }
-        let (layout, registers) = (self.problem.layout, &self.problem.registers);
-        let precedes = self.variables.precedes(phase);
-        let place = |version| self.order.rank(layout.commit(registers.writer(version)));
-        if place(precedes.first) < place(precedes.second) { phase } else { !phase }
+        if self.leads_back(phase) <= self.leads_back(!phase) { phase } else { !phase }
+    }
+
+    /// By how many places the edges of an alternative lead back at most.
+    fn leads_back(&self, literal: Literal) -> u32 {
+        let arcs = self.problem.arcs(self.variables.precedes(literal));
+        let back = arcs.map(|(from, to)| self.order.rank(from).saturating_sub(self.order.rank(to)));
+        back.max().unwrap_or(0)
     }
 
     fn set(&mut self, literal: Literal, reason: Option<u32>) {
