@@ -86,15 +86,13 @@ fn main() -> Result<(), Failure> {
     );
     let mut table =
         Table::new(&[("", Align::Left), ("txn/s", Align::Right), ("target", Align::Left)]);
-    let speed = median(&mut without);
-    let reached = judge(speed >= TARGET_PER_SECOND);
-    table.row(["recording off".into(), format!("{speed:.0}"), String::new()]);
+    table.row(["recording off".into(), format!("{:.0}", median(&mut without)), String::new()]);
     let speed = median(&mut with);
-    table.row([
-        "recording on".into(),
-        format!("{speed:.0}"),
-        format!("{TARGET_PER_SECOND} {reached}"),
-    ]);
+    // The target is that of the embedded database; others wait for their servers.
+    let is_embedded = bench.databases[0].name() == "sqlite";
+    let reached = judge(speed >= TARGET_PER_SECOND);
+    let target = if is_embedded { format!("{TARGET_PER_SECOND} {reached}") } else { String::new() };
+    table.row(["recording on".into(), format!("{speed:.0}"), target]);
     let cost = median(&mut costs);
     let reached = judge(cost <= TARGET_COST);
     table.row([
