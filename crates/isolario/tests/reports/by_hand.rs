@@ -39,6 +39,11 @@ pub(crate) fn anomaly(history: &History, kind: AnomalyKind) -> Anomaly {
             let stated = edge(0, 1, Reason::Stated { at: 1 });
             cycle([stated, edge(1, 0, missing(key(read), read))])
         }
+        AnomalyKind::NotLinearizable => {
+            let read = op(1, 0);
+            let late = edge(0, 1, Reason::RealTime { finish: 10, start: 20 });
+            cycle([late, edge(1, 0, missing(key(read), read))])
+        }
         kind => panic!("{kind} is not found"),
     };
     Anomaly { kind, evidence }

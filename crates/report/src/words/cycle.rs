@@ -3,11 +3,13 @@
 use isolario_model::{AnomalyKind, Edge, EdgeKind, Reason, TxnId};
 
 use super::edge::explain;
-use super::observed::saw;
+use super::observed::{deed, saw};
 use crate::names::{Names, counted, listed};
 
 /// How many transactions of a cycle are named.
 const MOST_NAMES: usize = 6;
+/// How many writes that were not seen are told.
+const MOST_MISSED: usize = 3;
 
 /// What happened, by kind where the cycle has the shape of its kind.
 pub(super) fn summary(names: Names<'_>, kind: AnomalyKind, edges: &[Edge]) -> String {
@@ -79,11 +81,36 @@ fn in_a_circle(names: Names<'_>, kind: AnomalyKind, edges: &[Edge]) -> String {
             let how = match kind {
                 AnomalyKind::DirtyWrite | AnomalyKind::CyclicVersions => "overwrote each other",
                 AnomalyKind::CyclicCo => "depend on each other",
-                _ => "come before each other",
+                _ => match unseen(names, edges) {
+                    Some(unseen) => return unseen,
+                    None => "come before each other",
+                },
             };
             format!("{} {how} in a circle", members(names, edges))
         }
     }
+}
+
+/// What the transactions of a circle did not see of each other: the clients' own words for it.
+fn unseen(names: Names<'_>, edges: &[Edge]) -> Option<String> {
+    let missed = edges.iter().filter_map(|edge| match edge.reason {
+        Reason::AntiDependency { key, .. } => {
+            let (reader, writer) = (names.txn(edge.from), names.txn(edge.to));
+            Some(format!("{reader} did not see that {writer} {}", deed(names, edge.to, key)))
+        }
+        _ => None,
+    });
+    let mut missed: Vec<String> = missed.collect();
+    if missed.is_empty() {
+        return None;
+    }
+    if missed.len() > MOST_MISSED {
+        let more = counted((missed.len() - MOST_MISSED) as u64, "more write");
+        missed.truncate(MOST_MISSED);
+        missed.push(format!("{more} went unseen"));
+    }
+    let size = counted(edges.len() as u64, "transaction");
+    Some(format!("{}: a circle of {size}", listed(&missed)))
 }
 
 fn members(names: Names<'_>, edges: &[Edge]) -> String {
