@@ -1,5 +1,6 @@
 //! What the adapters of servers share.
 
+use std::io::{self, ErrorKind};
 #[cfg(any(feature = "mysql", feature = "postgres"))]
 use std::time::Duration;
 
@@ -29,6 +30,16 @@ impl Stage {
         match self {
             Stage::Connect | Stage::Statement => DbError::retryable(message).disconnected(),
             Stage::Commit => DbError::unknown(message),
+        }
+    }
+
+    /// The line broke, or was never there: it may come back. Only what TLS does not trust stays as
+    /// it is; TLS reports that as bad data.
+    pub(crate) fn broken(self, error: &io::Error) -> DbError {
+        match (self, error.kind()) {
+            (Stage::Connect, ErrorKind::InvalidData) => DbError::fatal(error.to_string()),
+            (_, ErrorKind::WouldBlock | ErrorKind::TimedOut) => self.no_answer("no answer in time"),
+            _ => self.no_answer(error.to_string()),
         }
     }
 }

@@ -18,6 +18,7 @@
 //! `scripts/servers` is the same code for use by hand: its servers outlive the command, and a file
 //! in their directory says how to find and stop them.
 
+mod certificate;
 mod error;
 mod kinds;
 mod launch;

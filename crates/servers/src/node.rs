@@ -78,6 +78,10 @@ impl Node {
         self.plan.port
     }
 
+    pub(crate) fn encrypted_port(&self) -> u16 {
+        self.plan.encrypted_port
+    }
+
     /// The program it runs.
     pub(crate) fn program(&self) -> String {
         self.plan.launch.program().display().to_string()

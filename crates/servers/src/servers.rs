@@ -2,13 +2,14 @@
 
 use std::fs::{Permissions, set_permissions};
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 
 use rustix::process::Signal;
 use tempfile::TempDir;
 
 use crate::error::Doing;
 use crate::node::{Node, bring_up};
-use crate::{Durability, Kind, ServerError};
+use crate::{Durability, Kind, ServerError, certificate};
 
 /// How often other ports are tried when somebody else was quicker to take one.
 const ATTEMPTS: usize = 4;
@@ -19,7 +20,7 @@ pub struct Servers {
     // first node of a cluster should stop last. The directory goes after them.
     nodes: Vec<Node>,
     urls: Vec<String>,
-    _directory: TempDir,
+    directory: TempDir,
 }
 
 impl Servers {
@@ -43,7 +44,7 @@ impl Servers {
         let mut nodes = bring_up(kind, directory.path(), durability, false)?;
         let urls = nodes.iter().map(|node| node.url().to_owned()).collect();
         nodes.reverse();
-        Ok(Self { nodes, urls, _directory: directory })
+        Ok(Self { nodes, urls, directory })
     }
 
     /// The URL of every node.
@@ -59,6 +60,16 @@ impl Servers {
     /// The loopback port on which the first node serves its clients.
     pub fn port(&self) -> u16 {
         self.nodes.last().map_or(0, Node::port)
+    }
+
+    /// The loopback port on which the first node serves clients that want encryption.
+    pub fn encrypted_port(&self) -> u16 {
+        self.nodes.last().map_or(0, Node::encrypted_port)
+    }
+
+    /// The certificate that it shows to them. (Galera has none.)
+    pub fn certificate(&self) -> PathBuf {
+        self.directory.path().join(certificate::NAME)
     }
 
     /// The process ids of all nodes that run.

@@ -8,7 +8,7 @@ use isolario_servers::{Durability, Kind as Server, Servers};
 use isolario_workload::Kind;
 
 use crate::Sizes;
-use crate::work::{Run, Work};
+use crate::work::{Run, Work, without_encryption};
 
 /// By which it is selected.
 pub const NAME: &str = "recording";
@@ -27,9 +27,10 @@ pub fn bench(sizes: &Sizes, effort: &Effort, directory: &Path) -> Result<(), Fai
         ("target", Align::Left),
     ]);
     let postgres = Servers::start(Server::Postgres, Durability::Fast)?;
-    for (name, url, txns) in
-        [("SQLite", "sqlite:", sizes.many), ("PostgreSQL", postgres.url(), sizes.many / 5)]
-    {
+    for (name, url, txns) in [
+        ("SQLite", "sqlite:", sizes.many),
+        ("PostgreSQL", &without_encryption(&postgres), sizes.many / 5),
+    ] {
         let file = directory.join("run");
         let mut times = [Vec::new(), Vec::new()];
         for _ in 0..effort.runs {

@@ -11,7 +11,7 @@ use isolario_verify::verify;
 use isolario_workload::Kind;
 
 use crate::Sizes;
-use crate::work::{Run, Work};
+use crate::work::{Run, Work, without_encryption};
 
 /// By which it is selected.
 pub const NAME: &str = "targets";
@@ -38,7 +38,7 @@ pub fn bench(sizes: &Sizes, effort: &Effort, directory: &Path) -> Result<(), Fai
     let postgres = Servers::start(Server::Postgres, Durability::Fast)?;
     for (name, url, level, target) in [
         ("SQLite", "sqlite:", Level::StrictSerializable, Some(SQLITE_PER_SECOND)),
-        ("PostgreSQL", postgres.url(), Level::Serializable, None),
+        ("PostgreSQL", &without_encryption(&postgres), Level::Serializable, None),
     ] {
         let (file, history) = (directory.join("run"), directory.join("history.iso"));
         let run = Run {

@@ -9,6 +9,7 @@ use isolario_check::check;
 use isolario_db::{Control, DbUrl, Layout, Plan, Settings, open, run};
 use isolario_formats::read;
 use isolario_model::{Level, StopReason};
+use isolario_servers::Servers;
 use isolario_workload::{Kind, Planner, Usual};
 
 /// A run against a database.
@@ -21,6 +22,11 @@ pub struct Run {
     pub txns: u64,
     /// Where to record, if anywhere.
     pub history: Option<PathBuf>,
+}
+
+/// The database is next door, and nobody listens.
+pub fn without_encryption(servers: &Servers) -> String {
+    format!("{}?sslmode=disable", servers.url())
 }
 
 /// What a child process does with its file.

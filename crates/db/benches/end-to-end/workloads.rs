@@ -11,7 +11,7 @@ use isolario_servers::{Durability, Kind as Server, Servers};
 use isolario_workload::Kind;
 
 use crate::Sizes;
-use crate::work::{Run, Work};
+use crate::work::{Run, Work, without_encryption};
 
 /// By which it is selected.
 pub const NAME: &str = "workloads";
@@ -39,7 +39,7 @@ pub fn bench(sizes: &Sizes, effort: &Effort, directory: &Path) -> Result<(), Fai
         for &sessions in &sizes.sessions {
             for kind in [Kind::Mini, Kind::General] {
                 let run = Run {
-                    url: postgres.url().to_owned(),
+                    url: without_encryption(&postgres),
                     isolation: isolation.to_owned(),
                     kind,
                     sessions,

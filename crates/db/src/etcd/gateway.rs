@@ -173,9 +173,10 @@ fn tls_config(tls: &Tls) -> Result<TlsConfig, DbError> {
 /// No answer, or one that is none of etcd's.
 fn without_answer(error: &ureq::Error, stage: Stage) -> DbError {
     match error {
-        ureq::Error::Json(_) | ureq::Error::Rustls(_) | ureq::Error::Tls(_)
-            if stage == Stage::Connect =>
-        {
+        ureq::Error::Io(broken) => stage.broken(broken),
+        ureq::Error::Timeout(_) => stage.no_answer("no answer in time"),
+        // Something answers, but it is not etcd.
+        ureq::Error::Json(_) | ureq::Error::Protocol(_) if stage == Stage::Connect => {
             DbError::fatal(error.to_string())
         }
         _ => stage.no_answer(error.to_string()),

@@ -1,5 +1,7 @@
 //! What MySQL's errors mean, by number.
 
+use std::error::Error as _;
+
 use mysql::{DriverError, Error};
 
 use crate::error::DbError;
@@ -25,8 +27,11 @@ pub(super) fn classify(error: Error, stage: Stage) -> DbError {
         Error::MySqlError(answer) => {
             answered(answer.code, answer.message.clone(), stage).with_code(answer.code)
         }
-        // The server is not there yet, or not any more: it may come back.
-        Error::IoError(_) | Error::CodecError(_) => stage.no_answer(error.to_string()),
+        Error::IoError(broken) => stage.broken(broken),
+        Error::CodecError(codec) => match codec.source().and_then(|cause| cause.downcast_ref()) {
+            Some(broken) => stage.broken(broken),
+            None => stage.no_answer(codec.to_string()),
+        },
         Error::DriverError(DriverError::ConnectTimeout | DriverError::CouldNotConnect(_)) => {
             stage.no_answer(error.to_string())
         }

@@ -85,8 +85,7 @@ pub(super) struct Wire {
 
 impl Wire {
     pub(super) fn open(address: &Address, tls: &Tls, patience: Duration) -> Result<Wire, DbError> {
-        let stream = connect(address, patience)
-            .map_err(|error| Stage::Connect.no_answer(error.to_string()))?;
+        let stream = connect(address, patience).map_err(|error| Stage::Connect.broken(&error))?;
         let stream: Box<dyn Stream> = match tls.mode {
             Mode::Disable => Box::new(stream),
             _ => {
@@ -127,12 +126,7 @@ impl Wire {
         commands: &[&[&str]],
         stage: Stage,
     ) -> Result<Vec<Reply>, DbError> {
-        self.exchange(commands).map_err(|error| match error.kind() {
-            // TLS reports what it does not trust as bad data.
-            ErrorKind::InvalidData if stage == Stage::Connect => DbError::fatal(error.to_string()),
-            ErrorKind::WouldBlock | ErrorKind::TimedOut => stage.no_answer("no answer in time"),
-            _ => stage.no_answer(error.to_string()),
-        })
+        self.exchange(commands).map_err(|error| stage.broken(&error))
     }
 
     fn exchange(&mut self, commands: &[&[&str]]) -> io::Result<Vec<Reply>> {

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod contract;
+mod encryption;
 mod etcd;
 mod faults;
 mod mariadb;

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::{NodePlan, Order, Plan};
+use crate::certificate::Certificate;
 use crate::launch::Launch;
 use crate::ready::Ready;
 use crate::{ServerError, ports, programs};
@@ -12,7 +13,9 @@ const PACKAGE: &str = "etcd-server";
 pub(super) fn plan<const NODES: usize>(root: &Path) -> Result<Plan, ServerError> {
     let program = programs::find("etcd", PACKAGE)?;
     let clients = ports::free::<NODES>()?;
+    let secret = ports::free::<NODES>()?;
     let peers = ports::free::<NODES>()?;
+    let certificate = Certificate::create(root, None)?;
     let address = |port: u16| format!("http://127.0.0.1:{port}");
     let members: Vec<String> = peers
         .iter()
@@ -20,12 +23,18 @@ pub(super) fn plan<const NODES: usize>(root: &Path) -> Result<Plan, ServerError>
         .map(|(number, &port)| format!("{}={}", name(number), address(port)))
         .collect();
 
-    let nodes = clients.iter().zip(peers).enumerate().map(|(number, (&client, peer))| NodePlan {
+    let ports = clients.into_iter().zip(secret).zip(peers).enumerate();
+    let nodes = ports.map(|(number, ((client, encrypted_port), peer))| NodePlan {
         name: name(number),
         launch: Launch::new(program.clone(), root)
             .args(["--name", &name(number), "--logger", "zap", "--log-level", "warn"])
             .args(["--data-dir", &name(number)])
-            .args(["--listen-client-urls", &address(client)])
+            .arg("--listen-client-urls")
+            .arg(format!("{},https://127.0.0.1:{encrypted_port}", address(client)))
+            .arg("--cert-file")
+            .arg(&certificate.certificate)
+            .arg("--key-file")
+            .arg(&certificate.key)
             .args(["--advertise-client-urls", &address(client)])
             .args(["--listen-peer-urls", &address(peer)])
             .args(["--initial-advertise-peer-urls", &address(peer)])
@@ -37,6 +46,7 @@ pub(super) fn plan<const NODES: usize>(root: &Path) -> Result<Plan, ServerError>
         },
         after: Vec::new(),
         port: client,
+        encrypted_port,
         url: format!("etcd://127.0.0.1:{client}"),
     });
     Ok(Plan { nodes: nodes.collect(), order: Order::Together })

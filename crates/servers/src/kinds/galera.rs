@@ -1,4 +1,7 @@
 //! A MariaDB Galera cluster of three nodes: the first founds it, the others copy its state.
+//!
+//! Without encryption: its nodes would want to copy their state in secret too, by yet another
+//! program.
 
 use std::path::Path;
 

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::{Durability, NodePlan, Plan};
+use crate::certificate::Certificate;
 use crate::error::Doing;
 use crate::launch::Launch;
 use crate::ready::Ready;
@@ -16,7 +17,13 @@ pub(super) const PACKAGE: &str = "mariadb-server";
 pub(super) fn plan(root: &Path, durability: Durability) -> Result<Plan, ServerError> {
     let [port] = ports::free()?;
     let node = Node::new("mariadb", root, port, 1)?;
-    node.configure(durability, "")?;
+    let certificate = Certificate::create(root, node.user)?;
+    let encryption = format!(
+        "ssl_cert={}\nssl_key={}\n",
+        certificate.certificate.display(),
+        certificate.key.display()
+    );
+    node.configure(durability, &encryption)?;
     node.install(&[])?;
     Ok(Plan::single(node.plan(&[], "SELECT 1", true)?))
 }
@@ -124,6 +131,7 @@ impl Node {
             ready: Ready::Program(client(question)?),
             after: if first { vec![client(&account)?] } else { Vec::new() },
             port,
+            encrypted_port: port,
             url: format!("mysql://root@127.0.0.1:{port}/isolario"),
         })
     }

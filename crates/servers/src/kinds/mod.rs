@@ -152,5 +152,7 @@ pub(crate) struct NodePlan {
     /// What to run once, as soon as it is ready.
     pub(crate) after: Vec<Launch>,
     pub(crate) port: u16,
+    /// Where it talks in secret; some servers do both on one port.
+    pub(crate) encrypted_port: u16,
     pub(crate) url: String,
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 use rustix::process::Signal;
 
 use super::{Durability, NodePlan, Plan, Stop};
+use crate::certificate::Certificate;
 use crate::error::Doing;
 use crate::launch::Launch;
 use crate::ready::Ready;
@@ -30,7 +31,8 @@ pub(super) fn plan(root: &Path, durability: Durability) -> Result<Plan, ServerEr
         .args(["--no-locale", "--no-sync", "-A", "trust", "-E", "UTF8", "-U", "postgres", "-D"])
         .arg(&data)
         .run()?;
-    configure(&data, port, durability)?;
+    let certificate = Certificate::create(root, user)?;
+    configure(&data, port, durability, &certificate)?;
 
     let client = |database: &str| -> Result<Launch, ServerError> {
         Ok(program("psql")?
@@ -47,11 +49,17 @@ pub(super) fn plan(root: &Path, durability: Durability) -> Result<Plan, ServerEr
             client("postgres")?.args(["-c", "CREATE DATABASE isolario"]),
         ],
         port,
+        encrypted_port: port,
         url: format!("postgres://postgres@127.0.0.1:{port}/isolario"),
     }))
 }
 
-fn configure(data: &Path, port: u16, durability: Durability) -> Result<(), ServerError> {
+fn configure(
+    data: &Path,
+    port: u16,
+    durability: Durability,
+    certificate: &Certificate,
+) -> Result<(), ServerError> {
     let sync = durability.pick("off", "on");
     let settings = format!(
         "listen_addresses = '127.0.0.1'\n\
@@ -62,7 +70,12 @@ fn configure(data: &Path, port: u16, durability: Durability) -> Result<(), Serve
          track_commit_timestamp = on\n\
          fsync = {sync}\n\
          synchronous_commit = {sync}\n\
-         full_page_writes = {sync}\n"
+         full_page_writes = {sync}\n\
+         ssl = on\n\
+         ssl_cert_file = '{certificate}'\n\
+         ssl_key_file = '{key}'\n",
+        certificate = certificate.certificate.display(),
+        key = certificate.key.display(),
     );
     let access = format!(
         "host all {ACCOUNT} 127.0.0.1/32 scram-sha-256\n\

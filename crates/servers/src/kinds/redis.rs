@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::{Durability, NodePlan, Plan};
+use crate::certificate::Certificate;
 use crate::launch::Launch;
 use crate::ready::Ready;
 use crate::{ACCOUNT, PASSWORD, ServerError, ports, programs};
@@ -10,9 +11,15 @@ use crate::{ACCOUNT, PASSWORD, ServerError, ports, programs};
 const PACKAGE: &str = "redis-server";
 
 pub(super) fn plan(root: &Path, durability: Durability) -> Result<Plan, ServerError> {
-    let [port] = ports::free()?;
+    let [port, encrypted_port] = ports::free()?;
+    let certificate = Certificate::create(root, None)?;
     let launch = Launch::new(programs::find("redis-server", PACKAGE)?, root)
         .args(["--bind", "127.0.0.1", "--port", &port.to_string(), "--daemonize", "no"])
+        .args(["--tls-port", &encrypted_port.to_string(), "--tls-auth-clients", "no"])
+        .arg("--tls-cert-file")
+        .arg(certificate.certificate)
+        .arg("--tls-key-file")
+        .arg(certificate.key)
         .args(["--save", "", "--appendonly", durability.pick("no", "yes")])
         .args(["--appendfsync", durability.pick("no", "always")])
         .args(["--user", ACCOUNT, "on", &format!(">{PASSWORD}"), "~*", "&*", "+@all"]);
@@ -22,6 +29,7 @@ pub(super) fn plan(root: &Path, durability: Durability) -> Result<Plan, ServerEr
         ready: Ready::Answer { port, question: "PING\r\n", answer: "+PONG" },
         after: Vec::new(),
         port,
+        encrypted_port,
         url: format!("redis://127.0.0.1:{port}"),
     }))
 }

@@ -1,0 +1,30 @@
+//! Encrypted connections, and whom they trust.
+
+use isolario_db::ErrorClass;
+use isolario_servers::Kind;
+
+use super::contract;
+use super::site::{patient, refused, start};
+
+#[test]
+fn every_server_can_be_talked_to_in_secret() {
+    for kind in [Kind::Postgres, Kind::MariaDb, Kind::Etcd, Kind::Redis] {
+        let servers = start(kind);
+        let (plain, secret) = (servers.port().to_string(), servers.encrypted_port().to_string());
+        let url = servers.url().replace(&plain, &secret);
+        let with = |parameters: &str| patient(&format!("{url}?{parameters}"), "", 2000);
+
+        contract::operations(&*with("sslmode=require"));
+        let trusted =
+            format!("sslmode=verify-full&sslrootcert={}", servers.certificate().display());
+        contract::operations(&*with(&trusted));
+
+        // No public authority has signed that one.
+        let error = refused(&*with("sslmode=verify-full"));
+        assert_eq!(error.class, ErrorClass::Fatal, "{kind}: {error}");
+        // An encrypted port may be no other than the plain one.
+        if plain == secret {
+            contract::operations(&*with("sslmode=disable"));
+        }
+    }
+}
