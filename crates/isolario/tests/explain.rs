@@ -3,7 +3,7 @@
 
 use isolario::check::{Options, check, supported};
 use isolario::formats::{Source, find};
-use isolario::model::{AnomalyKind, History, Inapplicable, Level, Verdict};
+use isolario::model::{AnomalyKind, History, Level, Verdict};
 use isolario::report::explain::Topic;
 
 fn history(topic: Topic) -> History {
@@ -19,11 +19,7 @@ fn found(history: &History, level: Level) -> Option<Vec<AnomalyKind>> {
     match &check(history, &[level], &Options::default())[0].verdict {
         Verdict::Satisfied(_) => Some(Vec::new()),
         Verdict::Violated(findings) => Some(findings.anomalies.iter().map(|a| a.kind).collect()),
-        Verdict::NotApplicable(
-            Inapplicable::Operation { .. }
-            | Inapplicable::SeveralOperations { .. }
-            | Inapplicable::NoTimes,
-        ) => None,
+        Verdict::NotApplicable(_) => None,
         other => panic!("{level}: {other:?}"),
     }
 }
