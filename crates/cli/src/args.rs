@@ -2,12 +2,14 @@
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args as ClapArgs, ColorChoice, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use isolario::formats::FORMATS;
 
 use crate::generate::{self, GenArgs};
+use crate::knobs;
 use crate::run::{self, RunArgs};
 
 const EXAMPLES: &str = "\
@@ -230,6 +232,18 @@ pub(crate) struct CheckArgs {
     /// Do not take the order of transactions within a session for granted
     #[arg(long)]
     pub(crate) no_session_order: bool,
+
+    /// By how much the clocks of two clients may differ: `100us`, `5ms`
+    #[arg(long, value_name = "D", value_parser = knobs::duration)]
+    pub(crate) clock_skew: Option<Duration>,
+
+    /// How long each level that needs search may take: `10s`, `5m`; 60 seconds if no level is named
+    #[arg(long, value_name = "D", value_parser = knobs::duration)]
+    pub(crate) timeout: Option<Duration>,
+
+    /// How much memory a level that needs search may take: `500MB`, `2GB`
+    #[arg(long, value_name = "SIZE", value_parser = knobs::bytes)]
+    pub(crate) memory: Option<u64>,
 
     /// How many anomalies to print in full
     #[arg(long, value_name = "N", default_value_t = 10)]

@@ -71,27 +71,65 @@ pub(crate) fn share(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "expected a share from 0 to 1".to_owned())
 }
 
-/// Reads a duration: `500ms`, `10s`, `5m`, `1h`; a bare number is seconds.
+/// Reads a duration: `100us`, `500ms`, `10s`, `5m`, `1h`; a bare number is seconds.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
-    let (number, unit) = text.split_at(end);
-    let seconds = match unit.trim() {
+    let (number, unit) = number_and_unit(text);
+    let seconds = match unit {
         "" | "s" => 1.0,
         "ms" => 1e-3,
+        "us" | "µs" => 1e-6,
+        "ns" => 1e-9,
         "m" | "min" => 60.0,
         "h" => 3600.0,
         _ => f64::NAN,
     };
-    let number: Option<f64> = number.parse().ok();
     number
         .and_then(|number| Duration::try_from_secs_f64(number * seconds).ok())
         .filter(|duration| !duration.is_zero())
         .ok_or_else(|| "expected a duration such as 500ms, 10s, 5m or 1h".to_owned())
 }
 
+/// Reads a size: `500MB`, `2GiB`; a bare number is bytes.
+pub(crate) fn bytes(text: &str) -> Result<u64, String> {
+    let (number, unit) = number_and_unit(text);
+    let bytes = match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => 1.0,
+        "kb" | "k" => 1e3,
+        "mb" | "m" => 1e6,
+        "gb" | "g" => 1e9,
+        "kib" => 1024.0,
+        "mib" => 1024.0 * 1024.0,
+        "gib" => 1024.0 * 1024.0 * 1024.0,
+        _ => f64::NAN,
+    };
+    number
+        .map(|number| number * bytes)
+        .filter(|bytes| (1.0..1e18).contains(bytes))
+        .map(|bytes| bytes as u64)
+        .ok_or_else(|| "expected a size such as 500MB or 2GB".to_owned())
+}
+
+/// The number that a text begins with, and what follows it.
+fn number_and_unit(text: &str) -> (Option<f64>, &str) {
+    let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    (number.parse().ok(), unit.trim())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_have_units() {
+        for (text, size) in [("500MB", 500_000_000), ("2 GiB", 2 << 30), ("64", 64), ("1.5k", 1500)]
+        {
+            assert_eq!(bytes(text), Ok(size), "{text}");
+        }
+        for wrong in ["", "MB", "0", "-1GB", "10 parsecs"] {
+            assert!(bytes(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn durations_have_units() {

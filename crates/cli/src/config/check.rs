@@ -1,6 +1,7 @@
 //! What `check` is asked: levels or anomalies, and of which histories.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use isolario::check::{Options, supported, supported_patterns};
 use isolario::model::{AnomalyKind, Level};
@@ -11,6 +12,9 @@ use crate::args::{CheckArgs, ReportForm};
 use crate::failure::Failure;
 use crate::reports::ReportFiles;
 use crate::suggest::closest;
+
+/// How long a level that nobody named may take.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Check {
     pub(crate) histories: Vec<PathBuf>,
@@ -57,20 +61,31 @@ impl Check {
             let message = format!("--proof takes one history, and there are {count}");
             return Err(Failure::new(message).with_hint("check them one by one"));
         }
+        let question = Question::build(&args.level, &args.pattern)?;
+        let options = options(&args, &question);
         let reports = ReportFiles::of(args.reports, args.histories.len())?;
-        let mut options = Options::default();
-        options.session_order = !args.no_session_order;
         Ok(Check {
-            histories: args.histories,
-            question: Question::build(&args.level, &args.pattern)?,
-            format: InputFormat::build("--format", &args.format)?,
             options,
+            histories: args.histories,
+            question,
+            format: InputFormat::build("--format", &args.format)?,
             max_anomalies: args.max_anomalies,
             proof: args.proof,
             form,
             reports,
         })
     }
+}
+
+/// How to read the histories, and what deciding may cost.
+fn options(args: &CheckArgs, question: &Question) -> Options {
+    let is_open = matches!(question, Question::Levels(request) if request.open);
+    let mut options = Options::default();
+    options.session_order = !args.no_session_order;
+    options.clock_skew = args.clock_skew.map_or(0, |skew| skew.as_nanos() as u64);
+    options.timeout = args.timeout.or(is_open.then_some(PATIENCE));
+    options.memory = args.memory;
+    options
 }
 
 impl Question {

@@ -226,3 +226,18 @@ fn the_result_is_the_same_for_any_number_of_threads() {
     let one = sandbox.stdout(&["check", "--threads", "1", "circle.txt"]);
     assert_eq!(one, sandbox.stdout(&["check", "--threads", "7", "circle.txt"]));
 }
+
+#[test]
+fn clocks_may_differ() {
+    let sandbox = Sandbox::new().file(
+        "stale.txt",
+        "initial 0\nsession a\n  T1 [1000, 2000]: w x 1\nsession b\n  T2 [3000, 4000]: r x 0\n",
+    );
+    let code = |skew: &[&str]| {
+        sandbox.code(&[&["check", "-q", "--level", "sser", "stale.txt"], skew].concat())
+    };
+    assert_eq!(code(&[]), 1);
+    assert_eq!(code(&["--clock-skew", "400ns"]), 1);
+    assert_eq!(code(&["--clock-skew", "1us"]), 0);
+    assert_eq!(code(&["--clock-skew", "much"]), 2);
+}

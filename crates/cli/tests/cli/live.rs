@@ -85,22 +85,38 @@ fn every_workload_runs_on_sqlite() {
     }
 }
 
+/// Runs until the store has shown what it was told to; says in which directory. Threads take turns
+/// as they like, so that it may take more than one run.
+fn run_until_violated(sandbox: &Sandbox, url: &str) -> String {
+    for seed in ["1", "2", "3", "4", "5", "6", "7", "8"] {
+        let args = ["run", "--db", url, "--keys", "5", "--txns", "3000", "--seed", seed];
+        let out = format!("{}-{seed}", url.replace([':', '?', '='], "-"));
+        match sandbox.code(&[&args[..], &["--out", &out]].concat()) {
+            0 => {}
+            code => {
+                assert_eq!(code, 1, "{url}");
+                return out;
+            }
+        }
+    }
+    panic!("{url}: never violated")
+}
+
 #[test]
 fn a_broken_promise_is_found_and_the_exit_code_tells() {
     let sandbox = Sandbox::new();
-    for (url, anomaly) in [
-        ("sim:si?anomaly=LostUpdate", "LostUpdate"),
-        ("sim:ser?anomaly=write-skew", "WriteSkew"),
-        ("sim:rc?anomaly=aborted-read", "AbortedRead"),
-        ("sim:rc?anomaly=thin-air-read", "ThinAirRead"),
-        ("sim:rc?anomaly=intermediate-read", "IntermediateRead"),
+    for (url, names) in [
+        ("sim:si?anomaly=LostUpdate", ["LostUpdate"].as_slice()),
+        // A skew may take more than two transactions.
+        ("sim:ser?anomaly=write-skew", &["WriteSkew", "ItemAntiDependencyCycle"]),
+        ("sim:rc?anomaly=aborted-read", &["AbortedRead"]),
+        ("sim:rc?anomaly=thin-air-read", &["ThinAirRead"]),
+        ("sim:rc?anomaly=intermediate-read", &["IntermediateRead"]),
     ] {
-        let out = anomaly;
-        let args = ["run", "--db", url, "--keys", "5", "--txns", "3000", "--out", out];
-        assert_eq!(sandbox.code(&args), 1, "{url}");
-        let record = record(&sandbox, out);
+        let out = run_until_violated(&sandbox, url);
+        let record = record(&sandbox, &out);
         let anomalies = record["verdicts"][0]["anomalies"].to_string();
-        assert!(anomalies.contains(anomaly), "{anomaly} among {anomalies}");
+        assert!(names.iter().any(|name| anomalies.contains(name)), "{names:?} among {anomalies}");
         assert!(record["first_counterexample"].is_u64());
         let (history, proof) = (format!("{out}/history.iso"), format!("{out}/proof"));
         assert_eq!(sandbox.code(&["verify", &history, &proof]), 0, "{url}");
