@@ -168,10 +168,10 @@ impl Connection for Session {
         Ok(Conditional::Failed { seen: Some(seen) })
     }
 
-    /// A transaction that only read is compared too: what it saw held at one moment. A single read
-    /// has its own moment, and whoever asks for stale reads does not care.
+    /// A transaction that only read is compared too: what it saw held at one moment. A single key
+    /// needs no comparison, and whoever asks for stale reads does not care.
     fn commit(&mut self) -> Result<Receipt, DbError> {
-        if self.writes.is_empty() && (self.single || self.stale) {
+        if self.writes.is_empty() && (self.stale || self.reads.len() <= 1) {
             return Ok(Receipt::default());
         }
         let compare: Vec<_> = self.reads.iter().map(is_unchanged).collect();

@@ -49,14 +49,14 @@ enum Change {
 pub(super) struct Watched {
     wire: Wire,
     single: bool,
-    /// Whether something is watched.
-    watching: bool,
+    /// How many reads watch their key.
+    watched: u32,
     changes: BTreeMap<String, Change>,
 }
 
 impl Watched {
     pub(super) fn new(wire: Wire) -> Watched {
-        Watched { wire, single: false, watching: false, changes: BTreeMap::new() }
+        Watched { wire, single: false, watched: 0, changes: BTreeMap::new() }
     }
 
     /// Watches a key and reads it.
@@ -64,7 +64,7 @@ impl Watched {
         if self.single {
             return self.wire.one(command, Stage::Statement);
         }
-        self.watching = true;
+        self.watched += 1;
         let [watched, reply] = self.wire.all([&["WATCH", key], command], Stage::Statement)?;
         match (watched, reply) {
             (Reply::Error(words), _) | (_, Reply::Error(words)) => Err(refused(words)),
@@ -170,18 +170,20 @@ impl Connection for Watched {
         compare_and_set(&mut self.wire, key, expected, new)
     }
 
-    /// Also after reads alone: what they saw held at one moment if nothing has changed since. A
-    /// single read has its own moment.
+    /// Also after reads alone: what they saw held at one moment if nothing has changed since. One
+    /// read has its own moment.
     fn commit(&mut self) -> Result<Receipt, DbError> {
-        if !self.single || !self.changes.is_empty() {
-            self.watching = false;
+        if self.changes.is_empty() && self.watched <= 1 {
+            self.rollback()?;
+        } else {
+            self.watched = 0;
             self.exec()?;
         }
         Ok(Receipt::default())
     }
 
     fn rollback(&mut self) -> Result<(), DbError> {
-        if std::mem::take(&mut self.watching) {
+        if std::mem::take(&mut self.watched) > 0 {
             self.wire.one(&["UNWATCH"], Stage::Statement)?;
         }
         Ok(())

@@ -32,7 +32,7 @@ fn reads_of_etcd_hold_at_the_commit_unless_they_may_be_stale() {
         database.prepare(&Layout::new(Workload::Mini, 10)).unwrap();
         let (mut reader, mut writer) = (connect(&*database), connect(&*database));
         reader.begin(Access::Read).unwrap();
-        assert_eq!(reader.read(1), Ok(None));
+        assert_eq!((reader.read(1), reader.read(2)), (Ok(None), Ok(None)));
         writer.begin(Access::Write).unwrap();
         writer.write(1, 5).unwrap();
         writer.commit().unwrap();
