@@ -102,9 +102,12 @@ impl Plan<'_> {
             return (Checker::Mini, Verdict::NotApplicable(reason.clone()));
         }
         let mini = self.mini.get_or_init(|| Mini::new(self.weak, self.options));
-        match mini.as_ref().ok().and_then(|mini| mini.check(level)) {
-            Some(verdict) => (Checker::Mini, verdict),
-            None => (Checker::Strong, self.search(level)),
+        match mini {
+            Err(BlindWrite(write)) => (Checker::Strong { blind: Some(*write) }, self.search(level)),
+            Ok(mini) => match mini.check(level) {
+                Some(verdict) => (Checker::Mini, verdict),
+                None => (Checker::Strong { blind: None }, self.search(level)),
+            },
         }
     }
 

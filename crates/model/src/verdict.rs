@@ -34,7 +34,11 @@ pub enum Checker {
     /// Strong levels of read-modify-write histories.
     Mini,
     /// Strong levels by search.
-    Strong,
+    Strong {
+        /// A write that nothing but search can place among the versions of its key, since its
+        /// transaction had not read the key; where that is known to be the reason.
+        blind: Option<OpId>,
+    },
     /// Levels over a known version order.
     Versions,
     /// Linearizability.
@@ -47,7 +51,7 @@ impl Checker {
         match self {
             Checker::Weak => "weak",
             Checker::Mini => "mini",
-            Checker::Strong => "strong",
+            Checker::Strong { .. } => "strong",
             Checker::Versions => "versions",
             Checker::Lin => "lin",
         }

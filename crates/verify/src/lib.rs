@@ -25,7 +25,7 @@
 //! let history = batch.build()?;
 //! let claim = |order: &[u32]| LevelResult {
 //!     level: Level::Serializable,
-//!     checker: Checker::Strong,
+//!     checker: Checker::Strong { blind: None },
 //!     verdict: Verdict::Satisfied(Witness::CommitOrder(order.iter().map(|t| TxnId(*t)).collect())),
 //! };
 //! let options = Options::default();

@@ -43,7 +43,7 @@ fn complaint(draft: &Draft, options: &Options, saturate: bool) -> Option<String>
             Verdict::Violated(_) => answer == Answer::Violated,
             _ => false,
         };
-        let result = LevelResult { level, checker: Checker::Strong, verdict };
+        let result = LevelResult { level, checker: Checker::Strong { blind: None }, verdict };
         if !agrees {
             return Some(format!("{level}: the oracle says {answer:?}\n{result:#?}"));
         }

@@ -161,7 +161,8 @@ fn hard() -> History {
 
 #[test]
 fn the_search_gives_up_at_its_limits_and_says_how_far_it_came() {
-    let limits: [(fn(&mut Options), &str); 2] = [
+    type Limit = fn(&mut Options);
+    let limits: [(Limit, &str); 2] = [
         (|options| options.timeout = Some(Duration::ZERO), "the time limit"),
         (|options| options.memory = Some(1 << 16), "the memory limit"),
     ];

@@ -99,7 +99,7 @@ fn an_argument_within_an_argument() {
          session c\n  T3: r b 2, r x 1\n",
     );
     let anomaly = by_hand::refuted(&history);
-    let results = [violated(Level::Serializable, Checker::Strong, anomaly)];
+    let results = [violated(Level::Serializable, Checker::Strong { blind: None }, anomaly)];
     insta::assert_snapshot!(all_forms(&Report::new("example.txt", &history, &results)));
 }
 

@@ -8,7 +8,7 @@ use isolario_model::{Anomaly, Level, Verdict};
 use super::Palette;
 use crate::names::{Names, counted, listed};
 use crate::report::Report;
-use crate::words::why_not_applicable;
+use crate::words::{why_not_applicable, why_searched};
 use crate::wrap::{WIDTH, wrap};
 
 /// How many kinds of anomaly are named in a line.
@@ -43,6 +43,7 @@ pub(super) fn write(
     });
     table(&rows.chain(patterns).collect::<Vec<_>>(), palette, out)?;
     not_applicable(report, palette, out)?;
+    searched(report, out)?;
     // One level needs no summing up.
     if report.results.len() > 1 { conclusion(report, out) } else { Ok(()) }
 }
@@ -97,6 +98,18 @@ fn not_applicable(
         let text = format!("{}: {why}", listed(levels));
         writeln!(out, "{}", wrap(&text, WIDTH, "    ", "      "))
     })
+}
+
+/// Why levels took search, if they did.
+fn searched(report: &Report<'_>, out: &mut dyn io::Write) -> io::Result<()> {
+    let names = Names::new(report.history);
+    let why = report.results.iter().find_map(|result| why_searched(names, result.checker));
+    match why {
+        Some(why) => {
+            writeln!(out, "\n{}", wrap(&format!("Decided by search: {why}."), WIDTH, "  ", "    "))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Which levels are satisfied, and where it begins to go wrong.

@@ -20,7 +20,7 @@ use crate::involved::{Involved, involved};
 use crate::names::Names;
 use crate::report::{Renderer, Report, Size};
 use crate::summary::Summary;
-use crate::words::{Step, argument, summary, why_not_applicable};
+use crate::words::{Step, argument, summary, why_not_applicable, why_searched};
 use op::{JsonOp, JsonValue};
 use summary::JsonSummary;
 
@@ -82,6 +82,8 @@ struct JsonResult<'a> {
     level: &'static str,
     verdict: &'static str,
     checker: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    searched_because: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     #[serde(flatten)]
@@ -175,6 +177,7 @@ impl<'a> JsonResult<'a> {
             level: result.level.name(),
             verdict: result.verdict.name(),
             checker: result.checker.name(),
+            searched_because: why_searched(names, result.checker),
             reason,
             findings,
         }

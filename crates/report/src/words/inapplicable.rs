@@ -1,6 +1,6 @@
-//! Why a level cannot be decided for a history.
+//! Why a level cannot be decided for a history, or not without search.
 
-use isolario_model::{Inapplicable, Op, OpId};
+use isolario_model::{Checker, Inapplicable, Op, OpId};
 
 use crate::names::{Names, counted};
 
@@ -26,6 +26,16 @@ pub fn why_not_applicable(names: Names<'_>, why: &Inapplicable) -> String {
         Inapplicable::Other(words) => words.clone(),
         _ => "the history is of another kind".to_owned(),
     }
+}
+
+/// Why a level took search, where a single write is the reason.
+pub fn why_searched(names: Names<'_>, checker: Checker) -> Option<String> {
+    let Checker::Strong { blind: Some(write) } = checker else { return None };
+    let key = names.key(names.history().op_keys()[write.index()]);
+    let txn = names.txn_of(write);
+    Some(format!(
+        "{txn} wrote {key} without having read it, so nothing says which version it replaced"
+    ))
 }
 
 fn ambiguous(

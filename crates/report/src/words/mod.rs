@@ -13,7 +13,7 @@ mod observed;
 pub use anomaly::{other_names, rules_out, summary};
 pub use consequence::consequence;
 pub use edge::{Step, argument, explain};
-pub use inapplicable::why_not_applicable;
+pub use inapplicable::{why_not_applicable, why_searched};
 
 pub(crate) use anomaly::happened;
 pub(crate) use edge::{support, told};

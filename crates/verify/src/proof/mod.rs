@@ -23,7 +23,7 @@
 //! let history = batch.build()?;
 //! let result = LevelResult {
 //!     level: Level::Serializable,
-//!     checker: Checker::Strong,
+//!     checker: Checker::Strong { blind: None },
 //!     verdict: Verdict::Satisfied(Witness::CommitOrder(vec![TxnId(0), TxnId(1)])),
 //! };
 //! let mut file = Vec::new();

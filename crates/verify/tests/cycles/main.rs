@@ -53,7 +53,7 @@ fn claim_cases(level: Level, cycles: Vec<Vec<Edge>>) -> LevelResult {
 
 fn claim_anomaly(level: Level, anomaly: Anomaly) -> LevelResult {
     let verdict = Verdict::Violated(Findings { anomalies: vec![anomaly], total: 1, exact: false });
-    LevelResult { level, checker: Checker::Strong, verdict }
+    LevelResult { level, checker: Checker::Strong { blind: None }, verdict }
 }
 
 /// Per level, how many cycles were accepted.

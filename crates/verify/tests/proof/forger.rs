@@ -19,7 +19,7 @@ impl Forger<'_> {
 
     fn result(&mut self, level: Level) -> LevelResult {
         use Checker::{Lin, Mini, Strong, Versions, Weak};
-        let checker = self.pick(&[Weak, Mini, Strong, Versions, Lin]);
+        let checker = self.pick(&[Weak, Mini, Strong { blind: None }, Versions, Lin]);
         let verdict = match self.rng.below(4) {
             0 => Verdict::Satisfied(self.witness()),
             1 => Verdict::Violated(Findings {

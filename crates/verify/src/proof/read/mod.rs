@@ -241,7 +241,9 @@ impl<'l, 'h> Sections<'l, 'h> {
 
 fn find_checker(name: &str) -> Option<Checker> {
     use Checker::{Lin, Mini, Strong, Versions, Weak};
-    [Weak, Mini, Strong, Versions, Lin].into_iter().find(|checker| checker.name() == name)
+    [Weak, Mini, Strong { blind: None }, Versions, Lin]
+        .into_iter()
+        .find(|checker| checker.name() == name)
 }
 
 /// A moment of a transaction: an object of one field.
