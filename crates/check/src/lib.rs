@@ -24,6 +24,7 @@
 mod blocks;
 mod cycles;
 mod graph;
+mod hints;
 mod lin;
 mod mini;
 mod plan;
@@ -31,9 +32,12 @@ mod reads;
 mod strong;
 mod weak;
 
+use std::io;
 use std::time::Duration;
 
 use isolario_model::{AnomalyKind, History, Level, LevelResult, PatternResult};
+
+pub use hints::StatedOrder;
 
 /// How to read a history.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,11 +52,23 @@ pub struct Options {
     pub timeout: Option<Duration>,
     /// How many bytes a level that needs search may use.
     pub memory: Option<u64>,
+    /// Orders of versions that help the levels that need search.
+    pub version_order: Vec<StatedOrder>,
+    /// Whether these orders are part of what is asked. Else they are tried first, and a wrong one
+    /// costs time but does not change the verdict.
+    pub trust_version_order: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { session_order: true, clock_skew: 0, timeout: None, memory: None }
+        Options {
+            session_order: true,
+            clock_skew: 0,
+            timeout: None,
+            memory: None,
+            version_order: Vec::new(),
+            trust_version_order: false,
+        }
     }
 }
 
@@ -64,6 +80,18 @@ pub fn supported() -> &'static [Level] {
 /// Decides each of the levels, with evidence either way.
 pub fn check(history: &History, levels: &[Level], options: &Options) -> Vec<LevelResult> {
     plan::check(history, levels, options)
+}
+
+/// Writes down the problem that a level makes of a history before anything is solved: nodes, known
+/// edges and choices. False if the level makes none: it is a weak one, or the history is not one of
+/// registers with unique values and right reads.
+pub fn dump_problem(
+    history: &History,
+    level: Level,
+    options: &Options,
+    out: &mut dyn io::Write,
+) -> io::Result<bool> {
+    plan::dump_problem(history, level, options, out)
 }
 
 /// The anomalies that can be looked for one by one, in the order of the model's table.

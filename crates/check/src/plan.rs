@@ -1,6 +1,7 @@
 //! Which checker decides a level for a history, and what the levels asked for can share.
 
 use std::cell::OnceCell;
+use std::io;
 
 use isolario_model::{
     AnomalyKind, Checker, Clock, Findings, History, Inapplicable, Level, LevelResult,
@@ -102,9 +103,10 @@ impl Plan<'_> {
             return (Checker::Mini, Verdict::NotApplicable(reason.clone()));
         }
         let mini = self.mini.get_or_init(|| Mini::new(self.weak, self.options));
+        let has_stated = self.options.trust_version_order && !self.options.version_order.is_empty();
         match mini {
             Err(BlindWrite(write)) => (Checker::Strong { blind: Some(*write) }, self.search(level)),
-            Ok(mini) => match mini.check(level) {
+            Ok(mini) => match mini.check(level).filter(|_| !has_stated) {
                 Some(verdict) => (Checker::Mini, verdict),
                 None => (Checker::Strong { blind: None }, self.search(level)),
             },
@@ -153,6 +155,26 @@ pub(crate) fn unwidenable(history: &History, options: &Options) -> Option<Inappl
         let reason = "its times are only an order of events, which no clock skew can widen";
         Inapplicable::Other(reason.to_owned())
     })
+}
+
+/// Writes down the problem that a level makes of a history, if it makes one.
+pub(crate) fn dump_problem(
+    history: &History,
+    level: Level,
+    options: &Options,
+    out: &mut dyn io::Write,
+) -> io::Result<bool> {
+    if reads::first_unsupported(history).or_else(|| reads::first_on_list(history)).is_some() {
+        return Ok(false);
+    }
+    let reads = Reads::resolve(history);
+    let dependencies = Dependencies::new(history, &reads, options.session_order);
+    let weak = Weak::new(&dependencies);
+    let has_wrong_reads = !weak.plain_anomalies().is_empty() || reads.ambiguous.is_some();
+    if has_wrong_reads {
+        return Ok(false);
+    }
+    strong::dump(&dependencies, level, options, out)
 }
 
 /// Decides which patterns occur.

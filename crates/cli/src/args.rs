@@ -165,7 +165,7 @@ pub(crate) enum Command {
 
     /// Check which isolation levels recorded histories satisfy
     #[command(after_help = CHECK_EXAMPLES)]
-    Check(CheckArgs),
+    Check(Box<CheckArgs>),
 
     /// Convert a history from one format to another
     #[command(after_help = CONVERT_EXAMPLES)]
@@ -254,7 +254,28 @@ pub(crate) struct CheckArgs {
     pub(crate) proof: Option<PathBuf>,
 
     #[command(flatten)]
+    pub(crate) search: SearchArgs,
+
+    #[command(flatten)]
     pub(crate) reports: ReportArgs,
+}
+
+/// What helps the levels that need search, and shows what they search for.
+#[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "Search")]
+pub(crate) struct SearchArgs {
+    /// Orders of versions, tried first: a JSON object per line with a key and its values, or their
+    /// writers, earlier ones first; any may be missing
+    #[arg(long, value_name = "FILE")]
+    pub(crate) version_order: Option<PathBuf>,
+
+    /// Make these orders part of what is asked
+    #[arg(long, requires = "version_order")]
+    pub(crate) trust_version_order: bool,
+
+    /// Write down the problem that each level makes of the history: nodes, known edges, choices
+    #[arg(long, value_name = "FILE")]
+    pub(crate) dump_problem: Option<PathBuf>,
 }
 
 /// The reports that go to files beside the result on standard output.

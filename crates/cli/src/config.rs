@@ -82,7 +82,7 @@ impl Config {
     pub(crate) fn build(args: Args) -> Result<Config, Failure> {
         let form = if args.global.json { ReportForm::Json } else { args.global.output };
         let command = match args.command {
-            RawCommand::Check(args) => Command::Check(Check::build(args, form)?),
+            RawCommand::Check(args) => Command::Check(Check::build(*args, form)?),
             RawCommand::Convert(args) => Command::Convert(Convert::build(args)?),
             RawCommand::Gen(args) => Command::Gen(Generate::build(args)?),
             RawCommand::Run(args) => Command::Run(Box::new(Run::build(*args)?)),

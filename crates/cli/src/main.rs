@@ -16,6 +16,7 @@ mod reports;
 mod resources;
 mod run;
 mod suggest;
+mod version_order;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

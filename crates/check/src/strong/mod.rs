@@ -6,6 +6,7 @@
 //! commits. Often the guess is the answer, and nothing else has to be done.
 
 mod chains;
+mod dump;
 mod explain;
 mod graph;
 mod guess;
@@ -22,6 +23,8 @@ mod search;
 #[cfg(test)]
 mod tests;
 
+use std::io;
+
 use isolario_model::{Findings, Inapplicable, Level, Point, TxnId, Verdict, Witness};
 
 use crate::Options;
@@ -33,8 +36,9 @@ use graph::Graph;
 use layout::Layout;
 use limits::{Limit, Limits};
 use order::{Labelled, Order};
-use problem::{Arc, Problem};
+use problem::{Arc, Precedes, Problem};
 use reach::Reach;
+use registers::Version;
 use saturate::Settled;
 use search::{Found, Literal, Search};
 
@@ -60,6 +64,21 @@ fn check_with(weak: &Weak<'_>, level: Level, options: &Options, saturate: bool) 
     Solver { commits: &weak.guess, dependencies, options, problem, saturate }.solve()
 }
 
+/// Writes down the problem of a level; false if the level makes none.
+pub(crate) fn dump(
+    dependencies: &Dependencies<'_>,
+    level: Level,
+    options: &Options,
+    out: &mut dyn io::Write,
+) -> io::Result<bool> {
+    let Some(layout) = Layout::of(level, dependencies.history.txn_count()) else {
+        return Ok(false);
+    };
+    let problem = lower::lower(dependencies, layout, options.clock_skew);
+    dump::write(dependencies, &problem, out)?;
+    Ok(true)
+}
+
 struct Solver<'a> {
     /// A guess at the order of commits.
     commits: &'a [u32],
@@ -73,16 +92,23 @@ impl Solver<'_> {
     fn solve(&self) -> Verdict {
         let limits = Limits::new(self.options);
         let guess = guess::order(self.dependencies.history, self.commits, &self.problem);
-        let graph = Graph::new(self.problem.nodes, &self.problem.known);
+        if let Some(witness) = self.hinted_search(&guess, &limits) {
+            return Verdict::Satisfied(witness);
+        }
+        let mut settled = Settled::default();
+        if self.options.trust_version_order {
+            settled = Settled::stated(&self.problem, &self.stated());
+        }
+        let graph = self.graph(&settled);
         let Some(nodes) = topological_order(&graph, &guess) else {
-            return self.contradiction(&graph, &Settled::default());
+            return self.contradiction(&graph, &settled);
         };
         if self.saturate
             && let Some(witness) = self.short_search(&graph, nodes.clone(), &limits)
         {
             return Verdict::Satisfied(witness);
         }
-        match self.settle(graph, nodes, &guess, &limits) {
+        match self.settle(graph, nodes, settled, &guess, &limits) {
             Outcome::Contradiction(graph, settled) => self.contradiction(&graph, &settled),
             Outcome::Stopped(limit, settled) => undecided(Some(limit), settled.facts.len(), None),
             Outcome::Settled(graph, nodes, settled) => {
@@ -98,6 +124,36 @@ impl Solver<'_> {
         }
     }
 
+    /// The stated orders of two versions, with where they are stated.
+    fn stated(&self) -> Vec<(Precedes, u64)> {
+        let mut stated = Vec::new();
+        for order in &self.options.version_order {
+            let version = |writer: &TxnId| self.problem.registers.version(order.key, *writer);
+            let versions: Vec<Version> = order.writers.iter().filter_map(version).collect();
+            for pair in versions.windows(2).filter(|pair| pair[0] != pair[1]) {
+                stated.push((Precedes { first: pair[0], second: pair[1] }, order.at));
+            }
+        }
+        stated
+    }
+
+    /// What is known and settled.
+    fn graph(&self, settled: &Settled) -> Graph {
+        let arcs = [self.problem.known.as_slice(), settled.arcs.as_slice()].concat();
+        Graph::new(self.problem.nodes, &arcs)
+    }
+
+    /// Takes stated orders for granted. What comes out is a solution with or without them.
+    fn hinted_search(&self, guess: &[u32], limits: &Limits<'_>) -> Option<Witness> {
+        if self.options.version_order.is_empty() {
+            return None;
+        }
+        let graph = self.graph(&Settled::stated(&self.problem, &self.stated()));
+        let mut search = self.search(&graph, topological_order(&graph, guess)?);
+        let found = search.run(limits, Some(SHORT_SEARCH));
+        matches!(found, Found::Solution).then(|| self.witness(search.order.nodes()))
+    }
+
     /// Where the guess is good, a short search mends it, and nothing else has to be done. Without
     /// session order, little is known, and a search for points wanders; that for a serial order is
     /// the easier one, and a serial order satisfies the snapshot levels, too.
@@ -106,7 +162,9 @@ impl Solver<'_> {
         if let Found::Solution = search.run(limits, Some(SHORT_SEARCH)) {
             return Some(self.witness(search.order.nodes()));
         }
-        let is_hard = !self.dependencies.session_order && limits.reached(0).is_none();
+        let is_hard = !self.dependencies.session_order
+            && !self.options.trust_version_order
+            && limits.reached(0).is_none();
         let layout = self.problem.layout.serial().filter(|_| is_hard)?;
         let serial = Solver {
             problem: lower::lower(self.dependencies, layout, self.options.clock_skew),
@@ -135,15 +193,15 @@ impl Solver<'_> {
         &self,
         mut graph: Graph,
         mut nodes: Vec<u32>,
+        mut settled: Settled,
         guess: &[u32],
         limits: &Limits<'_>,
     ) -> Outcome {
-        let mut settled = Settled::default();
         let chains = Chains::new(self.dependencies, &self.problem, &graph, &nodes, MOST_CHAINS);
         let Some(chains) = chains.filter(|_| self.saturate) else {
             return Outcome::Settled(graph, nodes, settled);
         };
-        let mut arcs: Vec<Arc> = self.problem.known.clone();
+        let mut arcs: Vec<Arc> = [self.problem.known.as_slice(), &settled.arcs].concat();
         loop {
             let before = settled.arcs.len();
             let reach = Reach::new(&chains, &graph, &nodes);

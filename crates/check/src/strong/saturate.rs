@@ -27,15 +27,29 @@ const KEYS_PER_TASK: usize = 256;
 pub(crate) struct Settled {
     /// Each follows from the known edges and those of the facts of earlier rounds.
     pub(crate) facts: Vec<Precedes>,
-    /// The round of each fact.
     pub(crate) arcs: Vec<Arc>,
     /// Per edge, the fact that adds it.
     pub(crate) fact_of: Vec<u32>,
     /// How many facts there were after each round.
     pub(crate) rounds: Vec<u32>,
+    /// Where the first facts are stated, which nothing has to follow from.
+    pub(crate) stated: Vec<u64>,
 }
 
 impl Settled {
+    /// Begins with orders that are stated.
+    pub(crate) fn stated(problem: &Problem, stated: &[(Precedes, u64)]) -> Self {
+        let mut settled = Settled::default();
+        for (number, (fact, at)) in (0..).zip(stated) {
+            settled.facts.push(*fact);
+            settled.stated.push(*at);
+            settled.arcs.extend(problem.arcs(*fact));
+            settled.fact_of.resize(settled.arcs.len(), number);
+        }
+        settled.rounds.push(settled.facts.len() as u32);
+        settled
+    }
+
     fn add(&mut self, found: Settled) {
         let base = self.facts.len() as u32;
         self.facts.extend(found.facts);

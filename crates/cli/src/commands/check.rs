@@ -1,9 +1,12 @@
 //! `isolario check`: which levels recorded histories satisfy.
 
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::time::Instant;
 
-use isolario::check;
+use isolario::check::{self, Options};
+use isolario::model::{History, Level};
 use isolario::report::{Renderer, Report, Summary, Timing, deciding};
 
 use crate::commands::proof::write_proof;
@@ -14,6 +17,7 @@ use crate::failure::Failure;
 use crate::load::{LoadedHistory, load, report_remarks};
 use crate::reports::{Files, renderer};
 use crate::resources::peak_rss_bytes;
+use crate::version_order;
 
 pub(crate) fn run(config: &Check, console: &mut Console) -> Result<Outcome, Failure> {
     let mut checking = Checking {
@@ -60,8 +64,19 @@ impl Checking<'_> {
         };
         match &self.config.question {
             Question::Levels(request) => {
+                let options = match self.options(&name, &loaded.history, console) {
+                    Ok(options) => options,
+                    Err(failure) => {
+                        console.error(&failure);
+                        return Ok(Outcome::Error);
+                    }
+                };
+                if let Some(file) = &self.config.dump_problem {
+                    dump_problems(&loaded.history, &request.levels, &options, file)?;
+                    console.info(&format!("wrote the problem to {}", file.display()));
+                }
                 let begun = Instant::now();
-                let results = check::check(&loaded.history, &request.levels, &self.config.options);
+                let results = check::check(&loaded.history, &request.levels, &options);
                 let report = Report::new(&name, &loaded.history, &results)
                     .with_weakest_only(request.open)
                     .with_named(&request.named)
@@ -71,7 +86,7 @@ impl Checking<'_> {
                     console.warning(&format!("{name}: no level could be decided"));
                 }
                 if let Some(file) = &self.config.proof {
-                    write_proof(&loaded.history, &results, &self.config.options, &name, file)?;
+                    write_proof(&loaded.history, &results, &options, &name, file)?;
                     console.info(&format!("wrote the proof to {}", file.display()));
                 }
                 Ok(judge(request, &results))
@@ -87,12 +102,47 @@ impl Checking<'_> {
         }
     }
 
+    /// The options for one history, with the orders that are stated about it.
+    fn options(
+        &self,
+        name: &str,
+        history: &History,
+        console: &mut Console,
+    ) -> Result<Options, Failure> {
+        let mut options = self.config.options.clone();
+        if let Some(file) = &self.config.version_order {
+            let statements = version_order::read(file, history)?;
+            options.version_order = statements.orders;
+            if statements.unknown > 0 {
+                let (file, count) = (file.display(), statements.unknown);
+                let message = format!("{file} names {count} keys or versions that {name} has not");
+                console.warning(&message);
+            }
+        }
+        Ok(options)
+    }
+
     fn report(&mut self, report: Report<'_>, console: &mut Console) -> Result<(), Failure> {
         let report = report.with_max_anomalies(self.config.max_anomalies);
         self.summary.add(&report);
         self.renderer.report(&report, console.out())?;
         self.files.report(&report, console)
     }
+}
+
+/// Writes down the problems that levels make of a history.
+fn dump_problems(
+    history: &History,
+    levels: &[Level],
+    options: &Options,
+    file: &Path,
+) -> Result<(), Failure> {
+    let failed = |error: io::Error| Failure::new(format!("{}: {error}", file.display()));
+    let mut out = BufWriter::new(File::create(file).map_err(failed)?);
+    for level in levels {
+        check::dump_problem(history, *level, options, &mut out).map_err(failed)?;
+    }
+    out.flush().map_err(failed)
 }
 
 fn timing(loaded: &LoadedHistory, begun: Instant) -> Timing {

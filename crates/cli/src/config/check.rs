@@ -24,6 +24,10 @@ pub(crate) struct Check {
     pub(crate) max_anomalies: usize,
     /// Where the proof goes; then there is one history.
     pub(crate) proof: Option<PathBuf>,
+    /// Where orders of versions are stated.
+    pub(crate) version_order: Option<PathBuf>,
+    /// Where the problems that levels make go; then there is one history.
+    pub(crate) dump_problem: Option<PathBuf>,
     /// The form of the result.
     pub(crate) form: ReportForm,
     /// The reports that go to files.
@@ -61,6 +65,11 @@ impl Check {
             let message = format!("--proof takes one history, and there are {count}");
             return Err(Failure::new(message).with_hint("check them one by one"));
         }
+        if args.search.dump_problem.is_some() && args.histories.len() > 1 {
+            let count = args.histories.len();
+            let message = format!("--dump-problem takes one history, and there are {count}");
+            return Err(Failure::new(message).with_hint("check them one by one"));
+        }
         let question = Question::build(&args.level, &args.pattern)?;
         let options = options(&args, &question);
         let reports = ReportFiles::of(args.reports, args.histories.len())?;
@@ -71,6 +80,8 @@ impl Check {
             format: InputFormat::build("--format", &args.format)?,
             max_anomalies: args.max_anomalies,
             proof: args.proof,
+            version_order: args.search.version_order,
+            dump_problem: args.search.dump_problem,
             form,
             reports,
         })
@@ -85,6 +96,7 @@ fn options(args: &CheckArgs, question: &Question) -> Options {
     options.clock_skew = args.clock_skew.map_or(0, |skew| skew.as_nanos() as u64);
     options.timeout = args.timeout.or(is_open.then_some(PATIENCE));
     options.memory = args.memory;
+    options.trust_version_order = args.search.trust_version_order;
     options
 }
 

@@ -61,6 +61,9 @@ impl Reasons<'_> {
         match cause {
             Cause::Seen => self.seen(arc, from, to),
             Cause::Read(precedes) => self.by_order(arc, precedes, self.read_order(precedes)),
+            Cause::Stated(precedes, at) => {
+                self.by_order(arc, precedes, VersionOrder::Stated { at })
+            }
             Cause::Assumed(precedes) => self.by_order(arc, precedes, VersionOrder::Assumed),
             Cause::Lemma(lemma) => {
                 let precedes = lemmas[lemma].precedes;
@@ -74,7 +77,7 @@ impl Reasons<'_> {
     }
 
     /// Session order, a read, or a read of the initial version of a key.
-    fn seen(&self, (from, _): Arc, from_txn: TxnId, to_txn: TxnId) -> Reason {
+    pub(super) fn seen(&self, (from, _): Arc, from_txn: TxnId, to_txn: TxnId) -> Reason {
         let Explainer { dependencies, problem, .. } = self.explainer;
         let leaves_commit = from == problem.layout.commit(from_txn);
         if leaves_commit && let Some(edge) = dependencies.edge(from_txn, to_txn) {

@@ -16,6 +16,8 @@ pub(super) enum Cause {
     Seen,
     /// By an order of versions that a read of the later writer shows.
     Read(Precedes),
+    /// By an order of versions that is stated, and where.
+    Stated(Precedes, u64),
     /// By an order of versions that is assumed.
     Assumed(Precedes),
     /// By an order of versions that an earlier lemma settled.
@@ -150,7 +152,8 @@ impl<'a> Lemmas<'a> {
     /// The fact that an edge needs a lemma for.
     fn lemma_needed(&self, arc: Arc) -> Option<u32> {
         let fact = self.arcs.fact(arc).filter(|fact| *fact != SEEN)? - 1;
-        (!self.is_read(self.settled.facts[fact as usize])).then_some(fact)
+        let is_stated = (fact as usize) < self.settled.stated.len();
+        (!is_stated && !self.is_read(self.settled.facts[fact as usize])).then_some(fact)
     }
 
     /// Whether the later writer had read the earlier version.
@@ -201,6 +204,17 @@ impl<'a> Lemmas<'a> {
         }
     }
 
+    fn stated(&self, fact: u32) -> Option<Cause> {
+        let at = self.settled.stated.get(fact as usize)?;
+        Some(Cause::Stated(self.settled.facts[fact as usize], *at))
+    }
+
+    /// Whether a cycle or a lemma rests on an order that is stated.
+    pub(super) fn rest_on_statements(&self, cycle: &[(Arc, Cause)]) -> bool {
+        let is_stated = |(_, cause): &(Arc, Cause)| matches!(cause, Cause::Stated(..));
+        cycle.iter().any(is_stated) || self.list.iter().any(|l| l.cycle.iter().any(is_stated))
+    }
+
     fn caused(&self, cycle: &[Step]) -> Vec<(Arc, Cause)> {
         cycle.iter().map(|(arc, choice)| (*arc, self.cause(*arc, *choice))).collect()
     }
@@ -219,7 +233,9 @@ impl<'a> Lemmas<'a> {
                 Some(SEEN) | None => Cause::Seen,
                 Some(fact) => match self.by_fact.get(&(fact - 1)) {
                     Some(lemma) => Cause::Lemma(*lemma),
-                    None => settled(self.settled.facts[fact as usize - 1]),
+                    None => self
+                        .stated(fact - 1)
+                        .unwrap_or_else(|| settled(self.settled.facts[fact as usize - 1])),
                 },
             },
         }

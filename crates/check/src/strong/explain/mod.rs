@@ -34,6 +34,13 @@ pub(crate) struct Explainer<'a> {
 }
 
 impl Explainer<'_> {
+    /// Why an edge is known; none for steps within a transaction and along moments in real time.
+    pub(crate) fn known(&self, (from, to): Arc) -> Option<Reason> {
+        let layout = self.problem.layout;
+        let (from_txn, to_txn) = (layout.txn(from)?, layout.txn(to)?);
+        (from_txn != to_txn).then(|| Reasons { explainer: self }.seen((from, to), from_txn, to_txn))
+    }
+
     /// Explains cycles of settled edges, each an anomaly of its own.
     pub(crate) fn cycles(&self, cycles: &[Vec<u32>]) -> Findings {
         let arcs = Arcs::new(self.problem, self.settled);
@@ -61,7 +68,10 @@ impl Explainer<'_> {
         match refuted {
             Refuted::Cycle(cycle) if lemmas.cost(&cycle) <= (LONGEST, DEEPEST) => {
                 let edges = self.nested(&reasons, &lemmas, &cycle);
-                let kind = name(self.problem.layout.level, &edges);
+                let kind = match lemmas.rest_on_statements(&cycle) {
+                    true => AnomalyKind::OrderContradiction,
+                    false => name(self.problem.layout.level, &edges),
+                };
                 Anomaly { kind, evidence: Evidence::Cycle { edges } }
             }
             Refuted::Cycle(cycle) => self.cases(&reasons, &lemmas, vec![cycle]),
