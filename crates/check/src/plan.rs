@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::io;
 
 use isolario_model::{
-    AnomalyKind, Checker, Clock, Findings, History, Inapplicable, Level, LevelResult,
+    Anomaly, AnomalyKind, Checker, Clock, Findings, History, Inapplicable, Level, LevelResult,
     PatternResult, Verdict,
 };
 
@@ -93,8 +93,9 @@ impl Plan<'_> {
         if let Some(reason) = self.lacks(level) {
             return (Checker::Mini, Verdict::NotApplicable(reason));
         }
-        let anomalies = self.weak.plain_anomalies();
+        let mut anomalies = self.weak.plain_anomalies();
         if !anomalies.is_empty() {
+            anomalies.extend(self.lost_updates(level));
             let total = anomalies.len() as u64;
             let findings = Findings { anomalies, total, exact: false };
             return (Checker::Mini, Verdict::Violated(findings));
@@ -111,6 +112,14 @@ impl Plan<'_> {
                 None => (Checker::Strong { blind: None }, self.search(level)),
             },
         }
+    }
+
+    /// The lost updates beside wrong reads: what two transactions overwrote is lost whatever else
+    /// they saw.
+    fn lost_updates(&self, level: Level) -> Vec<Anomaly> {
+        let is_forbidden = AnomalyKind::LostUpdate.forbidden_at(level);
+        let mini = self.mini.get_or_init(|| Mini::new(self.weak, self.options)).as_ref();
+        mini.ok().filter(|_| is_forbidden).map(Mini::lost_updates).unwrap_or_default()
     }
 
     /// Searches for an order. Where there is none and the argument takes choices, a weaker level may

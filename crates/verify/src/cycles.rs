@@ -24,6 +24,9 @@ pub(crate) fn verify(
     if !shapes::is_of_kind(kind, cycle) {
         return wrong("the cycle is of another kind");
     }
+    if shapes::claims_too_much(kind, level, cycle) {
+        return wrong("its name rules out weaker levels, and the cycle does not");
+    }
     Ok(())
 }
 

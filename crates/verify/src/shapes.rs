@@ -1,6 +1,6 @@
 //! What a cycle must look like to be called by a name.
 
-use isolario_model::{AnomalyKind, Edge, EdgeKind, Reason, VersionOrder};
+use isolario_model::{AnomalyKind, Edge, EdgeKind, Level, Reason, VersionOrder};
 
 /// Whether a cycle is what its name says.
 pub(crate) fn is_of_kind(kind: AnomalyKind, cycle: &[Edge]) -> bool {
@@ -33,6 +33,29 @@ pub(crate) fn is_of_kind(kind: AnomalyKind, cycle: &[Edge]) -> bool {
         AnomalyKind::NonadjacentAntiDependencies => anti > 1 && !has_adjacent(cycle),
         AnomalyKind::ItemAntiDependencyCycle => anti > 0,
         _ => Missed::of(cycle).is_some_and(|missed| missed.is_called(kind)),
+    }
+}
+
+/// Whether a name claims more than a cycle shows. A name says which levels are ruled out; that is
+/// true of a cycle of what clients saw. A cycle that rests on orders of versions which the level
+/// itself demands says nothing about weaker levels.
+pub(crate) fn claims_too_much(kind: AnomalyKind, level: Level, cycle: &[Edge]) -> bool {
+    // The level of single rows is about a version order that is known.
+    let mut claimed = kind.names().forbidden_by.iter().filter(|by| **by != Level::RepeatableRead);
+    kind != AnomalyKind::NoOrderPossible
+        && !cycle.iter().all(is_seen)
+        && claimed.any(|by| !by.implies(level))
+}
+
+/// Whether an edge holds at every level.
+fn is_seen(edge: &Edge) -> bool {
+    match &edge.reason {
+        Reason::Overwrite { known, .. } | Reason::AntiDependency { known, .. } => match known {
+            VersionOrder::Refuted { .. } | VersionOrder::Assumed => false,
+            VersionOrder::Path { edges } => edges.iter().all(is_causal),
+            _ => true,
+        },
+        reason => !matches!(reason, Reason::Refuted { .. }),
     }
 }
 
@@ -277,7 +300,7 @@ mod tests {
             let fits = |kind: &AnomalyKind| {
                 let timed = names.contains(&RealTimeCycle);
                 // What no order allows may be called so, whatever its shape.
-                *kind == AnomalyKind::NoOrderPossible
+                *kind == NoOrderPossible
                     || names.contains(kind)
                     || (is_single && !timed && single.contains(kind))
             };

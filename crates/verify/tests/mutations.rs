@@ -143,7 +143,7 @@ fn broken_edges(edge: &Edge) -> Vec<Edge> {
             let visible = |rule, key, reader, read, path: Vec<Edge>| {
                 with(Reason::Visible { rule, key, reader, read, path })
             };
-            broken.push(visible(Level::Serializable, key, reader, read, path.clone()));
+            broken.push(visible(Level::Linearizable, key, reader, read, path.clone()));
             broken.push(visible(rule, KeyId(key.0 + 1), reader, read, path.clone()));
             broken.push(visible(rule, key, edge.from, read, path.clone()));
             broken.push(visible(rule, key, reader, NOWHERE, path.clone()));
@@ -258,7 +258,6 @@ fn wrong_kinds(anomaly: &Anomaly) -> Vec<AnomalyKind> {
             let timed = [AnomalyKind::StaleRead, AnomalyKind::RealTimeCycle];
             of_reads(kind)
                 || of_pairs.contains(kind)
-                || *kind == AnomalyKind::NoOrderPossible
                 || (crossed && *kind != anomaly.kind)
                 || (timed.contains(kind) && !timed.contains(&anomaly.kind))
         }

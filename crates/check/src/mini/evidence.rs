@@ -9,7 +9,7 @@ use crate::graph::{Closing, InTime, Moments, components, precedes, shortest_clos
 
 impl Mini<'_> {
     /// One lost update per version that several transactions overwrote: the first two of them.
-    pub(super) fn lost_updates(&self) -> Vec<Anomaly> {
+    pub(crate) fn lost_updates(&self) -> Vec<Anomaly> {
         let replacements =
             if self.overwrites.diverge() { self.overwrites.divergences() } else { Vec::new() };
         let of_one_version = replacements.chunk_by(|one, next| one.version == next.version);

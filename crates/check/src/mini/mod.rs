@@ -42,8 +42,8 @@ pub(crate) struct Mini<'a> {
 }
 
 impl<'a> Mini<'a> {
-    /// Finds out who overwrote what, or which write does not fit the pattern. The reads of the
-    /// history must be right and agree with each other.
+    /// Finds out who overwrote what, or which write does not fit the pattern. To decide a level, the
+    /// reads of the history must be right and agree with each other.
     pub(crate) fn new(weak: &'a Weak<'a>, options: &Options) -> Result<Self, BlindWrite> {
         let dependencies = weak.dependencies;
         Ok(Mini {

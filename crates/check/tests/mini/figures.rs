@@ -154,3 +154,11 @@ fn several_divergences_are_all_reported() {
     // One per version, however many overwrote it.
     assert_eq!(names(text, Level::SnapshotIsolation), ["LostUpdate"; 2]);
 }
+
+#[test]
+fn a_lost_update_is_reported_beside_reads_that_disagree() {
+    let text = "initial 0\nsession a\n T1: r x 0, w x 1\nsession b\n T2: r x 0, w x 2\n\
+                session c\n T3: r y 0, w y 1\nsession d\n T4: r y 0, r y 1";
+    assert_eq!(names(text, Level::SnapshotIsolation), ["NonRepeatableRead", "LostUpdate"]);
+    assert_eq!(names(text, Level::Prefix), ["NonRepeatableRead"]);
+}
