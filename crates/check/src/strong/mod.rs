@@ -18,6 +18,8 @@ mod order;
 mod problem;
 mod reach;
 mod registers;
+#[cfg(test)]
+mod sat;
 mod saturate;
 mod search;
 #[cfg(test)]

@@ -68,7 +68,7 @@ impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "{:<42}{:>6}{:>9}{:>10}{:>7}{:>7}{:>7}{:>8}{:>8}{:>8}{:>8}",
+            "{:<42}{:>6}{:>9}{:>10}{:>7}{:>7}{:>7}{:>7}{:>7}{:>8}{:>8}{:>8}{:>8}",
             "directory",
             "files",
             "txns",
@@ -76,6 +76,8 @@ impl fmt::Display for Summary {
             "rc ok",
             "ra ok",
             "cc ok",
+            "si ok",
+            "ser ok",
             "n/a",
             "proofs",
             "faulty",
@@ -83,11 +85,11 @@ impl fmt::Display for Summary {
         )?;
         let lines = self.lines.iter().map(|(group, line)| (group.as_str(), line));
         for (group, line) in lines.chain([("all", &self.all)]) {
-            let [rc, ra, cc] = line.verdicts.agreed;
+            let [rc, ra, cc, si, ser] = line.verdicts.agreed;
             let Verdicts { not_applicable, verified, .. } = line.verdicts;
             writeln!(
                 f,
-                "{group:<42}{:>6}{:>9}{:>10}{rc:>7}{ra:>7}{cc:>7}{not_applicable:>8}{verified:>8}{:>8}{:>8.2}",
+                "{group:<42}{:>6}{:>9}{:>10}{rc:>7}{ra:>7}{cc:>7}{si:>7}{ser:>7}{not_applicable:>8}{verified:>8}{:>8}{:>8.2}",
                 line.files,
                 line.txns,
                 line.ops,

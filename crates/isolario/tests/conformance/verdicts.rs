@@ -1,4 +1,4 @@
-//! The weak levels, against the verdicts that the manifest states.
+//! Levels against the verdicts that the manifest states.
 
 use isolario::check::{Options, check, supported};
 use isolario::model::{History, Inapplicable, Level, LevelResult, OpKind, Verdict};
@@ -7,14 +7,19 @@ use isolario_verify::verify;
 use crate::manifest::Row;
 
 /// The columns of the manifest and the levels they speak of.
-const STATED: [(&str, Level); 3] =
-    [("exp_RC", Level::ReadCommitted), ("exp_RA", Level::ReadAtomic), ("exp_CC", Level::Causal)];
+const STATED: [(&str, Level); 5] = [
+    ("RC", Level::ReadCommitted),
+    ("RA", Level::ReadAtomic),
+    ("CC", Level::Causal),
+    ("SI", Level::SnapshotIsolation),
+    ("SER", Level::Serializable),
+];
 
 /// How many verdicts came out in which way.
 #[derive(Default)]
 pub struct Verdicts {
-    /// As the manifest says: read committed, read atomic, causal.
-    pub agreed: [u64; 3],
+    /// As the manifest says: read committed, read atomic, causal, snapshot isolation, serializable.
+    pub agreed: [u64; 5],
     /// Stated by the manifest and out of our checkers' reach.
     pub not_applicable: u64,
     /// Results of any level whose evidence was verified.
@@ -50,11 +55,15 @@ pub fn compare(row: Row<'_>, history: &History, faults: &mut Vec<String>) -> Ver
     for (agreed, (column, level)) in verdicts.agreed.iter_mut().zip(STATED) {
         let result = results.iter().find(|result| result.level == level);
         let result = result.unwrap_or_else(|| panic!("{level} is not decided"));
-        match (row.text(column), &result.verdict) {
+        if is_assumed(row.text("basis"), column) {
+            continue;
+        }
+        match (row.text(&format!("exp_{column}")), &result.verdict) {
             ("valid", Verdict::Satisfied(_)) | ("invalid", Verdict::Violated(_)) => *agreed += 1,
             ("valid" | "invalid", Verdict::NotApplicable(reason)) => {
                 verdicts.not_applicable += 1;
-                faults.extend(unacceptable(history, reason).map(|why| format!("{level}: {why}")));
+                let why = unacceptable(history, level, reason);
+                faults.extend(why.map(|why| format!("{level}: {why}")));
             }
             ("unknown", _) => {}
             (stated, found) => faults.push(format!(
@@ -79,20 +88,23 @@ pub fn linearizable(row: Row<'_>, results: &[LevelResult]) -> Option<String> {
     }
 }
 
+/// Whether a verdict is only what the database claims, so that it proves nothing.
+fn is_assumed(basis: &str, column: &str) -> bool {
+    basis.split(';').any(|part| part.strip_prefix(column) == Some(":assumed"))
+}
+
 /// Why a level should have been decided after all.
-fn unacceptable(history: &History, reason: &Inapplicable) -> Option<String> {
+fn unacceptable(history: &History, level: Level, reason: &Inapplicable) -> Option<String> {
     match reason {
         Inapplicable::AmbiguousRead { .. } => None,
         Inapplicable::Operation { op } => {
-            let is_decided = matches!(
-                history.op_kinds()[op.index()],
-                OpKind::Read
-                    | OpKind::ReadUnobserved
-                    | OpKind::Write
-                    | OpKind::Append
-                    | OpKind::ReadList
-                    | OpKind::ReadListUnobserved
-            );
+            let is_decided = match history.op_kinds()[op.index()] {
+                OpKind::Read | OpKind::ReadUnobserved | OpKind::Write => true,
+                OpKind::Append | OpKind::ReadList | OpKind::ReadListUnobserved => {
+                    !level.implies(Level::Prefix)
+                }
+                _ => false,
+            };
             is_decided.then(|| format!("said not to apply because of {op:?}"))
         }
         other => Some(format!("said not to apply: {other:?}")),

@@ -1,0 +1,112 @@
+//! The solver against a SAT solver, on histories too long for the oracle.
+//!
+//! A variable per pair of nodes says which comes first; the order is transitive; known edges hold;
+//! and one alternative of every choice does. Cubic, and nothing like the search it is held against.
+
+use batsat::{BasicSolver, Lit, SolverInterface, lbool};
+use isolario_model::{KeyId, Level, Verdict};
+use isolario_oracle::random::{Rng, Shape, generate};
+use isolario_oracle::volume;
+
+use super::layout::Layout;
+use super::problem::{Arc, Precedes, Problem};
+use super::registers::Version;
+use super::{check_with, lower};
+use crate::Options;
+use crate::reads::Reads;
+use crate::weak::{Dependencies, Weak};
+
+struct Sat {
+    solver: BasicSolver,
+    /// Per pair of nodes, the lower first, that the lower one comes first.
+    before: Vec<Vec<Lit>>,
+}
+
+impl Sat {
+    fn new(nodes: usize) -> Self {
+        let mut solver = BasicSolver::default();
+        let mut row = |length: usize| -> Vec<Lit> {
+            (0..length).map(|_| Lit::new(solver.new_var_default(), true)).collect()
+        };
+        let before: Vec<Vec<Lit>> = (0..nodes).map(&mut row).collect();
+        let mut sat = Sat { solver, before };
+        for a in 0..nodes as u32 {
+            for b in (0..nodes as u32).filter(|b| *b != a) {
+                for c in (0..nodes as u32).filter(|c| *c != a && *c != b) {
+                    let clause = [!sat.arc((a, b)), !sat.arc((b, c)), sat.arc((a, c))];
+                    sat.clause(&clause);
+                }
+            }
+        }
+        sat
+    }
+
+    fn arc(&self, (from, to): Arc) -> Lit {
+        let (low, high) = (from.min(to) as usize, from.max(to) as usize);
+        let forward = self.before[high][low];
+        if from < to { forward } else { !forward }
+    }
+
+    fn clause(&mut self, literals: &[Lit]) {
+        self.solver.add_clause_reuse(&mut literals.to_vec());
+    }
+
+    fn choose(&mut self, problem: &Problem, precedes: Precedes) {
+        let chosen = Lit::new(self.solver.new_var_default(), true);
+        for (condition, alternative) in [(chosen, precedes), (!chosen, precedes.opposite())] {
+            for arc in problem.arcs(alternative) {
+                let implied = self.arc(arc);
+                self.clause(&[!condition, implied]);
+            }
+        }
+    }
+}
+
+fn is_satisfiable(problem: &Problem) -> bool {
+    let mut sat = Sat::new(problem.nodes);
+    for arc in &problem.known {
+        let known = sat.arc(*arc);
+        sat.clause(&[known]);
+    }
+    for key in (0..problem.registers.key_count()).map(KeyId::at) {
+        let versions: Vec<Version> = problem.registers.versions(key).collect();
+        for (at, second) in versions.iter().enumerate() {
+            for first in &versions[..at] {
+                sat.choose(problem, Precedes { first: *first, second: *second });
+            }
+        }
+    }
+    sat.solver.solve_limited(&[]) == lbool::TRUE
+}
+
+#[test]
+fn the_solver_agrees_with_a_sat_solver() {
+    let plain = Shape { txns: (8, 14), keys: 4, sessions: 6, stray: 0, ..Shape::default() };
+    let shapes = [
+        Shape { stale: 40, forked: 0, wandering: 0, repeated: 5, reads: 50, ..plain.clone() },
+        Shape { stale: 60, forked: 30, wandering: 0, repeated: 5, reads: 45, ..plain.clone() },
+        Shape { stale: 10, forked: 0, wandering: 4, repeated: 0, reads: 30, keys: 3, ..plain },
+    ];
+    let (mut satisfied, mut violated) = (0, 0);
+    for seed in 0..volume() / 20 {
+        let history = generate(&shapes[seed as usize % 3], &mut Rng::new(seed)).history().unwrap();
+        let reads = Reads::resolve(&history);
+        let options = Options { session_order: !seed.is_multiple_of(4), ..Options::default() };
+        let dependencies = Dependencies::new(&history, &reads, options.session_order);
+        let weak = Weak::new(&dependencies);
+        if !weak.plain_anomalies().is_empty() || reads.ambiguous.is_some() {
+            continue;
+        }
+        let levels = [Level::Prefix, Level::SnapshotIsolation, Level::Serializable];
+        let level = levels[(seed / 3) as usize % 3];
+        let layout = Layout::of(level, history.txn_count()).unwrap();
+        let expected = is_satisfiable(&lower::lower(&dependencies, layout, 0));
+        for saturate in [true, false] {
+            let verdict = check_with(&weak, level, &options, saturate);
+            let found = matches!(verdict, Verdict::Satisfied(_));
+            assert_eq!(found, expected, "{level} {seed} {saturate}");
+        }
+        *(if expected { &mut satisfied } else { &mut violated }) += 1;
+    }
+    assert!(satisfied > 0 && violated > 0, "{satisfied} satisfied, {violated} violated");
+}
