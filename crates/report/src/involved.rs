@@ -1,6 +1,9 @@
 //! Which transactions and which of their operations an anomaly is about.
 
-use isolario_model::{Anomaly, Edge, Evidence, History, KeyId, OpId, Reason, TxnId, VersionOrder};
+use isolario_model::{
+    Anomaly, Edge, Evidence, History, KeyId, LevelResult, OpId, Reason, TxnId, Verdict,
+    VersionOrder,
+};
 
 use crate::words::{last_write, support};
 
@@ -14,6 +17,19 @@ pub struct Involved {
     pub ops: Vec<OpId>,
     /// How many operations it has beside those.
     pub omitted: usize,
+}
+
+/// Where in a history the first counterexample starts: how many transactions began before the first
+/// one of any anomaly. None where nothing is wrong, or where times do not tell.
+pub fn first_counterexample(history: &History, results: &[LevelResult]) -> Option<u64> {
+    let violated = results.iter().filter_map(|result| match &result.verdict {
+        Verdict::Violated(findings) => Some(&findings.anomalies),
+        _ => None,
+    });
+    let txns = violated.flatten().flat_map(|anomaly| involved(history, anomaly));
+    let first = txns.filter_map(|involved| history.start(involved.txn)).min()?;
+    let before = |txn| history.start(txn).is_some_and(|start| start < first);
+    Some(history.txns().filter(|txn| before(*txn)).count() as u64)
 }
 
 /// The transactions of an anomaly, in the order in which its argument names them.

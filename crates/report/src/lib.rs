@@ -43,7 +43,7 @@ mod xml;
 
 pub use github::Github;
 pub use human::{Hints, Human, Style};
-pub use involved::{Involved, involved};
+pub use involved::{Involved, first_counterexample, involved};
 pub use json::Json;
 pub use junit::Junit;
 pub use names::Names;

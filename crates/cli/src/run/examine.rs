@@ -2,7 +2,6 @@
 
 use isolario::check::{Options, check, supported};
 use isolario::model::{History, Level, LevelResult, RunVerdict, Verdict};
-use isolario::report::involved;
 
 use crate::config::Request;
 
@@ -67,18 +66,6 @@ impl Examined {
             anomalies: anomaly_names(&result.verdict),
         };
         self.results.iter().map(short).collect()
-    }
-
-    /// Where the first counterexample starts: how many transactions began before its first one.
-    pub(super) fn first_counterexample(&self, history: &History) -> Option<u64> {
-        let violated = self.results.iter().filter_map(|result| match &result.verdict {
-            Verdict::Violated(findings) => Some(&findings.anomalies),
-            _ => None,
-        });
-        let txns = violated.flatten().flat_map(|anomaly| involved(history, anomaly));
-        let first = txns.filter_map(|involved| history.start(involved.txn)).min()?;
-        let before = |txn| history.start(txn).is_some_and(|start| start < first);
-        Some(history.txns().filter(|txn| before(*txn)).count() as u64)
     }
 }
 

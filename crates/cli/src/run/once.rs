@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use isolario::check::Options;
 use isolario::db::Outcome as Driven;
 use isolario::model::{RunRecord, RunShape, StopReason};
-use isolario::report::{Json, Renderer, Report, Timing, html};
+use isolario::report::{Json, Renderer, Report, Timing, first_counterexample, html};
 
 use super::directory::{Directory, unix_seconds};
 use super::drive::Course;
@@ -198,7 +198,7 @@ impl Check<'_> {
         record.check_ms = Some((timing.load + timing.check).as_secs_f64() * 1e3);
         record.peak_rss_bytes = timing.peak_rss_bytes;
         record.verdicts = examined.verdicts();
-        record.first_counterexample = examined.first_counterexample(&loaded.history);
+        record.first_counterexample = first_counterexample(&loaded.history, &examined.results);
     }
 
     fn write_files(

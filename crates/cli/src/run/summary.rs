@@ -88,10 +88,6 @@ impl Told<'_> {
             .peak_rss_bytes
             .map_or_else(String::new, |bytes| format!(", peak memory {} MiB", bytes >> 20));
         lines.push(("time", format!("generated in {ran}{checked}{memory}")));
-        if let Some(before) = record.first_counterexample {
-            let begun = grouped(before);
-            lines.push(("first", format!("a counterexample starts after {begun} transactions")));
-        }
         lines.push(("directory", self.directory.display().to_string()));
         lines
     }

@@ -6,6 +6,7 @@ use std::io;
 use isolario_model::{Anomaly, Level, Verdict};
 
 use super::Palette;
+use crate::involved::first_counterexample;
 use crate::names::{Names, counted, listed};
 use crate::report::Report;
 use crate::words::{why_not_applicable, why_searched};
@@ -45,7 +46,18 @@ pub(super) fn write(
     not_applicable(report, palette, out)?;
     searched(report, out)?;
     // One level needs no summing up.
-    if report.results.len() > 1 { conclusion(report, out) } else { Ok(()) }
+    if report.results.len() > 1 {
+        conclusion(report, out)?;
+    }
+    match first_counterexample(report.history, report.results) {
+        Some(before) => writeln!(
+            out,
+            "\n  The first counterexample starts after {} of {}.",
+            before,
+            counted(report.size.transactions, "transaction")
+        ),
+        None => Ok(()),
+    }
 }
 
 /// A line of the table.

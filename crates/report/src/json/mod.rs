@@ -16,7 +16,7 @@ use isolario_model::{
 };
 use serde::Serialize;
 
-use crate::involved::{Involved, involved};
+use crate::involved::{Involved, first_counterexample, involved};
 use crate::names::Names;
 use crate::report::{Renderer, Report, Size};
 use crate::summary::Summary;
@@ -67,6 +67,9 @@ struct JsonReport<'a> {
     /// Where single anomalies were asked for instead of levels.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     patterns: Vec<JsonPattern<'a>>,
+    /// How many transactions began before the first one of an anomaly.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first_counterexample: Option<u64>,
     timing: JsonTiming,
 }
 
@@ -156,6 +159,7 @@ impl<'a> JsonReport<'a> {
             strongest: report.strongest().iter().map(|level| level.name()).collect(),
             results: report.results.iter().map(|r| JsonResult::of(names, r, most)).collect(),
             patterns: report.patterns.iter().map(|p| JsonPattern::of(names, p, most)).collect(),
+            first_counterexample: first_counterexample(report.history, report.results),
             timing: JsonTiming {
                 load_ms: milliseconds(report.timing.load),
                 check_ms: milliseconds(report.timing.check),
