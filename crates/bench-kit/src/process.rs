@@ -17,7 +17,8 @@ pub(crate) fn peak_resident() -> Result<u64, Failure> {
 pub(crate) fn processor_time() -> Result<Duration, Failure> {
     let mut nanos = 0;
     for task in std::fs::read_dir("/proc/self/task")? {
-        let figures = std::fs::read_to_string(task?.path().join("schedstat"))?;
+        // A thread may end while the list is read.
+        let Ok(figures) = std::fs::read_to_string(task?.path().join("schedstat")) else { continue };
         let first = figures.split_whitespace().next().ok_or("an empty schedstat")?;
         nanos += first.parse::<u64>()?;
     }
