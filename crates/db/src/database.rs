@@ -157,10 +157,9 @@ pub trait Connection: Send {
         Err(DbError::unsupported("lists"))
     }
 
-    /// Writes a register where nothing is there.
+    /// Writes a register where nothing is there: what an adapter that can compare can do, too.
     fn insert_if_absent(&mut self, key: u64, value: i64) -> Result<Conditional, DbError> {
-        let _ = (key, value);
-        Err(DbError::unsupported("conditional writes"))
+        self.compare_and_set(key, None, value)
     }
 
     /// Writes a register where the expected value is there; nothing is a value to expect, too.

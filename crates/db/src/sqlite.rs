@@ -192,10 +192,6 @@ impl Connection for Session {
         self.execute(APPEND, params![key as i64, element]).map(|_| ())
     }
 
-    fn insert_if_absent(&mut self, key: u64, value: i64) -> Result<Conditional, DbError> {
-        self.compare_and_set(key, None, value)
-    }
-
     /// The write lock is held since the beginning, so nothing comes between read and write.
     fn compare_and_set(
         &mut self,

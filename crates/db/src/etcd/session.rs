@@ -136,10 +136,6 @@ impl Connection for Session {
         Ok(())
     }
 
-    fn insert_if_absent(&mut self, key: u64, value: i64) -> Result<Conditional, DbError> {
-        self.compare_and_set(key, None, value)
-    }
-
     /// One step of the server, which tells what was there instead.
     fn compare_and_set(
         &mut self,

@@ -100,10 +100,6 @@ impl Connection for Session {
         self.execute(&self.append, &[&(key as i64), &element]).map(|_| ())
     }
 
-    fn insert_if_absent(&mut self, key: u64, value: i64) -> Result<Conditional, DbError> {
-        self.compare_and_set(key, None, value)
-    }
-
     /// What was there instead would be another question, and perhaps the answer of another moment.
     fn compare_and_set(
         &mut self,

@@ -154,10 +154,6 @@ impl Connection for Watched {
         Ok(())
     }
 
-    fn insert_if_absent(&mut self, key: u64, value: i64) -> Result<Conditional, DbError> {
-        self.compare_and_set(key, None, value)
-    }
-
     fn compare_and_set(
         &mut self,
         key: u64,
@@ -244,10 +240,6 @@ impl Connection for Plain {
 
     fn append(&mut self, key: u64, element: i64) -> Result<(), DbError> {
         self.change(&["RPUSH", &list(key), &element.to_string()])
-    }
-
-    fn insert_if_absent(&mut self, key: u64, value: i64) -> Result<Conditional, DbError> {
-        self.compare_and_set(key, None, value)
     }
 
     fn compare_and_set(
