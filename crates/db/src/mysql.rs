@@ -93,6 +93,12 @@ impl MySql {
         let product = Product::ask(conn)?;
         Ok(self.product.get_or_init(|| product))
     }
+
+    /// Waits until a node of a cluster knows what the others did before.
+    fn catch_up(&self, conn: &mut Conn) -> Result<(), DbError> {
+        let statements = self.product(conn)?.catch_up();
+        batch(conn, statements)
+    }
 }
 
 fn ssl(tls: &Tls) -> SslOpts {
@@ -102,10 +108,10 @@ fn ssl(tls: &Tls) -> SslOpts {
 }
 
 /// Runs statements that belong to no transaction of the workload.
-fn batch(conn: &mut Conn, statements: &[String]) -> Result<(), DbError> {
+fn batch(conn: &mut Conn, statements: &[impl AsRef<str>]) -> Result<(), DbError> {
     statements
         .iter()
-        .try_for_each(|statement| conn.query_drop(statement))
+        .try_for_each(|statement| conn.query_drop(statement.as_ref()))
         .map_err(|error| classify(error, Stage::Connect))
 }
 
@@ -133,6 +139,7 @@ impl Database for MySql {
 
     fn prepare(&self, layout: &Layout) -> Result<(), DbError> {
         let mut conn = self.line()?;
+        self.catch_up(&mut conn)?;
         let mut statements = Vec::new();
         for (name, columns) in TABLES {
             let find = "SELECT table_comment FROM information_schema.tables \
@@ -168,8 +175,8 @@ impl Database for MySql {
         settings.push(format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}"));
         let seconds = self.patience.as_secs();
         settings.push(format!("SET SESSION innodb_lock_wait_timeout = {seconds}"));
-        settings.extend(self.product(&mut conn)?.catch_up().map(str::to_owned));
         batch(&mut conn, &settings)?;
+        self.catch_up(&mut conn)?;
         Ok(Box::new(session::Session::new(conn)))
     }
 }

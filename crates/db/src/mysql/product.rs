@@ -40,18 +40,17 @@ impl Product {
         Product { name, version: format!("{words} {number}") }
     }
 
-    /// What a session of a cluster does before it begins: nodes apply each other's changes a
-    /// little later, and the tables must have arrived. Its transactions do not wait.
-    pub(super) fn catch_up(&self) -> impl Iterator<Item = &'static str> {
-        let statements: &[&str] = match self.name {
+    /// What a connection to a node of a cluster does before it looks at tables: nodes apply each
+    /// other's changes a little later. The transactions of the workload do not wait.
+    pub(super) fn catch_up(&self) -> &'static [&'static str] {
+        match self.name {
             "galera" => &[
                 "SET SESSION wsrep_sync_wait = 1",
                 "SELECT 1 FROM DUAL",
                 "SET SESSION wsrep_sync_wait = 0",
             ],
             _ => &[],
-        };
-        statements.iter().copied()
+        }
     }
 }
 

@@ -59,6 +59,10 @@ fn galera_keeps_the_contract_on_every_node() {
         assert_eq!(database.name(), "galera");
         contract::operations(&*database);
     }
+    // A node is asked for the tables that another one has just made.
+    for url in servers.urls().iter().cycle().take(30) {
+        database(url, "serializable").prepare(&Layout::new(Workload::Mini, 10)).unwrap();
+    }
     // Certification refuses what two nodes change at once.
     let nodes = [0, 1].map(|node| database(&servers.urls()[node], "repeatable-read"));
     nodes[0].prepare(&Layout::new(Workload::Mini, 10)).unwrap();
