@@ -29,6 +29,7 @@ mod lin;
 mod mini;
 mod plan;
 mod reads;
+mod stop;
 mod strong;
 mod weak;
 
@@ -38,9 +39,10 @@ use std::time::Duration;
 use isolario_model::{AnomalyKind, History, Level, LevelResult, PatternResult};
 
 pub use hints::StatedOrder;
+pub use stop::Stop;
 
 /// How to read a history.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
     /// Whether the transactions of a session are ordered as the session ran them.
@@ -57,6 +59,8 @@ pub struct Options {
     /// Whether these orders are part of what is asked. Else they are tried first, and a wrong one
     /// costs time but does not change the verdict.
     pub trust_version_order: bool,
+    /// Ends the check early if it is asked to.
+    pub stop: Stop,
 }
 
 impl Default for Options {
@@ -68,6 +72,7 @@ impl Default for Options {
             memory: None,
             version_order: Vec::new(),
             trust_version_order: false,
+            stop: Stop::default(),
         }
     }
 }

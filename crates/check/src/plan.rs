@@ -12,6 +12,7 @@ use crate::Options;
 use crate::lin;
 use crate::mini::{BlindWrite, Mini};
 use crate::reads::{self, Reads};
+use crate::stop::{unlooked, unlooked_level};
 use crate::strong;
 use crate::weak::{Dependencies, Weak};
 
@@ -37,10 +38,11 @@ pub(crate) fn check(history: &History, levels: &[Level], options: &Options) -> V
     let others: Vec<Level> = levels.iter().filter(|level| !is_single(level)).copied().collect();
     let mut results = check_transactions(history, &others, options).into_iter();
     let answer = |level: &Level| match level {
-        Level::Linearizable => {
+        Level::Linearizable if !options.stop.is_asked() => {
             let verdict = lin::check(history, options);
             Some(LevelResult { level: *level, checker: Checker::Lin, verdict })
         }
+        Level::Linearizable => Some(unlooked_level(*level)),
         _ => results.next(),
     };
     levels.iter().filter_map(answer).collect()
@@ -54,6 +56,9 @@ fn check_transactions(history: &History, levels: &[Level], options: &Options) ->
     }
     if let Some(op) = reads::first_unsupported(history) {
         return answer_all(levels, &Verdict::NotApplicable(Inapplicable::Operation { op }));
+    }
+    if options.stop.is_asked() {
+        return levels.iter().copied().map(unlooked_level).collect();
     }
     let reads = Reads::resolve(history);
     let dependencies = Dependencies::new(history, &reads, options.session_order);
@@ -72,6 +77,9 @@ struct Plan<'a> {
 
 impl Plan<'_> {
     fn check(&self, level: Level) -> LevelResult {
+        if self.options.stop.is_asked() {
+            return unlooked_level(level);
+        }
         let (checker, verdict) = match level {
             Level::AdyaReadCommitted
             | Level::ReadCommitted
@@ -192,8 +200,11 @@ pub(crate) fn patterns(
     kinds: &[AnomalyKind],
     options: &Options,
 ) -> Vec<PatternResult> {
-    if let Some(op) = reads::first_unsupported(history) {
-        let verdict = Verdict::NotApplicable(Inapplicable::Operation { op });
+    let verdict = match reads::first_unsupported(history) {
+        Some(op) => Some(Verdict::NotApplicable(Inapplicable::Operation { op })),
+        None => options.stop.is_asked().then(unlooked),
+    };
+    if let Some(verdict) = verdict {
         let answer = |kind: &AnomalyKind| PatternResult { kind: *kind, verdict: verdict.clone() };
         return kinds.iter().map(answer).collect();
     }

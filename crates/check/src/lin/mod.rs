@@ -36,6 +36,7 @@ pub(crate) fn check(history: &History, options: &Options) -> Verdict {
         deadline: options.timeout.and_then(|timeout| Instant::now().checked_add(timeout)),
         memory: options.memory,
         ways: None,
+        stop: Some(&options.stop),
     };
     let mut registers = registers.split();
     let answers: Vec<Answer> =
@@ -70,7 +71,7 @@ impl Placed {
 }
 
 /// Decides a register: in nearly linear time if its values tell who wrote them, else by search.
-fn decide(history: &History, register: &Register<'_>, limits: Limits) -> Answer {
+fn decide(history: &History, register: &Register<'_>, limits: Limits<'_>) -> Answer {
     match blocks::order(register) {
         Ok(placed) => Answer::Order(placed),
         Err(Otherwise::Broken(conflict)) => {
@@ -80,7 +81,7 @@ fn decide(history: &History, register: &Register<'_>, limits: Limits) -> Answer 
     }
 }
 
-fn decide_by_search(history: &History, register: &Register<'_>, limits: Limits) -> Answer {
+fn decide_by_search(history: &History, register: &Register<'_>, limits: Limits<'_>) -> Answer {
     match search::search(register.calls, register.initial, limits) {
         Found::Order(order) => Answer::Order(place(register.calls, &order)),
         Found::Stuck(stuck) => {
@@ -88,7 +89,7 @@ fn decide_by_search(history: &History, register: &Register<'_>, limits: Limits) 
             Answer::Broken(anomaly::no_order(register, &few))
         }
         Found::GaveUp(limit, returned) => Answer::Unsettled(format!(
-            "the search for an order of the {} operations on {} reached {limit} after {returned}",
+            "the search for an order of the {} operations on {} {limit} after {returned}",
             register.calls.len(),
             history.key_name(register.key)
         )),
@@ -127,7 +128,7 @@ fn conclude(answers: Vec<Answer>) -> Verdict {
     if let [first, others @ ..] = &unsettled[..] {
         let others = match others.len() {
             0 => String::new(),
-            count => format!(", and so did those of {count} further keys"),
+            count => format!(", and {count} further keys are not settled either"),
         };
         let reason = format!("{first}{others}; {} keys are linearizable", placed.len());
         return Verdict::Undecided { reason };
@@ -148,6 +149,17 @@ mod tests {
     use super::*;
     use isolario_oracle::random::Rng;
     use isolario_oracle::random::single::{SingleShape, generate};
+
+    #[test]
+    fn a_search_that_is_asked_to_stop_does_at_its_first_step() {
+        let stop = crate::Stop::default();
+        let limits = Limits { stop: Some(&stop), ..Limits::default() };
+        let (start, finish, must) = (0, 1, true);
+        let call = Call { op: OpId(0), start, finish, action: Action::Write(1), must };
+        assert_eq!(search::search(&[call], 0, limits), Found::Order(vec![0]));
+        stop.ask();
+        assert_eq!(search::search(&[call], 0, limits), Found::GaveUp("was interrupted", 0));
+    }
 
     /// Longer histories than brute force takes: where the fast way answers, the search agrees.
     #[test]

@@ -14,15 +14,18 @@ use std::time::Instant;
 use rustc_hash::FxHashMap;
 
 use super::calls::{Action, Call};
+use crate::Stop;
 
 /// When to give up.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Limits {
+pub(super) struct Limits<'o> {
     pub(super) deadline: Option<Instant>,
     /// How many bytes the search may take.
     pub(super) memory: Option<u64>,
     /// How many ways it may look at.
     pub(super) ways: Option<u64>,
+    /// Who may ask to end.
+    pub(super) stop: Option<&'o Stop>,
 }
 
 /// What came of a search.
@@ -32,12 +35,12 @@ pub(super) enum Found {
     Order(Vec<u32>),
     /// No way goes on past the return of this call.
     Stuck(u32),
-    /// Which limit was reached, and how many of the calls had been put in order.
+    /// What happened to the search, and how many of the calls had been put in order.
     GaveUp(&'static str, u64),
 }
 
 /// Puts calls in order.
-pub(super) fn search(calls: &[Call], initial: u64, limits: Limits) -> Found {
+pub(super) fn search(calls: &[Call], initial: u64, limits: Limits<'_>) -> Found {
     let mut search = Search::new(calls, initial, limits);
     for (time, call) in returns(calls) {
         search.open_until(time);
@@ -88,7 +91,7 @@ struct Class {
 
 struct Search<'c> {
     calls: &'c [Call],
-    limits: Limits,
+    limits: Limits<'c>,
     /// The calls that must take effect, the last to start first.
     waiting: Vec<u32>,
     /// Those that have started and not returned.
@@ -102,7 +105,7 @@ struct Search<'c> {
 }
 
 impl<'c> Search<'c> {
-    fn new(calls: &'c [Call], initial: u64, limits: Limits) -> Self {
+    fn new(calls: &'c [Call], initial: u64, limits: Limits<'c>) -> Self {
         let must =
             |at: &u32| calls[*at as usize].must && calls[*at as usize].action != Action::Free;
         let mut waiting: Vec<u32> = (0..calls.len() as u32).filter(must).collect();
@@ -210,21 +213,29 @@ impl<'c> Search<'c> {
     fn check_limits(&mut self, ways: usize) -> Result<(), &'static str> {
         self.looked_at += 1;
         if self.limits.ways.is_some_and(|most| self.looked_at > most) {
-            return Err("its budget");
+            return Err("reached its budget");
         }
         if self.trace.len() >= u32::MAX as usize / 2 {
-            return Err("the number of steps it can remember");
+            return Err("reached the number of steps it can remember");
         }
-        if !self.looked_at.is_multiple_of(1024) {
+        // At the first one too: there may be many short searches.
+        if self.looked_at % 1024 != 1 {
             return Ok(());
+        }
+        if self.limits.stop.is_some_and(Stop::is_asked) {
+            return Err("was interrupted");
         }
         // A way has two short lists of its own, and stands in a table.
         let bytes = self.trace.len() * size_of::<(Option<u32>, Step)>() + ways * 256;
         if self.limits.memory.is_some_and(|most| bytes as u64 > most) {
-            return Err("the memory limit");
+            return Err("reached the memory limit");
         }
         let is_late = |deadline| Instant::now() >= deadline;
-        if self.limits.deadline.is_some_and(is_late) { Err("the time limit") } else { Ok(()) }
+        if self.limits.deadline.is_some_and(is_late) {
+            Err("reached the time limit")
+        } else {
+            Ok(())
+        }
     }
 
     /// The calls of the first way that is left, in order.

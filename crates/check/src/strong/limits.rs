@@ -10,13 +10,18 @@ use crate::Options;
 pub(crate) enum Limit {
     Time(Duration),
     Memory(u64),
+    /// Somebody asked to end.
+    Stop,
 }
 
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Limit::Time(timeout) => write!(f, "the time limit of {} s", timeout.as_secs_f64()),
-            Limit::Memory(bytes) => write!(f, "the memory limit of {bytes} bytes"),
+            Limit::Time(timeout) => {
+                write!(f, "the time limit of {} s was reached", timeout.as_secs_f64())
+            }
+            Limit::Memory(bytes) => write!(f, "the memory limit of {bytes} bytes was reached"),
+            Limit::Stop => f.write_str("the check was interrupted"),
         }
     }
 }
@@ -36,6 +41,9 @@ impl<'o> Limits<'o> {
 
     /// Whether a limit is reached, with so many bytes beyond the base.
     pub(crate) fn reached(&self, bytes: u64) -> Option<Limit> {
+        if self.options.stop.is_asked() {
+            return Some(Limit::Stop);
+        }
         if let Some(timeout) = self.options.timeout.filter(|t| self.began.elapsed() >= *t) {
             return Some(Limit::Time(timeout));
         }

@@ -110,6 +110,9 @@ impl Solver<'_> {
         {
             return Verdict::Satisfied(witness);
         }
+        if let Some(limit) = limits.reached(0) {
+            return undecided(Some(limit), settled.facts.len(), None);
+        }
         match self.settle(graph, nodes, settled, &guess, &limits) {
             Outcome::Contradiction(graph, settled) => self.contradiction(&graph, &settled),
             Outcome::Stopped(limit, settled) => undecided(Some(limit), settled.facts.len(), None),
@@ -272,8 +275,8 @@ enum Outcome {
 }
 
 fn undecided(limit: Option<Limit>, settled: usize, search: Option<&Search<'_, '_>>) -> Verdict {
-    let limit = limit.map_or_else(|| "a limit".to_owned(), |limit| limit.to_string());
-    let mut reason = format!("{limit} was reached; {settled} orders of two writes were settled");
+    let limit = limit.map_or_else(|| "a limit was reached".to_owned(), |limit| limit.to_string());
+    let mut reason = format!("{limit}; {settled} orders of two writes were settled");
     if let Some(search) = search {
         let (choices, open) = search.progress();
         reason +=

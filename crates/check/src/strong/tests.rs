@@ -117,6 +117,23 @@ choice x: #0 before #1 0>1 2>1 or #1 before #0 1>0
     assert_eq!(String::from_utf8(text).unwrap(), expected);
 }
 
+#[test]
+fn a_solver_that_is_asked_to_stop_does_before_its_long_work() {
+    // Two readers saw two writes in different orders: no order of the writes is right.
+    let text = "a: w(x,1)\nb: w(x,2)\nc: r(x,1)\nc: r(x,2)\nd: r(x,2)\nd: r(x,1)";
+    let history = Draft::parse(text).unwrap().history().unwrap();
+    let reads = Reads::resolve(&history);
+    let dependencies = Dependencies::new(&history, &reads, true);
+    let options = Options::default();
+    let solve = || check_with(&Weak::new(&dependencies), Level::Serializable, &options, true);
+    assert!(matches!(solve(), Verdict::Violated(_)));
+    options.stop.ask();
+    match solve() {
+        Verdict::Undecided { reason } => assert!(reason.contains("interrupted"), "{reason}"),
+        other => panic!("{other:?}"),
+    }
+}
+
 fn agree(saturate: bool) {
     for case in Case::first(volume() / 2) {
         let options = Options {

@@ -1,0 +1,38 @@
+//! A check that is asked to end early.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use isolario_model::{Checker, Level, LevelResult, Verdict};
+
+/// Asks a check to end early, from another thread: what is decided by then stays decided, and the
+/// rest is undecided. Clones ask the same check.
+#[derive(Clone, Debug, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Asks.
+    pub fn ask(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether somebody asked.
+    pub fn is_asked(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// The answer about something whose turn did not come.
+pub(crate) fn unlooked() -> Verdict {
+    Verdict::Undecided { reason: "the check was interrupted before it came to this".to_owned() }
+}
+
+/// The answer about a level whose turn did not come.
+pub(crate) fn unlooked_level(level: Level) -> LevelResult {
+    let checker = match level {
+        Level::Linearizable => Checker::Lin,
+        level if Level::Causal.implies(level) => Checker::Weak,
+        _ => Checker::Mini,
+    };
+    LevelResult { level, checker, verdict: unlooked() }
+}

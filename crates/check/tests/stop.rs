@@ -1,0 +1,28 @@
+//! A check that is asked to end leaves what it has not decided undecided.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use isolario_check::{Options, check, patterns, supported, supported_patterns};
+use isolario_model::Verdict;
+use isolario_oracle::Draft;
+
+fn is_interrupted(verdict: &Verdict) -> bool {
+    matches!(verdict, Verdict::Undecided { reason } if reason.contains("interrupted"))
+}
+
+#[test]
+fn nothing_is_claimed_of_what_was_not_looked_at() {
+    let history = Draft::parse("a: w(x,1) @0..1\nb: r(x,1) @2..3").unwrap().history().unwrap();
+    let options = Options::default();
+    let decided = check(&history, supported(), &options);
+    assert!(decided.iter().all(|result| matches!(result.verdict, Verdict::Satisfied(_))));
+    options.stop.ask();
+    for (before, result) in decided.iter().zip(check(&history, supported(), &options)) {
+        assert_eq!((before.level, before.checker), (result.level, result.checker));
+        assert!(is_interrupted(&result.verdict), "{result:?}");
+    }
+    let kinds: Vec<_> = supported_patterns().collect();
+    let found = patterns(&history, &kinds, &options);
+    assert_eq!(found.len(), kinds.len());
+    assert!(found.iter().all(|result| is_interrupted(&result.verdict)));
+}
