@@ -48,13 +48,15 @@ pub enum ServerError {
         what: String,
         /// The last lines of its log.
         log: String,
+        /// Whether it says there that one of its ports is taken.
+        clash: bool,
     },
 }
 
 impl ServerError {
     /// Another process was quicker to take a port: worth another attempt, with other ports.
     pub(crate) fn is_port_clash(&self) -> bool {
-        matches!(self, Self::NotReady { log, .. } if log.to_lowercase().contains("address already in use"))
+        matches!(self, Self::NotReady { clash: true, .. })
     }
 }
 

@@ -12,11 +12,12 @@ use crate::ServerError;
 use crate::error::Doing;
 use crate::kinds::{Durability, Kind, NodePlan, Order, Stop};
 use crate::launch::Lifetime;
-use crate::process::{signal, signal_tree, wait_for_end};
+use crate::ports::Ports;
+use crate::process::{children, signal, signal_tree, wait_for_end};
 
 /// How long a server may take to answer. Galera's nodes copy the state of others first, and the
-/// machine may be busy.
-const PATIENCE: Duration = Duration::from_secs(90);
+/// machine may be very busy.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// How long a server may take to stop before it is killed.
 const STOPPING: Duration = Duration::from_secs(5);
@@ -38,9 +39,10 @@ pub(crate) fn bring_up(
     kind: Kind,
     root: &Path,
     durability: Durability,
+    ports: &mut Ports,
     standing: bool,
 ) -> Result<Vec<Node>, ServerError> {
-    let plan = kind.plan(root, durability)?;
+    let plan = kind.plan(root, durability, ports)?;
     let mut nodes = Vec::with_capacity(plan.nodes.len());
     for plan_of_node in plan.nodes {
         let mut node = Node::new(plan_of_node, kind.stop(), root, standing);
@@ -51,11 +53,12 @@ pub(crate) fn bring_up(
         }
         nodes.push(node);
     }
+    // The nodes that came first may have been busy with those that came later.
+    for node in &mut nodes {
+        node.wait_until_ready()?;
+    }
     if plan.order == Order::Together {
-        for node in &mut nodes {
-            node.wait_until_ready()?;
-            node.finish()?;
-        }
+        nodes.iter().try_for_each(Node::finish)?;
     }
     Ok(nodes)
 }
@@ -98,12 +101,17 @@ impl Node {
 
     fn wait_until_ready(&mut self) -> Result<(), ServerError> {
         let deadline = Instant::now() + PATIENCE;
-        while !self.plan.ready.holds() {
+        loop {
+            let answers = self.plan.ready.holds();
+            // Looked at afterwards: if it has ended, it was somebody else who answered.
             if let Some(child) = &mut self.child {
                 let ended = child.try_wait().doing(|| format!("watch {}", self.plan.name))?;
                 if let Some(status) = ended {
                     return Err(self.not_ready(format!("ended while starting ({status})")));
                 }
+            }
+            if answers {
+                return Ok(());
             }
             if Instant::now() >= deadline {
                 let seconds = PATIENCE.as_secs();
@@ -111,7 +119,6 @@ impl Node {
             }
             sleep(Duration::from_millis(50));
         }
-        Ok(())
     }
 
     fn finish(&self) -> Result<(), ServerError> {
@@ -119,7 +126,13 @@ impl Node {
     }
 
     fn not_ready(&self, what: String) -> ServerError {
-        ServerError::NotReady { node: self.plan.name.clone(), what, log: tail(&self.log) }
+        let log = String::from_utf8_lossy(&fs::read(&self.log).unwrap_or_default()).into_owned();
+        ServerError::NotReady {
+            node: self.plan.name.clone(),
+            what,
+            clash: tells_of_a_clash(&log),
+            log: tail(&log),
+        }
     }
 
     pub(crate) fn signal(&self, what: Signal) {
@@ -128,12 +141,17 @@ impl Node {
         }
     }
 
-    /// Ends it without any warning, as a power failure would.
+    /// Ends it without any warning, as a power failure would, and all processes it has started: as
+    /// long as one of them lives, PostgreSQL does not start again.
     pub(crate) fn kill(&mut self) -> io::Result<()> {
-        self.signal(Signal::KILL);
-        match self.child.take() {
-            Some(mut child) => child.wait().map(drop),
-            None => Ok(()),
+        let Some(mut child) = self.child.take() else { return Ok(()) };
+        signal_tree(child.id(), Signal::STOP);
+        let family = children(child.id());
+        signal_tree(child.id(), Signal::KILL);
+        child.wait()?;
+        match family.into_iter().all(|pid| wait_for_end(pid, PATIENCE)) {
+            true => Ok(()),
+            false => Err(io::Error::other(format!("{} does not end", self.plan.name))),
         }
     }
 
@@ -163,10 +181,14 @@ impl Drop for Node {
     }
 }
 
+/// Whether somebody else has a port of this server, in its own words or those of Galera's helper.
+fn tells_of_a_clash(log: &str) -> bool {
+    let log = log.to_lowercase();
+    log.contains("address already in use") || log.contains("has been taken by another program")
+}
+
 /// The last lines of a log.
-fn tail(log: &Path) -> String {
-    let bytes = fs::read(log).unwrap_or_default();
-    let text = String::from_utf8_lossy(&bytes);
-    let lines: Vec<&str> = text.lines().collect();
+fn tail(log: &str) -> String {
+    let lines: Vec<&str> = log.lines().collect();
     lines.get(lines.len().saturating_sub(LOG_LINES)..).unwrap_or_default().join("\n")
 }

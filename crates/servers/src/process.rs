@@ -52,7 +52,8 @@ pub(crate) fn command_line(pid: u32) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).replace('\0', " "))
 }
 
-fn children(parent: u32) -> Vec<u32> {
+/// The processes that a process has started.
+pub(crate) fn children(parent: u32) -> Vec<u32> {
     fs::read_dir("/proc")
         .into_iter()
         .flatten()
@@ -89,7 +90,7 @@ mod tests {
         assert!(is_running(child.id()));
         signal(child.id(), Signal::KILL);
         // Not waited for yet, so still in the table; it counts as ended all the same.
-        assert!(wait_for_end(child.id(), Duration::from_secs(5)));
+        assert!(wait_for_end(child.id(), Duration::from_secs(60)));
         child.wait().unwrap();
     }
 

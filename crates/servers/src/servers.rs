@@ -9,10 +9,8 @@ use tempfile::TempDir;
 
 use crate::error::Doing;
 use crate::node::{Node, bring_up};
+use crate::ports::{Ports, despite_clashes};
 use crate::{Durability, Kind, ServerError, certificate};
-
-/// How often other ports are tried when somebody else was quicker to take one.
-const ATTEMPTS: usize = 4;
 
 /// A running server or cluster in a temporary directory; dropping it stops it.
 pub struct Servers {
@@ -21,18 +19,14 @@ pub struct Servers {
     nodes: Vec<Node>,
     urls: Vec<String>,
     directory: TempDir,
+    /// Held for servers that are killed and come back.
+    _ports: Ports,
 }
 
 impl Servers {
     /// Starts a server and waits until it answers.
     pub fn start(kind: Kind, durability: Durability) -> Result<Self, ServerError> {
-        let mut attempt = 1;
-        loop {
-            match Self::try_start(kind, durability) {
-                Err(error) if error.is_port_clash() && attempt < ATTEMPTS => attempt += 1,
-                result => return result,
-            }
-        }
+        despite_clashes(|| Self::try_start(kind, durability))
     }
 
     fn try_start(kind: Kind, durability: Durability) -> Result<Self, ServerError> {
@@ -41,10 +35,11 @@ impl Servers {
             tempfile::Builder::new().prefix("isolario-servers-").tempdir().doing(doing)?;
         // The accounts of servers must be able to reach their data below it.
         set_permissions(directory.path(), Permissions::from_mode(0o755)).doing(doing)?;
-        let mut nodes = bring_up(kind, directory.path(), durability, false)?;
+        let mut ports = Ports::default();
+        let mut nodes = bring_up(kind, directory.path(), durability, &mut ports, false)?;
         let urls = nodes.iter().map(|node| node.url().to_owned()).collect();
         nodes.reverse();
-        Ok(Self { nodes, urls, directory })
+        Ok(Self { nodes, urls, directory, _ports: ports })
     }
 
     /// The URL of every node.
@@ -67,7 +62,7 @@ impl Servers {
         self.nodes.last().map_or(0, Node::encrypted_port)
     }
 
-    /// The certificate that it shows to them. (Galera has none.)
+    /// The certificate that it shows to them, as all nodes do.
     pub fn certificate(&self) -> PathBuf {
         self.directory.path().join(certificate::NAME)
     }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Doing;
 use crate::node::{Node, bring_up};
+use crate::ports::{Ports, despite_clashes};
 use crate::process::{command_line, is_running, signal, signal_tree, wait_for_end};
 use crate::{Durability, Kind, ServerError};
 
@@ -40,11 +41,15 @@ impl Standing {
         if let Some(urls) = self.urls(kind)? {
             return Ok(urls);
         }
+        despite_clashes(|| self.start_anew(kind, durability))
+    }
+
+    fn start_anew(&self, kind: Kind, durability: Durability) -> Result<Vec<String>, ServerError> {
         self.stop(kind)?;
         let root = self.root(kind);
         fs::create_dir_all(&root).doing(|| format!("create {}", root.display()))?;
         let root = root.canonicalize().doing(|| format!("find {}", root.display()))?;
-        let nodes = bring_up(kind, &root, durability, true)?;
+        let nodes = bring_up(kind, &root, durability, &mut Ports::default(), true)?;
         let records: Vec<Record> = nodes.iter().filter_map(record).collect();
         // Written before the nodes are let go: without the file nobody would stop them.
         let text = serde_json::to_vec(&records).unwrap_or_default();

@@ -8,11 +8,11 @@ use super::site::{patient, refused, start};
 
 #[test]
 fn every_server_can_be_talked_to_in_secret() {
-    for kind in [Kind::Postgres, Kind::MariaDb, Kind::Etcd, Kind::Redis] {
+    for kind in [Kind::Postgres, Kind::MariaDb, Kind::Galera, Kind::Etcd, Kind::Redis] {
         let servers = start(kind);
         let (plain, secret) = (servers.port().to_string(), servers.encrypted_port().to_string());
         let url = servers.url().replace(&plain, &secret);
-        let with = |parameters: &str| patient(&format!("{url}?{parameters}"), "", 2000);
+        let with = |parameters: &str| patient(&format!("{url}?{parameters}"), "", 30_000);
 
         contract::operations(&*with("sslmode=require"));
         let trusted =

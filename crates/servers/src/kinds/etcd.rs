@@ -5,16 +5,24 @@ use std::path::Path;
 use super::{NodePlan, Order, Plan};
 use crate::certificate::Certificate;
 use crate::launch::Launch;
+use crate::ports::Ports;
 use crate::ready::Ready;
-use crate::{ServerError, ports, programs};
+use crate::{ServerError, programs};
 
 const PACKAGE: &str = "etcd-server";
 
-pub(super) fn plan<const NODES: usize>(root: &Path) -> Result<Plan, ServerError> {
+/// In milliseconds. On a busy machine a leader may be silent for longer than the usual second, and
+/// while another one is elected nobody is served.
+const PATIENT: [&str; 4] = ["--heartbeat-interval", "200", "--election-timeout", "4000"];
+
+pub(super) fn plan<const NODES: usize>(
+    root: &Path,
+    ports: &mut Ports,
+) -> Result<Plan, ServerError> {
     let program = programs::find("etcd", PACKAGE)?;
-    let clients = ports::free::<NODES>()?;
-    let secret = ports::free::<NODES>()?;
-    let peers = ports::free::<NODES>()?;
+    let clients = ports.take::<NODES>()?;
+    let secret = ports.take::<NODES>()?;
+    let peers = ports.take::<NODES>()?;
     let certificate = Certificate::create(root, None)?;
     let address = |port: u16| format!("http://127.0.0.1:{port}");
     let members: Vec<String> = peers
@@ -29,6 +37,7 @@ pub(super) fn plan<const NODES: usize>(root: &Path) -> Result<Plan, ServerError>
         launch: Launch::new(program.clone(), root)
             .args(["--name", &name(number), "--logger", "zap", "--log-level", "warn"])
             .args(["--data-dir", &name(number)])
+            .args(PATIENT)
             .arg("--listen-client-urls")
             .arg(format!("{},https://127.0.0.1:{encrypted_port}", address(client)))
             .arg("--cert-file")

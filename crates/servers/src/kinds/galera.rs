@@ -1,13 +1,14 @@
 //! A MariaDB Galera cluster of three nodes: the first founds it, the others copy its state.
 //!
-//! Without encryption: its nodes would want to copy their state in secret too, by yet another
-//! program.
+//! Clients may ask for encryption. The nodes talk to each other without it: copying the state in
+//! secret would take yet another program.
 
 use std::path::Path;
 
-use super::mariadb::Node;
+use super::mariadb::{Node, encryption};
 use super::{Durability, Order, Plan};
-use crate::{ServerError, ports, programs};
+use crate::ports::Ports;
+use crate::{ServerError, programs};
 
 const PACKAGE: &str = "galera-4";
 const NODES: usize = 3;
@@ -21,19 +22,32 @@ const LIBRARY_DIRECTORIES: [&str; 5] = [
     "/usr/lib64/galera-4",
 ];
 
+/// On a busy machine a node may be silent for a while. The others should not take it for dead: the
+/// cluster would fall apart, and refuse everything until it has found together again.
+const PATIENT: &str = "gmcast.peer_timeout=PT30S;evs.suspect_timeout=PT60S;\
+     evs.inactive_timeout=PT120S;evs.install_timeout=PT60S;evs.keepalive_period=PT1S";
+
 /// Fails as long as the node is not a synchronised member: a subquery of two rows where one is
 /// expected.
 const IS_SYNCED: &str = "SELECT 1 FROM DUAL WHERE 1 = (SELECT 1 UNION ALL SELECT 1 FROM \
      information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'WSREP_LOCAL_STATE' \
      AND VARIABLE_VALUE <> '4')";
 
-pub(super) fn plan(root: &Path, durability: Durability) -> Result<Plan, ServerError> {
+pub(super) fn plan(
+    root: &Path,
+    durability: Durability,
+    ports: &mut Ports,
+) -> Result<Plan, ServerError> {
     let library = programs::find_library("libgalera_smm.so", &LIBRARY_DIRECTORIES, PACKAGE)?;
     // The state transfer is rsync's work.
     programs::find("rsync", "rsync")?;
 
-    let sql = ports::free::<NODES>()?;
-    let [group, incremental, transfer] = three_sets()?;
+    let sql = ports.take::<NODES>()?;
+    // For the group, and for two ways to get the state.
+    let group = ports.take::<NODES>()?;
+    let incremental = ports.take::<NODES>()?;
+    let transfer = ports.take::<NODES>()?;
+    let encryption = encryption(root)?;
     let members = group.map(|port| format!("127.0.0.1:{port}")).join(",");
 
     let mut nodes = Vec::with_capacity(NODES);
@@ -45,7 +59,8 @@ pub(super) fn plan(root: &Path, durability: Durability) -> Result<Plan, ServerEr
         node.configure(
             durability,
             &format!(
-                "log_slave_updates=ON\n\
+                "{encryption}\
+                 log_slave_updates=ON\n\
                  innodb_autoinc_lock_mode=2\n\
                  wsrep_on=ON\n\
                  wsrep_provider={library}\n\
@@ -58,7 +73,9 @@ pub(super) fn plan(root: &Path, durability: Durability) -> Result<Plan, ServerEr
                  wsrep_gtid_domain_id=7\n\
                  wsrep_provider_options=\"gmcast.listen_addr=tcp://127.0.0.1:{group};\
                  ist.recv_addr=127.0.0.1:{incremental};ist.recv_bind=127.0.0.1:{incremental};\
-                 gcache.size=64M\"\n",
+                 gcache.size=64M;{PATIENT}\"\n\
+                 [sst]\n\
+                 ssl_mode=DISABLED\n",
                 library = library.display(),
             ),
         )?;
@@ -70,11 +87,4 @@ pub(super) fn plan(root: &Path, durability: Durability) -> Result<Plan, ServerEr
         nodes.push(node.plan(arguments, IS_SYNCED, founder)?);
     }
     Ok(Plan { nodes, order: Order::OneByOne })
-}
-
-/// The ports a node needs beside the one for clients: for the group, and for two ways to get the
-/// state.
-fn three_sets() -> Result<[[u16; NODES]; 3], ServerError> {
-    let [a, b, c, d, e, f, g, h, i] = ports::free()?;
-    Ok([[a, b, c], [d, e, f], [g, h, i]])
 }

@@ -8,24 +8,29 @@ use super::{Durability, NodePlan, Plan};
 use crate::certificate::Certificate;
 use crate::error::Doing;
 use crate::launch::Launch;
+use crate::ports::Ports;
 use crate::ready::Ready;
 use crate::user::{User, make_directory};
-use crate::{ACCOUNT, PASSWORD, ServerError, ports, programs};
+use crate::{ACCOUNT, PASSWORD, ServerError, programs};
 
 pub(super) const PACKAGE: &str = "mariadb-server";
 
-pub(super) fn plan(root: &Path, durability: Durability) -> Result<Plan, ServerError> {
-    let [port] = ports::free()?;
+pub(super) fn plan(
+    root: &Path,
+    durability: Durability,
+    ports: &mut Ports,
+) -> Result<Plan, ServerError> {
+    let [port] = ports.take()?;
     let node = Node::new("mariadb", root, port, 1)?;
-    let certificate = Certificate::create(root, node.user)?;
-    let encryption = format!(
-        "ssl_cert={}\nssl_key={}\n",
-        certificate.certificate.display(),
-        certificate.key.display()
-    );
-    node.configure(durability, &encryption)?;
+    node.configure(durability, &encryption(root)?)?;
     node.install(&[])?;
     Ok(Plan::single(node.plan(&[], "SELECT 1", true)?))
+}
+
+/// The settings for a new certificate; all nodes of a cluster have the same.
+pub(super) fn encryption(root: &Path) -> Result<String, ServerError> {
+    let files = Certificate::create(root, User::unless_unprivileged("mysql", PACKAGE)?)?;
+    Ok(format!("ssl_cert={}\nssl_key={}\n", files.certificate.display(), files.key.display()))
 }
 
 /// One server with its own directory and configuration file. Galera's nodes are such servers too.

@@ -14,6 +14,7 @@ use rustix::process::Signal;
 
 use crate::ServerError;
 use crate::launch::Launch;
+use crate::ports::Ports;
 use crate::ready::Ready;
 
 /// A server or a cluster.
@@ -60,14 +61,19 @@ impl Kind {
     }
 
     /// Prepares the directory and says how to start the nodes.
-    pub(crate) fn plan(self, root: &Path, durability: Durability) -> Result<Plan, ServerError> {
+    pub(crate) fn plan(
+        self,
+        root: &Path,
+        durability: Durability,
+        ports: &mut Ports,
+    ) -> Result<Plan, ServerError> {
         match self {
-            Self::Postgres => postgres::plan(root, durability),
-            Self::MariaDb => mariadb::plan(root, durability),
-            Self::Galera => galera::plan(root, durability),
-            Self::Etcd => etcd::plan::<1>(root),
-            Self::Etcd3 => etcd::plan::<3>(root),
-            Self::Redis => redis::plan(root, durability),
+            Self::Postgres => postgres::plan(root, durability, ports),
+            Self::MariaDb => mariadb::plan(root, durability, ports),
+            Self::Galera => galera::plan(root, durability, ports),
+            Self::Etcd => etcd::plan::<1>(root, ports),
+            Self::Etcd3 => etcd::plan::<3>(root, ports),
+            Self::Redis => redis::plan(root, durability, ports),
         }
     }
 }

@@ -10,9 +10,10 @@ use super::{Durability, NodePlan, Plan, Stop};
 use crate::certificate::Certificate;
 use crate::error::Doing;
 use crate::launch::Launch;
+use crate::ports::Ports;
 use crate::ready::Ready;
 use crate::user::{User, make_directory};
-use crate::{ACCOUNT, PASSWORD, ServerError, ports, programs};
+use crate::{ACCOUNT, PASSWORD, ServerError, programs};
 
 const PACKAGE: &str = "postgresql-15";
 
@@ -20,8 +21,12 @@ const PACKAGE: &str = "postgresql-15";
 pub(super) const STOP: Stop =
     Stop { orderly: Signal::INT, at_once: Signal::QUIT, at_once_name: "QUIT" };
 
-pub(super) fn plan(root: &Path, durability: Durability) -> Result<Plan, ServerError> {
-    let [port] = ports::free()?;
+pub(super) fn plan(
+    root: &Path,
+    durability: Durability,
+    ports: &mut Ports,
+) -> Result<Plan, ServerError> {
+    let [port] = ports.take()?;
     let user = User::unless_unprivileged("postgres", PACKAGE)?;
     let data = root.join("data");
     make_directory(&data, user)?;

@@ -5,13 +5,18 @@ use std::path::Path;
 use super::{Durability, NodePlan, Plan};
 use crate::certificate::Certificate;
 use crate::launch::Launch;
+use crate::ports::Ports;
 use crate::ready::Ready;
-use crate::{ACCOUNT, PASSWORD, ServerError, ports, programs};
+use crate::{ACCOUNT, PASSWORD, ServerError, programs};
 
 const PACKAGE: &str = "redis-server";
 
-pub(super) fn plan(root: &Path, durability: Durability) -> Result<Plan, ServerError> {
-    let [port, encrypted_port] = ports::free()?;
+pub(super) fn plan(
+    root: &Path,
+    durability: Durability,
+    ports: &mut Ports,
+) -> Result<Plan, ServerError> {
+    let [port, encrypted_port] = ports.take()?;
     let certificate = Certificate::create(root, None)?;
     let launch = Launch::new(programs::find("redis-server", PACKAGE)?, root)
         .args(["--bind", "127.0.0.1", "--port", &port.to_string(), "--daemonize", "no"])
