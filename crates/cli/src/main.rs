@@ -8,6 +8,7 @@ mod draft;
 mod exit;
 mod failure;
 mod generate;
+mod interrupt;
 mod knobs;
 mod load;
 mod output;

@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::time::Instant;
 
-use isolario::check::{self, Options};
+use isolario::check::{self, Options, Stop};
 use isolario::model::{History, Level};
 use isolario::report::{Renderer, Report, Summary, Timing, deciding};
 
@@ -14,14 +14,17 @@ use crate::config::{Check, Question};
 use crate::console::Console;
 use crate::exit::{Outcome, judge, judge_patterns};
 use crate::failure::Failure;
+use crate::interrupt::Interrupt;
 use crate::load::{LoadedHistory, load, report_remarks};
 use crate::reports::{Files, renderer};
 use crate::resources::peak_rss_bytes;
 use crate::version_order;
 
 pub(crate) fn run(config: &Check, console: &mut Console) -> Result<Outcome, Failure> {
+    let interrupt = Interrupt::listen(console.quiet)?;
     let mut checking = Checking {
         config,
+        stop: interrupt.stop(),
         renderer: renderer(config.form, console),
         files: Files::new(&config.reports),
         summary: Summary::default(),
@@ -29,7 +32,10 @@ pub(crate) fn run(config: &Check, console: &mut Console) -> Result<Outcome, Fail
     let mut outcome = Outcome::Done;
     checking.renderer.begin(console.out())?;
     for path in &config.histories {
-        outcome = outcome.max(checking.one(path, console)?);
+        outcome = outcome.max(match interrupt.happened() {
+            false => checking.one(path, console)?,
+            true => checking.leave_out(path, console)?,
+        });
     }
     let Checking { mut renderer, summary, .. } = checking;
     if config.histories.len() > 1 {
@@ -42,6 +48,8 @@ pub(crate) fn run(config: &Check, console: &mut Console) -> Result<Outcome, Fail
 /// A run over histories.
 struct Checking<'c> {
     config: &'c Check,
+    /// Asked when the run is interrupted.
+    stop: Stop,
     renderer: Box<dyn Renderer>,
     files: Files<'c>,
     summary: Summary,
@@ -55,9 +63,7 @@ impl Checking<'_> {
         let loaded = match load_valid(&name, path, self.config, console) {
             Ok(loaded) => loaded,
             Err(failure) => {
-                self.renderer.failure(&name, &failure.message, console.out())?;
-                self.files.failure(&name, &failure.message)?;
-                self.summary.add_failure();
+                self.failure(&name, &failure.message, console)?;
                 console.error(&failure);
                 return Ok(Outcome::Error);
             }
@@ -67,6 +73,7 @@ impl Checking<'_> {
                 let options = match self.options(&name, &loaded.history, console) {
                     Ok(options) => options,
                     Err(failure) => {
+                        self.failure(&name, &failure.message, console)?;
                         console.error(&failure);
                         return Ok(Outcome::Error);
                     }
@@ -93,13 +100,28 @@ impl Checking<'_> {
             }
             Question::Patterns { kinds, named } => {
                 let begun = Instant::now();
-                let results = check::patterns(&loaded.history, kinds, &self.config.options);
+                let results = check::patterns(&loaded.history, kinds, &self.plain_options());
                 let report = Report::of_patterns(&name, &loaded.history, &results)
                     .with_timing(timing(&loaded, begun));
                 self.report(report, console)?;
                 Ok(judge_patterns(&results, *named))
             }
         }
+    }
+
+    /// Says of a history that its turn did not come. That is no error: it is not decided.
+    fn leave_out(&mut self, path: &Path, console: &mut Console) -> Result<Outcome, Failure> {
+        let name = path.display().to_string();
+        let why = "not checked: the run was interrupted before it came to this history";
+        self.failure(&name, why, console)?;
+        console.warning(&format!("{name}: {why}"));
+        Ok(Outcome::Undecided)
+    }
+
+    fn plain_options(&self) -> Options {
+        let mut options = self.config.options.clone();
+        options.stop = self.stop.clone();
+        options
     }
 
     /// The options for one history, with the orders that are stated about it.
@@ -109,7 +131,7 @@ impl Checking<'_> {
         history: &History,
         console: &mut Console,
     ) -> Result<Options, Failure> {
-        let mut options = self.config.options.clone();
+        let mut options = self.plain_options();
         if let Some(file) = &self.config.version_order {
             let statements = version_order::read(file, history)?;
             options.version_order = statements.orders;
@@ -120,6 +142,14 @@ impl Checking<'_> {
             }
         }
         Ok(options)
+    }
+
+    /// Reports that there is no answer about a history.
+    fn failure(&mut self, name: &str, why: &str, console: &mut Console) -> Result<(), Failure> {
+        self.renderer.failure(name, why, console.out())?;
+        self.files.failure(name, why)?;
+        self.summary.add_failure();
+        Ok(())
     }
 
     fn report(&mut self, report: Report<'_>, console: &mut Console) -> Result<(), Failure> {

@@ -8,7 +8,6 @@ mod args;
 mod directory;
 mod drive;
 mod examine;
-mod interrupt;
 mod once;
 mod repeat;
 mod replay;
@@ -24,14 +23,14 @@ use crate::args::OutputForm;
 use crate::console::Console;
 use crate::exit::Outcome;
 use crate::failure::Failure;
-use interrupt::Interrupt;
+use crate::interrupt::Interrupt;
 
 pub(crate) fn run(
     what: &Run,
     output: OutputForm,
     console: &mut Console,
 ) -> Result<Outcome, Failure> {
-    let interrupt = Interrupt::listen()?;
+    let interrupt = Interrupt::listen(console.quiet)?;
     if what.drive.repeat > 1 {
         repeat::run(what, output, &interrupt, console)
     } else {

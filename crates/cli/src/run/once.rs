@@ -11,7 +11,6 @@ use isolario::report::{Json, Renderer, Report, Timing, first_counterexample, htm
 use super::directory::{Directory, unix_seconds};
 use super::drive::Course;
 use super::examine::{Ask, Examined, examine};
-use super::interrupt::Interrupt;
 use super::settings::Run;
 use super::summary::{self, Told};
 use super::target::Target;
@@ -22,6 +21,7 @@ use crate::config::InputFormat;
 use crate::console::Console;
 use crate::exit::{Outcome, judge};
 use crate::failure::Failure;
+use crate::interrupt::Interrupt;
 use crate::load::{LoadedHistory, load};
 use crate::progress::Progress;
 use crate::reports::{renderer, write_whole};
@@ -68,8 +68,10 @@ pub(super) fn run(
     let stopped = tell_why_stopped(&driven, console);
     note(&mut record, driven);
     directory.write_record(&record)?;
+    options.stop = interrupt.stop();
     let mut check = Check { directory: &directory, record, ask, options, what };
     let outcome = check.run(output, console)?.max(stopped);
+    interrupt.release();
     Ok(Finding {
         outcome,
         run: Duration::from_secs_f64(check.record.run_ms / 1e3),
@@ -133,10 +135,6 @@ fn tell_why_stopped(driven: &Driven, console: &mut Console) -> Outcome {
             let hint = "what was recorded until then is checked; --out DIR chooses another place";
             console.error(&Failure::new(message).with_hint(hint));
             Outcome::Error
-        }
-        StopReason::Interrupted => {
-            console.info("interrupted: checking what was recorded; again to leave");
-            Outcome::Done
         }
         StopReason::Violation => {
             console.info("stopped at a violation");

@@ -7,7 +7,6 @@ use std::time::Duration;
 use isolario::model::RunRecord;
 use serde::Serialize;
 
-use super::interrupt::Interrupt;
 use super::once;
 use super::settings::Run;
 use super::{directory, summary::seconds};
@@ -15,6 +14,7 @@ use crate::args::OutputForm;
 use crate::console::Console;
 use crate::exit::Outcome;
 use crate::failure::Failure;
+use crate::interrupt::Interrupt;
 
 /// What one run came to.
 pub(super) struct Finding {

@@ -5,6 +5,8 @@ mod check;
 mod convert;
 mod generate;
 mod information;
+#[cfg(unix)]
+mod interrupt;
 mod live;
 mod reports;
 mod sandbox;

@@ -1,0 +1,97 @@
+//! Ctrl-C: once to end what is going on and report what came of it, twice to leave.
+
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use isolario::check::Stop;
+use isolario::db::Control;
+use isolario::model::StopReason;
+
+use crate::exit::leave;
+use crate::failure::Failure;
+
+/// Listens for Ctrl-C, and for the request to terminate.
+pub(crate) struct Interrupt {
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    happened: AtomicBool,
+    going_on: Mutex<GoingOn>,
+}
+
+/// What Ctrl-C ends.
+#[derive(Default)]
+enum GoingOn {
+    /// Nothing of which anything would come.
+    #[default]
+    Nothing,
+    /// A run against a database.
+    Run(Arc<Control>),
+    /// A check.
+    Check(Stop),
+}
+
+impl Interrupt {
+    pub(crate) fn listen(quiet: bool) -> Result<Interrupt, Failure> {
+        let shared = Arc::new(Shared::default());
+        let heard = Arc::clone(&shared);
+        let listening = ctrlc::set_handler(move || heard.end(quiet));
+        listening.map_err(|error| Failure::new(format!("cannot listen for Ctrl-C: {error}")))?;
+        Ok(Interrupt { shared })
+    }
+
+    /// Whether it happened.
+    pub(crate) fn happened(&self) -> bool {
+        self.shared.happened.load(Ordering::Relaxed)
+    }
+
+    /// A run that Ctrl-C ends.
+    pub(crate) fn control(&self) -> Arc<Control> {
+        let control = Arc::new(Control::new());
+        *self.shared.going_on() = GoingOn::Run(Arc::clone(&control));
+        control
+    }
+
+    /// A check that Ctrl-C ends.
+    pub(crate) fn stop(&self) -> Stop {
+        let stop = Stop::default();
+        *self.shared.going_on() = GoingOn::Check(stop.clone());
+        stop
+    }
+
+    /// It is over: from now on, Ctrl-C leaves.
+    pub(crate) fn release(&self) {
+        *self.shared.going_on() = GoingOn::Nothing;
+    }
+}
+
+impl Shared {
+    fn going_on(&self) -> MutexGuard<'_, GoingOn> {
+        self.going_on.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends what is going on, or everything: where nothing is, or where that takes too long for
+    /// whoever waits.
+    fn end(&self, quiet: bool) {
+        let again = self.happened.swap(true, Ordering::Relaxed);
+        let what_follows = match &*self.going_on() {
+            _ if again => leave(),
+            GoingOn::Nothing => leave(),
+            GoingOn::Run(control) => {
+                control.stop(StopReason::Interrupted, None);
+                "checking what was recorded"
+            }
+            GoingOn::Check(stop) => {
+                stop.ask();
+                "reporting what is decided"
+            }
+        };
+        if !quiet {
+            // Where the error stream fails, there is nobody left to tell.
+            let _ = writeln!(io::stderr(), "note: interrupted: {what_follows}; again to leave");
+        }
+    }
+}
