@@ -24,7 +24,7 @@ impl Stop {
 
 /// The answer about something whose turn did not come.
 pub(crate) fn unlooked() -> Verdict {
-    Verdict::Undecided { reason: "the check was interrupted before it came to this".to_owned() }
+    Verdict::Undecided { reason: "interrupted before its turn came".to_owned() }
 }
 
 /// The answer about a level whose turn did not come.

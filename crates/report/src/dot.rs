@@ -6,10 +6,11 @@ use std::io::{self, Write};
 use isolario_model::EdgeKind;
 
 use crate::names::Names;
-use crate::picture::{Link, Node, Picture, Shown};
+use crate::picture::{Case, Link, Node, Picture, Shown};
 use crate::report::Report;
 
-/// Writes the anomalies that a report shows in full, a graph each.
+/// Writes the anomalies that a report shows in full: a graph each, and a graph for every case where
+/// the argument goes by cases.
 pub fn write(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     let names = Names::new(report.history);
     let shown = report.shown_anomalies();
@@ -17,15 +18,22 @@ pub fn write(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
         return writeln!(out, "digraph \"no anomalies\" {{\n}}");
     }
     for (number, anomaly) in (1..).zip(shown.iter().take(report.max_anomalies)) {
-        let picture = Picture::of(names, anomaly, Shown::Relevant);
-        graph(&format!("{number} {}", anomaly.kind), &picture, out)?;
+        for picture in Picture::all_of(names, anomaly, Shown::Relevant) {
+            let (kind, case) = (anomaly.kind, picture.case);
+            let case = case.map_or(String::new(), |case| format!(", {case}"));
+            graph(&format!("{number} {kind}{case}"), &picture, out)?;
+        }
     }
     Ok(())
 }
 
 fn graph(name: &str, picture: &Picture, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "digraph {} {{", Quoted(name))?;
-    writeln!(out, "  label={}; labelloc=t; fontname=sans;", Quoted(&picture.about))?;
+    let label = match picture.case {
+        Some(case) => format!("{}: {case}{}", picture.about, undrawn(case)),
+        None => picture.about.clone(),
+    };
+    writeln!(out, "  label={}; labelloc=t; fontname=sans;", Quoted(&label))?;
     writeln!(out, "  node [shape=box style=rounded fontname=monospace];")?;
     writeln!(out, "  edge [fontname=sans fontsize=11];")?;
     let mut sessions: Vec<_> =
@@ -51,6 +59,13 @@ fn graph(name: &str, picture: &Picture, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "  t{from} -> t{to} [label={label} tooltip={why} {style}];")?;
     }
     writeln!(out, "}}")
+}
+
+fn undrawn(case: Case) -> String {
+    match case.undrawn() {
+        0 => String::new(),
+        more => format!("; {more} are not drawn"),
+    }
 }
 
 fn style(link: &Link) -> String {

@@ -22,12 +22,13 @@ const CAPTION_LINE: f64 = 18.0;
 const CAPTION_WIDTH: usize = 92;
 const NARROWEST: f64 = 760.0;
 
-/// Writes the anomalies that a report shows in full, one below the other.
+/// Writes the anomalies that a report shows in full, one below the other; of an argument by cases,
+/// every case.
 pub fn write(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     let names = Names::new(report.history);
     let all = report.shown_anomalies();
     let shown = &all[..all.len().min(report.max_anomalies)];
-    let parts: Vec<Part> = shown.iter().map(|anomaly| Part::of(names, anomaly)).collect();
+    let parts: Vec<Part> = shown.iter().flat_map(|anomaly| Part::all_of(names, anomaly)).collect();
     let width = parts.iter().map(|part| part.layout.width).fold(NARROWEST, f64::max);
     let height = parts.iter().map(Part::height).sum::<f64>() + GAP;
     writeln!(
@@ -48,7 +49,7 @@ pub fn write(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "</svg>")
 }
 
-/// One anomaly with its caption.
+/// One anomaly with its caption, or one case of its argument.
 struct Part {
     title: String,
     caption: Vec<String>,
@@ -57,15 +58,26 @@ struct Part {
 }
 
 impl Part {
-    fn of(names: Names<'_>, anomaly: &Anomaly) -> Part {
-        let picture = Picture::of(names, anomaly, Shown::Relevant);
-        let text = wrap(&happened(names, anomaly), CAPTION_WIDTH, "", "");
-        Part {
-            title: format!("{}: {}", anomaly.kind, rules_out(anomaly.kind)),
-            caption: text.lines().map(str::to_owned).collect(),
-            layout: Layout::of(&picture),
-            picture,
-        }
+    fn all_of(names: Names<'_>, anomaly: &Anomaly) -> Vec<Part> {
+        let kind = anomaly.kind;
+        let part = |picture: Picture| {
+            let (title, text) = match picture.case {
+                None => (format!("{kind}: {}", rules_out(kind)), happened(names, anomaly)),
+                Some(case) => {
+                    let text = match (case.number, case.undrawn()) {
+                        (1, 0) => happened(names, anomaly),
+                        (1, more) => {
+                            format!("{} {more} of them are not drawn.", happened(names, anomaly))
+                        }
+                        _ => String::new(),
+                    };
+                    (format!("{kind}, {case}: {}", rules_out(kind)), text)
+                }
+            };
+            let caption = wrap(&text, CAPTION_WIDTH, "", "").lines().map(str::to_owned).collect();
+            Part { title, caption, layout: Layout::of(&picture), picture }
+        };
+        Picture::all_of(names, anomaly, Shown::Relevant).into_iter().map(part).collect()
     }
 
     fn caption_height(&self) -> f64 {
@@ -89,24 +101,18 @@ impl Part {
     }
 }
 
-/// The picture of one anomaly, for a page that has the styles and the words.
-pub(crate) fn figure(
-    names: Names<'_>,
-    anomaly: &Anomaly,
-    shown: Shown,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let picture = Picture::of(names, anomaly, shown);
-    let layout = Layout::of(&picture);
+/// A picture for a page that has the styles and the words.
+pub(crate) fn figure(picture: &Picture, shown: Shown, out: &mut dyn Write) -> io::Result<()> {
+    let layout = Layout::of(picture);
     let (width, height) = (layout.width, layout.height);
     let class = if shown == Shown::All { "picture all" } else { "picture" };
     writeln!(
         out,
         "<svg class=\"{class}\" viewBox=\"0 0 {width:.0} {height:.0}\" width=\"{width:.0}\" \
          height=\"{height:.0}\" role=\"img\" aria-label=\"{}\">",
-        Escaped(&format!("Graph: {}", told(&picture)))
+        Escaped(&format!("Graph: {}", told(picture)))
     )?;
-    body(&picture, &layout, out)?;
+    body(picture, &layout, out)?;
     writeln!(out, "</svg>")
 }
 

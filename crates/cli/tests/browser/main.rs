@@ -26,6 +26,28 @@ session audit
   T4 [60, 70]: r stock 8
 ";
 
+/// Two writes of two keys each, and readers who saw every combination: whatever the orders of the
+/// writes, one pair of readers contradicts them.
+const CASES: &str = "\
+initial 0
+session a
+  T1: w x 1
+session b
+  T2: w x 2
+session c
+  T3: w y 1
+session d
+  T4: w y 2
+session e
+  T5: r x 1, r y 1
+session f
+  T6: r x 2, r y 1
+session g
+  T7: r x 2, r y 2
+session h
+  T8: r x 1, r y 2
+";
+
 /// Names and values that try to break out of wherever they are put.
 const HOSTILE: &str = include_str!("hostile.jsonl");
 
@@ -80,6 +102,7 @@ fn isolario(directory: &Path, arguments: &[&str]) {
 fn reports(directory: &Path) {
     fs::write(directory.join("versions.txt"), VERSIONS).unwrap();
     fs::write(directory.join("hostile.jsonl"), HOSTILE).unwrap();
+    fs::write(directory.join("cases.txt"), CASES).unwrap();
     let gen_history = |anomalies: &str, shape: &[&str], file: &str| {
         let common = ["gen", "history", "--force", "--workload", "general", "--anomaly", anomalies];
         let outcomes = ["--abort-ratio", "0.05", "--unknown-ratio", "0.02", "-o", file];
@@ -98,6 +121,7 @@ fn reports(directory: &Path) {
         ("large.jsonl", "rc,ra,cc"),
         ("versions.txt", "rc,ra,cc"),
         ("hostile.jsonl", "rc,ra,cc"),
+        ("cases.txt", "ser"),
     ] {
         let report = Path::new(history).with_extension("html");
         let report = report.to_str().unwrap();

@@ -96,6 +96,39 @@ test("an inferred arrow opens into its reasons, and other operations are shown o
   });
 });
 
+test("an argument by cases is gone through case by case", async () => {
+  await withReport("cases.html", {}, async (page) => {
+    const article = page.locator("article[data-kind=NoOrderPossible]");
+    const tabs = article.getByRole("tab");
+    const count = await tabs.count();
+    assert.ok(count >= 2, `${count} cases`);
+    const shown = async () => {
+      assert.equal(await article.locator(".case:visible").count(), 1);
+      const panel = article.getByRole("tabpanel");
+      assert.ok(await panel.locator("svg.picture:not(.all) .node").first().isVisible());
+      return [await panel.getAttribute("aria-label"), await panel.locator(".argument").textContent()];
+    };
+    const first = await shown();
+    assert.equal(first[0], `Case 1 of ${count}`);
+    await keep(article, "cases-first");
+    await tabs.nth(1).click();
+    const second = await shown();
+    assert.equal(second[0], `Case 2 of ${count}`);
+    assert.notEqual(second[1], first[1]);
+    await page.keyboard.press("End");
+    assert.equal((await shown())[0], `Case ${count} of ${count}`);
+    assert.equal(await tabs.last().getAttribute("aria-selected"), "true");
+    for (let step = 1; step < count; step++) await page.keyboard.press("ArrowLeft");
+    assert.deepEqual(await shown(), first);
+    assert.deepEqual(await accessibility(page), []);
+    await page.emulateMedia({ media: "print" });
+    assert.equal(await article.locator(".case:visible").count(), count);
+  });
+  await withReport("cases.html", { javaScriptEnabled: false }, async (page) => {
+    assert.ok((await page.locator(".case:visible svg.picture:not(.all)").count()) >= 2);
+  });
+});
+
 test("the timeline answers to mouse and keys", async () => {
   await withReport("anomalies.html", {}, async (page) => {
     const canvas = page.locator("#history canvas");

@@ -11,7 +11,7 @@ use super::embed::Embedded;
 use crate::explain::Topic;
 use crate::involved::{Involved, involved};
 use crate::names::{Names, counted};
-use crate::picture::Shown;
+use crate::picture::{MOST_CASES, Picture, Shown};
 use crate::report::Report;
 use crate::svg;
 use crate::words::{Step, happened, other_names, rules_out, summary, told};
@@ -19,7 +19,6 @@ use crate::xml::Escaped;
 
 /// How many anomalies beyond those in full are listed with one sentence.
 const MOST_IN_SHORT: usize = 500;
-const MOST_CASES: usize = 20;
 
 /// Which anomalies are shown in full, and which by one sentence.
 pub(super) struct Chosen<'h> {
@@ -142,19 +141,39 @@ impl Page<'_, '_> {
         writeln!(out, "<h3>{number}. {kind}{others}</h3>")?;
         writeln!(out, "<p class=\"rules-out\">{}</p>", Escaped(&rules_out(kind)))?;
         writeln!(out, "<p class=\"happened\">{}</p>", Escaped(&happened(names, anomaly)))?;
-        writeln!(out, "<div class=\"graph\">")?;
-        svg::figure(names, anomaly, Shown::Relevant, out)?;
-        svg::figure(names, anomaly, Shown::All, out)?;
-        writeln!(out, "</div>")?;
         let mut involved = involved(names.history(), anomaly);
         involved.sort_by_key(|part| part.txn);
-        transactions(names, &involved, out)?;
-        argument(names, &anomaly.evidence, out)?;
+        self.shown(anomaly, &involved, out)?;
         for paragraph in Topic::Anomaly(kind).page().look_at {
             writeln!(out, "<p><strong>Where to look:</strong> {}</p>", Escaped(&paragraph))?;
         }
         self.around(number, &involved, out)?;
         writeln!(out, "</article>")
+    }
+
+    /// The pictures, who took part, and the argument.
+    fn shown(&self, anomaly: &Anomaly, parts: &[Involved], out: &mut dyn Write) -> io::Result<()> {
+        let names = self.names;
+        let pictures = |shown| Picture::all_of(names, anomaly, shown);
+        let drawn = pictures(Shown::Relevant).into_iter().zip(pictures(Shown::All));
+        let Evidence::Cases { cycles } = &anomaly.evidence else {
+            drawn.into_iter().try_for_each(|(few, all)| graph(&few, &all, out))?;
+            transactions(names, parts, out)?;
+            return argument(names, &anomaly.evidence, out);
+        };
+        transactions(names, parts, out)?;
+        writeln!(out, "<div class=\"cases\">")?;
+        for (number, ((few, all), cycle)) in (1..).zip(drawn.zip(cycles)) {
+            writeln!(out, "<section class=\"case\">\n<h4>Case {number} of {}</h4>", cycles.len())?;
+            graph(&few, &all, out)?;
+            circle(names, cycle, out)?;
+            writeln!(out, "</section>")?;
+        }
+        writeln!(out, "</div>")?;
+        match cycles.len().saturating_sub(MOST_CASES) as u64 {
+            0 => Ok(()),
+            more => writeln!(out, "<p>… and {}.</p>", counted(more, "more case")),
+        }
     }
 
     /// A place for the timeline of the sessions around it.
@@ -209,6 +228,14 @@ fn kinds(out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "</dl>\n</details>")
 }
 
+/// A graph in its two drawings: the operations that matter, and all.
+fn graph(few: &Picture, all: &Picture, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "<div class=\"graph\">")?;
+    svg::figure(few, Shown::Relevant, out)?;
+    svg::figure(all, Shown::All, out)?;
+    writeln!(out, "</div>")
+}
+
 fn transactions(names: Names<'_>, involved: &[Involved], out: &mut dyn Write) -> io::Result<()> {
     writeln!(
         out,
@@ -247,16 +274,6 @@ fn operations(names: Names<'_>, part: &Involved) -> String {
 
 fn argument(names: Names<'_>, evidence: &Evidence, out: &mut dyn Write) -> io::Result<()> {
     match evidence {
-        Evidence::Cases { cycles } => {
-            for (number, cycle) in (1..).zip(cycles.iter().take(MOST_CASES)) {
-                writeln!(out, "<h4>Case {number} of {}</h4>", cycles.len())?;
-                circle(names, cycle, out)?;
-            }
-            match cycles.len().saturating_sub(MOST_CASES) as u64 {
-                0 => Ok(()),
-                more => writeln!(out, "<p>… and {}.</p>", counted(more, "more case")),
-            }
-        }
         Evidence::Cycle { edges } => {
             writeln!(out, "<h4>Why this is impossible</h4>")?;
             circle(names, edges, out)

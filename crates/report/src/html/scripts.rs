@@ -6,11 +6,12 @@ use sha2::{Digest, Sha256};
 use super::pack::base64;
 
 /// In the order in which they need each other.
-const MODULES: [&str; 6] = [
+const MODULES: [&str; 7] = [
     include_str!("assets/unpack.js"),
     include_str!("assets/history.js"),
     include_str!("assets/timeline.js"),
     include_str!("assets/graph.js"),
+    include_str!("assets/cases.js"),
     include_str!("assets/explore.js"),
     include_str!("assets/main.js"),
 ];

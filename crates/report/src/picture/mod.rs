@@ -8,6 +8,8 @@ mod layout;
 mod order;
 mod route;
 
+use std::fmt;
+
 use isolario_model::{
     Anomaly, Edge, EdgeKind, Evidence, OpId, Outcome, Reason, SessionId, TxnId, VersionOrder,
 };
@@ -20,6 +22,8 @@ pub(crate) use geometry::{Point, Rect};
 pub(crate) use layout::{LINE, Layout, PADDING};
 pub(crate) use route::Route;
 
+/// Of an argument in more cases, only the first are drawn.
+pub(crate) const MOST_CASES: usize = 20;
 /// A longer cycle is drawn by its beginning and its end.
 const LONGEST_CYCLE: usize = 40;
 /// More reasons behind reasons than these are left to the words.
@@ -35,8 +39,30 @@ const WIDEST_LINE: usize = 34;
 pub(crate) struct Picture {
     /// What it shows, in a sentence.
     pub(crate) about: String,
+    /// Which case of an argument by cases it is.
+    pub(crate) case: Option<Case>,
     pub(crate) nodes: Vec<Node>,
     pub(crate) links: Vec<Link>,
+}
+
+/// One case of an argument by cases, counted from 1.
+#[derive(Clone, Copy)]
+pub(crate) struct Case {
+    pub(crate) number: usize,
+    pub(crate) of: usize,
+}
+
+impl Case {
+    /// How many cases there are that nobody draws.
+    pub(crate) fn undrawn(self) -> usize {
+        self.of.saturating_sub(MOST_CASES)
+    }
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "case {} of {}", self.number, self.of)
+    }
 }
 
 /// A transaction, or the initial state.
@@ -81,26 +107,42 @@ pub(crate) enum Shown {
 }
 
 impl Picture {
-    pub(crate) fn of(names: Names<'_>, anomaly: &Anomaly, shown: Shown) -> Picture {
-        let mut picture =
-            Picture { about: summary(names, anomaly), nodes: Vec::new(), links: Vec::new() };
+    /// The pictures of an anomaly: one, or one for each case of its argument.
+    pub(crate) fn all_of(names: Names<'_>, anomaly: &Anomaly, shown: Shown) -> Vec<Picture> {
+        let about = summary(names, anomaly);
         let involved = involved(names.history(), anomaly);
-        match &anomaly.evidence {
-            Evidence::Read { read, saw, .. } => picture.bad_read(names, *read, *saw),
-            evidence => picture.argument(names, evidence.edges()),
-        }
-        // Of an argument in cases, one case is drawn, and the others bring transactions of their own.
-        let of_other_cases = matches!(&anomaly.evidence, Evidence::Cases { .. });
-        for part in &involved {
-            if !of_other_cases {
-                picture.node(names, part.txn);
+        let draw = |case: Option<Case>, edges: &[Edge]| {
+            let mut picture =
+                Picture { about: about.clone(), case, nodes: Vec::new(), links: Vec::new() };
+            match &anomaly.evidence {
+                Evidence::Read { read, saw, .. } => picture.bad_read(names, *read, *saw),
+                _ => picture.argument(names, edges),
             }
-            if let Some(node) = picture.nodes.iter_mut().find(|node| node.txn == part.txn) {
+            picture.fill(names, &involved, shown);
+            picture
+        };
+        match &anomaly.evidence {
+            Evidence::Cases { cycles } => {
+                let case = |number| Case { number, of: cycles.len() };
+                let drawn = (1..).zip(cycles.iter().take(MOST_CASES));
+                drawn.map(|(number, cycle)| draw(Some(case(number)), cycle)).collect()
+            }
+            evidence => vec![draw(None, evidence.edges())],
+        }
+    }
+
+    /// Says in every box what its transaction did.
+    fn fill(&mut self, names: Names<'_>, involved: &[Involved], shown: Shown) {
+        for part in involved {
+            // Other cases bring transactions of their own.
+            if self.case.is_none() {
+                self.node(names, part.txn);
+            }
+            if let Some(node) = self.nodes.iter_mut().find(|node| node.txn == part.txn) {
                 node.lines = lines(names, part, shown);
             }
         }
-        picture.set_aside();
-        picture
+        self.set_aside();
     }
 
     fn node(&mut self, names: Names<'_>, txn: TxnId) -> usize {

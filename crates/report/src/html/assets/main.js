@@ -1,4 +1,5 @@
 // Brings the page to life. Without scripts it is complete but for the history.
+import { Cases } from "./cases.js";
 import { Graph } from "./graph.js";
 import { History } from "./history.js";
 import { Timeline } from "./timeline.js";
@@ -58,6 +59,7 @@ function chooseTheme(button) {
 async function start() {
   chooseTheme(document.getElementById("theme"));
   document.querySelectorAll(".graph").forEach((place) => new Graph(place));
+  document.querySelectorAll(".cases").forEach((place) => new Cases(place));
   const anomalies = document.getElementById("anomalies");
   if (anomalies.querySelector("select")) filterAnomalies(anomalies);
   const place = document.getElementById("history");
