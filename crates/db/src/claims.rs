@@ -68,6 +68,11 @@ const fn row(
     ClaimRow { database, isolation, workloads, nodes: Nodes::Any, levels, words }
 }
 
+/// The promise of a server that knows of no other.
+const fn on_one_node(row: ClaimRow) -> ClaimRow {
+    ClaimRow { nodes: Nodes::One, ..row }
+}
+
 /// Every claim. The first row that fits is the answer.
 pub static CLAIMS: &[ClaimRow] = &[
     row(
@@ -128,6 +133,43 @@ pub static CLAIMS: &[ClaimRow] = &[
         &[Serializable],
         "reads lock what they read, so that nothing they saw changes before the end",
     ),
+    on_one_node(row(
+        "mysql",
+        "read-committed",
+        EVERY,
+        &[ReadCommitted],
+        "each consistent read, even within the same transaction, has a fresh snapshot of its own",
+    )),
+    on_one_node(row(
+        "mysql",
+        "repeatable-read",
+        REGISTERS,
+        &[CutIsolation, ReadAtomic],
+        "consistent reads of one transaction read the snapshot of the first; an update works on \
+         the newest row instead",
+    )),
+    on_one_node(row(
+        "mysql",
+        "serializable",
+        EVERY,
+        &[Serializable],
+        "as repeatable read, and plain reads lock what they read",
+    )),
+    row(
+        "tidb",
+        "read-committed",
+        EVERY,
+        &[ReadCommitted],
+        "a read sees what is committed; in optimistic transactions it is repeatable read",
+    ),
+    row(
+        "tidb",
+        "repeatable-read",
+        REGISTERS,
+        &[CutIsolation, ReadAtomic],
+        "snapshot isolation; but in pessimistic transactions, the default, an update works on the \
+         newest row",
+    ),
     row("galera", "read-committed", EVERY, &[ReadCommitted], "as MariaDB"),
     row(
         "galera",
@@ -136,10 +178,7 @@ pub static CLAIMS: &[ClaimRow] = &[
         &[CutIsolation, ReadAtomic],
         "as MariaDB: consistent reads of one transaction use one snapshot",
     ),
-    ClaimRow {
-        nodes: Nodes::One,
-        ..row("galera", "serializable", EVERY, &[Serializable], "as MariaDB, on one node")
-    },
+    on_one_node(row("galera", "serializable", EVERY, &[Serializable], "as MariaDB, on one node")),
     ClaimRow {
         nodes: Nodes::Several,
         ..row(
@@ -191,5 +230,55 @@ pub(crate) fn look_up(database: &str, isolation: &str, kind: Kind, nodes: usize)
     match CLAIMS.iter().find(fits) {
         Some(row) => Claim { levels: row.levels.to_vec(), words: row.words.to_owned() },
         None => Claim::none(format!("{database} claims nothing for {isolation} and {kind}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn levels(database: &str, isolation: &str, kind: Kind, nodes: usize) -> Vec<Level> {
+        look_up(database, isolation, kind, nodes).levels
+    }
+
+    #[test]
+    fn products_of_one_protocol_make_claims_of_their_own() {
+        let snapshots = [CutIsolation, ReadAtomic];
+        for product in ["mysql", "mariadb", "galera", "tidb"] {
+            let mini = |isolation| levels(product, isolation, Kind::Mini, 1);
+            assert!(mini("read-uncommitted").is_empty(), "{product}");
+            assert_eq!(mini("read-committed"), [ReadCommitted], "{product}");
+            assert_eq!(mini("repeatable-read"), snapshots, "{product}");
+            assert!(levels(product, "repeatable-read", Kind::Append, 1).is_empty(), "{product}");
+        }
+        for (product, claimed) in
+            [("mysql", true), ("mariadb", true), ("galera", true), ("tidb", false)]
+        {
+            let serializable = levels(product, "serializable", Kind::Append, 1);
+            assert_eq!(serializable == [Serializable], claimed, "{product}");
+        }
+    }
+
+    #[test]
+    fn what_one_server_promises_says_nothing_of_several() {
+        assert!(levels("mysql", "serializable", Kind::Mini, 3).is_empty());
+        assert_eq!(levels("tidb", "read-committed", Kind::Mini, 3), [ReadCommitted]);
+        let over_nodes = levels("galera", "serializable", Kind::Mini, 3);
+        assert_eq!(over_nodes, [CutIsolation, ReadAtomic]);
+    }
+
+    #[test]
+    fn every_setting_in_the_table_is_one_of_its_database() {
+        for row in CLAIMS {
+            let scheme = match row.database {
+                "mariadb" | "galera" | "tidb" => "mysql",
+                other => other,
+            };
+            let driver = crate::DRIVERS.iter().find(|driver| driver.schemes[0] == scheme);
+            // Not all of them are always compiled in.
+            let known = driver.is_none_or(|driver| driver.isolations.contains(&row.isolation));
+            assert!(known, "{} {}", row.database, row.isolation);
+            assert!(!row.levels.is_empty() && !row.words.is_empty(), "{}", row.database);
+        }
     }
 }

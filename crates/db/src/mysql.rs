@@ -5,7 +5,7 @@ mod product;
 mod session;
 
 use std::sync::OnceLock;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use isolario_workload::Kind;
 use mysql::prelude::Queryable;
@@ -42,6 +42,10 @@ const TABLES: [(&str, &str); 2] = [
 
 /// How many rows are created at once.
 const ROWS_AT_ONCE: u32 = 1000;
+
+/// How long making the tables may be tried, and how long to wait in between.
+const PREPARING: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(100);
 
 struct MySql {
     options: OptsBuilder,
@@ -99,6 +103,31 @@ impl MySql {
         let statements = self.product(conn)?.catch_up();
         batch(conn, statements)
     }
+
+    /// Replaces what an earlier run left by empty tables.
+    fn make_tables(&self, conn: &mut Conn, layout: &Layout) -> Result<(), DbError> {
+        self.catch_up(conn)?;
+        let mut statements = Vec::new();
+        for (name, columns) in TABLES {
+            let find = "SELECT table_comment FROM information_schema.tables \
+                 WHERE table_schema = DATABASE() AND table_name = ?";
+            let found: Option<String> =
+                conn.exec_first(find, (name,)).map_err(|error| classify(error, Stage::Connect))?;
+            match found {
+                Some(comment) if comment == OURS => statements.push(format!("DROP TABLE {name}")),
+                Some(_) => return Err(not_ours(&format!("a table {name}"), &self.place)),
+                None => {}
+            }
+            statements
+                .push(format!("CREATE TABLE {name} {columns} ENGINE=InnoDB COMMENT='{OURS}'"));
+        }
+        for first in (0..layout.keys).step_by(ROWS_AT_ONCE as usize) {
+            let keys = first..layout.keys.min(first.saturating_add(ROWS_AT_ONCE));
+            let rows: Vec<_> = keys.map(|key| format!("({key}, NULL)")).collect();
+            statements.push(format!("INSERT INTO isolario_register VALUES {}", rows.join(", ")));
+        }
+        batch(conn, &statements)
+    }
 }
 
 fn ssl(tls: &Tls) -> SslOpts {
@@ -137,29 +166,18 @@ impl Database for MySql {
         matches!(kind, Kind::Mini | Kind::General | Kind::Append | Kind::Lwt)
     }
 
+    /// Making tables meets the transactions that an earlier run left behind, and in a cluster the
+    /// changes of other nodes: that passes.
     fn prepare(&self, layout: &Layout) -> Result<(), DbError> {
-        let mut conn = self.line()?;
-        self.catch_up(&mut conn)?;
-        let mut statements = Vec::new();
-        for (name, columns) in TABLES {
-            let find = "SELECT table_comment FROM information_schema.tables \
-                 WHERE table_schema = DATABASE() AND table_name = ?";
-            let found: Option<String> =
-                conn.exec_first(find, (name,)).map_err(|error| classify(error, Stage::Connect))?;
-            match found {
-                Some(comment) if comment == OURS => statements.push(format!("DROP TABLE {name}")),
-                Some(_) => return Err(not_ours(&format!("a table {name}"), &self.place)),
-                None => {}
+        let deadline = Instant::now() + PREPARING.max(self.patience);
+        loop {
+            match self.make_tables(&mut self.line()?, layout) {
+                Err(error) if errors::passes(&error) && Instant::now() < deadline => {
+                    std::thread::sleep(PAUSE);
+                }
+                done => return done,
             }
-            statements
-                .push(format!("CREATE TABLE {name} {columns} ENGINE=InnoDB COMMENT='{OURS}'"));
         }
-        for first in (0..layout.keys).step_by(ROWS_AT_ONCE as usize) {
-            let keys = first..layout.keys.min(first.saturating_add(ROWS_AT_ONCE));
-            let rows: Vec<_> = keys.map(|key| format!("({key}, NULL)")).collect();
-            statements.push(format!("INSERT INTO isolario_register VALUES {}", rows.join(", ")));
-        }
-        batch(&mut conn, &statements)
     }
 
     fn connect(&self) -> Result<Box<dyn Connection>, DbError> {

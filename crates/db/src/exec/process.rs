@@ -5,7 +5,8 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
@@ -17,12 +18,16 @@ pub(super) struct Process {
     child: Child,
     input: ChildStdin,
     answers: Receiver<String>,
-    /// The last line it wrote to standard error.
+    /// The last line it wrote to standard error, and who listens there until the end.
     complaint: Arc<Mutex<String>>,
+    listener: JoinHandle<()>,
 }
 
 /// No answer is longer than this: a list of a million elements.
 const LONGEST_LINE: u64 = 16 << 20;
+
+/// How long the last words of a driver may take that has ended.
+const LAST_WORDS: Duration = Duration::from_secs(3);
 
 impl Process {
     /// Starts a command. It gets a process group of its own: Ctrl-C is for us to hear, and whatever
@@ -41,11 +46,11 @@ impl Process {
         each_line(output, move |line| sender.send(line).is_ok());
         let complaint = Arc::new(Mutex::new(String::new()));
         let last = Arc::clone(&complaint);
-        each_line(errors, move |line| {
+        let listener = each_line(errors, move |line| {
             *last.lock().unwrap_or_else(PoisonError::into_inner) = line;
             true
         });
-        Ok(Process { child, input, answers, complaint })
+        Ok(Process { child, input, answers, complaint, listener })
     }
 
     /// Sends a request and waits for its answer. A driver that ends or does not answer is lost; the
@@ -68,15 +73,11 @@ impl Process {
 
     /// Its last words come by another way than its answers, and may be a moment later.
     fn ended(&self) -> DbError {
-        let last = || self.complaint.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let mut why = last();
-        for _ in 0..20 {
-            if !why.is_empty() {
-                break;
-            }
+        let deadline = Instant::now() + LAST_WORDS;
+        while !self.listener.is_finished() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(5));
-            why = last();
         }
+        let why = self.complaint.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let words = if why.is_empty() { String::new() } else { format!(": {why}") };
         DbError::retryable(format!("the driver has ended{words}")).disconnected()
     }
@@ -96,7 +97,7 @@ impl Drop for Process {
 fn each_line(
     stream: impl Read + Send + 'static,
     mut take: impl FnMut(String) -> bool + Send + 'static,
-) {
+) -> JoinHandle<()> {
     std::thread::spawn(move || {
         let mut reader = BufReader::new(stream);
         loop {
@@ -106,5 +107,5 @@ fn each_line(
                 _ => return,
             }
         }
-    });
+    })
 }

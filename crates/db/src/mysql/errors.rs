@@ -4,7 +4,7 @@ use std::error::Error as _;
 
 use mysql::{DriverError, Error};
 
-use crate::error::DbError;
+use crate::error::{DbError, ErrorClass};
 use crate::remote::Stage;
 
 /// Deadlock, and Galera's refusal to certify; lock time-out, which undoes the statement alone; a
@@ -17,9 +17,19 @@ const PASSING: [u16; 5] = [1040, 1317, 1047, 1969, 3024];
 /// The server stops, or ended the connection.
 const ENDING: [u16; 4] = [1053, 1927, 1152, 4031];
 
-/// Wrong password or right, no such database, table, column or setting; a statement that the
-/// server does not understand; a read-only server.
-const FATAL: [u16; 11] = [1044, 1045, 1049, 1054, 1064, 1142, 1146, 1193, 1231, 1290, 1698];
+/// Wrong password or right, no such database, table, column, setting or isolation level; a
+/// statement that the server does not understand; a read-only server.
+const FATAL: [u16; 12] = [1044, 1045, 1049, 1054, 1064, 1142, 1146, 1193, 1231, 1290, 1698, 8048];
+
+/// A table is there that was not there when we looked, or the other way round: somebody made or
+/// dropped it in between, on another node perhaps.
+const CHANGED: [&str; 3] = ["1050", "1051", "1146"];
+
+/// Whether making tables is worth another attempt.
+pub(super) fn passes(error: &DbError) -> bool {
+    let changed = error.code.as_deref().is_some_and(|code| CHANGED.contains(&code));
+    changed || error.class == ErrorClass::Retryable
+}
 
 #[expect(clippy::needless_pass_by_value, reason = "so it fits into map_err")]
 pub(super) fn classify(error: Error, stage: Stage) -> DbError {
@@ -67,6 +77,17 @@ mod tests {
     use crate::error::ErrorClass::{Aborted, Fatal, Retryable, Unknown};
 
     #[test]
+    fn making_tables_is_tried_again_where_that_may_help() {
+        for (number, again) in
+            [(1213, true), (1047, true), (1050, true), (1146, true), (1142, false)]
+        {
+            let error = answered(number, String::new(), Stage::Connect).with_code(number);
+            assert_eq!(passes(&error), again, "{number}");
+        }
+        assert!(passes(&Stage::Connect.no_answer("gone")));
+    }
+
+    #[test]
     fn numbers_have_classes() {
         for (number, in_statement, in_commit) in [
             (1213, Retryable, Retryable),
@@ -77,6 +98,7 @@ mod tests {
             (1053, Retryable, Unknown),
             (1045, Fatal, Fatal),
             (1146, Fatal, Fatal),
+            (8048, Fatal, Fatal),
             (1180, Aborted, Unknown),
             (1406, Aborted, Unknown),
         ] {

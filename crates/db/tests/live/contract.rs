@@ -1,21 +1,21 @@
 //! What every adapter must do, whatever the database.
 
-use isolario_db::{Access, Conditional, Database, DbError, ErrorClass, Layout};
+use isolario_db::{Access, Conditional, Database, DbError, ErrorClass};
 use isolario_servers::{Proxy, Servers};
 use isolario_workload::Kind;
 
-use super::site::{connect, patient, refused};
+use super::site::{SLOW, connect, eventually, patient, prepare, refused};
 
 /// Registers, lists and conditional writes.
 pub fn operations(database: &dyn Database) {
     for kind in Kind::ALL {
         assert!(database.supports(kind), "{kind}");
     }
-    database.prepare(&Layout::new(Kind::Mini, 10)).unwrap();
+    prepare(database, Kind::Mini, 10);
     registers(database);
     lists(database);
     // What an earlier run left is replaced.
-    database.prepare(&Layout::new(Kind::Lwt, 10)).unwrap();
+    prepare(database, Kind::Lwt, 10);
     conditional_writes(database);
 }
 
@@ -100,7 +100,7 @@ fn conditional_writes(database: &dyn Database) {
 /// Two transactions read a register and both write it: the second is refused, and its connection
 /// goes on. Returns the refusal.
 pub fn lost_update_is_refused(database: &dyn Database) -> DbError {
-    database.prepare(&Layout::new(Kind::Mini, 10)).unwrap();
+    prepare(database, Kind::Mini, 10);
     let mut one = connect(database);
     let mut two = connect(database);
     one.begin(Access::Write).unwrap();
@@ -120,27 +120,29 @@ pub fn lost_update_is_refused(database: &dyn Database) -> DbError {
 
 /// A server that stops answering leaves a commit in doubt, and nothing else.
 pub fn silence(servers: &Servers, url: &str) {
-    let database = patient(url, "", 300);
-    database.prepare(&Layout::new(Kind::Mini, 10)).unwrap();
-    let mut during_statement = connect(&*database);
-    let mut during_commit = connect(&*database);
-    during_statement.begin(Access::Write).unwrap();
-    during_commit.begin(Access::Write).unwrap();
-    during_commit.write(1, 5).unwrap();
+    let database = patient(url, "", 2000);
+    prepare(&*database, Kind::Mini, 10);
+    let [mut during_statement, mut during_commit] = eventually(|| {
+        let mut pair = [database.connect()?, database.connect()?];
+        pair[0].begin(Access::Write)?;
+        pair[1].begin(Access::Write)?;
+        pair[1].write(1, 5)?;
+        Ok(pair)
+    });
     servers.pause();
     assert_lost(&during_statement.read(2).unwrap_err(), ErrorClass::Retryable);
     assert_lost(&during_commit.commit().unwrap_err(), ErrorClass::Unknown);
     assert_eq!(refused(&*database).class, ErrorClass::Retryable);
     servers.resume();
-    connect(&*database).begin(Access::Write).unwrap();
+    eventually(|| database.connect()?.begin(Access::Write));
 }
 
 /// A cut connection does the same, and a single operation is its own commit.
 pub fn cut(servers: &Servers) {
     let proxy = Proxy::to(servers.port()).unwrap();
     let url = servers.url().replace(&servers.port().to_string(), &proxy.port().to_string());
-    let database = patient(&url, "", 1000);
-    database.prepare(&Layout::new(Kind::Lwt, 10)).unwrap();
+    let database = patient(&url, "", SLOW);
+    prepare(&*database, Kind::Lwt, 10);
     let mut connections: Vec<_> = (0..3).map(|_| connect(&*database)).collect();
     for connection in &mut connections[..2] {
         connection.begin(Access::Write).unwrap();
@@ -166,16 +168,16 @@ pub fn refusals(servers: &Servers) {
         let rest = url.split_once("//").unwrap().1;
         let place = rest.rsplit_once('@').map_or(rest, |(_, place)| place);
         let scheme = url.split_once(':').unwrap().0;
-        patient(&format!("{scheme}://{login}@{place}"), "", 1000)
+        patient(&format!("{scheme}://{login}@{place}"), "", SLOW)
     };
     let right = format!("{}:{}", isolario_servers::ACCOUNT, isolario_servers::PASSWORD);
-    assert!(with(&right).connect().is_ok());
+    connect(&*with(&right));
     let wrong = refused(&*with(&format!("{}:wrong", isolario_servers::ACCOUNT)));
     assert_eq!(wrong.class, ErrorClass::Fatal, "{wrong}");
     assert!(!wrong.message.contains("wrong@"), "{wrong}");
 
     let nobody = servers.url().replace(&servers.port().to_string(), "1");
-    let unreachable = refused(&*patient(&nobody, "", 1000));
+    let unreachable = refused(&*patient(&nobody, "", SLOW));
     assert_eq!(unreachable.class, ErrorClass::Retryable, "{unreachable}");
     assert!(unreachable.message.starts_with("cannot connect to "), "{unreachable}");
 }

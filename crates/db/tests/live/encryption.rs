@@ -4,7 +4,7 @@ use isolario_db::ErrorClass;
 use isolario_servers::Kind;
 
 use super::contract;
-use super::site::{patient, refused, start};
+use super::site::{SLOW, patient, refused, start};
 
 #[test]
 fn every_server_can_be_talked_to_in_secret() {
@@ -12,7 +12,7 @@ fn every_server_can_be_talked_to_in_secret() {
         let servers = start(kind);
         let (plain, secret) = (servers.port().to_string(), servers.encrypted_port().to_string());
         let url = servers.url().replace(&plain, &secret);
-        let with = |parameters: &str| patient(&format!("{url}?{parameters}"), "", 30_000);
+        let with = |parameters: &str| patient(&format!("{url}?{parameters}"), "", SLOW);
 
         contract::operations(&*with("sslmode=require"));
         let trusted =

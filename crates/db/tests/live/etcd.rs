@@ -3,12 +3,12 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use isolario_db::{Access, ErrorClass, Layout};
+use isolario_db::{Access, ErrorClass};
 use isolario_servers::Kind;
 use isolario_workload::Kind as Workload;
 
 use super::contract;
-use super::site::{connect, database, patient, refused, start};
+use super::site::{SLOW, connect, database, patient, prepare, refused, start};
 
 #[test]
 fn etcd_keeps_the_contract() {
@@ -29,7 +29,7 @@ fn reads_of_etcd_hold_at_the_commit_unless_they_may_be_stale() {
     let servers = start(Kind::Etcd3);
     let read_only = |isolation: &str| {
         let database = database(&servers.urls()[1], isolation);
-        database.prepare(&Layout::new(Workload::Mini, 10)).unwrap();
+        prepare(&*database, Workload::Mini, 10);
         let (mut reader, mut writer) = (connect(&*database), connect(&*database));
         reader.begin(Access::Read).unwrap();
         assert_eq!((reader.read(1), reader.read(2)), (Ok(None), Ok(None)));
@@ -64,7 +64,7 @@ fn etcd_wants_the_right_password() {
     ] {
         post(servers.port(), what, body);
     }
-    let with = |login: &str| patient(&servers.url().replace("//", login), "", 2000);
+    let with = |login: &str| patient(&servers.url().replace("//", login), "", SLOW);
     contract::operations(&*with("//root:rialto@"));
     for login in ["//root:wrong@", "//"] {
         let error = refused(&*with(login));

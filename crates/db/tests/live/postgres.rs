@@ -1,11 +1,11 @@
 //! PostgreSQL.
 
-use isolario_db::{Access, ErrorClass, Layout};
+use isolario_db::{Access, ErrorClass};
 use isolario_servers::Kind;
 use isolario_workload::Kind as Workload;
 
 use super::contract;
-use super::site::{connect, database, start};
+use super::site::{connect, database, prepare, start};
 
 #[test]
 fn postgres_keeps_the_contract() {
@@ -28,7 +28,7 @@ fn every_level_of_postgres_is_what_it_is_called() {
     // Two transactions read both registers, and each writes one of them.
     let write_skew = |isolation: &str| {
         let database = database(servers.url(), isolation);
-        database.prepare(&Layout::new(Workload::Mini, 2)).unwrap();
+        prepare(&*database, Workload::Mini, 2);
         let mut pair = [connect(&*database), connect(&*database)];
         for one in &mut pair {
             one.begin(Access::Write).unwrap();

@@ -1,11 +1,11 @@
 //! Redis.
 
-use isolario_db::{Access, Layout};
+use isolario_db::Access;
 use isolario_servers::Kind;
 use isolario_workload::Kind as Workload;
 
 use super::contract;
-use super::site::{connect, database, start};
+use super::site::{connect, database, prepare, start};
 
 #[test]
 fn redis_keeps_the_contract() {
@@ -24,7 +24,7 @@ fn redis_keeps_the_contract() {
 fn plain_commands_of_redis_are_no_transactions() {
     let servers = start(Kind::Redis);
     let database = database(servers.url(), "plain");
-    database.prepare(&Layout::new(Workload::Mini, 10)).unwrap();
+    prepare(&*database, Workload::Mini, 10);
     let mut pair = [connect(&*database), connect(&*database)];
     for one in &mut pair {
         one.begin(Access::Write).unwrap();

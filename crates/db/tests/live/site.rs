@@ -1,9 +1,16 @@
 //! A server to test against.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use isolario_db::{Connection, Database, DbError, DbUrl, Settings, open};
+use isolario_db::{Connection, Database, DbError, DbUrl, ErrorClass, Layout, Settings, open};
 use isolario_servers::{Durability, Kind, Servers};
+use isolario_workload::Kind as Workload;
+
+/// How many milliseconds a statement may take that should succeed: the machine may be very busy.
+pub const SLOW: u64 = 30_000;
+
+/// How long something may be tried again that should succeed in the end.
+const IN_THE_END: Duration = Duration::from_secs(180);
 
 /// Starts a server in which nothing is going to crash.
 pub fn start(kind: Kind) -> Servers {
@@ -12,7 +19,7 @@ pub fn start(kind: Kind) -> Servers {
 
 /// Opens a database at one of its levels; the empty name is the default.
 pub fn database(url: &str, isolation: &str) -> Box<dyn Database> {
-    patient(url, isolation, 5000)
+    patient(url, isolation, SLOW)
 }
 
 /// The same with another time-out.
@@ -33,7 +40,25 @@ pub fn refused(database: &dyn Database) -> DbError {
     }
 }
 
+/// Does something as often as the database asks for another attempt, as the runner does too.
+pub fn eventually<T>(mut attempt: impl FnMut() -> Result<T, DbError>) -> T {
+    let deadline = Instant::now() + IN_THE_END;
+    loop {
+        match attempt() {
+            Err(error) if error.class == ErrorClass::Retryable && Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            done => return done.unwrap(),
+        }
+    }
+}
+
+/// Empty tables.
+pub fn prepare(database: &dyn Database, kind: Workload, keys: u32) {
+    eventually(|| database.prepare(&Layout::new(kind, keys)));
+}
+
 /// A new connection.
 pub fn connect(database: &dyn Database) -> Box<dyn Connection> {
-    database.connect().unwrap()
+    eventually(|| database.connect())
 }

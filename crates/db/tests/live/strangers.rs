@@ -8,16 +8,14 @@ use isolario_servers::Kind;
 use isolario_workload::Kind as Workload;
 use mysql::prelude::Queryable;
 
-use super::site::{database, start};
-
-const LAYOUT: fn() -> Layout = || Layout::new(Workload::Mini, 10);
+use super::site::{database, prepare, start};
 
 /// It makes room for itself twice, but not where a stranger's data is.
 fn assert_respects(database: &dyn Database, stranger: impl FnOnce(), what: &str) {
-    database.prepare(&LAYOUT()).unwrap();
-    database.prepare(&LAYOUT()).unwrap();
+    prepare(database, Workload::Mini, 10);
+    prepare(database, Workload::Mini, 10);
     stranger();
-    let error = database.prepare(&LAYOUT()).unwrap_err();
+    let error = database.prepare(&Layout::new(Workload::Mini, 10)).unwrap_err();
     assert_eq!(error.class, ErrorClass::Fatal);
     assert!(error.message.contains(what), "{error}");
     assert!(error.message.contains("that we did not make: rename it"), "{error}");

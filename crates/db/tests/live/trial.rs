@@ -1,16 +1,17 @@
 //! Runs of the real runner, and what their histories prove.
 
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use isolario_check::check;
-use isolario_db::{Control, Database, Layout, Outcome, Plan, run};
+use isolario_db::{Control, Database, Outcome, Plan, Progress, run};
 use isolario_formats::read;
-use isolario_model::{AnomalyKind, History, Level, Verdict};
+use isolario_model::{AnomalyKind, Counts, History, Level, StopReason, Verdict};
 use isolario_verify::verify;
 use isolario_workload::{Kind, Planner, Workload};
 use tempfile::TempDir;
 
-use super::site::patient;
+use super::site::{SLOW, patient, prepare};
 
 /// A run, of a size that suits a test.
 #[derive(Clone)]
@@ -30,6 +31,11 @@ pub struct Trial {
 
 const MAX_RETRIES: u32 = 3;
 
+/// With how many seeds an anomaly is looked for.
+const SEEDS: u64 = 60;
+/// After so many without it, runs get longer.
+const SEEDS_PER_LENGTH: u64 = 4;
+
 impl Trial {
     /// Mini-transactions on a few keys, so that sessions meet.
     pub fn new(urls: &[String], isolation: &'static str) -> Trial {
@@ -40,17 +46,21 @@ impl Trial {
             sessions: 8,
             txns: 3000,
             seed: 1,
-            timeout: 5000,
-            patience: Duration::from_secs(30),
+            timeout: SLOW,
+            patience: Duration::from_secs(180),
         }
     }
 
-    /// Runs it, from empty tables. `meanwhile` hears ten times a second how many have committed.
-    pub fn run_while(&self, mut meanwhile: impl FnMut(u64)) -> (Outcome, History) {
+    /// Runs it, from empty tables. `meanwhile` hears ten times a second what was done, and may end
+    /// it.
+    pub fn run_while(
+        &self,
+        mut meanwhile: impl FnMut(&Counts) -> ControlFlow<()>,
+    ) -> (Outcome, History) {
         let open = |url: &String| patient(url, self.isolation, self.timeout);
         let databases: Vec<Box<dyn Database>> = self.urls.iter().map(open).collect();
         let (kind, keys) = (self.workload.kind, self.workload.keys);
-        databases[0].prepare(&Layout::new(kind, keys)).unwrap();
+        prepare(&*databases[0], kind, keys);
         let planner = Planner::new(&self.workload, self.sessions, self.seed).unwrap();
         let directory = TempDir::new().unwrap();
         let path = directory.path().join("history.iso");
@@ -65,28 +75,46 @@ impl Trial {
             patience: self.patience,
             history: Some(&path),
         };
-        let mut watch = |progress: &isolario_db::Progress| meanwhile(progress.counts.committed);
-        let outcome = run(&plan, &Control::new(), &mut watch).unwrap();
+        let control = Control::new();
+        let mut watch = |progress: &Progress| {
+            if meanwhile(&progress.counts).is_break() {
+                control.stop(StopReason::Done, None);
+            }
+        };
+        let outcome = run(&plan, &control, &mut watch).unwrap();
         (outcome, read(&path).unwrap().history)
     }
 
     /// Runs it to its end.
     pub fn history(&self) -> History {
-        let (outcome, history) = self.run_while(|_| {});
+        let (outcome, history) = self.run_while(|_| ControlFlow::Continue(()));
         assert_eq!(outcome.counts.committed, self.txns, "{:?}", outcome.because);
         history
     }
 
-    /// Runs it with one seed after the other until a history violates the level: what has to
-    /// happen is a matter of luck, but not of much. Returns the names of what was found.
-    pub fn violates(&self, level: Level) -> Vec<AnomalyKind> {
-        for seed in 1..=20 {
-            let history = Trial { seed, ..self.clone() }.history();
+    /// A history violates the level, in whichever way.
+    pub fn violates(&self, level: Level) {
+        self.shows(level, |_| true);
+    }
+
+    /// A history violates the level by an anomaly of this kind.
+    pub fn violates_by(&self, level: Level, kind: AnomalyKind) {
+        self.shows(level, |found| found == kind);
+    }
+
+    /// Runs it with one seed after the other until something is found: what has to happen is a
+    /// matter of luck, though not of much. Where luck stays away, runs get longer.
+    fn shows(&self, level: Level, wanted: impl Fn(AnomalyKind) -> bool) {
+        for seed in 1..=SEEDS {
+            let txns = self.txns * (1 + seed / SEEDS_PER_LENGTH);
+            let history = Trial { seed, txns, ..self.clone() }.history();
             if let Verdict::Violated(evidence) = verdict(&history, level) {
-                return evidence.anomalies.iter().map(|anomaly| anomaly.kind).collect();
+                if evidence.anomalies.iter().any(|anomaly| wanted(anomaly.kind)) {
+                    return;
+                }
             }
         }
-        panic!("{}: nothing was found at {level}", self.isolation)
+        panic!("{}: it was never found at {level}", self.isolation)
     }
 
     /// Runs it; the history satisfies the levels.
