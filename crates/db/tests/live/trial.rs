@@ -108,10 +108,10 @@ impl Trial {
         for seed in 1..=SEEDS {
             let txns = self.txns * (1 + seed / SEEDS_PER_LENGTH);
             let history = Trial { seed, txns, ..self.clone() }.history();
-            if let Verdict::Violated(evidence) = verdict(&history, level) {
-                if evidence.anomalies.iter().any(|anomaly| wanted(anomaly.kind)) {
-                    return;
-                }
+            if let Verdict::Violated(evidence) = verdict(&history, level)
+                && evidence.anomalies.iter().any(|anomaly| wanted(anomaly.kind))
+            {
+                return;
             }
         }
         panic!("{}: it was never found at {level}", self.isolation)
