@@ -29,19 +29,26 @@ pub(crate) fn good_size(bytes: &[u8]) -> usize {
 
 /// Parses chunks of about `size` bytes each, in parallel, and gives the results in file order, or
 /// the fault that comes first in the file.
+pub(crate) fn parse<'a, T: Send, F: Send>(
+    bytes: &'a [u8],
+    size: usize,
+    parse: impl Fn(Chunk<'a>) -> Result<T, F> + Send + Sync,
+) -> Result<Vec<T>, F> {
+    // All are parsed before the first fault is picked: a thread must not decide which it is.
+    let parsed: Vec<Result<T, F>> = cut(bytes, size).into_par_iter().map(parse).collect();
+    parsed.into_iter().collect()
+}
+
+/// Chunks of about `size` bytes each.
 ///
 /// Lines are counted before anything is parsed, so that every chunk knows its line numbers. That
 /// reads the file twice, which costs little: counting runs at the speed of memory.
-pub(crate) fn parse<'a, T: Send>(
-    bytes: &'a [u8],
-    size: usize,
-    parse: impl Fn(Chunk<'a>) -> Result<T, Fault> + Send + Sync,
-) -> Result<Vec<T>, Fault> {
+pub(crate) fn cut(bytes: &[u8], size: usize) -> Vec<Chunk<'_>> {
     let parts = split_at_line_ends(bytes, size);
     let newlines: Vec<usize> =
         parts.par_iter().map(|part| memchr_iter(b'\n', part).count()).collect();
     let mut first_line = 1;
-    let chunks: Vec<Chunk<'a>> = parts
+    parts
         .iter()
         .zip(newlines)
         .map(|(part, newlines)| {
@@ -50,10 +57,7 @@ pub(crate) fn parse<'a, T: Send>(
             first_line += newlines as u64;
             chunk
         })
-        .collect();
-    // All are parsed before the first fault is picked: a thread must not decide which it is.
-    let parsed: Vec<Result<T, Fault>> = chunks.into_par_iter().map(parse).collect();
-    parsed.into_iter().collect()
+        .collect()
 }
 
 /// Parts of at least `size` bytes but the last, each with the end of its last line.
@@ -81,9 +85,9 @@ mod tests {
             let lines_of = |chunk: Chunk<'static>| {
                 let lines: Vec<_> = chunk.bytes.split_inclusive(|b| *b == b'\n').collect();
                 assert_eq!(lines.len(), chunk.lines);
-                Ok(lines.into_iter().zip(chunk.first_line..).collect::<Vec<_>>())
+                lines.into_iter().zip(chunk.first_line..).collect::<Vec<_>>()
             };
-            let lines = parse(text, size, lines_of).unwrap().concat();
+            let lines = cut(text, size).into_iter().map(lines_of).collect::<Vec<_>>().concat();
             let expected: [(&[u8], u64); 5] =
                 [(b"a\n", 1), (b"\n", 2), (b"bcd\n", 3), (b"e\r\n", 4), (b"f", 5)];
             assert_eq!(lines, expected, "size {size}");

@@ -2,6 +2,8 @@
 
 use memchr::memchr;
 
+use crate::chunks::Chunk;
+
 /// Lines without their ends (`\n` or `\r\n`), each with its number, counted from 1.
 ///
 /// A byte order mark at the beginning, which some editors leave, belongs to no line.
@@ -12,8 +14,14 @@ pub(crate) struct Lines<'a> {
 
 impl<'a> Lines<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
-        let rest = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-        Lines { rest, number: 0 }
+        Lines::of(Chunk { bytes, first_line: 1, lines: 0 })
+    }
+
+    /// The lines of a part of a file.
+    pub(crate) fn of(chunk: Chunk<'a>) -> Self {
+        let mark = if chunk.first_line == 1 { &b"\xef\xbb\xbf"[..] } else { &[] };
+        let rest = chunk.bytes.strip_prefix(mark).unwrap_or(chunk.bytes);
+        Lines { rest, number: chunk.first_line - 1 }
     }
 }
 

@@ -14,6 +14,8 @@ mod tests;
 use isolario_model::SinkError;
 use memchr::memmem;
 
+use crate::chunks;
+use crate::lines::Lines;
 use crate::{HistoryFormat, HistoryWriter, Loaded, ReadError, Source, Target};
 
 /// JSON lines.
@@ -29,7 +31,8 @@ impl HistoryFormat for Jsonl {
     }
 
     fn sniff(&self, source: &Source) -> bool {
-        let line = source.file().and_then(|bytes| read::significant_lines(bytes).next());
+        let line =
+            source.file().and_then(|bytes| read::significant_lines(Lines::new(bytes)).next());
         line.is_some_and(|(_, line)| {
             let line = line.trim_ascii_start();
             line.starts_with(b"{") && (has_field(line, "isolario") || has_field(line, "ops"))
@@ -37,7 +40,7 @@ impl HistoryFormat for Jsonl {
     }
 
     fn read(&self, source: &Source) -> Result<Loaded, ReadError> {
-        read::read(source)
+        read::read(source, source.file().map_or(1, chunks::good_size))
     }
 
     fn writer(&self, target: Target) -> Result<Box<dyn HistoryWriter>, SinkError> {

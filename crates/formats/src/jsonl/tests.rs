@@ -1,8 +1,9 @@
 //! The reader's details; round trips and golden files are integration tests.
 
 use isolario_model::{Clock, History, Initial, Meta, Op, Outcome, Stamp, Value, VersionRef};
+use proptest::prelude::*;
 
-use super::{Jsonl, ops};
+use super::{Jsonl, ops, read};
 use crate::{HistoryFormat, Ignored, Loaded, Position, Source};
 
 fn load(text: &str) -> Loaded {
@@ -209,4 +210,55 @@ fn only_lines_of_this_format_are_claimed() {
     assert!(!claims(r#"{"type":"ok","process":0,"f":"txn","value":[["w","ops",1]]}"#));
     assert!(!claims(r#"[{"sid":1,"ops":[]}]"#));
     assert!(!claims(""));
+}
+
+/// Lines that mean different things depending on their place, and mistakes.
+const LINES: &[&str] = &[
+    r#"{"session":1,"ops":[["w","x",1],["append","l",2]]}"#,
+    r#"{"session":"a","id":"t","ops":[["r","l",[2,"e"]],["r","x",18446744073709551615]]}"#,
+    r#"{"session":2,"ops":[["w","y","é"]],"versions":{"0":{"txn":9,"write":8}},"sql":{"0":"s"}}"#,
+    r#"{"session":2,"ops":[["cas","y",1,2,true]],"color":1,"shape":2}"#,
+    "# a comment",
+    "",
+];
+const RARE: &[&str] = &[
+    r#"{"isolario":1,"initial":7,"unknown":true}"#,
+    r#"{"session":1}"#,
+    "\u{feff}",
+    r#"{"session":1,"ops":[["w","x"]]}"#,
+    "{",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #[test]
+    fn chunks_do_not_show(
+        head in prop::collection::vec(prop::sample::select(vec!["", "#", RARE[0]]), 0..3),
+        lines in prop::collection::vec(
+            prop_oneof![30 => prop::sample::select(LINES), 1 => prop::sample::select(RARE)],
+            0..20,
+        ),
+        size in 1..200usize,
+    ) {
+        let text = [head, lines].concat().join("\n");
+        let source = Source::from_bytes("h.jsonl", text.clone().into()).unwrap();
+        let whole = read::read(&source, text.len());
+        let chunked = read::read(&source, size);
+        match (whole, chunked) {
+            (Ok(whole), Ok(chunked)) => {
+                prop_assert_eq!(&chunked.ignored, &whole.ignored);
+                let (chunked, whole) = (chunked.history, whole.history);
+                prop_assert_eq!(&chunked, &whole);
+                prop_assert_eq!(chunked.op_keys(), whole.op_keys());
+                prop_assert_eq!(chunked.op_words(), whole.op_words());
+                for txn in whole.txns() {
+                    prop_assert_eq!(chunked.line(txn), whole.line(txn));
+                }
+            }
+            (Err(whole), Err(chunked)) => {
+                prop_assert_eq!(chunked.to_string(), whole.to_string());
+            }
+            (whole, chunked) => prop_assert!(false, "{:?} {:?}", whole.err(), chunked.err()),
+        }
+    }
 }

@@ -16,6 +16,7 @@ mod awdit;
 mod operation;
 mod parse;
 mod parser;
+mod read;
 mod show;
 mod suggest;
 mod token;
@@ -25,10 +26,11 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-use isolario_model::{Batch, SinkError};
+use isolario_model::{Batch, History, SinkError, TxnSink};
 
 use self::token::Slip;
-use crate::{HistoryFormat, HistoryWriter, Loaded, Position, Problem, ReadError, Source, Target};
+use crate::chunks;
+use crate::{HistoryFormat, HistoryWriter, Loaded, Problem, ReadError, Source, Target};
 
 /// The text language.
 pub(crate) struct Text;
@@ -60,11 +62,13 @@ impl HistoryFormat for Text {
 
     fn read(&self, source: &Source) -> Result<Loaded, ReadError> {
         let text = without_mark(decode(source)?);
-        let mut batch = Batch::new();
-        let parse = if awdit::recognise(text) { awdit::parse } else { parse::parse };
-        parse(text, &mut batch).map_err(|slip| source.error(slip.position(text), slip.problem))?;
-        let history = batch.build().map_err(|error| source.error(Position::Whole, error))?;
-        Ok(Loaded::new(history))
+        let history = if awdit::recognise(text) {
+            in_one_go(text, awdit::parse)
+        } else {
+            read::history(text, chunks::good_size(text.as_bytes()))
+                .map_or_else(|| in_one_go(text, parse::parse), Ok)
+        };
+        history.map(Loaded::new).map_err(|slip| source.error(slip.position(text), *slip.problem))
     }
 
     fn writer(&self, target: Target) -> Result<Box<dyn HistoryWriter>, SinkError> {
@@ -77,6 +81,16 @@ fn without_mark(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
+/// Reads a text in one of the two forms from its first line to its last.
+fn in_one_go(
+    text: &str,
+    parse: fn(&str, &mut dyn TxnSink) -> Result<(), Slip>,
+) -> Result<History, Slip> {
+    let mut batch = Batch::new();
+    parse(text, &mut batch)?;
+    batch.build().map_err(|error| Slip::new(0, error))
+}
+
 fn decode(source: &Source) -> Result<&str, ReadError> {
     let bytes = source.require_file()?;
     std::str::from_utf8(bytes).map_err(|error| {
@@ -84,6 +98,6 @@ fn decode(source: &Source) -> Result<&str, ReadError> {
         let byte = bytes.get(error.valid_up_to()).copied().unwrap_or_default();
         let problem = Problem::malformed("UTF-8 text", format_args!("the byte {byte:#04x}"));
         let slip = Slip::new(valid.len(), problem);
-        source.error(slip.position(&valid), slip.problem)
+        source.error(slip.position(&valid), *slip.problem)
     })
 }

@@ -1,15 +1,15 @@
 //! Operations.
 
-use isolario_model::{Op, OpInput, TxnSink, Value, ValueRef};
+use isolario_model::{Op, OpInput, TxnSink, ValueRef};
 
-use super::parser::Parser;
+use super::parser::{Datum, Parser};
 use super::token::{Slip, Token};
 use super::words::{OPERATIONS, RESULTS};
 
 /// How a conditional write ended: whether it took effect, and what it saw.
-type Ending = (Option<bool>, Option<Value>);
+type Ending<'a> = (Option<bool>, Option<Datum<'a>>);
 
-impl Parser<'_> {
+impl<'a> Parser<'a> {
     /// Parses one operation and passes it on.
     pub(super) fn operation(&mut self, sink: &mut dyn TxnSink) -> Result<(), Slip> {
         let at = self.at();
@@ -31,7 +31,7 @@ impl Parser<'_> {
             "insert" => {
                 let (key, value) = (self.value()?, self.value()?);
                 let (applied, seen) = self.ending()?;
-                let seen = seen.as_ref().map(Value::as_ref);
+                let seen = seen.as_ref().map(Datum::as_ref);
                 let (key, value) = (key.as_ref(), value.as_ref());
                 send(&Op::InsertIfAbsent { key, value, applied, seen })
             }
@@ -40,7 +40,7 @@ impl Parser<'_> {
                 self.expect_arrow()?;
                 let new = self.value()?;
                 let (applied, seen) = self.ending()?;
-                let seen = seen.as_ref().map(Value::as_ref);
+                let seen = seen.as_ref().map(Datum::as_ref);
                 let (key, expected, new) = (key.as_ref(), expected.as_ref(), new.as_ref());
                 send(&Op::CompareAndSet { key, expected, new, applied, seen })
             }
@@ -48,7 +48,7 @@ impl Parser<'_> {
                 let function = self.quoted("a function")?;
                 let predicate = self.quoted("a predicate")?;
                 let result = self.observed(Self::value)?;
-                let result = result.as_ref().map(Value::as_ref);
+                let result = result.as_ref().map(Datum::as_ref);
                 send(&Op::Aggregate { function: &function, predicate: &predicate, result })
             }
             word => {
@@ -66,7 +66,10 @@ impl Parser<'_> {
     }
 
     fn operation_word(&mut self) -> Result<&'static str, Slip> {
-        let known = OPERATIONS.iter().find(|word| self.at_word(word)).copied();
+        let known = match *self.token() {
+            Token::Word(word) => OPERATIONS.iter().find(|known| **known == word).copied(),
+            _ => None,
+        };
         let Some(word) = known else {
             let expected = format!("an operation ({})", OPERATIONS.join(", "));
             return Err(self.unknown_word(expected, OPERATIONS));
@@ -83,11 +86,11 @@ impl Parser<'_> {
     ) -> Result<(), Slip> {
         if !self.at_sign('[') {
             let value = self.observed(Self::value)?;
-            return send(&Op::Read { key, value: value.as_ref().map(Value::as_ref) });
+            return send(&Op::Read { key, value: value.as_ref().map(Datum::as_ref) });
         }
         let elements = self.list()?;
         let elements: Option<Vec<_>> =
-            elements.as_ref().map(|elements| elements.iter().map(Value::as_ref).collect());
+            elements.as_ref().map(|elements| elements.iter().map(Datum::as_ref).collect());
         send(&Op::ReadList { key, elements: elements.as_deref() })
     }
 
@@ -100,7 +103,7 @@ impl Parser<'_> {
     }
 
     /// `[1 2 3]`, with or without commas; `[?]` where the client never got an answer.
-    fn list(&mut self) -> Result<Option<Vec<Value>>, Slip> {
+    fn list(&mut self) -> Result<Option<Vec<Datum<'a>>>, Slip> {
         self.expect_sign('[')?;
         if self.take_sign('?')? {
             self.expect_sign(']')?;
@@ -118,7 +121,7 @@ impl Parser<'_> {
     }
 
     /// `{k1: 5, k2: 6}`.
-    fn rows(&mut self) -> Result<Vec<(Value, Value)>, Slip> {
+    fn rows(&mut self) -> Result<Vec<(Datum<'a>, Datum<'a>)>, Slip> {
         self.expect_sign('{')?;
         let mut rows = Vec::new();
         loop {
@@ -139,11 +142,11 @@ impl Parser<'_> {
 
     fn expect_arrow(&mut self) -> Result<(), Slip> {
         let expected = "`->` and the new value";
-        if self.take(&Token::Arrow)? { Ok(()) } else { Err(self.unexpected(expected)) }
+        if self.take_arrow()? { Ok(()) } else { Err(self.unexpected(expected)) }
     }
 
     /// `ok`, `failed` or `?`, then perhaps `saw` and a value.
-    fn ending(&mut self) -> Result<Ending, Slip> {
+    fn ending(&mut self) -> Result<Ending<'a>, Slip> {
         let applied = if self.take_word("ok")? {
             Some(true)
         } else if self.take_word("failed")? {
@@ -158,6 +161,6 @@ impl Parser<'_> {
     }
 }
 
-fn borrow_rows(rows: &[(Value, Value)]) -> Vec<(ValueRef<'_>, ValueRef<'_>)> {
+fn borrow_rows<'r>(rows: &'r [(Datum<'_>, Datum<'_>)]) -> Vec<(ValueRef<'r>, ValueRef<'r>)> {
     rows.iter().map(|(key, value)| (key.as_ref(), value.as_ref())).collect()
 }

@@ -4,15 +4,15 @@ use std::collections::HashMap;
 
 use isolario_model::{Clock, Initial, Meta, Outcome, Stamp, TxnEnd, TxnSink, TxnStart, Value};
 
-use super::parser::Parser;
+use super::parser::{Datum, Parser};
 use super::token::{Slip, Token};
 use super::words::{DIRECTIVES, FACTS, OPERATIONS};
 use crate::Problem;
 
 /// What stands before the colon of a transaction.
 #[derive(Default)]
-struct Facts {
-    name: Option<Value>,
+struct Facts<'a> {
+    name: Option<Datum<'a>>,
     outcome: Option<Outcome>,
     times: Option<(Option<i64>, Option<i64>)>,
     stamps: Option<(Option<Stamp>, Option<Stamp>)>,
@@ -20,26 +20,14 @@ struct Facts {
     error: Option<String>,
 }
 
-/// Reads a whole text into a sink.
+/// The lines of the transactions that have names.
+pub(super) type LinesOfNames = HashMap<Value, u64>;
+
+/// Reads a whole text into a sink, from its first line to its last.
 pub(super) fn parse(text: &str, sink: &mut dyn TxnSink) -> Result<(), Slip> {
     let mut parser = Parser::new(text)?;
     sink.meta(&parser.header()?).map_err(|error| Slip::new(0, error))?;
-    let mut session = None;
-    let mut lines_of_names = HashMap::new();
-    while *parser.token() != Token::EndOfFile {
-        if parser.at_word("session") {
-            session = Some(parser.session()?);
-        } else if parser.at_any_word(DIRECTIVES) {
-            return Err(parser.unexpected("`initial` and `clock` before the first session, once"));
-        } else {
-            let Some(session) = &session else {
-                return Err(parser.unexpected("`session` and its name"));
-            };
-            parser.txn(session, &mut lines_of_names, sink)?;
-        }
-        parser.skip_line_ends()?;
-    }
-    Ok(())
+    parser.statements(usize::MAX, &mut None, Some(&mut LinesOfNames::new()), sink)
 }
 
 /// Whether a text begins as one in this language: with a header line, or with a session whose
@@ -64,8 +52,33 @@ pub(super) fn recognise(text: &str) -> bool {
 }
 
 /// Structure.
-impl Parser<'_> {
-    fn header(&mut self) -> Result<Meta, Slip> {
+impl<'a> Parser<'a> {
+    /// Reads sessions and transactions up to the first that begins at `until` or later. That a
+    /// name comes twice is noticed only with the lines of the names.
+    pub(super) fn statements(
+        &mut self,
+        until: usize,
+        session: &mut Option<Value>,
+        mut lines_of_names: Option<&mut LinesOfNames>,
+        sink: &mut dyn TxnSink,
+    ) -> Result<(), Slip> {
+        while !matches!(self.token(), Token::EndOfFile) && self.at() < until {
+            if self.at_word("session") {
+                *session = Some(self.session()?);
+            } else if self.at_any_word(DIRECTIVES) {
+                return Err(self.unexpected("`initial` and `clock` before the first session, once"));
+            } else {
+                let Some(session) = session else {
+                    return Err(self.unexpected("`session` and its name"));
+                };
+                self.txn(session, lines_of_names.as_deref_mut(), sink)?;
+            }
+            self.skip_line_ends()?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn header(&mut self) -> Result<Meta, Slip> {
         let (mut initial, mut clock) = (None, None);
         self.skip_line_ends()?;
         loop {
@@ -88,8 +101,8 @@ impl Parser<'_> {
 
     fn initial(&mut self) -> Result<Initial, Slip> {
         match *self.token() {
-            Token::Word("unwritten") => self.advance().map(|_| Initial::Unwritten),
-            Token::Word("none") => self.advance().map(|_| Initial::None),
+            Token::Word("unwritten") => self.advance().map(|()| Initial::Unwritten),
+            Token::Word("none") => self.advance().map(|()| Initial::None),
             // A bare word here is more likely a slip than a text that every key holds.
             Token::Word(word)
                 if word.starts_with(char::is_alphabetic)
@@ -99,7 +112,7 @@ impl Parser<'_> {
                 Err(self.unknown_word(expected, &["unwritten", "none"]))
             }
             _ => {
-                let value = self.value()?;
+                let value = self.value()?.to_value();
                 if !self.take_word("unless")? {
                     return Ok(Initial::Value(value));
                 }
@@ -121,9 +134,9 @@ impl Parser<'_> {
         Ok(clock)
     }
 
-    fn session(&mut self) -> Result<Value, Slip> {
+    pub(super) fn session(&mut self) -> Result<Value, Slip> {
         self.advance()?;
-        let name = self.value()?;
+        let name = self.value()?.to_value();
         self.expect_line_end("")?;
         Ok(name)
     }
@@ -131,18 +144,19 @@ impl Parser<'_> {
     fn txn(
         &mut self,
         session: &Value,
-        lines_of_names: &mut HashMap<Value, u64>,
+        lines_of_names: Option<&mut LinesOfNames>,
         sink: &mut dyn TxnSink,
     ) -> Result<(), Slip> {
         let (at, line) = (self.at(), self.line());
         let facts = self.facts()?;
         if let Some(name) = &facts.name
-            && let Some(earlier) = lines_of_names.insert(name.clone(), line)
+            && let Some(lines) = lines_of_names
+            && let Some(earlier) = lines.insert(name.to_value(), line)
         {
-            let found = format!("`{name}`, as on line {earlier}");
+            let found = format!("`{}`, as on line {earlier}", name.as_ref());
             return Err(Slip::new(at, Problem::malformed("a name of its own, or `_`", found)));
         }
-        let id = facts.name.as_ref().map(Value::as_ref);
+        let id = facts.name.as_ref().map(Datum::as_ref);
         let refused = |error| Slip::new(at, error);
         let start = TxnStart { session: session.as_ref(), id, line: Some(line) };
         sink.begin(&start).map_err(refused)?;
@@ -158,7 +172,7 @@ impl Parser<'_> {
     }
 
     /// What stands before the colon, and the colon.
-    fn facts(&mut self) -> Result<Facts, Slip> {
+    fn facts(&mut self) -> Result<Facts<'a>, Slip> {
         let mut facts = Facts::default();
         if !self.take_word("_")? {
             facts.name = Some(self.value()?);
@@ -169,7 +183,7 @@ impl Parser<'_> {
         Ok(facts)
     }
 
-    fn fact(&mut self, facts: &mut Facts) -> Result<(), Slip> {
+    fn fact(&mut self, facts: &mut Facts<'_>) -> Result<(), Slip> {
         let outcome = match *self.token() {
             Token::Word("committed") => Some(Outcome::Committed),
             Token::Word("aborted") => Some(Outcome::Aborted),
@@ -178,7 +192,7 @@ impl Parser<'_> {
         };
         if outcome.is_some() && facts.outcome.is_none() {
             facts.outcome = outcome;
-            self.advance().map(drop)
+            self.advance()
         } else if facts.times.is_none() && self.at_sign('[') {
             facts.times = Some(self.interval("a time", |word| word.parse().ok())?);
             Ok(())
@@ -203,7 +217,7 @@ fn decode_stamp(word: &str) -> Option<Stamp> {
     Some(Stamp { physical: physical.parse().ok()?, logical: logical.parse().ok()? })
 }
 
-impl Facts {
+impl Facts<'_> {
     fn end(&self) -> TxnEnd<'_> {
         let (start, finish) = self.times.unwrap_or_default();
         let (db_start, db_commit) = self.stamps.unwrap_or_default();

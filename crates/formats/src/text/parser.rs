@@ -2,7 +2,9 @@
 //!
 //! What the tokens make up is in `parse` and `operation`.
 
-use isolario_model::Value;
+use std::borrow::Cow;
+
+use isolario_model::{Value, ValueRef};
 
 use super::suggest;
 use super::token::{Lexer, Slip, Token};
@@ -19,16 +21,21 @@ pub(super) struct Parser<'a> {
 /// Tokens.
 impl<'a> Parser<'a> {
     pub(super) fn new(text: &'a str) -> Result<Self, Slip> {
-        let mut lexer = Lexer::new(text);
+        Parser::from(text, 0, 1)
+    }
+
+    /// From the beginning of a line on, with its number.
+    pub(super) fn from(text: &'a str, at: usize, line: u64) -> Result<Self, Slip> {
+        let mut lexer = Lexer::from(text, at, line);
         let (token, at, line) = lexer.next()?;
         Ok(Parser { lexer, token, at, line })
     }
 
     /// Takes the token.
-    pub(super) fn advance(&mut self) -> Result<Token<'a>, Slip> {
-        let (next, at, line) = self.lexer.next()?;
-        (self.at, self.line) = (at, line);
-        Ok(std::mem::replace(&mut self.token, next))
+    #[inline]
+    pub(super) fn advance(&mut self) -> Result<(), Slip> {
+        (self.token, self.at, self.line) = self.lexer.next()?;
+        Ok(())
     }
 
     /// The token not yet taken.
@@ -47,7 +54,7 @@ impl<'a> Parser<'a> {
     }
 
     pub(super) fn at_word(&self, word: &str) -> bool {
-        self.token == Token::Word(word)
+        matches!(self.token, Token::Word(found) if found == word)
     }
 
     pub(super) fn at_any_word(&self, words: &[&str]) -> bool {
@@ -55,24 +62,33 @@ impl<'a> Parser<'a> {
     }
 
     pub(super) fn at_sign(&self, sign: char) -> bool {
-        self.token == Token::Sign(sign)
+        matches!(self.token, Token::Sign(found) if found == sign)
     }
 
-    /// Takes the token if it is this one.
-    pub(super) fn take(&mut self, token: &Token<'_>) -> Result<bool, Slip> {
-        let there = self.token == *token;
+    #[inline]
+    pub(super) fn take_sign(&mut self, sign: char) -> Result<bool, Slip> {
+        let there = self.at_sign(sign);
         if there {
             self.advance()?;
         }
         Ok(there)
     }
 
-    pub(super) fn take_sign(&mut self, sign: char) -> Result<bool, Slip> {
-        self.take(&Token::Sign(sign))
+    #[inline]
+    pub(super) fn take_word(&mut self, word: &str) -> Result<bool, Slip> {
+        let there = self.at_word(word);
+        if there {
+            self.advance()?;
+        }
+        Ok(there)
     }
 
-    pub(super) fn take_word(&mut self, word: &str) -> Result<bool, Slip> {
-        self.take(&Token::Word(word))
+    pub(super) fn take_arrow(&mut self) -> Result<bool, Slip> {
+        let there = matches!(self.token, Token::Arrow);
+        if there {
+            self.advance()?;
+        }
+        Ok(there)
     }
 
     pub(super) fn expect_sign(&mut self, sign: char) -> Result<(), Slip> {
@@ -80,7 +96,7 @@ impl<'a> Parser<'a> {
     }
 
     pub(super) fn skip_line_ends(&mut self) -> Result<(), Slip> {
-        while self.token == Token::EndOfLine {
+        while matches!(self.token, Token::EndOfLine) {
             self.advance()?;
         }
         Ok(())
@@ -88,7 +104,7 @@ impl<'a> Parser<'a> {
 
     pub(super) fn expect_line_end(&mut self, instead_of: &str) -> Result<(), Slip> {
         match self.token {
-            Token::EndOfLine => self.advance().map(drop),
+            Token::EndOfLine => self.advance(),
             Token::EndOfFile => Ok(()),
             _ => Err(self.unexpected(format!("{instead_of}the end of the line"))),
         }
@@ -114,30 +130,61 @@ impl<'a> Parser<'a> {
     }
 }
 
+/// A value, borrowed from the text unless there were escapes to undo.
+pub(super) enum Datum<'a> {
+    Plain(ValueRef<'a>),
+    Text(Cow<'a, str>),
+    Keyword(Cow<'a, str>),
+    Other(Cow<'a, str>),
+}
+
+impl Datum<'_> {
+    #[inline]
+    pub(super) fn as_ref(&self) -> ValueRef<'_> {
+        match self {
+            Datum::Plain(value) => *value,
+            Datum::Text(text) => ValueRef::Text(text),
+            Datum::Keyword(text) => ValueRef::Keyword(text),
+            Datum::Other(text) => ValueRef::Other(text),
+        }
+    }
+
+    pub(super) fn to_value(&self) -> Value {
+        self.as_ref().to_owned()
+    }
+}
+
+/// The value that a word stands for, or what it should have been.
+#[inline]
+fn value_of_word(word: &str) -> Result<ValueRef<'_>, &'static str> {
+    if word.starts_with(|c: char| c.is_ascii_digit() || c == '-') {
+        let int = word.parse().map(ValueRef::Int);
+        let number = int.or_else(|_| word.parse().map(ValueRef::Uint));
+        return number.map_err(|_| NO_NUMBER);
+    }
+    match word {
+        "nil" => Ok(ValueRef::Nil),
+        "true" => Ok(ValueRef::Bool(true)),
+        "false" => Ok(ValueRef::Bool(false)),
+        "null" => Err("a value: `nil`, or \"null\" for the text"),
+        _ if word.starts_with(|c: char| c.is_alphabetic() || c == '_') => Ok(ValueRef::Text(word)),
+        _ => Err(NO_NUMBER),
+    }
+}
+
+const NO_NUMBER: &str = "a whole number of 64 bits, or the value in \"quotes\"";
+
 /// Values.
-impl Parser<'_> {
-    pub(super) fn value(&mut self) -> Result<Value, Slip> {
-        let value = match &self.token {
-            Token::Word("nil") => Value::Nil,
-            Token::Word("true") => Value::Bool(true),
-            Token::Word("false") => Value::Bool(false),
-            Token::Word("null") => {
-                return Err(self.unexpected("a value: `nil`, or \"null\" for the text"));
-            }
-            Token::Word(word) if word.starts_with(|c: char| c.is_alphabetic() || c == '_') => {
-                Value::Text((*word).into())
-            }
-            Token::Word(word) => match (word.parse(), word.parse()) {
-                (Ok(int), _) => Value::Int(int),
-                (_, Ok(uint)) => Value::Uint(uint),
-                _ => {
-                    let expected = "a whole number of 64 bits, or the value in \"quotes\"";
-                    return Err(self.unexpected(expected));
-                }
+impl<'a> Parser<'a> {
+    pub(super) fn value(&mut self) -> Result<Datum<'a>, Slip> {
+        let value = match &mut self.token {
+            Token::Word(word) => match value_of_word(word) {
+                Ok(value) => Datum::Plain(value),
+                Err(expected) => return Err(self.unexpected(expected)),
             },
-            Token::Text(text) => Value::Text(text.as_ref().into()),
-            Token::Keyword(text) => Value::Keyword(text.as_ref().into()),
-            Token::Other(text) => Value::Other(text.as_ref().into()),
+            Token::Text(text) => Datum::Text(std::mem::take(text)),
+            Token::Keyword(text) => Datum::Keyword(std::mem::take(text)),
+            Token::Other(text) => Datum::Other(std::mem::take(text)),
             _ => return Err(self.unexpected("a value")),
         };
         self.advance()?;

@@ -5,16 +5,17 @@ use std::fmt;
 
 use crate::{Position, Problem};
 
-/// What is wrong, and at which byte.
+/// What is wrong, and at which byte. The problem is in a box, so that the results of the small
+/// functions of the parser stay in registers.
 #[derive(Debug)]
 pub(super) struct Slip {
     pub(super) at: usize,
-    pub(super) problem: Problem,
+    pub(super) problem: Box<Problem>,
 }
 
 impl Slip {
     pub(super) fn new(at: usize, problem: impl Into<Problem>) -> Slip {
-        Slip { at, problem: problem.into() }
+        Slip { at, problem: Box::new(problem.into()) }
     }
 
     /// The line and column of the slip.
@@ -72,23 +73,34 @@ pub(super) struct Lexer<'a> {
 }
 
 impl<'a> Lexer<'a> {
-    pub(super) fn new(text: &'a str) -> Self {
-        Lexer { text, at: 0, line: 1 }
+    /// From the beginning of a line on, with its number.
+    pub(super) fn from(text: &'a str, at: usize, line: u64) -> Self {
+        Lexer { text, at, line }
     }
 
     /// The next token, the byte and the line it begins at.
+    #[inline]
     pub(super) fn next(&mut self) -> Result<(Token<'a>, usize, u64), Slip> {
         self.skip_blanks();
         let (start, line) = (self.at, self.line);
-        let rest = &self.text[start..];
-        let mut chars = rest.chars();
-        let (first, second) = (chars.next(), chars.next());
-        let token = match (first, second) {
-            (None, _) => Token::EndOfFile,
-            (Some('\n'), _) => {
+        let token = match self.text.as_bytes().get(start) {
+            None => Token::EndOfFile,
+            Some(b'\n') => {
                 self.line += 1;
                 self.sign(Token::EndOfLine, 1)
             }
+            Some(b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'_') => Token::Word(self.word()),
+            Some(b',') => self.sign(Token::Sign(','), 1),
+            Some(_) => self.rarer_token()?,
+        };
+        Ok((token, start, line))
+    }
+
+    /// A token that begins with another character.
+    fn rarer_token(&mut self) -> Result<Token<'a>, Slip> {
+        let mut chars = self.text[self.at..].chars();
+        Ok(match (chars.next(), chars.next()) {
+            (None, _) => Token::EndOfFile,
             (Some('-'), Some('>')) => self.sign(Token::Arrow, 2),
             (Some('"'), _) => Token::Text(self.quoted('"')?),
             (Some('`'), _) => Token::Other(self.quoted('`')?),
@@ -106,10 +118,9 @@ impl<'a> Lexer<'a> {
             (Some(c), _) if is_word_char(c) => Token::Word(self.word()),
             (Some(c), _) => {
                 let problem = Problem::malformed("a word, a number or a sign", format!("{c:?}"));
-                return Err(Slip::new(start, problem));
+                return Err(Slip::new(self.at, problem));
             }
-        };
-        Ok((token, start, line))
+        })
     }
 
     fn sign(&mut self, token: Token<'a>, len: usize) -> Token<'a> {
@@ -117,13 +128,15 @@ impl<'a> Lexer<'a> {
         token
     }
 
+    #[inline]
     fn skip_blanks(&mut self) {
-        let rest = &self.text[self.at..];
-        let mut blanks = rest.len() - rest.trim_start_matches([' ', '\t', '\r']).len();
-        if rest[blanks..].starts_with('#') {
-            blanks = memchr::memchr(b'\n', rest.as_bytes()).unwrap_or(rest.len());
+        let bytes = self.text.as_bytes();
+        while let Some(b' ' | b'\t' | b'\r') = bytes.get(self.at) {
+            self.at += 1;
         }
-        self.at += blanks;
+        if bytes.get(self.at) == Some(&b'#') {
+            self.at += memchr::memchr(b'\n', &bytes[self.at..]).unwrap_or(bytes.len() - self.at);
+        }
     }
 
     /// A colon makes a keyword where a value may begin, and never where it touches what stands
@@ -133,10 +146,15 @@ impl<'a> Lexer<'a> {
         before.is_none_or(|c| c.is_whitespace() || matches!(c, ',' | '[' | '{' | ':'))
     }
 
+    #[inline]
     fn word(&mut self) -> &'a str {
         let rest = &self.text[self.at..];
-        let ends = |(at, c): (usize, char)| !is_word_char(c) || rest[at..].starts_with("->");
-        let len = rest.char_indices().find(|c| ends(*c)).map_or(rest.len(), |(at, _)| at);
+        // Almost all words are of these; the first other byte may still be part of one.
+        let plain = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+        let mut len = rest.bytes().take_while(|byte| plain(byte)).count();
+        if !matches!(rest.as_bytes().get(len), None | Some(b' ' | b',' | b'\n' | b':' | b']')) {
+            len += rest_of_word(&rest[len..]);
+        }
         self.at += len;
         &rest[..len]
     }
@@ -177,6 +195,12 @@ impl<'a> Lexer<'a> {
     }
 }
 
+/// How far a word goes on that may hold any characters of words.
+fn rest_of_word(rest: &str) -> usize {
+    let ends = |(at, c): (usize, char)| !is_word_char(c) || rest[at..].starts_with("->");
+    rest.char_indices().find(|c| ends(*c)).map_or(rest.len(), |(at, _)| at)
+}
+
 fn bad_escape(at: usize) -> Slip {
     let forms = r#"one of \\, \", \`, \n, \r, \t and \u{hexadecimal} after a backslash"#;
     Slip::new(at, Problem::malformed(forms, "something else"))
@@ -206,7 +230,7 @@ mod tests {
     use super::*;
 
     fn tokens(text: &str) -> Vec<Token<'_>> {
-        let mut lexer = Lexer::new(text);
+        let mut lexer = Lexer::from(text, 0, 1);
         let next = || match lexer.next().unwrap() {
             (Token::EndOfFile, ..) => None,
             (token, ..) => Some(token),
@@ -244,7 +268,7 @@ mod tests {
         for (text, at) in
             [("x \"a\nb\"", 2), ("\"a\\x\"", 2), ("\"\\u{110000}\"", 1), ("`\\u{}`", 1), ("x ;", 2)]
         {
-            let mut lexer = Lexer::new(text);
+            let mut lexer = Lexer::from(text, 0, 1);
             let slip = std::iter::repeat_with(|| lexer.next()).find_map(Result::err).unwrap();
             assert_eq!(slip.at, at, "{text}");
         }
