@@ -13,7 +13,7 @@ use crate::error::Doing;
 use crate::kinds::{Durability, Kind, NodePlan, Order, Stop};
 use crate::launch::Lifetime;
 use crate::ports::Ports;
-use crate::process::{children, signal, signal_tree, wait_for_end};
+use crate::process::{children, freeze, signal, signal_tree, wait_for_end};
 
 /// How long a server may take to answer. Galera's nodes copy the state of others first, and the
 /// machine may be very busy.
@@ -135,9 +135,17 @@ impl Node {
         }
     }
 
-    pub(crate) fn signal(&self, what: Signal) {
+    /// Stops it in its tracks.
+    pub(crate) fn pause(&self) {
         if let Some(pid) = self.pid() {
-            signal_tree(pid, what);
+            freeze(pid, PATIENCE);
+        }
+    }
+
+    /// Lets it go on.
+    pub(crate) fn resume(&self) {
+        if let Some(pid) = self.pid() {
+            signal_tree(pid, Signal::CONT);
         }
     }
 
@@ -145,7 +153,7 @@ impl Node {
     /// long as one of them lives, PostgreSQL does not start again.
     pub(crate) fn kill(&mut self) -> io::Result<()> {
         let Some(mut child) = self.child.take() else { return Ok(()) };
-        signal_tree(child.id(), Signal::STOP);
+        freeze(child.id(), PATIENCE);
         let family = children(child.id());
         signal_tree(child.id(), Signal::KILL);
         child.wait()?;

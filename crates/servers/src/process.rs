@@ -1,6 +1,7 @@
 //! Signals to a server and all processes it has started.
 
 use std::fs;
+use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -27,6 +28,32 @@ pub(crate) fn signal_tree(pid: u32, what: Signal) {
     for child in children(pid) {
         signal(child, what);
     }
+}
+
+/// Stops a server and its children in their tracks, and waits until they stand still. On a busy
+/// machine that takes a while: a process stops when the thread that got the signal has its turn,
+/// and until then the others go on. False: they have not, and the time is over.
+pub(crate) fn freeze(pid: u32, patience: Duration) -> bool {
+    let deadline = Instant::now() + patience;
+    loop {
+        // Again, since the parent may have started a child before it stopped.
+        signal_tree(pid, Signal::STOP);
+        if is_still(pid) && children(pid).into_iter().all(is_still) {
+            return true;
+        }
+        if Instant::now() >= deadline {
+            return false;
+        }
+        sleep(POLL);
+    }
+}
+
+/// Whether no thread of a process does anything: all are stopped or have ended.
+fn is_still(pid: u32) -> bool {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    threads
+        .filter_map(|thread| stat_at(&thread.path().join("stat")))
+        .all(|stat| matches!(stat.state, 'T' | 't' | 'Z' | 'X'))
 }
 
 /// Waits until a process has ended. False: it has not, and the time is over.
@@ -68,9 +95,14 @@ struct Stat {
     parent: u32,
 }
 
-/// Reads `/proc/PID/stat`: `PID (NAME) STATE PARENT …`, where NAME may hold spaces and brackets.
 fn stat(pid: u32) -> Option<Stat> {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat_at(Path::new(&format!("/proc/{pid}/stat")))
+}
+
+/// Reads the `stat` of a process or a thread: `PID (NAME) STATE PARENT …`, where NAME may hold
+/// spaces and brackets.
+fn stat_at(path: &Path) -> Option<Stat> {
+    let text = fs::read_to_string(path).ok()?;
     let mut fields = text.get(text.rfind(')')? + 1..)?.split_whitespace();
     let state = fields.next()?.chars().next()?;
     let parent = fields.next()?.parse().ok()?;
@@ -92,6 +124,16 @@ mod tests {
         // Not waited for yet, so still in the table; it counts as ended all the same.
         assert!(wait_for_end(child.id(), Duration::from_secs(60)));
         child.wait().unwrap();
+    }
+
+    #[test]
+    fn who_is_frozen_stands_still() {
+        let mut child = Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
+        assert!(freeze(child.id(), Duration::from_secs(60)));
+        assert!(is_still(child.id()) && is_running(child.id()));
+        signal(child.id(), Signal::KILL);
+        child.wait().unwrap();
+        assert!(!is_still(std::process::id()));
     }
 
     #[test]

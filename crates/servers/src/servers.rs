@@ -4,7 +4,6 @@ use std::fs::{Permissions, set_permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use rustix::process::Signal;
 use tempfile::TempDir;
 
 use crate::error::Doing;
@@ -87,11 +86,11 @@ impl Servers {
 
     /// Stops every node in its tracks: connections stay open, and nothing answers.
     pub fn pause(&self) {
-        self.nodes.iter().for_each(|node| node.signal(Signal::STOP));
+        self.nodes.iter().for_each(Node::pause);
     }
 
     /// Lets paused servers go on.
     pub fn resume(&self) {
-        self.nodes.iter().for_each(|node| node.signal(Signal::CONT));
+        self.nodes.iter().for_each(Node::resume);
     }
 }
