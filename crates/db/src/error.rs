@@ -29,6 +29,23 @@ impl ErrorClass {
     }
 }
 
+/// What stands between us and a database, as far as its adapter can tell. Whoever shows the error to
+/// a person knows the remedy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Obstacle {
+    /// Nobody answers there, or nobody who speaks the database's language.
+    Unreachable,
+    /// The user, the password or a right.
+    Login,
+    /// The database of that name.
+    NoDatabase,
+    /// The server's certificate is not to be trusted.
+    Certificate,
+    /// It has as many connections as it takes.
+    Full,
+}
+
 /// An error of a database, classified by its adapter.
 ///
 /// ```
@@ -49,12 +66,14 @@ pub struct DbError {
     pub message: String,
     /// Whether the connection is of no use any more. The runner then opens another one.
     pub disconnected: bool,
+    /// What stands in the way of a connection, if that is what went wrong.
+    pub obstacle: Option<Obstacle>,
 }
 
 impl DbError {
     /// An error of a class, over a connection that can still be used.
     pub fn new(class: ErrorClass, message: impl Into<String>) -> DbError {
-        DbError { class, code: None, message: message.into(), disconnected: false }
+        DbError { class, code: None, message: message.into(), disconnected: false, obstacle: None }
     }
 
     /// The transaction did not commit; see [`ErrorClass::Aborted`].
@@ -94,6 +113,12 @@ impl DbError {
     #[must_use]
     pub fn disconnected(self) -> DbError {
         DbError { disconnected: true, ..self }
+    }
+
+    /// Says what stands in the way of a connection.
+    #[must_use]
+    pub fn with_obstacle(self, obstacle: Obstacle) -> DbError {
+        DbError { obstacle: Some(obstacle), ..self }
     }
 
     /// The same error of another class: for example, an error that means "not committed" during a

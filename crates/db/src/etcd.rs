@@ -7,17 +7,15 @@
 mod gateway;
 mod session;
 
-use std::time::Duration;
-
 use isolario_workload::Kind;
 use serde_json::json;
 
 use crate::database::{Connection, Database, Layout};
 use crate::error::DbError;
 use crate::registry::{Driver, Settings};
-use crate::remote::{OURS, Stage, cannot_connect, not_ours};
-use crate::tls::{Mode, Tls};
-use crate::url::{Address, DbUrl};
+use crate::remote::{OURS, Site, Stage, not_ours};
+use crate::tls::Mode;
+use crate::url::DbUrl;
 use gateway::{Found, Gateway, text};
 
 /// Reads from one member, as old as they may be; etcd's own word for them is "serializable".
@@ -40,26 +38,26 @@ const AFTER_PREFIX: &str = "isolario0";
 /// The key that says whose they are.
 const OWNER: &str = "isolario/owner";
 
-struct Etcd {
-    address: Address,
-    tls: Tls,
-    place: String,
-    isolation: &'static str,
-    patience: Duration,
-}
+struct Etcd(Site);
 
 fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> {
-    let isolation = settings.isolation_of(ISOLATIONS)?;
-    let address = url.address()?;
-    let tls = Tls::of(&address, Mode::Disable)?;
-    let (place, patience) = (url.to_string(), settings.statement_timeout);
-    Ok(Box::new(Etcd { address, tls, place, isolation, patience }))
+    let site = Site::of(url, settings, ISOLATIONS, Mode::Disable)?;
+    match site.address.path.as_str() {
+        "" => Ok(Box::new(Etcd(site))),
+        path => Err(DbError::fatal(format!("{url}: etcd has no databases: leave /{path} away"))),
+    }
 }
 
 impl Etcd {
+    /// A way to the server, which has shown that it leads there. A member that has answered a
+    /// linearizable read knows all that was there before: even its stale reads will not show what
+    /// an earlier run left.
     fn gateway(&self) -> Result<Gateway, DbError> {
-        Gateway::open(&self.address, &self.tls, self.patience)
-            .map_err(|error| cannot_connect(&self.place, error))
+        let opened = Gateway::open(&self.0).and_then(|gateway| {
+            gateway.read(OWNER, false, Stage::Connect)?;
+            Ok(gateway)
+        });
+        opened.map_err(|error| self.0.cannot_connect(error))
     }
 }
 
@@ -69,12 +67,11 @@ impl Database for Etcd {
     }
 
     fn version(&self) -> Result<String, DbError> {
-        let version = self.gateway()?.version();
-        Ok(format!("etcd {}", version.map_err(|error| cannot_connect(&self.place, error))?))
+        Ok(format!("etcd {}", self.gateway()?.version()?))
     }
 
     fn isolation(&self) -> &str {
-        self.isolation
+        self.0.isolation
     }
 
     fn supports(&self, kind: Kind) -> bool {
@@ -87,20 +84,14 @@ impl Database for Etcd {
         let theirs: Found = gateway.ask("kv/range", &all, Stage::Connect)?;
         let owner = gateway.read(OWNER, false, Stage::Connect)?;
         if !theirs.kvs.is_empty() && owner.is_none_or(|owner| owner.value != OURS) {
-            return Err(not_ours(&format!("keys under {PREFIX}"), &self.place));
+            return Err(not_ours(&format!("keys under {PREFIX}"), &self.0.place));
         }
         let all = json!({"key": text(PREFIX), "range_end": text(AFTER_PREFIX)});
         gateway.tell("kv/deleterange", &all)?;
         gateway.tell("kv/put", &json!({"key": text(OWNER), "value": text(OURS)}))
     }
 
-    /// A member that has answered a linearizable read knows all that was there before: even its
-    /// stale reads will not show what an earlier run left.
     fn connect(&self) -> Result<Box<dyn Connection>, DbError> {
-        let gateway = self.gateway()?;
-        gateway
-            .read(OWNER, false, Stage::Connect)
-            .map_err(|error| cannot_connect(&self.place, error))?;
-        Ok(Box::new(session::Session::new(gateway, self.isolation == STALE)))
+        Ok(Box::new(session::Session::new(self.gateway()?, self.0.isolation == STALE)))
     }
 }

@@ -59,7 +59,7 @@ mod url;
 
 pub use claims::{CLAIMS, Claim, ClaimRow, Nodes};
 pub use database::{Access, Conditional, Connection, Database, Held, Layout, Receipt};
-pub use error::{DbError, ErrorClass};
+pub use error::{DbError, ErrorClass, Obstacle};
 pub use registry::{DRIVERS, Driver, Open, Settings, open};
 pub use run::{Control, Outcome, Plan, Progress, RunError, run};
 pub use url::{Address, DbUrl, Parameters};

@@ -14,7 +14,7 @@ use mysql::{Conn, DriverError, OptsBuilder, SslOpts};
 use crate::database::{Connection, Database, Layout};
 use crate::error::DbError;
 use crate::registry::{Driver, Settings};
-use crate::remote::{GRACE, OURS, Stage, cannot_connect, not_ours};
+use crate::remote::{GRACE, OURS, Site, Stage, not_ours};
 use crate::tls::{Mode, Tls};
 use crate::url::DbUrl;
 use errors::classify;
@@ -49,39 +49,37 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 struct MySql {
     options: OptsBuilder,
-    tls: Tls,
-    place: String,
-    isolation: &'static str,
-    patience: Duration,
+    site: Site,
     product: OnceLock<Product>,
 }
 
 fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> {
-    let isolation = settings.isolation_of(ISOLATIONS)?;
-    let address = url.address()?;
-    let tls = Tls::of(&address, Mode::Prefer)?;
+    let mut site = Site::of(url, settings, ISOLATIONS, Mode::Prefer)?;
+    if site.address.path.is_empty() {
+        return Err(DbError::fatal(format!("{url}: expected a database, as in mysql://host/db")));
+    }
     // The server counts lock time-outs in whole seconds.
-    let patience = settings.statement_timeout.max(Duration::from_secs(1));
+    site.patience = site.patience.max(Duration::from_secs(1));
+    let (address, patience) = (site.address.clone(), site.patience);
     let options = OptsBuilder::new()
         .ip_or_hostname(Some(address.host))
         .tcp_port(address.port.unwrap_or(3306))
         .user(Some(address.user.unwrap_or_else(|| "root".into())))
         .pass(address.password)
-        .db_name(Some(address.path).filter(|name| !name.is_empty()))
+        .db_name(Some(address.path))
         // A socket file would lead around whatever stands between us and the port.
         .prefer_socket(false)
         .tcp_connect_timeout(Some(patience))
         .read_timeout(Some(patience + GRACE))
         .write_timeout(Some(patience + GRACE));
-    let (place, product) = (url.to_string(), OnceLock::new());
-    Ok(Box::new(MySql { options, tls, place, isolation, patience, product }))
+    Ok(Box::new(MySql { options, site, product: OnceLock::new() }))
 }
 
 impl MySql {
     fn line(&self) -> Result<Conn, DbError> {
         let plain = || Conn::new(self.options.clone());
-        let encrypted = || Conn::new(self.options.clone().ssl_opts(ssl(&self.tls)));
-        let conn = match self.tls.mode {
+        let encrypted = || Conn::new(self.options.clone().ssl_opts(ssl(&self.site.tls)));
+        let conn = match self.site.tls.mode {
             Mode::Disable => plain(),
             Mode::Require | Mode::Verify => encrypted(),
             Mode::Prefer => match encrypted() {
@@ -89,7 +87,7 @@ impl MySql {
                 done => done,
             },
         };
-        conn.map_err(|error| cannot_connect(&self.place, classify(error, Stage::Connect)))
+        conn.map_err(|error| self.site.cannot_connect(classify(error, Stage::Connect)))
     }
 
     /// The product at the other end, which does not change.
@@ -115,7 +113,7 @@ impl MySql {
                 conn.exec_first(find, (name,)).map_err(|error| classify(error, Stage::Connect))?;
             match found {
                 Some(comment) if comment == OURS => statements.push(format!("DROP TABLE {name}")),
-                Some(_) => return Err(not_ours(&format!("a table {name}"), &self.place)),
+                Some(_) => return Err(not_ours(&format!("a table {name}"), &self.site.place)),
                 None => {}
             }
             statements
@@ -159,7 +157,7 @@ impl Database for MySql {
     }
 
     fn isolation(&self) -> &str {
-        self.isolation
+        self.site.isolation
     }
 
     fn supports(&self, kind: Kind) -> bool {
@@ -169,7 +167,7 @@ impl Database for MySql {
     /// Making tables meets the transactions that an earlier run left behind, and in a cluster the
     /// changes of other nodes: that passes.
     fn prepare(&self, layout: &Layout) -> Result<(), DbError> {
-        let deadline = Instant::now() + PREPARING.max(self.patience);
+        let deadline = Instant::now() + PREPARING.max(self.site.patience);
         loop {
             match self.make_tables(&mut self.line()?, layout) {
                 Err(error) if errors::passes(&error) && Instant::now() < deadline => {
@@ -183,15 +181,15 @@ impl Database for MySql {
     fn connect(&self) -> Result<Box<dyn Connection>, DbError> {
         let mut conn = self.line()?;
         let mut settings = Vec::new();
-        if self.isolation == SNAPSHOT_ISOLATION {
+        if self.site.isolation == SNAPSHOT_ISOLATION {
             settings.push("SET SESSION innodb_snapshot_isolation = ON".to_owned());
         }
-        let level = match self.isolation {
+        let level = match self.site.isolation {
             SNAPSHOT_ISOLATION => "REPEATABLE READ".to_owned(),
             other => other.to_ascii_uppercase().replace('-', " "),
         };
         settings.push(format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}"));
-        let seconds = self.patience.as_secs();
+        let seconds = self.site.patience.as_secs();
         settings.push(format!("SET SESSION innodb_lock_wait_timeout = {seconds}"));
         batch(&mut conn, &settings)?;
         self.catch_up(&mut conn)?;

@@ -16,8 +16,8 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use crate::database::{Connection, Database, Layout};
 use crate::error::DbError;
 use crate::registry::{Driver, Settings};
-use crate::remote::{GRACE, OURS, Stage, cannot_connect, not_ours};
-use crate::tls::{self, Mode, Tls};
+use crate::remote::{GRACE, OURS, Site, Stage, not_ours};
+use crate::tls::{self, Mode};
 use crate::url::DbUrl;
 use errors::classify;
 
@@ -40,23 +40,19 @@ const TABLES: [(&str, &str); 2] = [
 
 struct Postgres {
     config: Config,
-    tls: Tls,
-    place: String,
-    isolation: &'static str,
-    patience: Duration,
+    site: Site,
 }
 
 fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> {
-    let isolation = settings.isolation_of(ISOLATIONS)?;
-    let address = url.address()?;
-    let tls = Tls::of(&address, Mode::Prefer)?;
+    let site = Site::of(url, settings, ISOLATIONS, Mode::Prefer)?;
+    let address = &site.address;
     let mut config = Config::new();
     config
         .host(&address.host)
         .port(address.port.unwrap_or(5432))
         .user(address.user.as_deref().unwrap_or("postgres"))
         .application_name("isolario")
-        .ssl_mode(match tls.mode {
+        .ssl_mode(match site.tls.mode {
             Mode::Disable => SslMode::Disable,
             Mode::Prefer => SslMode::Prefer,
             Mode::Require | Mode::Verify => SslMode::Require,
@@ -67,8 +63,7 @@ fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> 
     if !address.path.is_empty() {
         config.dbname(&address.path);
     }
-    let (place, patience) = (url.to_string(), settings.statement_timeout);
-    Ok(Box::new(Postgres { config, tls, place, isolation, patience }))
+    Ok(Box::new(Postgres { config, site }))
 }
 
 /// A connection, and the runtime that moves its bytes while somebody waits for an answer.
@@ -99,12 +94,12 @@ impl Line {
 
 impl Postgres {
     fn line(&self) -> Result<Line, DbError> {
-        let cannot = |error| cannot_connect(&self.place, error);
+        let cannot = |error| self.site.cannot_connect(error);
         let runtime = Builder::new_current_thread()
             .enable_all()
             .build()
             .map_err(|error| DbError::fatal(format!("cannot start a runtime: {error}")))?;
-        let patience = self.patience;
+        let patience = self.site.patience;
         let connected = runtime.block_on(async { timeout(patience, self.client()).await });
         let client = match connected {
             Ok(client) => client.map_err(cannot)?,
@@ -120,12 +115,12 @@ impl Postgres {
     async fn client(&self) -> Result<Client, DbError> {
         let failed = |error| classify(&error, Stage::Connect);
         // What ends the task is told to whoever waits for an answer.
-        if self.tls.mode == Mode::Disable {
+        if self.site.tls.mode == Mode::Disable {
             let (client, connection) = self.config.connect(NoTls).await.map_err(failed)?;
             tokio::spawn(async { drop(connection.await) });
             return Ok(client);
         }
-        let tls = MakeRustlsConnect::new(tls::client_config(&self.tls)?);
+        let tls = MakeRustlsConnect::new(tls::client_config(&self.site.tls)?);
         let (client, connection) = self.config.connect(tls).await.map_err(failed)?;
         tokio::spawn(async { drop(connection.await) });
         Ok(client)
@@ -146,7 +141,7 @@ impl Database for Postgres {
     }
 
     fn isolation(&self) -> &str {
-        self.isolation
+        self.site.isolation
     }
 
     fn supports(&self, kind: Kind) -> bool {
@@ -164,7 +159,7 @@ impl Database for Postgres {
                 Some(Some(comment)) if comment == OURS => {
                     statements.push(format!("DROP TABLE {name}"));
                 }
-                Some(_) => return Err(not_ours(&format!("a table {name}"), &self.place)),
+                Some(_) => return Err(not_ours(&format!("a table {name}"), &self.site.place)),
                 None => {}
             }
             statements.push(format!("CREATE TABLE {name} {columns}"));
@@ -184,8 +179,8 @@ impl Database for Postgres {
         let settings = format!(
             "SET default_transaction_isolation = '{}'; SET statement_timeout = {}; \
              SET enable_seqscan = off",
-            self.isolation.replace('-', " "),
-            self.patience.as_millis(),
+            self.site.isolation.replace('-', " "),
+            self.site.patience.as_millis(),
         );
         line.batch(Stage::Connect, &settings)?;
         Ok(Box::new(session::Session::new(line)?))

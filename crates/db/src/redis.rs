@@ -6,15 +6,13 @@
 mod session;
 mod wire;
 
-use std::time::Duration;
-
 use isolario_workload::Kind;
 
 use crate::database::{Connection, Database, Layout};
-use crate::error::DbError;
+use crate::error::{DbError, Obstacle};
 use crate::registry::{Driver, Settings};
-use crate::remote::{OURS, Stage, cannot_connect, not_ours};
-use crate::tls::{Mode, Tls};
+use crate::remote::{OURS, Site, Stage, not_ours};
+use crate::tls::Mode;
 use crate::url::{Address, DbUrl};
 use wire::{Reply, Wire};
 
@@ -35,30 +33,20 @@ const PATTERN: &str = "isolario:*";
 /// The key that says whose they are.
 const OWNER: &str = "isolario:owner";
 
-struct Redis {
-    address: Address,
-    tls: Tls,
-    place: String,
-    isolation: &'static str,
-    patience: Duration,
-}
+struct Redis(Site);
 
 fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> {
-    let isolation = settings.isolation_of(ISOLATIONS)?;
-    let address = url.address()?;
-    let tls = Tls::of(&address, Mode::Disable)?;
-    let (place, patience) = (url.to_string(), settings.statement_timeout);
-    Ok(Box::new(Redis { address, tls, place, isolation, patience }))
+    Ok(Box::new(Redis(Site::of(url, settings, ISOLATIONS, Mode::Disable)?)))
 }
 
 impl Redis {
     fn wire(&self) -> Result<Wire, DbError> {
-        self.log_in().map_err(|error| cannot_connect(&self.place, error))
+        self.log_in().map_err(|error| self.0.cannot_connect(error))
     }
 
     fn log_in(&self) -> Result<Wire, DbError> {
-        let Address { user, password, path, .. } = &self.address;
-        let mut wire = Wire::open(&self.address, &self.tls, self.patience)?;
+        let Address { user, password, path, .. } = &self.0.address;
+        let mut wire = Wire::open(&self.0)?;
         if let Some(password) = password {
             match user.as_deref() {
                 None | Some("") => wire.one(&["AUTH", password], Stage::Connect)?,
@@ -66,7 +54,8 @@ impl Redis {
             };
         }
         if !path.is_empty() {
-            wire.one(&["SELECT", path], Stage::Connect)?;
+            let missing = |error: DbError| error.with_obstacle(Obstacle::NoDatabase);
+            wire.one(&["SELECT", path], Stage::Connect).map_err(missing)?;
         }
         // A server that still loads its data, or wants a password, says so now.
         wire.one(&["EXISTS", OWNER], Stage::Connect)?;
@@ -87,7 +76,7 @@ impl Database for Redis {
     }
 
     fn isolation(&self) -> &str {
-        self.isolation
+        self.0.isolation
     }
 
     fn supports(&self, kind: Kind) -> bool {
@@ -102,7 +91,7 @@ impl Database for Redis {
             let scan = ["SCAN", &cursor, "MATCH", PATTERN, "COUNT", "1000"];
             let (next, keys) = page(wire.one(&scan, Stage::Connect)?)?;
             if !keys.is_empty() && owner.as_deref() != Some(OURS) {
-                return Err(not_ours("keys of the form isolario:*", &self.place));
+                return Err(not_ours("keys of the form isolario:*", &self.0.place));
             }
             // The mark of ownership goes last, with all others gone.
             let ours = keys.iter().map(String::as_str).filter(|key| *key != OWNER);
@@ -120,7 +109,7 @@ impl Database for Redis {
 
     fn connect(&self) -> Result<Box<dyn Connection>, DbError> {
         let wire = self.wire()?;
-        Ok(match self.isolation {
+        Ok(match self.0.isolation {
             PLAIN => Box::new(session::Plain::new(wire)),
             _ => Box::new(session::Watched::new(wire)),
         })

@@ -1,10 +1,12 @@
 //! What the adapters of servers share.
 
 use std::io::{self, ErrorKind};
-#[cfg(any(feature = "mysql", feature = "postgres"))]
 use std::time::Duration;
 
-use crate::error::DbError;
+use crate::error::{DbError, ErrorClass, Obstacle};
+use crate::registry::Settings;
+use crate::tls::{Mode, Tls};
+use crate::url::{Address, DbUrl};
 
 /// The comment, or the key, by which we know our own tables again.
 pub(crate) const OURS: &str = "made by isolario";
@@ -37,16 +39,54 @@ impl Stage {
     /// it is; TLS reports that as bad data.
     pub(crate) fn broken(self, error: &io::Error) -> DbError {
         match (self, error.kind()) {
-            (Stage::Connect, ErrorKind::InvalidData) => DbError::fatal(error.to_string()),
+            (Stage::Connect, ErrorKind::InvalidData) => distrusted(error.to_string()),
             (_, ErrorKind::WouldBlock | ErrorKind::TimedOut) => self.no_answer("no answer in time"),
             _ => self.no_answer(error.to_string()),
         }
     }
 }
 
-/// Says to whom a connection failed.
-pub(crate) fn cannot_connect(place: &str, error: DbError) -> DbError {
-    DbError { message: format!("cannot connect to {place}: {}", error.message), ..error }
+/// A certificate that TLS does not accept.
+pub(crate) fn distrusted(message: String) -> DbError {
+    DbError::fatal(message).with_obstacle(Obstacle::Certificate)
+}
+
+/// A server: where it is, and how to talk to it.
+pub(crate) struct Site {
+    pub(crate) address: Address,
+    pub(crate) tls: Tls,
+    /// Its URL, for messages.
+    pub(crate) place: String,
+    /// The isolation level, by the database's own name.
+    pub(crate) isolation: &'static str,
+    /// How long an answer may take.
+    pub(crate) patience: Duration,
+}
+
+impl Site {
+    /// Reads a URL and the settings. The isolation levels are those of the database, weakest first.
+    pub(crate) fn of(
+        url: &DbUrl,
+        settings: &Settings,
+        isolations: &'static [&'static str],
+        mode: Mode,
+    ) -> Result<Site, DbError> {
+        let isolation = settings.isolation_of(isolations)?;
+        let address = url.address()?;
+        let tls = Tls::of(&address, mode)?;
+        let (place, patience) = (url.to_string(), settings.statement_timeout);
+        Ok(Site { address, tls, place, isolation, patience })
+    }
+
+    /// Says to whom a connection failed. Whoever gives no code has not answered.
+    pub(crate) fn cannot_connect(&self, error: DbError) -> DbError {
+        let silent = error.class == ErrorClass::Retryable && error.code.is_none();
+        DbError {
+            message: format!("cannot connect to {}: {}", self.place, error.message),
+            obstacle: error.obstacle.or(silent.then_some(Obstacle::Unreachable)),
+            ..error
+        }
+    }
 }
 
 /// Somebody else's data stands where ours should.

@@ -45,7 +45,7 @@ impl Tls {
         for (name, value) in &address.parameters {
             match name.as_str() {
                 "sslmode" => tls.mode = mode(value)?,
-                "sslrootcert" => tls.roots = Some(PathBuf::from(value)),
+                "sslrootcert" => tls.roots = Some(file(value)?),
                 _ => {
                     let expected = "expected sslmode or sslrootcert";
                     return Err(DbError::fatal(format!("parameter {name:?}: {expected}")));
@@ -53,6 +53,14 @@ impl Tls {
             }
         }
         Ok(tls)
+    }
+}
+
+/// A file that is there: some clients would take its absence for that of the server.
+fn file(path: &str) -> Result<PathBuf, DbError> {
+    match std::fs::metadata(path) {
+        Ok(_) => Ok(PathBuf::from(path)),
+        Err(error) => Err(DbError::fatal(format!("sslrootcert {path}: {error}"))),
     }
 }
 
@@ -172,8 +180,9 @@ mod tests {
     fn parameters_choose_the_mode() {
         assert_eq!(tls("").unwrap().mode, Mode::Prefer);
         assert_eq!(tls("?sslmode=disable").unwrap().mode, Mode::Disable);
-        let verified = tls("?sslmode=verify-full&sslrootcert=/ca.pem").unwrap();
-        assert_eq!(verified, Tls { mode: Mode::Verify, roots: Some("/ca.pem".into()) });
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+        let verified = tls(&format!("?sslmode=verify-full&sslrootcert={file}")).unwrap();
+        assert_eq!(verified, Tls { mode: Mode::Verify, roots: Some(file.into()) });
     }
 
     #[test]
@@ -182,6 +191,8 @@ mod tests {
             tls("?sslmode=maybe").unwrap_err().message,
             "sslmode \"maybe\": expected one of disable, prefer, require, verify-full"
         );
+        let missing = tls("?sslrootcert=/no/such/file").unwrap_err().message;
+        assert!(missing.starts_with("sslrootcert /no/such/file: "), "{missing}");
         assert_eq!(
             tls("?tls=on").unwrap_err().message,
             "parameter \"tls\": expected sslmode or sslrootcert"

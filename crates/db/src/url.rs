@@ -66,7 +66,8 @@ impl DbUrl {
     /// Reads `//user:password@host:port/path?name=value`.
     pub fn address(&self) -> Result<Address, DbError> {
         let wrong = |expected: &str| {
-            DbError::fatal(format!("{self}: expected {expected}, as in {}://host/db", self.scheme))
+            let scheme = &self.scheme;
+            DbError::fatal(format!("{self}: expected {expected}, as in {scheme}://localhost:1234"))
         };
         let rest = self.rest.strip_prefix("//").ok_or_else(|| wrong("// after the scheme"))?;
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
@@ -82,6 +83,9 @@ impl DbUrl {
             Some((user, "")) => (Some(decode(user)?), None),
             Some((user, password)) => (Some(decode(user)?), Some(decode(password)?)),
         };
+        if host.is_empty() {
+            return Err(wrong("a host"));
+        }
         let (host, path) = (decode(host)?, decode(path)?);
         Ok(Address { user, password, host, port, path, parameters: parameters(query)? })
     }
@@ -194,7 +198,9 @@ mod tests {
         for text in ["postgres", "", ":x", "C\\file", "1x:y"] {
             assert!(DbUrl::parse(text).is_err(), "{text}");
         }
-        for text in ["redis:localhost", "redis://host:port", "redis://[::1", "redis://%zz"] {
+        for text in
+            ["redis:localhost", "redis://host:port", "redis://[::1", "redis://%zz", "redis://"]
+        {
             assert!(DbUrl::parse(text).unwrap().address().is_err(), "{text}");
         }
     }

@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use isolario::check::Options;
-use isolario::db::{self, Control, Database, Plan, RunError};
+use isolario::db::{self, Control, Database, DbUrl, Plan, RunError};
 use isolario::formats;
 use isolario::model::StopReason;
 
 use super::examine::{Ask, examine};
 use super::settings::Run;
+use super::target::failed;
 use super::watch::Watch;
 use crate::exit::{Outcome, judge};
 use crate::failure::Failure;
@@ -94,10 +95,10 @@ impl Course<'_> {
                 Failure::new(format!("{}: {error}", self.history.display()))
             }
             RunError::Connect(error) => {
-                let urls: Vec<_> = self.run.urls.iter().map(ToString::to_string).collect();
-                let count = self.run.sessions;
-                Failure::new(format!("{}: {error}", urls.join(", ")))
-                    .with_hint(format!("the run opens {count} connections, one per session"))
+                // The error names its node; whose it is otherwise makes no difference.
+                let node = |url: &&DbUrl| error.message.contains(&url.to_string());
+                let urls = &self.run.urls;
+                failed(urls.iter().find(node).unwrap_or(&urls[0]), error)
             }
             other => Failure::new(other.to_string()),
         }

@@ -1,6 +1,6 @@
 //! The database of a run: opened, asked who it is, and made ready.
 
-use isolario::db::{self, Claim, Database, DbError, Layout};
+use isolario::db::{self, Claim, DRIVERS, Database, DbError, DbUrl, Layout, Obstacle};
 
 use super::settings::Run;
 use crate::console::Console;
@@ -20,7 +20,7 @@ impl Target {
             .map(|url| db::open(url, &run.settings).map_err(|error| Failure::new(error.message)));
         let nodes: Vec<Box<dyn Database>> = opened.collect::<Result<_, _>>()?;
         let first = nodes.first().ok_or_else(|| Failure::new("there is no database"))?;
-        let at = |error: DbError| failed(&run.urls[0].to_string(), &error);
+        let at = |error: DbError| failed(&run.urls[0], &error);
         let kind = run.workload.kind;
         if !first.supports(kind) {
             let name = first.name();
@@ -29,6 +29,10 @@ impl Target {
         }
         first.prepare(&Layout::new(kind, run.workload.keys)).map_err(at)?;
         let version = first.version().map_err(at)?;
+        // A node that does not answer would not say what it is.
+        for (node, url) in nodes.iter().zip(&run.urls).skip(1) {
+            node.version().map_err(|error| failed(url, &error))?;
+        }
         let claim = first.claim(kind, nodes.len());
         if let Some(other) = nodes.iter().find(|node| node.name() != first.name()) {
             let message =
@@ -67,6 +71,41 @@ impl Target {
 }
 
 /// A database that does not do what it was asked for.
-fn failed(url: &str, error: &DbError) -> Failure {
-    Failure::new(format!("{url}: {error}"))
+pub(super) fn failed(url: &DbUrl, error: &DbError) -> Failure {
+    let (place, words) = (url.to_string(), error.to_string());
+    let named = words.contains(&place);
+    let failure = Failure::new(if named { words } else { format!("{place}: {words}") });
+    match error.obstacle.and_then(|obstacle| remedy(obstacle, url)) {
+        Some(remedy) => failure.with_hint(remedy),
+        None => failure,
+    }
+}
+
+/// What to do about what stands in the way of a connection.
+fn remedy(obstacle: Obstacle, url: &DbUrl) -> Option<String> {
+    let form = DRIVERS.iter().find(|driver| driver.schemes.contains(&url.scheme()))?.form;
+    match obstacle {
+        Obstacle::Unreachable => {
+            let scheme = url.scheme();
+            let secret = match url.rest().contains("sslmode=") {
+                true => ", encrypted as sslmode says",
+                false => "",
+            };
+            Some(format!(
+                "is there a server at that host and port, and does it speak {scheme}{secret}?"
+            ))
+        }
+        Obstacle::Login => Some(format!(
+            "user and password go into the URL: {form}; percent-encode what is special: p%40ss"
+        )),
+        Obstacle::NoDatabase => Some(format!("create it, or name another one: {form}")),
+        Obstacle::Certificate => Some(
+            "?sslrootcert=FILE names the certificates to trust; ?sslmode=require trusts any"
+                .to_owned(),
+        ),
+        Obstacle::Full => {
+            Some("every session has a connection: take fewer with --sessions N".to_owned())
+        }
+        _ => None,
+    }
 }

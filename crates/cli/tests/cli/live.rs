@@ -204,6 +204,49 @@ fn what_makes_no_sense_is_refused_before_anything_happens() {
     assert!(!sandbox.path("isolario-runs").exists());
 }
 
+/// Nobody listens on the first port.
+#[test]
+fn a_server_that_is_not_there_is_named_with_the_remedy() {
+    let sandbox = Sandbox::new();
+    for (url, other) in [
+        ("postgres://me:secret@127.0.0.1:1/db", "postgres://127.0.0.1:1/other"),
+        ("mysql://me:secret@127.0.0.1:1/db", "mysql://127.0.0.1:1/other"),
+        ("etcd://127.0.0.1:1", "etcd://localhost:1"),
+        ("redis://127.0.0.1:1", "redis://localhost:1"),
+    ] {
+        let transcript = sandbox.transcript(&["run", "--db", url, "--db", other]);
+        let (scheme, shown) = (url.split(':').next().unwrap(), url.replace("secret", "***"));
+        for expected in [
+            format!("\nerror: cannot connect to {shown}: "),
+            format!(
+                "\n  hint: is there a server at that host and port, and does it speak {scheme}?"
+            ),
+            "\n--- exit code 2".to_owned(),
+        ] {
+            assert!(transcript.contains(&expected), "{expected} in {transcript}");
+        }
+    }
+    assert!(!sandbox.path("isolario-runs").exists());
+}
+
+#[test]
+fn a_url_that_says_too_little_or_too_much_is_refused() {
+    let sandbox = Sandbox::new();
+    for (url, message) in [
+        ("redis:localhost", "expected // after the scheme, as in redis://localhost:1234"),
+        ("redis://", "expected a host, as in redis://localhost:1234"),
+        ("redis://localhost:port", "expected a host and a port"),
+        ("mysql://root@localhost", "expected a database, as in mysql://host/db"),
+        ("etcd://localhost/db", "etcd has no databases: leave /db away"),
+        ("redis://localhost?tls=on", "expected sslmode or sslrootcert"),
+        ("mysql://localhost/db?sslrootcert=/no/such", "sslrootcert /no/such: "),
+    ] {
+        let transcript = sandbox.transcript(&["run", "--db", url]);
+        assert!(transcript.contains(message), "{transcript}");
+        assert!(transcript.contains("--- exit code 2"), "{transcript}");
+    }
+}
+
 #[test]
 fn a_table_of_somebody_else_is_left_alone() {
     let sandbox = Sandbox::new();

@@ -1,7 +1,5 @@
 //! The HTTP gateway: requests and answers in JSON, keys and values in base 64.
 
-use std::time::Duration;
-
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde::Deserialize;
@@ -10,10 +8,9 @@ use serde_json::{Value, json};
 use ureq::Agent;
 use ureq::tls::{RootCerts, TlsConfig};
 
-use crate::error::DbError;
-use crate::remote::Stage;
+use crate::error::{DbError, Obstacle};
+use crate::remote::{Site, Stage};
 use crate::tls::{Mode, Tls, certificates};
-use crate::url::Address;
 
 pub(super) struct Gateway {
     agent: Agent,
@@ -84,13 +81,10 @@ struct Refusal {
 }
 
 impl Gateway {
-    pub(super) fn open(
-        address: &Address,
-        tls: &Tls,
-        patience: Duration,
-    ) -> Result<Gateway, DbError> {
+    pub(super) fn open(site: &Site) -> Result<Gateway, DbError> {
+        let Site { address, tls, patience, .. } = site;
         let agent = Agent::config_builder()
-            .timeout_global(Some(patience))
+            .timeout_global(Some(*patience))
             .http_status_as_error(false)
             .max_redirects(0)
             // A database is next door, whatever the way to the web is.
@@ -177,7 +171,7 @@ fn without_answer(error: &ureq::Error, stage: Stage) -> DbError {
         ureq::Error::Timeout(_) => stage.no_answer("no answer in time"),
         // Something answers, but it is not etcd.
         ureq::Error::Json(_) | ureq::Error::Protocol(_) if stage == Stage::Connect => {
-            DbError::fatal(error.to_string())
+            DbError::fatal(error.to_string()).with_obstacle(Obstacle::Unreachable)
         }
         _ => stage.no_answer(error.to_string()),
     }
@@ -189,7 +183,11 @@ fn without_answer(error: &ureq::Error, stage: Stage) -> DbError {
 fn refused(refusal: Refusal, stage: Stage) -> DbError {
     let Refusal { code, message } = refusal;
     match code {
-        3 | 7 | 16 => DbError::fatal(message).with_code(code),
+        3 | 7 | 16 => DbError::fatal(message).with_code(code).with_obstacle(Obstacle::Login),
+        // A password was given, but nobody asks for one.
+        9 if stage == Stage::Connect => {
+            DbError::fatal(format!("{message}: leave user and password away")).with_code(code)
+        }
         _ if stage == Stage::Commit => DbError::unknown(message).with_code(code),
         _ => DbError::retryable(message).with_code(code),
     }

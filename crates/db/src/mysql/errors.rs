@@ -4,7 +4,7 @@ use std::error::Error as _;
 
 use mysql::{DriverError, Error};
 
-use crate::error::{DbError, ErrorClass};
+use crate::error::{DbError, ErrorClass, Obstacle};
 use crate::remote::Stage;
 
 /// Deadlock, and Galera's refusal to certify; lock time-out, which undoes the statement alone; a
@@ -35,18 +35,32 @@ pub(super) fn passes(error: &DbError) -> bool {
 pub(super) fn classify(error: Error, stage: Stage) -> DbError {
     match &error {
         Error::MySqlError(answer) => {
-            answered(answer.code, answer.message.clone(), stage).with_code(answer.code)
+            let error = answered(answer.code, answer.message.clone(), stage).with_code(answer.code);
+            match obstacle(answer.code) {
+                Some(obstacle) => error.with_obstacle(obstacle),
+                None => error,
+            }
         }
         Error::IoError(broken) => stage.broken(broken),
         Error::CodecError(codec) => match codec.source().and_then(|cause| cause.downcast_ref()) {
             Some(broken) => stage.broken(broken),
             None => stage.no_answer(codec.to_string()),
         },
-        Error::DriverError(DriverError::ConnectTimeout | DriverError::CouldNotConnect(_)) => {
-            stage.no_answer(error.to_string())
+        Error::DriverError(DriverError::CouldNotConnect(Some((_, why, _)))) => stage.no_answer(why),
+        Error::DriverError(DriverError::ConnectTimeout | DriverError::CouldNotConnect(None)) => {
+            stage.no_answer("no answer in time")
         }
         _ if stage == Stage::Commit => DbError::unknown(error.to_string()),
         _ => DbError::fatal(error.to_string()).disconnected(),
+    }
+}
+
+fn obstacle(number: u16) -> Option<Obstacle> {
+    match number {
+        1040 => Some(Obstacle::Full),
+        1049 => Some(Obstacle::NoDatabase),
+        1044 | 1045 | 1698 => Some(Obstacle::Login),
+        _ => None,
     }
 }
 

@@ -5,8 +5,8 @@ use std::io;
 
 use tokio_postgres::error::Severity;
 
-use crate::error::{DbError, ErrorClass};
-use crate::remote::Stage;
+use crate::error::{DbError, ErrorClass, Obstacle};
+use crate::remote::{Stage, distrusted};
 
 pub(super) fn classify(error: &tokio_postgres::Error, stage: Stage) -> DbError {
     let Some(answer) = error.as_db_error() else { return without_answer(error, stage) };
@@ -18,6 +18,10 @@ pub(super) fn classify(error: &tokio_postgres::Error, stage: Stage) -> DbError {
         return DbError::unknown(message).with_code(code);
     }
     let error = DbError::new(class(code), message).with_code(code);
+    let error = match obstacle(code) {
+        Some(obstacle) => error.with_obstacle(obstacle),
+        None => error,
+    };
     if ends_connection { error.disconnected() } else { error }
 }
 
@@ -34,6 +38,15 @@ fn class(code: &str) -> ErrorClass {
     }
 }
 
+fn obstacle(code: &str) -> Option<Obstacle> {
+    match code {
+        "53300" => Some(Obstacle::Full),
+        "3D000" => Some(Obstacle::NoDatabase),
+        _ if code.starts_with("28") => Some(Obstacle::Login),
+        _ => None,
+    }
+}
+
 /// No word from the server: the line broke, or the two did not understand each other.
 fn without_answer(error: &tokio_postgres::Error, stage: Stage) -> DbError {
     let cause = error.source();
@@ -43,12 +56,14 @@ fn without_answer(error: &tokio_postgres::Error, stage: Stage) -> DbError {
     };
     let broken = cause.and_then(|cause| cause.downcast_ref::<io::Error>());
     // TLS reports what it does not trust as bad data.
-    let misunderstood = match broken {
-        Some(broken) => broken.kind() == io::ErrorKind::InvalidData,
-        None => !error.is_closed(),
-    };
-    match stage {
-        Stage::Connect if misunderstood => DbError::fatal(message),
+    match (stage, broken) {
+        (Stage::Connect, Some(broken)) if broken.kind() == io::ErrorKind::InvalidData => {
+            distrusted(message)
+        }
+        // The server asks for what the URL does not have: a password, mostly.
+        (Stage::Connect, None) if !error.is_closed() => {
+            DbError::fatal(message).with_obstacle(Obstacle::Login)
+        }
         _ => stage.no_answer(message),
     }
 }

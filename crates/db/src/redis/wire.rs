@@ -8,9 +8,9 @@ use std::time::Duration;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConnection, StreamOwned};
 
-use crate::error::DbError;
-use crate::remote::Stage;
-use crate::tls::{self, Mode, Tls};
+use crate::error::{DbError, Obstacle};
+use crate::remote::{Site, Stage};
+use crate::tls::{self, Mode};
 use crate::url::Address;
 
 /// How deep replies may be nested: a list within the answer to EXEC, and one more.
@@ -19,6 +19,9 @@ const DEPTH: u32 = 3;
 /// Refusals that do not pass. The others, such as LOADING, BUSY and OOM, may.
 const FATAL: [&str; 8] =
     ["WRONGPASS", "NOAUTH", "NOPERM", "WRONGTYPE", "ERR", "MOVED", "NOSCRIPT", "DENIED"];
+
+/// Those that are about who we are.
+const LOGIN: [&str; 4] = ["WRONGPASS", "NOAUTH", "NOPERM", "DENIED"];
 
 #[derive(Debug, PartialEq)]
 pub(super) enum Reply {
@@ -71,6 +74,10 @@ pub(super) fn refused(words: String) -> DbError {
         true => DbError::fatal(words),
         false => DbError::retryable(words),
     };
+    let error = match LOGIN.contains(&code.as_str()) {
+        true => error.with_obstacle(Obstacle::Login),
+        false => error,
+    };
     error.with_code(code)
 }
 
@@ -84,8 +91,9 @@ pub(super) struct Wire {
 }
 
 impl Wire {
-    pub(super) fn open(address: &Address, tls: &Tls, patience: Duration) -> Result<Wire, DbError> {
-        let stream = connect(address, patience).map_err(|error| Stage::Connect.broken(&error))?;
+    pub(super) fn open(site: &Site) -> Result<Wire, DbError> {
+        let Site { address, tls, patience, .. } = site;
+        let stream = connect(address, *patience).map_err(|error| Stage::Connect.broken(&error))?;
         let stream: Box<dyn Stream> = match tls.mode {
             Mode::Disable => Box::new(stream),
             _ => {
@@ -170,7 +178,7 @@ fn decode(stream: &mut impl BufRead, depth: u32) -> io::Result<Reply> {
     if stream.read_line(&mut line)? == 0 {
         return Err(io::Error::new(ErrorKind::UnexpectedEof, "the server closed the connection"));
     }
-    let wrong = || io::Error::new(ErrorKind::InvalidData, format!("a strange reply: {line:?}"));
+    let wrong = || io::Error::other(format!("a strange reply: {line:?}"));
     let (kind, rest) = line.trim_end().split_at_checked(1).ok_or_else(wrong)?;
     let number = || rest.parse::<i64>().map_err(|_| wrong());
     match kind {

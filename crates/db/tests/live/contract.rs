@@ -1,6 +1,6 @@
 //! What every adapter must do, whatever the database.
 
-use isolario_db::{Access, Conditional, Database, DbError, ErrorClass};
+use isolario_db::{Access, Conditional, Database, DbError, ErrorClass, Obstacle};
 use isolario_servers::{Proxy, Servers};
 use isolario_workload::Kind;
 
@@ -173,11 +173,24 @@ pub fn refusals(servers: &Servers) {
     let right = format!("{}:{}", isolario_servers::ACCOUNT, isolario_servers::PASSWORD);
     connect(&*with(&right));
     let wrong = refused(&*with(&format!("{}:wrong", isolario_servers::ACCOUNT)));
-    assert_eq!(wrong.class, ErrorClass::Fatal, "{wrong}");
+    assert_eq!(
+        (wrong.class, wrong.obstacle),
+        (ErrorClass::Fatal, Some(Obstacle::Login)),
+        "{wrong}"
+    );
     assert!(!wrong.message.contains("wrong@"), "{wrong}");
 
     let nobody = servers.url().replace(&servers.port().to_string(), "1");
     let unreachable = refused(&*patient(&nobody, "", SLOW));
     assert_eq!(unreachable.class, ErrorClass::Retryable, "{unreachable}");
+    assert_eq!(unreachable.obstacle, Some(Obstacle::Unreachable), "{unreachable}");
     assert!(unreachable.message.starts_with("cannot connect to "), "{unreachable}");
+}
+
+/// A database that is not there is named.
+pub fn no_such_database(servers: &Servers) {
+    let missing = refused(&*patient(&servers.url().replace("/isolario", "/rialto"), "", SLOW));
+    let obstacle = (ErrorClass::Fatal, Some(Obstacle::NoDatabase));
+    assert_eq!((missing.class, missing.obstacle), obstacle, "{missing}");
+    assert!(missing.message.contains("rialto"), "{missing}");
 }

@@ -1,6 +1,6 @@
 //! Encrypted connections, and whom they trust.
 
-use isolario_db::ErrorClass;
+use isolario_db::{ErrorClass, Obstacle};
 use isolario_servers::Kind;
 
 use super::contract;
@@ -21,7 +21,8 @@ fn every_server_can_be_talked_to_in_secret() {
 
         // No public authority has signed that one.
         let error = refused(&*with("sslmode=verify-full"));
-        assert_eq!(error.class, ErrorClass::Fatal, "{kind}: {error}");
+        let distrust = (ErrorClass::Fatal, Some(Obstacle::Certificate));
+        assert_eq!((error.class, error.obstacle), distrust, "{kind}: {error}");
         // An encrypted port may be no other than the plain one.
         if plain == secret {
             contract::operations(&*with("sslmode=disable"));

@@ -26,6 +26,7 @@ fn mariadb_keeps_the_contract() {
     let refusal = contract::lost_update_is_refused(&*snapshots);
     assert_eq!(refusal.code.as_deref(), Some("1020"));
     contract::refusals(&servers);
+    contract::no_such_database(&servers);
     contract::cut(&servers);
     contract::silence(&servers, servers.url());
 }

@@ -18,6 +18,7 @@ fn postgres_keeps_the_contract() {
     let refusal = contract::lost_update_is_refused(&*database(servers.url(), "repeatable-read"));
     assert_eq!(refusal.code.as_deref(), Some("40001"));
     contract::refusals(&servers);
+    contract::no_such_database(&servers);
     contract::cut(&servers);
     contract::silence(&servers, servers.url());
 }

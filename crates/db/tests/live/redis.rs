@@ -1,11 +1,11 @@
 //! Redis.
 
-use isolario_db::Access;
+use isolario_db::{Access, Obstacle};
 use isolario_servers::Kind;
 use isolario_workload::Kind as Workload;
 
 use super::contract;
-use super::site::{connect, database, prepare, start};
+use super::site::{connect, database, prepare, refused, start};
 
 #[test]
 fn redis_keeps_the_contract() {
@@ -16,6 +16,8 @@ fn redis_keeps_the_contract() {
     let refusal = contract::lost_update_is_refused(&*watched);
     assert_eq!(refusal.code.as_deref(), Some("WATCH"));
     contract::refusals(&servers);
+    let numbered = refused(&*database(&format!("{}/99", servers.url()), ""));
+    assert_eq!(numbered.obstacle, Some(Obstacle::NoDatabase), "{numbered}");
     contract::cut(&servers);
     contract::silence(&servers, servers.url());
 }
