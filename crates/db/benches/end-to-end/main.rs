@@ -1,12 +1,11 @@
-//! From a live database to a verdict: what mini-transactions cost against general ones, what
-//! recording costs, and how many transactions pass.
+//! From a live database to a verdict: what mini-transactions cost against general ones, and how
+//! many transactions pass.
 //!
 //! `scripts/bench end-to-end [--full] [--part NAME] [--runs N]`. Without `--bench`, which cargo
 //! adds, it only shows with few transactions that everything works. The servers are started here.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its results")]
 
-mod recording;
 mod targets;
 mod work;
 mod workloads;
@@ -50,7 +49,6 @@ fn main() -> Result<(), Failure> {
     let part: String = arguments.value("--part")?.unwrap_or_default();
     for (name, bench) in [
         (targets::NAME, targets::bench as fn(&_, &_, &_) -> _),
-        (recording::NAME, recording::bench),
         (workloads::NAME, workloads::bench),
     ] {
         if name.starts_with(&part) {

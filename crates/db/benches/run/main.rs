@@ -1,110 +1,86 @@
 //! How many transactions per second a run drives, and what recording them costs.
 //!
-//! `scripts/bench run [--db URL] [--sessions N] [--txns N] [--pairs N]`. Runs with and without
-//! recording take turns, so that a busy machine disturbs both alike.
+//! `scripts/bench run [--db URL] [--sessions N] [--keys N] [--ms N] [--pairs N]`. Without `--db`
+//! the databases are SQLite and a PostgreSQL that is started here. Without `--bench`, which cargo
+//! adds, it only shows with short runs that everything works.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its results")]
 
-use std::path::Path;
-use std::time::Duration;
+mod pairs;
+mod recorder;
 
-use isolario_bench::{Align, Arguments, Failure, Table, judge, scratch};
-use isolario_db::{Control, Database, DbUrl, Layout, Plan, Settings, open, run};
-use isolario_workload::{Generator, Kind, Planner, Usual, Workload};
+use std::path::Path;
+
+use isolario_bench::{Align, Arguments, Failure, Table, answer_if_child, judge, median, scratch};
+use isolario_servers::{Durability, Kind as Server, Servers};
+
+use pairs::{Bench, quartiles};
+use recorder::Record;
 
 /// What SQLite is to reach with 8 sessions.
 const TARGET_PER_SECOND: f64 = 20_000.0;
 /// What recording may cost, of the throughput.
 const TARGET_COST: f64 = 0.03;
 
-struct Bench {
-    databases: Vec<Box<dyn Database>>,
-    layout: Layout,
-    planner: Box<dyn Generator + Sync>,
-    sessions: u32,
-    txns: u64,
-}
-
-impl Bench {
-    fn of(arguments: &Arguments, kind: Kind) -> Result<Bench, Failure> {
-        let usual = Usual::of(kind);
-        let sessions = arguments.value("--sessions")?.unwrap_or(8);
-        let few = if arguments.in_earnest() { 40_000 } else { 200 };
-        let url: String = arguments.value("--db")?.unwrap_or_else(|| "sqlite:".to_owned());
-        let settings = Settings { sessions, ..Settings::default() };
-        let workload =
-            Workload { keys: arguments.value("--keys")?.unwrap_or(1000), ..usual.workload };
-        let planner = Planner::new(&workload, sessions, 1)?.with_attempts(6);
-        Ok(Bench {
-            databases: vec![open(&DbUrl::parse(&url)?, &settings)?],
-            layout: Layout::new(kind, workload.keys),
-            planner: Box::new(planner),
-            sessions,
-            txns: arguments.value("--txns")?.unwrap_or(few),
-        })
-    }
-
-    /// Transactions per second of one run, on empty tables.
-    fn throughput(&self, history: Option<&Path>) -> Result<f64, Failure> {
-        self.databases[0].prepare(&self.layout)?;
-        let plan = Plan {
-            databases: &self.databases,
-            generator: self.planner.as_ref(),
-            sessions: self.sessions,
-            txns: Some(self.txns),
-            duration: None,
-            rate: None,
-            max_retries: 5,
-            patience: Duration::from_secs(60),
-            history,
-        };
-        let outcome = run(&plan, &Control::new(), &mut |_| {})?;
-        Ok(outcome.counts.committed as f64 / outcome.elapsed.as_secs_f64())
-    }
-}
-
 fn main() -> Result<(), Failure> {
     let arguments = Arguments::of_process();
-    let bench = Bench::of(&arguments, Kind::Mini)?;
-    let pairs = arguments.value("--pairs")?.unwrap_or(if arguments.in_earnest() { 15 } else { 1 });
+    if let Some(answer) = answer_if_child::<Record>(&arguments)? {
+        println!("{answer}");
+        return Ok(());
+    }
     let directory = scratch()?;
     let file = directory.path().join("history.iso");
-    let (mut with, mut without, mut costs) = (Vec::new(), Vec::new(), Vec::new());
-    for pair in 0..pairs {
-        // Who comes second profits from what the first warmed up, or suffers from what it left.
-        let first = if pair % 2 == 0 { Some(bench.throughput(None)?) } else { None };
-        let recorded = bench.throughput(Some(&file))?;
-        let bare = first.map_or_else(|| bench.throughput(None), Ok)?;
-        costs.push(1.0 - recorded / bare);
-        with.push(recorded);
-        without.push(bare);
+    match arguments.value::<String>("--db")? {
+        Some(url) => bench(&arguments, &url, &file)?,
+        None => {
+            bench(&arguments, "sqlite:", &file)?;
+            let postgres = Servers::start(Server::Postgres, Durability::Fast)?;
+            // The server is next door, and nobody listens.
+            bench(&arguments, &format!("{}?sslmode=disable", postgres.url()), &file)?;
+        }
     }
-    let database = bench.databases[0].version()?;
-    println!(
-        "{database}: {} mini-transactions, {} sessions, {} keys; medians of {pairs} pairs of runs",
-        bench.txns, bench.sessions, bench.layout.keys
-    );
-    let mut table =
-        Table::new(&[("", Align::Left), ("txn/s", Align::Right), ("target", Align::Left)]);
-    table.row(["recording off".into(), format!("{:.0}", median(&mut without)), String::new()]);
-    let speed = median(&mut with);
-    // The target is that of the embedded database; others wait for their servers.
-    let is_embedded = bench.databases[0].name() == "sqlite";
-    let reached = judge(speed >= TARGET_PER_SECOND);
-    let target = if is_embedded { format!("{TARGET_PER_SECOND} {reached}") } else { String::new() };
-    table.row(["recording on".into(), format!("{speed:.0}"), target]);
-    let cost = median(&mut costs);
-    let reached = judge(cost <= TARGET_COST);
-    table.row([
-        "cost".into(),
-        format!("{:.1}%", cost * 100.0),
-        format!("{}% {reached}", TARGET_COST * 100.0),
-    ]);
-    println!("{table}");
+    let txns = if arguments.in_earnest() { 1_000_000 } else { 1000 };
+    let recorded = median(&Record { txns }, &file, 1, if arguments.in_earnest() { 5 } else { 1 })?;
+    let nanos = recorded.cpu.as_nanos() as f64 / txns as f64;
+    println!("The recorder by itself: {nanos:.0} ns of processor time per transaction");
     Ok(())
 }
 
-fn median(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or_default()
+/// Measures one database, and prints its table.
+fn bench(arguments: &Arguments, url: &str, file: &Path) -> Result<(), Failure> {
+    let bench = Bench::of(arguments, url)?;
+    let pairs = arguments.value("--pairs")?.unwrap_or(if arguments.in_earnest() { 25 } else { 1 });
+    let mut measured = bench.measure(pairs, file)?;
+    println!(
+        "{}: mini-transactions, {} sessions, {} keys; medians of {pairs} pairs of runs, and quartiles",
+        bench.databases[0].version()?,
+        bench.sessions,
+        bench.layout.keys
+    );
+    let mut table = Table::new(&[
+        ("", Align::Left),
+        ("", Align::Right),
+        ("from", Align::Right),
+        ("to", Align::Right),
+        ("target", Align::Left),
+    ]);
+    // The target is that of the embedded database; others wait for their servers.
+    let is_embedded = bench.databases[0].name() == "sqlite";
+    for (name, speeds) in [
+        ("recording off, txn/s", &mut measured.without),
+        ("recording on, txn/s", &mut measured.with),
+    ] {
+        let [low, middle, high] = quartiles(speeds);
+        let reached = judge(middle >= TARGET_PER_SECOND);
+        let target =
+            if is_embedded { format!("{TARGET_PER_SECOND} {reached}") } else { String::new() };
+        let [low, middle, high] = [low, middle, high].map(|speed| format!("{speed:.0}"));
+        table.row([name.to_owned(), middle, low, high, target]);
+    }
+    let [low, middle, high] = quartiles(&mut measured.costs);
+    let target = format!("{}% {}", TARGET_COST * 100.0, judge(middle <= TARGET_COST));
+    let [low, middle, high] = [low, middle, high].map(|cost| format!("{:.1}%", cost * 100.0));
+    table.row(["cost of recording".to_owned(), middle, low, high, target]);
+    println!("{table}");
+    Ok(())
 }

@@ -34,6 +34,7 @@ pub(super) struct Client<'r> {
     known: HashMap<u64, Held>,
     /// Reused from attempt to attempt.
     elements: Vec<i64>,
+    intended: Vec<OpInput<'static>>,
 }
 
 /// What an operation came to.
@@ -47,7 +48,7 @@ enum Answer {
 
 impl<'r> Client<'r> {
     pub(super) fn new(records: Option<SessionRecorder<'r>>, epoch: Instant) -> Client<'r> {
-        Client { records, epoch, known: HashMap::new(), elements: Vec::new() }
+        Client { records, epoch, known: HashMap::new(), elements: Vec::new(), intended: Vec::new() }
     }
 
     /// Runs a plan as a transaction of a session, and records it. Tells how many nanoseconds it
@@ -90,11 +91,12 @@ impl<'r> Client<'r> {
 
     fn record_intent(&mut self, session: i64, plan: &[PlannedOp]) -> Result<(), SinkError> {
         let now = self.now();
-        let Client { records: Some(records), known, .. } = self else { return Ok(()) };
+        let Client { records: Some(records), known, intended, .. } = self else { return Ok(()) };
         let writes = plan.iter().filter(|op| op.writes());
-        let intended: Vec<_> = writes.map(|op| intent(*op, expected(known, op.key()))).collect();
+        intended.clear();
+        intended.extend(writes.map(|op| intent(*op, expected(known, op.key()))));
         let start = TxnStart { session: session.into(), id: None, line: None };
-        records.begin(&start, Some(now), &intended)
+        records.begin(&start, Some(now), intended)
     }
 
     /// Asks for one operation after the other, and for the commit. The outer result is about the

@@ -198,9 +198,8 @@ pub fn run(
 
 /// Starts the sessions together, and watches over them until the last one has ended.
 fn conduct(shared: &Shared<'_>, watch: &mut dyn FnMut(&Progress)) -> Result<Outcome, RunError> {
-    let sessions: Result<Vec<_>, _> =
+    let sessions: Vec<_> =
         (0..shared.plan.sessions).map(|number| Session::new(shared, number)).collect();
-    let sessions = sessions?;
     let count = sessions.len();
     let gate = Barrier::new(count + 1);
     let (connected, arrivals) = channel();

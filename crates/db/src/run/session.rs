@@ -39,10 +39,9 @@ enum Ended {
 }
 
 impl<'r> Session<'r> {
-    pub(super) fn new(shared: &'r Shared<'r>, number: u32) -> Result<Session<'r>, SinkError> {
-        let records = shared.recorder.map(LiveRecorder::session).transpose()?;
-        let client = Client::new(records, shared.epoch);
-        Ok(Session { shared, number, connections: 0, connection: None, client, plan: Vec::new() })
+    pub(super) fn new(shared: &'r Shared<'r>, number: u32) -> Session<'r> {
+        let client = Client::new(shared.recorder.map(LiveRecorder::session), shared.epoch);
+        Session { shared, number, connections: 0, connection: None, client, plan: Vec::new() }
     }
 
     /// Opens the first connection.

@@ -5,8 +5,15 @@
 //! reader goes on with what it has and says where the file was cut. A bad frame with a good one
 //! after it is something else: something complete was lost. That is an error, for a history with
 //! a hole proves nothing.
+//!
+//! A recording is stricter with itself. Its recorder makes room in front of it, in which the kind of
+//! a frame is zero until the frame is whole, and it appends one frame after the other. So a process
+//! that dies leaves whole frames, and at most one that never was one. A machine that dies may leave
+//! gaps, as memory reaches the disk in any order. In both cases the frames before the first one
+//! that is not whole are what the file was at some moment, and at every moment it had the writes
+//! of whatever was read: they are the recording, whatever comes after them.
 
-use super::layout::{HEAD, Head};
+use super::layout::{HEAD, Head, Header, Version};
 use crate::Problem;
 
 /// A frame, and where it begins in the file.
@@ -52,6 +59,7 @@ const LONGEST_CUT: usize = 1 << 26;
 /// The frames of a file, one after the other.
 pub(super) struct Frames<'b> {
     bytes: &'b [u8],
+    version: Version,
     /// Where the next frame begins.
     pub(super) at: usize,
 }
@@ -59,16 +67,16 @@ pub(super) struct Frames<'b> {
 /// What stands at a place.
 pub(super) enum Next<'b> {
     Frame(Frame<'b>),
-    /// Nothing: the file ends here.
+    /// Nothing: the file ends here, or has nothing but room from here on.
     End,
     /// What a frame may have been that was not written to its end.
     Cut,
 }
 
 impl<'b> Frames<'b> {
-    /// The frames from a place on.
-    pub(super) fn new(bytes: &'b [u8], at: usize) -> Self {
-        Frames { bytes, at }
+    /// The frames after a header.
+    pub(super) fn new(bytes: &'b [u8], header: &Header) -> Self {
+        Frames { bytes, version: header.version, at: header.len }
     }
 
     /// The next frame. The content of frames that `defer` names, the long ones, is left for
@@ -79,8 +87,15 @@ impl<'b> Frames<'b> {
         defer: impl Fn(u8) -> bool,
     ) -> Result<Next<'b>, (usize, Problem)> {
         let at = self.at;
-        if at == self.bytes.len() {
-            return Ok(Next::End);
+        let is_room = |rest: &[u8]| rest.iter().all(|byte| *byte == 0);
+        let is_recording = self.version == Version::Recording;
+        match self.bytes.get(at..).and_then(|rest| rest.split_first()) {
+            None => return Ok(Next::End),
+            // Nothing more is looked at before the kind is there: somebody may be storing it.
+            Some((0, rest)) if is_recording => {
+                return Ok(if is_room(rest) { Next::End } else { Next::Cut });
+            }
+            Some(_) => {}
         }
         let Some(frame) = Frame::at(self.bytes, at) else {
             // A whole head says that the content is cut, whatever it looks like.
@@ -97,6 +112,9 @@ impl<'b> Frames<'b> {
 
     /// The end is cut if no whole frame begins anywhere from `from` on.
     fn cut_unless_more(&self, from: usize) -> Result<Next<'b>, (usize, Problem)> {
+        if self.version == Version::Recording {
+            return Ok(Next::Cut);
+        }
         let bytes = self.bytes;
         let is_frame = |at| Frame::at(bytes, at).is_some_and(|frame| frame.is_intact());
         if bytes.len() - self.at > LONGEST_CUT || (from..bytes.len()).any(is_frame) {

@@ -9,8 +9,24 @@ use crate::Problem;
 /// went through something that takes it for text.
 pub(super) const MAGIC: [u8; 8] = *b"\x89ISO\r\n\x1a\n";
 
-/// The version written here. A reader refuses later ones: see [`read_header`].
-pub(super) const VERSION: u16 = 1;
+/// The versions of the format. A file says the first one that has all that it uses, so that older
+/// readers can read it, too. A reader refuses later ones: see [`read_header`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Version {
+    /// Blocks and row records, each in a frame of its own.
+    First = 1,
+    /// Row records of which several may share a frame, in a file with room behind them. What comes
+    /// after the first frame that is not whole is no part of it.
+    Recording = 2,
+}
+
+impl Version {
+    const LAST: Version = Version::Recording;
+
+    fn of(number: u16) -> Option<Version> {
+        [Version::First, Version::Recording].into_iter().find(|version| *version as u16 == number)
+    }
+}
 
 /// What a frame holds.
 pub(super) mod frame {
@@ -24,6 +40,8 @@ pub(super) mod frame {
     pub(in super::super) const END: u8 = 4;
     /// The end mark: the file is complete.
     pub(in super::super) const FINISH: u8 = 5;
+    /// Several row records, of one session.
+    pub(in super::super) const ROWS: u8 = 6;
 }
 
 /// Kinds of frames and header entries from here on may be passed over by readers that do not know
@@ -52,10 +70,14 @@ pub(super) fn inexpressible(what: &str) -> SinkError {
 }
 
 /// Writes the header of a file.
-pub(super) fn put_header(out: &mut Vec<u8>, meta: &Meta) -> Result<(), SinkError> {
+pub(super) fn put_header(
+    out: &mut Vec<u8>,
+    version: Version,
+    meta: &Meta,
+) -> Result<(), SinkError> {
     let start = out.len();
     out.extend_from_slice(&MAGIC);
-    out.extend_from_slice(&VERSION.to_le_bytes());
+    out.extend_from_slice(&(version as u16).to_le_bytes());
     let mut entries = Vec::new();
     let mut content = Vec::new();
     put_initial(&mut content, &meta.initial)?;
@@ -105,6 +127,7 @@ fn length(bytes: &[u8]) -> Result<u32, SinkError> {
 
 /// What the header says, and where the frames begin.
 pub(super) struct Header {
+    pub(super) version: Version,
     pub(super) meta: Meta,
     /// Entries of kinds not known here.
     pub(super) skipped_entries: u64,
@@ -129,13 +152,14 @@ pub(super) fn read_header(bytes: &[u8]) -> Result<Header, Problem> {
     if crc32fast::hash(&bytes[..covered]) != crc {
         return Err(Problem::malformed("a header that fits its checksum", "a damaged one"));
     }
-    if version > VERSION {
+    let Some(version) = Version::of(version) else {
         return Err(Problem::malformed(
-            format!("an isolario file of version {VERSION} or less"),
+            format!("an isolario file of version 1 to {}", Version::LAST as u16),
             format_args!("version {version}: update isolario to read it"),
         ));
-    }
+    };
     let mut header = Header {
+        version,
         meta: Meta::default(),
         skipped_entries: 0,
         len: bytes.len() - cursor.rest().len(),
@@ -196,9 +220,14 @@ pub(super) fn put_frame(
     let start = out.len();
     out.resize(start + HEAD, 0);
     fill(out)?;
-    let content = &out[start + HEAD..];
-    let head = Head { kind, len: length(content)?, crc: crc32fast::hash(content) };
-    out[start..start + HEAD].copy_from_slice(&head.to_bytes());
+    close_frame(&mut out[start..], kind)
+}
+
+/// Fills in the head of a frame: the room for it stands in front of the content.
+pub(super) fn close_frame(frame: &mut [u8], kind: u8) -> Result<(), SinkError> {
+    let (head, content) = frame.split_at_mut(HEAD);
+    let (len, crc) = (length(content)?, crc32fast::hash(content));
+    head.copy_from_slice(&Head { kind, len, crc }.to_bytes());
     Ok(())
 }
 
@@ -241,7 +270,7 @@ mod tests {
 
     fn header(meta: &Meta) -> Vec<u8> {
         let mut out = Vec::new();
-        put_header(&mut out, meta).unwrap();
+        put_header(&mut out, Version::First, meta).unwrap();
         out
     }
 
@@ -279,7 +308,7 @@ mod tests {
         let error = read_header(&bytes).map(|_| ()).unwrap_err().to_string();
         assert_eq!(
             error,
-            "expected an isolario file of version 1 or less, \
+            "expected an isolario file of version 1 to 2, \
              found version 9: update isolario to read it"
         );
     }

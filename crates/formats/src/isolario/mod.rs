@@ -15,8 +15,10 @@ mod live;
 mod parts;
 mod read;
 mod recorder;
+mod room;
 mod rows;
 mod streams;
+mod tape;
 #[cfg(test)]
 mod tests;
 mod write;

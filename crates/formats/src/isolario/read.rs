@@ -7,8 +7,8 @@ use super::block::Block;
 use super::bytes::Cursor;
 use super::drain::drain;
 use super::frames::{Frame, Frames, Next};
-use super::layout::{OPTIONAL, frame, read_header, unknown};
-use super::rows::Replay;
+use super::layout::{Header, OPTIONAL, frame, read_header, unknown};
+use super::rows::{Replay, get_rows};
 use crate::{Ignored, Loaded, Position, Problem, ReadError, Source, Warning};
 
 /// A problem and the byte it is at.
@@ -23,7 +23,7 @@ pub(super) fn read(source: &Source) -> Result<Loaded, ReadError> {
 fn read_bytes(bytes: &[u8]) -> Result<Loaded, At> {
     let header = read_header(bytes).map_err(|problem| (0, problem))?;
     let mut rows = Batch::new();
-    let body = Body::scan(bytes, header.len, &mut rows)?;
+    let body = Body::scan(bytes, &header, &mut rows)?;
     let mut batches = read_blocks(&body.blocks, &header.meta)?;
     body.check_totals(&batches)?;
     if batches.is_empty() || !rows.is_empty() {
@@ -60,7 +60,7 @@ fn read_blocks(blocks: &[Frame<'_>], meta: &Meta) -> Result<Vec<Batch>, At> {
 pub(super) fn replay_rows(bytes: &[u8], sink: &mut dyn TxnSink) -> Result<(), At> {
     let header = read_header(bytes).map_err(|problem| (0, problem))?;
     sink.meta(&header.meta).map_err(|error| (0, error.into()))?;
-    Body::scan(bytes, header.len, sink).map(|_| ())
+    Body::scan(bytes, &header, sink).map(|_| ())
 }
 
 /// What comes after the header.
@@ -74,6 +74,8 @@ struct Body<'b> {
     unended: u64,
     /// Where the end mark stands, and the transactions it counts.
     finish: Option<(usize, u64)>,
+    /// Where the last whole frame ends.
+    end: usize,
     /// Where the file is cut.
     cut: Option<usize>,
     skipped: Option<Ignored>,
@@ -81,9 +83,9 @@ struct Body<'b> {
 
 impl<'b> Body<'b> {
     /// Goes through all frames: collects blocks, and replays row records into the sink.
-    fn scan(bytes: &'b [u8], from: usize, rows: &mut dyn TxnSink) -> Result<Self, At> {
+    fn scan(bytes: &'b [u8], header: &Header, rows: &mut dyn TxnSink) -> Result<Self, At> {
         let mut body = Body::default();
-        let mut frames = Frames::new(bytes, from);
+        let mut frames = Frames::new(bytes, header);
         loop {
             match frames.next(|kind| kind == frame::BLOCK)? {
                 Next::Frame(frame) => body.take(frame, rows).map_err(|p| (frame.at, p))?,
@@ -94,6 +96,7 @@ impl<'b> Body<'b> {
                 }
             }
         }
+        body.end = frames.at;
         body.unended = body.rows.finish(rows).map_err(|problem| (frames.at, problem))?;
         Ok(body)
     }
@@ -111,6 +114,10 @@ impl<'b> Body<'b> {
             frame::BEGIN | frame::OP | frame::END => {
                 self.first_row.get_or_insert(frame.at);
                 self.rows.take(frame.kind, frame.content, rows)?;
+            }
+            frame::ROWS => {
+                self.first_row.get_or_insert(frame.at);
+                get_rows(frame.content, |kind, record| self.rows.take(kind, record, rows))?;
             }
             frame::FINISH => {
                 let txns = Cursor::new(frame.content).array("a number of transactions")?;
@@ -150,14 +157,14 @@ impl<'b> Body<'b> {
             ));
         } else if self.finish.is_none() {
             let message = "the file has no end mark: it was cut, or its recorder did not finish";
-            warnings.push(warn(len, message.to_owned()));
+            warnings.push(warn(self.end, message.to_owned()));
         }
         if self.unended > 0 {
             let message = match self.unended {
                 1 => "1 transaction has begun and not ended: its outcome is unknown".to_owned(),
                 n => format!("{n} transactions have begun and not ended: their outcome is unknown"),
             };
-            warnings.push(warn(self.first_row.unwrap_or(len), message));
+            warnings.push(warn(self.first_row.unwrap_or(self.end), message));
         }
         warnings
     }

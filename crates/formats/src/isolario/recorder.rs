@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use isolario_model::{Meta, OpInput, OpNotes, SinkError, TxnEnd, TxnStart};
 
 use super::fill::BlockSize;
-use super::layout::{frame, put_frame, put_header};
+use super::layout::{Version, frame, put_frame, put_header};
 use super::read::replay_rows;
 use super::rows::{put_begin, put_done, put_end};
 use super::write::Writer;
@@ -64,7 +64,7 @@ impl Recorder {
     /// Creates the file, or empties it.
     pub fn create(path: &Path, meta: &Meta) -> Result<Recorder, SinkError> {
         let mut buffer = Vec::new();
-        put_header(&mut buffer, meta)?;
+        put_header(&mut buffer, Version::First, meta)?;
         let mut file = File::create(path)?;
         file.write_all(&buffer)?;
         Ok(Recorder { file, path: path.to_owned(), open: HashSet::new(), next: 0, buffer })

@@ -14,11 +14,53 @@ use isolario_model::{
 use super::bytes::{Cursor, put_signed, put_text, put_value, put_varint};
 use super::drain::outcome_of;
 use super::fill::outcome_code;
-use super::layout::frame;
+use super::layout::{frame, unknown};
 use super::parts::{
     GetParts, PutParts, Scratch, fact, get_op, put_op, version_from_parts, version_parts,
 };
 use crate::Problem;
+
+/// Writes a record behind others of the same frame: how long it is, its kind, and its content, which
+/// `fill` writes. Where that fails, nothing is written.
+pub(super) fn put_row(
+    out: &mut Vec<u8>,
+    kind: u8,
+    fill: impl FnOnce(&mut Vec<u8>) -> Result<(), SinkError>,
+) -> Result<(), SinkError> {
+    let start = out.len();
+    out.extend([0, kind]);
+    if let Err(error) = fill(out) {
+        out.truncate(start);
+        return Err(error);
+    }
+    let len = out.len() - start - 1;
+    if len < 0x80 {
+        out[start] = len as u8;
+    } else {
+        // Few records are that long; they are moved to make room for their length.
+        let mut long = Vec::new();
+        put_varint(&mut long, len as u64);
+        out.splice(start..=start, long);
+    }
+    Ok(())
+}
+
+/// The records of a frame that holds several, each with its kind.
+pub(super) fn get_rows<'b>(
+    content: &'b [u8],
+    mut take: impl FnMut(u8, &'b [u8]) -> Result<(), Problem>,
+) -> Result<(), Problem> {
+    let mut content = Cursor::new(content);
+    while !content.is_empty() {
+        let len = content.count("the length of a row record")?;
+        let mut record = Cursor::new(content.take(len, "a row record")?);
+        match record.byte("the kind of a row record")? {
+            kind @ (frame::BEGIN | frame::OP | frame::END) => take(kind, record.rest())?,
+            other => return Err(unknown("a row record, 2 to 4", other)),
+        }
+    }
+    Ok(())
+}
 
 /// Writes the content of a `begin`.
 pub(super) fn put_begin(

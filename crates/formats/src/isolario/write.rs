@@ -5,7 +5,7 @@ use std::io::Write;
 use isolario_model::{Meta, OpInput, OpNotes, SinkError, TxnEnd, TxnSink, TxnStart};
 
 use super::fill::{BlockSize, Filling};
-use super::layout::{frame, put_frame, put_header};
+use super::layout::{Version, frame, put_frame, put_header};
 use crate::HistoryWriter;
 
 /// A sink that packs transactions into blocks, in the order they come.
@@ -42,7 +42,7 @@ impl<W: Write> Writer<W> {
         if !self.started {
             self.started = true;
             self.buffer.clear();
-            put_header(&mut self.buffer, &self.meta)?;
+            put_header(&mut self.buffer, Version::First, &self.meta)?;
             self.out.write_all(&self.buffer)?;
         }
         Ok(())

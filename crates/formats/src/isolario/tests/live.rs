@@ -21,7 +21,7 @@ fn sessions_record_from_their_own_threads() {
     let recorder = LiveRecorder::create(file.path(), &Meta::default()).unwrap();
     std::thread::scope(|scope| {
         for session in 0..4 {
-            let mut records = recorder.session().unwrap();
+            let mut records = recorder.session();
             scope.spawn(move || {
                 for value in 0..500 {
                     let op = write(session, value);
@@ -51,7 +51,7 @@ fn sessions_record_from_their_own_threads() {
 fn before_a_transaction_is_sent_the_file_has_its_writes_and_all_its_session_did() {
     let file = TempFile::new();
     let recorder = LiveRecorder::create(file.path(), &Meta::default()).unwrap();
-    let mut records = recorder.session().unwrap();
+    let mut records = recorder.session();
     let outcomes = || {
         let history = crate::read(file.path()).unwrap().history;
         let outcomes: Vec<_> = history.txns().map(|txn| history.outcome(txn)).collect();
@@ -69,40 +69,12 @@ fn before_a_transaction_is_sent_the_file_has_its_writes_and_all_its_session_did(
 fn records_out_of_order_are_refused() {
     let file = TempFile::new();
     let recorder = LiveRecorder::create(file.path(), &Meta::default()).unwrap();
-    let mut records = recorder.session().unwrap();
+    let mut records = recorder.session();
     let is_sequence = |result| matches!(result, Err(SinkError::Sequence(_)));
     assert!(is_sequence(records.op(&write(1, 1))));
     assert!(is_sequence(records.end(&committed())));
     records.begin(&start(0), None, &[]).unwrap();
     assert!(is_sequence(records.begin(&start(0), None, &[])));
-}
-
-/// What others wrote behind half a record goes with it: their transactions are not known any more,
-/// and neither is anything that could have read from them.
-#[test]
-fn half_a_record_and_what_is_behind_it_are_taken_away() {
-    let file = TempFile::new();
-    let recorder = LiveRecorder::create(file.path(), &Meta::default()).unwrap();
-    let mut records = recorder.session().unwrap();
-    records.begin(&start(0), None, &[write(1, 1)]).unwrap();
-    records.end(&committed()).unwrap();
-    records.flush().unwrap();
-    let whole = std::fs::metadata(file.path()).unwrap().len();
-    records.begin(&start(0), None, &[write(1, 2)]).unwrap();
-    let end = std::fs::metadata(file.path()).unwrap().len();
-    let mut bytes = std::fs::read(file.path()).unwrap();
-    bytes.truncate(end as usize - 5);
-    std::fs::write(file.path(), &bytes).unwrap();
-    let part = bytes.len() - whole as usize;
-    let mut others = recorder.session().unwrap();
-    others.begin(&start(1), None, &[write(2, 3)]).unwrap();
-    let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
-    recorder.note_damage(&full, Some((bytes.len() as u64, part)));
-    assert!(others.end(&committed()).is_ok() && others.flush().is_err(), "nothing comes after");
-    drop((records, others));
-    recorder.finish().unwrap();
-    let loaded = crate::read(file.path()).unwrap();
-    assert_eq!((loaded.history.txn_count(), loaded.warnings.len()), (1, 0));
 }
 
 /// The device that is always full.

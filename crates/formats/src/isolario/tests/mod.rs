@@ -7,6 +7,7 @@ mod random;
 mod recording;
 mod refusals;
 mod round_trip;
+mod tail;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -3,13 +3,13 @@
 use isolario_model::{Meta, TxnSink, TxnStart, ValueRef};
 
 use super::super::block::{Block, Names};
-use super::super::layout::{frame, put_frame, put_header};
+use super::super::layout::{Version, frame, put_frame, put_header};
 use super::{BlockSize, Outcome, TxnEnd, Writer, load, tell, write};
 
 /// A file with these frames.
 fn file(frames: &[(u8, &[u8])]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    put_header(&mut bytes, &Meta::default()).unwrap();
+    put_header(&mut bytes, Version::First, &Meta::default()).unwrap();
     for (kind, content) in frames {
         let fill = |out: &mut Vec<u8>| {
             out.extend_from_slice(content);
