@@ -24,7 +24,6 @@
 mod blocks;
 mod cycles;
 mod graph;
-mod hints;
 mod lin;
 mod mini;
 mod plan;
@@ -38,7 +37,7 @@ use std::time::Duration;
 
 use isolario_model::{AnomalyKind, History, Level, LevelResult, PatternResult};
 
-pub use hints::StatedOrder;
+pub use isolario_model::StatedOrder;
 pub use stop::Stop;
 
 /// How to read a history.

@@ -314,6 +314,14 @@ pub(crate) struct VerifyArgs {
         help = format_help("The format of the history")
     )]
     pub(crate) format: String,
+
+    /// Orders of versions, as `isolario check` took them
+    #[arg(long, value_name = "FILE")]
+    pub(crate) version_order: Option<PathBuf>,
+
+    /// The proof takes these orders for granted; others decide nothing
+    #[arg(long, requires = "version_order")]
+    pub(crate) trust_version_order: bool,
 }
 
 #[derive(Debug, ClapArgs)]

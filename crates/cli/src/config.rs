@@ -76,6 +76,8 @@ pub(crate) struct Verify {
     pub(crate) history: PathBuf,
     pub(crate) proof: PathBuf,
     pub(crate) format: InputFormat,
+    pub(crate) version_order: Option<PathBuf>,
+    pub(crate) trust_version_order: bool,
 }
 
 impl Config {
@@ -90,10 +92,7 @@ impl Config {
                 Command::Stats(Stats { history, format: InputFormat::build("--format", &format)? })
             }
             RawCommand::Explain { name } => Command::Explain(Explain::build(&name)?),
-            RawCommand::Verify(VerifyArgs { history, proof, format }) => {
-                let format = InputFormat::build("--format", &format)?;
-                Command::Verify(Verify { history, proof, format })
-            }
+            RawCommand::Verify(args) => Command::Verify(Verify::build(args)?),
             RawCommand::Levels => Command::Levels,
             RawCommand::Completions { shell } => Command::Completions(shell),
             RawCommand::Man { dir } => Command::Man(dir),
@@ -105,6 +104,14 @@ impl Config {
             None => return Err(only_for_verdicts()),
         };
         Ok(Config { threads: args.global.threads, output, command })
+    }
+}
+
+impl Verify {
+    fn build(args: VerifyArgs) -> Result<Verify, Failure> {
+        let format = InputFormat::build("--format", &args.format)?;
+        let VerifyArgs { history, proof, version_order, trust_version_order, .. } = args;
+        Ok(Verify { history, proof, format, version_order, trust_version_order })
     }
 }
 

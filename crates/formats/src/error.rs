@@ -35,6 +35,31 @@ pub enum Problem {
     /// It reads well and makes no sense: a transaction in two sessions, say.
     #[error("{0}")]
     Inconsistent(#[from] SinkError),
+    /// An order of versions names one that was never there.
+    #[error("{txn} wrote {version} to {key} and aborted, so that there is no such version")]
+    AbortedVersion {
+        /// The key.
+        key: Box<str>,
+        /// The value, or "a value" where the order names the writer.
+        version: Box<str>,
+        /// Its writer.
+        txn: Box<str>,
+    },
+    /// An order of versions names one that several transactions may have written.
+    #[error(
+        "{first} and {second} both wrote {version} to {key}, so that it is not clear which version \
+         is meant"
+    )]
+    AmbiguousVersion {
+        /// The key.
+        key: Box<str>,
+        /// The value.
+        version: Box<str>,
+        /// One of the writers.
+        first: Box<str>,
+        /// Another one.
+        second: Box<str>,
+    },
     /// No format's sniffer knows it.
     #[error("not in any known history format")]
     Unrecognised,

@@ -27,6 +27,7 @@ mod source;
 #[cfg(test)]
 mod test_support;
 mod text;
+pub mod version_order;
 mod viper;
 
 use std::path::{Path, PathBuf};

@@ -43,6 +43,7 @@ mod op;
 mod remark;
 mod run_record;
 mod sink;
+mod stated;
 mod stats;
 mod tally;
 #[cfg(test)]
@@ -64,6 +65,7 @@ pub use run_record::{
     AbortReason, Counts, Latency, RunRecord, RunShape, RunVerdict, Second, StopReason,
 };
 pub use sink::{Clock, Initial, Meta, SinkError, TxnSink};
+pub use stated::StatedOrder;
 pub use stats::{
     Bucket, Concurrency, Distribution, KeyUse, Outcomes, ReadModifyWrite, Share, Skew, Stats,
     Uniqueness,

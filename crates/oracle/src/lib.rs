@@ -31,7 +31,7 @@ mod views;
 mod volume;
 mod worlds;
 
-use isolario_model::{History, Level};
+use isolario_model::{History, Level, StatedOrder};
 
 pub use draft::{Applied, Draft, DraftOp, DraftTxn, ParseError};
 pub use volume::volume;
@@ -120,6 +120,24 @@ pub fn satisfies(history: &History, level: Level, options: Options) -> Answer {
             worlds::any(&small, level, options, holds)
         }
     };
+    if satisfied { Answer::Satisfied } else { Answer::Violated }
+}
+
+/// As [`satisfies`], with orders of versions that are part of the question: of those writers that
+/// committed, each comes before the next. For levels from prefix on.
+pub fn satisfies_stated(
+    history: &History,
+    level: Level,
+    options: Options,
+    stated: &[StatedOrder],
+) -> Answer {
+    let small = Small::new(history).filter(|small| !small.has_lists());
+    let Some(small) = small.filter(|_| LEVELS.contains(&level) && level.implies(Level::Prefix))
+    else {
+        return Answer::Unsupported;
+    };
+    let holds = |world: &worlds::World| axioms::some_commit_order(&world.stating(stated), level);
+    let satisfied = worlds::any(&small, level, options, holds);
     if satisfied { Answer::Satisfied } else { Answer::Violated }
 }
 

@@ -1,7 +1,7 @@
 //! What may have happened: every choice of outcomes for the unknown transactions, and every
 //! resolution of the reads of those that committed.
 
-use isolario_model::{Level, Outcome, SessionId, TxnId};
+use isolario_model::{Level, Outcome, SessionId, StatedOrder, TxnId};
 
 use crate::Options;
 use crate::small::{MAX_TXNS, Small, Txns, Write, bit, members};
@@ -17,7 +17,7 @@ pub(crate) struct ExternalRead {
 }
 
 /// One way in which things may have happened, up to the commit order.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct World {
     /// Who committed.
     pub(crate) committed: Txns,
@@ -28,7 +28,8 @@ pub(crate) struct World {
     /// Per transaction, those before it by session order, write-read, and real time if the level
     /// has it: what a commit order must respect and what is visible at once.
     pub(crate) direct: [Txns; MAX_TXNS],
-    /// Per transaction, those before it because a list shows their elements in this order.
+    /// Per transaction, those before it because a list shows their elements in this order, or
+    /// because somebody states it.
     pub(crate) listed: [Txns; MAX_TXNS],
 }
 
@@ -147,6 +148,20 @@ fn world(
 }
 
 impl World {
+    /// The same world with these orders of versions. Writers that did not commit do not count.
+    pub(crate) fn stating(&self, stated: &[StatedOrder]) -> World {
+        let mut world = self.clone();
+        for order in stated {
+            let writers = order.writers.iter().map(|txn| txn.index());
+            let writers: Vec<usize> =
+                writers.filter(|txn| self.committed & bit(*txn) != 0).collect();
+            for pair in writers.windows(2).filter(|pair| pair[0] != pair[1]) {
+                world.listed[pair[1]] |= bit(pair[0]);
+            }
+        }
+        world
+    }
+
     fn order_by_list(&mut self, appends: &[Write]) {
         for pair in appends.windows(2).filter(|pair| pair[0].txn != pair[1].txn) {
             self.listed[pair[1].txn] |= bit(pair[0].txn);

@@ -164,6 +164,11 @@ impl<'a> Claim<'a, '_> {
                 self.holds(self.orders_writers(edges), "its path does not order commits")?;
                 Ok(RestsOn::Path(edges))
             }
+            VersionOrder::Stated { at } => {
+                self.holds(self.level.implies(Level::Prefix), "the level knows no stated order")?;
+                let stated = self.facts.stated.says(*at, key, writer, to);
+                self.holds(stated, "no trusted order of versions says so there")
+            }
             VersionOrder::Assumed => Ok(RestsOn::Assumption(before)),
             VersionOrder::Refuted { cycle } => Ok(RestsOn::Refutation(before, cycle)),
             _ => Err(Refusal::Unsupported("an order of versions known in this way")),

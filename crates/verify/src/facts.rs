@@ -2,10 +2,13 @@
 
 use std::cell::OnceCell;
 
-use isolario_model::{History, Initial, KeyId, Op, OpId, OpKind, Outcome, TxnId, ValueId};
+use isolario_model::{
+    History, Initial, KeyId, Op, OpId, OpKind, Outcome, StatedOrder, TxnId, ValueId,
+};
 
 use crate::by_key::ByKey;
 use crate::own::Own;
+use crate::stated::Stated;
 use crate::{Options, Refusal, lists};
 
 /// Where the answer of a read came from.
@@ -29,6 +32,8 @@ pub(crate) enum Source {
 pub(crate) struct Facts<'h> {
     pub(crate) history: &'h History,
     pub(crate) options: Options,
+    /// Orders of versions that are part of the question.
+    pub(crate) stated: Stated<'h>,
     /// The word of the initial version, where there is one.
     initial_word: Option<u64>,
     own: OnceCell<Own>,
@@ -46,10 +51,11 @@ pub(crate) fn is_write(history: &History, op: OpId) -> bool {
 
 /// Working it out.
 impl<'h> Facts<'h> {
-    pub(crate) fn new(history: &'h History, options: Options) -> Self {
+    pub(crate) fn new(history: &'h History, options: Options, stated: &'h [StatedOrder]) -> Self {
         Facts {
             history,
             options,
+            stated: Stated::new(stated),
             initial_word: history.initial_word(),
             own: OnceCell::new(),
             writes: OnceCell::new(),

@@ -57,12 +57,13 @@ mod scans;
 mod shapes;
 mod single_reads;
 mod span;
+mod stated;
 mod store;
 mod visible;
 
 use std::cell::OnceCell;
 
-use isolario_model::{History, Level, LevelResult, OpId, OpKind, Verdict, Witness};
+use isolario_model::{History, Level, LevelResult, OpId, OpKind, StatedOrder, Verdict, Witness};
 
 pub use refusal::Refusal;
 
@@ -78,11 +79,14 @@ pub struct Options {
     /// By how many nanoseconds the clocks of two clients may differ: every transaction's interval
     /// is widened by that much on both sides.
     pub clock_skew: u64,
+    /// Whether orders of versions that are stated beside the history are part of what is asked of
+    /// the levels from prefix on. [`Verifier::with_version_order`] takes them.
+    pub trust_version_order: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { session_order: true, clock_skew: 0 }
+        Options { session_order: true, clock_skew: 0, trust_version_order: false }
     }
 }
 
@@ -95,6 +99,11 @@ impl Options {
     /// With clocks that may differ by so much.
     pub fn with_clock_skew(self, clock_skew: u64) -> Self {
         Options { clock_skew, ..self }
+    }
+
+    /// With stated orders of versions as part of what is asked, or without.
+    pub fn with_trusted_version_order(self, trust_version_order: bool) -> Self {
+        Options { trust_version_order, ..self }
     }
 }
 
@@ -109,13 +118,21 @@ pub fn verify(history: &History, result: &LevelResult, options: &Options) -> Res
 pub struct Verifier<'h> {
     history: &'h History,
     options: Options,
+    stated: &'h [StatedOrder],
     facts: OnceCell<Facts<'h>>,
 }
 
 impl<'h> Verifier<'h> {
     /// A verifier for a history.
     pub fn new(history: &'h History, options: &Options) -> Self {
-        Verifier { history, options: *options, facts: OnceCell::new() }
+        Verifier { history, options: *options, stated: &[], facts: OnceCell::new() }
+    }
+
+    /// With orders of versions that are stated beside the history. They count only where the
+    /// options say that they are trusted.
+    pub fn with_version_order(self, orders: &'h [StatedOrder]) -> Self {
+        let stated = if self.options.trust_version_order { orders } else { &[] };
+        Verifier { stated, facts: OnceCell::new(), ..self }
     }
 
     /// Re-checks one result, as [`verify`] does.
@@ -136,7 +153,9 @@ impl<'h> Verifier<'h> {
     fn facts(&self) -> Result<&Facts<'h>, Refusal> {
         match self.history.op_kinds().iter().position(|kind| !is_supported(*kind)) {
             Some(op) => Err(Refusal::UnsupportedOperation(OpId::at(op))),
-            None => Ok(self.facts.get_or_init(|| Facts::new(self.history, self.options))),
+            None => {
+                Ok(self.facts.get_or_init(|| Facts::new(self.history, self.options, self.stated)))
+            }
         }
     }
 }

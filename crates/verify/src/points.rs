@@ -42,6 +42,8 @@ struct Replay<'f, 'h> {
     predecessors: Vec<Option<TxnId>>,
     /// Per key, who has started, will write it, and has not committed; for levels with conflicts.
     writers: Vec<Option<TxnId>>,
+    /// Who committed, in order.
+    commits: Vec<TxnId>,
     /// Of those that have started, who did so last in real time, and when.
     latest: Option<(i128, TxnId)>,
 }
@@ -55,6 +57,7 @@ impl<'f, 'h> Replay<'f, 'h> {
             phases: vec![Phase::NotStarted; facts.history.txn_count()],
             predecessors: facts.session_predecessors(),
             writers: vec![None; facts.history.key_count()],
+            commits: Vec::with_capacity(facts.history.txn_count()),
             latest: None,
         }
     }
@@ -82,6 +85,7 @@ impl<'f, 'h> Replay<'f, 'h> {
             Phase::Committed => return Err(Refusal::Repeated(txn)),
         }
         self.store.commit(txn);
+        self.commits.push(txn);
         self.facts.written(txn).iter().for_each(|key| self.writers[key.index()] = None);
         if self.level.implies(Level::StrongSnapshotIsolation) {
             self.facts.nothing_started_after(txn, self.latest)?;
@@ -115,6 +119,17 @@ impl<'f, 'h> Replay<'f, 'h> {
             Phase::Started => true,
             Phase::Committed => false,
         };
-        history.txns().find(is_missing).map_or(Ok(()), |txn| Err(Refusal::Missing(txn)))
+        match history.txns().find(is_missing) {
+            Some(txn) => Err(Refusal::Missing(txn)),
+            None => self.agrees_with_statements(),
+        }
+    }
+
+    fn agrees_with_statements(&self) -> Result<(), Refusal> {
+        let mut places = vec![None; self.facts.history.txn_count()];
+        for (place, txn) in (0..).zip(&self.commits) {
+            places[txn.index()] = Some(place);
+        }
+        self.facts.stated.agrees_with(|txn| places.get(txn.index()).copied().flatten())
     }
 }

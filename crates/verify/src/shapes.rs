@@ -2,8 +2,14 @@
 
 use isolario_model::{AnomalyKind, Edge, EdgeKind, Level, Reason, VersionOrder};
 
+use crate::stated;
+
 /// Whether a cycle is what its name says.
 pub(crate) fn is_of_kind(kind: AnomalyKind, cycle: &[Edge]) -> bool {
+    // What rests on a statement is called by none of the names that speak of clients alone.
+    if stated::rest_on_statements(cycle) {
+        return matches!(kind, AnomalyKind::OrderContradiction | AnomalyKind::NoOrderPossible);
+    }
     if cycle.iter().any(|edge| matches!(edge.reason, Reason::Visible { .. })) {
         return is_inferred(kind, cycle);
     }
@@ -42,9 +48,9 @@ pub(crate) fn is_of_kind(kind: AnomalyKind, cycle: &[Edge]) -> bool {
 pub(crate) fn claims_too_much(kind: AnomalyKind, level: Level, cycle: &[Edge]) -> bool {
     // The level of single rows is about a version order that is known.
     let mut claimed = kind.names().forbidden_by.iter().filter(|by| **by != Level::RepeatableRead);
-    kind != AnomalyKind::NoOrderPossible
-        && !cycle.iter().all(is_seen)
-        && claimed.any(|by| !by.implies(level))
+    let claims_nothing =
+        matches!(kind, AnomalyKind::NoOrderPossible | AnomalyKind::OrderContradiction);
+    !claims_nothing && !cycle.iter().all(is_seen) && claimed.any(|by| !by.implies(level))
 }
 
 /// Whether an edge holds at every level.

@@ -1,16 +1,14 @@
 //! The solver against the oracle, on all small histories without wrong reads: also on those that
 //! the linear checkers take over, and also with search alone.
 
-use isolario_model::{
-    AnomalyKind, Checker, History, KeyId, Level, LevelResult, OpKind, TxnId, Verdict,
-};
+use isolario_model::{Checker, Level, LevelResult, Verdict};
 use isolario_oracle::random::{Case, shrink};
 use isolario_oracle::{Answer, Draft, satisfies, volume};
 
 use super::check_with;
+use crate::Options;
 use crate::reads::{Reads, first_unsupported};
 use crate::weak::{Dependencies, Weak};
-use crate::{Options, StatedOrder};
 
 const LEVELS: [Level; 5] = [
     Level::Prefix,
@@ -52,51 +50,6 @@ fn complaint(draft: &Draft, options: &Options, saturate: bool) -> Option<String>
         let refusal = isolario_verify::verify(&history, &result, &verifier).err()?;
         Some(format!("{level}: the verifier says: {refusal}\n{result:#?}"))
     })
-}
-
-/// Orders of versions by the transactions' numbers, or against them: sometimes right.
-fn stated(history: &History, backwards: bool) -> Vec<StatedOrder> {
-    let mut orders: Vec<StatedOrder> = Vec::new();
-    for key in (0..history.key_count()).map(KeyId::at) {
-        let writes = |txn: &TxnId| {
-            let mut ops = history.op_range(*txn);
-            ops.any(|op| history.op_kinds()[op] == OpKind::Write && history.op_keys()[op] == key)
-        };
-        let mut writers: Vec<TxnId> = history.txns().filter(writes).collect();
-        if backwards {
-            writers.reverse();
-        }
-        orders.push(StatedOrder { key, writers, at: u64::from(key.0) + 1 });
-    }
-    orders
-}
-
-#[test]
-fn untrusted_orders_do_not_change_the_verdict() {
-    for case in Case::first(volume() / 4) {
-        let version_order = stated(&case.history().unwrap(), case.seed.is_multiple_of(2));
-        let options = Options { version_order, ..Options::default() };
-        assert_eq!(complaint(&case.draft(), &options, true), None, "{}", case.draft());
-    }
-}
-
-#[test]
-fn a_trusted_order_is_part_of_the_question() {
-    let draft = Draft::parse("a: w(x,1)\nb: w(x,2)\nc: r(x,1)\nc: r(x,2)").unwrap();
-    let history = draft.history().unwrap();
-    let check = |backwards| {
-        let version_order = stated(&history, backwards);
-        let options = Options { version_order, trust_version_order: true, ..Options::default() };
-        crate::check(&history, &LEVELS, &options)
-    };
-    let strong = |level: Level| !level.implies(Level::StrongSnapshotIsolation);
-    for result in check(false).iter().filter(|result| strong(result.level)) {
-        assert!(matches!(result.verdict, Verdict::Satisfied(_)), "{result:?}");
-    }
-    for result in check(true).iter().filter(|result| strong(result.level)) {
-        let Verdict::Violated(findings) = &result.verdict else { panic!("{result:?}") };
-        assert_eq!(findings.anomalies[0].kind, AnomalyKind::OrderContradiction);
-    }
 }
 
 #[test]

@@ -60,8 +60,8 @@ impl Checking<'_> {
     /// that cannot be written to does.
     fn one(&mut self, path: &Path, console: &mut Console) -> Result<Outcome, Failure> {
         let name = path.display().to_string();
-        let loaded = match load_valid(&name, path, self.config, console) {
-            Ok(loaded) => loaded,
+        let (loaded, options) = match self.prepare(&name, path, console) {
+            Ok(prepared) => prepared,
             Err(failure) => {
                 self.failure(&name, &failure.message, console)?;
                 console.error(&failure);
@@ -70,14 +70,6 @@ impl Checking<'_> {
         };
         match &self.config.question {
             Question::Levels(request) => {
-                let options = match self.options(&name, &loaded.history, console) {
-                    Ok(options) => options,
-                    Err(failure) => {
-                        self.failure(&name, &failure.message, console)?;
-                        console.error(&failure);
-                        return Ok(Outcome::Error);
-                    }
-                };
                 if let Some(file) = &self.config.dump_problem {
                     dump_problems(&loaded.history, &request.levels, &options, file)?;
                     console.info(&format!("wrote the problem to {}", file.display()));
@@ -124,24 +116,19 @@ impl Checking<'_> {
         options
     }
 
-    /// The options for one history, with the orders that are stated about it.
-    fn options(
+    /// A history that can be checked, and the options with the orders that are stated about it.
+    fn prepare(
         &self,
         name: &str,
-        history: &History,
+        path: &Path,
         console: &mut Console,
-    ) -> Result<Options, Failure> {
+    ) -> Result<(LoadedHistory, Options), Failure> {
+        let loaded = load_valid(name, path, self.config, console)?;
         let mut options = self.plain_options();
         if let Some(file) = &self.config.version_order {
-            let statements = version_order::read(file, history)?;
-            options.version_order = statements.orders;
-            if statements.unknown > 0 {
-                let (file, count) = (file.display(), statements.unknown);
-                let message = format!("{file} names {count} keys or versions that {name} has not");
-                console.warning(&message);
-            }
+            options.version_order = version_order::read(file, name, &loaded.history, console)?;
         }
-        Ok(options)
+        Ok((loaded, options))
     }
 
     /// Reports that there is no answer about a history.

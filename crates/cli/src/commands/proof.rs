@@ -21,7 +21,8 @@ pub(crate) fn write_proof(
 ) -> Result<(), Failure> {
     let options = Options::default()
         .with_session_order(options.session_order)
-        .with_clock_skew(options.clock_skew);
+        .with_clock_skew(options.clock_skew)
+        .with_trusted_version_order(options.trust_version_order);
     let write = || -> io::Result<()> {
         let draft = Draft::beside(file);
         let mut out = BufWriter::new(File::create(draft.path())?);

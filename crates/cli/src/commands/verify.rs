@@ -2,9 +2,9 @@
 
 use std::io;
 
-use isolario::model::{History, Inapplicable, LevelResult, Verdict, Witness};
+use isolario::model::{History, Inapplicable, LevelResult, StatedOrder, Verdict, Witness};
 use isolario::verify::Refusal;
-use isolario::verify::proof::{ProofError, VerifiedProof, verify_proof};
+use isolario::verify::proof::{ProofError, ProofProblem, VerifiedProof, verify_proof_with};
 use serde::Serialize;
 
 use crate::args::OutputForm;
@@ -13,6 +13,7 @@ use crate::console::Console;
 use crate::exit::Outcome;
 use crate::failure::Failure;
 use crate::load::load;
+use crate::version_order;
 
 const SCHEMA: &str = "isolario.verification/1";
 
@@ -22,9 +23,10 @@ pub(crate) fn run(
     console: &mut Console,
 ) -> Result<Outcome, Failure> {
     let history = load(&config.history, config.format, console)?.history;
+    let trusted = trusted_order(config, &history, console)?;
     let name = config.proof.display().to_string();
     let file = std::fs::read(&config.proof).map_err(|error| unreadable(&name, &error))?;
-    let verification = match verify_proof(&history, &file) {
+    let verification = match verify_proof_with(&history, trusted.as_deref(), &file) {
         Ok(verified) => Verification::of(&history, &verified),
         Err(error) if error.is_wrong_proof() => Verification::wrong(error.to_string()),
         Err(error) => return Err(malformed(&name, &error)),
@@ -39,6 +41,19 @@ pub(crate) fn run(
     Ok(if verification.right { Outcome::Done } else { Outcome::Violated })
 }
 
+/// The orders of versions that are part of the question. Others decide nothing, so that they are
+/// only looked at for errors.
+fn trusted_order(
+    config: &Verify,
+    history: &History,
+    console: &mut Console,
+) -> Result<Option<Vec<StatedOrder>>, Failure> {
+    let Some(file) = &config.version_order else { return Ok(None) };
+    let name = config.history.display().to_string();
+    let orders = version_order::read(file, &name, history, console)?;
+    Ok(config.trust_version_order.then_some(orders))
+}
+
 fn unreadable(name: &str, error: &io::Error) -> Failure {
     let failure = Failure::new(format!("{name}: {error}"));
     match error.kind() {
@@ -49,11 +64,17 @@ fn unreadable(name: &str, error: &io::Error) -> Failure {
     }
 }
 
-/// A file that is no proof.
+/// A file that is no proof, or one that answers another question.
 fn malformed(name: &str, error: &ProofError) -> Failure {
     let place = error.position.map_or(String::new(), |(line, column)| format!(":{line}:{column}"));
-    Failure::new(format!("{name}{place}: {}", error.problem))
-        .with_hint("a proof is what `isolario check --proof FILE HISTORY` writes")
+    let hint = match error.problem {
+        ProofProblem::OtherQuestion { trusted: true } => {
+            "give it with --version-order FILE --trust-version-order, as to `isolario check`"
+        }
+        ProofProblem::OtherQuestion { trusted: false } => "leave out --trust-version-order",
+        _ => "a proof is what `isolario check --proof FILE HISTORY` writes",
+    };
+    Failure::new(format!("{name}{place}: {}", error.problem)).with_hint(hint)
 }
 
 /// What came of a proof.

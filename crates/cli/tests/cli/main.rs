@@ -12,3 +12,4 @@ mod reports;
 mod sandbox;
 mod usage;
 mod verify;
+mod version_order;

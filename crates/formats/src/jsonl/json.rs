@@ -11,10 +11,10 @@ use isolario_model::ValueRef;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Unexpected, Visitor};
 
 /// The fields of a JSON object, by name.
-pub(super) type Fields<'a> = BTreeMap<Cow<'a, str>, Json<'a>>;
+pub(crate) type Fields<'a> = BTreeMap<Cow<'a, str>, Json<'a>>;
 
 #[derive(Debug)]
-pub(super) enum Json<'a> {
+pub(crate) enum Json<'a> {
     Null,
     Bool(bool),
     Int(i64),
@@ -33,7 +33,7 @@ pub(super) enum Json<'a> {
 impl Json<'_> {
     /// Makes a value of whatever stands there: `{"keyword": …}` and `{"other": …}` are what they
     /// say; other objects, arrays and fractions become their canonical text.
-    pub(super) fn fold(&mut self) {
+    pub(crate) fn fold(&mut self) {
         let folded = match self {
             Json::Object(fields) => fold_tagged(fields),
             Json::Float(_) | Json::Array(_) => None,
@@ -43,7 +43,7 @@ impl Json<'_> {
     }
 
     /// The value; none for what is not folded.
-    pub(super) fn value(&self) -> Option<ValueRef<'_>> {
+    pub(crate) fn value(&self) -> Option<ValueRef<'_>> {
         match self {
             Json::Null => Some(ValueRef::Nil),
             Json::Bool(b) => Some(ValueRef::Bool(*b)),

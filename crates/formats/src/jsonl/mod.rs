@@ -14,6 +14,9 @@ mod tests;
 use isolario_model::SinkError;
 use memchr::memmem;
 
+pub(crate) use json::{Fields, Json};
+pub(crate) use read::significant_lines;
+
 use crate::chunks;
 use crate::lines::Lines;
 use crate::{HistoryFormat, HistoryWriter, Loaded, ReadError, Source, Target};
@@ -31,8 +34,7 @@ impl HistoryFormat for Jsonl {
     }
 
     fn sniff(&self, source: &Source) -> bool {
-        let line =
-            source.file().and_then(|bytes| read::significant_lines(Lines::new(bytes)).next());
+        let line = source.file().and_then(|bytes| significant_lines(Lines::new(bytes)).next());
         line.is_some_and(|(_, line)| {
             let line = line.trim_ascii_start();
             line.starts_with(b"{") && (has_field(line, "isolario") || has_field(line, "ops"))

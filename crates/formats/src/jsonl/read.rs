@@ -34,7 +34,7 @@ fn join(header: Option<Meta>, mut batches: Vec<Batch>) -> Result<History, SinkEr
 }
 
 /// The lines that are neither blank nor comments.
-pub(super) fn significant_lines(lines: Lines<'_>) -> impl Iterator<Item = (u64, &[u8])> {
+pub(crate) fn significant_lines(lines: Lines<'_>) -> impl Iterator<Item = (u64, &[u8])> {
     lines.filter(|(_, line)| {
         let line = line.trim_ascii_start();
         !(line.is_empty() || line.starts_with(b"#") || line.starts_with(b"//"))

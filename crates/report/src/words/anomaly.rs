@@ -69,6 +69,9 @@ fn letters(name: &str) -> impl Iterator<Item = char> {
 /// The levels it rules out, in words.
 pub fn rules_out(kind: AnomalyKind) -> String {
     // It depends on the level which orders are possible.
+    if kind == AnomalyKind::OrderContradiction {
+        return "rules out the level that was asked for, given what is stated".to_owned();
+    }
     if kind == AnomalyKind::NoOrderPossible {
         return "rules out the level that was asked for".to_owned();
     }

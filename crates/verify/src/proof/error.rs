@@ -34,6 +34,12 @@ pub enum ProofProblem {
         /// The digest of the history.
         history: Digest,
     },
+    /// It takes stated orders of versions for granted and there are none, or the other way round.
+    #[error("{}", other_question(*trusted))]
+    OtherQuestion {
+        /// Whether the proof takes them for granted.
+        trusted: bool,
+    },
     /// It names a transaction, an operation or a key that the history does not have.
     #[error("the history has no {0}")]
     NotThere(String),
@@ -43,7 +49,14 @@ impl ProofError {
     /// Whether the file is a proof at all, if a wrong one: one of another history, or one that
     /// names what is not there.
     pub fn is_wrong_proof(&self) -> bool {
-        !matches!(self.problem, ProofProblem::Malformed { .. })
+        matches!(self.problem, ProofProblem::OtherHistory { .. } | ProofProblem::NotThere(_))
+    }
+}
+
+fn other_question(trusted: bool) -> &'static str {
+    match trusted {
+        true => "the proof takes an order of versions for granted, and none is given",
+        false => "the proof takes no order of versions for granted, and one is given",
     }
 }
 

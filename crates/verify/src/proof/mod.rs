@@ -42,7 +42,7 @@ mod names;
 mod read;
 mod write;
 
-use isolario_model::{History, LevelResult};
+use isolario_model::{History, LevelResult, StatedOrder};
 
 pub use digest::Digest;
 pub use error::{ProofError, ProofProblem};
@@ -89,8 +89,24 @@ impl VerifiedProof {
 
 /// Reads a proof of this history and re-checks every claim.
 pub fn verify_proof(history: &History, file: &[u8]) -> Result<VerifiedProof, ProofError> {
+    verify_proof_with(history, None, file)
+}
+
+/// As [`verify_proof`], with orders of versions that are stated beside the history and trusted. A
+/// proof takes such orders for granted or it does not, and is verified only with or without them.
+pub fn verify_proof_with(
+    history: &History,
+    version_order: Option<&[StatedOrder]>,
+    file: &[u8],
+) -> Result<VerifiedProof, ProofError> {
     let proof = read(history, file)?;
-    let verifier = Verifier::new(history, &proof.options);
+    if proof.options.trust_version_order != version_order.is_some() {
+        let trusted = proof.options.trust_version_order;
+        let problem = ProofProblem::OtherQuestion { trusted };
+        return Err(ProofError { position: None, problem });
+    }
+    let verifier =
+        Verifier::new(history, &proof.options).with_version_order(version_order.unwrap_or(&[]));
     let refusals = proof.results.iter().map(|result| verifier.verify(result).err()).collect();
     Ok(VerifiedProof { proof, refusals })
 }

@@ -211,8 +211,19 @@ impl<'a> Lemmas<'a> {
 
     /// Whether a cycle or a lemma rests on an order that is stated.
     pub(super) fn rest_on_statements(&self, cycle: &[(Arc, Cause)]) -> bool {
-        let is_stated = |(_, cause): &(Arc, Cause)| matches!(cause, Cause::Stated(..));
-        cycle.iter().any(is_stated) || self.list.iter().any(|l| l.cycle.iter().any(is_stated))
+        let rests = |cycle: &[(Arc, Cause)], stated: &[bool]| {
+            cycle.iter().any(|(_, cause)| match cause {
+                Cause::Stated(..) => true,
+                Cause::Lemma(lemma) => stated[*lemma],
+                _ => false,
+            })
+        };
+        let mut stated: Vec<bool> = Vec::with_capacity(self.list.len());
+        for lemma in &self.list {
+            let is_stated = rests(&lemma.cycle, &stated);
+            stated.push(is_stated);
+        }
+        rests(cycle, &stated)
     }
 
     fn caused(&self, cycle: &[Step]) -> Vec<(Arc, Cause)> {

@@ -94,13 +94,16 @@ impl Header {
     }
 }
 
-/// The flags. What was not widened for skewed clocks does not mention them.
+/// The flags. What was not widened for skewed clocks does not mention them, nor a version order
+/// that was not trusted.
 fn options(node: Node<'_>) -> Result<Options, ProofError> {
     let mut flags = node.object()?;
     let session_order = flags.take("session_order")?.boolean()?;
     let clock_skew = flags.optional("clock_skew").map_or(Ok(0), Node::unsigned)?;
+    let trusted = flags.optional("trust_version_order");
+    let trust_version_order = trusted.map_or(Ok(false), Node::boolean)?;
     flags.finish()?;
-    Ok(Options { session_order, clock_skew })
+    Ok(Options { session_order, clock_skew, trust_version_order })
 }
 
 /// Levels, each once.

@@ -58,12 +58,15 @@ struct Flags {
     session_order: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     clock_skew: Option<u64>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    trust_version_order: bool,
 }
 
 impl Flags {
     fn of(options: &Options) -> Flags {
-        let Options { session_order, clock_skew } = *options;
-        Flags { session_order, clock_skew: Some(clock_skew).filter(|skew| *skew > 0) }
+        let Options { session_order, clock_skew, trust_version_order } = *options;
+        let clock_skew = Some(clock_skew).filter(|skew| *skew > 0);
+        Flags { session_order, clock_skew, trust_version_order }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Orders of versions that the database or the user states.
 
-use isolario_model::{KeyId, TxnId};
+use crate::{KeyId, TxnId};
 
 /// Versions of one key in the order in which they were written, as far as it is stated: neighbours
 /// are not necessarily successive versions, and any may be missing.

@@ -1,0 +1,54 @@
+//! The example of King Cobra (Emme, Figure 8): T3 read from T1, and T2 wrote the key, too.
+
+use isolario_check::{Options, dump_problem};
+use isolario_model::{AnomalyKind, KeyId, Level, StatedOrder, TxnId, Verdict, Witness};
+use isolario_oracle::Draft;
+
+use crate::support::{answers, complaint, hinting, verify};
+
+const EXAMPLE: &str = "a: w(x,1)\nb: w(x,2)\nc: r(x,1)";
+
+fn stating(writers: [u32; 2]) -> Options {
+    let writers = writers.map(TxnId).to_vec();
+    let order = StatedOrder { key: KeyId(0), writers, at: 7 };
+    hinting(&Options::default(), vec![order], true)
+}
+
+#[test]
+fn without_a_version_order_there_is_one_choice() {
+    let history = Draft::parse(EXAMPLE).unwrap().history().unwrap();
+    let mut text = Vec::new();
+    assert!(dump_problem(&history, Level::Serializable, &Options::default(), &mut text).unwrap());
+    let choices = "choice x: #0 before #1 0>1 2>1 or #1 before #0 1>0\n";
+    assert!(String::from_utf8(text).unwrap().ends_with(choices));
+}
+
+#[test]
+fn the_version_order_leaves_one_order_of_transactions() {
+    let history = Draft::parse(EXAMPLE).unwrap().history().unwrap();
+    for (stated, expected) in [([0, 1], [0, 2, 1]), ([1, 0], [1, 0, 2])] {
+        let options = stating(stated);
+        assert_eq!(complaint(&history, &options), None);
+        let serializable = answers(&history, &options)
+            .into_iter()
+            .find(|result| result.level == Level::Serializable);
+        let order = Witness::CommitOrder(expected.map(TxnId).to_vec());
+        assert_eq!(serializable.unwrap().verdict, Verdict::Satisfied(order));
+    }
+}
+
+#[test]
+fn what_clients_saw_contradicts_a_wrong_version_order() {
+    // T3 now read from both, one after the other, in two transactions of its session.
+    let history =
+        Draft::parse("a: w(x,1)\nb: w(x,2)\nc: r(x,1)\nc: r(x,2)").unwrap().history().unwrap();
+    let right = stating([0, 1]);
+    assert_eq!(complaint(&history, &right), None);
+    let wrong = stating([1, 0]);
+    for result in answers(&history, &wrong) {
+        let Verdict::Violated(findings) = &result.verdict else { panic!("{result:?}") };
+        assert_eq!(findings.anomalies[0].kind, AnomalyKind::OrderContradiction);
+        assert_eq!(verify(&history, &result, &wrong), Ok(()));
+        assert!(verify(&history, &result, &right).is_err());
+    }
+}

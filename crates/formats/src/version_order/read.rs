@@ -1,0 +1,252 @@
+//! From lines to stated orders.
+
+use isolario_model::{History, KeyId, Outcome, StatedOrder, TxnId};
+
+use super::names::{Names, Who};
+use crate::fault::Fault;
+use crate::json_text::json_fault;
+use crate::jsonl::{Fields, Json, significant_lines};
+use crate::lines::Lines;
+use crate::{Position, Problem, ReadError, Source};
+
+/// What a file states about a history.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Statements {
+    /// The orders, as they stand in the file.
+    pub orders: Vec<StatedOrder>,
+    /// What it names and the history does not have.
+    pub unknown: Unknown,
+}
+
+/// Keys and versions that a history does not have.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Unknown {
+    /// How many keys.
+    pub keys: u64,
+    /// How many versions of keys that it does have.
+    pub versions: u64,
+    /// The first of all: its line, and what it says.
+    pub first: Option<(u64, String)>,
+}
+
+impl Unknown {
+    fn note(&mut self, line: u64, what: impl FnOnce() -> String) {
+        self.first.get_or_insert_with(|| (line, what()));
+    }
+}
+
+/// Reads the orders that a file states about the versions of a history.
+///
+/// Keys and versions that the history does not have are counted and left out. The initial version
+/// of a key may stand first. The version of a transaction that aborted is an error, since no
+/// database that keeps its promises has it, and so is one that several transactions may have
+/// written.
+pub fn read(source: &Source, history: &History) -> Result<Statements, ReadError> {
+    let mut reader = Reader { names: Names::new(history), statements: Statements::default() };
+    for (number, line) in significant_lines(Lines::new(source.require_file()?)) {
+        reader.line(number, line).map_err(|fault| fault.in_source(source))?;
+    }
+    Ok(reader.statements)
+}
+
+struct Reader<'h> {
+    names: Names<'h>,
+    statements: Statements,
+}
+
+impl Reader<'_> {
+    fn line(&mut self, number: u64, line: &[u8]) -> Result<(), Fault> {
+        let fields = match serde_json::from_slice(line) {
+            Ok(Json::Object(fields)) => fields,
+            Ok(other) => {
+                return Err(Fault::malformed(Position::Line(number), "a JSON object", other));
+            }
+            Err(error) => return Err(json_fault(&error, number, 1, line)),
+        };
+        self.statement(number, fields)
+            .map_err(|problem| Fault::new(Position::Line(number), problem))
+    }
+
+    fn statement(&mut self, at: u64, fields: Fields<'_>) -> Result<(), Problem> {
+        let Statement { key, versions, by_value } = Statement::take(fields)?;
+        let known = key.value().and_then(|name| self.names.history.find_key(name));
+        let Some(known) = known else {
+            self.statements.unknown.keys += 1;
+            self.statements.unknown.note(at, || format!("the key {key}"));
+            return Ok(());
+        };
+        let mut writers = Vec::with_capacity(versions.len());
+        for (place, mut version) in versions.into_iter().enumerate() {
+            version.fold();
+            match self.writer(known, &version, by_value)? {
+                Some(TxnId::INIT) if place == 0 => {}
+                Some(txn) if !txn.is_init() => writers.push(txn),
+                _ => {
+                    self.statements.unknown.versions += 1;
+                    self.statements.unknown.note(at, || format!("{version} of the key {key}"));
+                }
+            }
+        }
+        self.statements.orders.push(StatedOrder { key: known, writers, at });
+        Ok(())
+    }
+
+    /// Who wrote a version, given by its value or by a name.
+    fn writer(
+        &self,
+        key: KeyId,
+        version: &Json<'_>,
+        by_value: bool,
+    ) -> Result<Option<TxnId>, Problem> {
+        let Some(value) = version.value() else { return Ok(None) };
+        let history = self.names.history;
+        let who = match by_value {
+            true => self.names.by_value(key, value),
+            false => self.names.by_name(key, value),
+        };
+        let key = || history.key_name(key).to_string().into();
+        let label = |txn: TxnId| history.txn_label(txn).into();
+        match who {
+            Who::Nobody => Ok(None),
+            Who::Init => Ok(Some(TxnId::INIT)),
+            Who::Txn(txn) if history.outcome(txn) == Outcome::Aborted => {
+                let version = if by_value { value.to_string().into() } else { "a value".into() };
+                Err(Problem::AbortedVersion { key: key(), version, txn: label(txn) })
+            }
+            Who::Txn(txn) => Ok(Some(txn)),
+            Who::Several(..) if !by_value => {
+                let found = format!("{value}, which several are called");
+                Err(Problem::malformed("the name of one transaction", found))
+            }
+            Who::Several(first, second) => Err(Problem::AmbiguousVersion {
+                key: key(),
+                version: value.to_string().into(),
+                first: label(first),
+                second: label(second),
+            }),
+        }
+    }
+}
+
+/// A line, not yet understood.
+struct Statement<'a> {
+    key: Json<'a>,
+    versions: Vec<Json<'a>>,
+    by_value: bool,
+}
+
+impl<'a> Statement<'a> {
+    fn take(mut fields: Fields<'a>) -> Result<Self, Problem> {
+        let missing = |field: &str| Problem::malformed(field, "an object without it");
+        let mut key = fields.remove("key").ok_or_else(|| missing("`key`"))?;
+        key.fold();
+        let (versions, by_value) = match (fields.remove("values"), fields.remove("writers")) {
+            (Some(values), None) => (values, true),
+            (None, Some(writers)) => (writers, false),
+            (None, None) => return Err(missing("`values` or `writers`")),
+            (Some(_), Some(_)) => {
+                return Err(Problem::malformed("either `values` or `writers`", "both"));
+            }
+        };
+        if let Some(name) = fields.keys().next() {
+            let found = format!("`{name}`");
+            return Err(Problem::malformed("`key` and `values` or `writers` alone", found));
+        }
+        match versions {
+            Json::Array(versions) => Ok(Statement { key, versions, by_value }),
+            other => Err(Problem::malformed("a list of versions", other)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use isolario_model::{Batch, Initial, Meta, Op, TxnEnd, TxnSink, TxnStart, Value};
+
+    use super::*;
+
+    /// Transactions 1 to 4 write 10, 20, 30 (in vain) and 10 to x; 4 writes 0 to y, too.
+    fn history() -> History {
+        let mut batch = Batch::new();
+        batch.meta(&Meta { initial: Initial::Value(Value::Int(0)), ..Meta::default() }).unwrap();
+        for (number, value, outcome) in [
+            (1i64, 10i64, Outcome::Committed),
+            (2, 20, Outcome::Unknown),
+            (3, 30, Outcome::Aborted),
+            (4, 10, Outcome::Committed),
+        ] {
+            let start = TxnStart { session: "s".into(), id: Some(number.into()), line: None };
+            batch.begin(&start).unwrap();
+            batch.op(&Op::Write { key: "x".into(), value: value.into() }).unwrap();
+            if number == 4 {
+                batch.op(&Op::Write { key: "y".into(), value: 0i64.into() }).unwrap();
+            }
+            batch.end(&TxnEnd::new(outcome)).unwrap();
+        }
+        batch.build().unwrap()
+    }
+
+    fn statements(text: &str) -> Result<Statements, String> {
+        let source = Source::from_bytes("orders", text.into()).unwrap();
+        read(&source, &history()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn versions_are_named_by_value_or_by_writer() {
+        let text = r#"
+{"key": "x", "values": [0, 20, 7]}
+# the next one is partial, too
+{"key": "x", "writers": [1, 2, 4]}
+{"key": "y", "writers": [1, 4]}
+{"key": "z", "values": [1]}"#;
+        let found = statements(text).unwrap();
+        let order = |key, writers: &[u32], at| StatedOrder {
+            key: KeyId(key),
+            writers: writers.iter().map(|txn| TxnId(*txn)).collect(),
+            at,
+        };
+        assert_eq!(found.orders, [order(0, &[1], 2), order(0, &[0, 1, 3], 4), order(1, &[3], 5)]);
+        let first = Some((2, "7 of the key \"x\"".to_owned()));
+        assert_eq!(found.unknown, Unknown { keys: 1, versions: 2, first });
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_an_error_with_its_place() {
+        for (text, error) in [
+            (
+                r#"{"key":"x","values":[20,30]}"#,
+                "1: 3 wrote 30 to x and aborted, so that there is no such version",
+            ),
+            (
+                r#"{"key":"x","writers":[3]}"#,
+                "1: 3 wrote a value to x and aborted, so that there is no such version",
+            ),
+            (
+                "\n{\"key\":\"x\",\"values\":[10]}",
+                "2: 1 and 4 both wrote 10 to x, so that it is not clear which version is meant",
+            ),
+            (
+                r#"{"key":"y","values":[0]}"#,
+                "1: init and 4 both wrote 0 to y, so that it is not clear which version is meant",
+            ),
+            (r#"{"key":"x"}"#, "1: expected `values` or `writers`, found an object without it"),
+            (r#"{"values":[]}"#, "1: expected `key`, found an object without it"),
+            (
+                r#"{"key":"x","values":[],"writers":[]}"#,
+                "1: expected either `values` or `writers`, found both",
+            ),
+            (
+                r#"{"key":"x","values":[],"line":1}"#,
+                "1: expected `key` and `values` or `writers` alone, found `line`",
+            ),
+            (r#"{"key":"x","values":1}"#, "1: expected a list of versions, found 1"),
+            ("[]", "1: expected a JSON object, found []"),
+            ("{", "1:1: expected more, found the end of the text"),
+        ] {
+            let found = statements(text).unwrap_err();
+            assert!(found.starts_with(&format!("orders:{error}")), "{found}");
+        }
+    }
+}
