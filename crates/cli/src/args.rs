@@ -1,6 +1,5 @@
 //! The flags as they are typed. What they mean is settled in `config`.
 
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -104,9 +103,10 @@ pub(crate) struct Args {
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct GlobalArgs {
+    // Far more threads than cores only wake each other.
     /// How many threads to use [default: one per core]
-    #[arg(long, global = true, value_name = "N")]
-    pub(crate) threads: Option<NonZeroUsize>,
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(crate) threads: Option<u16>,
 
     /// When to use colour; `auto` means on terminals, unless NO_COLOR is set
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]

@@ -3,7 +3,6 @@
 mod anomaly;
 mod check;
 
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use clap_complete::Shell;
@@ -32,7 +31,7 @@ pub(crate) struct InputFormat {
 }
 
 pub(crate) struct Config {
-    pub(crate) threads: Option<NonZeroUsize>,
+    pub(crate) threads: Option<u16>,
     pub(crate) output: OutputForm,
     pub(crate) command: Command,
 }

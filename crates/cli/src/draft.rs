@@ -4,6 +4,25 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::failure::Failure;
+
+/// Refuses a place where no file can be, before any work is done for it.
+pub(crate) fn refuse_impossible(place: &Path) -> Result<(), Failure> {
+    let name = place.display();
+    if place.is_dir() {
+        return Err(Failure::new(format!("cannot write {name}: it is a directory"))
+            .with_hint("name a file in it"));
+    }
+    match place.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        Some(parent) if !parent.is_dir() => {
+            let parent = parent.display();
+            Err(Failure::new(format!("cannot write {name}: there is no directory {parent}"))
+                .with_hint("make it first, or choose another place"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// A file or directory that is removed unless it was renamed.
 pub(crate) struct Draft {
     path: PathBuf,

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use isolario::formats::{self, Position, Problem, ReadError, Source};
+use isolario::formats::{self, Content, Position, Problem, ReadError, Source};
 use isolario::model::{History, Remark, Severity};
 
 use crate::config::InputFormat;
@@ -65,13 +65,44 @@ pub(crate) fn report_remarks(
 fn read(path: &Path, format: InputFormat) -> Result<formats::Loaded, Failure> {
     let failed = |error: &ReadError| Failure::reading(error, format);
     let source = Source::open(path).map_err(|error| failed(&error))?;
-    if let Some(format) = format.named {
-        return format.read(&source).map_err(|error| failed(&error));
+    let guess = formats::sniff(&source);
+    if let Some(named) = format.named {
+        return named.read(&source).map_err(|error| match guess {
+            Some(guess) if guess.name() != named.name() => failed(&error).with_hint(format!(
+                "it looks like {0}: {1} {0}",
+                guess.name(),
+                format.flag
+            )),
+            _ => failed(&error),
+        });
     }
-    let Some(guess) = formats::sniff(&source) else {
-        return Err(failed(&source.error(Position::Whole, Problem::Unrecognised)));
+    let Some(guess) = guess else {
+        return Err(unrecognised(&source, format));
     };
     guess.read(&source).map_err(|error| failed(&error).with_guess(guess.name(), format.flag))
+}
+
+/// A source that looks like no format, and what it may be instead.
+fn unrecognised(source: &Source, format: InputFormat) -> Failure {
+    let (name, flag) = (source.name(), format.flag);
+    match source.content() {
+        Content::File(bytes) if bytes.is_empty() => Failure::new(format!("{name}: it is empty"))
+            .with_hint("`isolario run` records a history, `isolario gen history` makes one up"),
+        Content::Directory(files) if files.is_empty() => {
+            Failure::new(format!("{name}: there are no files in this directory"))
+                .with_hint("name a file, or a directory of logs")
+        }
+        Content::Directory(_) => Failure::new(format!(
+            "{name}: its files are in no known history format"
+        ))
+        .with_hint(format!(
+            "a directory is one history, of a file per session: name its files to read them \
+                     one by one, or its format with {flag}"
+        )),
+        Content::File(_) => {
+            Failure::reading(&source.error(Position::Whole, Problem::Unrecognised), format)
+        }
+    }
 }
 
 /// A position, as it follows the name of a file.

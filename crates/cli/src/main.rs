@@ -57,7 +57,7 @@ fn usage(stop: &clap::Error) -> Outcome {
 
 fn execute(config: &Config, console: &mut Console) -> Result<Outcome, Failure> {
     if let Some(threads) = config.threads {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.get()).build_global();
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(threads)).build_global();
         pool.map_err(|error| Failure::new(format!("cannot start {threads} threads: {error}")))?;
     }
     commands::dispatch(&config.command, config.output, console)

@@ -7,7 +7,7 @@ use isolario::formats::{HistoryFormat, Target};
 use isolario::model::{SinkError, TxnSink};
 
 use crate::console::PipeTolerant;
-use crate::draft::Draft;
+use crate::draft::{Draft, refuse_impossible};
 use crate::failure::Failure;
 
 /// Where to write a history, and in which format.
@@ -32,7 +32,7 @@ impl Output {
         // A link that leads nowhere is there, too.
         match self.path.symlink_metadata() {
             _ if self.is_stdout() => Ok(()),
-            Err(_) => Ok(()),
+            Err(_) => refuse_impossible(&self.path),
             // A directory may hold more than a history: nobody's files are removed on a flag.
             Ok(found) if found.is_dir() => {
                 Err(Failure::new(format!("{name} exists and is a directory"))

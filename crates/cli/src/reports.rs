@@ -8,7 +8,7 @@ use isolario::report::{Github, Hints, Human, Json, Junit, Renderer, Report, dot,
 
 use crate::args::{ReportArgs, ReportForm};
 use crate::console::Console;
-use crate::draft::Draft;
+use crate::draft::{Draft, refuse_impossible};
 use crate::failure::Failure;
 
 /// The renderer for standard output.
@@ -47,12 +47,12 @@ impl ReportFiles {
                 let message = format!("{flag} takes one history, and there are {histories}");
                 Err(Failure::new(message).with_hint("check them one by one"))
             }
-            _ => Ok(ReportFiles {
-                html: args.report,
-                dot: args.dot,
-                svg: args.svg,
-                junit: args.junit,
-            }),
+            _ => {
+                let files = [&args.report, &args.dot, &args.svg, &args.junit];
+                files.into_iter().flatten().try_for_each(|file| refuse_impossible(file))?;
+                let ReportArgs { report: html, dot, svg, junit } = args;
+                Ok(ReportFiles { html, dot, svg, junit })
+            }
         }
     }
 }
@@ -70,30 +70,38 @@ impl<'c> Files<'c> {
         Files { config, junit: Vec::new() }
     }
 
-    /// Writes the report on a history to all files.
+    /// Writes the report on a history to all files. One that cannot be written does not stop the
+    /// others; what was wrong with the first of those is the answer.
     pub(crate) fn report(
         &mut self,
         report: &Report<'_>,
         console: &mut Console,
     ) -> Result<(), Failure> {
+        let mut result = Ok(());
         if let Some(file) = &self.config.html {
-            write_whole(file, |out| html::write(report, None, out))?;
-            console.info(&format!("wrote the report to {}", file.display()));
+            let written = write_whole(file, |out| html::write(report, None, out));
+            if written.is_ok() {
+                console.info(&format!("wrote the report to {}", file.display()));
+            }
+            result = result.and(written);
         }
+        let mut quietly = |file: &Path, written: Result<(), Failure>| {
+            if written.is_ok() {
+                console.detail(&format!("wrote {}", file.display()));
+            }
+            written
+        };
         if let Some(file) = &self.config.dot {
-            write_whole(file, |out| dot::write(report, out))?;
-            console.detail(&format!("wrote {}", file.display()));
+            result = result.and(quietly(file, write_whole(file, |out| dot::write(report, out))));
         }
         if let Some(file) = &self.config.svg {
-            write_whole(file, |out| svg::write(report, out))?;
-            console.detail(&format!("wrote {}", file.display()));
+            result = result.and(quietly(file, write_whole(file, |out| svg::write(report, out))));
         }
         if let Some(file) = &self.config.junit {
             Junit.report(report, &mut self.junit)?;
-            self.write_junit(file)?;
-            console.detail(&format!("wrote {}", file.display()));
+            result = result.and(quietly(file, self.write_junit(file)));
         }
-        Ok(())
+        result
     }
 
     /// Writes that a history could not be checked.

@@ -28,6 +28,7 @@ pub(crate) fn run(config: &Check, console: &mut Console) -> Result<Outcome, Fail
         renderer: renderer(config.form, console),
         files: Files::new(&config.reports),
         summary: Summary::default(),
+        is_lost: false,
     };
     let mut outcome = Outcome::Done;
     checking.renderer.begin(console.out())?;
@@ -37,12 +38,12 @@ pub(crate) fn run(config: &Check, console: &mut Console) -> Result<Outcome, Fail
             true => checking.leave_out(path, console)?,
         });
     }
-    let Checking { mut renderer, summary, .. } = checking;
+    let Checking { mut renderer, summary, is_lost, .. } = checking;
     if config.histories.len() > 1 {
         renderer.summary(&summary, console.out())?;
     }
     renderer.end(console.out())?;
-    Ok(outcome)
+    Ok(if is_lost { Outcome::Error } else { outcome })
 }
 
 /// A run over histories.
@@ -53,6 +54,8 @@ struct Checking<'c> {
     renderer: Box<dyn Renderer>,
     files: Files<'c>,
     summary: Summary,
+    /// Whether a file could not be written.
+    is_lost: bool,
 }
 
 impl Checking<'_> {
@@ -85,8 +88,10 @@ impl Checking<'_> {
                     console.warning(&format!("{name}: no level could be decided"));
                 }
                 if let Some(file) = &self.config.proof {
-                    write_proof(&loaded.history, &results, &options, &name, file)?;
-                    console.info(&format!("wrote the proof to {}", file.display()));
+                    match write_proof(&loaded.history, &results, &options, &name, file) {
+                        Ok(()) => console.info(&format!("wrote the proof to {}", file.display())),
+                        Err(failure) => self.lose(&failure, console),
+                    }
                 }
                 Ok(judge(request, &results))
             }
@@ -134,7 +139,8 @@ impl Checking<'_> {
     /// Reports that there is no answer about a history.
     fn failure(&mut self, name: &str, why: &str, console: &mut Console) -> Result<(), Failure> {
         self.renderer.failure(name, why, console.out())?;
-        self.files.failure(name, why)?;
+        let written = self.files.failure(name, why);
+        written.unwrap_or_else(|failure| self.lose(&failure, console));
         self.summary.add_failure();
         Ok(())
     }
@@ -143,7 +149,15 @@ impl Checking<'_> {
         let report = report.with_max_anomalies(self.config.max_anomalies);
         self.summary.add(&report);
         self.renderer.report(&report, console.out())?;
-        self.files.report(&report, console)
+        let written = self.files.report(&report, console);
+        written.unwrap_or_else(|failure| self.lose(&failure, console));
+        Ok(())
+    }
+
+    /// Says that a file could not be written. The work goes on: there may be others.
+    fn lose(&mut self, failure: &Failure, console: &mut Console) {
+        console.error(failure);
+        self.is_lost = true;
     }
 }
 

@@ -13,7 +13,8 @@ pub(crate) fn run(config: &Convert, console: &mut Console) -> Result<Outcome, Fa
     to.write(|sink| history.replay(sink).map_err(|error| to.failed(&error)))?;
     if !to.is_stdout() {
         let (count, name, format) = (history.txn_count(), to.path.display(), to.format.name());
-        console.info(&format!("wrote {count} transactions to {name} ({format})"));
+        let txns = if count == 1 { "transaction" } else { "transactions" };
+        console.info(&format!("wrote {count} {txns} to {name} ({format})"));
     }
     Ok(Outcome::Done)
 }

@@ -60,7 +60,7 @@ fn unreadable(name: &str, error: &io::Error) -> Failure {
         io::ErrorKind::NotFound => {
             failure.with_hint("`isolario check --proof FILE HISTORY` writes a proof")
         }
-        _ => failure,
+        _ => failure.with_hint("a proof is a file: the one that `--proof` named"),
     }
 }
 

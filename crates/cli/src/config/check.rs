@@ -9,12 +9,16 @@ use isolario::model::{AnomalyKind, Level};
 use super::InputFormat;
 use super::anomaly::Use;
 use crate::args::{CheckArgs, ReportForm};
+use crate::draft::refuse_impossible;
 use crate::failure::Failure;
 use crate::reports::ReportFiles;
 use crate::suggest::closest;
 
 /// How long a level that nobody named may take.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A longer clock skew than the clock can tell, in nanoseconds.
+const FOR_EVER: u128 = i64::MAX as u128;
 
 pub(crate) struct Check {
     pub(crate) histories: Vec<PathBuf>,
@@ -70,6 +74,9 @@ impl Check {
             let message = format!("--dump-problem takes one history, and there are {count}");
             return Err(Failure::new(message).with_hint("check them one by one"));
         }
+        for file in [&args.proof, &args.search.dump_problem].into_iter().flatten() {
+            refuse_impossible(file)?;
+        }
         let question = Question::build(&args.level, &args.pattern)?;
         let options = options(&args, &question);
         let reports = ReportFiles::of(args.reports, args.histories.len())?;
@@ -93,7 +100,7 @@ fn options(args: &CheckArgs, question: &Question) -> Options {
     let is_open = matches!(question, Question::Levels(request) if request.open);
     let mut options = Options::default();
     options.session_order = !args.no_session_order;
-    options.clock_skew = args.clock_skew.map_or(0, |skew| skew.as_nanos() as u64);
+    options.clock_skew = args.clock_skew.map_or(0, |skew| skew.as_nanos().min(FOR_EVER) as u64);
     options.timeout = args.timeout.or(is_open.then_some(PATIENCE));
     options.memory = args.memory;
     options.trust_version_order = args.search.trust_version_order;

@@ -62,14 +62,21 @@ pub(crate) struct HistoryArgs {
     )]
     pub(crate) sessions: Option<u32>,
 
+    // A transaction is kept in memory as a whole.
     #[arg(
         long,
         value_name = "N",
+        value_parser = clap::value_parser!(u32).range(1..=1_000_000),
         help = or("Operations per transaction (general, append)", shape().ops)
     )]
     pub(crate) ops: Option<u32>,
 
-    #[arg(long, value_name = "N", help = or("How many keys; lists at a time", shape().keys))]
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u32).range(1..),
+        help = or("How many keys; lists at a time", shape().keys)
+    )]
     pub(crate) keys: Option<u32>,
 
     #[arg(

@@ -82,12 +82,12 @@ pub(crate) struct ShapeArgs {
     pub(crate) duration: Option<Duration>,
 
     /// Operations per transaction (general: 20, append: 4)
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) ops: Option<u32>,
 
     /// How many keys; lists at a time [default: 100 for mini; 10000 for general; 10 for append and
     /// lwt]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) keys: Option<u32>,
 
     /// The share of reads; of read-only transactions (mini) [default: 0.5; 0.25 for mini]

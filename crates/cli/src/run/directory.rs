@@ -25,7 +25,10 @@ impl Directory {
     /// Makes the directory. One that holds anything is left alone.
     pub(super) fn create(path: PathBuf) -> Result<Directory, Failure> {
         let name = path.display();
-        let failed = |error| Failure::new(format!("cannot make the run directory {name}: {error}"));
+        let failed = |error| {
+            Failure::new(format!("cannot make the run directory {name}: {error}"))
+                .with_hint("choose another one with --out DIR")
+        };
         std::fs::create_dir_all(&path).map_err(failed)?;
         let mut entries = std::fs::read_dir(&path).map_err(failed)?;
         if entries.next().is_some() {

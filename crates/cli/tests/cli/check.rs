@@ -64,6 +64,23 @@ fn bad_files_do_not_stop_the_others() {
 }
 
 #[test]
+fn what_is_no_history_gets_advice() {
+    let sandbox = Sandbox::new().file("empty.txt", "");
+    for directory in ["nothing", "notes"] {
+        std::fs::create_dir(sandbox.path(directory)).unwrap();
+    }
+    let sandbox = sandbox.file("notes/todo", "buy milk");
+    let shown: Vec<_> = [
+        ["check", "empty.txt", "nothing", "notes"].as_slice(),
+        &["check", "--format", "jsonl", "fine.txt"],
+    ]
+    .iter()
+    .map(|args| sandbox.transcript(args))
+    .collect();
+    insta::assert_snapshot!(shown.join("\n"));
+}
+
+#[test]
 fn json_is_one_object_per_history_with_errors_among_them() {
     let sandbox = Sandbox::new();
     let args = ["check", "--json", "circle.txt", "missing.txt", "fine.txt", "ambiguous.txt"];

@@ -43,13 +43,34 @@ fn a_junit_file_holds_what_standard_output_would() {
     assert_eq!(written.matches("<testsuite ").count(), 3);
 }
 
+/// Nobody waits for a check only to learn that its report has no place.
 #[test]
-fn a_file_that_cannot_be_written_is_an_error() {
+fn a_place_where_no_file_can_be_is_refused_before_the_work() {
     let sandbox = Sandbox::new();
-    let output = sandbox.run(&["check", "--junit", "no-such-dir/out.xml", "fine.txt"]);
+    let mut shown = Vec::new();
+    for flag in ["--report", "--dot", "--svg", "--junit", "--proof", "--dump-problem"] {
+        shown.push(sandbox.transcript(&["check", flag, "no-such-dir/out", "fine.txt"]));
+    }
+    shown.push(sandbox.transcript(&["check", "--report", ".", "fine.txt"]));
+    shown.push(sandbox.transcript(&["convert", "fine.txt", "no-such-dir/out.iso"]));
+    insta::assert_snapshot!(shown.join("\n"));
+}
+
+/// A full disk, say.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_that_cannot_be_written_does_not_take_the_others_with_it() {
+    let sandbox = Sandbox::new();
+    // Drafts stand beside their targets, and nothing can stand in there.
+    let args = ["--report", "/proc/out.html", "--svg", "out.svg", "--junit", "out.xml"];
+    let more = ["--proof", "out.proof", "fine.txt"];
+    let output = sandbox.run(&[&["check"], &args[..], &more].concat());
     assert_eq!(output.status.code(), Some(2));
     let error = String::from_utf8(output.stderr).unwrap();
-    assert!(error.contains("cannot write no-such-dir/out.xml"), "{error}");
+    assert!(error.contains("error: cannot write /proc/out.html: "), "{error}");
+    for file in ["out.svg", "out.xml", "out.proof"] {
+        assert!(!sandbox.read(file).is_empty(), "{file}");
+    }
 }
 
 #[test]
