@@ -123,6 +123,12 @@ impl Flight {
         }
     }
 
+    /// The versions that it made, if it has just committed: of registers the last value of each,
+    /// of lists every element.
+    pub(crate) fn versions(&self) -> impl Iterator<Item = (u64, i64)> + '_ {
+        self.stamps.1.is_some().then(|| self.txn.versions()).into_iter().flatten()
+    }
+
     /// What the compare-and-sets on a key ask for.
     pub(crate) fn expected(&self, key: u64) -> Option<i64> {
         self.known.iter().find(|(known, _)| *known == key).and_then(|(_, value)| *value)

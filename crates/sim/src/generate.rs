@@ -3,6 +3,7 @@
 use isolario_model::{SinkError, TxnSink};
 use isolario_workload::{Chance, Generator, Place, Planner, Rng};
 
+use crate::chronicle::{Chronicle, Unheard};
 use crate::config::{Config, ConfigError, GenerateError, Plant, Summary};
 use crate::flight::{Flight, Mishaps};
 use crate::plant;
@@ -16,11 +17,20 @@ use crate::store::Store;
 /// Transactions come in the order they finish. Sessions are numbered from 0, those of planted
 /// anomalies after the others; transactions from 1.
 pub fn generate(config: &Config, sink: &mut dyn TxnSink) -> Result<Summary, GenerateError> {
+    generate_with(config, sink, &mut Unheard)
+}
+
+/// As [`generate`], and tells the true orders, too.
+pub fn generate_with(
+    config: &Config,
+    sink: &mut dyn TxnSink,
+    chronicle: &mut dyn Chronicle,
+) -> Result<Summary, GenerateError> {
     config.validate()?;
     let planner = Planner::new(&config.workload, config.sessions, config.seed)
         .map_err(ConfigError::Workload)?;
     let reporter = Reporter::new(sink, config.workload.kind, config.stamps)?;
-    Ok(Run::new(config, &planner, reporter).run()?)
+    Ok(Run::new(config, &planner, reporter, chronicle).run()?)
 }
 
 /// The numbers of the scheduler's own random stream; those of plans have two.
@@ -29,6 +39,7 @@ const SCHEDULER: &[u64] = &[0];
 struct Run<'a> {
     generator: &'a dyn Generator,
     reporter: Reporter<'a>,
+    chronicle: &'a mut dyn Chronicle,
     store: Store,
     schedule: Schedule,
     rng: Rng,
@@ -46,7 +57,12 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn new(config: &Config, generator: &'a dyn Generator, reporter: Reporter<'a>) -> Self {
+    fn new(
+        config: &Config,
+        generator: &'a dyn Generator,
+        reporter: Reporter<'a>,
+        chronicle: &'a mut dyn Chronicle,
+    ) -> Self {
         let rest = 1.0 - config.abort_ratio;
         let unknown = if rest > 0.0 { config.unknown_ratio / rest } else { 0.0 };
         let after = |plant: &Plant| ((plant.at * config.txns as f64) as u64).min(config.txns);
@@ -56,6 +72,7 @@ impl<'a> Run<'a> {
         Run {
             generator,
             reporter,
+            chronicle,
             store: Store::new(config.level, config.sessions),
             schedule: Schedule::new(config.sessions, config.concurrency, config.txns),
             rng: Rng::derive(config.seed, SCHEDULER),
@@ -96,10 +113,14 @@ impl<'a> Run<'a> {
         }
         let Some(outcome) = flight.outcome else {
             flight.step(&mut self.store, &self.mishaps, &mut self.rng);
-            return Ok(());
+            let versions = flight.versions();
+            return versions.into_iter().try_for_each(|(k, v)| self.chronicle.version(k, v));
         };
         let (store, rng) = (&self.store, &mut self.rng);
         self.reporter.flight(session, flight, outcome, self.now, store, rng)?;
+        if let (_, Some(place)) = flight.stamps {
+            self.chronicle.committed(self.reporter.txns, place)?;
+        }
         flight.place = None;
         self.schedule.ended(place, &mut self.rng);
         self.ended += 1;

@@ -25,6 +25,7 @@
 //!
 //! Why the histories satisfy their level is argued in one place, `store/rules.rs`.
 
+mod chronicle;
 mod config;
 mod flight;
 mod generate;
@@ -33,8 +34,9 @@ mod report;
 mod schedule;
 mod store;
 
+pub use chronicle::{Chronicle, Thinned};
 pub use config::{Config, ConfigError, GenerateError, Plant, Summary};
-pub use generate::generate;
+pub use generate::{generate, generate_with};
 pub use isolario_workload::{
     Distribution, DistributionError, Kind, Preset, Workload, WorkloadError,
 };

@@ -18,7 +18,8 @@ pub(crate) struct Reporter<'s> {
     pub(crate) summary: Summary,
     /// Whether to tell the store's own timestamps.
     stamps: bool,
-    txns: u64,
+    /// How many transactions there are so far: the number of the last one.
+    pub(crate) txns: u64,
     elements: Vec<i64>,
     /// Which reads of a transaction of unknown outcome got no answer.
     unanswered: Chance,

@@ -140,6 +140,24 @@ pub(crate) struct HistoryArgs {
     #[arg(short = 'o', value_name = "FILE", default_value = "-")]
     pub(crate) file: PathBuf,
 
+    /// Also write the true order of versions, as `isolario check --version-order` reads it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) version_order_out: Option<PathBuf>,
+
+    /// The share of the versions that stand in that file
+    #[arg(
+        long,
+        value_name = "R",
+        value_parser = share,
+        default_value = "1",
+        requires = "version_order_out"
+    )]
+    pub(crate) version_order_ratio: f64,
+
+    /// Also write the true order of transactions
+    #[arg(long, value_name = "FILE")]
+    pub(crate) serialization_order_out: Option<PathBuf>,
+
     /// Replace FILE if it exists
     #[arg(long)]
     pub(crate) force: bool,

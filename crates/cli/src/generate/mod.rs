@@ -1,9 +1,10 @@
 //! `isolario gen`: synthetic histories.
 //!
-//! `args` are the flags as they are typed, `settings` what they mean, `run` the work, and `summary`
-//! what is said about it.
+//! `args` are the flags as they are typed, `settings` what they mean, `run` the work, `orders` the
+//! files of the true orders, and `summary` what is said about it all.
 
 mod args;
+mod orders;
 mod run;
 mod settings;
 mod summary;

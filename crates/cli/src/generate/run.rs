@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use isolario::model::TxnSink;
-use isolario::sim::{GenerateError, Summary, generate};
+use isolario::sim::{Chronicle, GenerateError, Summary, Thinned, generate_with};
 
 use super::settings::Generate;
 use super::summary::Told;
@@ -23,9 +23,12 @@ pub(crate) fn run(
         return Err(Failure::new(both).with_hint("write the history to a file with -o FILE"));
     }
     what.output.refuse_existing()?;
+    what.orders.refuse_existing(what.output.force)?;
+    let mut orders = what.orders.create()?;
     let begun = Instant::now();
     let progress = (!console.quiet).then(|| Progress::start("generating".to_owned()));
-    let summary = what.output.write(|sink| fill(what, sink))?;
+    let summary = what.output.write(|sink| fill(what, sink, &mut orders))?;
+    orders.finish()?;
     drop(progress);
     let told = Told { what, summary, time: begun.elapsed() };
     match output {
@@ -35,8 +38,13 @@ pub(crate) fn run(
     Ok(Outcome::Done)
 }
 
-fn fill(what: &Generate, sink: &mut dyn TxnSink) -> Result<Summary, Failure> {
-    generate(&what.config, sink).map_err(|error| match error {
+fn fill(
+    what: &Generate,
+    sink: &mut dyn TxnSink,
+    orders: &mut dyn Chronicle,
+) -> Result<Summary, Failure> {
+    let mut orders = Thinned::new(orders, what.orders.share, what.config.seed);
+    generate_with(&what.config, sink, &mut orders).map_err(|error| match error {
         GenerateError::Sink(error) => what.output.failed(&error),
         other => Failure::new(other.to_string()),
     })

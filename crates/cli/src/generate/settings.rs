@@ -4,6 +4,7 @@ use isolario::model::Level;
 use isolario::sim::{Config, ConfigError, Kind, Plant, Workload, WorkloadError, templates};
 
 use super::args::{GenArgs, HistoryArgs};
+use super::orders::Orders;
 use crate::config::{Use, output_format};
 use crate::failure::Failure;
 use crate::knobs::{find_distribution, find_kind, find_preset, refuse_idle_flags};
@@ -14,14 +15,31 @@ use crate::suggest::no_such;
 pub(crate) struct Generate {
     pub(crate) config: Config,
     pub(crate) output: Output,
+    pub(super) orders: Orders,
 }
 
 impl Generate {
     pub(crate) fn build(GenArgs::History(args): GenArgs) -> Result<Generate, Failure> {
         let config = config(&args)?;
         config.validate().map_err(|error| wrong(&error))?;
-        Ok(Generate { config, output: output(*args)? })
+        let orders = orders(&args, &config)?;
+        Ok(Generate { config, output: output(*args)?, orders })
     }
+}
+
+/// Where the true orders go. Versions are told by their values, which must tell them apart.
+fn orders(args: &HistoryArgs, config: &Config) -> Result<Orders, Failure> {
+    if args.version_order_out.is_some() && config.workload.duplicate_ratio > 0.0 {
+        let refusal = "the order of versions names values, and some of them repeat";
+        return Err(
+            Failure::new(refusal).with_hint("leave out --duplicate-ratio or --version-order-out")
+        );
+    }
+    Ok(Orders {
+        versions: args.version_order_out.clone(),
+        share: args.version_order_ratio,
+        serialization: args.serialization_order_out.clone(),
+    })
 }
 
 fn output(args: HistoryArgs) -> Result<Output, Failure> {

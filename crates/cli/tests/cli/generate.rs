@@ -231,3 +231,37 @@ fn memory_does_not_grow_with_transactions() {
         assert!(after < before + room, "{format}: {before} and {after} bytes");
     }
 }
+
+#[test]
+fn the_true_order_of_versions_is_one_that_check_takes() {
+    let sandbox = Sandbox::new();
+    let workload = ["--workload", "general", "--txns", "300", "--keys", "20", "--unknown-ratio"];
+    for (level, ratio) in [("ser", "1"), ("si", "1"), ("si", "0.5")] {
+        let orders = ["--version-order-out", "o", "--version-order-ratio", ratio, "--force"];
+        let options = [&workload[..], &["0.1", "--level", level], &orders].concat();
+        assert_eq!(generate(&sandbox, &options, "h.iso"), 0);
+        let trust = ["--version-order", "o", "--trust-version-order", "--proof", "p"];
+        let check = [&["check", "--level", level, "h.iso"], &trust[..]].concat();
+        let output = sandbox.run(&check);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        // Nothing in the file is unknown to the history.
+        assert!(!String::from_utf8(output.stderr).unwrap().contains("does not have"));
+        let verify = ["verify", "--version-order", "o", "--trust-version-order", "h.iso", "p"];
+        assert_eq!(sandbox.code(&verify), 0);
+    }
+}
+
+#[test]
+fn true_orders_are_lines_of_json_that_are_not_overwritten() {
+    let sandbox = Sandbox::new();
+    let orders = ["--version-order-out", "v", "--serialization-order-out", "s"];
+    let workload = ["--workload", "general", "--ops", "2", "--read-ratio", "0.1"];
+    let args = [&workload[..], &SMALL, &orders].concat();
+    assert_eq!(generate(&sandbox, &args, "h.txt"), 0);
+    let files = [sandbox.read("h.txt"), sandbox.read("v"), sandbox.read("s")];
+    let again = [&["gen", "history"], &orders[..]].concat();
+    let duplicates = ["--duplicate-ratio", "0.1", "--version-order-out", "w"];
+    let refused = [&["gen", "history"], &duplicates[..]].concat();
+    let refusals = [sandbox.transcript(&again), sandbox.transcript(&refused)];
+    insta::assert_snapshot!([files.join("---\n"), refusals.join("\n")].join("\n"));
+}

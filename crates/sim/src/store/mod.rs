@@ -166,12 +166,9 @@ impl Store {
         }
         self.sequence += 1;
         let (sequence, dot) = (self.sequence, self.replicas.commit(txn.replica, txn.snapshot));
-        for (at, (key, value)) in txn.writes.iter().enumerate() {
-            let is_last = txn.writes[at + 1..].iter().all(|(later, _)| later != key);
-            if is_last {
-                let version = Version { sequence, dot, value: *value };
-                self.chains.write(*key, version, &self.everybody_has);
-            }
+        for (key, value) in txn.last_writes() {
+            let version = Version { sequence, dot, value };
+            self.chains.write(key, version, &self.everybody_has);
         }
         for (key, element) in &txn.appends {
             self.chains.append(*key, *element, sequence, dot, &self.everybody_has);

@@ -23,6 +23,21 @@ impl Txn {
         self.writes.iter().rev().find(|(written, _)| *written == key).map(|(_, value)| *value)
     }
 
+    /// Of each register that it wrote, the last value.
+    pub(super) fn last_writes(&self) -> impl Iterator<Item = (u64, i64)> + '_ {
+        let is_last = |at: usize| {
+            let later = &self.writes[at + 1..];
+            later.iter().all(|(key, _)| *key != self.writes[at].0)
+        };
+        let last = self.writes.iter().enumerate().filter(move |(at, _)| is_last(*at));
+        last.map(|(_, write)| *write)
+    }
+
+    /// The versions that its commit makes: values of registers and elements of lists.
+    pub(crate) fn versions(&self) -> impl Iterator<Item = (u64, i64)> + '_ {
+        self.last_writes().chain(self.appends.iter().copied())
+    }
+
     pub(super) fn has_appended(&self, key: u64) -> bool {
         self.appends.iter().any(|(list, _)| *list == key)
     }

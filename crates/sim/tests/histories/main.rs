@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
 mod levels;
+mod orders;
 mod planted;
 mod replay;
 mod same_history;
