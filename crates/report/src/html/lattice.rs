@@ -6,18 +6,18 @@ use isolario_model::{Level, Verdict};
 
 use crate::report::Report;
 
-const WIDTH: i32 = 640;
-const BOX: (i32, i32) = (196, 26);
+const WIDTH: i32 = 672;
+const BOX: (i32, i32) = (208, 26);
 /// The middle of the main column.
-const MAIN: i32 = 320;
+const MAIN: i32 = 336;
 const STEP: i32 = 46;
 
 /// Where a level stands: the middle of its column, and its row from below. Levels of the main column
 /// stand on the longest way down; those beside it just below what implies them.
 fn place(level: Level) -> (i32, i32) {
     let x = match level {
-        Level::CutIsolation | Level::RepeatableRead | Level::Linearizable => 98,
-        Level::StrongSnapshotIsolation => 542,
+        Level::CutIsolation | Level::RepeatableRead | Level::Linearizable => 105,
+        Level::StrongSnapshotIsolation => 567,
         _ => return (MAIN, rank(level)),
     };
     let stronger = Level::all().filter(|other| other.weaker().contains(&level)).map(rank);

@@ -6,9 +6,11 @@ use sha2::{Digest, Sha256};
 use super::pack::base64;
 
 /// In the order in which they need each other.
-const MODULES: [&str; 7] = [
+const MODULES: [&str; 9] = [
     include_str!("assets/unpack.js"),
     include_str!("assets/history.js"),
+    include_str!("assets/viewport.js"),
+    include_str!("assets/painter.js"),
     include_str!("assets/timeline.js"),
     include_str!("assets/graph.js"),
     include_str!("assets/cases.js"),

@@ -73,7 +73,31 @@ export class History {
     if (Number.isNaN(time)) return "?";
     if (this.clock !== "nanoseconds") return String(time);
     if (this.end >= 1e9) return `${(time / 1e9).toFixed(6)} s`;
-    return this.end >= 1e6 ? `${(time / 1e6).toFixed(3)} ms` : `${(time / 1e3).toFixed(1)} µs`;
+    if (this.end >= 1e6) return `${(time / 1e6).toFixed(3)} ms`;
+    return this.end >= 1e4 ? `${(time / 1e3).toFixed(1)} µs` : `${Number(time.toFixed(1))} ns`;
+  }
+
+  /** The first transaction of a part of a session that ends after a time. */
+  firstAfter(first, end, time) {
+    while (first < end) {
+      const middle = (first + end) >> 1;
+      if (this.until[middle] <= time) first = middle + 1;
+      else end = middle;
+    }
+    return first;
+  }
+
+  /** A transaction in a sentence. */
+  words(txn) {
+    const ops = this.ops[txn];
+    const sources = this.sources(txn).map(({ writer, op }) => `${op.text} from ${this.names[writer]}`);
+    const what = ops ? ops.map((op) => op.text).join(", ") : "its operations are not in this file";
+    const when = this.isTimed
+      ? `, ${this.moment(this.start[txn])} to ${this.moment(this.finish[txn])}`
+      : "";
+    const read = sources.length > 0 ? `. Reads from others: ${sources.slice(0, 6).join(", ")}` : "";
+    const head = `${this.names[txn]}, session ${this.sessionName(txn)}, ${this.outcome(txn)}${when}`;
+    return `${head}: ${what || "no operations"}${read}.`;
   }
 
   /** For each key, who wrote and who read which value; made when first asked for. */
