@@ -27,6 +27,7 @@ mod graph;
 mod lin;
 mod mini;
 mod plan;
+mod progress;
 mod reads;
 mod stop;
 mod strong;
@@ -38,6 +39,7 @@ use std::time::Duration;
 use isolario_model::{AnomalyKind, History, Level, LevelResult, PatternResult};
 
 pub use isolario_model::StatedOrder;
+pub use progress::{Phase, Progress, Watcher};
 pub use stop::Stop;
 
 /// How to read a history.
@@ -60,6 +62,8 @@ pub struct Options {
     pub trust_version_order: bool,
     /// Ends the check early if it is asked to.
     pub stop: Stop,
+    /// Who is told how far the check has come.
+    pub watcher: Watcher,
 }
 
 impl Default for Options {
@@ -72,6 +76,7 @@ impl Default for Options {
             version_order: Vec::new(),
             trust_version_order: false,
             stop: Stop::default(),
+            watcher: Watcher::default(),
         }
     }
 }

@@ -53,6 +53,12 @@ impl Graph {
         Graph { outgoing, incoming }
     }
 
+    /// What it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        let rows = |rows: &Rows| (rows.starts.len() + rows.nodes.len()) * size_of::<u32>();
+        rows(&self.outgoing) + rows(&self.incoming)
+    }
+
     /// Where the edges from a node lead.
     #[inline]
     pub(crate) fn after(&self, node: u32) -> &[u32] {

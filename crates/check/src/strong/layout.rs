@@ -33,6 +33,11 @@ impl Layout {
         Some(Layout { level, txns: txns as u32, split, exclusive, real_time })
     }
 
+    /// The same for another number of transactions.
+    pub(crate) fn with_txns(self, txns: usize) -> Layout {
+        Layout { txns: txns as u32, ..self }
+    }
+
     /// The serial level that implies this one, if it is not one itself.
     pub(crate) fn serial(self) -> Option<Layout> {
         self.split.then_some(Layout { split: false, exclusive: false, ..self })

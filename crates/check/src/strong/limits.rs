@@ -1,9 +1,15 @@
 //! Time and memory that a level may take, and who is told how far it got.
 
 use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::Options;
+use isolario_model::Level;
+
+use crate::{Options, Phase, Progress};
+
+/// How large an argument may grow where memory has no limit.
+const LARGEST_PROOF: u64 = 1 << 30;
 
 /// A limit that was reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,6 +18,8 @@ pub(crate) enum Limit {
     Memory(u64),
     /// Somebody asked to end.
     Stop,
+    /// There is no order, but the argument for that was too large to be kept.
+    Proof(u64),
 }
 
 impl fmt::Display for Limit {
@@ -22,6 +30,9 @@ impl fmt::Display for Limit {
             }
             Limit::Memory(bytes) => write!(f, "the memory limit of {bytes} bytes was reached"),
             Limit::Stop => f.write_str("the check was interrupted"),
+            Limit::Proof(bytes) => {
+                write!(f, "no order was found, but the argument for that takes over {bytes} bytes")
+            }
         }
     }
 }
@@ -30,24 +41,41 @@ impl fmt::Display for Limit {
 pub(crate) struct Limits<'o> {
     began: Instant,
     options: &'o Options,
-    /// What was built before the search, in bytes.
-    pub(crate) base: u64,
+    level: Level,
+    /// For work that is done in turns: the turn, and the first one that makes later ones needless.
+    turn: Option<(usize, &'o AtomicUsize)>,
 }
 
 impl<'o> Limits<'o> {
-    pub(crate) fn new(options: &'o Options) -> Self {
-        Limits { began: Instant::now(), options, base: 0 }
+    pub(crate) fn new(options: &'o Options, level: Level) -> Self {
+        Limits { began: Instant::now(), options, level, turn: None }
     }
 
-    /// Whether a limit is reached, with so many bytes beyond the base.
+    /// The same limits for one of several turns, which is over once `last` is an earlier one.
+    pub(crate) fn for_turn<'s>(&'s self, turn: usize, last: &'s AtomicUsize) -> Limits<'s> {
+        Limits { turn: Some((turn, last)), ..*self }
+    }
+
+    /// Whether a limit is reached, with so many bytes in use.
     pub(crate) fn reached(&self, bytes: u64) -> Option<Limit> {
-        if self.options.stop.is_asked() {
+        let is_over = self.turn.is_some_and(|(turn, last)| last.load(Ordering::Relaxed) < turn);
+        if is_over || self.options.stop.is_asked() {
             return Some(Limit::Stop);
         }
         if let Some(timeout) = self.options.timeout.filter(|t| self.began.elapsed() >= *t) {
             return Some(Limit::Time(timeout));
         }
-        let memory = self.options.memory.filter(|memory| self.base + bytes > *memory);
-        memory.map(Limit::Memory)
+        self.options.memory.filter(|memory| bytes > *memory).map(Limit::Memory)
+    }
+
+    /// How many bytes the argument against an order may take.
+    pub(crate) fn proof(&self) -> u64 {
+        self.options.memory.map_or(LARGEST_PROOF, |memory| memory / 2)
+    }
+
+    /// Tells how far the level has come.
+    pub(crate) fn tell(&self, phase: Phase, decided: u64, pairs: u64, conflicts: u64) {
+        let level = self.level;
+        self.options.watcher.tell(&Progress { level, phase, decided, pairs, conflicts });
     }
 }

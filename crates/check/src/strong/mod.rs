@@ -5,8 +5,10 @@
 //! ([`saturate`]), and search for the rest ([`search`]), beginning with a guess at the order of
 //! commits. Often the guess is the answer, and nothing else has to be done.
 
+mod apart;
 mod chains;
 mod dump;
+mod established;
 mod explain;
 mod graph;
 mod guess;
@@ -15,6 +17,7 @@ mod limits;
 mod lower;
 mod open;
 mod order;
+mod parts;
 mod problem;
 mod reach;
 mod registers;
@@ -27,17 +30,20 @@ mod tests;
 
 use std::io;
 
-use isolario_model::{Findings, Inapplicable, Level, Point, TxnId, Verdict, Witness};
+use isolario_model::{Inapplicable, Level, Point, TxnId, Verdict, Witness};
 
-use crate::Options;
 use crate::graph::{components, shortest_cycle, topological_order};
 use crate::weak::{Dependencies, Weak};
+use crate::{Options, Phase};
+use apart::{Solved, solve_apart};
 use chains::Chains;
+use established::Established;
 use explain::Explainer;
 use graph::Graph;
 use layout::Layout;
 use limits::{Limit, Limits};
-use order::{Labelled, Order};
+use order::Order;
+use parts::{Part, parts};
 use problem::{Arc, Precedes, Problem};
 use reach::Reach;
 use registers::Version;
@@ -52,18 +58,31 @@ const MOST_CHAINS: usize = 1_000;
 
 /// Decides a level of a history without wrong, ambiguous or non-repeatable reads.
 pub(crate) fn check(weak: &Weak<'_>, level: Level, options: &Options) -> Verdict {
-    check_with(weak, level, options, true)
+    check_with(weak, level, options, Steps::ALL)
 }
 
-/// As [`check`]. Without saturation, all is left to search: never better, but another way.
-fn check_with(weak: &Weak<'_>, level: Level, options: &Options, saturate: bool) -> Verdict {
+/// What is done before the search. It never changes the answer.
+#[derive(Clone, Copy, Debug)]
+struct Steps {
+    /// Whether a short search mends the guess.
+    short_search: bool,
+    /// Whether what follows is settled.
+    saturation: bool,
+}
+
+impl Steps {
+    const ALL: Steps = Steps { short_search: true, saturation: true };
+}
+
+/// As [`check`], with some of the steps.
+fn check_with(weak: &Weak<'_>, level: Level, options: &Options, steps: Steps) -> Verdict {
     let dependencies = weak.dependencies;
     let Some(layout) = Layout::of(level, dependencies.history.txn_count()) else {
         let reason = format!("the solver does not know {level}");
         return Verdict::NotApplicable(Inapplicable::Other(reason));
     };
     let problem = lower::lower(dependencies, layout, options.clock_skew);
-    Solver { commits: &weak.guess, dependencies, options, problem, saturate }.solve()
+    Solver { commits: &weak.guess, dependencies, options, problem, steps }.solve()
 }
 
 /// Writes down the problem of a level; false if the level makes none.
@@ -87,12 +106,12 @@ struct Solver<'a> {
     dependencies: &'a Dependencies<'a>,
     options: &'a Options,
     problem: Problem,
-    saturate: bool,
+    steps: Steps,
 }
 
 impl Solver<'_> {
     fn solve(&self) -> Verdict {
-        let limits = Limits::new(self.options);
+        let limits = Limits::new(self.options, self.problem.layout.level);
         let guess = guess::order(self.dependencies.history, self.commits, &self.problem);
         if let Some(witness) = self.hinted_search(&guess, &limits) {
             return Verdict::Satisfied(witness);
@@ -105,26 +124,89 @@ impl Solver<'_> {
         let Some(nodes) = topological_order(&graph, &guess) else {
             return self.contradiction(&graph, &settled);
         };
-        if self.saturate
+        if self.steps.short_search
             && let Some(witness) = self.short_search(&graph, nodes.clone(), &limits)
         {
             return Verdict::Satisfied(witness);
         }
+        let mut established =
+            Established { pairs: self.problem.registers.pairs(), ..Established::default() };
         if let Some(limit) = limits.reached(0) {
-            return undecided(Some(limit), settled.facts.len(), None);
+            return established.undecided(Some(limit));
         }
         match self.settle(graph, nodes, settled, &guess, &limits) {
             Outcome::Contradiction(graph, settled) => self.contradiction(&graph, &settled),
-            Outcome::Stopped(limit, settled) => undecided(Some(limit), settled.facts.len(), None),
-            Outcome::Settled(graph, nodes, settled) => {
-                let mut search = self.search(&graph, nodes);
-                match search.run(&limits, None) {
-                    Found::Solution => Verdict::Satisfied(self.witness(search.order.nodes())),
-                    Found::Refutation(cycles) => {
-                        Verdict::Violated(self.refutation(&settled, &search, cycles))
-                    }
-                    Found::Stopped(limit) => undecided(limit, settled.facts.len(), Some(&search)),
+            Outcome::Stopped(limit, settled) => {
+                established.decided = Some(settled.decided);
+                established.undecided(Some(limit))
+            }
+            Outcome::Settled { graph, nodes, settled, parts } => {
+                let Some(parts) = parts else {
+                    return self.solve_whole(&graph, nodes, &settled, established, &limits);
+                };
+                established.decided = Some(settled.decided);
+                established.count(&self.problem, &parts, |_| true);
+                match parts.len() {
+                    0 | 1 => self.solve_whole(&graph, nodes, &settled, established, &limits),
+                    _ => self.solve_parts(&graph, &nodes, &settled, &parts, established, &limits),
                 }
+            }
+        }
+    }
+
+    /// Solves what saturation left open as one.
+    fn solve_whole(
+        &self,
+        graph: &Graph,
+        nodes: Vec<u32>,
+        settled: &Settled,
+        mut established: Established,
+        limits: &Limits<'_>,
+    ) -> Verdict {
+        let mut search = self.search(graph, nodes);
+        match search.run(limits, None) {
+            Found::Solution => Verdict::Satisfied(self.witness(search.order.nodes())),
+            Found::Refutation(cycles) => {
+                let told = |(arc, label)| (arc, Some(search.variables.precedes(Literal(label))));
+                let cycles = cycles.into_iter().map(|cycle| cycle.into_iter().map(told).collect());
+                Verdict::Violated(self.explainer(settled).refutation(cycles.collect()))
+            }
+            Found::Stopped(limit) => {
+                established.conflicts = Some(search.conflicts);
+                established.undecided(limit)
+            }
+        }
+    }
+
+    /// Solves what saturation left open part by part. The orders of all parts and the settled edges
+    /// have no cycle together.
+    fn solve_parts(
+        &self,
+        graph: &Graph,
+        nodes: &[u32],
+        settled: &Settled,
+        parts: &[Part],
+        mut established: Established,
+        limits: &Limits<'_>,
+    ) -> Verdict {
+        match solve_apart(&self.problem, graph, nodes, parts, limits) {
+            Solved::Orders(orders) => {
+                let mut arcs = [self.problem.known.as_slice(), settled.arcs.as_slice()].concat();
+                arcs.extend(orders.iter().flat_map(|o| o.windows(2).map(|two| (two[0], two[1]))));
+                let graph = Graph::new(self.problem.nodes, &arcs);
+                match topological_order(&graph, nodes) {
+                    Some(nodes) => Verdict::Satisfied(self.witness(&nodes)),
+                    None => established.undecided(None),
+                }
+            }
+            Solved::Refutation(cycles) => {
+                Verdict::Violated(self.explainer(settled).refutation(cycles))
+            }
+            Solved::Stopped { limit, unsolved, conflicts } => {
+                established.conflicts = Some(conflicts);
+                established
+                    .count(&self.problem, parts, |part| unsolved.binary_search(&part).is_ok());
+                established.undecided(limit)
             }
         }
     }
@@ -190,7 +272,7 @@ impl Solver<'_> {
     }
 
     fn search<'s>(&'s self, graph: &'s Graph, nodes: Vec<u32>) -> Search<'s, 's> {
-        Search::new(&self.problem, self.dependencies.history, Order::new(graph, nodes))
+        Search::new(&self.problem, Order::new(graph, nodes))
     }
 
     /// Saturates as far as chains allow.
@@ -203,41 +285,31 @@ impl Solver<'_> {
         limits: &Limits<'_>,
     ) -> Outcome {
         let chains = Chains::new(self.dependencies, &self.problem, &graph, &nodes, MOST_CHAINS);
-        let Some(chains) = chains.filter(|_| self.saturate) else {
-            return Outcome::Settled(graph, nodes, settled);
+        let Some(chains) = chains.filter(|_| self.steps.saturation) else {
+            return Outcome::Settled { graph, nodes, settled, parts: None };
         };
+        let pairs = self.problem.registers.pairs();
         let mut arcs: Vec<Arc> = [self.problem.known.as_slice(), &settled.arcs].concat();
         loop {
+            let bytes = nodes.len() * chains.len() * 4 + settled.bytes() + graph.bytes();
+            if let Some(limit) = limits.reached(bytes as u64 + self.problem.bytes()) {
+                return Outcome::Stopped(limit, settled);
+            }
             let before = settled.arcs.len();
             let reach = Reach::new(&chains, &graph, &nodes);
             if !settled.round(&self.problem, &chains, &reach) {
-                return Outcome::Settled(graph, nodes, settled);
+                let parts = Some(parts(&self.problem, &graph, &chains, &reach, &nodes));
+                return Outcome::Settled { graph, nodes, settled, parts };
             }
             drop(reach);
+            limits.tell(Phase::Settling, settled.decided, pairs, 0);
             arcs.extend_from_slice(&settled.arcs[before..]);
             graph = Graph::new(self.problem.nodes, &arcs);
             match topological_order(&graph, guess) {
                 Some(order) => nodes = order,
                 None => return Outcome::Contradiction(graph, settled),
             }
-            let bytes = (nodes.len() * chains.len() * 4 + arcs.len() * 16) as u64;
-            if let Some(limit) = limits.reached(bytes) {
-                return Outcome::Stopped(limit, settled);
-            }
         }
-    }
-
-    fn refutation(
-        &self,
-        settled: &Settled,
-        search: &Search<'_, '_>,
-        cycles: Vec<Vec<Labelled>>,
-    ) -> Findings {
-        let choice = |label: u32| search.variables.precedes(Literal(label));
-        let told = cycles
-            .into_iter()
-            .map(|cycle| cycle.into_iter().map(|(arc, label)| (arc, label.map(choice))).collect());
-        self.explainer(settled).refutation(told.collect())
     }
 
     fn explainer<'s>(&'s self, settled: &'s Settled) -> Explainer<'s> {
@@ -267,20 +339,14 @@ impl Solver<'_> {
 
 /// How far saturation came.
 enum Outcome {
-    /// Nothing more follows.
-    Settled(Graph, Vec<u32>, Settled),
+    /// Nothing more follows. The parts that are left are known if chains were.
+    Settled {
+        graph: Graph,
+        nodes: Vec<u32>,
+        settled: Settled,
+        parts: Option<Vec<Part>>,
+    },
     /// What follows has a cycle.
     Contradiction(Graph, Settled),
     Stopped(Limit, Settled),
-}
-
-fn undecided(limit: Option<Limit>, settled: usize, search: Option<&Search<'_, '_>>) -> Verdict {
-    let limit = limit.map_or_else(|| "a limit was reached".to_owned(), |limit| limit.to_string());
-    let mut reason = format!("{limit}; {settled} orders of two writes were settled");
-    if let Some(search) = search {
-        let (choices, open) = search.progress();
-        reason +=
-            &format!("; of {choices} more, {open} are open after {} conflicts", search.conflicts);
-    }
-    Verdict::Undecided { reason }
 }

@@ -19,8 +19,12 @@ struct Added {
     next_in: u32,
 }
 
-/// An edge of a path: where it leads from and to, and the label it was added with, if it was.
-pub(crate) type Labelled = (Arc, Option<u32>);
+/// An edge that was added, with its label.
+pub(crate) type Chosen = (Arc, u32);
+
+/// How a search reached a node: along how many added edges, the last edge and its label, and
+/// whether there is no better way.
+type Reached = (u32, (Arc, Option<u32>), bool);
 
 /// The edges of a graph and more, in topological order.
 pub(crate) struct Order<'g> {
@@ -197,16 +201,21 @@ impl<'g> Order<'g> {
         moved.extend(before.iter().chain(after.iter()));
     }
 
-    /// A path between two nodes with as few added edges as possible, as far as there is one. Called
-    /// where an edge from `end` to `start` was refused.
-    pub(crate) fn path(&self, start: u32, end: u32) -> Vec<Labelled> {
+    /// What it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        let per_node = (self.nodes.len() * 5 + self.moved.capacity()) * size_of::<u32>();
+        per_node + self.added.capacity() * size_of::<Added>() + self.graph.bytes()
+    }
+
+    /// The added edges of a path between two nodes with as few of them as possible. Called where an
+    /// edge from `end` to `start` was refused.
+    pub(crate) fn path(&self, start: u32, end: u32) -> Vec<Chosen> {
         use std::collections::VecDeque;
 
         use rustc_hash::FxHashMap;
 
         let limit = self.rank(end);
-        // How each node was reached, with how many added edges, and whether that is final.
-        let mut reached: FxHashMap<u32, (u32, Labelled, bool)> = FxHashMap::default();
+        let mut reached: FxHashMap<u32, Reached> = FxHashMap::default();
         reached.insert(start, (0, ((start, start), None), false));
         let mut queue: VecDeque<(u32, u32)> = VecDeque::from([(start, 0)]);
         while let Some((node, cost)) = queue.pop_front() {
@@ -240,9 +249,9 @@ impl<'g> Order<'g> {
         let mut path = Vec::new();
         let mut node = end;
         while node != start {
-            let Some((_, step, _)) = reached.get(&node) else { return Vec::new() };
-            path.push(*step);
-            node = step.0.0;
+            let Some((_, (arc, label), _)) = reached.get(&node) else { return Vec::new() };
+            path.extend(label.map(|label| (*arc, label)));
+            node = arc.0;
         }
         path.reverse();
         path

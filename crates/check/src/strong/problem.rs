@@ -40,6 +40,12 @@ pub(crate) struct Problem {
 }
 
 impl Problem {
+    /// What it takes.
+    pub(crate) fn bytes(&self) -> u64 {
+        let own = self.known.capacity() * size_of::<Arc>() + self.moments.len() * 4;
+        own as u64 + self.registers.bytes()
+    }
+
     /// The edges of an alternative, the one between the writers first.
     #[inline]
     pub(crate) fn arcs(&self, precedes: Precedes) -> impl Iterator<Item = Arc> + '_ {

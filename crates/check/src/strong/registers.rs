@@ -1,6 +1,6 @@
 //! The versions of every key and who read them.
 
-use isolario_model::{KeyId, OpId, OpKind, TxnId};
+use isolario_model::{History, KeyId, OpId, OpKind, TxnId};
 
 use crate::reads::Source;
 use crate::weak::Dependencies;
@@ -29,6 +29,9 @@ pub(crate) struct Registers {
     /// Where the readers of each version begin, then those of each key's initial version, and one
     /// more.
     reader_starts: Vec<u32>,
+    /// The keys that transactions access, and where those of each begin, and one more.
+    accesses: Vec<KeyId>,
+    access_starts: Vec<u32>,
 }
 
 impl Registers {
@@ -42,6 +45,8 @@ impl Registers {
             key_starts,
             readers: Vec::new(),
             reader_starts: Vec::new(),
+            accesses: dependencies.history.op_keys().to_vec(),
+            access_starts: access_starts(dependencies.history),
         };
         drop(writes);
         let reads = registers.resolved(dependencies);
@@ -50,6 +55,52 @@ impl Registers {
         registers.reader_starts = starts;
         registers.readers = reads.into_iter().map(|(_, reader)| reader).collect();
         registers
+    }
+
+    /// Some groups of versions, each as a key of its own, with other numbers for transactions. Who
+    /// read initial versions is not among them.
+    pub(crate) fn restricted(
+        &self,
+        groups: &[Vec<Version>],
+        txns: usize,
+        number: impl Fn(TxnId) -> Option<TxnId>,
+    ) -> Registers {
+        let mut part = Registers {
+            writers: Vec::new(),
+            key_of: Vec::new(),
+            key_starts: vec![0],
+            readers: Vec::new(),
+            reader_starts: vec![0],
+            accesses: Vec::new(),
+            access_starts: Vec::new(),
+        };
+        let mut accesses: Vec<(TxnId, KeyId)> = Vec::new();
+        for (key, group) in groups.iter().enumerate() {
+            let key = KeyId::at(key);
+            for version in group {
+                part.writers.extend(number(self.writer(*version)));
+                part.key_of.push(key);
+                let own = |reader: &Reader| Some(Reader { txn: number(reader.txn)?, ..*reader });
+                let readers = self.readers(*version).iter().filter_map(own);
+                let before = part.readers.len();
+                part.readers.extend(readers);
+                part.reader_starts.push(part.readers.len() as u32);
+                accesses.extend(part.readers[before..].iter().map(|reader| (reader.txn, key)));
+                accesses.extend(part.writers.last().map(|writer| (*writer, key)));
+            }
+            part.key_starts.push(part.writers.len() as u32);
+        }
+        part.reader_starts.resize(part.writers.len() + groups.len() + 1, part.readers.len() as u32);
+        let (starts, accesses) = grouped(txns, accesses, |(txn, _)| txn.0);
+        part.access_starts = starts;
+        part.accesses = accesses.into_iter().map(|(_, key)| key).collect();
+        part
+    }
+
+    /// The keys that a transaction accesses; may name one more than once.
+    pub(crate) fn accessed(&self, txn: TxnId) -> &[KeyId] {
+        let (start, end) = (self.access_starts[txn.index()], self.access_starts[txn.index() + 1]);
+        &self.accesses[start as usize..end as usize]
     }
 
     /// The first read of each key from others by each kept transaction, with the group it belongs
@@ -77,6 +128,20 @@ impl Registers {
     /// How many versions there are, the initial ones not counted.
     pub(crate) fn len(&self) -> usize {
         self.writers.len()
+    }
+
+    /// How many pairs of versions of one key there are.
+    pub(crate) fn pairs(&self) -> u64 {
+        let counts = self.key_starts.windows(2).map(|ends| u64::from(ends[1] - ends[0]));
+        counts.map(|versions| versions * versions.saturating_sub(1) / 2).sum()
+    }
+
+    /// What they take.
+    pub(crate) fn bytes(&self) -> u64 {
+        let starts = self.key_starts.len() + self.reader_starts.len();
+        let accesses = self.accesses.len() + self.access_starts.len();
+        let readers = self.readers.len() * size_of::<Reader>();
+        ((self.len() * 2 + starts + accesses) * size_of::<u32>() + readers) as u64
     }
 
     /// How many keys there are.
@@ -148,6 +213,12 @@ fn written(dependencies: &Dependencies<'_>) -> Vec<(KeyId, TxnId)> {
         writes.truncate(kept);
     }
     writes
+}
+
+/// Where the operations of each transaction begin, and one more.
+fn access_starts(history: &History) -> Vec<u32> {
+    let ends = history.txns().map(|txn| history.op_range(txn).end as u32);
+    std::iter::once(0).chain(ends).collect()
 }
 
 /// Sorts items by group, the items of a group as they come; also where each group begins, and one

@@ -11,6 +11,7 @@ use isolario_oracle::volume;
 use super::layout::Layout;
 use super::problem::{Arc, Precedes, Problem};
 use super::registers::Version;
+use super::tests::ALL_WAYS;
 use super::{check_with, lower};
 use crate::Options;
 use crate::reads::Reads;
@@ -101,10 +102,10 @@ fn the_solver_agrees_with_a_sat_solver() {
         let level = levels[(seed / 3) as usize % 3];
         let layout = Layout::of(level, history.txn_count()).unwrap();
         let expected = is_satisfiable(&lower::lower(&dependencies, layout, 0));
-        for saturate in [true, false] {
-            let verdict = check_with(&weak, level, &options, saturate);
+        for steps in ALL_WAYS {
+            let verdict = check_with(&weak, level, &options, steps);
             let found = matches!(verdict, Verdict::Satisfied(_));
-            assert_eq!(found, expected, "{level} {seed} {saturate}");
+            assert_eq!(found, expected, "{level} {seed} {steps:?}");
         }
         *(if expected { &mut satisfied } else { &mut violated }) += 1;
     }

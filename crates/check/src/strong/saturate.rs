@@ -34,6 +34,8 @@ pub(crate) struct Settled {
     pub(crate) rounds: Vec<u32>,
     /// Where the first facts are stated, which nothing has to follow from.
     pub(crate) stated: Vec<u64>,
+    /// How many pairs of versions the last round found in an order.
+    pub(crate) decided: u64,
 }
 
 impl Settled {
@@ -55,6 +57,13 @@ impl Settled {
         self.facts.extend(found.facts);
         self.arcs.extend(found.arcs);
         self.fact_of.extend(found.fact_of.into_iter().map(|fact| base + fact));
+        self.decided += found.decided;
+    }
+
+    /// What they take.
+    pub(crate) fn bytes(&self) -> usize {
+        self.facts.capacity() * size_of::<Precedes>()
+            + self.arcs.capacity() * (size_of::<Arc>() + size_of::<u32>())
     }
 
     /// Applies the rules once to every key. Returns whether they said anything new.
@@ -71,6 +80,7 @@ impl Settled {
             })
             .collect();
         let before = self.facts.len();
+        self.decided = 0;
         found.into_iter().for_each(|found| self.add(found));
         self.rounds.push(self.facts.len() as u32);
         self.facts.len() > before
@@ -151,24 +161,27 @@ impl<'a> Rules<'a> {
         }
     }
 
-    /// Per chain, the last member for which a premise holds that holds for all before it.
+    /// Per chain, the last member for which a premise holds that holds for all before it. Returns
+    /// for how many members it holds.
     fn last_members(
         &self,
         row: &'a [u32],
         position: impl Fn(&Member) -> u32,
         skip: impl Fn(Version) -> bool,
         mut each: impl FnMut(Version),
-    ) {
-        let mut start = 0;
+    ) -> usize {
+        let (mut start, mut all) = (0, 0);
         for end in &self.ends {
             let members = &self.members[start..*end];
             start = *end;
             let reached = row[members[0].chain as usize];
             let count = members.partition_point(|member| position(member) < reached);
+            all += count;
             if let Some(last) = members[..count].iter().rev().find(|member| !skip(member.version)) {
                 each(last.version);
             }
         }
+        all
     }
 
     /// Whoever comes before the writer of a version wrote an earlier version. Where writers may not
@@ -178,7 +191,7 @@ impl<'a> Rules<'a> {
         let row = self.reach.row(layout.commit(self.problem.registers.writer(version)));
         let exclusive = layout.is_exclusive();
         let mut facts = std::mem::take(&mut self.facts);
-        self.last_members(
+        let reached = self.last_members(
             row,
             |member| if exclusive { member.start } else { member.position },
             |other| other == version,
@@ -190,6 +203,8 @@ impl<'a> Rules<'a> {
             },
         );
         self.facts = facts;
+        // The version itself is one of them.
+        self.settled.decided += reached.saturating_sub(1) as u64;
     }
 
     /// Whoever comes before a reader of a version wrote an earlier version.

@@ -2,10 +2,10 @@
 //! the linear checkers take over, and also with search alone.
 
 use isolario_model::{Checker, Level, LevelResult, Verdict};
-use isolario_oracle::random::{Case, shrink};
+use isolario_oracle::random::{Case, Rng, Shape, generate, shrink};
 use isolario_oracle::{Answer, Draft, satisfies, volume};
 
-use super::check_with;
+use super::{Steps, check_with};
 use crate::Options;
 use crate::reads::{Reads, first_unsupported};
 use crate::weak::{Dependencies, Weak};
@@ -18,7 +18,14 @@ const LEVELS: [Level; 5] = [
     Level::StrictSerializable,
 ];
 
-fn complaint(draft: &Draft, options: &Options, saturate: bool) -> Option<String> {
+/// With everything, without the short search, with search alone.
+pub(super) const ALL_WAYS: [Steps; 3] = [
+    Steps::ALL,
+    Steps { short_search: false, saturation: true },
+    Steps { short_search: false, saturation: false },
+];
+
+fn complaint(draft: &Draft, options: &Options, steps: Steps) -> Option<String> {
     let history = draft.history().unwrap();
     if first_unsupported(&history).is_some() {
         return None;
@@ -36,7 +43,7 @@ fn complaint(draft: &Draft, options: &Options, saturate: bool) -> Option<String>
         .with_session_order(options.session_order)
         .with_clock_skew(options.clock_skew);
     LEVELS.into_iter().find_map(|level| {
-        let verdict = check_with(&weak, level, options, saturate);
+        let verdict = check_with(&weak, level, options, steps);
         let answer = satisfies(&history, level, oracle);
         let agrees = match &verdict {
             Verdict::Satisfied(_) => answer == Answer::Satisfied,
@@ -78,7 +85,7 @@ fn a_solver_that_is_asked_to_stop_does_before_its_long_work() {
     let reads = Reads::resolve(&history);
     let dependencies = Dependencies::new(&history, &reads, true);
     let options = Options::default();
-    let solve = || check_with(&Weak::new(&dependencies), Level::Serializable, &options, true);
+    let solve = || check_with(&Weak::new(&dependencies), Level::Serializable, &options, Steps::ALL);
     assert!(matches!(solve(), Verdict::Violated(_)));
     options.stop.ask();
     match solve() {
@@ -87,7 +94,59 @@ fn a_solver_that_is_asked_to_stop_does_before_its_long_work() {
     }
 }
 
-fn agree(saturate: bool) {
+/// Histories on keys and sessions of their own.
+fn side_by_side(drafts: &[Draft]) -> Draft {
+    let mut all = Draft { initial: drafts[0].initial.clone(), txns: Vec::new() };
+    for (number, draft) in drafts.iter().enumerate() {
+        let apart = draft.txns.iter().map(|txn| {
+            let text = format!("{number}{txn}").replace('(', &format!("({number}"));
+            Draft::parse(&text).unwrap().txns
+        });
+        all.txns.extend(apart.flatten());
+    }
+    all
+}
+
+#[test]
+fn histories_side_by_side_are_solved_apart() {
+    let levels = [Level::Prefix, Level::SnapshotIsolation, Level::Serializable];
+    let shape = |seed| Shape {
+        txns: (3, 5),
+        keys: 2,
+        stale: 30,
+        stray: 0,
+        times: false,
+        ..Shape::registers().swap_remove(seed as usize % 3)
+    };
+    let (mut satisfied, mut violated) = (0, 0);
+    for seed in 0..volume() / 20 {
+        let draft = |at| generate(&shape(seed), &mut Rng::new(3 * seed + at));
+        let drafts: Vec<Draft> = (0..3).map(draft).collect();
+        let level = levels[seed as usize % 3];
+        let alone = drafts.iter().map(|draft| {
+            satisfies(&draft.history().unwrap(), level, isolario_oracle::Options::default())
+        });
+        let expected = alone.collect::<Vec<_>>();
+        let together = side_by_side(&drafts);
+        let history = together.history().unwrap();
+        let reads = Reads::resolve(&history);
+        let dependencies = Dependencies::new(&history, &reads, true);
+        let weak = Weak::new(&dependencies);
+        if !weak.plain_anomalies().is_empty() || reads.ambiguous.is_some() {
+            continue;
+        }
+        let verdict = check_with(&weak, level, &Options::default(), ALL_WAYS[1]);
+        let is_satisfied = expected.iter().all(|answer| *answer == Answer::Satisfied);
+        assert_eq!(matches!(verdict, Verdict::Satisfied(_)), is_satisfied, "{level}\n{together}");
+        assert_eq!(matches!(verdict, Verdict::Violated(_)), !is_satisfied, "{level}\n{together}");
+        let result = LevelResult { level, checker: Checker::Strong { blind: None }, verdict };
+        isolario_verify::verify(&history, &result, &isolario_verify::Options::default()).unwrap();
+        *(if is_satisfied { &mut satisfied } else { &mut violated }) += 1;
+    }
+    assert!(satisfied > 0 && violated > 0, "{satisfied} satisfied, {violated} violated");
+}
+
+fn agree(steps: Steps) {
     for case in Case::first(volume() / 2) {
         let options = Options {
             session_order: !case.seed.is_multiple_of(4),
@@ -96,9 +155,9 @@ fn agree(saturate: bool) {
         };
         // Also those that the linear-time checker decides, which goes through the same oracle.
         for draft in [case.draft(), case.read_modify_write_draft()] {
-            if complaint(&draft, &options, saturate).is_some() {
-                let small = shrink(draft, |d| complaint(d, &options, saturate).is_some());
-                let complaint = complaint(&small, &options, saturate).unwrap_or_default();
+            if complaint(&draft, &options, steps).is_some() {
+                let small = shrink(draft, |d| complaint(d, &options, steps).is_some());
+                let complaint = complaint(&small, &options, steps).unwrap_or_default();
                 panic!("{options:?}\n{small}\n{complaint}");
             }
         }
@@ -107,10 +166,15 @@ fn agree(saturate: bool) {
 
 #[test]
 fn oracle_solver_and_verifier_agree() {
-    agree(true);
+    agree(Steps::ALL);
+}
+
+#[test]
+fn oracle_saturation_and_verifier_agree() {
+    agree(ALL_WAYS[1]);
 }
 
 #[test]
 fn oracle_search_alone_and_verifier_agree() {
-    agree(false);
+    agree(ALL_WAYS[2]);
 }

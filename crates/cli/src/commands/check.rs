@@ -16,6 +16,7 @@ use crate::exit::{Outcome, judge, judge_patterns};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::load::{LoadedHistory, load, report_remarks};
+use crate::progress::Progress;
 use crate::reports::{Files, renderer};
 use crate::resources::peak_rss_bytes;
 use crate::version_order;
@@ -63,7 +64,7 @@ impl Checking<'_> {
     /// that cannot be written to does.
     fn one(&mut self, path: &Path, console: &mut Console) -> Result<Outcome, Failure> {
         let name = path.display().to_string();
-        let (loaded, options) = match self.prepare(&name, path, console) {
+        let (loaded, mut options) = match self.prepare(&name, path, console) {
             Ok(prepared) => prepared,
             Err(failure) => {
                 self.failure(&name, &failure.message, console)?;
@@ -78,7 +79,9 @@ impl Checking<'_> {
                     console.info(&format!("wrote the problem to {}", file.display()));
                 }
                 let begun = Instant::now();
+                let progress = (!console.quiet).then(|| Progress::of_check(&mut options));
                 let results = check::check(&loaded.history, &request.levels, &options);
+                drop(progress);
                 let report = Report::new(&name, &loaded.history, &results)
                     .with_weakest_only(request.open)
                     .with_named(&request.named)

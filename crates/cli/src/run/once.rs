@@ -160,7 +160,7 @@ impl Check<'_> {
         let format = InputFormat { named: None, flag: "--format" };
         let loaded = load(&path, format, console)?;
         let begun = Instant::now();
-        let progress = (!console.quiet).then(|| Progress::start("checking".to_owned()));
+        let progress = (!console.quiet).then(|| Progress::of_check(&mut self.options));
         let examined = examine(&loaded.history, &self.ask, &self.options);
         drop(progress);
         let timing =

@@ -63,7 +63,7 @@ impl<'a> Lemmas<'a> {
     /// The lemmas that cycles of settled edges and of choices rest on, and what they lead to.
     pub(super) fn build(&mut self, cycles: Vec<Vec<Step>>) -> Refuted {
         let cycles: Vec<Vec<Step>> =
-            cycles.into_iter().map(|cycle| self.shortened(cycle)).collect();
+            cycles.into_iter().map(|cycle| self.completed(cycle)).collect();
         self.settle_facts(&cycles);
         let mut open = cycles;
         // What one cycle alone rules out is a lemma, and what is left to assume shrinks.
@@ -105,25 +105,20 @@ impl<'a> Lemmas<'a> {
         if depth > super::DEEPEST { (usize::MAX, depth) } else { (length, depth) }
     }
 
-    /// The same cycle with shortest ways between the edges of choices.
-    fn shortened(&self, cycle: Vec<Step>) -> Vec<Step> {
-        let Some(first) = cycle.iter().position(|(_, choice)| choice.is_some()) else {
+    /// A cycle of choices with shortest ways between their edges. The settled edges of a cycle that
+    /// has no choices are its own.
+    fn completed(&self, cycle: Vec<Step>) -> Vec<Step> {
+        if cycle.iter().any(|(_, choice)| choice.is_none()) {
             return cycle;
-        };
-        let mut rotated = cycle;
-        rotated.rotate_left(first);
-        let chosen: Vec<Step> =
-            rotated.iter().copied().filter(|(_, choice)| choice.is_some()).collect();
-        let mut short = Vec::new();
-        for (at, step) in chosen.iter().enumerate() {
-            short.push(*step);
-            let (from, to) = (step.0.1, chosen[(at + 1) % chosen.len()].0.0);
-            match self.arcs.path(from, |node| node == to, u32::MAX - 1) {
-                Some(path) => short.extend(path.into_iter().map(|arc| (arc, None))),
-                None => return rotated,
-            }
         }
-        short
+        let mut whole = Vec::new();
+        for (at, step) in cycle.iter().enumerate() {
+            whole.push(*step);
+            let (from, to) = (step.0.1, cycle[(at + 1) % cycle.len()].0.0);
+            let way = self.arcs.path(from, |node| node == to, u32::MAX - 1).unwrap_or_default();
+            whole.extend(way.into_iter().map(|arc| (arc, None)));
+        }
+        whole
     }
 
     /// Lemmas for all facts that the cycles rest on.

@@ -2,18 +2,19 @@
 
 use super::proof::Step;
 use super::propagate::Conflict;
-use super::{Labelled, Lemma, Literal, Search};
+use super::{Chosen, Lemma, Literal, Search};
 
 impl Search<'_, '_> {
     /// Learns from a conflict and goes back to where the lemma says something new. If the conflict
     /// depends on no decision, the cycles that show it.
-    pub(super) fn resolve(&mut self, conflict: Conflict) -> Option<Vec<Vec<Labelled>>> {
+    pub(super) fn resolve(&mut self, conflict: Conflict) -> Option<Vec<Vec<Chosen>>> {
         let level = self.highest_level(&conflict.literals);
         if level == 0 {
             return Some(self.refutation(&conflict));
         }
         self.back_to(level);
         let (mut literals, step) = self.learn(conflict);
+        let span = self.span(&literals);
         self.heap.decay();
         // The second literal is of the level to go back to, so that both may be watched.
         if literals.len() > 1 {
@@ -31,13 +32,21 @@ impl Search<'_, '_> {
             self.watches[literals[0].index()].push(number);
             self.watches[literals[1].index()].push(number);
         }
-        self.lemmas.push(Lemma { literals, step });
+        self.lemmas.push(Lemma { literals, step, span });
         self.set(first, Some(number));
         None
     }
 
     fn highest_level(&self, literals: &[Literal]) -> usize {
         literals.iter().map(|l| self.states[l.var()].level).max().unwrap_or(0) as usize
+    }
+
+    /// How many decisions literals depend on.
+    fn span(&self, literals: &[Literal]) -> u32 {
+        let mut levels: Vec<u32> = literals.iter().map(|l| self.states[l.var()].level).collect();
+        levels.sort_unstable();
+        levels.dedup();
+        levels.len() as u32
     }
 
     /// Resolves a conflict with the reasons of its literals until only one of the last decision's
@@ -83,17 +92,22 @@ impl Search<'_, '_> {
         };
         marked.into_iter().for_each(|var| self.seen[var] = false);
         lemma.insert(0, asserted);
-        (lemma, self.proof.add(Step::Learned { from, certain }))
+        let step = Step::Learned { from: from.into(), certain: certain.into() };
+        (lemma, self.proof.add(step))
     }
 
-    /// The cycles that a conflict without decisions rests on, shortest first.
-    fn refutation(&self, conflict: &Conflict) -> Vec<Vec<Labelled>> {
+    /// The cycles that a conflict without decisions rests on, shortest first; none if that is not
+    /// on record any more.
+    fn refutation(&self, conflict: &Conflict) -> Vec<Vec<Chosen>> {
+        if self.proof.is_lost() {
+            return Vec::new();
+        }
         let reason = |var: usize| {
             let lemma = &self.lemmas[self.states[var].reason? as usize];
             Some((lemma.step, lemma.literals.as_slice()))
         };
         let cycles = self.proof.cycles(conflict.step, &conflict.literals, reason);
-        let mut cycles: Vec<Vec<Labelled>> = cycles.into_iter().map(<[_]>::to_vec).collect();
+        let mut cycles: Vec<Vec<Chosen>> = cycles.into_iter().map(<[_]>::to_vec).collect();
         cycles.sort_by_key(Vec::len);
         cycles
     }

@@ -8,19 +8,22 @@
 //! tried first, with restarts.
 
 mod analyze;
+mod forget;
 mod heap;
 mod literal;
 mod proof;
 mod propagate;
 
-use isolario_model::{History, KeyId};
+use isolario_model::KeyId;
 
 pub(crate) use literal::{Literal, Variables};
 
 use super::limits::{Limit, Limits};
 use super::open::open_choices;
-use super::order::{Labelled, Order};
+use super::order::{Chosen, Order};
 use super::problem::Problem;
+use crate::Phase;
+use forget::Schedule;
 use heap::Heap;
 use proof::Proof;
 
@@ -35,8 +38,8 @@ const LOOK_EVERY: u64 = 256;
 pub(crate) enum Found {
     /// The order settles every choice.
     Solution,
-    /// These cycles close every case.
-    Refutation(Vec<Vec<Labelled>>),
+    /// These cycles close every case, each given by the edges of choices on it.
+    Refutation(Vec<Vec<Chosen>>),
     /// A limit was reached; none if it was that of conflicts.
     Stopped(Option<Limit>),
 }
@@ -57,11 +60,12 @@ struct State {
 struct Lemma {
     literals: Vec<Literal>,
     step: u32,
+    /// How many decisions it ties together.
+    span: u32,
 }
 
 pub(crate) struct Search<'p, 'g> {
     problem: &'p Problem,
-    history: &'p History,
     pub(crate) order: Order<'g>,
     pub(crate) variables: Variables,
     states: Vec<State>,
@@ -76,16 +80,16 @@ pub(crate) struct Search<'p, 'g> {
     /// Per literal, the lemmas that watch for it to be false.
     watches: Vec<Vec<u32>>,
     proof: Proof,
+    schedule: Schedule,
     pub(crate) conflicts: u64,
     seen: Vec<bool>,
     is_dirty: Vec<bool>,
 }
 
 impl<'p, 'g> Search<'p, 'g> {
-    pub(crate) fn new(problem: &'p Problem, history: &'p History, order: Order<'g>) -> Self {
+    pub(crate) fn new(problem: &'p Problem, order: Order<'g>) -> Self {
         Search {
             problem,
-            history,
             order,
             variables: Variables::default(),
             states: Vec::new(),
@@ -96,6 +100,7 @@ impl<'p, 'g> Search<'p, 'g> {
             lemmas: Vec::new(),
             watches: Vec::new(),
             proof: Proof::default(),
+            schedule: Schedule::default(),
             conflicts: 0,
             seen: Vec::new(),
             is_dirty: vec![false; problem.registers.key_count()],
@@ -111,12 +116,16 @@ impl<'p, 'g> Search<'p, 'g> {
     pub(crate) fn run(&mut self, limits: &Limits<'_>, most_conflicts: Option<u64>) -> Found {
         let all: Vec<KeyId> = (0..self.problem.registers.key_count()).map(KeyId::at).collect();
         self.open(&all);
+        let phase = most_conflicts.map_or(Phase::Searching, |_| Phase::Guessing);
         let (mut turns, mut run, mut left) = (0u64, 1, RUN);
         loop {
             if let Some(conflict) = self.follow_up() {
                 self.conflicts += 1;
                 left = left.saturating_sub(1);
                 match self.resolve(conflict) {
+                    Some(_) if self.proof.is_lost() => {
+                        return Found::Stopped(Some(Limit::Proof(limits.proof())));
+                    }
                     Some(refutation) => return Found::Refutation(refutation),
                     None if most_conflicts.is_some_and(|most| self.conflicts >= most) => {
                         return Found::Stopped(None);
@@ -125,10 +134,15 @@ impl<'p, 'g> Search<'p, 'g> {
                 }
             }
             turns += 1;
-            if turns.is_multiple_of(LOOK_EVERY)
-                && let Some(limit) = limits.reached(self.bytes())
-            {
-                return Found::Stopped(Some(limit));
+            if turns.is_multiple_of(LOOK_EVERY) {
+                let (choices, open) = self.progress();
+                limits.tell(phase, (choices - open) as u64, choices as u64, self.conflicts);
+                if let Some(limit) = limits.reached(self.bytes()) {
+                    return Found::Stopped(Some(limit));
+                }
+            }
+            if self.schedule.is_due(self.conflicts) {
+                self.forget(limits.proof());
             }
             if left == 0 {
                 run += 1;
@@ -163,7 +177,7 @@ impl<'p, 'g> Search<'p, 'g> {
     fn dirty_keys(&mut self) -> Vec<KeyId> {
         let mut keys: Vec<KeyId> = Vec::new();
         for txn in self.order.take_moved().iter().filter_map(|n| self.problem.layout.txn(*n)) {
-            for key in &self.history.op_keys()[self.history.op_range(txn)] {
+            for key in self.problem.registers.accessed(txn) {
                 if !std::mem::replace(&mut self.is_dirty[key.index()], true) {
                     keys.push(*key);
                 }
@@ -234,10 +248,16 @@ impl<'p, 'g> Search<'p, 'g> {
         self.states[literal.var()].value == Some(!literal)
     }
 
-    /// What the search itself takes, roughly.
+    /// What the search takes, and what it works on.
     fn bytes(&self) -> u64 {
-        let lemmas: usize = self.lemmas.len() * 64;
-        (lemmas + self.proof.edges * 16 + self.variables.len() * 120 + self.order.len() * 24) as u64
+        let literals: usize = self.lemmas.iter().map(|lemma| lemma.literals.capacity()).sum();
+        let lemmas = self.lemmas.capacity() * size_of::<Lemma>() + literals * size_of::<Literal>();
+        // A lemma is watched twice, in lists that may be half empty.
+        let watches = self.watches.capacity() * size_of::<Vec<u32>>() + self.lemmas.len() * 16;
+        // A variable also has its places in the heap, on the trail and in the table of choices.
+        let variables = self.states.capacity() * (size_of::<State>() + 72);
+        let own = lemmas + watches + variables + self.proof.bytes() + self.order.bytes();
+        own as u64 + self.problem.bytes()
     }
 }
 

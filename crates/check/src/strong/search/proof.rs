@@ -1,32 +1,86 @@
 //! How every lemma came about, so that a refutation can be told.
 
 use super::literal::Literal;
-use crate::strong::order::Labelled;
+use crate::strong::order::Chosen;
 
 /// A lemma: a set of literals of which one holds.
 pub(super) enum Step {
-    /// Taken together, the literals of these edges close a cycle.
-    Cycle(Vec<Labelled>),
+    /// Taken together, the literals of these edges close a cycle with what is known.
+    Cycle(Box<[Chosen]>),
     /// It follows from other steps, and from what is certain about these variables.
-    Learned { from: Vec<u32>, certain: Vec<u32> },
+    Learned { from: Box<[u32]>, certain: Box<[u32]> },
 }
 
-/// All lemmas so far.
+impl Step {
+    fn bytes(&self) -> usize {
+        let contents = match self {
+            Step::Cycle(cycle) => size_of_val(&**cycle),
+            Step::Learned { from, certain } => size_of_val(&**from) + size_of_val(&**certain),
+        };
+        size_of::<Step>() + contents
+    }
+}
+
+/// The lemmas that those in use rest on.
 #[derive(Default)]
 pub(super) struct Proof {
     steps: Vec<Step>,
-    /// How many edges the cycles have in all.
-    pub(super) edges: usize,
+    bytes: usize,
+    /// Whether it grew too large, and nothing is kept any more.
+    is_lost: bool,
 }
 
 impl Proof {
     pub(super) fn add(&mut self, step: Step) -> u32 {
-        self.edges += match &step {
-            Step::Cycle(cycle) => cycle.len(),
-            Step::Learned { from, certain } => from.len() + certain.len(),
-        };
+        if self.is_lost {
+            return 0;
+        }
+        self.bytes += step.bytes();
         self.steps.push(step);
         self.steps.len() as u32 - 1
+    }
+
+    /// What it takes.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(super) fn is_lost(&self) -> bool {
+        self.is_lost
+    }
+
+    /// Gives up what was kept. The search goes on; only a refutation could not be told any more.
+    pub(super) fn lose(&mut self) {
+        *self = Proof { is_lost: true, ..Proof::default() };
+    }
+
+    /// Keeps what some steps rest on. Returns the new number of each step that is kept.
+    pub(super) fn keep(&mut self, roots: impl Iterator<Item = u32>) -> Vec<u32> {
+        let mut is_used = vec![false; self.steps.len()];
+        let mut open: Vec<u32> = roots.filter(|_| !self.is_lost).collect();
+        while let Some(step) = open.pop() {
+            if !std::mem::replace(&mut is_used[step as usize], true)
+                && let Step::Learned { from, .. } = &self.steps[step as usize]
+            {
+                open.extend(from);
+            }
+        }
+        let mut numbers = vec![0u32; self.steps.len()];
+        let mut kept = Vec::new();
+        for (at, mut step) in std::mem::take(&mut self.steps).into_iter().enumerate() {
+            if !is_used[at] {
+                continue;
+            }
+            if let Step::Learned { from, .. } = &mut step {
+                // A step rests on earlier ones, which have their new numbers.
+                from.iter_mut().for_each(|step| *step = numbers[*step as usize]);
+            }
+            numbers[at] = kept.len() as u32;
+            kept.push(step);
+        }
+        self.bytes = kept.iter().map(Step::bytes).sum();
+        self.steps = kept;
+        numbers
     }
 
     /// The cycles that a final conflict rests on. `reason` is the step that made a variable
@@ -36,7 +90,7 @@ impl Proof {
         conflict: u32,
         literals: &[Literal],
         reason: impl Fn(usize) -> Option<(u32, &'s [Literal])>,
-    ) -> Vec<&'s [Labelled]> {
+    ) -> Vec<&'s [Chosen]> {
         let mut is_used = vec![false; self.steps.len()];
         let mut steps = vec![conflict];
         let mut vars: Vec<usize> = literals.iter().map(|literal| literal.var()).collect();
@@ -63,7 +117,7 @@ impl Proof {
         }
         let used = is_used.iter().zip(&self.steps).filter(|(used, _)| **used);
         let cycles = used.filter_map(|(_, step)| match step {
-            Step::Cycle(cycle) => Some(cycle.as_slice()),
+            Step::Cycle(cycle) => Some(&**cycle),
             Step::Learned { .. } => None,
         });
         cycles.collect()

@@ -29,13 +29,12 @@ impl Search<'_, '_> {
             if self.order.insert((from, to), literal.0) {
                 continue;
             }
-            let mut cycle = vec![((from, to), Some(literal.0))];
+            let mut cycle = vec![((from, to), literal.0)];
             cycle.extend(self.order.path(to, from));
-            let labels = cycle.iter().filter_map(|(_, label)| *label);
-            let mut literals: Vec<Literal> = labels.map(|label| !Literal(label)).collect();
+            let mut literals: Vec<Literal> = cycle.iter().map(|(_, l)| !Literal(*l)).collect();
             literals.sort_unstable();
             literals.dedup();
-            let step = self.proof.add(Step::Cycle(cycle));
+            let step = self.proof.add(Step::Cycle(cycle.into()));
             return Some(Conflict { literals, step });
         }
         None

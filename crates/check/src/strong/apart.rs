@@ -1,0 +1,165 @@
+//! One part of a problem as a problem of its own, and all parts on all cores.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use isolario_model::TxnId;
+use rayon::prelude::*;
+
+use super::explain::Step;
+use super::graph::Graph;
+use super::limits::{Limit, Limits};
+use super::order::{Chosen, Order};
+use super::parts::Part;
+use super::problem::{Arc, Precedes, Problem};
+use super::registers::Version;
+use super::search::{Found, Literal, Search};
+
+/// What came of solving parts.
+pub(crate) enum Solved {
+    /// The nodes of each part in order.
+    Orders(Vec<Vec<u32>>),
+    /// The cycles that refute one of them.
+    Refutation(Vec<Vec<Step>>),
+    /// A limit was reached with these parts unsolved, after so many conflicts in all.
+    Stopped { limit: Option<Limit>, unsolved: Vec<usize>, conflicts: u64 },
+}
+
+/// What came of one part.
+enum Answer {
+    Order(Vec<u32>),
+    Refutation(Vec<Vec<Step>>),
+    Stopped(Option<Limit>, u64),
+}
+
+/// Solves parts, small ones first; `nodes` is a topological order of the graph. The first part
+/// that has no order is the one that is told about, however many threads there are: those before
+/// it are solved, those after it are abandoned.
+pub(crate) fn solve_apart(
+    problem: &Problem,
+    graph: &Graph,
+    nodes: &[u32],
+    parts: &[Part],
+    limits: &Limits<'_>,
+) -> Solved {
+    let mut rank = vec![0u32; nodes.len()];
+    for (at, node) in (0..).zip(nodes) {
+        rank[*node as usize] = at;
+    }
+    let mut turns: Vec<usize> = (0..parts.len()).collect();
+    turns.sort_by_key(|part| parts[*part].nodes.len());
+    let answers: Vec<OnceLock<Answer>> = parts.iter().map(|_| OnceLock::new()).collect();
+    let refuted = AtomicUsize::new(usize::MAX);
+    turns.par_iter().enumerate().with_max_len(1).for_each(|(turn, part)| {
+        if refuted.load(Ordering::Relaxed) < turn {
+            return;
+        }
+        let limits = limits.for_turn(turn, &refuted);
+        let answer = Apart::new(problem, graph, &rank, &parts[*part]).solve(&limits);
+        if matches!(answer, Answer::Refutation(_)) {
+            refuted.fetch_min(turn, Ordering::Relaxed);
+        }
+        let _ = answers[*part].set(answer);
+    });
+    let first = turns.get(refuted.into_inner()).copied();
+    conclude(answers.into_iter().map(OnceLock::into_inner).collect(), first)
+}
+
+/// Puts the answers together; `refuted` is the part to tell about.
+fn conclude(answers: Vec<Option<Answer>>, refuted: Option<usize>) -> Solved {
+    let (mut orders, mut unsolved) = (Vec::new(), Vec::new());
+    let (mut limit, mut conflicts) = (None, 0);
+    for (part, answer) in answers.into_iter().enumerate() {
+        match answer {
+            Some(Answer::Order(order)) => orders.push(order),
+            Some(Answer::Refutation(cycles)) if refuted == Some(part) => {
+                return Solved::Refutation(cycles);
+            }
+            Some(Answer::Stopped(reached, after)) => {
+                limit = limit.or(reached);
+                conflicts += after;
+                unsolved.push(part);
+            }
+            Some(Answer::Refutation(_)) | None => unsolved.push(part),
+        }
+    }
+    match unsolved.is_empty() {
+        true => Solved::Orders(orders),
+        false => Solved::Stopped { limit, unsolved, conflicts },
+    }
+}
+
+/// A part with its own numbers for transactions, nodes and versions.
+struct Apart {
+    problem: Problem,
+    graph: Graph,
+    /// The node of the whole that each node is; none where the part does not have it.
+    whole_nodes: Vec<Option<u32>>,
+    whole_versions: Vec<Version>,
+    /// Where the search begins.
+    order: Vec<u32>,
+}
+
+impl Apart {
+    fn new(whole: &Problem, graph: &Graph, rank: &[u32], part: &Part) -> Self {
+        let mut txns: Vec<TxnId> = part.nodes.iter().filter_map(|n| whole.layout.txn(*n)).collect();
+        txns.dedup();
+        let layout = whole.layout.with_txns(txns.len());
+        let first_moment = whole.layout.txn_nodes() as u32;
+        let moments = &part.nodes[part.nodes.partition_point(|node| *node < first_moment)..];
+        let of_txn = |txn: TxnId| txns.binary_search(&txn).ok().map(TxnId::at);
+        let of_node = |node: u32| match whole.layout.txn(node) {
+            Some(txn) if whole.layout.start(txn) == node => of_txn(txn).map(|t| layout.start(t)),
+            Some(txn) => of_txn(txn).map(|t| layout.commit(t)),
+            None => moments.binary_search(&node).ok().map(|at| (layout.txn_nodes() + at) as u32),
+        };
+        let nodes = layout.txn_nodes() + moments.len();
+        let mut whole_nodes: Vec<Option<u32>> = vec![None; nodes];
+        let mut known: Vec<Arc> = Vec::new();
+        for node in &part.nodes {
+            let Some(own) = of_node(*node) else { continue };
+            whole_nodes[own as usize] = Some(*node);
+            let is_inside = |from: &&u32| part.nodes.binary_search(from).is_ok();
+            let inside = graph.before(*node).iter().filter(is_inside);
+            known.extend(inside.filter_map(|from| of_node(*from)).map(|from| (from, own)));
+        }
+        let registers = whole.registers.restricted(&part.groups, txns.len(), of_txn);
+        let mut order: Vec<u32> = (0..nodes as u32).collect();
+        let place = |node: &u32| whole_nodes[*node as usize].map(|node| rank[node as usize]);
+        order.sort_by_key(place);
+        Apart {
+            graph: Graph::new(nodes, &known),
+            problem: Problem { layout, nodes, known, registers, moments: Vec::new() },
+            whole_nodes,
+            whole_versions: part.groups.concat(),
+            order,
+        }
+    }
+
+    fn solve(&self, limits: &Limits<'_>) -> Answer {
+        let order = Order::new(&self.graph, self.order.clone());
+        let mut search = Search::new(&self.problem, order);
+        match search.run(limits, None) {
+            Found::Solution => {
+                let nodes = search.order.nodes().iter();
+                Answer::Order(nodes.filter_map(|node| self.whole_nodes[*node as usize]).collect())
+            }
+            Found::Refutation(cycles) => {
+                let told = |cycle: Vec<Chosen>| self.told(&search, cycle);
+                Answer::Refutation(cycles.into_iter().map(told).collect())
+            }
+            Found::Stopped(limit) => Answer::Stopped(limit, search.conflicts),
+        }
+    }
+
+    /// A cycle in terms of the whole.
+    fn told(&self, search: &Search<'_, '_>, cycle: Vec<Chosen>) -> Vec<Step> {
+        let version = |version: Version| self.whole_versions[version.0 as usize];
+        let steps = cycle.into_iter().filter_map(|((from, to), label)| {
+            let arc = (self.whole_nodes[from as usize]?, self.whole_nodes[to as usize]?);
+            let Precedes { first, second } = search.variables.precedes(Literal(label));
+            Some((arc, Some(Precedes { first: version(first), second: version(second) })))
+        });
+        steps.collect()
+    }
+}
