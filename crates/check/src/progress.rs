@@ -1,6 +1,7 @@
 //! How far a level has come that may take long.
 
 use std::fmt;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
 use isolario_model::Level;
@@ -44,7 +45,8 @@ pub struct Progress {
     pub conflicts: u64,
 }
 
-type Tell = dyn Fn(&Progress) + Send + Sync;
+/// Unwinding across it does no harm: it is given a copy of a few numbers.
+type Tell = dyn Fn(&Progress) + Send + Sync + UnwindSafe + RefUnwindSafe;
 
 /// Who is told now and then, and from several threads, how far a level has come that needs search.
 #[derive(Clone, Default)]
@@ -52,7 +54,9 @@ pub struct Watcher(Option<Arc<Tell>>);
 
 impl Watcher {
     /// Calls a function.
-    pub fn new(tell: impl Fn(&Progress) + Send + Sync + 'static) -> Self {
+    pub fn new(
+        tell: impl Fn(&Progress) + Send + Sync + UnwindSafe + RefUnwindSafe + 'static,
+    ) -> Self {
         Watcher(Some(Arc::new(tell)))
     }
 
