@@ -1,0 +1,131 @@
+//! The promises, and their limits.
+
+use isolario_servers::Kind;
+
+use crate::run::Ran;
+
+/// A run, and what is to come of it.
+pub struct Promise {
+    /// The arguments of `isolario run`, beside the nodes and the directory.
+    pub arguments: &'static str,
+    pub expected: Expected,
+}
+
+/// What is to come of a run.
+pub enum Expected {
+    /// It satisfies what was asked for.
+    Satisfied,
+    /// That, and so many transactions commit per second.
+    Fast(f64),
+    /// It does not, and that is found within so many seconds; by this anomaly, if one is named.
+    Violated { anomaly: &'static str, seconds: u64 },
+}
+
+impl Expected {
+    pub fn words(&self) -> String {
+        match self {
+            Expected::Satisfied => "satisfied".to_owned(),
+            Expected::Fast(per_second) => format!("satisfied, {per_second} per second"),
+            Expected::Violated { anomaly: "", seconds } => format!("violated within {seconds} s"),
+            Expected::Violated { anomaly, seconds } => format!("{anomaly} within {seconds} s"),
+        }
+    }
+}
+
+impl Promise {
+    pub fn is_met(&self, ran: &Ran) -> bool {
+        match self.expected {
+            Expected::Satisfied => ran.satisfied,
+            Expected::Fast(per_second) => ran.satisfied && ran.per_second >= per_second,
+            Expected::Violated { anomaly, seconds } => {
+                let named = anomaly.is_empty() || ran.anomalies.iter().any(|name| name == anomaly);
+                ran.violated && named && ran.took.as_secs() < seconds
+            }
+        }
+    }
+}
+
+const fn keeps(arguments: &'static str) -> Promise {
+    Promise { arguments, expected: Expected::Satisfied }
+}
+
+const fn breaks(arguments: &'static str, anomaly: &'static str, seconds: u64) -> Promise {
+    Promise { arguments, expected: Expected::Violated { anomaly, seconds } }
+}
+
+/// By database. Few keys make sessions meet.
+pub const PROMISES: &[(&str, Option<Kind>, &[Promise])] = &[
+    (
+        "SQLite",
+        None,
+        &[Promise {
+            arguments: "--txns 200000 --keys 1000 --check sser",
+            expected: Expected::Fast(20_000.0),
+        }],
+    ),
+    (
+        "PostgreSQL",
+        Some(Kind::Postgres),
+        &[
+            keeps("--isolation serializable --txns 100000 --check ser"),
+            keeps("--isolation repeatable-read --duration 10s --check si"),
+            breaks(
+                "--isolation repeatable-read --keys 10 --duration 10s --stop-on-violation --check ser",
+                "WriteSkew",
+                10,
+            ),
+            breaks(
+                "--isolation read-committed --keys 10 --duration 10s --stop-on-violation --check si",
+                "LostUpdate",
+                10,
+            ),
+        ],
+    ),
+    (
+        "MariaDB",
+        Some(Kind::MariaDb),
+        &[
+            breaks(
+                "--isolation repeatable-read --keys 10 --duration 10s --stop-on-violation --check si",
+                "LostUpdate",
+                10,
+            ),
+            keeps("--isolation serializable --duration 10s --check ser"),
+        ],
+    ),
+    (
+        "Galera",
+        Some(Kind::Galera),
+        &[breaks(
+            "--isolation serializable --keys 10 --duration 60s --stop-on-violation --check ser",
+            "",
+            60,
+        )],
+    ),
+    (
+        "etcd",
+        Some(Kind::Etcd3),
+        &[
+            keeps("--isolation linearizable-reads --duration 10s --check sser"),
+            breaks(
+                "--isolation serializable-reads --keys 10 --duration 60s --stop-on-violation \
+                 --check sser",
+                "",
+                60,
+            ),
+        ],
+    ),
+    (
+        "Redis",
+        Some(Kind::Redis),
+        &[
+            keeps("--isolation watch --workload lwt --duration 10s --check lin"),
+            breaks(
+                "--isolation plain --workload general --ops 2 --read-ratio 0 --rmw-ratio 1 --keys 10 \
+                 --duration 10s --stop-on-violation --check si",
+                "LostUpdate",
+                10,
+            ),
+        ],
+    ),
+];

@@ -1,0 +1,87 @@
+//! The command, and what it said.
+
+use std::path::Path;
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use isolario_bench::Failure;
+use serde_json::Value;
+
+use crate::promises::Promise;
+
+/// What a run came to.
+pub struct Ran {
+    pub committed: u64,
+    pub per_second: f64,
+    pub satisfied: bool,
+    pub violated: bool,
+    /// The names of what was found.
+    pub anomalies: Vec<String>,
+    /// Whether `isolario verify` accepts the proof.
+    pub proof_holds: bool,
+    /// From the start of the command to its end.
+    pub took: Duration,
+}
+
+impl Ran {
+    /// In a word, with the first anomaly.
+    pub fn verdict(&self) -> String {
+        match self.anomalies.first() {
+            Some(first) if self.violated => first.clone(),
+            _ if self.satisfied => "satisfied".to_owned(),
+            _ => "undecided".to_owned(),
+        }
+    }
+}
+
+/// Runs a promise against nodes, and verifies what comes of it. `few` transactions instead of those
+/// that are asked for, where only the way is to be tried.
+pub fn run(
+    urls: &[String],
+    promise: &Promise,
+    few: Option<u64>,
+    out: &Path,
+) -> Result<Ran, Failure> {
+    let mut command = isolario();
+    command.args(["run", "--quiet", "--json", "--out"]).arg(out);
+    for url in urls {
+        command.args(["--db", url]);
+    }
+    let words = promise.arguments.split_whitespace().map(str::to_owned);
+    let mut words: Vec<String> = words.collect();
+    if let (Some(few), Some(at)) = (few, words.iter().position(|word| word == "--txns")) {
+        words[at + 1] = few.to_string();
+    }
+    let begun = Instant::now();
+    let output = command.args(&words).output()?;
+    let took = begun.elapsed();
+    let record: Value = serde_json::from_slice(&output.stdout).map_err(|_| complaint(&output))?;
+    let committed = record["counts"]["committed"].as_u64().unwrap_or_default();
+    let seconds = record["run_ms"].as_f64().unwrap_or_default() / 1e3;
+    let mut verify = isolario();
+    verify.arg("verify").arg(out.join("history.iso")).arg(out.join("proof"));
+    Ok(Ran {
+        committed,
+        per_second: committed as f64 / seconds,
+        satisfied: output.status.code() == Some(0),
+        violated: output.status.code() == Some(1),
+        anomalies: anomalies(&record),
+        proof_holds: verify.output()?.status.success(),
+        took,
+    })
+}
+
+fn isolario() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_isolario"))
+}
+
+/// What the command said instead of an answer.
+fn complaint(output: &Output) -> Failure {
+    String::from_utf8_lossy(&output.stderr).into_owned().into()
+}
+
+fn anomalies(record: &Value) -> Vec<String> {
+    let verdicts = record["verdicts"].as_array().into_iter().flatten();
+    let names = verdicts.flat_map(|verdict| verdict["anomalies"].as_array().into_iter().flatten());
+    names.filter_map(|name| name.as_str().map(str::to_owned)).collect()
+}
