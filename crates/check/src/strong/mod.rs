@@ -40,6 +40,7 @@ use chains::Chains;
 use established::Established;
 use explain::Explainer;
 use graph::Graph;
+use guess::Guess;
 use layout::Layout;
 use limits::{Limit, Limits};
 use order::Order;
@@ -82,7 +83,8 @@ fn check_with(weak: &Weak<'_>, level: Level, options: &Options, steps: Steps) ->
         return Verdict::NotApplicable(Inapplicable::Other(reason));
     };
     let problem = lower::lower(dependencies, layout, options.clock_skew);
-    Solver { commits: &weak.guess, dependencies, options, problem, steps }.solve()
+    let guess = Guess { commits: &weak.guess, clue: weak.clue };
+    Solver { guess, dependencies, options, problem, steps }.solve()
 }
 
 /// Writes down the problem of a level; false if the level makes none.
@@ -101,8 +103,7 @@ pub(crate) fn dump(
 }
 
 struct Solver<'a> {
-    /// A guess at the order of commits.
-    commits: &'a [u32],
+    guess: Guess<'a>,
     dependencies: &'a Dependencies<'a>,
     options: &'a Options,
     problem: Problem,
@@ -112,7 +113,7 @@ struct Solver<'a> {
 impl Solver<'_> {
     fn solve(&self) -> Verdict {
         let limits = Limits::new(self.options, self.problem.layout.level);
-        let guess = guess::order(self.dependencies.history, self.commits, &self.problem);
+        let guess = guess::order(self.dependencies.history, self.guess, &self.problem);
         if let Some(witness) = self.hinted_search(&guess, &limits) {
             return Verdict::Satisfied(witness);
         }
@@ -257,7 +258,7 @@ impl Solver<'_> {
             problem: lower::lower(self.dependencies, layout, self.options.clock_skew),
             ..*self
         };
-        let guess = guess::order(self.dependencies.history, self.commits, &serial.problem);
+        let guess = guess::order(self.dependencies.history, self.guess, &serial.problem);
         let graph = Graph::new(serial.problem.nodes, &serial.problem.known);
         let mut search = serial.search(&graph, topological_order(&graph, &guess)?);
         let found = search.run(limits, Some(SHORT_SEARCH));

@@ -3,15 +3,63 @@
 //! It decides nothing. A search for a topological order that begins with a good guess finds that
 //! guess to be one, and then most of what a level's rule infers agrees with it, too.
 
-use isolario_model::History;
+use isolario_model::{History, TxnId};
+use rayon::prelude::*;
 
-/// All transactions: by finish time where there are times, else by line, else with the sessions
-/// running side by side.
-pub(crate) fn commit_order(history: &History) -> Vec<u32> {
-    let keys: Vec<u64> = if history.has_times() {
-        let since = |finish: i64| finish.wrapping_sub(i64::MIN) as u64;
-        history.txns().map(|txn| history.finish(txn).map_or(u64::MAX, since)).collect()
-    } else if history.txns().next().is_some_and(|txn| history.line(txn).is_some()) {
+use super::{Dependencies, places};
+use crate::graph::InEdges;
+
+/// What a guess goes by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Clue {
+    /// The database's own stamps.
+    Stamps,
+    /// The clients' times.
+    Times,
+    /// Lines of the file, or positions in sessions.
+    Places,
+}
+
+/// All transactions: by the database's stamps or by finish time, else by line, else with the
+/// sessions running side by side.
+///
+/// Stamps and times may both be there, and either may be misleading: the one that fewer reads and
+/// sessions contradict is taken.
+pub(crate) fn commit_order(dependencies: &Dependencies<'_>) -> (Vec<u32>, Clue) {
+    let history = dependencies.history;
+    let stamps = by_stamps(history).map(|order| (order, Clue::Stamps));
+    match (stamps, history.has_times()) {
+        (None, true) => (by_times(history), Clue::Times),
+        (None, false) => (by_places(history), Clue::Places),
+        (Some(stamps), false) => stamps,
+        (Some(stamps), true) => {
+            let times = (by_times(history), Clue::Times);
+            let contradicted = |guess: &(Vec<u32>, Clue)| contradictions(dependencies, &guess.0);
+            if contradicted(&times) < contradicted(&stamps) { times } else { stamps }
+        }
+    }
+}
+
+/// By the stamps of commits, if any has one; those without come last.
+fn by_stamps(history: &History) -> Option<Vec<u32>> {
+    let stamp = |txn: u32| history.db_commit(TxnId(txn));
+    let mut order: Vec<u32> = history.txns().map(|txn| txn.0).collect();
+    order.iter().any(|txn| stamp(*txn).is_some()).then(|| {
+        order.par_sort_by_key(|txn| stamp(*txn).map_or((true, None), |stamp| (false, Some(stamp))));
+        order
+    })
+}
+
+fn by_times(history: &History) -> Vec<u32> {
+    let since = |finish: i64| finish.wrapping_sub(i64::MIN) as u64;
+    let keys: Vec<u64> =
+        history.txns().map(|txn| history.finish(txn).map_or(u64::MAX, since)).collect();
+    sorted(&keys)
+}
+
+fn by_places(history: &History) -> Vec<u32> {
+    let has_lines = history.txns().next().is_some_and(|txn| history.line(txn).is_some());
+    let keys: Vec<u64> = if has_lines {
         history.txns().map(|txn| history.line(txn).unwrap_or(u64::MAX)).collect()
     } else {
         let side_by_side = |session| {
@@ -21,6 +69,16 @@ pub(crate) fn commit_order(history: &History) -> Vec<u32> {
         history.sessions().flat_map(side_by_side).collect()
     };
     sorted(&keys)
+}
+
+/// How many dependencies lead back in an order.
+fn contradictions(dependencies: &Dependencies<'_>, order: &[u32]) -> usize {
+    let places = places(order);
+    let leads_back = |txn: u32| {
+        let place = places[txn as usize];
+        dependencies.predecessors(txn).filter(|from| places[*from as usize] > place).count()
+    };
+    (0..order.len() as u32).map(leads_back).sum()
 }
 
 /// The numbers from 0 on, in the order of their keys. Of a guess, 32 bits of a key are enough: the
@@ -65,9 +123,10 @@ fn scatter(from: &[(u32, u32)], to: &mut [(u32, u32)], shift: u32) {
 
 #[cfg(test)]
 mod tests {
-    use isolario_model::{Batch, Outcome, TxnEnd, TxnSink, TxnStart};
+    use isolario_model::{Batch, Outcome, Stamp, TxnEnd, TxnSink, TxnStart};
 
     use super::*;
+    use crate::reads::Reads;
 
     fn history(txns: &[(&str, Option<i64>, Option<u64>)]) -> History {
         let mut batch = Batch::new();
@@ -79,14 +138,43 @@ mod tests {
         batch.build().unwrap()
     }
 
+    fn guess(history: &History) -> (Vec<u32>, Clue) {
+        let reads = Reads::resolve(history);
+        commit_order(&Dependencies::new(history, &reads, true))
+    }
+
+    /// Three transactions of one session, each with a finish time and a stamp.
+    fn stamped(txns: [(Option<i64>, Option<u64>); 3]) -> History {
+        let mut batch = Batch::new();
+        for (finish, stamp) in txns {
+            batch.begin(&TxnStart { session: "a".into(), id: None, line: None }).unwrap();
+            let db_commit = stamp.map(|physical| Stamp { physical, logical: 0 });
+            let end = TxnEnd::new(Outcome::Committed);
+            batch.end(&TxnEnd { finish, db_commit, ..end }).unwrap();
+        }
+        batch.build().unwrap()
+    }
+
+    #[test]
+    fn stamps_and_times_are_judged_by_what_contradicts_them() {
+        let right = [(Some(1), Some(1)), (Some(2), Some(2)), (Some(3), Some(3))];
+        assert_eq!(guess(&stamped(right)), (vec![0, 1, 2], Clue::Stamps));
+        let only_stamps = [(None, Some(7)), (None, None), (None, Some(5))];
+        assert_eq!(guess(&stamped(only_stamps)), (vec![2, 0, 1], Clue::Stamps));
+        let wrong_times = [(Some(3), Some(1)), (Some(2), Some(2)), (Some(1), Some(3))];
+        assert_eq!(guess(&stamped(wrong_times)), (vec![0, 1, 2], Clue::Stamps));
+        let wrong_stamps = [(Some(1), Some(3)), (Some(2), Some(2)), (Some(3), Some(1))];
+        assert_eq!(guess(&stamped(wrong_stamps)), (vec![0, 1, 2], Clue::Times));
+    }
+
     #[test]
     fn times_come_before_lines_and_lines_before_positions() {
         let timed = [("a", Some(5), Some(1)), ("a", Some(-7), Some(2)), ("b", None, Some(3))];
-        assert_eq!(commit_order(&history(&timed)), [1, 0, 2]);
+        assert_eq!(guess(&history(&timed)), (vec![1, 0, 2], Clue::Times));
         let lined = [("a", None, Some(1)), ("b", None, Some(2)), ("a", None, Some(3))];
-        assert_eq!(commit_order(&history(&lined)), [0, 2, 1]);
+        assert_eq!(guess(&history(&lined)), (vec![0, 2, 1], Clue::Places));
         let bare = [("a", None, None), ("a", None, None), ("b", None, None), ("b", None, None)];
-        assert_eq!(commit_order(&history(&bare)), [0, 2, 1, 3]);
+        assert_eq!(guess(&history(&bare)), (vec![0, 2, 1, 3], Clue::Places));
     }
 
     #[test]

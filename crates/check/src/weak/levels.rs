@@ -7,6 +7,7 @@ use rayon::prelude::*;
 
 use super::causal::Causality;
 use super::chains::Chains;
+use super::guess::Clue;
 use super::naming::{self, Cyclic};
 use super::saturated::{Inference, Inferred, Saturated};
 use super::writes::WriteSets;
@@ -21,6 +22,8 @@ pub(crate) struct Weak<'a> {
     pub(crate) dependencies: &'a Dependencies<'a>,
     /// Where searches for an order begin.
     pub(crate) guess: Vec<u32>,
+    /// What it goes by.
+    pub(crate) clue: Clue,
     /// A topological order of session order ∪ write-read, if there is one.
     pub(crate) order: Option<Vec<u32>>,
     /// The order of writers that lists show.
@@ -37,11 +40,12 @@ type Collect<'c, T> = &'c (dyn Fn(&mut dyn FnMut(&mut dyn FnMut(Inference))) -> 
 impl<'a> Weak<'a> {
     pub(crate) fn new(dependencies: &'a Dependencies<'a>) -> Self {
         let listed = dependencies.reads.list_order.iter().map(|edge| (edge.before, edge.after));
-        let guess = guess::commit_order(dependencies.history);
+        let (guess, clue) = guess::commit_order(dependencies);
         Weak {
             dependencies,
             order: first_order(dependencies, &guess),
             guess,
+            clue,
             listed: Inferred::new(dependencies.history.txn_count(), &[listed.collect()]),
             writes: OnceLock::new(),
             chains: OnceLock::new(),

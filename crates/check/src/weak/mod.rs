@@ -24,6 +24,7 @@ mod witness;
 mod writes;
 
 pub(crate) use dependencies::Dependencies;
+pub(crate) use guess::Clue;
 pub(crate) use levels::{Weak, places};
 pub(crate) use patterns::PATTERNS;
 pub(crate) use saturated::{Inferred, Saturated};

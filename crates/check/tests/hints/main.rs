@@ -4,4 +4,5 @@
 
 mod example;
 mod orders;
+mod stamps;
 mod support;

@@ -24,10 +24,15 @@ pub fn hinting(options: &Options, orders: Vec<StatedOrder>, trusted: bool) -> Op
     options
 }
 
-/// The answers at all levels that apply.
+/// The answers at the strong levels that apply.
 pub fn answers(history: &History, options: &Options) -> Vec<LevelResult> {
+    answers_at(&LEVELS, history, options)
+}
+
+/// The answers at some levels, as far as they apply.
+pub fn answers_at(levels: &[Level], history: &History, options: &Options) -> Vec<LevelResult> {
     let applies = |result: &LevelResult| !matches!(result.verdict, Verdict::NotApplicable(_));
-    check(history, &LEVELS, options).into_iter().filter(applies).collect()
+    check(history, levels, options).into_iter().filter(applies).collect()
 }
 
 /// What brute force says to the same question.
@@ -50,9 +55,14 @@ pub fn verify(history: &History, result: &LevelResult, options: &Options) -> Res
     Verifier::new(history, &read).with_version_order(&options.version_order).verify(result)
 }
 
-/// What is wrong with the answers, if anything is.
+/// What is wrong with the answers at the strong levels, if anything is.
 pub fn complaint(history: &History, options: &Options) -> Option<String> {
-    answers(history, options).iter().find_map(|result| {
+    complaint_at(&LEVELS, history, options)
+}
+
+/// What is wrong with the answers at some levels, if anything is.
+pub fn complaint_at(levels: &[Level], history: &History, options: &Options) -> Option<String> {
+    answers_at(levels, history, options).iter().find_map(|result| {
         let expected = oracle(history, result.level, options);
         let found = match &result.verdict {
             Verdict::Satisfied(_) => Answer::Satisfied,
