@@ -22,6 +22,7 @@ pub use fit::exponent;
 pub use floors::{copy, count_newlines};
 pub use growth::{Effort, Expected, Growth, Step, Writer};
 pub use measure::{Job, Kept, Sample, Stopwatch, answer_if_child, median};
+pub use process::process_time;
 pub use table::{Align, Table};
 
 /// Any error; it may have come from another thread.

@@ -24,3 +24,9 @@ pub(crate) fn processor_time() -> Result<Duration, Failure> {
     }
     Ok(Duration::from_nanos(nanos))
 }
+
+/// The processor time of this process so far, with that of threads that have ended.
+pub fn process_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
+}
