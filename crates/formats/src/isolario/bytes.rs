@@ -62,7 +62,54 @@ pub(super) fn value_from_parts<'a, S>(
 }
 
 /// Writes a number in groups of seven bits, the lowest first; the high bit says that more follow.
-pub(super) fn put_varint(out: &mut Vec<u8>, mut number: u64) {
+#[inline]
+pub(super) fn put_varint(out: &mut Vec<u8>, number: u64) {
+    match groups(number) {
+        Some((word, len)) => put_word(out, word, len),
+        None => put_long(out, number),
+    }
+}
+
+/// Writes a byte, then a number.
+#[inline]
+fn put_tagged(out: &mut Vec<u8>, tag: u8, number: u64) {
+    match groups(number) {
+        Some((word, len)) if len < 8 => put_word(out, word << 8 | u64::from(tag), len + 1),
+        _ => {
+            out.push(tag);
+            put_varint(out, number);
+        }
+    }
+}
+
+/// The bytes of a number of at most eight groups, the first one lowest, and how many they are.
+///
+/// A recorder writes a dozen numbers per transaction while clients wait. They differ in length, and
+/// a processor that guesses wrong where a loop ends loses more time than all of this takes: groups
+/// are moved apart by halves, the upper half of each part to where the next part begins.
+#[inline]
+fn groups(number: u64) -> Option<(u64, usize)> {
+    if number >> 56 != 0 {
+        return None;
+    }
+    let halves = (number & 0x0fff_ffff) | (number & 0x00ff_ffff_f000_0000) << 4;
+    let quarters = (halves & 0x0000_3fff_0000_3fff) | (halves & 0x0fff_c000_0fff_c000) << 2;
+    let bytes = (quarters & 0x007f_007f_007f_007f) | (quarters & 0x3f80_3f80_3f80_3f80) << 1;
+    let bits = u64::BITS - (number | 1).leading_zeros();
+    let len = bits.div_ceil(7);
+    let more_follow = 0x8080_8080_8080_8080 & ((1 << (8 * (len - 1))) - 1);
+    Some((bytes | more_follow, len as usize))
+}
+
+#[inline]
+fn put_word(out: &mut Vec<u8>, word: u64, len: usize) {
+    let end = out.len() + len;
+    out.extend_from_slice(&word.to_le_bytes());
+    out.truncate(end);
+}
+
+#[cold]
+fn put_long(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
         number >>= 7;
@@ -71,8 +118,14 @@ pub(super) fn put_varint(out: &mut Vec<u8>, mut number: u64) {
 }
 
 /// Writes a signed number so that small ones stay short on either side of zero.
+#[inline]
 pub(super) fn put_signed(out: &mut Vec<u8>, number: i64) {
-    put_varint(out, ((number << 1) ^ (number >> 63)) as u64);
+    put_varint(out, unsign(number));
+}
+
+#[inline]
+fn unsign(number: i64) -> u64 {
+    ((number << 1) ^ (number >> 63)) as u64
 }
 
 /// Writes the length of a text, then the text.
@@ -82,14 +135,16 @@ pub(super) fn put_text(out: &mut Vec<u8>, text: &str) {
 }
 
 /// Writes a value: its tag, then its number or its text.
+#[inline]
 pub(super) fn put_value(out: &mut Vec<u8>, value: ValueRef<'_>) {
-    let parts = ValueParts::from(value);
-    out.push(parts.tag);
-    if let Some(int) = parts.int {
-        put_signed(out, int);
-    }
-    if let Some(text) = parts.text {
-        put_text(out, text);
+    let ValueParts { tag, int, text } = ValueParts::from(value);
+    match (int, text) {
+        (Some(int), _) => put_tagged(out, tag, unsign(int)),
+        (None, Some(text)) => {
+            put_tagged(out, tag, text.len() as u64);
+            out.extend_from_slice(text.as_bytes());
+        }
+        (None, None) => out.push(tag),
     }
 }
 
@@ -189,13 +244,15 @@ mod tests {
     #[test]
     fn numbers_and_values_come_back() {
         let mut out = Vec::new();
-        let numbers = [0, 1, 127, 128, u64::MAX / 2, u64::MAX];
+        let numbers: Vec<u64> = (0..64).flat_map(|bits| [(1 << bits) - 1, 1 << bits]).collect();
         let signed = [0, -1, 1, 63, -65, i64::MIN, i64::MAX];
         let values = [
             ValueRef::Nil,
             ValueRef::Bool(true),
             ValueRef::Bool(false),
             ValueRef::Int(i64::MIN),
+            ValueRef::Int((1 << 48) - 1),
+            ValueRef::Int(1 << 48),
             ValueRef::from(u64::MAX),
             ValueRef::Text(""),
             ValueRef::Keyword("ü"),

@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use isolario_model::{Meta, OpInput, OpNotes, SinkError, TxnEnd, TxnStart};
 
+use super::bytes::put_varint;
 use super::layout::{HEAD, Version, close_frame, frame, put_header};
 use super::recorder::pack_file;
 use super::rows::{put_begin, put_done, put_end, put_row};
@@ -94,7 +95,10 @@ impl SessionRecorder<'_> {
             return Err(SinkError::Sequence("a beginning inside of a transaction"));
         }
         let number = self.recorder.next.fetch_add(1, Ordering::Relaxed);
-        put_row(&mut self.record, frame::BEGIN, |out| put_begin(out, number, start, at, intended))?;
+        self.put(number, frame::BEGIN, |out| {
+            put_varint(out, number);
+            put_begin(out, start, at, intended)
+        })?;
         self.flush()?;
         self.open = Some(number);
         Ok(())
@@ -102,17 +106,19 @@ impl SessionRecorder<'_> {
 
     /// Records an operation with its result.
     pub fn op(&mut self, op: &OpInput<'_>) -> Result<(), SinkError> {
-        let outside = SinkError::Sequence("an operation outside of a transaction");
-        let number = self.open.ok_or(outside)?;
-        put_row(&mut self.record, frame::OP, |out| put_done(out, number, op, &OpNotes::default()))
+        let Some(number) = self.open else {
+            return Err(SinkError::Sequence("an operation outside of a transaction"));
+        };
+        self.put(number, frame::OP, |out| put_done(out, op, &OpNotes::default()))
     }
 
     /// Records how the transaction ended. A start time given here replaces that of the beginning.
     pub fn end(&mut self, end: &TxnEnd<'_>) -> Result<(), SinkError> {
-        let outside = SinkError::Sequence("an end outside of a transaction");
-        let number = self.open.take().ok_or(outside)?;
-        put_row(&mut self.record, frame::END, |out| {
-            put_end(out, number, end);
+        let Some(number) = self.open.take() else {
+            return Err(SinkError::Sequence("an end outside of a transaction"));
+        };
+        self.put(number, frame::END, |out| {
+            put_end(out, end);
             Ok(())
         })
     }
@@ -128,5 +134,20 @@ impl SessionRecorder<'_> {
         drop(tape);
         self.record.truncate(HEAD);
         Ok(())
+    }
+
+    /// Holds a record of a transaction back. The frame says at its beginning whose records come
+    /// first, and a `begin` whose come next.
+    #[inline]
+    fn put(
+        &mut self,
+        number: u64,
+        kind: u8,
+        fill: impl FnOnce(&mut Vec<u8>) -> Result<(), SinkError>,
+    ) -> Result<(), SinkError> {
+        if self.record.len() == HEAD {
+            put_varint(&mut self.record, number);
+        }
+        put_row(&mut self.record, kind, fill)
     }
 }

@@ -113,11 +113,13 @@ impl<'b> Body<'b> {
             frame::BLOCK => self.blocks.push(frame),
             frame::BEGIN | frame::OP | frame::END => {
                 self.first_row.get_or_insert(frame.at);
-                self.rows.take(frame.kind, frame.content, rows)?;
+                self.rows.take_frame(frame.kind, frame.content, rows)?;
             }
             frame::ROWS => {
                 self.first_row.get_or_insert(frame.at);
-                get_rows(frame.content, |kind, record| self.rows.take(kind, record, rows))?;
+                get_rows(frame.content, |kind, number, content| {
+                    self.rows.take(kind, number, content, rows)
+                })?;
             }
             frame::FINISH => {
                 let txns = Cursor::new(frame.content).array("a number of transactions")?;

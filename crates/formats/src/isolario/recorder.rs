@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use isolario_model::{Meta, OpInput, OpNotes, SinkError, TxnEnd, TxnStart};
 
+use super::bytes::put_varint;
 use super::fill::BlockSize;
 use super::layout::{Version, frame, put_frame, put_header};
 use super::read::replay_rows;
@@ -82,7 +83,7 @@ impl Recorder {
         intended: &[OpInput<'_>],
     ) -> Result<TxnNumber, SinkError> {
         let number = TxnNumber(self.next);
-        self.append(frame::BEGIN, |out| put_begin(out, number.0, start, at, intended))?;
+        self.append(frame::BEGIN, number, |out| put_begin(out, start, at, intended))?;
         self.next += 1;
         self.open.insert(number);
         Ok(number)
@@ -98,7 +99,7 @@ impl Recorder {
         if !self.open.contains(&txn) {
             return Err(SinkError::Sequence("an operation outside of a transaction"));
         }
-        self.append(frame::OP, |out| put_done(out, txn.0, op, notes))
+        self.append(frame::OP, txn, |out| put_done(out, op, notes))
     }
 
     /// Records how a transaction ended. A start time given here replaces that of the beginning.
@@ -106,8 +107,8 @@ impl Recorder {
         if !self.open.contains(&txn) {
             return Err(SinkError::Sequence("an end outside of a transaction"));
         }
-        self.append(frame::END, |out| {
-            put_end(out, txn.0, end);
+        self.append(frame::END, txn, |out| {
+            put_end(out, end);
             Ok(())
         })?;
         self.open.remove(&txn);
@@ -129,10 +130,14 @@ impl Recorder {
     fn append(
         &mut self,
         kind: u8,
+        txn: TxnNumber,
         fill: impl FnOnce(&mut Vec<u8>) -> Result<(), SinkError>,
     ) -> Result<(), SinkError> {
         self.buffer.clear();
-        put_frame(&mut self.buffer, kind, fill)?;
+        put_frame(&mut self.buffer, kind, |out| {
+            put_varint(out, txn.0);
+            fill(out)
+        })?;
         Ok(self.file.write_all(&self.buffer)?)
     }
 }

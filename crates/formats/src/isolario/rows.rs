@@ -22,13 +22,14 @@ use crate::Problem;
 
 /// Writes a record behind others of the same frame: how long it is, its kind, and its content, which
 /// `fill` writes. Where that fails, nothing is written.
+#[inline]
 pub(super) fn put_row(
     out: &mut Vec<u8>,
     kind: u8,
     fill: impl FnOnce(&mut Vec<u8>) -> Result<(), SinkError>,
 ) -> Result<(), SinkError> {
     let start = out.len();
-    out.extend([0, kind]);
+    out.extend_from_slice(&[0, kind]);
     if let Err(error) = fill(out) {
         out.truncate(start);
         return Err(error);
@@ -45,32 +46,35 @@ pub(super) fn put_row(
     Ok(())
 }
 
-/// The records of a frame that holds several, each with its kind.
+/// The records of a frame that holds several: the kind of each, the number of its transaction, and
+/// its content.
 pub(super) fn get_rows<'b>(
     content: &'b [u8],
-    mut take: impl FnMut(u8, &'b [u8]) -> Result<(), Problem>,
+    mut take: impl FnMut(u8, u64, Cursor<'b>) -> Result<(), Problem>,
 ) -> Result<(), Problem> {
     let mut content = Cursor::new(content);
+    let mut number = content.varint("the number of a transaction")?;
     while !content.is_empty() {
         let len = content.count("the length of a row record")?;
         let mut record = Cursor::new(content.take(len, "a row record")?);
-        match record.byte("the kind of a row record")? {
-            kind @ (frame::BEGIN | frame::OP | frame::END) => take(kind, record.rest())?,
+        let kind = record.byte("the kind of a row record")?;
+        match kind {
+            frame::BEGIN => number = record.varint("the number of a transaction")?,
+            frame::OP | frame::END => {}
             other => return Err(unknown("a row record, 2 to 4", other)),
         }
+        take(kind, number, record)?;
     }
     Ok(())
 }
 
-/// Writes the content of a `begin`.
+/// Writes the content of a `begin`, but for the number of the transaction.
 pub(super) fn put_begin(
     out: &mut Vec<u8>,
-    number: u64,
     start: &TxnStart<'_>,
     at: Option<i64>,
     intended: &[OpInput<'_>],
 ) -> Result<(), SinkError> {
-    put_varint(out, number);
     let there = |there, fact| if there { fact } else { 0 };
     out.push(
         there(start.id.is_some(), fact::NAME)
@@ -85,41 +89,34 @@ pub(super) fn put_begin(
     intended.iter().try_for_each(|op| put_op(&intent(op), &OpNotes::default(), &mut Row(out)))
 }
 
-/// Writes the content of an `op`.
+/// Writes the content of an `op`, but for the number of the transaction.
 pub(super) fn put_done(
     out: &mut Vec<u8>,
-    number: u64,
     op: &OpInput<'_>,
     notes: &OpNotes<'_>,
 ) -> Result<(), SinkError> {
-    put_varint(out, number);
     put_op(op, notes, &mut Row(out))
 }
 
-/// Writes the content of an `end`.
-pub(super) fn put_end(out: &mut Vec<u8>, number: u64, end: &TxnEnd<'_>) {
-    put_varint(out, number);
-    out.push(outcome_code(end.outcome));
-    let facts = out.len();
-    out.push(0);
-    for (fact, time) in [(fact::START, end.start), (fact::FINISH, end.finish)] {
-        if let Some(time) = time {
-            out[facts] |= fact;
-            put_signed(out, time);
-        }
+/// Writes the content of an `end`, but for the number of the transaction.
+pub(super) fn put_end(out: &mut Vec<u8>, end: &TxnEnd<'_>) {
+    let there = |there, fact| if there { fact } else { 0 };
+    let facts = there(end.start.is_some(), fact::START)
+        | there(end.finish.is_some(), fact::FINISH)
+        | there(end.db_start.is_some(), fact::DB_START)
+        | there(end.db_commit.is_some(), fact::DB_COMMIT)
+        | there(end.snapshot.is_some(), fact::SNAPSHOT)
+        | there(end.error.is_some(), fact::ERROR);
+    out.extend_from_slice(&[outcome_code(end.outcome), facts]);
+    for time in [end.start, end.finish].into_iter().flatten() {
+        put_signed(out, time);
     }
-    for (fact, stamp) in [(fact::DB_START, end.db_start), (fact::DB_COMMIT, end.db_commit)] {
-        if let Some(stamp) = stamp {
-            out[facts] |= fact;
-            put_varint(out, stamp.physical);
-            put_varint(out, stamp.logical);
-        }
+    for stamp in [end.db_start, end.db_commit].into_iter().flatten() {
+        put_varint(out, stamp.physical);
+        put_varint(out, stamp.logical);
     }
-    for (fact, text) in [(fact::SNAPSHOT, end.snapshot), (fact::ERROR, end.error)] {
-        if let Some(text) = text {
-            out[facts] |= fact;
-            put_text(out, text);
-        }
+    for text in [end.snapshot, end.error].into_iter().flatten() {
+        put_text(out, text);
     }
 }
 
@@ -240,8 +237,8 @@ struct Open<'b> {
 }
 
 impl<'b> Replay<'b> {
-    /// Takes the content of a row record.
-    pub(super) fn take(
+    /// Takes the content of a frame that holds one row record.
+    pub(super) fn take_frame(
         &mut self,
         kind: u8,
         content: &'b [u8],
@@ -249,6 +246,17 @@ impl<'b> Replay<'b> {
     ) -> Result<(), Problem> {
         let mut content = Cursor::new(content);
         let number = content.varint("the number of a transaction")?;
+        self.take(kind, number, content, sink)
+    }
+
+    /// Takes what a row record says of a transaction.
+    pub(super) fn take(
+        &mut self,
+        kind: u8,
+        number: u64,
+        content: Cursor<'b>,
+        sink: &mut dyn TxnSink,
+    ) -> Result<(), Problem> {
         if kind == frame::BEGIN {
             let open = Open { begin: content, ops: Vec::new() };
             return match self.open.insert(number, open) {

@@ -17,6 +17,7 @@ use isolario_model::{
 };
 
 use super::Isolario;
+use super::bytes::put_varint;
 use super::fill::BlockSize;
 use super::layout::{HEAD, frame, put_frame};
 use super::rows::{put_begin, put_done, put_end};
@@ -93,18 +94,25 @@ impl TxnSink for Appender {
 
     fn begin(&mut self, start: &TxnStart<'_>) -> Result<(), SinkError> {
         let number = self.next;
-        put_frame(&mut self.bytes, frame::BEGIN, |out| put_begin(out, number, start, None, &[]))?;
+        put_frame(&mut self.bytes, frame::BEGIN, |out| {
+            put_varint(out, number);
+            put_begin(out, start, None, &[])
+        })?;
         self.end_last();
         Ok(())
     }
 
     fn op_with(&mut self, op: &OpInput<'_>, notes: &OpNotes<'_>) -> Result<(), SinkError> {
-        put_frame(&mut self.bytes, frame::OP, |out| put_done(out, self.next, op, notes))
+        put_frame(&mut self.bytes, frame::OP, |out| {
+            put_varint(out, self.next);
+            put_done(out, op, notes)
+        })
     }
 
     fn end(&mut self, end: &TxnEnd<'_>) -> Result<(), SinkError> {
         let mut content = Vec::new();
-        put_end(&mut content, self.next, end);
+        put_varint(&mut content, self.next);
+        put_end(&mut content, end);
         self.ending = Some(content);
         self.next += 1;
         Ok(())
