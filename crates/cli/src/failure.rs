@@ -31,6 +31,9 @@ impl Failure {
             Problem::Unrecognised => {
                 failure.with_hint(format!("name its format with {}", format.flag))
             }
+            Problem::UnpacksTooLarge { .. } => failure.with_hint(
+                "if it is what it should be, unpack it first: a plain file takes no memory",
+            ),
             Problem::Io(error) if error.kind() == io::ErrorKind::NotFound => {
                 failure.with_hint("check the path; `-` reads standard input")
             }

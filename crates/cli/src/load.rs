@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use isolario::formats::{self, Content, Position, Problem, ReadError, Source};
+use isolario::formats::{self, Content, Meter, Position, Problem, ReadError, Source};
 use isolario::model::{History, Remark, Severity};
 
 use crate::config::InputFormat;
@@ -25,8 +25,9 @@ pub(crate) fn load(
 ) -> Result<LoadedHistory, Failure> {
     let name = path.display();
     let begun = Instant::now();
-    let progress = (!console.quiet).then(|| Progress::start(format!("reading {name}")));
-    let loaded = read(path, format)?;
+    let meter = Meter::default();
+    let progress = (!console.quiet).then(|| Progress::of_reading(name.to_string(), meter.clone()));
+    let loaded = read(path, format, meter)?;
     let time = begun.elapsed();
     drop(progress);
     for warning in &loaded.warnings {
@@ -62,9 +63,9 @@ pub(crate) fn report_remarks(
     contradiction
 }
 
-fn read(path: &Path, format: InputFormat) -> Result<formats::Loaded, Failure> {
+fn read(path: &Path, format: InputFormat, meter: Meter) -> Result<formats::Loaded, Failure> {
     let failed = |error: &ReadError| Failure::reading(error, format);
-    let source = Source::open(path).map_err(|error| failed(&error))?;
+    let source = Source::open_metered(path, meter).map_err(|error| failed(&error))?;
     let guess = formats::sniff(&source);
     if let Some(named) = format.named {
         return named.read(&source).map_err(|error| match guess {

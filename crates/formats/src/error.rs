@@ -60,6 +60,14 @@ pub enum Problem {
         /// Another one.
         second: Box<str>,
     },
+    /// It was unpacked as far as the limit, and there is more.
+    #[error("{packed} packed bytes unpack to more than {limit}")]
+    UnpacksTooLarge {
+        /// How large it is packed.
+        packed: u64,
+        /// How large it may be unpacked.
+        limit: u64,
+    },
     /// No format's sniffer knows it.
     #[error("not in any known history format")]
     Unrecognised,

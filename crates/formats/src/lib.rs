@@ -20,6 +20,7 @@ mod json_array;
 mod json_text;
 mod jsonl;
 mod lines;
+mod meter;
 mod number_set;
 mod plume;
 mod session_files;
@@ -27,6 +28,7 @@ mod source;
 #[cfg(test)]
 mod test_support;
 mod text;
+mod unpack;
 pub mod version_order;
 mod viper;
 
@@ -36,6 +38,7 @@ use isolario_model::{History, SinkError, TxnSink};
 
 pub use error::{Position, Problem, ReadError};
 pub use isolario::{LiveRecorder, Recorder, SessionRecorder, TxnNumber};
+pub use meter::Meter;
 pub use source::{Bytes, Content, Source};
 
 /// A history as it came out of a file.

@@ -8,6 +8,8 @@ use std::path::Path;
 use memmap2::Mmap;
 
 use crate::error::{Position, Problem, ReadError};
+use crate::meter::Meter;
+use crate::unpack::unpack;
 
 /// The bytes of a file: mapped where it is a plain file, owned where it was unpacked or piped.
 #[derive(Debug)]
@@ -39,58 +41,86 @@ pub enum Content {
     Directory(Vec<(String, Bytes)>),
 }
 
+impl Content {
+    /// How many bytes there are in all.
+    fn len(&self) -> usize {
+        match self {
+            Content::File(bytes) => bytes.len(),
+            Content::Directory(files) => files.iter().map(|(_, bytes)| bytes.len()).sum(),
+        }
+    }
+}
+
 /// An input that is open and unpacked, under the name by which the user knows it.
 #[derive(Debug)]
 pub struct Source {
     name: String,
     content: Content,
+    meter: Meter,
 }
 
 impl Source {
     /// Opens a file or a directory; `-` is standard input.
     pub fn open(path: &Path) -> Result<Source, ReadError> {
+        Source::open_metered(path, Meter::default())
+    }
+
+    /// Opens a file or a directory whose reading is counted.
+    pub fn open_metered(path: &Path, meter: Meter) -> Result<Source, ReadError> {
         let name = path.display().to_string();
         let content = if name == "-" {
             let mut bytes = Vec::new();
             io::stdin()
                 .lock()
                 .read_to_end(&mut bytes)
-                .and_then(|_| unpack(Bytes::Owned(bytes)))
+                .map_err(Problem::from)
+                .and_then(|_| unpack(Bytes::Owned(bytes), &meter))
                 .map(Content::File)
         } else if path.is_dir() {
-            open_directory(path).map(Content::Directory)
+            open_directory(path, &meter).map(Content::Directory)
         } else {
-            open_file(path).map(Content::File)
+            open_file(path, &meter).map(Content::File)
         };
+        Source::of(name, content, meter)
+    }
+
+    fn of(
+        name: String,
+        content: Result<Content, Problem>,
+        meter: Meter,
+    ) -> Result<Source, ReadError> {
         match content {
-            Ok(content) => Ok(Source { name, content }),
-            Err(error) => {
-                Err(ReadError { file: name, position: Position::Whole, problem: error.into() })
+            Ok(content) => {
+                meter.begin(content.len());
+                Ok(Source { name, content, meter })
             }
+            Err(problem) => Err(ReadError { file: name, position: Position::Whole, problem }),
         }
     }
 
     /// A source in memory, unpacked if it is compressed.
     pub fn from_bytes(name: impl Into<String>, bytes: Vec<u8>) -> Result<Source, ReadError> {
-        let name = name.into();
-        match unpack(Bytes::Owned(bytes)) {
-            Ok(bytes) => Ok(Source { name, content: Content::File(bytes) }),
-            Err(error) => {
-                Err(ReadError { file: name, position: Position::Whole, problem: error.into() })
-            }
-        }
+        let meter = Meter::default();
+        let content = unpack(Bytes::Owned(bytes), &meter).map(Content::File);
+        Source::of(name.into(), content, meter)
     }
 
     /// A directory in memory.
     pub fn from_files(name: impl Into<String>, mut files: Vec<(String, Vec<u8>)>) -> Source {
         files.sort_by(|a, b| natural_key(&a.0).cmp(&natural_key(&b.0)));
         let files = files.into_iter().map(|(name, bytes)| (name, Bytes::Owned(bytes)));
-        Source { name: name.into(), content: Content::Directory(files.collect()) }
+        let content = Content::Directory(files.collect());
+        Source { name: name.into(), content, meter: Meter::default() }
     }
 
     /// The name by which the user knows it.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Who counts what is read.
+    pub(crate) fn meter(&self) -> &Meter {
+        &self.meter
     }
 
     /// What it holds.
@@ -142,7 +172,7 @@ impl Source {
     }
 }
 
-fn open_directory(path: &Path) -> io::Result<Vec<(String, Bytes)>> {
+fn open_directory(path: &Path, meter: &Meter) -> Result<Vec<(String, Bytes)>, Problem> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(path)? {
         let path = entry?.path();
@@ -150,22 +180,22 @@ fn open_directory(path: &Path) -> io::Result<Vec<(String, Bytes)>> {
         if let Some(name) = name
             && path.is_file()
         {
-            files.push((name, open_file(&path)?));
+            files.push((name, open_file(&path, meter)?));
         }
     }
     files.sort_by(|a, b| natural_key(&a.0).cmp(&natural_key(&b.0)));
     Ok(files)
 }
 
-fn open_file(path: &Path) -> io::Result<Bytes> {
+fn open_file(path: &Path, meter: &Meter) -> Result<Bytes, Problem> {
     let mut file = File::open(path)?;
     let metadata = file.metadata()?;
     if metadata.is_file() && metadata.len() > 0 {
-        return unpack(Bytes::Mapped(map(&file)?));
+        return unpack(Bytes::Mapped(map(&file)?), meter);
     }
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;
-    unpack(Bytes::Owned(bytes))
+    unpack(Bytes::Owned(bytes), meter)
 }
 
 #[expect(unsafe_code, reason = "mapping a file has no safe interface")]
@@ -174,19 +204,6 @@ fn map(file: &File) -> io::Result<Mmap> {
     // the parsers refuse, as they refuse any bad input; a file cut short ends the process, which
     // is the price of not copying every history, and the same in every tool that maps its input.
     unsafe { Mmap::map(file) }
-}
-
-/// Unpacks gzip and zstd, recognised by their first bytes.
-fn unpack(bytes: Bytes) -> io::Result<Bytes> {
-    let mut unpacked = Vec::new();
-    if bytes.starts_with(&[0x1f, 0x8b]) {
-        flate2::read::MultiGzDecoder::new(&bytes[..]).read_to_end(&mut unpacked)?;
-    } else if bytes.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
-        zstd::Decoder::new(&bytes[..])?.read_to_end(&mut unpacked)?;
-    } else {
-        return Ok(bytes);
-    }
-    Ok(Bytes::Owned(unpacked))
 }
 
 /// Orders names as people do: runs of digits by their number.

@@ -32,6 +32,7 @@ pub(super) fn read(source: &Source) -> Result<Loaded, ReadError> {
     reader.batch.meta(&meta).map_err(whole)?;
     for log in &logs {
         reader.read_log(log).map_err(|fault| fault.in_file(source, log.name))?;
+        source.meter().add(log.bytes.len());
     }
     let mut loaded = Loaded::new(reader.batch.build().map_err(whole)?);
     loaded.warnings = reader.warnings;

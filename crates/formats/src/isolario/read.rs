@@ -9,7 +9,7 @@ use super::drain::drain;
 use super::frames::{Frame, Frames, Next};
 use super::layout::{Header, OPTIONAL, frame, read_header, unknown};
 use super::rows::{Replay, get_rows};
-use crate::{Ignored, Loaded, Position, Problem, ReadError, Source, Warning};
+use crate::{Ignored, Loaded, Meter, Position, Problem, ReadError, Source, Warning};
 
 /// A problem and the byte it is at.
 type At = (usize, Problem);
@@ -17,14 +17,15 @@ type At = (usize, Problem);
 /// Reads a whole file.
 pub(super) fn read(source: &Source) -> Result<Loaded, ReadError> {
     let bytes = source.require_file()?;
-    read_bytes(bytes).map_err(|(at, problem)| source.error(Position::Byte(at as u64), problem))
+    read_bytes(bytes, source.meter())
+        .map_err(|(at, problem)| source.error(Position::Byte(at as u64), problem))
 }
 
-fn read_bytes(bytes: &[u8]) -> Result<Loaded, At> {
+fn read_bytes(bytes: &[u8], meter: &Meter) -> Result<Loaded, At> {
     let header = read_header(bytes).map_err(|problem| (0, problem))?;
     let mut rows = Batch::new();
     let body = Body::scan(bytes, &header, &mut rows)?;
-    let mut batches = read_blocks(&body.blocks, &header.meta)?;
+    let mut batches = read_blocks(&body.blocks, &header.meta, meter)?;
     body.check_totals(&batches)?;
     if batches.is_empty() || !rows.is_empty() {
         rows.meta(&header.meta).map_err(|error| (0, error.into()))?;
@@ -44,11 +45,12 @@ fn read_bytes(bytes: &[u8]) -> Result<Loaded, At> {
 }
 
 /// Blocks in parallel, errors in the order of the file.
-fn read_blocks(blocks: &[Frame<'_>], meta: &Meta) -> Result<Vec<Batch>, At> {
+fn read_blocks(blocks: &[Frame<'_>], meta: &Meta, meter: &Meter) -> Result<Vec<Batch>, At> {
     let read = |frame: &Frame<'_>| {
         frame.require_intact()?;
         let mut batch = drain(&Block::get(frame.content)?)?;
         batch.meta(meta)?;
+        meter.add(frame.content.len());
         Ok(batch)
     };
     let batches: Vec<Result<Batch, Problem>> = blocks.par_iter().map(read).collect();

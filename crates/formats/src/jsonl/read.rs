@@ -14,8 +14,12 @@ use crate::{Ignored, Loaded, Position, Problem, ReadError, Source};
 pub(super) fn read(source: &Source, chunk_size: usize) -> Result<Loaded, ReadError> {
     let bytes = source.require_file()?;
     let first = significant_lines(Lines::new(bytes)).next().map(|(number, _)| number);
-    let parts = chunks::parse(bytes, chunk_size, |chunk| part(chunk, first))
-        .map_err(|fault| fault.in_source(source))?;
+    let parse = |chunk: Chunk<'_>| {
+        let part = part(chunk, first);
+        source.meter().add(chunk.bytes.len());
+        part
+    };
+    let parts = chunks::parse(bytes, chunk_size, parse).map_err(|fault| fault.in_source(source))?;
     let ignored = parts.iter().filter_map(|part| part.unknown_fields.clone());
     let ignored = ignored.reduce(|all, more| Ignored { count: all.count + more.count, ..all });
     let header = parts.iter().find_map(|part| part.header.clone());

@@ -52,7 +52,7 @@ impl HistoryFormat for Plume {
 
     fn read(&self, source: &Source) -> Result<Loaded, ReadError> {
         let bytes = source.require_file()?;
-        read::history(bytes, crate::chunks::good_size(bytes))
+        read::history(bytes, crate::chunks::good_size(bytes), source.meter())
             .map(Loaded::new)
             .map_err(|fault| source.error(fault.0, fault.1))
     }

@@ -9,10 +9,15 @@ use super::INITIAL;
 use super::scan::{Line, Owner, Scanner};
 use crate::chunks::{self, Chunk, Fault};
 use crate::error::{Position, Problem};
+use crate::meter::Meter;
 
 /// Reads a whole history in chunks of about `chunk_size` bytes, which do not show in the result.
-pub(super) fn history(bytes: &[u8], chunk_size: usize) -> Result<History, Fault> {
-    let mut batches = chunks::parse(bytes, chunk_size, batch)?;
+pub(super) fn history(bytes: &[u8], chunk_size: usize, meter: &Meter) -> Result<History, Fault> {
+    let mut batches = chunks::parse(bytes, chunk_size, |chunk| {
+        let batch = batch(chunk);
+        meter.add(chunk.bytes.len());
+        batch
+    })?;
     if batches.is_empty() {
         batches.push(empty_batch(0)?);
     }

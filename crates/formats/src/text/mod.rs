@@ -65,7 +65,7 @@ impl HistoryFormat for Text {
         let history = if awdit::recognise(text) {
             in_one_go(text, awdit::parse)
         } else {
-            read::history(text, chunks::good_size(text.as_bytes()))
+            read::history(text, chunks::good_size(text.as_bytes()), source.meter())
                 .map_or_else(|| in_one_go(text, parse::parse), Ok)
         };
         history.map(Loaded::new).map_err(|slip| source.error(slip.position(text), *slip.problem))

@@ -13,15 +13,21 @@ use rustc_hash::FxHashSet;
 
 use super::parser::Parser;
 use crate::chunks::{self, Chunk};
+use crate::meter::Meter;
 
 /// Reads a text in chunks of about `size` bytes, which do not show in the result. Gives up on any
 /// mistake: reading from the first line to the last finds out which one comes first.
-pub(super) fn history(text: &str, size: usize) -> Option<History> {
+pub(super) fn history(text: &str, size: usize, meter: &Meter) -> Option<History> {
     let guesses = guesses(text, size);
     let ends = guesses.iter().skip(1).map(|guess| guess.at).chain([usize::MAX]);
     let ends: Vec<usize> = ends.take(guesses.len()).collect();
-    let read: Vec<Option<Stretch>> =
-        guesses.into_par_iter().zip(&ends).map(|(guess, end)| stretch(text, guess, *end)).collect();
+    let read = |(guess, end): (Place, &usize)| {
+        let from = guess.at;
+        let stretch = stretch(text, guess, *end);
+        meter.add((*end).min(text.len()) - from);
+        stretch
+    };
+    let read: Vec<Option<Stretch>> = guesses.into_par_iter().zip(&ends).map(read).collect();
     let mut batches = Vec::with_capacity(read.len());
     let mut place: Option<Place> = None;
     for (guessed, end) in read.into_iter().zip(ends) {
@@ -173,7 +179,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(2000))]
         #[test]
         fn chunks_do_not_show(text in texts(), size in 1..200usize) {
-            let chunked = history(&text, size);
+            let chunked = history(&text, size, &Meter::default());
             match in_one_go(&text, parse::parse) {
                 Err(_) => prop_assert!(chunked.is_none()),
                 Ok(whole) => {
@@ -191,7 +197,11 @@ mod tests {
     fn a_wrong_guess_is_made_good() {
         let text = "session a\n _: r l [1,\n session\n b\n ], w x 1\n _: r x 1\n";
         for size in 1..text.len() {
-            assert_eq!(history(text, size), in_one_go(text, parse::parse).ok(), "{size}");
+            assert_eq!(
+                history(text, size, &Meter::default()),
+                in_one_go(text, parse::parse).ok(),
+                "{size}"
+            );
         }
     }
 
@@ -199,7 +209,10 @@ mod tests {
     fn a_name_in_two_chunks_is_noticed() {
         for name in ["7", "T7", "\"7\""] {
             let text = format!("session a\n {name}: w x 1\n 8: w x 2\n {name}: w x 3\n");
-            assert!((1..80).all(|size| history(&text, size).is_none()), "{name}");
+            assert!(
+                (1..80).all(|size| history(&text, size, &Meter::default()).is_none()),
+                "{name}"
+            );
         }
     }
 }

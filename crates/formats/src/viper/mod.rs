@@ -57,6 +57,7 @@ impl HistoryFormat for Viper {
         reader.batch.meta(&meta).map_err(whole)?;
         for file in &files {
             reader.session(file).map_err(|fault| fault.in_file(source, file.name))?;
+            source.meter().add(file.bytes.len());
         }
         let mut loaded = Loaded::new(reader.batch.build().map_err(whole)?);
         loaded.ignored.extend(ignored_if_any("hidden files", others));

@@ -10,11 +10,12 @@ use isolario_model::{History, Op, SinkError, TxnId, TxnSink};
 use proptest::prelude::*;
 
 use super::*;
+use crate::Meter;
 use crate::chunks::Fault;
 
 /// One chunk, unless a test says otherwise.
 fn parse(text: &str) -> Result<History, Fault> {
-    read::history(text.as_bytes(), usize::MAX)
+    read::history(text.as_bytes(), usize::MAX, &Meter::default())
 }
 
 /// A transaction on one line: session, name, outcome, operations.
@@ -113,7 +114,8 @@ fn threads_do_not_show() {
     let whole = parse(&text).unwrap();
     for threads in [1, 2, 3, 16] {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        let history = pool.install(|| read::history(text.as_bytes(), 1000)).unwrap();
+        let history =
+            pool.install(|| read::history(text.as_bytes(), 1000, &Meter::default())).unwrap();
         assert_eq!(history, whole);
         assert_eq!(history.op_keys(), whole.op_keys());
         assert_eq!(history.op_words(), whole.op_words());
@@ -124,7 +126,7 @@ proptest! {
     #[test]
     fn chunks_do_not_show(text in texts(), size in 1..200usize) {
         let whole = parse(&text).unwrap();
-        let chunked = read::history(text.as_bytes(), size).unwrap();
+        let chunked = read::history(text.as_bytes(), size, &Meter::default()).unwrap();
         prop_assert_eq!(&chunked, &whole);
         prop_assert_eq!(chunked.op_keys(), whole.op_keys());
         prop_assert_eq!(chunked.op_words(), whole.op_words());
@@ -142,7 +144,7 @@ proptest! {
     #[test]
     fn no_input_makes_it_panic(text in "[rw(),0-9 \\r\\n-]{0,60}", size in 1..40usize) {
         let whole = parse(&text).map_err(|fault| fault.0);
-        let chunked = read::history(text.as_bytes(), size).map_err(|fault| fault.0);
+        let chunked = read::history(text.as_bytes(), size, &Meter::default()).map_err(|fault| fault.0);
         prop_assert_eq!(chunked, whole);
     }
 }
