@@ -144,7 +144,7 @@ impl<J: Job> Growth<J> {
         series
             .extend(guides.into_iter().filter_map(|guide| Series::power(guide, beside.as_ref()?)));
         let x = self.quantity.to_owned();
-        Chart { title: self.title.clone(), x, y: "seconds".to_owned(), series }
+        Chart { title: self.title.clone(), x, even: false, y: "seconds".to_owned(), series }
     }
 }
 

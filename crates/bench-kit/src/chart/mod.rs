@@ -6,13 +6,16 @@ use std::fmt::Write;
 
 use scale::{Scale, label};
 
-/// A line chart. Both axes are logarithmic: there, growth by a power is a straight line.
+/// A line chart. The vertical axis is logarithmic, and the horizontal one, too, unless it is said
+/// to be even: with both, growth by a power is a straight line.
 #[derive(Clone, Debug)]
 pub struct Chart {
     /// What it shows.
     pub title: String,
     /// What the horizontal axis counts.
     pub x: String,
+    /// Whether equal distances on the horizontal axis are equal differences.
+    pub even: bool,
     /// What the vertical axis counts.
     pub y: String,
     /// The lines.
@@ -57,7 +60,10 @@ impl Chart {
     pub fn to_svg(&self) -> String {
         let points = || self.series.iter().flat_map(|series| &series.points);
         let plane = Plane {
-            x: Scale::around(points().map(|(x, _)| *x)),
+            x: match self.even {
+                true => Scale::even(points().map(|(x, _)| *x)),
+                false => Scale::around(points().map(|(x, _)| *x)),
+            },
             y: Scale::around(points().map(|(_, y)| *y)),
         };
         let mut svg = format!(
@@ -111,7 +117,7 @@ impl Plane {
     }
 
     fn draw_line(&self, svg: &mut String, series: &Series, colour: &str) {
-        let drawable = series.points.iter().filter(|(x, y)| *x > 0.0 && *y > 0.0);
+        let drawable = series.points.iter().filter(|(x, y)| self.x.has(*x) && self.y.has(*y));
         let places: Vec<(f64, f64)> = drawable.map(|point| self.place(*point)).collect();
         line(svg, &places, colour, style(series));
         if !series.guide {
@@ -166,6 +172,7 @@ mod tests {
         Chart {
             title: "Growth".into(),
             x: "n".into(),
+            even: false,
             y: "seconds".into(),
             series: vec![measured, guide],
         }

@@ -1,11 +1,15 @@
 //! The histories that are measured, as files.
 
+use std::fs::File;
+use std::io::BufWriter;
 use std::path::Path;
 
-use isolario::formats::{self, Target};
-use isolario::model::Level;
+use isolario::formats::{self, Target, version_order};
+use isolario::model::{Level, Meta, OpInput, OpNotes, SinkError, Stamp, TxnEnd, TxnSink, TxnStart};
 use isolario_bench::Failure;
-use isolario_sim::{Config, Kind, Preset, Workload, generate};
+use isolario_sim::{Chronicle, Config, Kind, Preset, Thinned, Workload, generate_with};
+
+use crate::question::order_of;
 
 /// A history with blind writes.
 #[derive(Clone, Copy)]
@@ -19,6 +23,13 @@ pub struct Recipe {
 }
 
 impl Recipe {
+    /// A workload of the literature.
+    pub fn preset(name: &'static str) -> Result<Recipe, Failure> {
+        let preset = Preset::find(name).ok_or("no such preset")?;
+        let Workload { ops, keys, read_ratio: reads, .. } = preset.workload();
+        Ok(Recipe { name, txns: preset.txns, sessions: preset.sessions, ops, keys, reads })
+    }
+
     fn config(&self, level: Level, shrink: u64) -> Config {
         let config = match Preset::find(self.name) {
             Some(preset) => Config::from(preset),
@@ -36,12 +47,79 @@ impl Recipe {
         Config { level, txns: self.txns / shrink, sessions: self.sessions, seed: 1, ..config }
     }
 
-    /// Writes a history of a store that gives a level to a file.
-    pub fn write(&self, level: Level, shrink: u64, file: &Path) -> Result<(), Failure> {
+    /// Writes a history of a store that gives a level to a file, with these clues.
+    pub fn write(
+        &self,
+        level: Level,
+        shrink: u64,
+        clues: Clues,
+        file: &Path,
+    ) -> Result<(), Failure> {
         let format = formats::find("isolario").ok_or("no such format")?;
         let mut writer = format.writer(Target::Path(file.to_owned()))?;
-        generate(&self.config(level, shrink), &mut *writer)?;
+        let config = self.config(level, shrink);
+        let mut orders = Orders::create(file)?;
+        let mut thinned = Thinned::new(&mut orders, clues.versions, config.seed);
+        let mut clients = Clients { sink: &mut *writer, tell_times: clues.times };
+        generate_with(&config, &mut clients, &mut thinned)?;
         writer.finish()?;
+        orders.0.finish()?;
         Ok(())
+    }
+}
+
+/// What there is to go by beside reads and writes.
+#[derive(Clone, Copy)]
+pub struct Clues {
+    /// Whether clients tell their times.
+    pub times: bool,
+    /// The share of the order of versions, in a file beside the history.
+    pub versions: f64,
+}
+
+/// The order of versions beside a history.
+struct Orders(version_order::Writer<BufWriter<File>>);
+
+impl Orders {
+    fn create(history: &Path) -> Result<Orders, Failure> {
+        let file = File::create(order_of(history))?;
+        Ok(Orders(version_order::Writer::new(BufWriter::new(file))))
+    }
+}
+
+impl Chronicle for Orders {
+    fn version(&mut self, key: u64, value: i64) -> Result<(), SinkError> {
+        Ok(self.0.version(key, value)?)
+    }
+
+    fn committed(&mut self, _: u64, _: Stamp) -> Result<(), SinkError> {
+        Ok(())
+    }
+}
+
+/// Passes a history on, with times or without.
+struct Clients<'s> {
+    sink: &'s mut dyn TxnSink,
+    tell_times: bool,
+}
+
+impl TxnSink for Clients<'_> {
+    fn meta(&mut self, meta: &Meta) -> Result<(), SinkError> {
+        self.sink.meta(meta)
+    }
+
+    fn begin(&mut self, start: &TxnStart<'_>) -> Result<(), SinkError> {
+        self.sink.begin(start)
+    }
+
+    fn op_with(&mut self, op: &OpInput<'_>, notes: &OpNotes<'_>) -> Result<(), SinkError> {
+        self.sink.op_with(op, notes)
+    }
+
+    fn end(&mut self, end: &TxnEnd<'_>) -> Result<(), SinkError> {
+        match self.tell_times {
+            true => self.sink.end(end),
+            false => self.sink.end(&TxnEnd { start: None, finish: None, ..*end }),
+        }
     }
 }

@@ -1,22 +1,23 @@
-//! How fast and in how much memory the strong levels of histories with blind writes are decided.
+//! How fast and in how much memory the strong levels of histories with blind writes are decided,
+//! and what orders that are known beforehand are worth.
 //!
-//! `scripts/bench strong [--full] [--part NAME] [--runs N]`. Without `--bench`, which cargo adds,
+//! `scripts/bench strong [--full] [--part NAME] [--runs N] [--charts DIR]`. Without `--bench`, which cargo adds,
 //! it only shows on small histories that everything works.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its results")]
 
+mod hints;
 mod history;
+mod question;
 mod targets;
-#[path = "../common/work.rs"]
-mod work;
 
 use isolario_bench::{Arguments, Effort, Failure, answer_if_child};
 
-use work::Work;
+use question::Question;
 
 fn main() -> Result<(), Failure> {
     let arguments = Arguments::of_process();
-    if let Some(answer) = answer_if_child::<Work>(&arguments)? {
+    if let Some(answer) = answer_if_child::<Question>(&arguments)? {
         println!("{answer}");
         return Ok(());
     }
@@ -27,5 +28,6 @@ fn main() -> Result<(), Failure> {
     // The beginning of a row's name selects it; nothing is the beginning of all.
     let part: String = arguments.value("--part")?.unwrap_or_default();
     let shrink = if arguments.in_earnest() { 1 } else { 50 };
-    targets::bench(&part, shrink, arguments.has("--full"), &effort, directory.path())
+    targets::bench(&part, shrink, arguments.has("--full"), &effort, directory.path())?;
+    hints::bench(&part, shrink, &effort, directory.path())
 }
