@@ -39,33 +39,9 @@ pub(crate) fn anomaly(history: &History, kind: AnomalyKind) -> Anomaly {
             let stated = edge(0, 1, Reason::Stated { at: 1 });
             cycle([stated, edge(1, 0, missing(key(read), read))])
         }
-        AnomalyKind::NotLinearizable => {
-            let read = op(1, 0);
-            let late = edge(0, 1, Reason::RealTime { finish: 10, start: 20 });
-            cycle([late, edge(1, 0, missing(key(read), read))])
-        }
         kind => panic!("{kind} is not found"),
     };
     Anomaly { kind, evidence }
-}
-
-/// T1 → T2 → T3 → T1, where the last arrow needs that T2 overwrote T1, and that is known because the
-/// other order is impossible.
-pub(crate) fn refuted(history: &History) -> Anomaly {
-    let op = |txn: u32, at: usize| history.txn_ops(TxnId(txn)).nth(at).unwrap();
-    let key = |op: OpId| history.op(op).key().unwrap();
-    let read = |reader: u32, at: usize, writer: u32, write: usize| {
-        let read = op(reader, at);
-        let write = Some(op(writer, write));
-        edge(writer, reader, Reason::Read { key: key(read), read, write })
-    };
-    let x = key(op(0, 0));
-    let supposed = Reason::Overwrite { key: x, known: VersionOrder::Assumed };
-    let circle = vec![edge(1, 0, supposed), read(1, 0, 0, 1)];
-    let known = VersionOrder::Refuted { cycle: circle };
-    let missed = Reason::AntiDependency { key: x, read: op(2, 1), writer: TxnId(0), known };
-    let evidence = cycle([read(2, 0, 1, 2), edge(2, 1, missed)]);
-    Anomaly { kind: AnomalyKind::SingleAntiDependency, evidence }
 }
 
 fn cycle(edges: impl Into<Vec<Edge>>) -> Evidence {
