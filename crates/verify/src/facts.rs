@@ -129,16 +129,15 @@ impl<'h> Facts<'h> {
     }
 
     /// The transactions that a read certainly read from: of a list, whoever appended an element.
-    /// Lists that share their elements are followed only as far as they were not before.
+    /// What lists have in common is followed only once.
     fn certain_writers(&self, read: OpId, followed: &mut [usize]) -> Vec<TxnId> {
         match self.history.op(read) {
             Op::ReadList { key, elements: Some(elements) } => {
                 let pool = self.history.list_pool(key);
-                let mut begin = 0;
-                if std::ptr::eq(pool.as_ptr(), elements.as_ptr()) {
-                    begin = followed[key.index()].min(elements.len());
-                    followed[key.index()] = followed[key.index()].max(elements.len());
-                }
+                let shared = pool.iter().zip(elements).take_while(|(a, b)| a == b).count();
+                let followed = &mut followed[key.index()];
+                let begin = shared.min(*followed);
+                *followed = shared.max(*followed);
                 let new = elements[begin..].iter();
                 new.filter_map(|element| self.appender(key, *element)).collect()
             }

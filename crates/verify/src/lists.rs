@@ -122,27 +122,46 @@ pub(crate) fn check_read(order: &Order<'_, '_>, read: OpId) -> Result<(), Refusa
 /// Refuses an order that does not follow the lists, and lists that do not fit together.
 pub(crate) fn check_order(order: &Order<'_, '_>) -> Result<(), Refusal> {
     let facts = order.facts;
-    let mut longest: FxHashMap<KeyId, (OpId, &[ValueId])> = FxHashMap::default();
-    let reads = || order.txns.iter().flat_map(|txn| facts.reads(*txn));
-    let lists = || reads().filter_map(|read| ListRead::new(facts, read));
-    for list in lists() {
+    let longest = order.scans.longest(order);
+    for list in lists_of(order) {
+        let (first, all) = longest[&list.key];
         let foreign = list.foreign(facts).unwrap_or_default();
+        if !is_prefix(foreign, all) {
+            return Err(Refusal::Disagree { first, second: list.read });
+        }
+    }
+    let mut keys: Vec<_> = longest.iter().collect();
+    keys.sort_unstable_by_key(|(key, _)| **key);
+    keys.iter().try_for_each(|(key, (_, all))| follows(order, **key, all))
+}
+
+/// The list reads of an order's transactions.
+fn lists_of<'h>(order: &Order<'_, 'h>) -> impl Iterator<Item = ListRead<'h>> {
+    let facts = order.facts;
+    let reads = order.txns.iter().flat_map(|txn| facts.reads(*txn));
+    reads.filter_map(|read| ListRead::new(facts, read))
+}
+
+/// Per key, the first of the reads that show the most of others' appends, and what it shows.
+pub(crate) type Longest<'h> = FxHashMap<KeyId, (OpId, &'h [ValueId])>;
+
+/// The longest lists that an order's transactions read.
+pub(crate) fn longest<'h>(order: &Order<'_, 'h>) -> Longest<'h> {
+    let mut longest = Longest::default();
+    for list in lists_of(order) {
+        let foreign = list.foreign(order.facts).unwrap_or_default();
         let entry = longest.entry(list.key).or_insert((list.read, foreign));
         if foreign.len() > entry.1.len() {
             *entry = (list.read, foreign);
         }
     }
-    for list in lists() {
-        let (first, all) = longest[&list.key];
-        let foreign = list.foreign(facts).unwrap_or_default();
-        // Most share their elements in memory, and need not be compared.
-        if !std::ptr::eq(all.as_ptr(), foreign.as_ptr()) && !all.starts_with(foreign) {
-            return Err(Refusal::Disagree { first, second: list.read });
-        }
-    }
-    let mut keys: Vec<_> = longest.into_iter().collect();
-    keys.sort_unstable_by_key(|(key, _)| *key);
-    keys.iter().try_for_each(|(key, (_, all))| follows(order, *key, all))
+    longest
+}
+
+/// Whether one list begins another. Most share their elements in memory, and need not be compared.
+pub(crate) fn is_prefix(list: &[ValueId], all: &[ValueId]) -> bool {
+    let shares = std::ptr::eq(all.as_ptr(), list.as_ptr()) && list.len() <= all.len();
+    shares || all.starts_with(list)
 }
 
 fn follows(order: &Order<'_, '_>, key: KeyId, elements: &[ValueId]) -> Result<(), Refusal> {

@@ -14,7 +14,7 @@ pub(crate) struct Order<'f, 'h> {
     pub(crate) txns: &'f [TxnId],
     /// Per transaction, its place counted from 1; 0 if it is not in the order.
     places: Vec<u32>,
-    pub(crate) scans: Scans,
+    pub(crate) scans: Scans<'h>,
 }
 
 /// A read from another transaction of the order, or from `init`.

@@ -1,15 +1,15 @@
 //! Lists gone through once.
 //!
-//! Most reads of a list are prefixes of one another and share their elements in the history. What
+//! Reads of a list are prefixes of one another, own appends left out, if they fit together. What
 //! each prefix shows is worked out in one pass, instead of anew for every read.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 
 use isolario_model::{KeyId, TxnId, ValueId};
 use rustc_hash::FxHashMap;
 
-use crate::lists::elements_of;
+use crate::lists::{Longest, elements_of, is_prefix, longest};
 use crate::order::Order;
 
 /// What is wrong with a list, if anything.
@@ -66,20 +66,27 @@ impl Scan {
 
 const STRANGER: &str = "it shows an append of a transaction that is not there";
 
-/// The scans of the lists that reads share, made when first needed.
+/// The scans of the longest lists, made when first needed.
 #[derive(Debug, Default)]
-pub(crate) struct Scans {
-    pooled: RefCell<FxHashMap<KeyId, Rc<Scan>>>,
+pub(crate) struct Scans<'h> {
+    longest: OnceCell<Longest<'h>>,
+    scanned: RefCell<FxHashMap<KeyId, Rc<Scan>>>,
 }
 
-impl Scans {
-    /// The scan of a list read, or of the longer one that it is a prefix of.
-    pub(crate) fn of(&self, order: &Order<'_, '_>, key: KeyId, elements: &[ValueId]) -> Rc<Scan> {
-        let pool = order.facts.history.list_pool(key);
-        if !std::ptr::eq(pool.as_ptr(), elements.as_ptr()) {
-            return Rc::new(Scan::new(order, key, elements));
+impl<'h> Scans<'h> {
+    /// The longest lists that the order's transactions read.
+    pub(crate) fn longest(&self, order: &Order<'_, 'h>) -> &Longest<'h> {
+        self.longest.get_or_init(|| longest(order))
+    }
+
+    /// The scan of a list read, or of the longest one, if that begins with it.
+    pub(crate) fn of(&self, order: &Order<'_, 'h>, key: KeyId, elements: &[ValueId]) -> Rc<Scan> {
+        match self.longest(order).get(&key) {
+            Some((_, all)) if is_prefix(elements, all) => {
+                let mut scanned = self.scanned.borrow_mut();
+                Rc::clone(scanned.entry(key).or_insert_with(|| Rc::new(Scan::new(order, key, all))))
+            }
+            _ => Rc::new(Scan::new(order, key, elements)),
         }
-        let mut pooled = self.pooled.borrow_mut();
-        Rc::clone(pooled.entry(key).or_insert_with(|| Rc::new(Scan::new(order, key, pool))))
     }
 }
