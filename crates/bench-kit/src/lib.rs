@@ -3,7 +3,7 @@
 //! A benchmark names its work by implementing [`Job`]. [`median`] then runs a job several times,
 //! each time in a process of its own: the benchmark calls itself, and [`answer_if_child`] does
 //! the work there. [`Table`] and [`Chart`] show what came out; [`exponent`] tells how
-//! it grows, and [`Growth`] does all of that for a row of sizes.
+//! it grows, and [`Growth`] does all of that for a row of sizes. A [`Suite`] is a whole benchmark.
 
 mod arguments;
 mod chart;
@@ -12,6 +12,7 @@ mod floors;
 mod growth;
 mod measure;
 mod process;
+mod suite;
 mod table;
 
 use std::error::Error;
@@ -23,6 +24,7 @@ pub use floors::{copy, count_newlines};
 pub use growth::{Effort, Expected, Growth, Step, Writer};
 pub use measure::{Job, Kept, Sample, Stopwatch, answer_if_child, median};
 pub use process::process_time;
+pub use suite::Suite;
 pub use table::{Align, Table};
 
 /// Any error; it may have come from another thread.

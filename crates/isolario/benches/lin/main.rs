@@ -11,7 +11,7 @@ mod targets;
 #[path = "../common/work.rs"]
 mod work;
 
-use isolario_bench::{Arguments, Effort, Failure, answer_if_child};
+use isolario_bench::{Arguments, Failure, Suite};
 
 use work::Work;
 
@@ -39,23 +39,11 @@ impl Sizes {
 }
 
 fn main() -> Result<(), Failure> {
-    let arguments = Arguments::of_process();
-    if let Some(answer) = answer_if_child::<Work>(&arguments)? {
-        println!("{answer}");
-        return Ok(());
-    }
-    let (effort, sizes) = (Effort::of(&arguments, "lin", 3)?, Sizes::of(&arguments));
-    let directory = isolario_bench::scratch()?;
-    println!("Medians of {} processes; megabytes beyond the mapped file", effort.runs);
-    println!();
-    // The beginning of a part's name selects it; nothing is the beginning of all.
-    let part: String = arguments.value("--part")?.unwrap_or_default();
-    if targets::NAME.starts_with(&part) {
-        targets::bench(&sizes, &effort, directory.path())?;
-    }
-    for sweep in sweeps::all(&sizes).iter().filter(|sweep| sweep.name.starts_with(&part)) {
-        sweep.bench(&effort, directory.path())?;
-    }
-    println!("Charts are in {}", effort.charts.display());
-    Ok(())
+    let suite = Suite::<Work, Sizes> {
+        family: "lin",
+        sizes: Sizes::of,
+        targets: targets::bench,
+        growths: sweeps::all,
+    };
+    suite.run()
 }

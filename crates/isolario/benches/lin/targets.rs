@@ -9,9 +9,6 @@ use crate::Sizes;
 use crate::history::Recipe;
 use crate::work::Work;
 
-/// By which it is selected.
-pub const NAME: &str = "targets";
-
 /// What the check must reach, in seconds.
 const SECONDS: f64 = 0.5;
 
@@ -33,7 +30,7 @@ pub fn bench(sizes: &Sizes, effort: &Effort, directory: &Path) -> Result<(), Fai
         ("of which 1 % unknown", Recipe { unknown_ratio: 0.01, ..conditional }, true),
         ("reads and plain writes, 1000 keys", Recipe::PLAIN, false),
     ] {
-        let file = directory.join(NAME);
+        let file = directory.join("targets");
         Recipe { ops: sizes.many_ops, ..recipe }.write(&file)?;
         let level = Level::Linearizable;
         for (work, is_target) in [

@@ -10,9 +10,6 @@ use crate::Sizes;
 use crate::history::Recipe;
 use crate::work::Work;
 
-/// By which it is selected.
-pub const NAME: &str = "targets";
-
 /// What each level must stay under, beyond the mapped file.
 const MEGABYTES: f64 = 800.0;
 
@@ -64,7 +61,7 @@ pub fn bench(sizes: &Sizes, effort: &Effort, directory: &Path) -> Result<(), Fai
         ("target", Align::Left),
     ]);
     for Target { recipe, levels, seconds } in targets(sizes) {
-        let file = directory.join(NAME);
+        let file = directory.join("targets");
         recipe.write(&file)?;
         let checks = levels.iter().map(|level| (Work::LoadAndCheck(*level), Some(seconds)));
         for (work, limit) in [(Work::Load, None)].into_iter().chain(checks) {

@@ -6,11 +6,9 @@ use isolario::model::Level;
 use isolario_bench::{Align, Effort, Failure, Sample, Table, judge, median};
 use isolario_sim::Distribution;
 
+use crate::Sizes;
 use crate::history::{KEYS, OPS_PER_TXN, Recipe, SESSIONS};
 use crate::work::Work;
-
-/// By which it is selected.
-pub const NAME: &str = "targets";
 
 /// What each level must reach with both cores, in seconds.
 const SECONDS: [(Level, f64); 3] =
@@ -20,7 +18,8 @@ const MEGABYTES: f64 = 800.0;
 const TARGET_THREADS: usize = 2;
 
 /// Measures and prints the table.
-pub fn bench(txns: u64, effort: &Effort, directory: &Path) -> Result<(), Failure> {
+pub fn bench(sizes: &Sizes, effort: &Effort, directory: &Path) -> Result<(), Failure> {
+    let txns = sizes.txns;
     println!(
         "Load and check: {txns} transactions of {OPS_PER_TXN} operations, {SESSIONS} sessions, {KEYS} keys"
     );
