@@ -1,5 +1,9 @@
 //! An order of all nodes that is mended where edges contradict it.
 
+use std::ops::Range;
+
+use rayon::prelude::*;
+
 use super::InEdges;
 use super::topo::depth_first;
 
@@ -50,52 +54,78 @@ impl Order {
     ///
     /// Such an edge spans a stretch of the order. Where no stretch is, everything stays: an edge
     /// from one side to the other of such a place agrees with the order, so each stretch, with
-    /// those that overlap it, can be sorted by itself.
+    /// those that overlap it, can be sorted by itself. Of the graph's other edges, only those within
+    /// a stretch are needed.
     pub(crate) fn mend(
         &mut self,
-        graph: &impl InEdges,
+        graph: &(impl InEdges + Sync),
         contradicted: &[(u32, u32)],
     ) -> Option<Vec<Moved>> {
-        let place = |node: u32| self.places[node as usize] as usize;
-        let mut spans: Vec<(usize, usize)> = contradicted
-            .iter()
-            .map(|(before, after)| (place(*after), place(*before) + 1))
+        let stretches = self.stretches(contradicted);
+        let places = &self.places;
+        let moved: Vec<Option<Vec<Moved>>> = cut(&mut self.nodes, &stretches)
+            .into_par_iter()
+            .zip(&stretches)
+            .map(|(nodes, stretch)| sort(graph, nodes, places, stretch.start))
             .collect();
-        spans.sort_unstable();
-        let mut spans = spans.into_iter().peekable();
-        let mut moved = Vec::new();
-        while let Some((start, mut end)) = spans.next() {
-            while let Some((_, more)) = spans.next_if(|(next, _)| *next < end) {
-                end = end.max(more);
+        for stretch in stretches {
+            for (place, node) in (stretch.start as u32..).zip(&self.nodes[stretch]) {
+                self.places[*node as usize] = place;
             }
-            self.sort(graph, start, end, &mut moved)?;
         }
-        Some(moved)
+        Some(moved.into_iter().collect::<Option<Vec<_>>>()?.concat())
     }
 
-    /// Sorts a stretch.
-    fn sort(
-        &mut self,
-        graph: &impl InEdges,
-        start: usize,
-        end: usize,
-        moved: &mut Vec<Moved>,
-    ) -> Option<()> {
-        let stretch = &self.nodes[start..end];
-        // What is not in the stretch counts as done.
-        let number = |node: u32| {
-            let place = (self.places[node as usize] as usize).wrapping_sub(start);
-            (place < stretch.len()).then_some(place)
-        };
-        let sorted = depth_first(graph, stretch, stretch.len(), number)?;
-        let were = sorted.iter().map(|node| self.places[*node as usize]).collect();
-        moved_forward(&sorted, were, start as u32, moved);
-        self.nodes[start..end].copy_from_slice(&sorted);
-        for (place, node) in (start as u32..).zip(sorted) {
-            self.places[node as usize] = place;
+    /// The stretches of the order that these edges span, in order and apart from each other. They
+    /// lead back, as (before, after).
+    pub(crate) fn stretches(&self, contradicted: &[(u32, u32)]) -> Vec<Range<usize>> {
+        let place = |node: u32| self.places[node as usize] as usize;
+        let span = |(before, after): &(u32, u32)| (place(*after), place(*before) + 1);
+        let mut spans: Vec<(usize, usize)> = contradicted.iter().map(span).collect();
+        spans.par_sort_unstable();
+        let mut stretches: Vec<Range<usize>> = Vec::new();
+        for (start, end) in spans {
+            match stretches.last_mut() {
+                Some(last) if start < last.end => last.end = last.end.max(end),
+                _ => stretches.push(start..end),
+            }
         }
-        Some(())
+        stretches
     }
+}
+
+/// Cuts stretches out of an order.
+fn cut<'n>(nodes: &'n mut [u32], stretches: &[Range<usize>]) -> Vec<&'n mut [u32]> {
+    let mut cut = Vec::with_capacity(stretches.len());
+    let (mut rest, mut done) = (nodes, 0);
+    for stretch in stretches {
+        let (_, tail) = rest.split_at_mut(stretch.start - done);
+        let (nodes, tail) = tail.split_at_mut(stretch.len());
+        cut.push(nodes);
+        (rest, done) = (tail, stretch.end);
+    }
+    cut
+}
+
+/// Sorts a stretch that begins at `start`, and tells what was moved; none if there is a cycle.
+/// `places` are those before.
+fn sort(
+    graph: &impl InEdges,
+    stretch: &mut [u32],
+    places: &[u32],
+    start: usize,
+) -> Option<Vec<Moved>> {
+    // What is not in the stretch counts as done.
+    let number = |node: u32| {
+        let place = (places[node as usize] as usize).wrapping_sub(start);
+        (place < stretch.len()).then_some(place)
+    };
+    let sorted = depth_first(graph, stretch, stretch.len(), number)?;
+    let were = sorted.iter().map(|node| places[*node as usize]).collect();
+    let mut moved = Vec::new();
+    moved_forward(&sorted, were, start as u32, &mut moved);
+    stretch.copy_from_slice(&sorted);
+    Some(moved)
 }
 
 /// Which nodes come before others now that came before them. `were` are the places they had.

@@ -51,17 +51,45 @@ pub(crate) fn precedes(history: &History, clock_skew: u64, before: TxnId, after:
 /// Whether an order of transactions agrees with real time.
 ///
 /// It does unless somebody comes before a transaction that had finished first: going through the
-/// order from its end, the earliest finish so far is enough to know.
+/// order from its end, the earliest finish so far is enough to know. Parts of the order are looked
+/// at by themselves, and then beside the earliest finish of all that come after.
 pub(crate) fn agrees(history: &History, clock_skew: u64, order: &[u32]) -> bool {
+    let look = |part: &[u32]| Part::of(history, clock_skew, part);
+    let parts: Vec<Part> = order.par_chunks(TXNS_PER_TASK).map(look).collect();
     let mut earliest = i64::MAX;
-    order.iter().rev().all(|txn| {
-        let txn = TxnId(*txn);
-        let in_time = history.start(txn).is_none_or(|start| earliest >= start);
-        if let Some(finish) = finish(history, txn) {
-            earliest = earliest.min(finish.saturating_add(allowance(clock_skew)));
-        }
+    parts.iter().rev().all(|part| {
+        let in_time = part.agrees && earliest >= part.latest_start;
+        earliest = earliest.min(part.earliest_finish);
         in_time
     })
+}
+
+/// Transactions per task.
+const TXNS_PER_TASK: usize = 1 << 16;
+
+/// What matters of a part of an order.
+struct Part {
+    /// Whether it agrees with real time by itself.
+    agrees: bool,
+    latest_start: i64,
+    earliest_finish: i64,
+}
+
+impl Part {
+    fn of(history: &History, clock_skew: u64, order: &[u32]) -> Part {
+        let mut part = Part { agrees: true, latest_start: i64::MIN, earliest_finish: i64::MAX };
+        for txn in order.iter().rev().map(|txn| TxnId(*txn)) {
+            if let Some(start) = history.start(txn) {
+                part.agrees &= part.earliest_finish >= start;
+                part.latest_start = part.latest_start.max(start);
+            }
+            if let Some(finish) = finish(history, txn) {
+                let finish = finish.saturating_add(allowance(clock_skew));
+                part.earliest_finish = part.earliest_finish.min(finish);
+            }
+        }
+        part
+    }
 }
 
 /// The chain.

@@ -21,10 +21,10 @@ use isolario_model::{Findings, Level, Point, TxnId, Verdict, Witness};
 
 use crate::Options;
 use crate::graph::{
-    InTime, Moments, RealTime, Split, agrees, commit_of, is_commit, start_of, topological_order,
-    txn_of,
+    InTime, Moments, Order, RealTime, Split, agrees, commit_of, is_commit, start_of,
+    topological_order, txn_of,
 };
-use crate::weak::{Dependencies, Inferred, Saturated, Weak, places};
+use crate::weak::{Dependencies, Inferred, Saturated, Weak};
 use overwrites::Overwrites;
 
 pub(crate) use overwrites::BlindWrite;
@@ -110,17 +110,32 @@ impl<'a> Mini<'a> {
         Saturated { dependencies: self.dependencies, inferred: self.anti_dependencies() }
     }
 
-    /// An order in which the transactions may have run one after the other. The order in which they
-    /// depend on each other often is one, and then no graph has to be built.
+    /// An order in which the transactions may have run one after the other.
     fn serial_order(&self) -> Option<&[u32]> {
-        let order = self.serial.get_or_init(|| {
-            let depending = self.weak.order.as_ref().filter(|_| !self.overwrites.diverge())?;
-            if self.overwrites.agree_with(&places(depending)) {
-                return Some(depending.clone());
-            }
-            topological_order(&self.graph(), &self.weak.guess)
-        });
-        order.as_deref()
+        self.serial.get_or_init(|| self.find_serial_order()).as_deref()
+    }
+
+    /// The order in which transactions depend on each other often denies only few
+    /// anti-dependencies, between transactions that ran at about the same time. Then no graph of
+    /// all of them has to be built.
+    fn find_serial_order(&self) -> Option<Vec<u32>> {
+        let depending = self.weak.order.as_ref().filter(|_| !self.overwrites.diverge())?;
+        let mut order = Order::new(depending.clone());
+        let denied = self.overwrites.denied_by(&order);
+        if denied.is_empty() {
+            return Some(order.into_nodes());
+        }
+        let mut is_mended = vec![false; depending.len()];
+        for stretch in order.stretches(&denied) {
+            order.nodes()[stretch].iter().for_each(|txn| is_mended[*txn as usize] = true);
+        }
+        let within =
+            |reader: TxnId, writer: TxnId| is_mended[reader.index()] && is_mended[writer.index()];
+        let edges = self.overwrites.anti_dependencies_that(within);
+        let inferred = Inferred::new(depending.len(), &edges);
+        let graph = Saturated { dependencies: self.dependencies, inferred: &inferred };
+        order.mend(&graph, &denied)?;
+        Some(order.into_nodes())
     }
 
     /// Whether an order agrees with real time, if that counts. One that begins with a guess by

@@ -7,10 +7,9 @@ use isolario_model::{History, KeyId, OpId, OpKind, TxnId};
 use rayon::prelude::*;
 
 use super::accesses::{Access, Accesses, LastWrites};
+use crate::blocks::{self, Block};
+use crate::graph::Order;
 use crate::reads::{Reads, Source};
-
-/// Transactions per task.
-const TXNS_PER_TASK: usize = 1 << 14;
 
 /// No version, and nobody.
 const NONE: u32 = u32::MAX;
@@ -47,15 +46,17 @@ pub(super) struct Overwrites<'a> {
     of_written: Vec<AtomicU32>,
     /// Per key, who overwrote the initial version.
     of_initial: Vec<AtomicU32>,
-    parts: Vec<Part>,
-}
-
-/// Some consecutive transactions.
-struct Part {
-    txns: Range<usize>,
+    blocks: Vec<Block>,
     /// Per operation, the word of the version that it read from elsewhere.
     seen: Vec<u32>,
-    /// The first write of each key that a transaction had not read, in order.
+    /// Versions that had been overwritten already.
+    diverging: Vec<Version>,
+}
+
+/// What was found in a block, beside the versions seen.
+#[derive(Default)]
+struct Found {
+    /// The first write of each key that a transaction had not read.
     blind: Vec<OpId>,
     /// Versions that had been overwritten already.
     diverging: Vec<Version>,
@@ -64,57 +65,62 @@ struct Part {
 impl<'a> Overwrites<'a> {
     /// Looks everything up, or says which write does not fit.
     pub(super) fn new(history: &'a History, reads: &'a Reads) -> Result<Self, BlindWrite> {
-        let nobody = |count: usize| (0..count).map(|_| AtomicU32::new(NONE)).collect();
+        let nobody =
+            |count: usize| (0..count).into_par_iter().map(|_| AtomicU32::new(NONE)).collect();
         let mut overwrites = Overwrites {
             history,
             reads,
             last_writes: LastWrites::new(history),
             of_written: nobody(history.op_count()),
             of_initial: nobody(history.key_count()),
-            parts: Vec::new(),
+            blocks: blocks::blocks(history),
+            seen: Vec::new(),
+            diverging: Vec::new(),
         };
-        let starts = (0..history.txn_count()).into_par_iter().step_by(TXNS_PER_TASK);
-        overwrites.parts = starts
-            .map_init(Accesses::default, |accesses, start| overwrites.look_up(start, accesses))
+        let mut seen = vec![0u32; history.op_count()];
+        let found: Vec<Found> = blocks::cut(history, &overwrites.blocks, &mut seen)
+            .into_par_iter()
+            .map_init(Accesses::default, |accesses, block| overwrites.look_up(block, accesses))
             .collect();
-        overwrites.admit_loaders()?;
+        let mut blind: Vec<OpId> = found.iter().flat_map(|found| &found.blind).copied().collect();
+        blind.sort_unstable();
+        overwrites.admit_loaders(&blind)?;
+        overwrites.seen = seen;
+        overwrites.diverging = found.into_iter().flat_map(|found| found.diverging).collect();
         Ok(overwrites)
     }
 
-    fn look_up(&self, start: usize, accesses: &mut Accesses) -> Part {
-        let txns = start..(start + TXNS_PER_TASK).min(self.history.txn_count());
-        let ops = self.history.op_range(TxnId::at(txns.end - 1)).end
-            - self.history.op_range(TxnId::at(start)).start;
-        let (blind, diverging) = (Vec::new(), Vec::new());
-        let mut part = Part { txns, seen: Vec::with_capacity(ops), blind, diverging };
-        for txn in part.txns.clone().map(TxnId::at) {
-            if self.reads.is_kept(txn) {
+    /// Looks up what a block's transactions read and overwrote.
+    fn look_up(&self, block: Vec<(Range<usize>, &mut [u32])>, accesses: &mut Accesses) -> Found {
+        let mut found = Found::default();
+        for (txns, seen) in block {
+            seen.fill(NONE);
+            let first = blocks::ops(self.history, &txns).start;
+            for txn in txns.map(TxnId::at).filter(|txn| self.reads.is_kept(*txn)) {
                 accesses.clear();
-                self.history.op_range(txn).for_each(|op| {
-                    self.look_up_op(txn, OpId::at(op), accesses, &mut part);
-                });
-            } else {
-                part.seen.extend(self.history.op_range(txn).map(|_| NONE));
+                for op in self.history.op_range(txn) {
+                    seen[op - first] = self.look_up_op(txn, OpId::at(op), accesses, &mut found);
+                }
             }
         }
-        part
+        found
     }
 
     #[inline]
-    fn look_up_op(&self, txn: TxnId, op: OpId, accesses: &mut Accesses, part: &mut Part) {
+    fn look_up_op(&self, txn: TxnId, op: OpId, accesses: &mut Accesses, found: &mut Found) -> u32 {
         let key = self.history.op_keys()[op.index()];
         let mut seen = NONE;
         if is_write(self.history.op_kinds()[op.index()]) {
             match accesses.write(key) {
-                Access::Read { version } => self.replace(txn, key, version, part),
-                Access::New => part.blind.push(op),
+                Access::Read { version } => self.replace(txn, key, version, found),
+                Access::New => found.blind.push(op),
                 Access::Written => {}
             }
         } else if let Source::Txn(writer) = self.reads.source(op) {
             seen = self.word(writer, key);
             accesses.read(key, seen);
         }
-        part.seen.push(seen);
+        seen
     }
 
     /// The word of the version that a transaction wrote.
@@ -126,11 +132,11 @@ impl<'a> Overwrites<'a> {
         }
     }
 
-    fn replace(&self, txn: TxnId, key: KeyId, word: u32, part: &mut Part) {
+    fn replace(&self, txn: TxnId, key: KeyId, word: u32, found: &mut Found) {
         let Some(version) = version(word, key) else { return };
         // The least number wins, whichever thread comes first.
         if self.slot(version).fetch_min(txn.0, Ordering::Relaxed) != NONE {
-            part.diverging.push(version);
+            found.diverging.push(version);
         }
     }
 
@@ -143,8 +149,8 @@ impl<'a> Overwrites<'a> {
 
     /// A key may have one blind writer if nobody else overwrote its initial version: all other
     /// versions then descend from that writer's, so that it was the first.
-    fn admit_loaders(&self) -> Result<(), BlindWrite> {
-        for write in self.parts.iter().flat_map(|part| &part.blind) {
+    fn admit_loaders(&self, blind: &[OpId]) -> Result<(), BlindWrite> {
+        for write in blind {
             let key = self.history.op_keys()[write.index()];
             let loader = self.history.op_txn(*write).0;
             let first = &self.of_initial[key.index()];
@@ -162,40 +168,39 @@ impl<'a> Overwrites<'a> {
         (txn != NONE).then_some(TxnId(txn))
     }
 
-    /// The anti-dependencies, each reader before whoever overwrote what it read, by part.
+    /// The anti-dependencies, each reader before whoever overwrote what it read.
     pub(super) fn anti_dependencies(&self) -> Vec<Vec<(TxnId, TxnId)>> {
-        let of_part = |part: &Part| {
+        self.anti_dependencies_that(|_, _| true)
+    }
+
+    /// The anti-dependencies that an order denies.
+    pub(super) fn denied_by(&self, order: &Order) -> Vec<(u32, u32)> {
+        let place = |txn: TxnId| order.places()[txn.index()];
+        let denied = self.anti_dependencies_that(|reader, writer| place(reader) >= place(writer));
+        denied.concat().into_iter().map(|(reader, writer)| (reader.0, writer.0)).collect()
+    }
+
+    /// Those anti-dependencies that are wanted, by block.
+    pub(super) fn anti_dependencies_that(
+        &self,
+        is_wanted: impl Fn(TxnId, TxnId) -> bool + Sync + Send,
+    ) -> Vec<Vec<(TxnId, TxnId)>> {
+        let of_block = |block: &Block| {
             let mut edges = Vec::new();
-            self.for_each_missed(part, &mut |reader, writer| {
-                edges.push((reader, writer));
-                true
-            });
+            for reader in block.iter().flat_map(Clone::clone).map(TxnId::at) {
+                for op in self.history.op_range(reader) {
+                    let version = version(self.seen[op], self.history.op_keys()[op]);
+                    if let Some(writer) = version.and_then(|version| self.replacer(version))
+                        && writer != reader
+                        && is_wanted(reader, writer)
+                    {
+                        edges.push((reader, writer));
+                    }
+                }
+            }
             edges
         };
-        self.parts.par_iter().map(of_part).collect()
-    }
-
-    /// Whether all anti-dependencies lead forward by these places.
-    pub(super) fn agree_with(&self, places: &[u32]) -> bool {
-        let forward =
-            |reader: TxnId, writer: TxnId| places[reader.index()] < places[writer.index()];
-        self.parts.par_iter().all(|part| self.for_each_missed(part, &mut { forward }))
-    }
-
-    /// Calls `each` with readers and those who overwrote what they read, as long as it says so;
-    /// whether it always did.
-    fn for_each_missed(&self, part: &Part, each: &mut impl FnMut(TxnId, TxnId) -> bool) -> bool {
-        let first = self.history.op_range(TxnId::at(part.txns.start)).start;
-        part.txns.clone().map(TxnId::at).all(|reader| {
-            self.history.op_range(reader).all(|op| {
-                let key = self.history.op_keys()[op];
-                let version = version(part.seen[op - first], key);
-                match version.and_then(|version| self.replacer(version)) {
-                    Some(writer) if writer != reader => each(reader, writer),
-                    _ => true,
-                }
-            })
-        })
+        self.blocks.par_iter().map(of_block).collect()
     }
 
     /// The version that an operation read from elsewhere, and who wrote it.
@@ -221,13 +226,12 @@ impl<'a> Overwrites<'a> {
 
     /// Whether some version was overwritten by several transactions that had all read it.
     pub(super) fn diverge(&self) -> bool {
-        self.parts.iter().any(|part| !part.diverging.is_empty())
+        !self.diverging.is_empty()
     }
 
     /// All transactions that overwrote a version which another one overwrote, too; by version.
     pub(super) fn divergences(&self) -> Vec<Replacement> {
-        let diverging = self.parts.iter().flat_map(|part| &part.diverging);
-        let mut versions: Vec<Version> = diverging.copied().collect();
+        let mut versions = self.diverging.clone();
         versions.sort_unstable();
         versions.dedup();
         let mut found = Vec::new();

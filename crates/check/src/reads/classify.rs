@@ -3,6 +3,7 @@
 use isolario_model::{
     Anomaly, AnomalyKind, Evidence, History, Inapplicable, KeyId, Op, OpId, OpKind, Outcome, TxnId,
 };
+use rayon::prelude::*;
 
 use super::join::{Ambiguous, Saw, Suspect};
 use super::{ASIDE, lists};
@@ -15,22 +16,26 @@ pub(super) fn classify(
     suspects: &[Suspect],
     sources: &mut [u32],
 ) -> (Vec<Anomaly>, Vec<(OpId, TxnId)>) {
-    let (mut anomalies, mut seen) = (Vec::new(), Vec::new());
-    for suspect in suspects {
+    let wrong = |suspect: &Suspect| {
         let reader = history.op_txn(suspect.read);
-        if !kept[reader.index()] {
-            continue;
+        let mut anomalies = Vec::new();
+        if kept[reader.index()] {
+            Classifier::new(history, reader, suspect.read).classify(suspect.saw, &mut anomalies);
         }
-        let before = anomalies.len();
-        Classifier::new(history, reader, suspect.read).classify(suspect.saw, &mut anomalies);
-        if anomalies.len() > before {
-            sources[suspect.read.index()] = ASIDE;
-            if let Saw::One(writer) = suspect.saw
-                && writer != reader
-                && (writer.is_init() || kept[writer.index()])
-            {
-                seen.push((suspect.read, writer));
-            }
+        (!anomalies.is_empty()).then_some((*suspect, reader, anomalies))
+    };
+    // Most suspects turn out to be right, and there may be many.
+    let found: Vec<(Suspect, TxnId, Vec<Anomaly>)> =
+        suspects.par_iter().filter_map(wrong).collect();
+    let (mut anomalies, mut seen) = (Vec::new(), Vec::new());
+    for (suspect, reader, of_read) in found {
+        anomalies.extend(of_read);
+        sources[suspect.read.index()] = ASIDE;
+        if let Saw::One(writer) = suspect.saw
+            && writer != reader
+            && (writer.is_init() || kept[writer.index()])
+        {
+            seen.push((suspect.read, writer));
         }
     }
     (anomalies, seen)

@@ -6,7 +6,8 @@
 use isolario_model::{History, TxnId};
 use rayon::prelude::*;
 
-use super::{Dependencies, places};
+use super::Dependencies;
+use super::levels::places;
 use crate::graph::InEdges;
 
 /// What a guess goes by.

@@ -25,6 +25,6 @@ mod writes;
 
 pub(crate) use dependencies::Dependencies;
 pub(crate) use guess::Clue;
-pub(crate) use levels::{Weak, places};
+pub(crate) use levels::Weak;
 pub(crate) use patterns::PATTERNS;
 pub(crate) use saturated::{Inferred, Saturated};
