@@ -49,10 +49,14 @@ impl Draft {
 
 impl Drop for Draft {
     fn drop(&mut self) {
-        // After the rename there is nothing left to remove; that is no failure.
-        let _ = match self.path.is_dir() {
-            true => std::fs::remove_dir_all(&self.path),
-            false => std::fs::remove_file(&self.path),
-        };
+        remove(&self.path);
     }
+}
+
+/// Removes a draft. After the rename there is nothing left to remove; that is no failure.
+pub(crate) fn remove(draft: &Path) {
+    let _ = match draft.is_dir() {
+        true => std::fs::remove_dir_all(draft),
+        false => std::fs::remove_file(draft),
+    };
 }

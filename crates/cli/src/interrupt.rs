@@ -1,6 +1,7 @@
 //! Ctrl-C: once to end what is going on and report what came of it, twice to leave.
 
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -8,6 +9,7 @@ use isolario::check::Stop;
 use isolario::db::Control;
 use isolario::model::StopReason;
 
+use crate::draft::remove;
 use crate::exit::leave;
 use crate::failure::Failure;
 
@@ -32,6 +34,8 @@ enum GoingOn {
     Run(Arc<Control>),
     /// A check.
     Check(Stop),
+    /// A file that is worth nothing before it is complete.
+    Draft(PathBuf),
 }
 
 impl Interrupt {
@@ -62,6 +66,11 @@ impl Interrupt {
         stop
     }
 
+    /// A file in the making, which Ctrl-C removes.
+    pub(crate) fn draft(&self, path: &Path) {
+        *self.shared.going_on() = GoingOn::Draft(path.to_owned());
+    }
+
     /// It is over: from now on, Ctrl-C leaves.
     pub(crate) fn release(&self) {
         *self.shared.going_on() = GoingOn::Nothing;
@@ -80,6 +89,10 @@ impl Shared {
         let what_follows = match &*self.going_on() {
             _ if again => leave(),
             GoingOn::Nothing => leave(),
+            GoingOn::Draft(path) => {
+                remove(path);
+                leave()
+            }
             GoingOn::Run(control) => {
                 control.stop(StopReason::Interrupted, None);
                 "checking what was recorded"

@@ -9,6 +9,7 @@ use isolario::model::{SinkError, TxnSink};
 use crate::console::PipeTolerant;
 use crate::draft::{Draft, refuse_impossible};
 use crate::failure::Failure;
+use crate::interrupt::Interrupt;
 
 /// Where to write a history, and in which format.
 pub(crate) struct Output {
@@ -55,6 +56,8 @@ impl Output {
             return self.write_to(Target::Stream(Box::new(stdout)), fill);
         }
         let draft = Draft::beside(&self.path);
+        let interrupt = Interrupt::listen(true)?;
+        interrupt.draft(draft.path());
         let filled = self.write_to(Target::Path(draft.path().to_owned()), fill)?;
         draft.keep_as(&self.path).map_err(|error| self.failed(&error.into()))?;
         Ok(filled)

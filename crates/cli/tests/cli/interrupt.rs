@@ -1,7 +1,8 @@
-//! Ctrl-C during `isolario check`.
+//! Ctrl-C: during `isolario check`, and while a history is written.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, ChildStderr, Stdio};
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -9,6 +10,11 @@ use crate::sandbox::{CIRCLE, FINE, Sandbox};
 
 /// More than a pipe holds: once all of it is written, somebody reads.
 const MORE_THAN_A_PIPE_HOLDS: usize = 1 << 20;
+
+fn signal(child: &Child, name: &str) {
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
+}
 
 /// A check that has begun to read a history from its standard input, and waits for the rest.
 struct Waiting {
@@ -30,8 +36,7 @@ impl Waiting {
     }
 
     fn signal(&self, name: &str) {
-        let pid = self.child.id().to_string();
-        assert!(std::process::Command::new("kill").args([name, &pid]).status().unwrap().success());
+        signal(&self.child, name);
     }
 
     /// Waits until the command says that it heard.
@@ -94,6 +99,22 @@ fn every_file_that_was_asked_for_is_written() {
         assert!(!sandbox.read(file).is_empty(), "{file}");
     }
     assert!(sandbox.read(page).contains("interrupted"));
+}
+
+/// Nobody could read half a file.
+#[test]
+fn a_file_in_the_making_is_removed() {
+    let sandbox = Sandbox::new();
+    let before = sandbox.names();
+    let mut command =
+        sandbox.command(&["gen", "history", "--txns", "1000000000000", "-o", "h.iso"]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    while sandbox.names() == before {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    signal(&child, "-INT");
+    assert_eq!(child.wait().unwrap().code(), Some(2));
+    assert_eq!(sandbox.names(), before);
 }
 
 #[test]
