@@ -41,6 +41,7 @@ use isolario_model::{AnomalyKind, History, Level, LevelResult, PatternResult};
 pub use isolario_model::StatedOrder;
 pub use progress::{Phase, Progress, Watcher};
 pub use stop::Stop;
+pub use strong::polygraph::{CycleEdge, Polygraph, Solution};
 
 /// How to read a history.
 #[derive(Clone, Debug)]

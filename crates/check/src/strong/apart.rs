@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use isolario_model::TxnId;
 use rayon::prelude::*;
 
+use super::choices::Choices;
 use super::explain::Step;
 use super::graph::Graph;
 use super::limits::{Limit, Limits};
@@ -129,7 +130,14 @@ impl Apart {
         order.sort_by_key(place);
         Apart {
             graph: Graph::new(nodes, &known),
-            problem: Problem { layout, nodes, known, registers, moments: Vec::new() },
+            problem: Problem {
+                layout,
+                nodes,
+                known,
+                registers,
+                moments: Vec::new(),
+                choices: Choices::default(),
+            },
             whole_nodes,
             whole_versions: part.groups.concat(),
             order,
@@ -157,7 +165,7 @@ impl Apart {
         let version = |version: Version| self.whole_versions[version.0 as usize];
         let steps = cycle.into_iter().filter_map(|((from, to), label)| {
             let arc = (self.whole_nodes[from as usize]?, self.whole_nodes[to as usize]?);
-            let Precedes { first, second } = search.variables.precedes(Literal(label));
+            let Precedes { first, second } = search.variables.precedes(Literal(label))?;
             Some((arc, Some(Precedes { first: version(first), second: version(second) })))
         });
         steps.collect()

@@ -20,82 +20,74 @@ pub(crate) struct Chains {
 }
 
 impl Chains {
-    /// The sessions where they are ordered, else paths; none if that takes more than `most`.
-    pub(crate) fn new(
-        dependencies: &Dependencies<'_>,
-        problem: &Problem,
-        graph: &Graph,
-        order: &[u32],
-        most: usize,
-    ) -> Option<Chains> {
-        let mut chains = Chains {
-            chain: vec![NOWHERE; problem.nodes],
-            position: vec![0; problem.nodes],
-            count: 0,
-        };
-        if dependencies.session_order {
-            chains.assign_sessions(dependencies, problem);
-        } else {
-            chains.assign_paths(dependencies, problem, graph, order);
-        }
-        ((chains.count as usize) <= most).then_some(chains)
+    fn none(nodes: usize) -> Self {
+        Chains { chain: vec![NOWHERE; nodes], position: vec![0; nodes], count: 0 }
     }
 
-    fn assign_sessions(&mut self, dependencies: &Dependencies<'_>, problem: &Problem) {
+    fn at_most(self, most: usize) -> Option<Chains> {
+        ((self.count as usize) <= most).then_some(self)
+    }
+
+    /// Sessions that are ordered; none if there are more than `most`.
+    pub(crate) fn of_sessions(
+        dependencies: &Dependencies<'_>,
+        problem: &Problem,
+        most: usize,
+    ) -> Option<Chains> {
+        let mut chains = Chains::none(problem.nodes);
         let (history, layout) = (dependencies.history, problem.layout);
         for session in history.sessions() {
-            let (chain, mut next) = (self.open(), 0);
+            let (chain, mut next) = (chains.open(), 0);
             for txn in history.session_txns(session) {
                 if !dependencies.reads.is_kept(txn) {
                     continue;
                 }
                 if history.outcome(txn) == Outcome::Committed {
-                    self.place_txn(layout, txn, chain, next);
+                    chains.place_txn(layout, txn, chain, next);
                     next += 1;
                 } else {
                     // Nothing follows a transaction of unknown outcome.
-                    let own = self.open();
-                    self.place_txn(layout, txn, own, 0);
+                    let own = chains.open();
+                    chains.place_txn(layout, txn, own, 0);
                 }
             }
         }
         if !problem.moments.is_empty() {
-            let chain = self.open();
+            let chain = chains.open();
             let first = layout.txn_nodes() as u32;
             for at in 0..problem.moments.len() as u32 {
-                self.place(first + at, chain, at);
+                chains.place(first + at, chain, at);
             }
         }
+        chains.at_most(most)
     }
 
     /// Paths, taken greedily in topological order: a node continues the chain of the first of its
-    /// predecessors that is the end of one.
-    fn assign_paths(
-        &mut self,
-        dependencies: &Dependencies<'_>,
-        problem: &Problem,
+    /// predecessors that is the end of one. None if that takes more than `most`.
+    pub(crate) fn of_paths(
         graph: &Graph,
         order: &[u32],
-    ) {
+        is_kept: impl Fn(u32) -> bool,
+        most: usize,
+    ) -> Option<Chains> {
+        let mut chains = Chains::none(order.len());
         let mut ends: Vec<u32> = Vec::new();
-        let is_kept = |node: u32| {
-            problem.layout.txn(node).is_none_or(|txn: TxnId| dependencies.reads.is_kept(txn))
-        };
         for node in order.iter().copied().filter(|node| is_kept(*node)) {
-            let is_end = |before: &u32| ends[self.chain[*before as usize] as usize] == *before;
+            let is_end = |before: &u32| ends[chains.chain[*before as usize] as usize] == *before;
             match graph.before(node).iter().copied().find(is_end) {
                 Some(before) => {
-                    let chain = self.chain[before as usize];
-                    self.place(node, chain, self.position[before as usize] + 1);
+                    let chain = chains.chain[before as usize];
+                    chains.place(node, chain, chains.position[before as usize] + 1);
                     ends[chain as usize] = node;
                 }
                 None => {
-                    let chain = self.open();
-                    self.place(node, chain, 0);
+                    let chain = chains.open();
+                    chains.place(node, chain, 0);
                     ends.push(node);
                 }
             }
         }
+        chains.at_most(most)
     }
 
     fn place_txn(&mut self, layout: Layout, txn: TxnId, chain: u32, position: u32) {

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use isolario_model::{History, KeyId, Point};
 
 use super::explain::Explainer;
-use super::problem::{Arc, Precedes, Problem};
+use super::problem::{Alternative, Precedes, Problem};
 use super::registers::Version;
 use super::saturate::Settled;
 use crate::weak::Dependencies;
@@ -32,7 +32,36 @@ pub(crate) fn write(
         writeln!(out, "known {from} {to} {why}")?;
     }
     (0..problem.registers.key_count())
-        .try_for_each(|key| choices(history, problem, KeyId::at(key), out))
+        .try_for_each(|key| choices(history, problem, KeyId::at(key), out))?;
+    listed(problem, out)
+}
+
+/// Writes a problem that is about no history.
+pub(crate) fn write_polygraph(problem: &Problem, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "problem polygraph")?;
+    (0..problem.nodes).try_for_each(|node| writeln!(out, "node {node}"))?;
+    problem.known.iter().try_for_each(|(from, to)| writeln!(out, "known {from} {to}"))?;
+    listed(problem, out)
+}
+
+/// The choices that are not about pairs of versions.
+fn listed(problem: &Problem, out: &mut dyn Write) -> io::Result<()> {
+    for choice in 0..problem.choices.len() as u32 {
+        let alternatives = problem.choices.alternatives(choice);
+        let first = alternatives.start;
+        write!(out, "choice:")?;
+        for alternative in alternatives {
+            let or = if alternative > first { " or" } else { "" };
+            write!(out, "{or} {}", problem.choices.reason(alternative).unwrap_or_default())?;
+            edges(problem, Alternative::Listed(alternative), out)?;
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+fn edges(problem: &Problem, alternative: Alternative, out: &mut dyn Write) -> io::Result<()> {
+    problem.edges(alternative).try_for_each(|(from, to)| write!(out, " {from}>{to}"))
 }
 
 fn name(history: &History, problem: &Problem, node: u32) -> String {
@@ -77,5 +106,5 @@ fn alternative(
 ) -> io::Result<()> {
     let label = |version| history.txn_label(problem.registers.writer(version));
     write!(out, " {} before {}", label(precedes.first), label(precedes.second))?;
-    problem.arcs(precedes).try_for_each(|(from, to): Arc| write!(out, " {from}>{to}"))
+    edges(problem, Alternative::Order(precedes), out)
 }

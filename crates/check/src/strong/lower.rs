@@ -2,6 +2,7 @@
 
 use isolario_model::{KeyId, TxnId};
 
+use super::choices::Choices;
 use super::layout::Layout;
 use super::problem::{Arc, Problem};
 use super::registers::Registers;
@@ -19,7 +20,8 @@ pub(crate) fn lower(dependencies: &Dependencies<'_>, layout: Layout, clock_skew:
         true => real_time(dependencies, layout, clock_skew, &mut known),
         false => Vec::new(),
     };
-    Problem { layout, nodes: layout.txn_nodes() + moments.len(), known, registers, moments }
+    let nodes = layout.txn_nodes() + moments.len();
+    Problem { layout, nodes, known, registers, moments, choices: Choices::default() }
 }
 
 /// A transaction starts before it commits.

@@ -7,6 +7,7 @@
 
 mod apart;
 mod chains;
+mod choices;
 mod dump;
 mod established;
 mod explain;
@@ -18,6 +19,7 @@ mod lower;
 mod open;
 mod order;
 mod parts;
+pub(crate) mod polygraph;
 mod problem;
 mod reach;
 mod registers;
@@ -25,6 +27,8 @@ mod registers;
 mod sat;
 mod saturate;
 mod search;
+mod settle;
+mod taken;
 #[cfg(test)]
 mod tests;
 
@@ -32,9 +36,9 @@ use std::io;
 
 use isolario_model::{Inapplicable, Level, Point, TxnId, Verdict, Witness};
 
+use crate::Options;
 use crate::graph::{components, shortest_cycle, topological_order};
 use crate::weak::{Dependencies, Weak};
-use crate::{Options, Phase};
 use apart::{Solved, solve_apart};
 use chains::Chains;
 use established::Established;
@@ -42,14 +46,14 @@ use explain::Explainer;
 use graph::Graph;
 use guess::Guess;
 use layout::Layout;
-use limits::{Limit, Limits};
+use limits::Limits;
 use order::Order;
-use parts::{Part, parts};
-use problem::{Arc, Precedes, Problem};
-use reach::Reach;
+use parts::Part;
+use problem::{Precedes, Problem};
 use registers::Version;
 use saturate::Settled;
 use search::{Found, Literal, Search};
+use settle::{Outcome, edges, settle};
 
 /// How many conflicts the search may take that comes before saturation.
 const SHORT_SEARCH: u64 = 500;
@@ -168,7 +172,7 @@ impl Solver<'_> {
         match search.run(limits, None) {
             Found::Solution => Verdict::Satisfied(self.witness(search.order.nodes())),
             Found::Refutation(cycles) => {
-                let told = |(arc, label)| (arc, Some(search.variables.precedes(Literal(label))));
+                let told = |(arc, label)| (arc, search.variables.precedes(Literal(label)));
                 let cycles = cycles.into_iter().map(|cycle| cycle.into_iter().map(told).collect());
                 Verdict::Violated(self.explainer(settled).refutation(cycles.collect()))
             }
@@ -192,7 +196,7 @@ impl Solver<'_> {
     ) -> Verdict {
         match solve_apart(&self.problem, graph, nodes, parts, limits) {
             Solved::Orders(orders) => {
-                let mut arcs = [self.problem.known.as_slice(), settled.arcs.as_slice()].concat();
+                let mut arcs = edges(&self.problem, settled);
                 arcs.extend(orders.iter().flat_map(|o| o.windows(2).map(|two| (two[0], two[1]))));
                 let graph = Graph::new(self.problem.nodes, &arcs);
                 match topological_order(&graph, nodes) {
@@ -227,8 +231,7 @@ impl Solver<'_> {
 
     /// What is known and settled.
     fn graph(&self, settled: &Settled) -> Graph {
-        let arcs = [self.problem.known.as_slice(), settled.arcs.as_slice()].concat();
-        Graph::new(self.problem.nodes, &arcs)
+        Graph::new(self.problem.nodes, &edges(&self.problem, settled))
     }
 
     /// Takes stated orders for granted. What comes out is a solution with or without them.
@@ -279,37 +282,22 @@ impl Solver<'_> {
     /// Saturates as far as chains allow.
     fn settle(
         &self,
-        mut graph: Graph,
-        mut nodes: Vec<u32>,
-        mut settled: Settled,
+        graph: Graph,
+        nodes: Vec<u32>,
+        settled: Settled,
         guess: &[u32],
         limits: &Limits<'_>,
     ) -> Outcome {
-        let chains = Chains::new(self.dependencies, &self.problem, &graph, &nodes, MOST_CHAINS);
-        let Some(chains) = chains.filter(|_| self.steps.saturation) else {
-            return Outcome::Settled { graph, nodes, settled, parts: None };
+        let chains = if self.dependencies.session_order {
+            Chains::of_sessions(self.dependencies, &self.problem, MOST_CHAINS)
+        } else {
+            let (layout, reads) = (self.problem.layout, self.dependencies.reads);
+            let is_kept = |node| layout.txn(node).is_none_or(|txn| reads.is_kept(txn));
+            Chains::of_paths(&graph, &nodes, is_kept, MOST_CHAINS)
         };
-        let pairs = self.problem.registers.pairs();
-        let mut arcs: Vec<Arc> = [self.problem.known.as_slice(), &settled.arcs].concat();
-        loop {
-            let bytes = nodes.len() * chains.len() * 4 + settled.bytes() + graph.bytes();
-            if let Some(limit) = limits.reached(bytes as u64 + self.problem.bytes()) {
-                return Outcome::Stopped(limit, settled);
-            }
-            let before = settled.arcs.len();
-            let reach = Reach::new(&chains, &graph, &nodes);
-            if !settled.round(&self.problem, &chains, &reach) {
-                let parts = Some(parts(&self.problem, &graph, &chains, &reach, &nodes));
-                return Outcome::Settled { graph, nodes, settled, parts };
-            }
-            drop(reach);
-            limits.tell(Phase::Settling, settled.decided, pairs, 0);
-            arcs.extend_from_slice(&settled.arcs[before..]);
-            graph = Graph::new(self.problem.nodes, &arcs);
-            match topological_order(&graph, guess) {
-                Some(order) => nodes = order,
-                None => return Outcome::Contradiction(graph, settled),
-            }
+        match chains.filter(|_| self.steps.saturation) {
+            Some(chains) => settle(&self.problem, &chains, (graph, nodes), settled, guess, limits),
+            None => Outcome::Settled { graph, nodes, settled, parts: None },
         }
     }
 
@@ -320,10 +308,7 @@ impl Solver<'_> {
 
     /// The settled edges alone have a cycle.
     fn contradiction(&self, graph: &Graph, settled: &Settled) -> Verdict {
-        let components = components(graph);
-        let cycles: Vec<Vec<u32>> =
-            components.iter().map(|component| shortest_cycle(graph, component)).collect();
-        Verdict::Violated(self.explainer(settled).cycles(&cycles))
+        Verdict::Violated(self.explainer(settled).cycles(&shortest_cycles(graph)))
     }
 
     fn witness(&self, nodes: &[u32]) -> Witness {
@@ -338,16 +323,7 @@ impl Solver<'_> {
     }
 }
 
-/// How far saturation came.
-enum Outcome {
-    /// Nothing more follows. The parts that are left are known if chains were.
-    Settled {
-        graph: Graph,
-        nodes: Vec<u32>,
-        settled: Settled,
-        parts: Option<Vec<Part>>,
-    },
-    /// What follows has a cycle.
-    Contradiction(Graph, Settled),
-    Stopped(Limit, Settled),
+/// A shortest cycle of each component that has one.
+fn shortest_cycles(graph: &Graph) -> Vec<Vec<u32>> {
+    components(graph).iter().map(|component| shortest_cycle(graph, component)).collect()
 }

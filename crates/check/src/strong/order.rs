@@ -103,8 +103,8 @@ impl<'g> Order<'g> {
     /// Adds an edge, unless it closes a cycle: then nothing changes.
     pub(crate) fn insert(&mut self, arc: Arc, label: u32) -> bool {
         let (from, to) = arc;
-        if self.rank(from) > self.rank(to) {
-            if !self.search_forward(to, from) {
+        if self.rank(from) >= self.rank(to) {
+            if from == to || !self.search_forward(to, from) {
                 return false;
             }
             self.search_backward(from, self.rank(to));

@@ -57,6 +57,19 @@ impl Registers {
         registers
     }
 
+    /// No keys at all.
+    pub(crate) fn none() -> Registers {
+        Registers {
+            writers: Vec::new(),
+            key_of: Vec::new(),
+            key_starts: vec![0],
+            readers: Vec::new(),
+            reader_starts: vec![0],
+            accesses: Vec::new(),
+            access_starts: vec![0],
+        }
+    }
+
     /// Some groups of versions, each as a key of its own, with other numbers for transactions. Who
     /// read initial versions is not among them.
     pub(crate) fn restricted(
@@ -65,15 +78,7 @@ impl Registers {
         txns: usize,
         number: impl Fn(TxnId) -> Option<TxnId>,
     ) -> Registers {
-        let mut part = Registers {
-            writers: Vec::new(),
-            key_of: Vec::new(),
-            key_starts: vec![0],
-            readers: Vec::new(),
-            reader_starts: vec![0],
-            accesses: Vec::new(),
-            access_starts: Vec::new(),
-        };
+        let mut part = Registers::none();
         let mut accesses: Vec<(TxnId, KeyId)> = Vec::new();
         for (key, group) in groups.iter().enumerate() {
             let key = KeyId::at(key);

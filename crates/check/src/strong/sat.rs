@@ -9,6 +9,7 @@ use isolario_oracle::random::{Rng, Shape, generate};
 use isolario_oracle::volume;
 
 use super::layout::Layout;
+use super::polygraph::{Polygraph, Solution};
 use super::problem::{Arc, Precedes, Problem};
 use super::registers::Version;
 use super::tests::ALL_WAYS;
@@ -61,9 +62,27 @@ impl Sat {
             }
         }
     }
+
+    fn choose_listed(&mut self, problem: &Problem, choice: u32) {
+        let mut chosen = Vec::new();
+        for alternative in problem.choices.alternatives(choice) {
+            let condition = Lit::new(self.solver.new_var_default(), true);
+            chosen.push(condition);
+            for arc in problem.choices.arcs(alternative) {
+                // No node comes before itself.
+                let clause = match arc.0 == arc.1 {
+                    true => vec![!condition],
+                    false => vec![!condition, self.arc(*arc)],
+                };
+                self.clause(&clause);
+            }
+        }
+        self.clause(&chosen);
+    }
 }
 
-fn is_satisfiable(problem: &Problem) -> bool {
+/// Whether one alternative of every choice can be taken.
+pub(super) fn is_satisfiable(problem: &Problem) -> bool {
     let mut sat = Sat::new(problem.nodes);
     for arc in &problem.known {
         let known = sat.arc(*arc);
@@ -77,7 +96,27 @@ fn is_satisfiable(problem: &Problem) -> bool {
             }
         }
     }
+    for choice in 0..problem.choices.len() as u32 {
+        sat.choose_listed(problem, choice);
+    }
     sat.solver.solve_limited(&[]) == lbool::TRUE
+}
+
+/// A problem with all its pairs of versions as choices that are written down.
+fn written_down(problem: &Problem) -> Polygraph {
+    let mut polygraph = Polygraph::new(problem.nodes as u32);
+    problem.known.iter().for_each(|(from, to)| polygraph.edge(*from, *to));
+    for key in (0..problem.registers.key_count()).map(KeyId::at) {
+        let versions: Vec<Version> = problem.registers.versions(key).collect();
+        for (at, second) in versions.iter().enumerate() {
+            for first in &versions[..at] {
+                let precedes = Precedes { first: *first, second: *second };
+                let edges = |precedes| ("", problem.arcs(precedes).collect());
+                polygraph.choice([edges(precedes), edges(precedes.opposite())]);
+            }
+        }
+    }
+    polygraph
 }
 
 #[test]
@@ -101,7 +140,11 @@ fn the_solver_agrees_with_a_sat_solver() {
         let levels = [Level::Prefix, Level::SnapshotIsolation, Level::Serializable];
         let level = levels[(seed / 3) as usize % 3];
         let layout = Layout::of(level, history.txn_count()).unwrap();
-        let expected = is_satisfiable(&lower::lower(&dependencies, layout, 0));
+        let problem = lower::lower(&dependencies, layout, 0);
+        let expected = is_satisfiable(&problem);
+        let solution = written_down(&problem).solve(&options);
+        assert_eq!(matches!(solution, Solution::Order(_)), expected, "{level} {seed}");
+        assert_eq!(matches!(solution, Solution::None(_)), !expected, "{level} {seed}");
         for steps in ALL_WAYS {
             let verdict = check_with(&weak, level, &options, steps);
             let found = matches!(verdict, Verdict::Satisfied(_));

@@ -18,6 +18,7 @@ use super::chains::Chains;
 use super::problem::{Arc, Precedes, Problem};
 use super::reach::Reach;
 use super::registers::Version;
+use super::taken::Taken;
 
 /// Keys per task.
 const KEYS_PER_TASK: usize = 256;
@@ -34,6 +35,8 @@ pub(crate) struct Settled {
     pub(crate) rounds: Vec<u32>,
     /// Where the first facts are stated, which nothing has to follow from.
     pub(crate) stated: Vec<u64>,
+    /// The alternatives of other choices that had to be taken.
+    pub(crate) taken: Taken,
     /// How many pairs of versions the last round found in an order.
     pub(crate) decided: u64,
 }
@@ -63,7 +66,7 @@ impl Settled {
     /// What they take.
     pub(crate) fn bytes(&self) -> usize {
         self.facts.capacity() * size_of::<Precedes>()
-            + self.arcs.capacity() * (size_of::<Arc>() + size_of::<u32>())
+            + (self.arcs.capacity() + self.taken.arcs.capacity()) * size_of::<(Arc, u32)>()
     }
 
     /// Applies the rules once to every key. Returns whether they said anything new.

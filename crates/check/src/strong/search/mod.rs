@@ -13,6 +13,7 @@ mod heap;
 mod literal;
 mod proof;
 mod propagate;
+mod touched;
 
 use isolario_model::KeyId;
 
@@ -21,11 +22,12 @@ pub(crate) use literal::{Literal, Variables};
 use super::limits::{Limit, Limits};
 use super::open::open_choices;
 use super::order::{Chosen, Order};
-use super::problem::Problem;
+use super::problem::{Arc, Problem};
 use crate::Phase;
 use forget::Schedule;
 use heap::Heap;
-use proof::Proof;
+use proof::{Proof, Step};
+use touched::Touched;
 
 /// After so many conflicts, the order no longer says which alternative is tried first.
 const TRUST_ORDER_FOR: u64 = 5_000;
@@ -84,6 +86,7 @@ pub(crate) struct Search<'p, 'g> {
     pub(crate) conflicts: u64,
     seen: Vec<bool>,
     is_dirty: Vec<bool>,
+    touched: Touched,
 }
 
 impl<'p, 'g> Search<'p, 'g> {
@@ -104,6 +107,7 @@ impl<'p, 'g> Search<'p, 'g> {
             conflicts: 0,
             seen: Vec::new(),
             is_dirty: vec![false; problem.registers.key_count()],
+            touched: Touched::new(problem),
         }
     }
 
@@ -115,7 +119,8 @@ impl<'p, 'g> Search<'p, 'g> {
     /// Searches, with at most so many conflicts.
     pub(crate) fn run(&mut self, limits: &Limits<'_>, most_conflicts: Option<u64>) -> Found {
         let all: Vec<KeyId> = (0..self.problem.registers.key_count()).map(KeyId::at).collect();
-        self.open(&all);
+        let listed: Vec<u32> = (0..self.problem.choices.len() as u32).collect();
+        self.open(&all, &listed);
         let phase = most_conflicts.map_or(Phase::Searching, |_| Phase::Guessing);
         let (mut turns, mut run, mut left) = (0u64, 1, RUN);
         loop {
@@ -150,33 +155,65 @@ impl<'p, 'g> Search<'p, 'g> {
                 self.back_to(0);
             }
             if !self.decide() {
-                let dirty = self.dirty_keys();
-                if !self.open(&dirty) {
+                let moved = self.order.take_moved();
+                let (keys, listed) = (self.dirty_keys(&moved), self.touched.by(&moved));
+                if !self.open(&keys, &listed) {
                     return Found::Solution;
                 }
             }
         }
     }
 
-    /// Makes the open choices about some keys variables. False if there are none.
-    fn open(&mut self, keys: &[KeyId]) -> bool {
-        let choices = open_choices(self.problem, &self.order, keys);
-        for precedes in &choices {
-            let (phase, is_new) = self.variables.literal(*precedes);
+    /// Makes the open choices about some keys, and those of some that are written down, variables.
+    /// False if there are none.
+    fn open(&mut self, keys: &[KeyId], listed: &[u32]) -> bool {
+        let orders = open_choices(self.problem, &self.order, keys);
+        for precedes in &orders {
+            let (phase, is_new) = self.variables.order(*precedes);
             if is_new {
-                self.states.push(State { value: None, level: 0, reason: None, phase });
-                self.heap.add();
-                self.watches.extend([Vec::new(), Vec::new()]);
-                self.seen.push(false);
+                self.add_variable(phase);
             }
         }
-        !choices.is_empty()
+        let order = &self.order;
+        let is_forward = |(from, to): Arc| order.rank(from) < order.rank(to);
+        let is_open = |choice: &u32| !self.problem.choices.has_one(*choice, is_forward);
+        let open: Vec<u32> = listed.iter().copied().filter(is_open).collect();
+        open.iter().for_each(|choice| self.open_listed(*choice));
+        !orders.is_empty() || !open.is_empty()
     }
 
-    /// The keys that transactions access which moved since this was last asked.
-    fn dirty_keys(&mut self) -> Vec<KeyId> {
+    /// Makes the alternatives of a choice variables, of which one must be taken. At most one need not
+    /// be said: see [`Choices`](super::choices::Choices).
+    fn open_listed(&mut self, choice: u32) {
+        let Some(literals) = self.variables.list(&self.problem.choices, choice) else { return };
+        literals.iter().for_each(|literal| self.add_variable(*literal));
+        let step = self.proof.add(Step::Choice);
+        let number = self.lemmas.len() as u32;
+        match literals[..] {
+            [] => {}
+            [only] => {
+                self.back_to(0);
+                self.set(only, Some(number));
+            }
+            [first, second, ..] => {
+                self.watches[first.index()].push(number);
+                self.watches[second.index()].push(number);
+            }
+        }
+        self.lemmas.push(Lemma { literals, step, span: 0 });
+    }
+
+    fn add_variable(&mut self, phase: Literal) {
+        self.states.push(State { value: None, level: 0, reason: None, phase });
+        self.heap.add();
+        self.watches.extend([Vec::new(), Vec::new()]);
+        self.seen.push(false);
+    }
+
+    /// The keys that transactions access which moved.
+    fn dirty_keys(&mut self, moved: &[u32]) -> Vec<KeyId> {
         let mut keys: Vec<KeyId> = Vec::new();
-        for txn in self.order.take_moved().iter().filter_map(|n| self.problem.layout.txn(*n)) {
+        for txn in moved.iter().filter_map(|node| self.problem.layout.txn(*node)) {
             for key in self.problem.registers.accessed(txn) {
                 if !std::mem::replace(&mut self.is_dirty[key.index()], true) {
                     keys.push(*key);
@@ -193,6 +230,9 @@ impl<'p, 'g> Search<'p, 'g> {
         while let Some(var) = self.heap.pop() {
             if self.states[var as usize].value.is_none() {
                 let literal = self.preferred(var);
+                if literal.var() != var as usize {
+                    self.heap.insert(var);
+                }
                 self.levels.push((self.trail.len(), self.order.len()));
                 self.set(literal, None);
                 return true;
@@ -204,16 +244,35 @@ impl<'p, 'g> Search<'p, 'g> {
     /// The alternative that the current order is closer to: that whose edges lead back least.
     fn preferred(&self, var: u32) -> Literal {
         let phase = self.states[var as usize].phase;
-        if self.conflicts > TRUST_ORDER_FOR {
-            return phase;
+        let trusts_order = self.conflicts <= TRUST_ORDER_FOR;
+        match self.variables.siblings(&self.problem.choices, var) {
+            Some(siblings) => self.preferred_of(siblings, var, phase, trusts_order),
+            None if trusts_order && self.leads_back(phase) > self.leads_back(!phase) => !phase,
+            None => phase,
         }
-        if self.leads_back(phase) <= self.leads_back(!phase) { phase } else { !phase }
     }
 
-    /// By how many places the edges of an alternative lead back at most.
+    /// As [`Search::preferred`], of a choice that is written down: one alternative is enough.
+    fn preferred_of(
+        &self,
+        siblings: impl Iterator<Item = Literal> + Clone,
+        var: u32,
+        phase: Literal,
+        trusts_order: bool,
+    ) -> Literal {
+        if siblings.clone().any(|literal| self.is_true(literal)) {
+            return Literal(2 * var + 1);
+        }
+        let free = siblings.filter(|literal| trusts_order && !self.is_false(*literal));
+        free.min_by_key(|literal| self.leads_back(*literal)).unwrap_or(phase)
+    }
+
+    /// By how many places the edges that a literal adds lead back at most.
     fn leads_back(&self, literal: Literal) -> u32 {
-        let arcs = self.problem.arcs(self.variables.precedes(literal));
-        let back = arcs.map(|(from, to)| self.order.rank(from).saturating_sub(self.order.rank(to)));
+        let Some(alternative) = self.variables.alternative(literal) else { return 0 };
+        let edges = self.problem.edges(alternative);
+        let back =
+            edges.map(|(from, to)| self.order.rank(from).saturating_sub(self.order.rank(to)));
         back.max().unwrap_or(0)
     }
 
@@ -246,6 +305,11 @@ impl<'p, 'g> Search<'p, 'g> {
     #[inline]
     fn is_false(&self, literal: Literal) -> bool {
         self.states[literal.var()].value == Some(!literal)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn lemma_count(&self) -> usize {
+        self.lemmas.len()
     }
 
     /// What the search takes, and what it works on.

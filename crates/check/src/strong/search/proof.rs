@@ -7,6 +7,8 @@ use crate::strong::order::Chosen;
 pub(super) enum Step {
     /// Taken together, the literals of these edges close a cycle with what is known.
     Cycle(Box<[Chosen]>),
+    /// The alternatives of a choice.
+    Choice,
     /// It follows from other steps, and from what is certain about these variables.
     Learned { from: Box<[u32]>, certain: Box<[u32]> },
 }
@@ -15,6 +17,7 @@ impl Step {
     fn bytes(&self) -> usize {
         let contents = match self {
             Step::Cycle(cycle) => size_of_val(&**cycle),
+            Step::Choice => 0,
             Step::Learned { from, certain } => size_of_val(&**from) + size_of_val(&**certain),
         };
         size_of::<Step>() + contents
@@ -118,7 +121,7 @@ impl Proof {
         let used = is_used.iter().zip(&self.steps).filter(|(used, _)| **used);
         let cycles = used.filter_map(|(_, step)| match step {
             Step::Cycle(cycle) => Some(&**cycle),
-            Step::Learned { .. } => None,
+            Step::Choice | Step::Learned { .. } => None,
         });
         cycles.collect()
     }

@@ -22,10 +22,12 @@ impl Search<'_, '_> {
         None
     }
 
-    /// Adds the edges of an alternative. A cycle is a conflict of all literals on it.
+    /// Adds the edges of the alternative that a literal takes. A cycle is a conflict of all literals
+    /// on it.
     fn add_edges(&mut self, literal: Literal) -> Option<Conflict> {
         let problem = self.problem;
-        for (from, to) in problem.arcs(self.variables.precedes(literal)) {
+        let alternative = self.variables.alternative(literal)?;
+        for (from, to) in problem.edges(alternative) {
             if self.order.insert((from, to), literal.0) {
                 continue;
             }
