@@ -17,11 +17,18 @@ pub(crate) struct Chains {
     chain: Vec<u32>,
     position: Vec<u32>,
     count: u32,
+    /// Whether every chain is one node.
+    are_single: bool,
 }
 
 impl Chains {
     fn none(nodes: usize) -> Self {
-        Chains { chain: vec![NOWHERE; nodes], position: vec![0; nodes], count: 0 }
+        Chains {
+            chain: vec![NOWHERE; nodes],
+            position: vec![0; nodes],
+            count: 0,
+            are_single: false,
+        }
     }
 
     fn at_most(self, most: usize) -> Option<Chains> {
@@ -88,6 +95,17 @@ impl Chains {
             }
         }
         chains.at_most(most)
+    }
+
+    /// Every node a chain of its own.
+    pub(crate) fn of_nodes(nodes: usize) -> Chains {
+        let chain = (0..nodes as u32).collect();
+        Chains { chain, position: vec![0; nodes], count: nodes as u32, are_single: true }
+    }
+
+    /// Whether every chain is one node.
+    pub(crate) fn are_single(&self) -> bool {
+        self.are_single
     }
 
     fn place_txn(&mut self, layout: Layout, txn: TxnId, chain: u32, position: u32) {

@@ -50,6 +50,7 @@ use limits::Limits;
 use order::Order;
 use parts::Part;
 use problem::{Precedes, Problem};
+use reach::Reach;
 use registers::Version;
 use saturate::Settled;
 use search::{Found, Literal, Search};
@@ -60,6 +61,9 @@ const SHORT_SEARCH: u64 = 500;
 
 /// More chains than this are not worth their memory.
 const MOST_CHAINS: usize = 1_000;
+
+/// Nor is a bit per pair of nodes worth more bytes than these.
+const MOST_BYTES: usize = 2 << 30;
 
 /// Decides a level of a history without wrong, ambiguous or non-repeatable reads.
 pub(crate) fn check(weak: &Weak<'_>, level: Level, options: &Options) -> Verdict {
@@ -73,10 +77,12 @@ struct Steps {
     short_search: bool,
     /// Whether what follows is settled.
     saturation: bool,
+    /// With how many chains at most; with more, every node is one.
+    most_chains: usize,
 }
 
 impl Steps {
-    const ALL: Steps = Steps { short_search: true, saturation: true };
+    const ALL: Steps = Steps { short_search: true, saturation: true, most_chains: MOST_CHAINS };
 }
 
 /// As [`check`], with some of the steps.
@@ -288,14 +294,17 @@ impl Solver<'_> {
         guess: &[u32],
         limits: &Limits<'_>,
     ) -> Outcome {
+        if !self.steps.saturation {
+            return Outcome::Settled { graph, nodes, settled, parts: None };
+        }
         let chains = if self.dependencies.session_order {
-            Chains::of_sessions(self.dependencies, &self.problem, MOST_CHAINS)
+            Chains::of_sessions(self.dependencies, &self.problem, self.steps.most_chains)
         } else {
             let (layout, reads) = (self.problem.layout, self.dependencies.reads);
             let is_kept = |node| layout.txn(node).is_none_or(|txn| reads.is_kept(txn));
-            Chains::of_paths(&graph, &nodes, is_kept, MOST_CHAINS)
+            Chains::of_paths(&graph, &nodes, is_kept, self.steps.most_chains)
         };
-        match chains.filter(|_| self.steps.saturation) {
+        match chains.or_else(|| single_chains(self.problem.nodes)) {
             Some(chains) => settle(&self.problem, &chains, (graph, nodes), settled, guess, limits),
             None => Outcome::Settled { graph, nodes, settled, parts: None },
         }
@@ -321,6 +330,12 @@ impl Solver<'_> {
             Witness::CommitOrder(kept.map(TxnId).collect())
         }
     }
+}
+
+/// Every node as a chain, where that is not too much.
+fn single_chains(nodes: usize) -> Option<Chains> {
+    let chains = Chains::of_nodes(nodes);
+    (Reach::bytes(&chains, nodes) <= MOST_BYTES).then_some(chains)
 }
 
 /// A shortest cycle of each component that has one.

@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use super::chains::Chains;
 use super::graph::Graph;
 use super::problem::{Arc, Problem};
-use super::reach::Reach;
+use super::reach::{Reach, Row};
 use super::registers::Version;
 use crate::graph::components;
 
@@ -147,11 +147,11 @@ impl Finder<'_> {
 
 /// The first version that does not come before the one whose row it is. Chains follow the order of
 /// the versions, so that is the first in one of them.
-fn first_unreached(members: &[Member], row: &[u32]) -> usize {
+fn first_unreached(members: &[Member], row: Row<'_>) -> usize {
     members
         .chunk_by(|a, b| a.chain == b.chain)
         .filter_map(|chain| {
-            let reached = row[chain[0].chain as usize];
+            let reached = row.reached(chain[0].chain);
             chain.get(chain.partition_point(|member| member.position < reached))
         })
         .map(|member| member.place)

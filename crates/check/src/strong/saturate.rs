@@ -11,12 +11,12 @@
 //! it, so that their edges to `v` are implied by what the rules say about the chain itself.
 //! No pair of versions is ever written down that is not settled in this way.
 
-use isolario_model::KeyId;
+use isolario_model::{KeyId, TxnId};
 use rayon::prelude::*;
 
 use super::chains::Chains;
 use super::problem::{Arc, Precedes, Problem};
-use super::reach::Reach;
+use super::reach::{Reach, Row};
 use super::registers::Version;
 use super::taken::Taken;
 
@@ -90,14 +90,11 @@ impl Settled {
     }
 }
 
-/// A version where its writer is in a chain.
+/// A version where its writer's start or commit is in a chain.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Member {
     chain: u32,
-    /// Of the writer's commit.
     position: u32,
-    /// Of the writer's start.
-    start: u32,
     version: Version,
 }
 
@@ -105,10 +102,10 @@ struct Rules<'a> {
     problem: &'a Problem,
     chains: &'a Chains,
     reach: &'a Reach<'a>,
-    /// The versions of the key, by chain and position.
-    members: Vec<Member>,
-    /// Where the members of each chain end.
-    ends: Vec<usize>,
+    /// The versions of the key, by chain and position of the writer's commit.
+    commits: Vec<Member>,
+    /// By those of its start, where writers may not overlap.
+    starts: Vec<Member>,
     facts: Vec<Precedes>,
     settled: Settled,
 }
@@ -119,8 +116,8 @@ impl<'a> Rules<'a> {
             problem,
             chains,
             reach,
-            members: Vec::new(),
-            ends: Vec::new(),
+            commits: Vec::new(),
+            starts: Vec::new(),
             facts: Vec::new(),
             settled: Settled::default(),
         }
@@ -145,40 +142,32 @@ impl<'a> Rules<'a> {
 
     fn collect(&mut self, key: KeyId) {
         let (layout, registers) = (self.problem.layout, &self.problem.registers);
-        self.members.clear();
-        for version in registers.versions(key) {
-            let writer = registers.writer(version);
-            let (chain, position) = self.chains.at(layout.commit(writer));
-            let (start_chain, start) = self.chains.at(layout.start(writer));
-            // Where start and commit are in different chains, the commit stands for both: fewer
-            // premises, never wrong ones.
-            let start = if start_chain == chain { start } else { position };
-            self.members.push(Member { chain, position, start, version });
-        }
-        self.members.sort_unstable();
-        self.ends.clear();
-        for at in 0..self.members.len() {
-            if self.members.get(at + 1).is_none_or(|next| next.chain != self.members[at].chain) {
-                self.ends.push(at + 1);
-            }
+        let members = |members: &mut Vec<Member>, node: &dyn Fn(TxnId) -> u32| {
+            members.clear();
+            members.extend(registers.versions(key).map(|version| {
+                let (chain, position) = self.chains.at(node(registers.writer(version)));
+                Member { chain, position, version }
+            }));
+            members.sort_unstable();
+        };
+        members(&mut self.commits, &|txn| layout.commit(txn));
+        if layout.is_exclusive() {
+            members(&mut self.starts, &|txn| layout.start(txn));
         }
     }
 
     /// Per chain, the last member for which a premise holds that holds for all before it. Returns
     /// for how many members it holds.
     fn last_members(
-        &self,
-        row: &'a [u32],
-        position: impl Fn(&Member) -> u32,
+        members: &[Member],
+        row: Row<'_>,
         skip: impl Fn(Version) -> bool,
         mut each: impl FnMut(Version),
     ) -> usize {
-        let (mut start, mut all) = (0, 0);
-        for end in &self.ends {
-            let members = &self.members[start..*end];
-            start = *end;
-            let reached = row[members[0].chain as usize];
-            let count = members.partition_point(|member| position(member) < reached);
+        let mut all = 0;
+        for members in members.chunk_by(|a, b| a.chain == b.chain) {
+            let reached = row.reached(members[0].chain);
+            let count = members.partition_point(|member| member.position < reached);
             all += count;
             if let Some(last) = members[..count].iter().rev().find(|member| !skip(member.version)) {
                 each(last.version);
@@ -192,11 +181,11 @@ impl<'a> Rules<'a> {
     fn before_writer(&mut self, version: Version) {
         let layout = self.problem.layout;
         let row = self.reach.row(layout.commit(self.problem.registers.writer(version)));
-        let exclusive = layout.is_exclusive();
+        let members = if layout.is_exclusive() { &self.starts } else { &self.commits };
         let mut facts = std::mem::take(&mut self.facts);
-        let reached = self.last_members(
+        let reached = Rules::last_members(
+            members,
             row,
-            |member| if exclusive { member.start } else { member.position },
             |other| other == version,
             |first| {
                 let fact = Precedes { first, second: version };
@@ -218,9 +207,9 @@ impl<'a> Rules<'a> {
         let mut facts = std::mem::take(&mut self.facts);
         for reader in registers.readers(version) {
             let row = self.reach.row(layout.start(reader.txn));
-            self.last_members(
+            Rules::last_members(
+                &self.commits,
                 row,
-                |member| member.position,
                 |other| registers.writer(other) == reader.txn,
                 |first| {
                     let implied =

@@ -42,7 +42,7 @@ pub(crate) fn settle(
 ) -> Outcome {
     let pairs = problem.registers.pairs();
     loop {
-        let bytes = nodes.len() * chains.len() * 4 + settled.bytes() + graph.bytes();
+        let bytes = Reach::bytes(chains, nodes.len()) + settled.bytes() + graph.bytes();
         if let Some(limit) = limits.reached(bytes as u64 + problem.bytes()) {
             return Outcome::Stopped(limit, settled);
         }

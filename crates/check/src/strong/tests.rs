@@ -18,11 +18,12 @@ const LEVELS: [Level; 5] = [
     Level::StrictSerializable,
 ];
 
-/// With everything, without the short search, with search alone.
-pub(super) const ALL_WAYS: [Steps; 3] = [
+/// With everything, without the short search, with search alone, with every node as a chain.
+pub(super) const ALL_WAYS: [Steps; 4] = [
     Steps::ALL,
-    Steps { short_search: false, saturation: true },
-    Steps { short_search: false, saturation: false },
+    Steps { short_search: false, ..Steps::ALL },
+    Steps { short_search: false, saturation: false, ..Steps::ALL },
+    Steps { short_search: false, most_chains: 0, ..Steps::ALL },
 ];
 
 fn complaint(draft: &Draft, options: &Options, steps: Steps) -> Option<String> {
@@ -172,6 +173,11 @@ fn oracle_solver_and_verifier_agree() {
 #[test]
 fn oracle_saturation_and_verifier_agree() {
     agree(ALL_WAYS[1]);
+}
+
+#[test]
+fn oracle_saturation_without_chains_and_verifier_agree() {
+    agree(ALL_WAYS[3]);
 }
 
 #[test]

@@ -23,7 +23,7 @@ use super::registers::Registers;
 use super::saturate::Settled;
 use super::search::{Found, Literal, Search};
 use super::settle::{Outcome, settle};
-use super::{MOST_CHAINS, Steps, dump, shortest_cycles};
+use super::{Steps, dump, shortest_cycles, single_chains};
 use crate::Options;
 use crate::graph::topological_order;
 use argument::Argument;
@@ -131,7 +131,8 @@ impl Polygraph {
         let Some(nodes) = topological_order(&graph, &guess) else {
             return self.contradiction(&graph, &Settled::default());
         };
-        let chains = Chains::of_paths(&graph, &nodes, |_| true, MOST_CHAINS);
+        let chains = Chains::of_paths(&graph, &nodes, |_| true, steps.most_chains);
+        let chains = chains.or_else(|| single_chains(problem.nodes));
         let outcome = match chains.filter(|_| steps.saturation) {
             Some(chains) => {
                 settle(problem, &chains, (graph, nodes), Settled::default(), &guess, &limits)
