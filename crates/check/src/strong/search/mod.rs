@@ -22,7 +22,7 @@ pub(crate) use literal::{Literal, Variables};
 use super::limits::{Limit, Limits};
 use super::open::open_choices;
 use super::order::{Chosen, Order};
-use super::problem::{Arc, Problem};
+use super::problem::{Alternative, Arc, Problem};
 use crate::Phase;
 use forget::Schedule;
 use heap::Heap;
@@ -269,11 +269,18 @@ impl<'p, 'g> Search<'p, 'g> {
 
     /// By how many places the edges that a literal adds lead back at most.
     fn leads_back(&self, literal: Literal) -> u32 {
-        let Some(alternative) = self.variables.alternative(literal) else { return 0 };
-        let edges = self.problem.edges(alternative);
-        let back =
-            edges.map(|(from, to)| self.order.rank(from).saturating_sub(self.order.rank(to)));
-        back.max().unwrap_or(0)
+        match self.variables.alternative(literal) {
+            Some(Alternative::Order(precedes)) => self.farthest_back(self.problem.arcs(precedes)),
+            Some(Alternative::Listed(alternative)) => {
+                self.farthest_back(self.problem.choices.arcs(alternative).iter().copied())
+            }
+            None => 0,
+        }
+    }
+
+    fn farthest_back(&self, edges: impl Iterator<Item = Arc>) -> u32 {
+        let rank = |node| self.order.rank(node);
+        edges.map(|(from, to)| rank(from).saturating_sub(rank(to))).max().unwrap_or(0)
     }
 
     fn set(&mut self, literal: Literal, reason: Option<u32>) {

@@ -2,6 +2,7 @@
 
 use super::proof::Step;
 use super::{Literal, Search};
+use crate::strong::problem::{Alternative, Arc};
 
 /// A lemma none of whose literals holds.
 pub(super) struct Conflict {
@@ -22,12 +23,25 @@ impl Search<'_, '_> {
         None
     }
 
-    /// Adds the edges of the alternative that a literal takes. A cycle is a conflict of all literals
-    /// on it.
+    /// Adds the edges of the alternative that a literal takes.
     fn add_edges(&mut self, literal: Literal) -> Option<Conflict> {
+        // Not one iterator for both kinds: this is where the time goes.
         let problem = self.problem;
-        let alternative = self.variables.alternative(literal)?;
-        for (from, to) in problem.edges(alternative) {
+        match self.variables.alternative(literal)? {
+            Alternative::Order(precedes) => self.insert_all(literal, problem.arcs(precedes)),
+            Alternative::Listed(alternative) => {
+                self.insert_all(literal, problem.choices.arcs(alternative).iter().copied())
+            }
+        }
+    }
+
+    /// Adds edges for a literal. A cycle is a conflict of all literals on it.
+    fn insert_all(
+        &mut self,
+        literal: Literal,
+        edges: impl Iterator<Item = Arc>,
+    ) -> Option<Conflict> {
+        for (from, to) in edges {
             if self.order.insert((from, to), literal.0) {
                 continue;
             }
