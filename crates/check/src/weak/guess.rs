@@ -3,6 +3,8 @@
 //! It decides nothing. A search for a topological order that begins with a good guess finds that
 //! guess to be one, and then most of what a level's rule infers agrees with it, too.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use isolario_model::{History, TxnId};
 use rayon::prelude::*;
 
@@ -44,8 +46,9 @@ pub(crate) fn commit_order(dependencies: &Dependencies<'_>) -> (Vec<u32>, Clue) 
 /// By the stamps of commits, if any has one; those without come last.
 fn by_stamps(history: &History) -> Option<Vec<u32>> {
     let stamp = |txn: u32| history.db_commit(TxnId(txn));
-    let mut order: Vec<u32> = history.txns().map(|txn| txn.0).collect();
-    order.iter().any(|txn| stamp(*txn).is_some()).then(|| {
+    let txns = 0..history.txn_count() as u32;
+    txns.clone().into_par_iter().any(|txn| stamp(txn).is_some()).then(|| {
+        let mut order: Vec<u32> = txns.collect();
         order.par_sort_by_key(|txn| stamp(*txn).map_or((true, None), |stamp| (false, Some(stamp))));
         order
     })
@@ -53,15 +56,16 @@ fn by_stamps(history: &History) -> Option<Vec<u32>> {
 
 fn by_times(history: &History) -> Vec<u32> {
     let since = |finish: i64| finish.wrapping_sub(i64::MIN) as u64;
-    let keys: Vec<u64> =
-        history.txns().map(|txn| history.finish(txn).map_or(u64::MAX, since)).collect();
+    let finish = |txn: usize| history.finish(TxnId::at(txn)).map_or(u64::MAX, since);
+    let keys: Vec<u64> = (0..history.txn_count()).into_par_iter().map(finish).collect();
     sorted(&keys)
 }
 
 fn by_places(history: &History) -> Vec<u32> {
     let has_lines = history.txns().next().is_some_and(|txn| history.line(txn).is_some());
     let keys: Vec<u64> = if has_lines {
-        history.txns().map(|txn| history.line(txn).unwrap_or(u64::MAX)).collect()
+        let line = |txn: usize| history.line(TxnId::at(txn)).unwrap_or(u64::MAX);
+        (0..history.txn_count()).into_par_iter().map(line).collect()
     } else {
         let side_by_side = |session| {
             let length = history.session_txns(session).len() as u64;
@@ -92,34 +96,50 @@ fn sorted(keys: &[u64]) -> Vec<u32> {
     let range = most - least + 1;
     let shift = (u64::BITS - range.leading_zeros()).saturating_sub(u32::BITS);
     let short = |key: u64| ((key - least).min(range) >> shift) as u32;
-    let mut pairs: Vec<(u32, u32)> = keys.iter().copied().map(short).zip(0..).collect();
-    let mut other = vec![(0, 0); pairs.len()];
+    let pair = |(number, key): (usize, &u64)| {
+        AtomicU64::new(u64::from(short(*key)) << u32::BITS | number as u64)
+    };
+    let mut pairs: Vec<AtomicU64> = keys.par_iter().enumerate().map(pair).collect();
+    let mut other: Vec<AtomicU64> = keys.par_iter().map(|_| AtomicU64::new(0)).collect();
     let mut done = 0;
     while done < u32::BITS && (range >> shift) >> done > 0 {
-        scatter(&pairs, &mut other, done);
+        scatter(&pairs, &other, done);
         std::mem::swap(&mut pairs, &mut other);
         done += DIGIT;
     }
-    pairs.into_iter().map(|(_, number)| number).collect()
+    pairs.into_par_iter().map(|pair| pair.into_inner() as u32).collect()
 }
 
 /// Bits per round of sorting.
 const DIGIT: u32 = 12;
 
-/// Sorts by one digit of the keys, and leaves what is equal there in order.
-fn scatter(from: &[(u32, u32)], to: &mut [(u32, u32)], shift: u32) {
-    let digit = |key: u32| (key >> shift) as usize & ((1 << DIGIT) - 1);
-    let mut next = [0u32; 1 << DIGIT];
-    from.iter().for_each(|(key, _)| next[digit(*key)] += 1);
+/// Sorts by one digit of the keys, and leaves what is equal there in order. A key stands in the
+/// upper half of its word.
+///
+/// Every task puts what it has of a digit behind what those before it have: no two write to one
+/// place, so the atomics need no order among them, and threads do not show.
+fn scatter(from: &[AtomicU64], to: &[AtomicU64], shift: u32) {
+    let digit = |pair: u64| (pair >> (u32::BITS + shift)) as usize & ((1 << DIGIT) - 1);
+    let share = from.len().div_ceil(rayon::current_num_threads()).max(1);
+    let count = |part: &[AtomicU64]| {
+        let mut counts = vec![0u32; 1 << DIGIT];
+        part.iter().for_each(|pair| counts[digit(pair.load(Ordering::Relaxed))] += 1);
+        counts
+    };
+    let mut next: Vec<Vec<u32>> = from.par_chunks(share).map(count).collect();
     let mut total = 0;
-    for slot in &mut next {
-        total += std::mem::replace(slot, total);
+    for digit in 0..1 << DIGIT {
+        for next in &mut next {
+            total += std::mem::replace(&mut next[digit], total);
+        }
     }
-    for pair in from {
-        let slot = &mut next[digit(pair.0)];
-        to[*slot as usize] = *pair;
-        *slot += 1;
-    }
+    from.par_chunks(share).zip(next).for_each(|(part, mut next)| {
+        for pair in part.iter().map(|pair| pair.load(Ordering::Relaxed)) {
+            let slot = &mut next[digit(pair)];
+            to[*slot as usize].store(pair, Ordering::Relaxed);
+            *slot += 1;
+        }
+    });
 }
 
 #[cfg(test)]
