@@ -73,7 +73,10 @@ fn of_operations_per_transaction(sizes: &Sizes) -> Growth<Work> {
 }
 
 fn of_graph(family: Family, sizes: &Sizes) -> Growth<Work> {
-    let step = |&nodes: &u32| Step { size: None, write: Recipe::Hard(family, nodes).writer() };
+    let step = |&nodes: &u32| {
+        let recipe = Recipe::Hard(family, family.nodes(nodes));
+        Step { size: None, write: recipe.writer() }
+    };
     Growth {
         name: format!("hard-{}", family.name()),
         title: format!("Check alone, the hard family {}", family.name()),
