@@ -19,7 +19,7 @@ pub(super) enum Who {
 /// A history's writers by value and by name. Each table is made when it is first needed.
 pub(super) struct Names<'h> {
     pub(super) history: &'h History,
-    by_value: OnceCell<FxHashMap<(KeyId, u64), Who>>,
+    by_value: OnceCell<Written>,
     by_name: OnceCell<FxHashMap<ValueRef<'h>, Who>>,
 }
 
@@ -32,12 +32,11 @@ impl<'h> Names<'h> {
     pub(super) fn by_value(&self, key: KeyId, value: ValueRef<'_>) -> Who {
         let Some(value) = self.history.find_value(value) else { return Who::Nobody };
         let writers = self.by_value.get_or_init(|| self.written());
-        let writer = writers.get(&(key, value.word())).copied();
         let is_initial = self.history.initial_word() == Some(value.word());
-        match writer {
-            None if is_initial => Who::Init,
-            Some(Who::Txn(txn)) if is_initial => Who::Several(TxnId::INIT, txn),
-            _ => writer.unwrap_or(Who::Nobody),
+        match writers.who(key, value.word()) {
+            Who::Nobody if is_initial => Who::Init,
+            Who::Txn(txn) if is_initial => Who::Several(TxnId::INIT, txn),
+            who => who,
         }
     }
 
@@ -65,16 +64,14 @@ impl<'h> Names<'h> {
         }
     }
 
-    fn written(&self) -> FxHashMap<(KeyId, u64), Who> {
+    fn written(&self) -> Written {
         let history = self.history;
-        let mut writers = FxHashMap::default();
-        writers.reserve(history.op_count() / 2);
+        let mut writes: Vec<(KeyId, u64, TxnId)> = Vec::with_capacity(history.op_count());
         for txn in history.txns() {
-            for write in history.txn_ops(txn).filter_map(|op| self.write(op)) {
-                also(writers.entry(write).or_insert(Who::Txn(txn)), txn);
-            }
+            let of_txn = history.txn_ops(txn).filter_map(|op| self.write(op));
+            writes.extend(of_txn.map(|(key, word)| (key, word, txn)));
         }
-        writers
+        Written::new(history.key_count(), &writes)
     }
 
     fn named(&self) -> FxHashMap<ValueRef<'h>, Who> {
@@ -85,6 +82,48 @@ impl<'h> Names<'h> {
             }
         }
         names
+    }
+}
+
+/// Who wrote what to each key. The few writes of a key lie together, where a large table would be
+/// jumped about in.
+struct Written {
+    /// Where the writes of each key begin, and one more.
+    starts: Vec<u32>,
+    /// By key and by what was written.
+    writes: Vec<(u64, TxnId)>,
+}
+
+impl Written {
+    fn new(keys: usize, all: &[(KeyId, u64, TxnId)]) -> Written {
+        let mut starts = vec![0u32; keys + 1];
+        all.iter().for_each(|(key, ..)| starts[key.index() + 1] += 1);
+        for key in 0..keys {
+            starts[key + 1] += starts[key];
+        }
+        let mut next = starts.clone();
+        let mut writes = vec![(0, TxnId::INIT); all.len()];
+        for (key, word, txn) in all {
+            let place = &mut next[key.index()];
+            writes[*place as usize] = (*word, *txn);
+            *place += 1;
+        }
+        for key in 0..keys {
+            writes[starts[key] as usize..starts[key + 1] as usize].sort_unstable();
+        }
+        Written { starts, writes }
+    }
+
+    fn who(&self, key: KeyId, word: u64) -> Who {
+        let (start, end) = (self.starts[key.index()], self.starts[key.index() + 1]);
+        let of_key = &self.writes[start as usize..end as usize];
+        let begin = of_key.partition_point(|(other, _)| *other < word);
+        let mut same = of_key[begin..].iter().take_while(|(other, _)| *other == word);
+        match (same.next(), same.last()) {
+            (None, _) => Who::Nobody,
+            (Some((_, first)), Some((_, last))) if first != last => Who::Several(*first, *last),
+            (Some((_, first)), _) => Who::Txn(*first),
+        }
     }
 }
 
