@@ -77,12 +77,6 @@ impl Family {
         }
     }
 
-    /// How many nodes a graph must have to make as large a history as one of so many nodes does in
-    /// the other families. Their number of operations grows as the square of that of nodes.
-    pub fn nodes(self, of_others: u32) -> u32 {
-        if self.has_sightings() { of_others } else { of_others * 7 / 5 }
-    }
-
     /// Read atomic does not ask which read came first; the others do, and need the reads that
     /// only say whom a transaction has seen.
     fn has_sightings(self) -> bool {
