@@ -35,7 +35,6 @@ impl Room {
         // process has a map of its own and its own argument (see `Source`). Whoever cuts the file
         // short while it is recorded ends this process, as with every mapped file; nobody here does.
         let map = unsafe { MmapOptions::new().offset(from).len(size).map_mut(file)? };
-        put_pages_in_place(&map)?;
         Ok(Room { map })
     }
 
@@ -76,23 +75,6 @@ fn allocate(file: &File, from: u64, len: u64) -> io::Result<()> {
         Err(Errno::OPNOTSUPP | Errno::NOSYS) => Err(io::ErrorKind::Unsupported.into()),
         done => Ok(done?),
     }
-}
-
-/// Has the system find a place in memory for all pages now. All at once that costs much less than
-/// one by one, in the middle of other things, at the first store into each. And should a file
-/// system not keep its promise after all, this is an error, where a store would end the process.
-#[cfg(target_os = "linux")]
-fn put_pages_in_place(map: &MmapMut) -> io::Result<()> {
-    match map.advise(memmap2::Advice::PopulateWrite) {
-        // A system that is too old to know this does it page by page.
-        Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
-        done => done,
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn put_pages_in_place(_: &MmapMut) -> io::Result<()> {
-    Ok(())
 }
 
 #[cfg(not(target_os = "linux"))]

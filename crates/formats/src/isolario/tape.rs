@@ -31,8 +31,8 @@ enum Means {
     Writes,
 }
 
-/// How much room to make at a time: 1 MiB, thousands of records, ready in less than a millisecond.
-const STEP: u64 = 16 * PAGES;
+/// How much room to make at a time: a second's worth of records or so.
+const STEP: u64 = 64 * PAGES;
 
 impl Tape {
     /// Creates the file, or empties it, and writes how it begins.
