@@ -13,6 +13,7 @@
 //! that is not whole are what the file was at some moment, and at every moment it had the writes
 //! of whatever was read: they are the recording, whatever comes after them.
 
+use super::checksum::checksum;
 use super::layout::{HEAD, Head, Header, Version};
 use crate::Problem;
 
@@ -21,7 +22,7 @@ use crate::Problem;
 pub(super) struct Frame<'b> {
     pub(super) at: usize,
     pub(super) kind: u8,
-    crc: u32,
+    checksum: u32,
     pub(super) content: &'b [u8],
 }
 
@@ -30,7 +31,7 @@ impl<'b> Frame<'b> {
     fn at(bytes: &'b [u8], at: usize) -> Option<Frame<'b>> {
         let head = Head::parse(bytes.get(at..)?)?;
         let content = bytes.get(at + HEAD..)?.get(..head.len as usize)?;
-        Some(Frame { at, kind: head.kind, crc: head.crc, content })
+        Some(Frame { at, kind: head.kind, checksum: head.checksum, content })
     }
 
     fn end(&self) -> usize {
@@ -39,7 +40,7 @@ impl<'b> Frame<'b> {
 
     /// Whether the content fits its checksum.
     pub(super) fn is_intact(&self) -> bool {
-        crc32fast::hash(self.content) == self.crc
+        checksum(self.kind, self.content) == self.checksum
     }
 
     /// Checks the content of a frame that [`Frames::next`] let pass.

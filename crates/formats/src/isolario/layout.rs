@@ -3,6 +3,7 @@
 use isolario_model::{Clock, Initial, Meta, SinkError};
 
 use super::bytes::{Cursor, put_value};
+use super::checksum::checksum;
 use crate::Problem;
 
 /// The first bytes of every file. The byte above 127 and the line ends show at once when a file
@@ -226,8 +227,8 @@ pub(super) fn put_frame(
 /// Fills in the head of a frame: the room for it stands in front of the content.
 pub(super) fn close_frame(frame: &mut [u8], kind: u8) -> Result<(), SinkError> {
     let (head, content) = frame.split_at_mut(HEAD);
-    let (len, crc) = (length(content)?, crc32fast::hash(content));
-    head.copy_from_slice(&Head { kind, len, crc }.to_bytes());
+    let (len, checksum) = (length(content)?, checksum(kind, content));
+    head.copy_from_slice(&Head { kind, len, checksum }.to_bytes());
     Ok(())
 }
 
@@ -236,7 +237,7 @@ pub(super) fn close_frame(frame: &mut [u8], kind: u8) -> Result<(), SinkError> {
 pub(super) struct Head {
     pub(super) kind: u8,
     pub(super) len: u32,
-    pub(super) crc: u32,
+    pub(super) checksum: u32,
 }
 
 impl Head {
@@ -244,9 +245,9 @@ impl Head {
         let mut bytes = [0; HEAD];
         bytes[0] = self.kind;
         bytes[1..5].copy_from_slice(&self.len.to_le_bytes());
-        bytes[5..9].copy_from_slice(&self.crc.to_le_bytes());
-        let crc = crc32fast::hash(&bytes[..9]);
-        bytes[9..].copy_from_slice(&crc.to_le_bytes());
+        bytes[5..9].copy_from_slice(&self.checksum.to_le_bytes());
+        let own = checksum(self.kind, &bytes[..9]);
+        bytes[9..].copy_from_slice(&own.to_le_bytes());
         bytes
     }
 
@@ -256,7 +257,7 @@ impl Head {
         let head = Head {
             kind: cursor.byte("").ok()?,
             len: u32::from_le_bytes(cursor.array("").ok()?),
-            crc: u32::from_le_bytes(cursor.array("").ok()?),
+            checksum: u32::from_le_bytes(cursor.array("").ok()?),
         };
         (head.to_bytes() == bytes[..HEAD]).then_some(head)
     }

@@ -6,6 +6,7 @@
 
 mod block;
 mod bytes;
+mod checksum;
 mod drain;
 mod fill;
 mod frames;
