@@ -2,14 +2,14 @@
 
 use isolario_check::Options;
 use isolario_model::{
-    Batch, History, Level, Meta, OpInput, OpKind, OpNotes, Point, SinkError, Stamp, TxnEnd, TxnId,
+    Batch, History, Level, Meta, OpInput, OpKind, OpNotes, SinkError, Stamp, TxnEnd, TxnId,
     TxnSink, TxnStart, Verdict, Witness,
 };
 use isolario_oracle::random::{Case, Rng};
 use isolario_oracle::volume;
 use isolario_sim::{Config, Kind, Workload, generate};
 
-use crate::support::{LEVELS, answers_at, complaint_at, verify};
+use crate::support::{LEVELS, answers_at, commits, complaint_at, verify};
 
 /// The same history, with other times and stamps.
 fn with_ends(history: &History, end: &mut dyn FnMut(&mut TxnEnd<'_>)) -> History {
@@ -59,18 +59,7 @@ fn stamped(level: Level, seed: u64) -> History {
 fn writers(history: &History, witness: &Witness) -> Vec<TxnId> {
     let writes =
         |txn: &TxnId| history.op_range(*txn).any(|op| history.op_kinds()[op] == OpKind::Write);
-    let commits: Vec<TxnId> = match witness {
-        Witness::CommitOrder(order) => order.clone(),
-        Witness::Points(points) => points
-            .iter()
-            .filter_map(|point| match point {
-                Point::Commit(txn) => Some(*txn),
-                Point::Start(_) => None,
-            })
-            .collect(),
-        other => panic!("{other:?}"),
-    };
-    commits.into_iter().filter(writes).collect()
+    commits(witness).into_iter().filter(writes).collect()
 }
 
 /// A search for an order of thousands of blind writes that begins elsewhere ends elsewhere.

@@ -108,9 +108,9 @@ pub fn random_orders(history: &History, rng: &mut Rng) -> Vec<StatedOrder> {
     orders
 }
 
-/// The order of versions of a witness: right for its level.
-pub fn orders_of(history: &History, witness: &Witness) -> Vec<StatedOrder> {
-    let commits: Vec<TxnId> = match witness {
+/// The transactions of a witness in the order of their commits.
+pub fn commits(witness: &Witness) -> Vec<TxnId> {
+    match witness {
         Witness::CommitOrder(order) => order.clone(),
         Witness::Points(points) => points
             .iter()
@@ -119,8 +119,13 @@ pub fn orders_of(history: &History, witness: &Witness) -> Vec<StatedOrder> {
                 Point::Start(_) => None,
             })
             .collect(),
-        _ => Vec::new(),
-    };
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The order of versions of a witness: right for its level.
+pub fn orders_of(history: &History, witness: &Witness) -> Vec<StatedOrder> {
+    let commits = commits(witness);
     let place = |txn: &TxnId| commits.iter().position(|other| other == txn);
     let of_key = |key: KeyId| {
         let mut writers = writers(history, key);
