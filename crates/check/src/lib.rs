@@ -82,6 +82,56 @@ impl Default for Options {
     }
 }
 
+impl Options {
+    /// With session order, or without.
+    #[must_use]
+    pub fn with_session_order(self, session_order: bool) -> Self {
+        Options { session_order, ..self }
+    }
+
+    /// With clocks that may differ by so many nanoseconds.
+    #[must_use]
+    pub fn with_clock_skew(self, clock_skew: u64) -> Self {
+        Options { clock_skew, ..self }
+    }
+
+    /// With a limit on how long a level that needs search may take.
+    #[must_use]
+    pub fn with_timeout(self, timeout: Duration) -> Self {
+        Options { timeout: Some(timeout), ..self }
+    }
+
+    /// With a limit on how many bytes a level that needs search may use.
+    #[must_use]
+    pub fn with_memory(self, bytes: u64) -> Self {
+        Options { memory: Some(bytes), ..self }
+    }
+
+    /// With orders of versions, which are tried first.
+    #[must_use]
+    pub fn with_version_order(self, orders: Vec<StatedOrder>) -> Self {
+        Options { version_order: orders, ..self }
+    }
+
+    /// With these orders as part of what is asked, or without.
+    #[must_use]
+    pub fn with_trusted_version_order(self, trust_version_order: bool) -> Self {
+        Options { trust_version_order, ..self }
+    }
+
+    /// With a handle that ends the check early.
+    #[must_use]
+    pub fn with_stop(self, stop: Stop) -> Self {
+        Options { stop, ..self }
+    }
+
+    /// With somebody who is told how far the check has come.
+    #[must_use]
+    pub fn with_watcher(self, watcher: Watcher) -> Self {
+        Options { watcher, ..self }
+    }
+}
+
 /// The levels that can be decided, weaker ones first.
 pub fn supported() -> &'static [Level] {
     plan::SUPPORTED
