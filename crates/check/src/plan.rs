@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::io;
 
 use isolario_model::{
-    Anomaly, AnomalyKind, Checker, Clock, Findings, History, Inapplicable, Level, LevelResult,
+    Anomaly, AnomalyKind, Clock, Engine, Findings, History, Inapplicable, Level, LevelResult,
     PatternResult, Verdict,
 };
 
@@ -40,7 +40,7 @@ pub(crate) fn check(history: &History, levels: &[Level], options: &Options) -> V
     let answer = |level: &Level| match level {
         Level::Linearizable if !options.stop.is_asked() => {
             let verdict = lin::check(history, options);
-            Some(LevelResult { level: *level, checker: Checker::Lin, verdict })
+            Some(LevelResult { level: *level, engine: Engine::Lin, verdict })
         }
         Level::Linearizable => Some(unlooked_level(*level)),
         _ => results.next(),
@@ -80,44 +80,44 @@ impl Plan<'_> {
         if self.options.stop.is_asked() {
             return unlooked_level(level);
         }
-        let (checker, verdict) = match level {
+        let (engine, verdict) = match level {
             Level::AdyaReadCommitted
             | Level::ReadCommitted
             | Level::CutIsolation
             | Level::ReadAtomic
-            | Level::Causal => (Checker::Weak, self.weak.check(level)),
+            | Level::Causal => (Engine::Weak, self.weak.check(level)),
             level if SUPPORTED.contains(&level) => self.check_strong(level),
             level => {
                 let reason = format!("there is no checker for {level}");
-                (Checker::Weak, Verdict::NotApplicable(Inapplicable::Other(reason)))
+                (Engine::Weak, Verdict::NotApplicable(Inapplicable::Other(reason)))
             }
         };
-        LevelResult { level, checker, verdict }
+        LevelResult { level, engine, verdict }
     }
 
     /// Wrong reads refute a strong level whatever the rest. Without them, the history is decided
     /// in linear time if every write in it follows a read, and by search otherwise.
-    fn check_strong(&self, level: Level) -> (Checker, Verdict) {
+    fn check_strong(&self, level: Level) -> (Engine, Verdict) {
         if let Some(reason) = self.lacks(level) {
-            return (Checker::Mini, Verdict::NotApplicable(reason));
+            return (Engine::Mini, Verdict::NotApplicable(reason));
         }
         let mut anomalies = self.weak.plain_anomalies();
         if !anomalies.is_empty() {
             anomalies.extend(self.lost_updates(level));
             let total = anomalies.len() as u64;
             let findings = Findings { anomalies, total, exact: false };
-            return (Checker::Mini, Verdict::Violated(findings));
+            return (Engine::Mini, Verdict::Violated(findings));
         }
         if let Some(reason) = &self.weak.dependencies.reads.ambiguous {
-            return (Checker::Mini, Verdict::NotApplicable(reason.clone()));
+            return (Engine::Mini, Verdict::NotApplicable(reason.clone()));
         }
         let mini = self.mini.get_or_init(|| Mini::new(self.weak, self.options));
         let has_stated = self.options.trust_version_order && !self.options.version_order.is_empty();
         match mini {
-            Err(BlindWrite(write)) => (Checker::Strong { blind: Some(*write) }, self.search(level)),
+            Err(BlindWrite(write)) => (Engine::Strong { blind: Some(*write) }, self.search(level)),
             Ok(mini) => match mini.check(level).filter(|_| !has_stated) {
-                Some(verdict) => (Checker::Mini, verdict),
-                None => (Checker::Strong { blind: None }, self.search(level)),
+                Some(verdict) => (Engine::Mini, verdict),
+                None => (Engine::Strong { blind: None }, self.search(level)),
             },
         }
     }
@@ -216,7 +216,7 @@ pub(crate) fn patterns(
 fn answer_all(levels: &[Level], verdict: &Verdict) -> Vec<LevelResult> {
     let answer = |level: &Level| LevelResult {
         level: *level,
-        checker: Checker::Weak,
+        engine: Engine::Weak,
         verdict: verdict.clone(),
     };
     levels.iter().map(answer).collect()

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use isolario_model::{Checker, Level, LevelResult, Verdict};
+use isolario_model::{Engine, Level, LevelResult, Verdict};
 
 /// Asks a check to end early, from another thread: what is decided by then stays decided, and the
 /// rest is undecided. Clones ask the same check.
@@ -29,10 +29,10 @@ pub(crate) fn unlooked() -> Verdict {
 
 /// The answer about a level whose turn did not come.
 pub(crate) fn unlooked_level(level: Level) -> LevelResult {
-    let checker = match level {
-        Level::Linearizable => Checker::Lin,
-        level if Level::Causal.implies(level) => Checker::Weak,
-        _ => Checker::Mini,
+    let engine = match level {
+        Level::Linearizable => Engine::Lin,
+        level if Level::Causal.implies(level) => Engine::Weak,
+        _ => Engine::Mini,
     };
-    LevelResult { level, checker, verdict: unlooked() }
+    LevelResult { level, engine, verdict: unlooked() }
 }

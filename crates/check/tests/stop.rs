@@ -18,7 +18,7 @@ fn nothing_is_claimed_of_what_was_not_looked_at() {
     assert!(decided.iter().all(|result| matches!(result.verdict, Verdict::Satisfied(_))));
     options.stop.ask();
     for (before, result) in decided.iter().zip(check(&history, supported(), &options)) {
-        assert_eq!((before.level, before.checker), (result.level, result.checker));
+        assert_eq!((before.level, before.engine), (result.level, result.engine));
         assert!(is_interrupted(&result.verdict), "{result:?}");
     }
     let kinds: Vec<_> = supported_patterns().collect();

@@ -64,7 +64,7 @@ fn judge_one(verdict: &Verdict, must_apply: bool) -> Outcome {
 
 #[cfg(test)]
 mod tests {
-    use isolario::model::{Checker, Findings, Inapplicable, Level, Witness};
+    use isolario::model::{Engine, Findings, Inapplicable, Level, Witness};
 
     use super::*;
 
@@ -87,7 +87,7 @@ mod tests {
     fn results(verdicts: &[(Level, Verdict)]) -> Vec<LevelResult> {
         let result = |(level, verdict): &(Level, Verdict)| LevelResult {
             level: *level,
-            checker: Checker::Weak,
+            engine: Engine::Weak,
             verdict: verdict.clone(),
         };
         verdicts.iter().map(result).collect()

@@ -74,6 +74,6 @@ pub use stats::{
 };
 pub use value::{NameTable, Value, ValueId, ValueRef, ValueTable};
 pub use verdict::{
-    Anomaly, Checker, Evidence, Findings, Inapplicable, LevelResult, PatternResult, Point, Verdict,
+    Anomaly, Engine, Evidence, Findings, Inapplicable, LevelResult, PatternResult, Point, Verdict,
     Witness,
 };

@@ -10,8 +10,8 @@ use crate::{KeyId, OpId, TxnId};
 pub struct LevelResult {
     /// The level.
     pub level: Level,
-    /// Who decided it.
-    pub checker: Checker,
+    /// Which engine decided it.
+    pub engine: Engine,
     /// The answer.
     pub verdict: Verdict,
 }
@@ -25,10 +25,10 @@ pub struct PatternResult {
     pub verdict: Verdict,
 }
 
-/// The families of checkers.
+/// The engines that decide levels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
-pub enum Checker {
+pub enum Engine {
     /// Weak levels by a minimal saturated commit relation.
     Weak,
     /// Strong levels of read-modify-write histories.
@@ -45,15 +45,15 @@ pub enum Checker {
     Lin,
 }
 
-impl Checker {
+impl Engine {
     /// Its name in reports.
     pub fn name(self) -> &'static str {
         match self {
-            Checker::Weak => "weak",
-            Checker::Mini => "mini",
-            Checker::Strong { .. } => "strong",
-            Checker::Versions => "versions",
-            Checker::Lin => "lin",
+            Engine::Weak => "weak",
+            Engine::Mini => "mini",
+            Engine::Strong { .. } => "strong",
+            Engine::Versions => "versions",
+            Engine::Lin => "lin",
         }
     }
 }

@@ -144,7 +144,7 @@ impl fmt::Display for Encoded<'_> {
 #[cfg(test)]
 mod tests {
     use isolario_model::{
-        AnomalyKind, Checker, Evidence, Findings, Inapplicable, LevelResult, OpId, Witness,
+        AnomalyKind, Engine, Evidence, Findings, Inapplicable, LevelResult, OpId, Witness,
     };
 
     use super::*;
@@ -166,7 +166,7 @@ mod tests {
     }
 
     fn results(verdicts: impl IntoIterator<Item = (Level, Verdict)>) -> Vec<LevelResult> {
-        let result = |(level, verdict)| LevelResult { level, checker: Checker::Weak, verdict };
+        let result = |(level, verdict)| LevelResult { level, engine: Engine::Weak, verdict };
         verdicts.into_iter().map(result).collect()
     }
 

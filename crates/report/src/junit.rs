@@ -161,7 +161,7 @@ fn write_end(end: &End, out: &mut dyn io::Write) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use isolario_model::{
-        Anomaly, AnomalyKind, Checker, Evidence, Findings, Inapplicable, Level, OpId, Witness,
+        Anomaly, AnomalyKind, Engine, Evidence, Findings, Inapplicable, Level, OpId, Witness,
     };
 
     use super::*;
@@ -192,7 +192,7 @@ mod tests {
             (Level::Serializable, Verdict::NotApplicable(Inapplicable::NoVersionOrder)),
             (Level::StrictSerializable, Verdict::NotApplicable(Inapplicable::NoTimes)),
         ]
-        .map(|(level, verdict)| LevelResult { level, checker: Checker::Weak, verdict });
+        .map(|(level, verdict)| LevelResult { level, engine: Engine::Weak, verdict });
         let report = Report::new("h&.txt", &history, &results);
         insta::assert_snapshot!(written(&report.with_named(&[Level::Serializable])));
     }
@@ -204,7 +204,7 @@ mod tests {
             (Level::ReadCommitted, Verdict::Satisfied(Witness::Empty)),
             (Level::Causal, thin_air(0)),
         ]
-        .map(|(level, verdict)| LevelResult { level, checker: Checker::Weak, verdict });
+        .map(|(level, verdict)| LevelResult { level, engine: Engine::Weak, verdict });
         let xml = written(&Report::new("h", &history, &results).with_weakest_only(true));
         assert!(xml.contains("failures=\"0\" errors=\"0\" skipped=\"1\""), "{xml}");
         assert!(xml.contains("<skipped message=\"violated: ThinAirRead: T1 read x=7"), "{xml}");

@@ -5,13 +5,13 @@
 //! Renderers know nothing of checkers, and take every sentence from [`words`].
 //!
 //! ```
-//! use isolario_model::{Batch, Checker, Level, LevelResult, Verdict, Witness};
+//! use isolario_model::{Batch, Engine, Level, LevelResult, Verdict, Witness};
 //! use isolario_report::{Json, Renderer, Report};
 //!
 //! let history = Batch::new().build()?;
 //! let results = [LevelResult {
 //!     level: Level::ReadCommitted,
-//!     checker: Checker::Weak,
+//!     engine: Engine::Weak,
 //!     verdict: Verdict::Satisfied(Witness::Empty),
 //! }];
 //! let mut out = Vec::new();

@@ -260,13 +260,13 @@ pub trait Renderer {
 
 #[cfg(test)]
 mod tests {
-    use isolario_model::{Checker, Findings, OpId, Witness};
+    use isolario_model::{Engine, Findings, OpId, Witness};
 
     use super::*;
     use crate::testing::{History as Builder, edge};
 
     fn satisfied(level: Level) -> LevelResult {
-        LevelResult { level, checker: Checker::Weak, verdict: Verdict::Satisfied(Witness::Empty) }
+        LevelResult { level, engine: Engine::Weak, verdict: Verdict::Satisfied(Witness::Empty) }
     }
 
     fn violated(level: Level, reads: &[u32]) -> LevelResult {
@@ -279,7 +279,7 @@ mod tests {
             .collect();
         let total = anomalies.len() as u64;
         let verdict = Verdict::Violated(Findings { anomalies, total, exact: true });
-        LevelResult { level, checker: Checker::Weak, verdict }
+        LevelResult { level, engine: Engine::Weak, verdict }
     }
 
     #[test]
@@ -310,7 +310,7 @@ mod tests {
             let kind = AnomalyKind::FracturedReadCo;
             let anomalies = vec![Anomaly { kind, evidence: Evidence::Cycle { edges } }];
             let verdict = Verdict::Violated(Findings { anomalies, total: 1, exact: true });
-            LevelResult { level, checker: Checker::Weak, verdict }
+            LevelResult { level, engine: Engine::Weak, verdict }
         };
         let results = [by_rule(Level::ReadAtomic), by_rule(Level::Causal)];
         let report = Report::new("h", &history, &results);

@@ -45,7 +45,7 @@ impl Report<'_> {
 
 #[cfg(test)]
 mod tests {
-    use isolario_model::{Checker, Findings, Inapplicable, Witness};
+    use isolario_model::{Engine, Findings, Inapplicable, Witness};
 
     use super::*;
     use crate::testing::History as Builder;
@@ -58,7 +58,7 @@ mod tests {
             (Level::ReadAtomic, Verdict::Satisfied(Witness::Empty)),
             (Level::Causal, violated()),
         ]
-        .map(|(level, verdict)| LevelResult { level, checker: Checker::Weak, verdict })
+        .map(|(level, verdict)| LevelResult { level, engine: Engine::Weak, verdict })
         .to_vec()
     }
 

@@ -7,7 +7,7 @@
 //!
 //! ```
 //! use isolario_model::{
-//!     Batch, Checker, Level, LevelResult, Op, Outcome, TxnEnd, TxnId, TxnSink, TxnStart, ValueRef,
+//!     Batch, Engine, Level, LevelResult, Op, Outcome, TxnEnd, TxnId, TxnSink, TxnStart, ValueRef,
 //!     Verdict, Witness,
 //! };
 //! use isolario_verify::{Options, verify};
@@ -25,7 +25,7 @@
 //! let history = batch.build()?;
 //! let claim = |order: &[u32]| LevelResult {
 //!     level: Level::Serializable,
-//!     checker: Checker::Strong { blind: None },
+//!     engine: Engine::Strong { blind: None },
 //!     verdict: Verdict::Satisfied(Witness::CommitOrder(order.iter().map(|t| TxnId(*t)).collect())),
 //! };
 //! let options = Options::default();

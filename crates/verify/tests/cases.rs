@@ -4,7 +4,7 @@
 
 use isolario_check::check;
 use isolario_model::{
-    Anomaly, AnomalyKind, Checker, Edge, Evidence, Findings, History, KeyId, Level, LevelResult,
+    Anomaly, AnomalyKind, Edge, Engine, Evidence, Findings, History, KeyId, Level, LevelResult,
     OpId, Reason, TxnId, Verdict, VersionOrder,
 };
 use isolario_oracle::random::Rng;
@@ -54,7 +54,7 @@ fn verified(history: &History, level: Level, cycles: Vec<Vec<Edge>>) -> Result<(
     let evidence = Evidence::Cases { cycles };
     let anomalies = vec![Anomaly { kind: AnomalyKind::NoOrderPossible, evidence }];
     let verdict = Verdict::Violated(Findings { anomalies, total: 1, exact: false });
-    let result = LevelResult { level, checker: Checker::Strong { blind: None }, verdict };
+    let result = LevelResult { level, engine: Engine::Strong { blind: None }, verdict };
     verify(history, &result, &Options::default())
 }
 

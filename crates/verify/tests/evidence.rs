@@ -3,7 +3,7 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 use isolario_model::{
-    Anomaly, AnomalyKind, Batch, Checker, Edge, Evidence, Findings, History, Inapplicable, KeyId,
+    Anomaly, AnomalyKind, Batch, Edge, Engine, Evidence, Findings, History, Inapplicable, KeyId,
     Level, LevelResult, Op, OpId, Outcome, Reason, TxnEnd, TxnId, TxnSink, TxnStart, Verdict,
     VersionOrder,
 };
@@ -15,7 +15,7 @@ fn history(text: &str) -> History {
 }
 
 fn judge_verdict(text: &str, level: Level, verdict: Verdict) -> Result<(), Refusal> {
-    let result = LevelResult { level, checker: Checker::Weak, verdict };
+    let result = LevelResult { level, engine: Engine::Weak, verdict };
     verify(&history(text), &result, &Options::default())
 }
 
@@ -121,7 +121,7 @@ fn the_rule_of_a_level_must_be_one_of_the_level_and_its_path_must_fit() {
 fn session_edges_need_session_order() {
     let result = LevelResult {
         level: Level::ReadAtomic,
-        checker: Checker::Weak,
+        engine: Engine::Weak,
         verdict: Verdict::Violated(Findings {
             anomalies: vec![Anomaly {
                 kind: AnomalyKind::FracturedReadCo,
@@ -209,7 +209,7 @@ fn clocks_that_may_differ_order_less() {
     let evidence = Evidence::Cycle { edges: vec![time, stale] };
     let anomalies = vec![Anomaly { kind: AnomalyKind::RealTimeCycle, evidence }];
     let verdict = Verdict::Violated(Findings { anomalies, total: 1, exact: true });
-    let result = LevelResult { level: Level::StrictSerializable, checker: Checker::Mini, verdict };
+    let result = LevelResult { level: Level::StrictSerializable, engine: Engine::Mini, verdict };
     let judge = |skew| verify(&history(text), &result, &Options::default().with_clock_skew(skew));
     assert_eq!([judge(0), judge(2)], [Ok(()), Ok(())]);
     assert!(judge(3).is_err() && judge(u64::MAX).is_err());
@@ -261,6 +261,6 @@ fn a_level_does_not_apply_where_an_operation_is_out_of_the_ordinary() {
     batch.end(&TxnEnd::new(Outcome::Committed)).expect("in order");
     let history = batch.build().expect("small");
     let verdict = Verdict::NotApplicable(Inapplicable::Operation { op: OpId(0) });
-    let result = LevelResult { level: Level::Causal, checker: Checker::Weak, verdict };
+    let result = LevelResult { level: Level::Causal, engine: Engine::Weak, verdict };
     assert_eq!(verify(&history, &result, &Options::default()), Ok(()));
 }

@@ -3,7 +3,7 @@
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
-use isolario_model::{Checker, History, Level, LevelResult, Outcome, TxnId, Verdict, Witness};
+use isolario_model::{Engine, History, Level, LevelResult, Outcome, TxnId, Verdict, Witness};
 use isolario_oracle::random::{Case, shrink};
 use isolario_oracle::{Answer, Draft, is_ambiguous, satisfies, volume};
 use isolario_verify::{Options, Refusal, verify};
@@ -23,8 +23,7 @@ fn judge(
     witness: Witness,
     options: &Options,
 ) -> Result<(), Refusal> {
-    let result =
-        LevelResult { level, checker: Checker::Weak, verdict: Verdict::Satisfied(witness) };
+    let result = LevelResult { level, engine: Engine::Weak, verdict: Verdict::Satisfied(witness) };
     verify(history, &result, options)
 }
 

@@ -1,7 +1,7 @@
 //! The solver against the oracle, on all small histories without wrong reads: also on those that
 //! the linear checkers take over, and also with search alone.
 
-use isolario_model::{Checker, Level, LevelResult, Verdict};
+use isolario_model::{Engine, Level, LevelResult, Verdict};
 use isolario_oracle::random::{Case, Rng, Shape, generate, shrink};
 use isolario_oracle::{Answer, Draft, satisfies, volume};
 
@@ -51,7 +51,7 @@ fn complaint(draft: &Draft, options: &Options, steps: Steps) -> Option<String> {
             Verdict::Violated(_) => answer == Answer::Violated,
             _ => false,
         };
-        let result = LevelResult { level, checker: Checker::Strong { blind: None }, verdict };
+        let result = LevelResult { level, engine: Engine::Strong { blind: None }, verdict };
         if !agrees {
             return Some(format!("{level}: the oracle says {answer:?}\n{result:#?}"));
         }
@@ -140,7 +140,7 @@ fn histories_side_by_side_are_solved_apart() {
         let is_satisfied = expected.iter().all(|answer| *answer == Answer::Satisfied);
         assert_eq!(matches!(verdict, Verdict::Satisfied(_)), is_satisfied, "{level}\n{together}");
         assert_eq!(matches!(verdict, Verdict::Violated(_)), !is_satisfied, "{level}\n{together}");
-        let result = LevelResult { level, checker: Checker::Strong { blind: None }, verdict };
+        let result = LevelResult { level, engine: Engine::Strong { blind: None }, verdict };
         isolario_verify::verify(&history, &result, &isolario_verify::Options::default()).unwrap();
         *(if is_satisfied { &mut satisfied } else { &mut violated }) += 1;
     }

@@ -2,7 +2,7 @@
 
 use isolario_check::{Options, check};
 use isolario_formats::{Source, find};
-use isolario_model::{Checker, History, Level, LevelResult, Verdict};
+use isolario_model::{Engine, History, Level, LevelResult, Verdict};
 use isolario_verify::verify;
 
 /// Reads a history in the text language.
@@ -36,6 +36,6 @@ pub fn names_with(text: &str, level: Level, options: &Options) -> Vec<&'static s
 }
 
 /// Who decides a level.
-pub fn checker(text: &str, level: Level) -> Checker {
-    result(&history(text), level, &Options::default()).checker
+pub fn engine(text: &str, level: Level) -> Engine {
+    result(&history(text), level, &Options::default()).engine
 }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use brute_force::BruteForce;
 use isolario_check::{Options, check, patterns, supported, supported_patterns};
-use isolario_model::{AnomalyKind, Checker, Initial, LevelResult, PatternResult, Value, Verdict};
+use isolario_model::{AnomalyKind, Engine, Initial, LevelResult, PatternResult, Value, Verdict};
 use isolario_oracle::random::{Case, Rng, Shape, generate};
 use isolario_oracle::{Draft, volume};
 
@@ -36,7 +36,7 @@ fn found(draft: &Draft) -> BTreeSet<AnomalyKind> {
             assert!(findings.total >= 1 && !findings.anomalies.is_empty());
             let level = supported().iter().find(|level| result.kind.forbidden_at(**level));
             let verdict = result.verdict.clone();
-            let proof = LevelResult { level: *level.unwrap(), checker: Checker::Weak, verdict };
+            let proof = LevelResult { level: *level.unwrap(), engine: Engine::Weak, verdict };
             let options = isolario_verify::Options::default();
             let refused = isolario_verify::verify(&history, &proof, &options).err();
             assert_eq!(refused, None, "{proof:?}\n{draft}");

@@ -11,7 +11,7 @@ mod by_hand;
 use isolario::check::{Options, StatedOrder, check, supported};
 use isolario::formats::{Source, find};
 use isolario::model::{
-    Anomaly, AnomalyKind, Checker, Findings, History, KeyId, Level, LevelResult, TxnId, Verdict,
+    Anomaly, AnomalyKind, Engine, Findings, History, KeyId, Level, LevelResult, TxnId, Verdict,
 };
 use isolario::report::explain::Topic;
 use isolario::report::{Human, Json, Junit, Renderer, Report, dot, svg};
@@ -27,15 +27,15 @@ fn found(history: &History, kind: AnomalyKind) -> Option<LevelResult> {
     results.into_iter().find_map(|result| match result.verdict {
         Verdict::Violated(findings) => {
             let anomaly = findings.anomalies.into_iter().find(|anomaly| anomaly.kind == kind)?;
-            Some(violated(result.level, result.checker, anomaly))
+            Some(violated(result.level, result.engine, anomaly))
         }
         _ => None,
     })
 }
 
-fn violated(level: Level, checker: Checker, anomaly: Anomaly) -> LevelResult {
+fn violated(level: Level, engine: Engine, anomaly: Anomaly) -> LevelResult {
     let findings = Findings { anomalies: vec![anomaly], total: 1, exact: true };
-    LevelResult { level, checker, verdict: Verdict::Violated(findings) }
+    LevelResult { level, engine, verdict: Verdict::Violated(findings) }
 }
 
 /// What a renderer writes.
@@ -73,7 +73,7 @@ fn every_anomaly_of_the_table() {
         let history = history(Topic::Anomaly(kind).page().history);
         let result = found(&history, kind).unwrap_or_else(|| {
             let level = kind.names().forbidden_by[0];
-            violated(level, Checker::Versions, by_hand::anomaly(&history, kind))
+            violated(level, Engine::Versions, by_hand::anomaly(&history, kind))
         });
         let results = [result];
         let report = Report::new("example.txt", &history, &results);

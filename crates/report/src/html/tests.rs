@@ -1,7 +1,7 @@
 //! The page as text; what it does is tested in a browser.
 
 use isolario_model::{
-    Anomaly, AnomalyKind, Checker, Evidence, Findings, History, Level, LevelResult, OpId, Verdict,
+    Anomaly, AnomalyKind, Engine, Evidence, Findings, History, Level, LevelResult, OpId, Verdict,
 };
 
 use super::*;
@@ -21,7 +21,7 @@ fn bad_reads(kinds: &[AnomalyKind]) -> Vec<LevelResult> {
     let anomalies: Vec<Anomaly> = kinds.iter().enumerate().map(anomaly).collect();
     let findings = Findings { total: anomalies.len() as u64, anomalies, exact: true };
     let verdict = Verdict::Violated(findings);
-    vec![LevelResult { level: Level::ReadCommitted, checker: Checker::Weak, verdict }]
+    vec![LevelResult { level: Level::ReadCommitted, engine: Engine::Weak, verdict }]
 }
 
 fn reads(count: i64) -> History {

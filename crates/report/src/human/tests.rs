@@ -1,7 +1,7 @@
 //! Whole reports, as people read them.
 
 use isolario_model::{
-    Anomaly, AnomalyKind, Checker, Evidence, Findings, Inapplicable, KeyId, Level, LevelResult,
+    Anomaly, AnomalyKind, Engine, Evidence, Findings, Inapplicable, KeyId, Level, LevelResult,
     OpId, Outcome, PatternResult, Reason, Stats, TxnId, Verdict, VersionOrder, Witness,
 };
 
@@ -10,7 +10,7 @@ use crate::stats::StatsReport;
 use crate::testing::{History as Builder, edge, r, w};
 
 fn result(level: Level, verdict: Verdict) -> LevelResult {
-    LevelResult { level, checker: Checker::Weak, verdict }
+    LevelResult { level, engine: Engine::Weak, verdict }
 }
 
 fn violated(level: Level, anomalies: Vec<Anomaly>) -> LevelResult {

@@ -115,7 +115,7 @@ fn not_applicable(
 /// Why levels took search, if they did.
 fn searched(report: &Report<'_>, out: &mut dyn io::Write) -> io::Result<()> {
     let names = Names::new(report.history);
-    let why = report.results.iter().find_map(|result| why_searched(names, result.checker));
+    let why = report.results.iter().find_map(|result| why_searched(names, result.engine));
     match why {
         Some(why) => {
             writeln!(out, "\n{}", wrap(&format!("Decided by search: {why}."), WIDTH, "  ", "    "))

@@ -180,8 +180,8 @@ impl<'a> JsonResult<'a> {
         JsonResult {
             level: result.level.name(),
             verdict: result.verdict.name(),
-            checker: result.checker.name(),
-            searched_because: why_searched(names, result.checker),
+            checker: result.engine.name(),
+            searched_because: why_searched(names, result.engine),
             reason,
             findings,
         }
@@ -288,7 +288,7 @@ impl<'a> JsonEdge<'a> {
 #[cfg(test)]
 mod tests {
     use isolario_model::{
-        AnomalyKind, Checker, Findings, Inapplicable, KeyId, Level, Op, OpId, Reason, Witness,
+        AnomalyKind, Engine, Findings, Inapplicable, KeyId, Level, Op, OpId, Reason, Witness,
     };
 
     use super::*;
@@ -302,7 +302,7 @@ mod tests {
     }
 
     fn result(level: Level, verdict: Verdict) -> LevelResult {
-        LevelResult { level, checker: Checker::Weak, verdict }
+        LevelResult { level, engine: Engine::Weak, verdict }
     }
 
     #[test]

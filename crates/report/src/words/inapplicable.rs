@@ -1,6 +1,6 @@
 //! Why a level cannot be decided for a history, or not without search.
 
-use isolario_model::{Checker, Inapplicable, Op, OpId};
+use isolario_model::{Engine, Inapplicable, Op, OpId};
 
 use crate::names::{Names, counted};
 
@@ -29,8 +29,8 @@ pub fn why_not_applicable(names: Names<'_>, why: &Inapplicable) -> String {
 }
 
 /// Why a level took search, where a single write is the reason.
-pub fn why_searched(names: Names<'_>, checker: Checker) -> Option<String> {
-    let Checker::Strong { blind: Some(write) } = checker else { return None };
+pub fn why_searched(names: Names<'_>, engine: Engine) -> Option<String> {
+    let Engine::Strong { blind: Some(write) } = engine else { return None };
     let key = names.key(names.history().op_keys()[write.index()]);
     let txn = names.txn_of(write);
     Some(format!(

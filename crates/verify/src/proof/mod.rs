@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use isolario_model::{
-//!     Batch, Checker, Level, LevelResult, Op, Outcome, TxnEnd, TxnId, TxnSink, TxnStart, Verdict,
+//!     Batch, Engine, Level, LevelResult, Op, Outcome, TxnEnd, TxnId, TxnSink, TxnStart, Verdict,
 //!     Witness,
 //! };
 //! use isolario_verify::{Options, proof};
@@ -23,7 +23,7 @@
 //! let history = batch.build()?;
 //! let result = LevelResult {
 //!     level: Level::Serializable,
-//!     checker: Checker::Strong { blind: None },
+//!     engine: Engine::Strong { blind: None },
 //!     verdict: Verdict::Satisfied(Witness::CommitOrder(vec![TxnId(0), TxnId(1)])),
 //! };
 //! let mut file = Vec::new();

@@ -8,7 +8,7 @@ mod edges;
 use std::collections::BTreeMap;
 
 use isolario_model::{
-    Anomaly, AnomalyKind, Checker, Edge, EdgeKind, Evidence, Findings, History, Level, LevelResult,
+    Anomaly, AnomalyKind, Edge, EdgeKind, Engine, Evidence, Findings, History, Level, LevelResult,
     Reason, Verdict, VersionOrder,
 };
 use isolario_oracle::random::Case;
@@ -53,7 +53,7 @@ fn claim_cases(level: Level, cycles: Vec<Vec<Edge>>) -> LevelResult {
 
 fn claim_anomaly(level: Level, anomaly: Anomaly) -> LevelResult {
     let verdict = Verdict::Violated(Findings { anomalies: vec![anomaly], total: 1, exact: false });
-    LevelResult { level, checker: Checker::Strong { blind: None }, verdict }
+    LevelResult { level, engine: Engine::Strong { blind: None }, verdict }
 }
 
 /// Per level, how many cycles were accepted.

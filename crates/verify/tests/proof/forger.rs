@@ -1,7 +1,7 @@
 //! Results drawn at random: of every kind there is, with every reason there is, mostly wrong.
 
 use isolario_model::{
-    Anomaly, AnomalyKind, Checker, Edge, Evidence, Findings, History, Inapplicable, KeyId, Level,
+    Anomaly, AnomalyKind, Edge, Engine, Evidence, Findings, History, Inapplicable, KeyId, Level,
     LevelResult, OpId, Point, Reason, TxnId, Verdict, VersionOrder, Witness,
 };
 use isolario_oracle::random::Rng;
@@ -18,8 +18,8 @@ impl Forger<'_> {
     }
 
     fn result(&mut self, level: Level) -> LevelResult {
-        use Checker::{Lin, Mini, Strong, Versions, Weak};
-        let checker = self.pick(&[Weak, Mini, Strong { blind: None }, Versions, Lin]);
+        use Engine::{Lin, Mini, Strong, Versions, Weak};
+        let engine = self.pick(&[Weak, Mini, Strong { blind: None }, Versions, Lin]);
         let verdict = match self.rng.below(4) {
             0 => Verdict::Satisfied(self.witness()),
             1 => Verdict::Violated(Findings {
@@ -30,7 +30,7 @@ impl Forger<'_> {
             2 => Verdict::Undecided { reason: self.text() },
             _ => Verdict::NotApplicable(self.inapplicable()),
         };
-        LevelResult { level, checker, verdict }
+        LevelResult { level, engine, verdict }
     }
 
     fn witness(&mut self) -> Witness {

@@ -1,7 +1,7 @@
 //! What is written is read back.
 
 use isolario_model::{Anomaly, AnomalyKind, TxnId, Verdict, Witness};
-use isolario_model::{Checker, Edge, Evidence, Findings, Level, LevelResult, OpId, Reason};
+use isolario_model::{Edge, Engine, Evidence, Findings, Level, LevelResult, OpId, Reason};
 use isolario_oracle::random::{Case, Rng};
 use isolario_oracle::volume;
 use isolario_verify::{Options, proof};
@@ -19,7 +19,7 @@ fn what_the_checkers_show_is_read_back_and_verified() {
         let file = write(&history, &results, &options);
         // Why somebody had to search is no part of a proof.
         for result in &mut results {
-            if let Checker::Strong { blind } = &mut result.checker {
+            if let Engine::Strong { blind } = &mut result.engine {
                 *blind = None;
             }
         }
@@ -48,7 +48,7 @@ fn every_verdict_and_every_reason_is_read_back() {
 
 fn satisfied(order: Vec<TxnId>) -> LevelResult {
     let verdict = Verdict::Satisfied(Witness::CommitOrder(order));
-    LevelResult { level: Level::Causal, checker: Checker::Weak, verdict }
+    LevelResult { level: Level::Causal, engine: Engine::Weak, verdict }
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn nested(depth: usize) -> LevelResult {
     let evidence = Evidence::Cycle { edges: vec![edge] };
     let anomalies = vec![Anomaly { kind: AnomalyKind::CyclicCo, evidence }];
     let verdict = Verdict::Violated(Findings { anomalies, total: 1, exact: true });
-    LevelResult { level: Level::Causal, checker: Checker::Weak, verdict }
+    LevelResult { level: Level::Causal, engine: Engine::Weak, verdict }
 }
 
 #[test]

@@ -6,7 +6,7 @@ mod node;
 mod references;
 
 use isolario_model::{
-    Checker, Findings, History, Inapplicable, Level, LevelResult, Point, Verdict, Witness,
+    Engine, Findings, History, Inapplicable, Level, LevelResult, Point, Verdict, Witness,
 };
 
 use crate::Options;
@@ -138,7 +138,7 @@ impl<'l, 'h> Sections<'l, 'h> {
         let level = fields
             .take("level")?
             .one_of(&expected_line, |name| (name == expected.name()).then_some(expected))?;
-        let checker = fields.take("checker")?.one_of("the name of a checker", find_checker)?;
+        let engine = fields.take("checker")?.one_of("the name of a checker", find_engine)?;
         let verdict = fields.take("verdict")?;
         let verdict = match verdict.string()?.as_str() {
             "satisfied" => Verdict::Satisfied(self.witness(fields)?),
@@ -154,7 +154,7 @@ impl<'l, 'h> Sections<'l, 'h> {
                 return Err(verdict.expected(words));
             }
         };
-        Ok(LevelResult { level, checker, verdict })
+        Ok(LevelResult { level, engine, verdict })
     }
 
     fn witness(&mut self, mut fields: Fields<'l>) -> Result<Witness, ProofError> {
@@ -242,11 +242,11 @@ impl<'l, 'h> Sections<'l, 'h> {
     }
 }
 
-fn find_checker(name: &str) -> Option<Checker> {
-    use Checker::{Lin, Mini, Strong, Versions, Weak};
+fn find_engine(name: &str) -> Option<Engine> {
+    use Engine::{Lin, Mini, Strong, Versions, Weak};
     [Weak, Mini, Strong { blind: None }, Versions, Lin]
         .into_iter()
-        .find(|checker| checker.name() == name)
+        .find(|engine| engine.name() == name)
 }
 
 /// A moment of a transaction: an object of one field.

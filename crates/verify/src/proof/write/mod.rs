@@ -137,10 +137,10 @@ impl Serialize for Named<'_, Point> {
 
 impl Serialize for Named<'_, &LevelResult> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let LevelResult { level, checker, verdict } = self.item;
+        let LevelResult { level, engine, verdict } = self.item;
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("level", level.name())?;
-        map.serialize_entry("checker", checker.name())?;
+        map.serialize_entry("checker", engine.name())?;
         map.serialize_entry("verdict", verdict.name())?;
         match verdict {
             Verdict::Satisfied(witness) => put_witness(witness, &mut map)?,
