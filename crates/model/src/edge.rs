@@ -140,6 +140,12 @@ pub enum VersionOrder {
         /// That read.
         read: OpId,
     },
+    /// A list read shows the earlier writer as the last one, and not the later one. Lists never
+    /// forget: what a version does not hold was appended after it.
+    NotShown {
+        /// That read.
+        read: OpId,
+    },
     /// A version order that the database or the user stated.
     Stated {
         /// Its line or position in the file.

@@ -130,7 +130,10 @@ impl Gathered<'_> {
     }
 
     fn known(&mut self, known: &VersionOrder) {
-        if let VersionOrder::ReadModifyWrite { read } | VersionOrder::List { read } = known {
+        if let VersionOrder::ReadModifyWrite { read }
+        | VersionOrder::List { read }
+        | VersionOrder::NotShown { read } = known
+        {
             self.op(*read);
         }
     }

@@ -156,8 +156,12 @@ impl<'a> Claim<'a, '_> {
                 Ok(RestsOn::History)
             }
             VersionOrder::List { read } => {
-                let shown = lists::shows_order(self.facts, self.level, *read, key, writer, to)?;
-                self.holds(shown, "the list does not show one right after the other")
+                let shown = lists::shows_order(self.facts, *read, key, writer, to)?;
+                self.holds(shown, "the list does not show the one before the other")
+            }
+            VersionOrder::NotShown { read } => {
+                let hidden = lists::leaves_out(self.facts, *read, key, writer, to)?;
+                self.holds(hidden, "the list does not end with the one, or shows the other")
             }
             VersionOrder::Path { edges } => {
                 self.holds(ends(edges)? == Some((writer, to)), "its path leads elsewhere")?;

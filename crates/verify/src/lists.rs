@@ -4,7 +4,7 @@
 //! others: of each transaction all or none, in program order, and none of an aborted one. Of two
 //! reads of a list, one is a prefix of the other, own appends left out.
 
-use isolario_model::{AnomalyKind, KeyId, Level, Op, OpId, Outcome, TxnId, ValueId};
+use isolario_model::{AnomalyKind, KeyId, Op, OpId, Outcome, TxnId, ValueId};
 use rustc_hash::FxHashMap;
 
 use crate::Refusal;
@@ -175,32 +175,46 @@ fn follows(order: &Order<'_, '_>, key: KeyId, elements: &[ValueId]) -> Result<()
     }
 }
 
-/// Whether a read of a list orders two of its writers. It does if it shows an element of the one
-/// before one of the other. From prefix on a list shows all that was committed before it, so it is
-/// enough if it shows the one and not the other.
+/// Whether a read of a list shows an element of one writer before one of another.
 pub(crate) fn shows_order(
     facts: &Facts<'_>,
-    level: Level,
     read: OpId,
     key: KeyId,
     first: TxnId,
     second: TxnId,
 ) -> Result<bool, Refusal> {
-    let Some(list) = ListRead::new(facts, facts.known_op(read)?) else { return Ok(false) };
-    facts.committed(list.reader)?;
-    let foreign = list.foreign(facts).unwrap_or_default();
+    let Some(foreign) = shown_by_others(facts, read, key)? else { return Ok(false) };
     let is_of = |txn: TxnId| move |e: &ValueId| facts.appender(key, *e) == Some(txn);
-    let (one, other) =
-        (foreign.iter().position(is_of(first)), foreign.iter().rposition(is_of(second)));
-    let shown = match (one, other) {
-        (Some(one), Some(other)) => one < other,
-        (Some(_), None) => {
-            let hidden = |e: &ValueId| !foreign.contains(e);
-            level.implies(Level::Prefix) && elements_of(facts, second, key).iter().all(hidden)
-        }
-        (None, _) => false,
-    };
-    Ok(list.key == key && shown)
+    let first = foreign.iter().position(is_of(first));
+    let second = foreign.iter().rposition(is_of(second));
+    Ok(first.zip(second).is_some_and(|(first, second)| first < second))
+}
+
+/// Whether a read of a list ends with one writer and shows nothing of another. A version of a list
+/// holds every append before it, so the other one then came later.
+pub(crate) fn leaves_out(
+    facts: &Facts<'_>,
+    read: OpId,
+    key: KeyId,
+    last: TxnId,
+    hidden: TxnId,
+) -> Result<bool, Refusal> {
+    let Some(foreign) = shown_by_others(facts, read, key)? else { return Ok(false) };
+    let ends_with = foreign.last().and_then(|e| facts.appender(key, *e)) == Some(last);
+    // An element that others appended as well may be this one's.
+    let is_hidden = |e: &ValueId| !foreign.contains(e);
+    Ok(ends_with && elements_of(facts, hidden, key).iter().all(is_hidden))
+}
+
+/// What a committed transaction's read of this list shows of others; none if it is no such read.
+fn shown_by_others<'h>(
+    facts: &Facts<'h>,
+    read: OpId,
+    key: KeyId,
+) -> Result<Option<&'h [ValueId]>, Refusal> {
+    let Some(list) = ListRead::new(facts, facts.known_op(read)?) else { return Ok(None) };
+    facts.committed(list.reader)?;
+    Ok(list.foreign(facts).filter(|_| list.key == key))
 }
 
 /// Whether two reads of a list do not fit together.
@@ -210,11 +224,7 @@ pub(crate) fn disagree(
     first: OpId,
     second: OpId,
 ) -> Result<bool, Refusal> {
-    let foreign = |read: OpId| -> Result<Option<&[ValueId]>, Refusal> {
-        let Some(list) = ListRead::new(facts, facts.known_op(read)?) else { return Ok(None) };
-        facts.committed(list.reader)?;
-        Ok(list.foreign(facts).filter(|_| list.key == key))
-    };
+    let foreign = |read| shown_by_others(facts, read, key);
     Ok(match (foreign(first)?, foreign(second)?) {
         (Some(one), Some(other)) => !one.starts_with(other) && !other.starts_with(one),
         _ => false,

@@ -164,6 +164,38 @@ fn two_reads_disagree_only_if_they_saw_two_others() {
     assert!(judge("a: w(x,1)\n b: r(x,nil)\n b: r(x,1)", pair(1, 2)).is_err());
 }
 
+/// Evidence of two appends in one session, of which a read shows only the later one.
+fn forgotten(first: TxnId, second: TxnId, read: u32) -> Evidence {
+    let known = VersionOrder::NotShown { read: OpId(read) };
+    let later = edge(second, first, Reason::Overwrite { key: KeyId(0), known });
+    Evidence::Cycle { edges: vec![edge(first, second, Reason::Session), later] }
+}
+
+#[test]
+fn an_append_that_a_read_does_not_show_comes_after_the_last_that_it_shows() {
+    let judge =
+        |text, evidence| judge(text, Level::AdyaReadCommitted, AnomalyKind::CyclicCo, evidence);
+    let text = "a: a(x,1)\n a: a(x,2)\n b: l(x,[2])";
+    assert_eq!(judge(text, forgotten(T[0], T[1], 2)), Ok(()));
+    // Own appends at the end of a list are left out.
+    let own = "a: a(x,1)\n a: a(x,2)\n b: a(x,3) l(x,[2,3])";
+    assert_eq!(judge(own, forgotten(T[0], T[1], 3)), Ok(()));
+    for (why, text) in [
+        ("it is shown", "a: a(x,1)\n a: a(x,2)\n b: l(x,[1,2])"),
+        ("the other is not shown", "a: a(x,1)\n a: a(x,2)\n b: l(x,[])"),
+        ("another is the last one", "a: a(x,1)\n a: a(x,2)\n b: l(x,[2,3])\n c: a(x,3)"),
+        ("it may be shown", "a: a(x,1)\n a: a(x,2)\n b: l(x,[1,2])\n c: a(x,1)"),
+        ("the last may be another's", "a: a(x,1)\n a: a(x,2)\n b: l(x,[2])\n c: a(x,2)"),
+        ("it aborted", "a: a(x,1) aborted\n a: a(x,2)\n b: l(x,[2])"),
+        ("it may have aborted", "a: a(x,1) unknown\n a: a(x,2)\n b: l(x,[2])"),
+        ("the reader aborted", "a: a(x,1)\n a: a(x,2)\n b: l(x,[2]) aborted"),
+        ("it is another list", "a: a(x,1)\n a: a(x,2)\n b: l(y,[2])\n c: a(y,2)"),
+        ("it is no list", "a: w(x,1)\n a: w(x,2)\n b: r(x,2)"),
+    ] {
+        assert!(judge(text, forgotten(T[0], T[1], 2)).is_err(), "{why}");
+    }
+}
+
 /// Two transactions that each overwrite what the other read.
 const SKEW: &str = "a: r(x,nil) w(y,1)\n b: r(y,nil) w(x,1)";
 

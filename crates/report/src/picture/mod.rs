@@ -270,10 +270,21 @@ fn behind(names: Names<'_>, edge: &Edge) -> Vec<Edge> {
     };
     if let Reason::Overwrite { key, known } | Reason::AntiDependency { key, known, .. } =
         &edge.reason
-        && let VersionOrder::ReadModifyWrite { read } | VersionOrder::List { read } = known
     {
-        let writer = if history.op_txn(*read) == edge.to { edge.from } else { edge.to };
-        found.push(seen(writer, *key, *read));
+        let earlier = match edge.reason {
+            Reason::AntiDependency { writer, .. } => writer,
+            _ => edge.from,
+        };
+        match known {
+            VersionOrder::ReadModifyWrite { read } | VersionOrder::NotShown { read } => {
+                found.push(seen(earlier, *key, *read));
+            }
+            VersionOrder::List { read } => {
+                let is_own = history.op_txn(*read) == edge.to;
+                found.push(seen(if is_own { earlier } else { edge.to }, *key, *read));
+            }
+            _ => {}
+        }
     }
     found.extend(support(&edge.reason).iter().cloned());
     found

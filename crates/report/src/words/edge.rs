@@ -176,6 +176,9 @@ fn overwrite(names: Names<'_>, edge: &Edge, key: KeyId, known: &VersionOrder) ->
             let reader = names.txn_of(*read);
             format!("{} before {later}, since {reader} {}", earlier(), saw(names, *read, key))
         }
+        VersionOrder::NotShown { read } => {
+            format!("{} before {later}, {}", earlier(), missing(names, edge.to, key, *read))
+        }
         known => {
             format!("{later} after {}{}", earlier(), known_how(names, edge.from, edge.to, known))
         }
@@ -203,9 +206,18 @@ fn anti_dependency(
         VersionOrder::List { read } => {
             format!(", since {} {}", names.txn_of(*read), saw(names, *read, key))
         }
+        VersionOrder::NotShown { read } => {
+            format!(", {}", missing(names, edge.to, key, *read))
+        }
         known => known_how(names, writer, edge.to, known),
     };
     format!("{reader} {seen}{source}, {fate}{how}")
+}
+
+/// That a list read does not show what a transaction appended.
+fn missing(names: Names<'_>, later: TxnId, key: KeyId, read: OpId) -> String {
+    let (reader, later) = (names.txn_of(read), names.txn(later));
+    format!("since {reader} {} without what {later} appended", saw(names, read, key))
 }
 
 /// How the order of two versions is known, as the end of a sentence that states it.

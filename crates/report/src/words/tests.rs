@@ -121,10 +121,13 @@ fn reasons_of_rules_and_statements() {
 #[test]
 fn reasons_of_lists() {
     let list = || VersionOrder::List { read: OpId(2) };
+    let not_shown = || VersionOrder::NotShown { read: OpId(3) };
     let edges = [
         edge(0, 2, read(Some(0), 2, X)),
         edge(0, 1, overwrite(list())),
         edge(3, 1, anti(3, TxnId(0), list())),
+        edge(0, 1, overwrite(not_shown())),
+        edge(3, 1, anti(3, TxnId(0), not_shown())),
     ];
     insta::assert_snapshot!(explained(&lists(), &edges));
 }

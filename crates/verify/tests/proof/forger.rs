@@ -120,13 +120,14 @@ impl Forger<'_> {
     }
 
     fn version_order(&mut self, depth: usize) -> VersionOrder {
-        match self.rng.below(7) {
+        match self.rng.below(8) {
             0 => VersionOrder::Initial,
             1 => VersionOrder::ReadModifyWrite { read: self.op() },
             2 => VersionOrder::List { read: self.op() },
             3 => VersionOrder::Stated { at: self.number() },
             4 => VersionOrder::Refuted { cycle: self.edges(depth) },
             5 => VersionOrder::Assumed,
+            6 => VersionOrder::NotShown { read: self.op() },
             _ => VersionOrder::Path { edges: self.edges(depth) },
         }
     }

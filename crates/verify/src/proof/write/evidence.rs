@@ -140,6 +140,10 @@ impl Serialize for Named<'_, &VersionOrder> {
                 map.serialize_entry("by", "list")?;
                 map.serialize_entry("read", &self.part(*read))?;
             }
+            VersionOrder::NotShown { read } => {
+                map.serialize_entry("by", "not-shown")?;
+                map.serialize_entry("read", &self.part(*read))?;
+            }
             VersionOrder::Stated { at } => {
                 map.serialize_entry("by", "stated")?;
                 map.serialize_entry("at", at)?;
