@@ -23,6 +23,7 @@
 
 mod blocks;
 mod cycles;
+mod findings;
 mod graph;
 mod lin;
 mod mini;
@@ -34,6 +35,7 @@ mod strong;
 mod weak;
 
 use std::io;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use isolario_model::{AnomalyKind, History, Level, LevelResult, PatternResult};
@@ -134,7 +136,8 @@ impl Options {
 
 /// The levels that can be decided, weaker ones first.
 pub fn supported() -> &'static [Level] {
-    plan::SUPPORTED
+    static LEVELS: LazyLock<Vec<Level>> = LazyLock::new(|| Level::decided().collect());
+    &LEVELS
 }
 
 /// Decides each of the levels, with evidence either way.

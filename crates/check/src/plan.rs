@@ -9,27 +9,13 @@ use isolario_model::{
 };
 
 use crate::Options;
+use crate::findings;
 use crate::lin;
 use crate::mini::{BlindWrite, Mini};
 use crate::reads::{self, Reads};
 use crate::stop::{unlooked, unlooked_level};
 use crate::strong;
 use crate::weak::{Dependencies, Weak};
-
-/// The levels that can be decided, weaker ones first.
-pub(crate) const SUPPORTED: &[Level] = &[
-    Level::AdyaReadCommitted,
-    Level::ReadCommitted,
-    Level::CutIsolation,
-    Level::ReadAtomic,
-    Level::Causal,
-    Level::Prefix,
-    Level::SnapshotIsolation,
-    Level::StrongSnapshotIsolation,
-    Level::Serializable,
-    Level::StrictSerializable,
-    Level::Linearizable,
-];
 
 /// Decides the levels. Linearizability is about operations of more kinds and needs none of what
 /// the others share.
@@ -45,7 +31,9 @@ pub(crate) fn check(history: &History, levels: &[Level], options: &Options) -> V
         Level::Linearizable => Some(unlooked_level(*level)),
         _ => results.next(),
     };
-    levels.iter().filter_map(answer).collect()
+    let mut results: Vec<LevelResult> = levels.iter().filter_map(answer).collect();
+    findings::share(&mut results);
+    results
 }
 
 /// Decides levels of transactions. Reads are resolved and the dependency graph is built once for
@@ -86,11 +74,8 @@ impl Plan<'_> {
             | Level::CutIsolation
             | Level::ReadAtomic
             | Level::Causal => (Engine::Weak, self.weak.check(level)),
-            level if SUPPORTED.contains(&level) => self.check_strong(level),
-            level => {
-                let reason = format!("there is no checker for {level}");
-                (Engine::Weak, Verdict::NotApplicable(Inapplicable::Other(reason)))
-            }
+            level if level.is_decided() => self.check_strong(level),
+            _ => (Engine::Weak, Verdict::NotApplicable(Inapplicable::NoChecker)),
         };
         LevelResult { level, engine, verdict }
     }
@@ -104,9 +89,7 @@ impl Plan<'_> {
         let mut anomalies = self.weak.plain_anomalies();
         if !anomalies.is_empty() {
             anomalies.extend(self.lost_updates(level));
-            let total = anomalies.len() as u64;
-            let findings = Findings { anomalies, total, exact: false };
-            return (Engine::Mini, Verdict::Violated(findings));
+            return (Engine::Mini, Verdict::Violated(Findings::new(anomalies, false)));
         }
         if let Some(reason) = &self.weak.dependencies.reads.ambiguous {
             return (Engine::Mini, Verdict::NotApplicable(reason.clone()));
@@ -168,10 +151,7 @@ impl Plan<'_> {
 /// Clocks may differ, but not the order of events.
 pub(crate) fn unwidenable(history: &History, options: &Options) -> Option<Inapplicable> {
     let by_events = history.clock() == Clock::EventOrder;
-    (by_events && options.clock_skew > 0).then(|| {
-        let reason = "its times are only an order of events, which no clock skew can widen";
-        Inapplicable::Other(reason.to_owned())
-    })
+    (by_events && options.clock_skew > 0).then_some(Inapplicable::SkewOfEventOrder)
 }
 
 /// Writes down the problem that a level makes of a history, if it makes one.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use isolario_model::{Engine, Level, LevelResult, Verdict};
+use isolario_model::{Engine, Level, LevelResult, Limit, Undecided, Verdict};
 
 /// Asks a check to end early, from another thread: what is decided by then stays decided, and the
 /// rest is undecided. Clones ask the same check.
@@ -24,7 +24,7 @@ impl Stop {
 
 /// The answer about something whose turn did not come.
 pub(crate) fn unlooked() -> Verdict {
-    Verdict::Undecided { reason: "interrupted before its turn came".to_owned() }
+    Verdict::Undecided(Undecided::new(Limit::NotBegun))
 }
 
 /// The answer about a level whose turn did not come.

@@ -3,11 +3,11 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use isolario_check::{Options, check, patterns, supported, supported_patterns};
-use isolario_model::Verdict;
+use isolario_model::{Limit, Verdict};
 use isolario_oracle::Draft;
 
 fn is_interrupted(verdict: &Verdict) -> bool {
-    matches!(verdict, Verdict::Undecided { reason } if reason.contains("interrupted"))
+    matches!(verdict, Verdict::Undecided(why) if why.limit == Limit::NotBegun)
 }
 
 #[test]

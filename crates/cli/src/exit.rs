@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use isolario::model::{LevelResult, PatternResult, Verdict};
-use isolario::report::deciding;
+use isolario::model::LevelResult;
+use isolario::report::{Asked, Meaning};
 
 use crate::config::Request;
 
@@ -37,67 +37,25 @@ pub(crate) fn leave() -> ! {
     std::process::exit(2)
 }
 
+impl From<Meaning> for Outcome {
+    fn from(meaning: Meaning) -> Outcome {
+        match meaning {
+            Meaning::Undecided => Outcome::Undecided,
+            Meaning::Violated => Outcome::Violated,
+            Meaning::DoesNotApply => Outcome::Error,
+            _ => Outcome::Done,
+        }
+    }
+}
+
 /// What the answers about one history come to.
 pub(crate) fn judge(request: &Request, results: &[LevelResult]) -> Outcome {
-    if request.open {
-        return deciding(results).map_or(Outcome::Done, |result| judge_one(&result.verdict, false));
-    }
-    let outcome =
-        |result: &LevelResult| judge_one(&result.verdict, request.named.contains(&result.level));
-    results.iter().map(outcome).max().unwrap_or(Outcome::Done)
-}
-
-/// What the answers about single anomalies come to. Those that were named must apply.
-pub(crate) fn judge_patterns(results: &[PatternResult], named: bool) -> Outcome {
-    let outcomes = results.iter().map(|result| judge_one(&result.verdict, named));
-    outcomes.max().unwrap_or(Outcome::Done)
-}
-
-fn judge_one(verdict: &Verdict, must_apply: bool) -> Outcome {
-    match verdict {
-        Verdict::Violated(_) => Outcome::Violated,
-        Verdict::Undecided { .. } => Outcome::Undecided,
-        Verdict::NotApplicable(_) if must_apply => Outcome::Error,
-        _ => Outcome::Done,
-    }
+    Asked { named: &request.named, weakest_only: request.open }.overall(results).into()
 }
 
 #[cfg(test)]
 mod tests {
-    use isolario::model::{Engine, Findings, Inapplicable, Level, Witness};
-
     use super::*;
-
-    fn satisfied() -> Verdict {
-        Verdict::Satisfied(Witness::Empty)
-    }
-
-    fn violated() -> Verdict {
-        Verdict::Violated(Findings::default())
-    }
-
-    fn undecided() -> Verdict {
-        Verdict::Undecided { reason: String::new() }
-    }
-
-    fn not_applicable() -> Verdict {
-        Verdict::NotApplicable(Inapplicable::NoTimes)
-    }
-
-    fn results(verdicts: &[(Level, Verdict)]) -> Vec<LevelResult> {
-        let result = |(level, verdict): &(Level, Verdict)| LevelResult {
-            level: *level,
-            engine: Engine::Weak,
-            verdict: verdict.clone(),
-        };
-        verdicts.iter().map(result).collect()
-    }
-
-    fn judged(open: bool, named: &[Level], verdicts: &[(Level, Verdict)]) -> Outcome {
-        let levels = verdicts.iter().map(|(level, _)| *level).collect();
-        let request = Request { levels, named: named.to_vec(), open };
-        judge(&request, &results(verdicts))
-    }
 
     #[test]
     fn errors_outweigh_violations_and_those_outweigh_undecided() {
@@ -106,28 +64,10 @@ mod tests {
     }
 
     #[test]
-    fn without_a_level_the_weakest_applicable_one_decides_alone() {
-        use Level::{AdyaReadCommitted, CutIsolation, ReadAtomic, ReadCommitted};
-        let open = |verdicts: &[_]| judged(true, &[], verdicts);
-        assert_eq!(open(&[(ReadCommitted, satisfied()), (ReadAtomic, violated())]), Outcome::Done);
-        assert_eq!(
-            open(&[(AdyaReadCommitted, not_applicable()), (ReadCommitted, violated())]),
-            Outcome::Violated
-        );
-        assert_eq!(
-            open(&[(CutIsolation, violated()), (ReadAtomic, undecided())]),
-            Outcome::Undecided
-        );
-        assert_eq!(open(&[(ReadCommitted, not_applicable())]), Outcome::Done);
-    }
-
-    #[test]
-    fn named_levels_must_apply_and_others_need_not() {
-        use Level::{ReadCommitted, StrictSerializable};
-        let verdicts = [(ReadCommitted, satisfied()), (StrictSerializable, not_applicable())];
-        assert_eq!(judged(false, &[], &verdicts), Outcome::Done);
-        assert_eq!(judged(false, &[StrictSerializable], &verdicts), Outcome::Error);
-        let worse = [(ReadCommitted, undecided()), (StrictSerializable, violated())];
-        assert_eq!(judged(false, &[ReadCommitted], &worse), Outcome::Violated);
+    fn answers_outweigh_each_other_as_the_outcomes_do() {
+        use Meaning::{DoesNotApply, Satisfied, Unasked, Undecided, Violated};
+        let meanings = [Unasked, Satisfied, Undecided, Violated, DoesNotApply];
+        assert!(meanings.is_sorted());
+        assert!(meanings.map(Outcome::from).is_sorted());
     }
 }

@@ -7,6 +7,9 @@
 
 use std::fmt;
 
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 use crate::level::Level;
 
 /// A kind of anomaly.
@@ -212,7 +215,7 @@ static TABLE: [AnomalyNames; 35] = [
             A::CyclicCo,
             "CyclicCO",
             &[L::AdyaReadCommitted],
-            "Transactions depend on each other in a circle.",
+            "Transactions depend on each other in a cycle.",
         )
     },
     AnomalyNames {
@@ -366,7 +369,7 @@ static TABLE: [AnomalyNames; 35] = [
             A::DirtyWrite,
             "DirtyWrite",
             &[L::ReadUncommitted],
-            "Transactions overwrote each other in a circle.",
+            "Transactions overwrote each other in a cycle.",
         )
     },
     AnomalyNames {
@@ -377,7 +380,7 @@ static TABLE: [AnomalyNames; 35] = [
             A::SingleAntiDependency,
             "SingleAntiDependency",
             &[L::SnapshotIsolation, L::RepeatableRead],
-            "A circle of dependencies with a single overwritten read.",
+            "A cycle of dependencies with a single overwritten read.",
         )
     },
     AnomalyNames {
@@ -387,7 +390,7 @@ static TABLE: [AnomalyNames; 35] = [
             A::NonadjacentAntiDependencies,
             "NonadjacentAntiDependencies",
             &[L::SnapshotIsolation, L::RepeatableRead],
-            "A circle of dependencies whose overwritten reads are never next to each other.",
+            "A cycle of dependencies whose overwritten reads are never next to each other.",
         )
     },
     AnomalyNames {
@@ -398,7 +401,7 @@ static TABLE: [AnomalyNames; 35] = [
             A::ItemAntiDependencyCycle,
             "ItemAntiDependencyCycle",
             &[L::RepeatableRead],
-            "A circle of dependencies with overwritten reads.",
+            "A cycle of dependencies with overwritten reads.",
         )
     },
     AnomalyNames {
@@ -408,7 +411,7 @@ static TABLE: [AnomalyNames; 35] = [
             A::Phantom,
             "Phantom",
             &[L::Serializable],
-            "A circle of dependencies in which a predicate missed a row.",
+            "A cycle of dependencies in which a predicate missed a row.",
         )
     },
     row(
@@ -423,7 +426,7 @@ static TABLE: [AnomalyNames; 35] = [
             A::RealTimeCycle,
             "RealTimeCycle",
             &[L::StrictSerializable],
-            "A circle of dependencies that real time closes.",
+            "A cycle of dependencies that real time closes.",
         )
     },
     AnomalyNames {
@@ -459,7 +462,7 @@ static TABLE: [AnomalyNames; 35] = [
             A::CyclicVersions,
             "CyclicVersions",
             &[L::ReadUncommitted],
-            "The versions of a key follow each other in a circle.",
+            "The versions of a key follow each other in a cycle.",
         )
     },
     row(
@@ -478,7 +481,7 @@ static TABLE: [AnomalyNames; 35] = [
         A::NoOrderPossible,
         "NoOrderPossible",
         &[L::Prefix],
-        "Every way to order the writes leads to a circle of dependencies.",
+        "Every way to order the writes leads to a cycle of dependencies.",
     ),
 ];
 
@@ -518,6 +521,21 @@ impl AnomalyKind {
             kind.name().eq_ignore_ascii_case(name)
                 || kind.pattern().is_some_and(|pattern| pattern.eq_ignore_ascii_case(name))
         })
+    }
+}
+
+/// In files, a kind is its name.
+impl Serialize for AnomalyKind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for AnomalyKind {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        let unknown = || D::Error::custom(format!("there is no anomaly `{name}`"));
+        AnomalyKind::find(&name).ok_or_else(unknown)
     }
 }
 

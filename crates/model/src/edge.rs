@@ -182,6 +182,22 @@ impl Reason {
         }
     }
 
+    /// Whether it holds whichever level is asked for. What was inferred by refuting the opposite, or
+    /// assumed for the sake of an argument, holds at one level.
+    pub fn holds_at_every_level(&self) -> bool {
+        match self {
+            Reason::Overwrite { known, .. } | Reason::AntiDependency { known, .. } => match known {
+                VersionOrder::Refuted { .. } | VersionOrder::Assumed => false,
+                VersionOrder::Path { edges } => edges.iter().all(|edge| {
+                    matches!(edge.reason, Reason::Initial | Reason::Session | Reason::Read { .. })
+                }),
+                _ => true,
+            },
+            Reason::Refuted { .. } => false,
+            _ => true,
+        }
+    }
+
     /// The key it is about, if it is about one.
     pub fn key(&self) -> Option<KeyId> {
         match *self {

@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 /// An isolation level.
 ///
 /// Weaker levels come first in the declaration; the lattice itself is [`Level::weaker`].
@@ -37,6 +40,84 @@ pub enum Level {
     Linearizable,
 }
 
+/// What a level asks of a history before it can be decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Needs {
+    /// Start and finish times.
+    pub times: bool,
+    /// A known order of the versions of each key.
+    pub version_order: bool,
+    /// Transactions of one operation each.
+    pub single_operations: bool,
+    /// The kinds of operation that the checkers decide it for; none where there is no checker yet.
+    pub operations: &'static [OpFamily],
+}
+
+/// Operations that belong together: what one kind of history is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum OpFamily {
+    /// Reads, writes and deletes of a value.
+    Registers,
+    /// Appends to a list, and reads of it.
+    Lists,
+    /// Writes that depend on what is there: compare-and-set, insert if absent.
+    Conditionals,
+    /// Reads and writes of whichever rows satisfy a predicate.
+    Predicates,
+}
+
+/// How a level constrains the order of transactions.
+///
+/// The levels that order anything share one axiom (Biswas and Enea, OOPSLA 2019): if a transaction
+/// read a key from a writer, every other writer of the key that is *visible* to it was committed
+/// before that writer. Levels differ in what is visible, and in what else the order must respect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Shape {
+    /// What a transaction is in the level's order.
+    pub nodes: Nodes,
+    /// What is visible to a reader.
+    pub visible: Visible,
+    /// Whether of two writers of a key one must start after the other has committed.
+    pub exclusive_writers: bool,
+    /// Whether a transaction that had finished before another started comes before it.
+    pub real_time: bool,
+}
+
+/// What a transaction is in a level's order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Nodes {
+    /// Nothing: the level orders nothing.
+    None,
+    /// One point: its commit, or all of it.
+    One,
+    /// Two points: its start, where it takes its snapshot, and its commit, where its writes appear.
+    StartAndCommit,
+    /// One point per operation.
+    PerOperation,
+}
+
+/// Which writers a reader must not have missed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Visible {
+    /// None.
+    Nothing,
+    /// Those it had read from before.
+    EarlierReads,
+    /// Those it reads from, and those before it in its session.
+    Direct,
+    /// Those that happen before it: along session order and reads.
+    Causes,
+    /// Those that are visible directly, and whatever was committed before them.
+    Prefix,
+    /// Whatever was committed before it.
+    Everything,
+}
+
 /// One row of the table of levels.
 struct Row {
     level: Level,
@@ -45,8 +126,31 @@ struct Row {
     weaker: &'static [Level],
     promise: &'static str,
     proscribes: &'static str,
-    applies_to: &'static str,
+    needs: Needs,
+    shape: Shape,
 }
+
+const NO_CHECKER: &[OpFamily] = &[];
+const REGISTERS: &[OpFamily] = &[OpFamily::Registers];
+const REGISTERS_AND_LISTS: &[OpFamily] = &[OpFamily::Registers, OpFamily::Lists];
+const SINGLE: &[OpFamily] = &[OpFamily::Registers, OpFamily::Conditionals];
+
+const fn needs(operations: &'static [OpFamily]) -> Needs {
+    Needs { times: false, version_order: false, single_operations: false, operations }
+}
+
+/// A level with one commit order, in which reads miss nothing that is visible.
+const fn ordered(visible: Visible) -> Shape {
+    Shape { nodes: Nodes::One, visible, exclusive_writers: false, real_time: false }
+}
+
+const SNAPSHOTS: Shape = Shape {
+    nodes: Nodes::StartAndCommit,
+    visible: Visible::Prefix,
+    exclusive_writers: false,
+    real_time: false,
+};
+const EXCLUSIVE_SNAPSHOTS: Shape = Shape { exclusive_writers: true, ..SNAPSHOTS };
 
 use Level::{
     AdyaReadCommitted, Causal, CutIsolation, Linearizable, Prefix, ReadAtomic, ReadCommitted,
@@ -63,7 +167,8 @@ static TABLE: [Row; 13] = [
         weaker: &[],
         promise: "writes of different transactions are not mixed up",
         proscribes: "cycles of overwrites (G0)",
-        applies_to: "histories with a known version order: lists, certificates",
+        needs: Needs { version_order: true, ..needs(NO_CHECKER) },
+        shape: ordered(Visible::Nothing),
     },
     Row {
         level: AdyaReadCommitted,
@@ -72,7 +177,8 @@ static TABLE: [Row; 13] = [
         weaker: &[ReadUncommitted],
         promise: "reads see the final writes of committed transactions, without circular flow",
         proscribes: "aborted and intermediate reads, and cycles of overwrites and reads (G0, G1)",
-        applies_to: "registers with unique values; lists; certificates",
+        needs: needs(REGISTERS_AND_LISTS),
+        shape: ordered(Visible::Nothing),
     },
     Row {
         level: ReadCommitted,
@@ -81,7 +187,8 @@ static TABLE: [Row; 13] = [
         weaker: &[AdyaReadCommitted],
         promise: "also, a transaction never goes back in time within itself",
         proscribes: "G1 and non-monotonic reads, of one key or across keys",
-        applies_to: "registers with unique values; lists",
+        needs: needs(REGISTERS_AND_LISTS),
+        shape: ordered(Visible::EarlierReads),
     },
     Row {
         level: CutIsolation,
@@ -90,7 +197,8 @@ static TABLE: [Row; 13] = [
         weaker: &[],
         promise: "reading a key again returns the same version; nothing else",
         proscribes: "non-repeatable reads",
-        applies_to: "registers with unique values; lists",
+        needs: needs(REGISTERS_AND_LISTS),
+        shape: Shape { nodes: Nodes::None, ..ordered(Visible::Nothing) },
     },
     Row {
         level: ReadAtomic,
@@ -99,7 +207,8 @@ static TABLE: [Row; 13] = [
         weaker: &[ReadCommitted, CutIsolation],
         promise: "a transaction's writes are seen together or not at all",
         proscribes: "fractured reads, and missing one's own session's writes",
-        applies_to: "registers with unique values; lists",
+        needs: needs(REGISTERS_AND_LISTS),
+        shape: ordered(Visible::Direct),
     },
     Row {
         level: Causal,
@@ -108,7 +217,8 @@ static TABLE: [Row; 13] = [
         weaker: &[ReadAtomic],
         promise: "whoever sees an effect sees its causes",
         proscribes: "causality violations and conflicting orders of causally related writes",
-        applies_to: "registers with unique values; lists",
+        needs: needs(REGISTERS_AND_LISTS),
+        shape: ordered(Visible::Causes),
     },
     Row {
         level: Prefix,
@@ -117,7 +227,8 @@ static TABLE: [Row; 13] = [
         weaker: &[Causal],
         promise: "every transaction reads from a prefix of one commit order",
         proscribes: "long forks",
-        applies_to: "registers with unique values; lists",
+        needs: needs(REGISTERS),
+        shape: SNAPSHOTS,
     },
     Row {
         level: SnapshotIsolation,
@@ -126,7 +237,8 @@ static TABLE: [Row; 13] = [
         weaker: &[Prefix],
         promise: "every transaction reads from a snapshot, and concurrent writers conflict",
         proscribes: "lost updates, and cycles without two adjacent anti-dependencies",
-        applies_to: "registers with unique values; lists",
+        needs: needs(REGISTERS),
+        shape: EXCLUSIVE_SNAPSHOTS,
     },
     Row {
         level: StrongSnapshotIsolation,
@@ -135,7 +247,8 @@ static TABLE: [Row; 13] = [
         weaker: &[SnapshotIsolation],
         promise: "snapshot isolation, and snapshots are as recent as real time says",
         proscribes: "what snapshot isolation does, and stale snapshots",
-        applies_to: "histories with times",
+        needs: Needs { times: true, ..needs(REGISTERS) },
+        shape: Shape { real_time: true, ..EXCLUSIVE_SNAPSHOTS },
     },
     Row {
         level: RepeatableRead,
@@ -144,7 +257,8 @@ static TABLE: [Row; 13] = [
         weaker: &[AdyaReadCommitted, CutIsolation],
         promise: "serializable but for predicate reads",
         proscribes: "cycles with item anti-dependencies (G2-item)",
-        applies_to: "histories with a known version order: lists, certificates",
+        needs: Needs { version_order: true, ..needs(NO_CHECKER) },
+        shape: ordered(Visible::Everything),
     },
     Row {
         level: Serializable,
@@ -153,7 +267,8 @@ static TABLE: [Row; 13] = [
         weaker: &[SnapshotIsolation, RepeatableRead],
         promise: "as if one transaction ran after the other",
         proscribes: "all cycles: write skew and phantoms too",
-        applies_to: "registers with unique values; lists",
+        needs: needs(REGISTERS),
+        shape: ordered(Visible::Everything),
     },
     Row {
         level: StrictSerializable,
@@ -162,7 +277,8 @@ static TABLE: [Row; 13] = [
         weaker: &[Serializable, StrongSnapshotIsolation],
         promise: "serializable, in an order that real time agrees with",
         proscribes: "all cycles with real time: stale reads too",
-        applies_to: "histories with times",
+        needs: Needs { times: true, ..needs(REGISTERS) },
+        shape: Shape { real_time: true, ..ordered(Visible::Everything) },
     },
     Row {
         level: Linearizable,
@@ -171,7 +287,12 @@ static TABLE: [Row; 13] = [
         weaker: &[],
         promise: "single operations take effect between call and answer",
         proscribes: "any result that no order of the operations explains",
-        applies_to: "one operation per transaction, with times",
+        needs: Needs { times: true, single_operations: true, ..needs(SINGLE) },
+        shape: Shape {
+            nodes: Nodes::PerOperation,
+            real_time: true,
+            ..ordered(Visible::Everything)
+        },
     },
 ];
 
@@ -210,9 +331,24 @@ impl Level {
         self.row().proscribes
     }
 
-    /// Which kinds of history it can be decided for.
-    pub fn applies_to(self) -> &'static str {
-        self.row().applies_to
+    /// What it asks of a history before it can be decided.
+    pub fn needs(self) -> Needs {
+        self.row().needs
+    }
+
+    /// How it constrains the order of transactions.
+    pub fn shape(self) -> Shape {
+        self.row().shape
+    }
+
+    /// Whether there is a checker for it.
+    pub fn is_decided(self) -> bool {
+        !self.needs().operations.is_empty()
+    }
+
+    /// The levels that there are checkers for, weaker ones first.
+    pub fn decided() -> impl Iterator<Item = Level> + Clone {
+        TABLE.iter().map(|row| row.level).filter(|level| level.is_decided())
     }
 
     /// Whether a history that satisfies this level satisfies the other, too.
@@ -230,6 +366,88 @@ impl Level {
 impl fmt::Display for Level {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
+    }
+}
+
+/// In files, a level is its full name; short names are read as well.
+impl Serialize for Level {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for Level {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        Level::find(&name).ok_or_else(|| D::Error::custom(format!("there is no level `{name}`")))
+    }
+}
+
+/// A set of levels.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LevelSet(u32);
+
+impl LevelSet {
+    /// Whether a level is among them.
+    pub fn contains(self, level: Level) -> bool {
+        self.0 & (1 << level as u32) != 0
+    }
+
+    /// Adds a level.
+    pub fn insert(&mut self, level: Level) {
+        self.0 |= 1 << level as u32;
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The levels, weaker ones first.
+    pub fn iter(self) -> impl Iterator<Item = Level> + Clone {
+        TABLE.iter().map(|row| row.level).filter(move |level| self.contains(*level))
+    }
+
+    /// All that are in one of the two sets.
+    #[must_use]
+    pub fn union(self, other: LevelSet) -> LevelSet {
+        LevelSet(self.0 | other.0)
+    }
+
+    /// The levels that imply one of these, and these: what is ruled out if these are.
+    #[must_use]
+    pub fn and_stronger(self) -> LevelSet {
+        Level::all().filter(|level| self.iter().any(|weaker| level.implies(weaker))).collect()
+    }
+
+    /// Those that imply no other of them.
+    #[must_use]
+    pub fn weakest(self) -> LevelSet {
+        let implies_another =
+            |level: Level| self.iter().any(|other| other != level && level.implies(other));
+        self.iter().filter(|level| !implies_another(*level)).collect()
+    }
+
+    /// Those that no other of them implies.
+    #[must_use]
+    pub fn strongest(self) -> LevelSet {
+        let is_implied =
+            |level: Level| self.iter().any(|other| other != level && other.implies(level));
+        self.iter().filter(|level| !is_implied(*level)).collect()
+    }
+}
+
+impl FromIterator<Level> for LevelSet {
+    fn from_iter<I: IntoIterator<Item = Level>>(levels: I) -> Self {
+        let mut set = LevelSet::default();
+        levels.into_iter().for_each(|level| set.insert(level));
+        set
+    }
+}
+
+impl fmt::Debug for LevelSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.iter().map(Level::name)).finish()
     }
 }
 
@@ -255,6 +473,41 @@ mod tests {
             }
         }
         assert_eq!(Level::find("read-comitted"), None);
+    }
+
+    #[test]
+    fn a_stronger_level_shows_at_least_as_much_and_asks_no_less() {
+        for level in Level::all().filter(|level| level.shape().nodes != Nodes::None) {
+            let weaker = level.weaker().iter().filter(|weaker| **weaker != CutIsolation);
+            for weaker in weaker {
+                let (strong, weak) = (level.shape(), weaker.shape());
+                assert!(strong.visible >= weak.visible, "{level} {weaker}");
+                assert!(strong.real_time >= weak.real_time, "{level} {weaker}");
+                assert!(level.needs().times >= weaker.needs().times, "{level} {weaker}");
+            }
+            // Real time can be respected only where it is known.
+            assert!(level.needs().times >= level.shape().real_time, "{level}");
+        }
+    }
+
+    #[test]
+    fn sets_know_their_weakest_and_strongest_members_and_what_implies_one() {
+        let set: LevelSet = [ReadCommitted, CutIsolation, ReadAtomic].into_iter().collect();
+        assert!(set.weakest().iter().eq([ReadCommitted, CutIsolation]));
+        assert!(set.strongest().iter().eq([ReadAtomic]));
+        let ruled_out: LevelSet = [SnapshotIsolation].into_iter().collect();
+        let expected =
+            [SnapshotIsolation, StrongSnapshotIsolation, Serializable, StrictSerializable];
+        assert!(ruled_out.and_stronger().iter().eq(expected));
+        assert_eq!(format!("{ruled_out:?}"), "{\"snapshot-isolation\"}");
+    }
+
+    #[test]
+    fn a_level_is_its_name_in_files() {
+        let text = serde_json::to_string(&ReadAtomic).unwrap();
+        assert_eq!(text, "\"read-atomic\"");
+        assert_eq!(serde_json::from_str::<Level>("\"ra\"").unwrap(), ReadAtomic);
+        assert!(serde_json::from_str::<Level>("\"none\"").is_err());
     }
 
     #[test]

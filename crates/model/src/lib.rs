@@ -60,7 +60,7 @@ pub use edge::{Edge, EdgeKind, Reason, VersionOrder};
 pub use evidence::Contention;
 pub use history::History;
 pub use ids::{KeyId, OpId, SessionId, TxnId, VersionId};
-pub use level::Level;
+pub use level::{Level, LevelSet, Needs, Nodes, OpFamily, Shape, Visible};
 pub use op::{Op, OpInput, OpKind, OpNotes, OpView, Outcome, Stamp, TxnEnd, TxnStart, VersionRef};
 pub use remark::{Problem, Remark, Severity};
 pub use run_record::{
@@ -74,6 +74,6 @@ pub use stats::{
 };
 pub use value::{NameTable, Value, ValueId, ValueRef, ValueTable};
 pub use verdict::{
-    Anomaly, Engine, Evidence, Findings, Inapplicable, LevelResult, PatternResult, Point, Verdict,
-    Witness,
+    Anomaly, Engine, Evidence, Findings, Inapplicable, LevelResult, Limit, Parts, PatternResult,
+    Point, SearchProgress, Undecided, Verdict, VerdictKind, Witness,
 };

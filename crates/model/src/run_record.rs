@@ -2,6 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::anomaly::AnomalyKind;
+use crate::level::Level;
+use crate::verdict::VerdictKind;
+
 /// A run of a workload against a database.
 ///
 /// Times are milliseconds since the run began, unless a name says otherwise. Fields may be added;
@@ -47,8 +51,8 @@ pub struct RunRecord {
     pub check_ms: Option<f64>,
     /// The most memory the process held.
     pub peak_rss_bytes: Option<u64>,
-    /// What the database claims for this setting and workload: names of levels.
-    pub claim: Vec<String>,
+    /// What the database claims for this setting and workload.
+    pub claim: Vec<Level>,
     /// Where the claim comes from, in words.
     pub claim_words: String,
     /// What the check came to, level by level; empty while it is not done.
@@ -174,15 +178,15 @@ pub struct Second {
 }
 
 /// What a check came to, for one level.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunVerdict {
     /// The level.
-    pub level: String,
-    /// `satisfied`, `violated`, `undecided` or `not-applicable`.
-    pub verdict: String,
-    /// The names of the anomalies, clearest first, each once.
-    pub anomalies: Vec<String>,
+    pub level: Level,
+    /// The answer.
+    pub verdict: VerdictKind,
+    /// The kinds of the anomalies, clearest first, each once.
+    #[serde(default)]
+    pub anomalies: Vec<AnomalyKind>,
 }
 
 impl RunRecord {

@@ -1,8 +1,14 @@
 //! What a history proves: a verdict per level, with its evidence.
 
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
 use crate::anomaly::AnomalyKind;
 use crate::edge::Edge;
-use crate::level::Level;
+use crate::level::{Level, LevelSet};
 use crate::{KeyId, OpId, TxnId};
 
 /// The answer for one level.
@@ -67,10 +73,7 @@ pub enum Verdict {
     /// No, as the findings show.
     Violated(Findings),
     /// A limit was reached first.
-    Undecided {
-        /// Which limit, and what was established before.
-        reason: String,
-    },
+    Undecided(Undecided),
     /// The level cannot be decided for a history of this kind.
     NotApplicable(Inapplicable),
 }
@@ -78,13 +81,151 @@ pub enum Verdict {
 impl Verdict {
     /// Its name in reports.
     pub fn name(&self) -> &'static str {
+        self.kind().name()
+    }
+
+    /// Which of the four it is.
+    pub fn kind(&self) -> VerdictKind {
         match self {
-            Verdict::Satisfied(_) => "satisfied",
-            Verdict::Violated(_) => "violated",
-            Verdict::Undecided { .. } => "undecided",
-            Verdict::NotApplicable(_) => "not-applicable",
+            Verdict::Satisfied(_) => VerdictKind::Satisfied,
+            Verdict::Violated(_) => VerdictKind::Violated,
+            Verdict::Undecided(_) => VerdictKind::Undecided,
+            Verdict::NotApplicable(_) => VerdictKind::NotApplicable,
         }
     }
+
+    /// Whether the history satisfies the level.
+    pub fn is_satisfied(&self) -> bool {
+        matches!(self, Verdict::Satisfied(_))
+    }
+
+    /// Whether the history violates the level.
+    pub fn is_violated(&self) -> bool {
+        matches!(self, Verdict::Violated(_))
+    }
+
+    /// The anomalies that violate the level; none if it is not violated.
+    pub fn anomalies(&self) -> &[Arc<Anomaly>] {
+        match self {
+            Verdict::Violated(findings) => &findings.anomalies,
+            _ => &[],
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The four answers, without their evidence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum VerdictKind {
+    /// Yes.
+    Satisfied,
+    /// No.
+    Violated,
+    /// A limit was reached first.
+    Undecided,
+    /// The level cannot be decided for a history of this kind.
+    NotApplicable,
+}
+
+impl VerdictKind {
+    /// Its name in reports and files.
+    pub fn name(self) -> &'static str {
+        match self {
+            VerdictKind::Satisfied => "satisfied",
+            VerdictKind::Violated => "violated",
+            VerdictKind::Undecided => "undecided",
+            VerdictKind::NotApplicable => "not-applicable",
+        }
+    }
+}
+
+/// Why a level was not decided, and what was known of it by then.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Undecided {
+    /// What came first.
+    pub limit: Limit,
+    /// How far the checker had come, where it had begun.
+    pub progress: Option<SearchProgress>,
+}
+
+impl Undecided {
+    /// A limit that was reached before anything was known.
+    pub fn new(limit: Limit) -> Self {
+        Undecided { limit, progress: None }
+    }
+
+    /// With what was known by then.
+    #[must_use]
+    pub fn with_progress(self, progress: SearchProgress) -> Self {
+        Undecided { progress: Some(progress), ..self }
+    }
+}
+
+/// A limit that ended a check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Limit {
+    /// The time that a level may take.
+    Time(Duration),
+    /// The bytes that a level may use.
+    Memory(u64),
+    /// There is no order, but the argument for that takes more bytes than may be kept.
+    Argument(u64),
+    /// The steps that a search may take.
+    Steps,
+    /// Somebody asked the check to end.
+    Interrupted,
+    /// Somebody asked the check to end before this level had its turn.
+    NotBegun,
+}
+
+/// How far a checker had come with a level that it did not decide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SearchProgress {
+    /// The search for an order of writes.
+    Writes {
+        /// How many pairs of writes to one key there are.
+        pairs: u64,
+        /// How many of them are in an order, if that is known.
+        decided: Option<u64>,
+        /// The parts that can be solved independently of each other, if they are known.
+        parts: Option<Parts>,
+        /// How many conflicts the search came to, if it began.
+        conflicts: Option<u64>,
+    },
+    /// The search for orders of single operations, key by key.
+    Keys {
+        /// The first key that is not decided.
+        first: KeyId,
+        /// How many operations are on it.
+        operations: u64,
+        /// After how many of them the search gave up.
+        ordered: u64,
+        /// How many other keys are not decided.
+        others: u64,
+        /// How many keys are linearizable.
+        linearizable: u64,
+    },
+}
+
+/// The parts of a problem that can be solved independently of each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Parts {
+    /// How many there are.
+    pub total: u64,
+    /// How many are not solved.
+    pub unsolved: u64,
+    /// How many transactions the largest unsolved one has.
+    pub largest: u64,
 }
 
 /// What shows that a level is satisfied.
@@ -113,21 +254,62 @@ pub enum Point {
 /// What shows that a level is violated.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
-    /// The anomalies, clearest first.
-    pub anomalies: Vec<Anomaly>,
+    /// The anomalies, clearest first. An anomaly that violates several levels is one: their
+    /// findings share it.
+    pub anomalies: Vec<Arc<Anomaly>>,
     /// How many there are in the history.
     pub total: u64,
     /// Whether `total` is exact; a lower bound otherwise.
     pub exact: bool,
 }
 
+impl Findings {
+    /// Findings of these anomalies. `exact` says whether there are no others.
+    pub fn new(anomalies: Vec<Anomaly>, exact: bool) -> Self {
+        let anomalies: Vec<_> = anomalies.into_iter().map(Arc::new).collect();
+        Findings { total: anomalies.len() as u64, anomalies, exact }
+    }
+}
+
 /// One anomaly, with its evidence.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Anomaly {
     /// What it is called.
     pub kind: AnomalyKind,
     /// What shows it.
     pub evidence: Evidence,
+    /// The levels that the evidence rules out, with all that imply one of them.
+    pub rules_out: LevelSet,
+}
+
+impl Anomaly {
+    /// An anomaly that rules out whatever forbids its kind.
+    ///
+    /// Evidence that rests on what one level alone demands proves nothing about others: it rules
+    /// out what [`Anomaly::at`] adds.
+    pub fn new(kind: AnomalyKind, evidence: Evidence) -> Self {
+        let says_no_level =
+            matches!(kind, AnomalyKind::NoOrderPossible | AnomalyKind::OrderContradiction);
+        let rules_out = match says_no_level || !evidence.holds_at_every_level() {
+            true => LevelSet::default(),
+            false => Level::all().filter(|level| kind.forbidden_at(*level)).collect(),
+        };
+        Anomaly { kind, evidence, rules_out }
+    }
+
+    /// The same, known to violate this level, too.
+    #[must_use]
+    pub fn at(self, level: Level) -> Self {
+        let stronger = LevelSet::from_iter([level]).and_stronger();
+        Anomaly { rules_out: self.rules_out.union(stronger), ..self }
+    }
+}
+
+impl fmt::Display for Anomaly {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.kind.name())
+    }
 }
 
 /// The operations and edges that make up an anomaly.
@@ -186,6 +368,15 @@ impl Evidence {
             Evidence::Cases { cycles } => cycles.first().map_or(&[], Vec::as_slice),
         }
     }
+
+    /// Whether it shows what it shows whichever level is asked for. A case analysis is about one
+    /// level.
+    fn holds_at_every_level(&self) -> bool {
+        match self {
+            Evidence::Cases { .. } => false,
+            other => other.edges().iter().all(|edge| edge.reason.holds_at_every_level()),
+        }
+    }
 }
 
 /// Why a level cannot be decided for a history.
@@ -217,6 +408,11 @@ pub enum Inapplicable {
     NoTimes,
     /// The level needs a version order, and the history shows none.
     NoVersionOrder,
-    /// Another reason, in words.
-    Other(String),
+    /// There is no checker for the level, or for the anomaly alone.
+    NoChecker,
+    /// The anomaly is about causal order, and transactions depend on each other in a cycle: there is
+    /// none.
+    CyclicDependencies,
+    /// Clocks may differ by the skew that was given, but the times are only an order of events.
+    SkewOfEventOrder,
 }

@@ -6,15 +6,15 @@
 use std::fmt;
 use std::io;
 
-use isolario_model::{Anomaly, Level, Verdict};
+use isolario_model::{Anomaly, Level};
 
 use crate::human::anomaly_text;
 use crate::involved::involved;
+use crate::meaning::Meaning;
 use crate::names::{Names, counted, listed};
 use crate::report::{Renderer, Report};
-use crate::standing::Standing;
 use crate::summary::Summary;
-use crate::words::{rules_out, why_not_applicable};
+use crate::words::{rules_out, why_no_answer};
 
 /// Renders reports as annotations.
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,7 +24,7 @@ impl Renderer for Github {
     fn report(&mut self, report: &Report<'_>, out: &mut dyn io::Write) -> io::Result<()> {
         let names = Names::new(report.history);
         let fails = !report.patterns.is_empty()
-            || report.results.iter().any(|r| report.standing(r) == Standing::Violated);
+            || report.results.iter().any(|r| report.meaning(r) == Meaning::Violated);
         // What nobody asked for is told, and fails nothing.
         let command = if fails { "error" } else { "notice" };
         let anomalies = report.shown_anomalies();
@@ -74,16 +74,12 @@ fn without_answer(
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
     for result in report.results {
-        let (command, title) = match report.standing(result) {
-            Standing::Undecided => ("warning", format!("{} is undecided", result.level)),
-            Standing::MustApply => ("error", format!("{} does not apply", result.level)),
+        let (command, title) = match report.meaning(result) {
+            Meaning::Undecided => ("warning", format!("{} is undecided", result.level)),
+            Meaning::DoesNotApply => ("error", format!("{} does not apply", result.level)),
             _ => continue,
         };
-        let why = match &result.verdict {
-            Verdict::Undecided { reason } => reason.clone(),
-            Verdict::NotApplicable(why) => why_not_applicable(names, why),
-            _ => String::new(),
-        };
+        let why = why_no_answer(names, &result.verdict).unwrap_or_default();
         annotation(command, &[("file", report.name), ("title", &title)], &why, out)?;
     }
     Ok(())
@@ -143,20 +139,25 @@ impl fmt::Display for Encoded<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use isolario_model::{
-        AnomalyKind, Engine, Evidence, Findings, Inapplicable, LevelResult, OpId, Witness,
+        AnomalyKind, Engine, Evidence, Findings, Inapplicable, LevelResult, Limit, OpId, Undecided,
+        Verdict, Witness,
     };
 
     use super::*;
     use crate::testing::{History as Builder, r, text};
 
     fn thin_air() -> Verdict {
-        let anomaly = |read| Anomaly {
-            kind: AnomalyKind::ThinAirRead,
-            evidence: Evidence::Read { read: OpId(read), saw: None, instead: None },
+        let anomaly = |read| {
+            Anomaly::new(
+                AnomalyKind::ThinAirRead,
+                Evidence::Read { read: OpId(read), saw: None, instead: None },
+            )
         };
         let anomalies = vec![anomaly(0), anomaly(1)];
-        Verdict::Violated(Findings { anomalies, total: 2, exact: true })
+        Verdict::Violated(Findings::new(anomalies, true))
     }
 
     fn written(report: &Report<'_>) -> String {
@@ -176,7 +177,10 @@ mod tests {
             Builder::new().named(text("evil\n::error::"), &[r("x", 7), r("100%", 8)]).build();
         let results = results([
             (Level::ReadCommitted, thin_air()),
-            (Level::Prefix, Verdict::Undecided { reason: "60 s were over".to_owned() }),
+            (
+                Level::Prefix,
+                Verdict::Undecided(Undecided::new(Limit::Time(Duration::from_secs(60)))),
+            ),
             (Level::Serializable, Verdict::NotApplicable(Inapplicable::NoTimes)),
         ]);
         let report = Report::new("dir,a:b/h.txt", &history, &results)

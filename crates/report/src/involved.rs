@@ -169,8 +169,7 @@ mod tests {
             edge(0, 1, Reason::Read { key: x, read: OpId(3), write: Some(OpId(1)) }),
             edge(1, 0, Reason::Overwrite { key: y, known: VersionOrder::Assumed }),
         ];
-        let anomaly =
-            Anomaly { kind: AnomalyKind::CyclicCo, evidence: Evidence::Cycle { edges: cycle } };
+        let anomaly = Anomaly::new(AnomalyKind::CyclicCo, Evidence::Cycle { edges: cycle });
         let found = involved(&history, &anomaly);
         assert_eq!(
             found,
@@ -186,7 +185,7 @@ mod tests {
         let history = Builder::new().txn(&[r("x", 0)]).build();
         let read = Reason::Read { key: KeyId(0), read: OpId(0), write: None };
         let edges = vec![Edge { from: TxnId::INIT, to: TxnId(0), reason: read }];
-        let anomaly = Anomaly { kind: AnomalyKind::CyclicCo, evidence: Evidence::Cycle { edges } };
+        let anomaly = Anomaly::new(AnomalyKind::CyclicCo, Evidence::Cycle { edges });
         assert_eq!(involved(&history, &anomaly).len(), 1);
     }
 }

@@ -9,11 +9,11 @@ use std::io;
 use isolario_model::{LevelResult, PatternResult, Verdict};
 
 use crate::human::anomaly_text;
+use crate::meaning::Meaning;
 use crate::names::{Names, counted};
 use crate::report::{Renderer, Report};
-use crate::standing::Standing;
 use crate::summary::Summary;
-use crate::words::{summary, why_not_applicable};
+use crate::words::{summary, why_no_answer};
 use crate::xml::Escaped;
 
 /// Renders reports as JUnit XML.
@@ -62,12 +62,14 @@ enum End {
 }
 
 fn level(report: &Report<'_>, result: &LevelResult) -> Case {
-    let end = match report.standing(result) {
-        Standing::Satisfied => End::Passed,
-        Standing::Violated => failure(report, &result.verdict),
-        Standing::Undecided => End::Error { kind: "undecided", message: why(report, result) },
-        Standing::MustApply => End::Error { kind: "not-applicable", message: why(report, result) },
-        Standing::Beside => {
+    let end = match report.meaning(result) {
+        Meaning::Satisfied => End::Passed,
+        Meaning::Violated => failure(report, &result.verdict),
+        Meaning::Undecided => End::Error { kind: "undecided", message: why(report, result) },
+        Meaning::DoesNotApply => {
+            End::Error { kind: "not-applicable", message: why(report, result) }
+        }
+        Meaning::Unasked => {
             End::Skipped { message: format!("{}: {}", result.verdict.name(), why(report, result)) }
         }
     };
@@ -78,9 +80,14 @@ fn pattern(report: &Report<'_>, result: &PatternResult) -> Case {
     let names = Names::new(report.history);
     let end = match &result.verdict {
         Verdict::Violated(_) => failure(report, &result.verdict),
-        Verdict::Undecided { reason } => End::Error { kind: "undecided", message: reason.clone() },
-        Verdict::NotApplicable(why) => End::Skipped { message: why_not_applicable(names, why) },
-        _ => End::Passed,
+        Verdict::Satisfied(_) => End::Passed,
+        verdict => {
+            let message = why_no_answer(names, verdict).unwrap_or_default();
+            match verdict {
+                Verdict::Undecided(_) => End::Error { kind: "undecided", message },
+                _ => End::Skipped { message },
+            }
+        }
     };
     Case { name: format!("no {}", result.kind), end }
 }
@@ -89,13 +96,11 @@ fn pattern(report: &Report<'_>, result: &PatternResult) -> Case {
 fn why(report: &Report<'_>, result: &LevelResult) -> String {
     let names = Names::new(report.history);
     match &result.verdict {
-        Verdict::Undecided { reason } => reason.clone(),
-        Verdict::NotApplicable(why) => why_not_applicable(names, why),
         Verdict::Violated(findings) => match findings.anomalies.first() {
             Some(first) => format!("{}: {}", first.kind, summary(names, first)),
             None => counted(findings.total, "anomaly"),
         },
-        _ => String::new(),
+        verdict => why_no_answer(names, verdict).unwrap_or_default(),
     }
 }
 
@@ -160,8 +165,11 @@ fn write_end(end: &End, out: &mut dyn io::Write) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use isolario_model::{
-        Anomaly, AnomalyKind, Engine, Evidence, Findings, Inapplicable, Level, OpId, Witness,
+        Anomaly, AnomalyKind, Engine, Evidence, Findings, Inapplicable, Level, Limit, OpId,
+        Undecided, Witness,
     };
 
     use super::*;
@@ -169,8 +177,8 @@ mod tests {
 
     fn thin_air(read: u32) -> Verdict {
         let evidence = Evidence::Read { read: OpId(read), saw: None, instead: None };
-        let anomalies = vec![Anomaly { kind: AnomalyKind::ThinAirRead, evidence }];
-        Verdict::Violated(Findings { anomalies, total: 2, exact: false })
+        let anomalies = vec![Anomaly::new(AnomalyKind::ThinAirRead, evidence)];
+        Verdict::Violated(Findings::new(anomalies, false))
     }
 
     fn written(report: &Report<'_>) -> String {
@@ -188,7 +196,10 @@ mod tests {
         let results = [
             (Level::ReadCommitted, thin_air(0)),
             (Level::CutIsolation, Verdict::Satisfied(Witness::Empty)),
-            (Level::Prefix, Verdict::Undecided { reason: "60 s were over".to_owned() }),
+            (
+                Level::Prefix,
+                Verdict::Undecided(Undecided::new(Limit::Time(Duration::from_secs(60)))),
+            ),
             (Level::Serializable, Verdict::NotApplicable(Inapplicable::NoVersionOrder)),
             (Level::StrictSerializable, Verdict::NotApplicable(Inapplicable::NoTimes)),
         ]

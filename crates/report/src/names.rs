@@ -159,8 +159,9 @@ fn shorten(text: String) -> String {
 }
 
 /// Names in a row, as people say them: `a`, `a and b`, `a, b and c`.
-pub(crate) fn listed(names: &[String]) -> String {
-    match names {
+pub(crate) fn listed<T: ToString>(names: &[T]) -> String {
+    let names: Vec<String> = names.iter().map(T::to_string).collect();
+    match &names[..] {
         [] => String::new(),
         [one] => one.clone(),
         [start @ .., last] => format!("{} and {last}", start.join(", ")),

@@ -1,12 +1,12 @@
 //! What there is to say about one history, and the interface of those who say it.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use isolario_model::{
-    Anomaly, AnomalyKind, Edge, Evidence, History, Level, LevelResult, Outcome, PatternResult,
-    Reason, Verdict,
+    Anomaly, History, Level, LevelResult, LevelSet, Outcome, PatternResult, Verdict, VerdictKind,
 };
 
 use crate::summary::Summary;
@@ -133,24 +133,17 @@ impl<'h> Report<'h> {
 
     /// The satisfied levels that no other satisfied level implies.
     pub fn strongest(&self) -> Vec<Level> {
-        let satisfied: Vec<Level> = (self.results.iter())
-            .filter(|result| matches!(result.verdict, Verdict::Satisfied(_)))
-            .map(|result| result.level)
-            .collect();
-        let implied =
-            |level: Level| satisfied.iter().any(|other| *other != level && other.implies(level));
-        satisfied.iter().copied().filter(|level| !implied(*level)).collect()
+        self.levels_that_are(VerdictKind::Satisfied).strongest().iter().collect()
     }
 
     /// The violated levels that imply no other violated level.
     pub fn weakest_violated(&self) -> Vec<Level> {
-        let violated: Vec<Level> = (self.results.iter())
-            .filter(|result| matches!(result.verdict, Verdict::Violated(_)))
-            .map(|result| result.level)
-            .collect();
-        let implies_another =
-            |level: Level| violated.iter().any(|other| *other != level && level.implies(*other));
-        violated.iter().copied().filter(|level| !implies_another(*level)).collect()
+        self.levels_that_are(VerdictKind::Violated).weakest().iter().collect()
+    }
+
+    fn levels_that_are(&self, kind: VerdictKind) -> LevelSet {
+        let results = self.results.iter().filter(|result| result.verdict.kind() == kind);
+        results.map(|result| result.level).collect()
     }
 
     /// The anomalies of all levels, those of weaker levels first and clearest first. What a weak
@@ -179,61 +172,11 @@ impl<'h> Report<'h> {
     }
 }
 
-/// The anomalies of some verdicts, each once.
+/// The anomalies of some verdicts, each once: results that have one in common share it.
 fn distinct<'h>(verdicts: impl Iterator<Item = &'h Verdict>) -> Vec<&'h Anomaly> {
-    let mut found: Vec<&Anomaly> = Vec::new();
-    // Histories may hold many thousands, so they are not compared each with each.
-    let mut alike: BTreeMap<Gist, Vec<&Anomaly>> = BTreeMap::new();
-    for verdict in verdicts {
-        if let Verdict::Violated(findings) = verdict {
-            for anomaly in &findings.anomalies {
-                let alike = alike.entry(gist(anomaly)).or_default();
-                if !alike.iter().any(|other| is_same(other, anomaly)) {
-                    alike.push(anomaly);
-                    found.push(anomaly);
-                }
-            }
-        }
-    }
-    found
-}
-
-/// Whether two anomalies are the same but for the rules of the levels that found them: what a weak
-/// level's rule orders, the rules of stronger levels order as well.
-fn is_same(one: &Anomaly, other: &Anomaly) -> bool {
-    match (&one.evidence, &other.evidence) {
-        (Evidence::Cycle { edges: a }, Evidence::Cycle { edges: b }) => {
-            one.kind == other.kind
-                && a.len() == b.len()
-                && a.iter().zip(b).all(|(a, b)| is_same_edge(a, b))
-        }
-        _ => one == other,
-    }
-}
-
-fn is_same_edge(one: &Edge, other: &Edge) -> bool {
-    match (&one.reason, &other.reason) {
-        (
-            Reason::Visible { key: a, reader: b, read: c, .. },
-            Reason::Visible { key: d, reader: e, read: f, .. },
-        ) => (one.from, one.to, a, b, c) == (other.from, other.to, d, e, f),
-        _ => one == other,
-    }
-}
-
-/// What equal anomalies have in common, and others hardly ever.
-type Gist = (AnomalyKind, u32, u32, usize);
-
-fn gist(anomaly: &Anomaly) -> Gist {
-    let edges = anomaly.evidence.edges();
-    let (a, b) = match (&anomaly.evidence, edges.first()) {
-        (Evidence::Read { read, .. }, _) => (read.0, 0),
-        (Evidence::Reads { first, second, .. }, _) => (first.0, second.0),
-        (Evidence::Operations { key, ops }, _) => (key.0, ops.len() as u32),
-        (_, Some(edge)) => (edge.from.0, edge.to.0),
-        _ => (0, 0),
-    };
-    (anomaly.kind, a, b, edges.len())
+    let mut known = BTreeSet::new();
+    let anomalies = verdicts.flat_map(Verdict::anomalies);
+    anomalies.filter(|a| known.insert(Arc::as_ptr(a))).map(AsRef::as_ref).collect()
 }
 
 /// Says what a report holds, in one form. A run is `begin`, then each history, then `end`.
@@ -260,10 +203,10 @@ pub trait Renderer {
 
 #[cfg(test)]
 mod tests {
-    use isolario_model::{Engine, Findings, OpId, Witness};
+    use isolario_model::{AnomalyKind, Engine, Evidence, Findings, OpId, Witness};
 
     use super::*;
-    use crate::testing::{History as Builder, edge};
+    use crate::testing::History as Builder;
 
     fn satisfied(level: Level) -> LevelResult {
         LevelResult { level, engine: Engine::Weak, verdict: Verdict::Satisfied(Witness::Empty) }
@@ -272,13 +215,12 @@ mod tests {
     fn violated(level: Level, reads: &[u32]) -> LevelResult {
         let anomalies: Vec<_> = reads
             .iter()
-            .map(|read| Anomaly {
-                kind: AnomalyKind::ThinAirRead,
-                evidence: Evidence::Read { read: OpId(*read), saw: None, instead: None },
+            .map(|read| {
+                let evidence = Evidence::Read { read: OpId(*read), saw: None, instead: None };
+                Anomaly::new(AnomalyKind::ThinAirRead, evidence)
             })
             .collect();
-        let total = anomalies.len() as u64;
-        let verdict = Verdict::Violated(Findings { anomalies, total, exact: true });
+        let verdict = Verdict::Violated(Findings::new(anomalies, true));
         LevelResult { level, engine: Engine::Weak, verdict }
     }
 
@@ -296,57 +238,22 @@ mod tests {
     }
 
     #[test]
-    fn an_anomaly_that_stronger_rules_find_again_comes_once() {
-        let history = Builder::new().build();
-        let by_rule = |level| {
-            let reason = Reason::Visible {
-                rule: level,
-                key: isolario_model::KeyId(0),
-                reader: isolario_model::TxnId(2),
-                read: OpId(3),
-                path: vec![edge(1, 2, Reason::Session)],
-            };
-            let edges = vec![edge(0, 1, Reason::Session), edge(1, 0, reason)];
-            let kind = AnomalyKind::FracturedReadCo;
-            let anomalies = vec![Anomaly { kind, evidence: Evidence::Cycle { edges } }];
-            let verdict = Verdict::Violated(Findings { anomalies, total: 1, exact: true });
-            LevelResult { level, engine: Engine::Weak, verdict }
-        };
-        let results = [by_rule(Level::ReadAtomic), by_rule(Level::Causal)];
-        let report = Report::new("h", &history, &results);
-        assert_eq!(report.anomalies().len(), 1);
-        assert_eq!(report.weakest_violated(), [Level::ReadAtomic]);
-    }
-
-    #[test]
     fn the_weakest_violated_levels_are_those_that_imply_no_other_violated_one() {
         let history = Builder::new().build();
-        let results = [
+        let mut results = [
             satisfied(Level::AdyaReadCommitted),
             violated(Level::ReadCommitted, &[1]),
             violated(Level::CutIsolation, &[2]),
-            violated(Level::ReadAtomic, &[1, 2, 3]),
+            violated(Level::ReadAtomic, &[3]),
         ];
+        // Read atomic shares what the weaker levels found.
+        let shared: Vec<_> = results.iter().flat_map(|r| r.verdict.anomalies()).cloned().collect();
+        if let Verdict::Violated(findings) = &mut results[3].verdict {
+            findings.anomalies = shared;
+        }
         let report = Report::new("h", &history, &results);
         assert_eq!(report.weakest_violated(), [Level::ReadCommitted, Level::CutIsolation]);
         assert_eq!(report.weakest_anomalies().len(), 2);
         assert_eq!(report.anomalies().len(), 3);
-    }
-
-    #[test]
-    fn an_anomaly_that_several_levels_report_comes_once() {
-        let history = Builder::new().build();
-        let results =
-            [violated(Level::ReadCommitted, &[1, 2]), violated(Level::Causal, &[2, 3, 1])];
-        let report = Report::new("h", &history, &results);
-        let reads: Vec<_> = report
-            .anomalies()
-            .into_iter()
-            .map(|anomaly| match anomaly.evidence {
-                Evidence::Read { read, .. } => read.0,
-                _ => panic!("not a read"),
-            })
-            .collect();
-        assert_eq!(reads, [1, 2, 3]);
     }
 }

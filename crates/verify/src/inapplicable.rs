@@ -1,6 +1,6 @@
 //! Re-checks why a level was said not to apply, where the history tells.
 
-use isolario_model::{Inapplicable, Level, OpId, OpKind, Outcome};
+use isolario_model::{Clock, Inapplicable, Level, OpId, OpKind, Outcome};
 
 use crate::facts::Facts;
 use crate::{Refusal, Verifier, is_supported, lin, lists};
@@ -38,6 +38,12 @@ pub(crate) fn verify(
             holds(kept, "the level is about transactions, or that one is a single operation")
         }
         Inapplicable::NoTimes => holds(!history.has_times(), "there are times"),
+        Inapplicable::NoChecker => holds(!level.is_decided(), "there is a checker for the level"),
+        Inapplicable::SkewOfEventOrder => {
+            let by_events = history.clock() == Clock::EventOrder;
+            holds(by_events && verifier.options.clock_skew > 0, "the times can be widened")
+        }
+        Inapplicable::CyclicDependencies => holds(false, "the level needs no causal order"),
         _ => Ok(()),
     }
 }

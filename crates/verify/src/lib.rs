@@ -138,7 +138,7 @@ impl<'h> Verifier<'h> {
     /// Re-checks one result, as [`verify`] does.
     pub fn verify(&self, result: &LevelResult) -> Result<(), Refusal> {
         match &result.verdict {
-            Verdict::Undecided { .. } => Ok(()),
+            Verdict::Undecided(_) => Ok(()),
             Verdict::NotApplicable(reason) => inapplicable::verify(self, result.level, reason),
             verdict if result.level == Level::Linearizable => {
                 lin::verify(self.history, self.options, verdict)

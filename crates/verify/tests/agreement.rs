@@ -50,7 +50,6 @@ fn complaint(history: &History, result: &LevelResult, reading: Reading) -> Optio
         (Verdict::Violated(_), answer) => answer == Answer::Violated,
         (Verdict::NotApplicable(Inapplicable::AmbiguousRead { .. }), _) => is_ambiguous(history),
         (Verdict::NotApplicable(Inapplicable::NoTimes), _) => !history.has_times(),
-        (Verdict::NotApplicable(Inapplicable::Other(_)), _) => true,
         (Verdict::NotApplicable(reason), _) => matches!(reason, Inapplicable::Operation { .. }),
         _ => false,
     };

@@ -52,8 +52,8 @@ fn cases(history: &History, level: Level) -> Vec<Vec<Edge>> {
 
 fn verified(history: &History, level: Level, cycles: Vec<Vec<Edge>>) -> Result<(), Refusal> {
     let evidence = Evidence::Cases { cycles };
-    let anomalies = vec![Anomaly { kind: AnomalyKind::NoOrderPossible, evidence }];
-    let verdict = Verdict::Violated(Findings { anomalies, total: 1, exact: false });
+    let anomalies = vec![Anomaly::new(AnomalyKind::NoOrderPossible, evidence)];
+    let verdict = Verdict::Violated(Findings::new(anomalies, false));
     let result = LevelResult { level, engine: Engine::Strong { blind: None }, verdict };
     verify(history, &result, &Options::default())
 }

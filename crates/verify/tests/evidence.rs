@@ -20,8 +20,8 @@ fn judge_verdict(text: &str, level: Level, verdict: Verdict) -> Result<(), Refus
 }
 
 fn judge(text: &str, level: Level, kind: AnomalyKind, evidence: Evidence) -> Result<(), Refusal> {
-    let anomalies = vec![Anomaly { kind, evidence }];
-    judge_verdict(text, level, Verdict::Violated(Findings { anomalies, total: 1, exact: true }))
+    let anomalies = vec![Anomaly::new(kind, evidence)];
+    judge_verdict(text, level, Verdict::Violated(Findings::new(anomalies, true)))
 }
 
 fn read(read: u32, saw: Option<u32>, instead: Option<u32>) -> Evidence {
@@ -122,14 +122,10 @@ fn session_edges_need_session_order() {
     let result = LevelResult {
         level: Level::ReadAtomic,
         engine: Engine::Weak,
-        verdict: Verdict::Violated(Findings {
-            anomalies: vec![Anomaly {
-                kind: AnomalyKind::FracturedReadCo,
-                evidence: fractured(Level::ReadAtomic),
-            }],
-            total: 1,
-            exact: true,
-        }),
+        verdict: Verdict::Violated(Findings::new(
+            vec![Anomaly::new(AnomalyKind::FracturedReadCo, fractured(Level::ReadAtomic))],
+            true,
+        )),
     };
     let judge = |session_order| {
         let options = Options::default().with_session_order(session_order);
@@ -239,8 +235,8 @@ fn clocks_that_may_differ_order_less() {
     let stale = edge(T[1], T[0], Reason::AntiDependency { key, read, writer, known });
     let time = edge(T[0], T[1], Reason::RealTime { finish: 2, start: 7 });
     let evidence = Evidence::Cycle { edges: vec![time, stale] };
-    let anomalies = vec![Anomaly { kind: AnomalyKind::RealTimeCycle, evidence }];
-    let verdict = Verdict::Violated(Findings { anomalies, total: 1, exact: true });
+    let anomalies = vec![Anomaly::new(AnomalyKind::RealTimeCycle, evidence)];
+    let verdict = Verdict::Violated(Findings::new(anomalies, true));
     let result = LevelResult { level: Level::StrictSerializable, engine: Engine::Mini, verdict };
     let judge = |skew| verify(&history(text), &result, &Options::default().with_clock_skew(skew));
     assert_eq!([judge(0), judge(2)], [Ok(()), Ok(())]);
@@ -249,8 +245,9 @@ fn clocks_that_may_differ_order_less() {
 
 #[test]
 fn findings_show_something_and_count_what_they_show() {
-    let verdict = |anomalies, total| Verdict::Violated(Findings { anomalies, total, exact: false });
-    let thin_air = Anomaly { kind: AnomalyKind::ThinAirRead, evidence: read(0, None, None) };
+    let verdict =
+        |anomalies, total| Verdict::Violated(Findings { total, ..Findings::new(anomalies, false) });
+    let thin_air = Anomaly::new(AnomalyKind::ThinAirRead, read(0, None, None));
     let judge = |verdict| judge_verdict("a: r(x,1)", Level::Causal, verdict);
     assert_eq!(judge(verdict(vec![thin_air.clone()], 7)), Ok(()));
     assert_eq!(judge(verdict(Vec::new(), 0)), Err(Refusal::NoAnomaly));

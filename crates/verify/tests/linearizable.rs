@@ -3,6 +3,8 @@
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
+use std::sync::Arc;
+
 use isolario_check::check;
 use isolario_model::{
     Anomaly, AnomalyKind, Edge, Engine, Evidence, Findings, History, KeyId, Level, LevelResult,
@@ -88,12 +90,14 @@ fn nothing_untrue_is_ever_proved() {
             Verdict::Satisfied(Witness::Linearization(order)) if !order.is_empty() => {
                 mutate(order, &mut rng);
             }
-            Verdict::Violated(findings) => match &mut findings.anomalies[0].evidence {
-                Evidence::Operations { ops, .. } => mutate(ops, &mut rng),
-                Evidence::Cycle { edges } => mutate(edges, &mut rng),
-                Evidence::Read { saw, .. } => *saw = saw.xor(Some(OpId(0))),
-                _ => continue,
-            },
+            Verdict::Violated(findings) => {
+                match &mut Arc::make_mut(&mut findings.anomalies[0]).evidence {
+                    Evidence::Operations { ops, .. } => mutate(ops, &mut rng),
+                    Evidence::Cycle { edges } => mutate(edges, &mut rng),
+                    Evidence::Read { saw, .. } => *saw = saw.xor(Some(OpId(0))),
+                    _ => continue,
+                }
+            }
             _ => continue,
         }
         tried += 1;
@@ -104,8 +108,8 @@ fn nothing_untrue_is_ever_proved() {
                 let ops = ops.into_iter().filter(|op| history.op_keys()[op.index()] == key);
                 let evidence = Evidence::Operations { key, ops: ops.collect() };
                 let kind = AnomalyKind::NotLinearizable;
-                let anomalies = vec![Anomaly { kind, evidence }];
-                Verdict::Violated(Findings { anomalies, total: 1, exact: false })
+                let anomalies = vec![Anomaly::new(kind, evidence)];
+                Verdict::Violated(Findings::new(anomalies, false))
             }
             _ => {
                 let ops = history.txns().flat_map(|txn| history.txn_ops(txn)).collect();
@@ -180,24 +184,21 @@ impl Forger<'_> {
                 let read = self.txn();
                 let saw = self.rng.percent(50).then(|| self.txn()).map(|txn| self.op(txn));
                 let kind = if saw.is_some() { AbortedRead } else { ThinAirRead };
-                Anomaly {
-                    kind,
-                    evidence: Evidence::Read { read: self.op(read), saw, instead: None },
-                }
+                Anomaly::new(kind, Evidence::Read { read: self.op(read), saw, instead: None })
             }
             1 | 2 => {
                 let mut txns: Vec<TxnId> = self.history.txns().collect();
                 txns.retain(|_| self.rng.percent(60));
                 let ops: Vec<OpId> = txns.into_iter().map(|txn| self.op(txn)).collect();
                 let evidence = Evidence::Operations { key: KeyId(0), ops };
-                Anomaly { kind: NotLinearizable, evidence }
+                Anomaly::new(NotLinearizable, evidence)
             }
             _ => {
                 let txns: Vec<TxnId> = (0..self.rng.between(2, 3)).map(|_| self.txn()).collect();
                 let next = txns.iter().skip(1).chain(&txns[..1]).copied().collect::<Vec<_>>();
                 let edges = txns.iter().zip(next).map(|(from, to)| self.edge(*from, to)).collect();
                 let kind = cycles[self.rng.below(cycles.len())];
-                Anomaly { kind, evidence: Evidence::Cycle { edges } }
+                Anomaly::new(kind, Evidence::Cycle { edges })
             }
         }
     }
@@ -215,7 +216,7 @@ fn what_is_made_up_is_believed_only_of_histories_that_are_broken() {
         let mut forger = Forger { history: &history, rng: Rng::new(case.seed) };
         for _ in 0..40 {
             let anomalies = vec![forger.anomaly()];
-            let verdict = Verdict::Violated(Findings { anomalies, total: 1, exact: false });
+            let verdict = Verdict::Violated(Findings::new(anomalies, false));
             let level = Level::Linearizable;
             let claim = LevelResult { level, engine: Engine::Lin, verdict };
             if verified(&history, &claim, skew).is_ok() {

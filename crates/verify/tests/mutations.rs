@@ -32,7 +32,7 @@ fn is_refused(history: &History, level: Level, verdict: Verdict) -> bool {
 }
 
 fn findings(anomaly: Anomaly) -> Verdict {
-    Verdict::Violated(Findings { anomalies: vec![anomaly], total: 1, exact: true })
+    Verdict::Violated(Findings::new(vec![anomaly], true))
 }
 
 /// Orders that surely show nothing: one transaction too few or too many, two of a session swapped.
@@ -276,8 +276,8 @@ fn anomalies_with_a_wrong_edge_read_key_or_name_are_refused() {
                 let renamed = wrong_kinds(&anomaly).into_iter();
                 let broken = evidence
                     .into_iter()
-                    .map(|evidence| Anomaly { kind: anomaly.kind, evidence })
-                    .chain(renamed.map(|kind| Anomaly { kind, ..anomaly.clone() }));
+                    .map(|evidence| Anomaly::new(anomaly.kind, evidence))
+                    .chain(renamed.map(|kind| Anomaly::new(kind, anomaly.evidence.clone())));
                 for broken in broken {
                     let refused = is_refused(&history, result.level, findings(broken.clone()));
                     assert!(refused, "{}: {broken:#?}\n{}", result.level, draft);
@@ -364,7 +364,7 @@ impl Forger<'_> {
                 Evidence::Cycle { edges: vec![self.edge(one, other, 2), self.edge(other, one, 2)] }
             }
         };
-        Anomaly { kind, evidence }
+        Anomaly::new(kind, evidence)
     }
 }
 
@@ -374,9 +374,7 @@ fn nothing_shows_that_a_satisfied_level_is_violated() {
         let mut forger = Forger { history: &history, rng: Rng::new(number) };
         let mut anomalies: Vec<Anomaly> = (0..40).map(|_| forger.anomaly()).collect();
         for result in results(&history) {
-            if let Verdict::Violated(found) = result.verdict {
-                anomalies.extend(found.anomalies);
-            }
+            anomalies.extend(result.verdict.anomalies().iter().map(|found| Anomaly::clone(found)));
         }
         for level in LEVELS {
             if satisfies(&history, level, isolario_oracle::Options::default()) != Answer::Satisfied

@@ -14,7 +14,7 @@ pub(super) fn of(history: &History, register: &Register<'_>, conflict: &Conflict
         Conflict::NoOrder { calls, circle } if circle.is_empty() => no_order(register, calls),
         Conflict::NoOrder { circle, .. } => {
             let edges = Drawing { history, register }.edges(circle);
-            Anomaly { kind: cycles::name(&edges), evidence: Evidence::Cycle { edges } }
+            Anomaly::new(cycles::name(&edges), Evidence::Cycle { edges })
         }
     }
 }
@@ -23,7 +23,7 @@ pub(super) fn of(history: &History, register: &Register<'_>, conflict: &Conflict
 pub(super) fn no_order(register: &Register<'_>, few: &[u32]) -> Anomaly {
     let ops = few.iter().map(|at| register.calls[*at as usize].op).collect();
     let evidence = Evidence::Operations { key: register.key, ops };
-    Anomaly { kind: AnomalyKind::NotLinearizable, evidence }
+    Anomaly::new(AnomalyKind::NotLinearizable, evidence)
 }
 
 /// A call found what nobody wrote, or only someone who aborted.
@@ -32,7 +32,7 @@ fn bad_read(register: &Register<'_>, at: u32) -> Anomaly {
     let is_it = |word: &u64| call.action.old_word() == Some(*word);
     let saw = register.aborted.iter().find(|(_, word, _)| is_it(word)).map(|(_, _, op)| *op);
     let kind = if saw.is_some() { AnomalyKind::AbortedRead } else { AnomalyKind::ThinAirRead };
-    Anomaly { kind, evidence: Evidence::Read { read: call.op, saw, instead: None } }
+    Anomaly::new(kind, Evidence::Read { read: call.op, saw, instead: None })
 }
 
 struct Drawing<'a> {

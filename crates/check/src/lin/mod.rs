@@ -14,7 +14,9 @@ mod sources;
 
 use std::time::Instant;
 
-use isolario_model::{Anomaly, Findings, History, OpId, Verdict, Witness};
+use isolario_model::{
+    Anomaly, Findings, History, KeyId, Limit, OpId, SearchProgress, Undecided, Verdict, Witness,
+};
 use rayon::prelude::*;
 
 use crate::Options;
@@ -33,7 +35,7 @@ pub(crate) fn check(history: &History, options: &Options) -> Verdict {
         return Verdict::NotApplicable(why);
     }
     let limits = Limits {
-        deadline: options.timeout.and_then(|timeout| Instant::now().checked_add(timeout)),
+        time: options.timeout.map(|timeout| (Instant::now(), timeout)),
         memory: options.memory,
         ways: None,
         stop: Some(&options.stop),
@@ -50,8 +52,8 @@ enum Answer {
     Order(Vec<Placed>),
     /// Why there is no order.
     Broken(Anomaly),
-    /// Why it is not known, in words.
-    Unsettled(String),
+    /// A limit was reached first, with so many operations of the key in order.
+    Undecided { limit: Limit, key: KeyId, operations: u64, ordered: u64 },
 }
 
 /// An operation with the moment at which it takes effect; those of one moment follow in the order
@@ -77,22 +79,23 @@ fn decide(history: &History, register: &Register<'_>, limits: Limits<'_>) -> Ans
         Err(Otherwise::Broken(conflict)) => {
             Answer::Broken(anomaly::of(history, register, &conflict))
         }
-        Err(Otherwise::Choices) => decide_by_search(history, register, limits),
+        Err(Otherwise::Choices) => decide_by_search(register, limits),
     }
 }
 
-fn decide_by_search(history: &History, register: &Register<'_>, limits: Limits<'_>) -> Answer {
+fn decide_by_search(register: &Register<'_>, limits: Limits<'_>) -> Answer {
     match search::search(register.calls, register.initial, limits) {
         Found::Order(order) => Answer::Order(place(register.calls, &order)),
         Found::Stuck(stuck) => {
             let few = evidence::few(register.calls, register.initial, stuck);
             Answer::Broken(anomaly::no_order(register, &few))
         }
-        Found::GaveUp(limit, returned) => Answer::Unsettled(format!(
-            "the search for an order of the {} operations on {} {limit} after {returned}",
-            register.calls.len(),
-            history.key_name(register.key)
-        )),
+        Found::GaveUp(limit, ordered) => Answer::Undecided {
+            limit,
+            key: register.key,
+            operations: register.calls.len() as u64,
+            ordered,
+        },
     }
 }
 
@@ -113,25 +116,23 @@ fn place(calls: &[Call], order: &[u32]) -> Vec<Placed> {
 
 /// One broken register breaks the history, whatever could not be decided of others.
 fn conclude(answers: Vec<Answer>) -> Verdict {
-    let (mut placed, mut anomalies, mut unsettled) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut placed, mut anomalies, mut undecided) = (Vec::new(), Vec::new(), Vec::new());
     for answer in answers {
         match answer {
             Answer::Order(order) => placed.push(order),
             Answer::Broken(anomaly) => anomalies.push(anomaly),
-            Answer::Unsettled(why) => unsettled.push(why),
+            Answer::Undecided { limit, key, operations, ordered } => {
+                undecided.push((limit, key, operations, ordered));
+            }
         }
     }
     if !anomalies.is_empty() {
-        let total = anomalies.len() as u64;
-        return Verdict::Violated(Findings { anomalies, total, exact: false });
+        return Verdict::Violated(Findings::new(anomalies, false));
     }
-    if let [first, others @ ..] = &unsettled[..] {
-        let others = match others.len() {
-            0 => String::new(),
-            count => format!(", and {count} further keys are not settled either"),
-        };
-        let reason = format!("{first}{others}; {} keys are linearizable", placed.len());
-        return Verdict::Undecided { reason };
+    if let Some((limit, first, operations, ordered)) = undecided.first().copied() {
+        let (others, linearizable) = (undecided.len() as u64 - 1, placed.len() as u64);
+        let progress = SearchProgress::Keys { first, operations, ordered, others, linearizable };
+        return Verdict::Undecided(Undecided::new(limit).with_progress(progress));
     }
     Verdict::Satisfied(Witness::Linearization(merge(&placed)))
 }
@@ -158,7 +159,7 @@ mod tests {
         let call = Call { op: OpId(0), start, finish, action: Action::Write(1), must };
         assert_eq!(search::search(&[call], 0, limits), Found::Order(vec![0]));
         stop.ask();
-        assert_eq!(search::search(&[call], 0, limits), Found::GaveUp("was interrupted", 0));
+        assert_eq!(search::search(&[call], 0, limits), Found::GaveUp(Limit::Interrupted, 0));
     }
 
     /// Longer histories than brute force takes: where the fast way answers, the search agrees.

@@ -9,8 +9,9 @@
 //! nobody. Calls of unknown outcome with the same effect are interchangeable, so that only their
 //! number counts. And of two ways that differ only in those, the one that used fewer is enough.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use isolario_model::Limit;
 use rustc_hash::FxHashMap;
 
 use super::calls::{Action, Call};
@@ -19,7 +20,8 @@ use crate::Stop;
 /// When to give up.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Limits<'o> {
-    pub(super) deadline: Option<Instant>,
+    /// When it began, and how long it may take.
+    pub(super) time: Option<(Instant, Duration)>,
     /// How many bytes the search may take.
     pub(super) memory: Option<u64>,
     /// How many ways it may look at.
@@ -35,8 +37,8 @@ pub(super) enum Found {
     Order(Vec<u32>),
     /// No way goes on past the return of this call.
     Stuck(u32),
-    /// What happened to the search, and how many of the calls had been put in order.
-    GaveUp(&'static str, u64),
+    /// What ended the search, and how many of the calls had been put in order.
+    GaveUp(Limit, u64),
 }
 
 /// Puts calls in order.
@@ -137,7 +139,7 @@ impl<'c> Search<'c> {
     }
 
     /// Keeps the ways in which a call takes effect before it returns. False if there are none.
-    fn pass(&mut self, returning: u32) -> Result<bool, &'static str> {
+    fn pass(&mut self, returning: u32) -> Result<bool, Limit> {
         let mut passed = Ways::default();
         let mut seen = Ways::default();
         let mut to_do = std::mem::take(&mut self.ways);
@@ -210,31 +212,29 @@ impl<'c> Search<'c> {
         self.trace.len() as u32 - 1
     }
 
-    fn check_limits(&mut self, ways: usize) -> Result<(), &'static str> {
+    fn check_limits(&mut self, ways: usize) -> Result<(), Limit> {
         self.looked_at += 1;
         if self.limits.ways.is_some_and(|most| self.looked_at > most) {
-            return Err("reached its budget");
+            return Err(Limit::Steps);
         }
         if self.trace.len() >= u32::MAX as usize / 2 {
-            return Err("reached the number of steps it can remember");
+            return Err(Limit::Steps);
         }
         // At the first one too: there may be many short searches.
         if self.looked_at % 1024 != 1 {
             return Ok(());
         }
         if self.limits.stop.is_some_and(Stop::is_asked) {
-            return Err("was interrupted");
+            return Err(Limit::Interrupted);
         }
         // A way has two short lists of its own, and stands in a table.
         let bytes = self.trace.len() * size_of::<(Option<u32>, Step)>() + ways * 256;
-        if self.limits.memory.is_some_and(|most| bytes as u64 > most) {
-            return Err("reached the memory limit");
+        if let Some(most) = self.limits.memory.filter(|most| bytes as u64 > *most) {
+            return Err(Limit::Memory(most));
         }
-        let is_late = |deadline| Instant::now() >= deadline;
-        if self.limits.deadline.is_some_and(is_late) {
-            Err("reached the time limit")
-        } else {
-            Ok(())
+        match self.limits.time {
+            Some((began, time)) if began.elapsed() >= time => Err(Limit::Time(time)),
+            _ => Ok(()),
         }
     }
 

@@ -19,7 +19,7 @@ impl Mini<'_> {
 
     fn lost_update(&self, one: &Replacement, other: &Replacement) -> Anomaly {
         let edges = vec![self.replaced(one, other), self.replaced(other, one)];
-        Anomaly { kind: AnomalyKind::LostUpdate, evidence: Evidence::Cycle { edges } }
+        Anomaly::new(AnomalyKind::LostUpdate, Evidence::Cycle { edges })
     }
 
     /// The anti-dependency from a reader of a version to a transaction that replaced it.
@@ -68,7 +68,7 @@ impl Mini<'_> {
             .map(|component| {
                 let own = component.partition_point(|node| (*node as usize) < graph.node_count());
                 let edges = edges(&shortest_closed(graph, &component[..own], &closing));
-                Anomaly { kind: cycles::name(&edges), evidence: Evidence::Cycle { edges } }
+                Anomaly::new(cycles::name(&edges), Evidence::Cycle { edges })
             })
             .collect();
         anomalies.sort_by_key(|a| (a.evidence.edges().len(), cycles::clarity(a.kind), a.kind));

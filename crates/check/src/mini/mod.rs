@@ -156,8 +156,7 @@ impl<'a> Mini<'a> {
         let mut anomalies = self.lost_updates();
         let exact = anomalies.is_empty();
         anomalies.extend(self.cycles(graph, in_time));
-        let total = anomalies.len() as u64;
-        Verdict::Violated(Findings { anomalies, total, exact })
+        Verdict::Violated(Findings::new(anomalies, exact))
     }
 
     fn anti_dependencies(&self) -> &Inferred {

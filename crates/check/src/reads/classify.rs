@@ -127,7 +127,7 @@ impl<'h> Classifier<'h> {
         saw: Option<OpId>,
         instead: Option<OpId>,
     ) {
-        out.push(Anomaly { kind, evidence: Evidence::Read { read: self.read, saw, instead } });
+        out.push(Anomaly::new(kind, Evidence::Read { read: self.read, saw, instead }));
     }
 
     fn own_write_before(&self) -> Option<OpId> {

@@ -132,7 +132,7 @@ impl ListReads<'_> {
 fn incompatible(one: &ListRead<'_>, other: &ListRead<'_>) -> Anomaly {
     let (first, second) = (one.read.min(other.read), one.read.max(other.read));
     let evidence = Evidence::Reads { key: one.key, first, second, edges: Vec::new() };
-    Anomaly { kind: AnomalyKind::IncompatibleOrder, evidence }
+    Anomaly::new(AnomalyKind::IncompatibleOrder, evidence)
 }
 
 /// Who appended what.
@@ -260,7 +260,7 @@ impl<'h> Resolver<'h, '_> {
         let shown = scan.unknown.iter().take_while(|(from, _)| *from <= foreign.len());
         lists.unknown_reads.extend(shown.map(|(_, writer)| (read, *writer)));
         let wrong = |kind, saw, instead| {
-            Err(Some(Anomaly { kind, evidence: Evidence::Read { read, saw, instead } }))
+            Err(Some(Anomaly::new(kind, Evidence::Read { read, saw, instead })))
         };
         let result = match (own_result, prefix) {
             (Err(own), _) => Err(Some(own)),
@@ -294,9 +294,8 @@ impl<'h> Resolver<'h, '_> {
     ) -> (Result<(), Anomaly>, &'h [ValueId]) {
         let before: Vec<ValueId> =
             own.iter().take_while(|(op, _)| *op < read).map(|(_, element)| *element).collect();
-        let wrong = |kind, saw, instead| {
-            Err(Anomaly { kind, evidence: Evidence::Read { read, saw, instead } })
-        };
+        let wrong =
+            |kind, saw, instead| Err(Anomaly::new(kind, Evidence::Read { read, saw, instead }));
         let is_shown = |(_, element): &&(OpId, ValueId)| elements.contains(element);
         let Some(foreign) = elements.strip_suffix(before.as_slice()) else {
             let earlier = &own[..before.len()];

@@ -3,13 +3,13 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use isolario_model::TxnId;
+use isolario_model::{Limit, TxnId};
 use rayon::prelude::*;
 
 use super::choices::Choices;
 use super::explain::Step;
 use super::graph::Graph;
-use super::limits::{Limit, Limits};
+use super::limits::Limits;
 use super::order::{Chosen, Order};
 use super::parts::Part;
 use super::problem::{Arc, Precedes, Problem};
@@ -23,14 +23,14 @@ pub(crate) enum Solved {
     /// The cycles that refute one of them.
     Refutation(Vec<Vec<Step>>),
     /// A limit was reached with these parts unsolved, after so many conflicts in all.
-    Stopped { limit: Option<Limit>, unsolved: Vec<usize>, conflicts: u64 },
+    Stopped { limit: Limit, unsolved: Vec<usize>, conflicts: u64 },
 }
 
 /// What came of one part.
 enum Answer {
     Order(Vec<u32>),
     Refutation(Vec<Vec<Step>>),
-    Stopped(Option<Limit>, u64),
+    Stopped(Limit, u64),
 }
 
 /// Solves parts, small ones first; `nodes` is a topological order of the graph. The first part
@@ -77,7 +77,7 @@ fn conclude(answers: Vec<Option<Answer>>, refuted: Option<usize>) -> Solved {
                 return Solved::Refutation(cycles);
             }
             Some(Answer::Stopped(reached, after)) => {
-                limit = limit.or(reached);
+                limit = limit.or(Some(reached));
                 conflicts += after;
                 unsolved.push(part);
             }
@@ -86,7 +86,11 @@ fn conclude(answers: Vec<Option<Answer>>, refuted: Option<usize>) -> Solved {
     }
     match unsolved.is_empty() {
         true => Solved::Orders(orders),
-        false => Solved::Stopped { limit, unsolved, conflicts },
+        // Parts are abandoned only where another one was refuted, or stopped.
+        false => {
+            let limit = limit.unwrap_or(Limit::Interrupted);
+            Solved::Stopped { limit, unsolved, conflicts }
+        }
     }
 }
 

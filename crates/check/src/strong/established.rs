@@ -1,8 +1,7 @@
 //! What is known of a level that could not be decided.
 
-use isolario_model::Verdict;
+use isolario_model::{Limit, Parts, SearchProgress, Undecided, Verdict};
 
-use super::limits::Limit;
 use super::parts::Part;
 use super::problem::Problem;
 
@@ -13,11 +12,8 @@ pub(crate) struct Established {
     pub(crate) pairs: u64,
     /// How many of them are in an order, if that is known.
     pub(crate) decided: Option<u64>,
-    /// How many parts there are that can be solved apart, and how many are unsolved, if that is
-    /// known.
-    pub(crate) parts: Option<(usize, usize)>,
-    /// How many transactions the largest unsolved part has.
-    pub(crate) largest: usize,
+    /// The parts that can be solved independently of each other, if they are known.
+    pub(crate) parts: Option<Parts>,
     /// How many conflicts the search came to, if it began.
     pub(crate) conflicts: Option<u64>,
 }
@@ -32,31 +28,17 @@ impl Established {
     ) {
         let unsolved = (0..parts.len()).filter(|part| is_unsolved(*part));
         let sizes: Vec<usize> = unsolved.map(|part| parts[part].txns(problem)).collect();
-        self.parts = Some((parts.len(), sizes.len()));
-        self.largest = sizes.into_iter().max().unwrap_or(0);
+        self.parts = Some(Parts {
+            total: parts.len() as u64,
+            unsolved: sizes.len() as u64,
+            largest: sizes.into_iter().max().unwrap_or(0) as u64,
+        });
     }
 
     /// The verdict, with what was established.
-    pub(crate) fn undecided(self, limit: Option<Limit>) -> Verdict {
-        let mut reason =
-            limit.map_or_else(|| "a limit was reached".to_owned(), |limit| limit.to_string());
-        if let Some(conflicts) = self.conflicts {
-            reason += &format!(" after {conflicts} conflicts");
-        }
-        reason += &match self.decided {
-            Some(decided) => {
-                let left = self.pairs.saturating_sub(decided);
-                format!(
-                    "; of {} pairs of writes, {decided} are in an order, {left} are left",
-                    self.pairs
-                )
-            }
-            None => format!("; there are {} pairs of writes", self.pairs),
-        };
-        if let Some((parts, unsolved)) = self.parts {
-            reason += &format!("; {unsolved} of {parts} independent parts are unsolved, ");
-            reason += &format!("the largest of {} transactions", self.largest);
-        }
-        Verdict::Undecided { reason }
+    pub(crate) fn undecided(self, limit: Limit) -> Verdict {
+        let Established { pairs, decided, parts, conflicts } = self;
+        let progress = SearchProgress::Writes { pairs, decided, parts, conflicts };
+        Verdict::Undecided(Undecided::new(limit).with_progress(progress))
     }
 }

@@ -1,41 +1,14 @@
 //! Time and memory that a level may take, and who is told how far it got.
 
-use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use isolario_model::Level;
+use isolario_model::{Level, Limit};
 
 use crate::{Options, Phase, Progress};
 
 /// How large an argument may grow where memory has no limit.
 const LARGEST_PROOF: u64 = 1 << 30;
-
-/// A limit that was reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Limit {
-    Time(Duration),
-    Memory(u64),
-    /// Somebody asked to end.
-    Stop,
-    /// There is no order, but the argument for that was too large to be kept.
-    Proof(u64),
-}
-
-impl fmt::Display for Limit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Limit::Time(timeout) => {
-                write!(f, "the time limit of {} s was reached", timeout.as_secs_f64())
-            }
-            Limit::Memory(bytes) => write!(f, "the memory limit of {bytes} bytes was reached"),
-            Limit::Stop => f.write_str("the check was interrupted"),
-            Limit::Proof(bytes) => {
-                write!(f, "no order was found, but the argument for that takes over {bytes} bytes")
-            }
-        }
-    }
-}
 
 /// The limits of one level.
 pub(crate) struct Limits<'o> {
@@ -60,7 +33,7 @@ impl<'o> Limits<'o> {
     pub(crate) fn reached(&self, bytes: u64) -> Option<Limit> {
         let is_over = self.turn.is_some_and(|(turn, last)| last.load(Ordering::Relaxed) < turn);
         if is_over || self.options.stop.is_asked() {
-            return Some(Limit::Stop);
+            return Some(Limit::Interrupted);
         }
         if let Some(timeout) = self.options.timeout.filter(|t| self.began.elapsed() >= *t) {
             return Some(Limit::Time(timeout));

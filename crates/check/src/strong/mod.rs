@@ -34,7 +34,7 @@ mod tests;
 
 use std::io;
 
-use isolario_model::{Inapplicable, Level, Point, TxnId, Verdict, Witness};
+use isolario_model::{Inapplicable, Level, Limit, Point, TxnId, Verdict, Witness};
 
 use crate::Options;
 use crate::graph::{components, shortest_cycle, topological_order};
@@ -89,8 +89,7 @@ impl Steps {
 fn check_with(weak: &Weak<'_>, level: Level, options: &Options, steps: Steps) -> Verdict {
     let dependencies = weak.dependencies;
     let Some(layout) = Layout::of(level, dependencies.history.txn_count()) else {
-        let reason = format!("the solver does not know {level}");
-        return Verdict::NotApplicable(Inapplicable::Other(reason));
+        return Verdict::NotApplicable(Inapplicable::NoChecker);
     };
     let problem = lower::lower(dependencies, layout, options.clock_skew);
     let guess = Guess { commits: &weak.guess, clue: weak.clue };
@@ -143,13 +142,13 @@ impl Solver<'_> {
         let mut established =
             Established { pairs: self.problem.registers.pairs(), ..Established::default() };
         if let Some(limit) = limits.reached(0) {
-            return established.undecided(Some(limit));
+            return established.undecided(limit);
         }
         match self.settle(graph, nodes, settled, &guess, &limits) {
             Outcome::Contradiction(graph, settled) => self.contradiction(&graph, &settled),
             Outcome::Stopped(limit, settled) => {
                 established.decided = Some(settled.decided);
-                established.undecided(Some(limit))
+                established.undecided(limit)
             }
             Outcome::Settled { graph, nodes, settled, parts } => {
                 let Some(parts) = parts else {
@@ -207,7 +206,7 @@ impl Solver<'_> {
                 let graph = Graph::new(self.problem.nodes, &arcs);
                 match topological_order(&graph, nodes) {
                     Some(nodes) => Verdict::Satisfied(self.witness(&nodes)),
-                    None => established.undecided(None),
+                    None => established.undecided(Limit::Steps),
                 }
             }
             Solved::Refutation(cycles) => {

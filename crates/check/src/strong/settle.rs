@@ -2,13 +2,14 @@
 
 use super::chains::Chains;
 use super::graph::Graph;
-use super::limits::{Limit, Limits};
+use super::limits::Limits;
 use super::parts::{Part, parts};
 use super::problem::{Arc, Problem};
 use super::reach::Reach;
 use super::saturate::Settled;
 use crate::Phase;
 use crate::graph::topological_order;
+use isolario_model::Limit;
 
 /// How far saturation came.
 pub(crate) enum Outcome {

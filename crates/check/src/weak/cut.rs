@@ -53,7 +53,7 @@ fn check(
             Some((reader, first, from)) if reader == txn => {
                 if from != writer {
                     let evidence = Evidence::Reads { key, first, second: op, edges: Vec::new() };
-                    found.push(Anomaly { kind: AnomalyKind::NonRepeatableRead, evidence });
+                    found.push(Anomaly::new(AnomalyKind::NonRepeatableRead, evidence));
                 }
             }
             _ => seen[key.index()] = Some((txn, op, writer)),

@@ -151,12 +151,7 @@ impl<'a> Weak<'a> {
         let ambiguous = &self.dependencies.reads.ambiguous;
         match ambiguous {
             _ if !anomalies.is_empty() => {
-                let total = anomalies.len() as u64;
-                Verdict::Violated(Findings {
-                    anomalies,
-                    total,
-                    exact: exact && ambiguous.is_none(),
-                })
+                Verdict::Violated(Findings::new(anomalies, exact && ambiguous.is_none()))
             }
             Some(reason) => Verdict::NotApplicable(reason.clone()),
             None => Verdict::Satisfied(witness()),

@@ -78,7 +78,7 @@ pub(crate) fn base_cycles(base: &Saturated<'_>) -> Vec<Anomaly> {
     let anomaly = |edges: Vec<Edge>| {
         let overwrites = edges.iter().all(|edge| edge.reason.kind() == EdgeKind::WriteWrite);
         let kind = if overwrites { AnomalyKind::DirtyWrite } else { AnomalyKind::CyclicCo };
-        Anomaly { kind, evidence: Evidence::Cycle { edges } }
+        Anomaly::new(kind, Evidence::Cycle { edges })
     };
     found.into_iter().map(anomaly).collect()
 }
@@ -98,7 +98,7 @@ pub(super) fn behind_dirty_writes(base: &Saturated<'_>, known: &[Anomaly]) -> Ve
         .iter()
         .filter(|component| !is_named(component))
         .filter_map(|component| with_a_dependency(base, component))
-        .map(|edges| Anomaly { kind: AnomalyKind::CyclicCo, evidence: Evidence::Cycle { edges } })
+        .map(|edges| Anomaly::new(AnomalyKind::CyclicCo, Evidence::Cycle { edges }))
         .collect()
 }
 
@@ -202,7 +202,7 @@ impl<'g> Namer<'g> {
 
     /// A cycle under its name, with the reasons of its edges.
     pub(super) fn anomaly(&self, kind: AnomalyKind, closed: &Closed) -> Anomaly {
-        Anomaly { kind, evidence: Evidence::Cycle { edges: self.edges(closed) } }
+        Anomaly::new(kind, Evidence::Cycle { edges: self.edges(closed) })
     }
 
     /// The pattern of a cycle. None where the same two reads are reported as a non-repeatable

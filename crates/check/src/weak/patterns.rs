@@ -7,7 +7,8 @@
 use std::collections::BTreeMap;
 
 use isolario_model::{
-    Anomaly, AnomalyKind, Findings, Inapplicable, Level, PatternResult, Verdict, Witness,
+    Anomaly, AnomalyKind, Findings, Inapplicable, Level, Limit, PatternResult, Undecided, Verdict,
+    Witness,
 };
 
 use super::Weak;
@@ -55,7 +56,7 @@ impl Weak<'_> {
             let found = level_of(*kind).and_then(|level| of_level.get(&level));
             let verdict = match found {
                 Some(found) => self.answer(*kind, found),
-                None => no_such_pattern(*kind),
+                None => Verdict::NotApplicable(Inapplicable::NoChecker),
             };
             PatternResult { kind: *kind, verdict }
         };
@@ -65,10 +66,9 @@ impl Weak<'_> {
     fn patterns_of(&self, level: Level, wanted: &[AnomalyKind]) -> OfLevel {
         match level {
             Level::AdyaReadCommitted | Level::CutIsolation => {
-                let mut anomalies = match self.check(level) {
-                    Verdict::Violated(findings) => findings.anomalies,
-                    _ => Vec::new(),
-                };
+                let found = self.check(level);
+                let mut anomalies: Vec<Anomaly> =
+                    found.anomalies().iter().map(|anomaly| Anomaly::clone(anomaly)).collect();
                 if level == Level::AdyaReadCommitted {
                     let missed = naming::behind_dirty_writes(&self.base(), &anomalies);
                     anomalies.extend(missed);
@@ -117,26 +117,15 @@ impl Weak<'_> {
         let ambiguous = &self.dependencies.reads.ambiguous;
         match ambiguous {
             _ if !anomalies.is_empty() => {
-                let total = anomalies.len() as u64;
                 let exact = found.all_found && ambiguous.is_none();
-                Verdict::Violated(Findings { anomalies, total, exact })
+                Verdict::Violated(Findings::new(anomalies, exact))
             }
             Some(reason) => Verdict::NotApplicable(reason.clone()),
-            None if found.undefined => Verdict::NotApplicable(Inapplicable::Other(
-                "transactions depend on each other in a circle (CyclicCO), so there is no causal \
-                 order"
-                    .to_owned(),
-            )),
+            None if found.undefined => Verdict::NotApplicable(Inapplicable::CyclicDependencies),
             None if found.looked_everywhere => Verdict::Satisfied(Witness::Empty),
-            None => Verdict::Undecided {
-                reason: "not found so far, and the limit of the search was reached".to_owned(),
-            },
+            None => Verdict::Undecided(Undecided::new(Limit::Steps)),
         }
     }
-}
-
-fn no_such_pattern(kind: AnomalyKind) -> Verdict {
-    Verdict::NotApplicable(Inapplicable::Other(format!("there is no checker for {kind} alone")))
 }
 
 /// What was found of the patterns of one level.

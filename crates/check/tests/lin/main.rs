@@ -6,7 +6,10 @@
 use std::time::Duration;
 
 use isolario_check::{Options, check};
-use isolario_model::{Evidence, History, Inapplicable, Level, LevelResult, OpId, TxnId, Verdict};
+use isolario_model::{
+    Evidence, History, Inapplicable, Level, LevelResult, Limit, OpId, SearchProgress, TxnId,
+    Verdict,
+};
 use isolario_oracle::Draft;
 use isolario_oracle::random::Rng;
 use isolario_oracle::random::single::{SingleShape, generate};
@@ -161,17 +164,14 @@ fn hard() -> History {
 
 #[test]
 fn the_search_gives_up_at_its_limits_and_says_how_far_it_came() {
-    type Limit = fn(&mut Options);
-    let limits: [(Limit, &str); 2] = [
-        (|options| options.timeout = Some(Duration::ZERO), "the time limit"),
-        (|options| options.memory = Some(1 << 16), "the memory limit"),
-    ];
-    for (limit, name) in limits {
-        let mut options = Options::default();
-        limit(&mut options);
-        match decide(&hard(), &options).verdict {
-            Verdict::Undecided { reason } => assert!(reason.contains(name), "{reason}"),
-            other => panic!("{other:?}"),
-        }
+    let mut late = Options::default();
+    late.timeout = Some(Duration::ZERO);
+    let mut large = Options::default();
+    large.memory = Some(1 << 16);
+    for (options, limit) in [(late, Limit::Time(Duration::ZERO)), (large, Limit::Memory(1 << 16))] {
+        let verdict = decide(&hard(), &options).verdict;
+        let Verdict::Undecided(undecided) = &verdict else { panic!("{verdict:?}") };
+        assert_eq!(undecided.limit, limit);
+        assert!(matches!(undecided.progress, Some(SearchProgress::Keys { others: 0, .. })));
     }
 }

@@ -7,12 +7,12 @@ use std::time::Instant;
 
 use isolario::check::{self, Options, Stop};
 use isolario::model::{History, Level};
-use isolario::report::{Renderer, Report, Summary, Timing, deciding};
+use isolario::report::{Renderer, Report, Summary, Timing, deciding, overall_of_patterns};
 
 use crate::commands::proof::write_proof;
 use crate::config::{Check, Question};
 use crate::console::Console;
-use crate::exit::{Outcome, judge, judge_patterns};
+use crate::exit::{Outcome, judge};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::load::{LoadedHistory, load, report_remarks};
@@ -104,7 +104,7 @@ impl Checking<'_> {
                 let report = Report::of_patterns(&name, &loaded.history, &results)
                     .with_timing(timing(&loaded, begun));
                 self.report(report, console)?;
-                Ok(judge_patterns(&results, *named))
+                Ok(overall_of_patterns(&results, *named).into())
             }
         }
     }

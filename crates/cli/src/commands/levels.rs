@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use isolario::check::supported;
 use isolario::model::Level;
+use isolario::report::words::applies_to;
 use isolario::report::wrap;
 use serde::Serialize;
 
@@ -58,7 +59,7 @@ fn write_lattice(out: &mut dyn Write) -> io::Result<()> {
         let mut facts = vec![
             ("promises", level.promise().to_owned()),
             ("forbids", level.proscribes().to_owned()),
-            ("applies to", level.applies_to().to_owned()),
+            ("applies to", applies_to(*level)),
         ];
         let below = directly_below(*level);
         if !below.is_empty() {
@@ -85,7 +86,7 @@ struct JsonLevel {
     implies: Vec<&'static str>,
     promises: &'static str,
     forbids: &'static str,
-    applies_to: &'static str,
+    applies_to: String,
 }
 
 fn write_json(out: &mut dyn Write) -> io::Result<()> {
@@ -95,7 +96,7 @@ fn write_json(out: &mut dyn Write) -> io::Result<()> {
         implies: names(&directly_below(*level)),
         promises: level.promise(),
         forbids: level.proscribes(),
-        applies_to: level.applies_to(),
+        applies_to: applies_to(*level),
     };
     let levels = supported().iter().map(json).collect();
     serde_json::to_writer(&mut *out, &JsonLevels { schema: "isolario.levels/1", levels })?;

@@ -177,7 +177,7 @@ fn checked(history: &History, verdict: &Verdict) -> String {
             let count = counted(findings.anomalies.len(), "anomaly", "anomalies");
             format!("{count} re-checked")
         }
-        Verdict::NotApplicable(Inapplicable::NoVersionOrder | Inapplicable::Other(_)) => {
+        Verdict::NotApplicable(Inapplicable::NoVersionOrder) => {
             "on its word: the reason cannot be re-checked".to_owned()
         }
         Verdict::NotApplicable(_) => "the reason holds".to_owned(),

@@ -1,7 +1,7 @@
 //! The check of a run's history: what was asked for, or what the database claims.
 
 use isolario::check::{Options, check, supported};
-use isolario::model::{History, Level, LevelResult, RunVerdict, Verdict};
+use isolario::model::{AnomalyKind, History, Level, LevelResult, RunVerdict, Verdict};
 
 use crate::config::Request;
 
@@ -61,9 +61,9 @@ impl Examined {
     /// The answers in short.
     pub(super) fn verdicts(&self) -> Vec<RunVerdict> {
         let short = |result: &LevelResult| RunVerdict {
-            level: result.level.name().to_owned(),
-            verdict: result.verdict.name().to_owned(),
-            anomalies: anomaly_names(&result.verdict),
+            level: result.level,
+            verdict: result.verdict.kind(),
+            anomalies: kinds(&result.verdict),
         };
         self.results.iter().map(short).collect()
     }
@@ -78,15 +78,12 @@ fn is_decided(level: Level, results: &[LevelResult]) -> bool {
 }
 
 /// Each once, clearest first.
-fn anomaly_names(verdict: &Verdict) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
-    if let Verdict::Violated(findings) = verdict {
-        for anomaly in &findings.anomalies {
-            let name = anomaly.kind.name();
-            if !names.iter().any(|known| known == name) {
-                names.push(name.to_owned());
-            }
+fn kinds(verdict: &Verdict) -> Vec<AnomalyKind> {
+    let mut kinds: Vec<AnomalyKind> = Vec::new();
+    for anomaly in verdict.anomalies() {
+        if !kinds.contains(&anomaly.kind) {
+            kinds.push(anomaly.kind);
         }
     }
-    names
+    kinds
 }

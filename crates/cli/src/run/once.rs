@@ -104,7 +104,7 @@ fn begin(what: &Run, seed: u64, target: &Target) -> RunRecord {
         },
         seed: seed.to_string(),
         replay: replay::command(what, target.isolation(), seed),
-        claim: target.claim.levels.iter().map(|level| level.name().to_owned()).collect(),
+        claim: target.claim.levels.clone(),
         claim_words: target.claim.words.clone(),
         ..RunRecord::default()
     }
@@ -187,7 +187,7 @@ impl Check<'_> {
                 told.human(console.style, console.out())?;
             }
         }
-        summary::warn(&examined, &self.record, console);
+        summary::warn(&examined, &loaded.history, &self.record, console);
         Ok(judge(&examined.request, &examined.results))
     }
 

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use isolario::model::RunRecord;
+use isolario::model::{RunRecord, VerdictKind};
 use serde::Serialize;
 
 use super::once;
@@ -107,7 +107,7 @@ impl Tally {
 
 impl Finding {
     fn is_violated(&self) -> bool {
-        self.record.verdicts.iter().any(|verdict| verdict.verdict == "violated")
+        self.record.verdicts.iter().any(|verdict| verdict.verdict == VerdictKind::Violated)
     }
 }
 

@@ -4,8 +4,9 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use isolario::model::{Latency, Level, RunRecord, Verdict};
-use isolario::report::Style;
+use isolario::model::{History, Latency, Level, RunRecord, Verdict};
+use isolario::report::words::why_no_answer;
+use isolario::report::{Names, Style};
 use serde::Serialize;
 
 use super::examine::Examined;
@@ -94,14 +95,16 @@ impl Told<'_> {
 }
 
 /// Says what could not be decided, and what that leaves open.
-pub(super) fn warn(examined: &Examined, record: &RunRecord, console: &mut Console) {
+pub(super) fn warn(
+    examined: &Examined,
+    history: &History,
+    record: &RunRecord,
+    console: &mut Console,
+) {
     for level in &examined.missing {
         let why = examined.results.iter().find(|result| result.level == *level);
-        let why = match why.map(|result| &result.verdict) {
-            Some(Verdict::Undecided { reason }) => reason.clone(),
-            Some(_) => "there is no checker for such a history yet".to_owned(),
-            None => "there is no checker for it yet".to_owned(),
-        };
+        let why = why.and_then(|result| why_no_answer(Names::new(history), &result.verdict));
+        let why = why.unwrap_or_else(|| "there is no checker for it yet".to_owned());
         let database = &record.database;
         console.warning(&format!(
             "{database} claims {level}, which could not be decided: {why}; the weaker levels that \

@@ -186,7 +186,7 @@ fn record() -> RunRecord {
         seconds: seconds.collect(),
         run_ms: 45_000.0,
         check_ms: Some(300.0),
-        claim: vec!["snapshot-isolation".to_owned()],
+        claim: vec![Level::SnapshotIsolation],
         claim_words: "its documentation".to_owned(),
         ..RunRecord::default()
     }

@@ -92,9 +92,7 @@ impl Question {
     fn answer(&self, loaded: Loaded, orders: Vec<StatedOrder>) -> Result<Kept, Failure> {
         let results = check(&loaded.history, &[self.level], &self.options(orders));
         match results.first().map(|result| &result.verdict) {
-            Some(Verdict::Satisfied(_) | Verdict::Undecided { .. }) => {
-                Ok(Box::new((loaded, results)))
-            }
+            Some(Verdict::Satisfied(_) | Verdict::Undecided(_)) => Ok(Box::new((loaded, results))),
             _ => Err(format!("{} should be satisfied and is not", self.level).into()),
         }
     }

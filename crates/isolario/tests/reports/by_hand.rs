@@ -41,7 +41,7 @@ pub(crate) fn anomaly(history: &History, kind: AnomalyKind) -> Anomaly {
         }
         kind => panic!("{kind} is not found"),
     };
-    Anomaly { kind, evidence }
+    Anomaly::new(kind, evidence)
 }
 
 fn cycle(edges: impl Into<Vec<Edge>>) -> Evidence {

@@ -27,14 +27,14 @@ fn found(history: &History, kind: AnomalyKind) -> Option<LevelResult> {
     results.into_iter().find_map(|result| match result.verdict {
         Verdict::Violated(findings) => {
             let anomaly = findings.anomalies.into_iter().find(|anomaly| anomaly.kind == kind)?;
-            Some(violated(result.level, result.engine, anomaly))
+            Some(violated(result.level, result.engine, Anomaly::clone(&anomaly)))
         }
         _ => None,
     })
 }
 
 fn violated(level: Level, engine: Engine, anomaly: Anomaly) -> LevelResult {
-    let findings = Findings { anomalies: vec![anomaly], total: 1, exact: true };
+    let findings = Findings::new(vec![anomaly], true);
     LevelResult { level, engine, verdict: Verdict::Violated(findings) }
 }
 

@@ -7,7 +7,7 @@ use isolario_model::{Level, Verdict};
 use super::lattice;
 use crate::names::{Names, counted, listed};
 use crate::report::Report;
-use crate::words::why_not_applicable;
+use crate::words::why_no_answer;
 use crate::xml::Escaped;
 
 pub(super) fn write(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -103,9 +103,7 @@ fn why(report: &Report<'_>, verdict: &Verdict) -> String {
             }
             format!("{at_least}{}: {}", counted(findings.total, "anomaly"), kinds.join(", "))
         }
-        Verdict::Undecided { reason } => reason.clone(),
-        Verdict::NotApplicable(why) => why_not_applicable(Names::new(report.history), why),
-        _ => String::new(),
+        verdict => why_no_answer(Names::new(report.history), verdict).unwrap_or_default(),
     }
 }
 

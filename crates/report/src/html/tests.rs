@@ -14,12 +14,11 @@ fn page(report: &Report<'_>, run: Option<&RunRecord>) -> String {
 }
 
 fn bad_reads(kinds: &[AnomalyKind]) -> Vec<LevelResult> {
-    let anomaly = |(at, kind): (usize, &AnomalyKind)| Anomaly {
-        kind: *kind,
-        evidence: Evidence::Read { read: OpId::at(at), saw: None, instead: None },
+    let anomaly = |(at, kind): (usize, &AnomalyKind)| {
+        Anomaly::new(*kind, Evidence::Read { read: OpId::at(at), saw: None, instead: None })
     };
     let anomalies: Vec<Anomaly> = kinds.iter().enumerate().map(anomaly).collect();
-    let findings = Findings { total: anomalies.len() as u64, anomalies, exact: true };
+    let findings = Findings::new(anomalies, true);
     let verdict = Verdict::Violated(findings);
     vec![LevelResult { level: Level::ReadCommitted, engine: Engine::Weak, verdict }]
 }

@@ -7,6 +7,7 @@ use isolario_model::{AnomalyKind, Level};
 use super::{Human, Palette};
 use crate::explain::{Page, Topic, forbidding, newly_forbidden};
 use crate::names::listed;
+use crate::words::applies_to;
 use crate::wrap::{WIDTH, wrap};
 
 impl Human {
@@ -94,7 +95,7 @@ fn level_facts(level: Level, out: &mut dyn io::Write) -> io::Result<()> {
             ("promises", level.promise().to_owned()),
             ("forbids", listed(&forbids)),
             ("implies", listed(&names(level.weaker()))),
-            ("applies to", level.applies_to().to_owned()),
+            ("applies to", applies_to(level)),
             ("also called", level.aliases().join(", ")),
         ],
         out,

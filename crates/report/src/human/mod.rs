@@ -118,7 +118,8 @@ impl Human {
         let is_new = |anomaly: &&Anomaly| is_first(&chosen, anomaly);
         let others: Vec<&Anomaly> = all.into_iter().filter(is_new).collect();
         if !others.is_empty() {
-            let text = format!("Stronger levels show more: {}", verdicts::kinds(&others));
+            let text =
+                format!("Stronger levels show more: {}", verdicts::kinds(others.into_iter()));
             writeln!(out, "\n{}", with_hint(&text, self.hints.levels))?;
         }
         Ok(())

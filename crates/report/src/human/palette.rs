@@ -35,7 +35,7 @@ impl Palette {
         match verdict {
             Verdict::Satisfied(_) => self.paint(AnsiColor::Green.on_default(), text),
             Verdict::Violated(_) => self.bad(text),
-            Verdict::Undecided { .. } => self.paint(AnsiColor::Yellow.on_default(), text),
+            Verdict::Undecided(_) => self.paint(AnsiColor::Yellow.on_default(), text),
             _ => self.dim(text),
         }
     }

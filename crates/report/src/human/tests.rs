@@ -1,8 +1,11 @@
 //! Whole reports, as people read them.
 
+use std::time::Duration;
+
 use isolario_model::{
     Anomaly, AnomalyKind, Engine, Evidence, Findings, Inapplicable, KeyId, Level, LevelResult,
-    OpId, Outcome, PatternResult, Reason, Stats, TxnId, Verdict, VersionOrder, Witness,
+    Limit, OpId, Outcome, Parts, PatternResult, Reason, SearchProgress, Stats, TxnId, Undecided,
+    Verdict, VersionOrder, Witness,
 };
 
 use super::*;
@@ -14,8 +17,7 @@ fn result(level: Level, verdict: Verdict) -> LevelResult {
 }
 
 fn violated(level: Level, anomalies: Vec<Anomaly>) -> LevelResult {
-    let total = anomalies.len() as u64;
-    result(level, Verdict::Violated(Findings { anomalies, total, exact: true }))
+    result(level, Verdict::Violated(Findings::new(anomalies, true)))
 }
 
 fn text_of(mut human: Human, report: &Report<'_>) -> String {
@@ -50,12 +52,12 @@ fn circle() -> Anomaly {
         write: Some(OpId(write)),
     };
     let edges = vec![edge(0, 1, read(0, 4, 0)), edge(1, 0, read(1, 1, 5))];
-    Anomaly { kind: AnomalyKind::CyclicCo, evidence: Evidence::Cycle { edges } }
+    Anomaly::new(AnomalyKind::CyclicCo, Evidence::Cycle { edges })
 }
 
 fn aborted_read() -> Anomaly {
     let evidence = Evidence::Read { read: OpId(6), saw: Some(OpId(7)), instead: None };
-    Anomaly { kind: AnomalyKind::AbortedRead, evidence }
+    Anomaly::new(AnomalyKind::AbortedRead, evidence)
 }
 
 #[test]
@@ -73,7 +75,7 @@ fn violated_levels_come_with_their_anomalies() {
 fn anomalies_beyond_the_limit_are_counted() {
     let history = history();
     let evidence = Evidence::Read { read: OpId(4), saw: None, instead: None };
-    let third = Anomaly { kind: AnomalyKind::ThinAirRead, evidence };
+    let third = Anomaly::new(AnomalyKind::ThinAirRead, evidence);
     let results = [violated(Level::AdyaReadCommitted, vec![aborted_read(), circle(), third])];
     let report = Report::new("h.txt", &history, &results);
     let one = text_of(
@@ -109,7 +111,7 @@ fn single_anomalies_are_found_or_not() {
         (AnomalyKind::AbortedRead, violated(Level::ReadCommitted, vec![aborted_read()]).verdict),
         (AnomalyKind::CyclicCo, Verdict::Satisfied(Witness::Empty)),
         (AnomalyKind::NonMonotonicRead, Verdict::NotApplicable(Inapplicable::NoTimes)),
-        (AnomalyKind::ConflictCm, Verdict::Undecided { reason: "the limit was reached".into() }),
+        (AnomalyKind::ConflictCm, Verdict::Undecided(Undecided::new(Limit::Steps))),
     ]
     .map(|(kind, verdict)| PatternResult { kind, verdict });
     insta::assert_snapshot!(plain(&Report::of_patterns("h.txt", &history, &patterns)));
@@ -143,12 +145,18 @@ fn verdicts_without_anomalies_give_their_reasons() {
         second: OpId(2),
         total: 12,
     };
-    let reason = "60 s were over; no violation was found in 17 of 20 components".to_owned();
-    let findings = Findings { anomalies: Vec::new(), total: 3, exact: false };
+    let progress = SearchProgress::Writes {
+        pairs: 20,
+        decided: Some(17),
+        parts: Some(Parts { total: 5, unsolved: 2, largest: 40 }),
+        conflicts: Some(12),
+    };
+    let late = Undecided::new(Limit::Time(Duration::from_secs(60))).with_progress(progress);
+    let findings = Findings { total: 3, ..Findings::default() };
     let results = [
         result(Level::ReadCommitted, Verdict::Satisfied(Witness::Empty)),
         result(Level::ReadAtomic, Verdict::NotApplicable(ambiguous)),
-        result(Level::SnapshotIsolation, Verdict::Undecided { reason }),
+        result(Level::SnapshotIsolation, Verdict::Undecided(late)),
         result(Level::StrictSerializable, Verdict::NotApplicable(Inapplicable::NoTimes)),
         result(Level::Linearizable, Verdict::Violated(findings)),
     ];
@@ -168,9 +176,8 @@ fn arguments_within_arguments_are_set_in() {
     let stated = Reason::Overwrite { key: KeyId(0), known: VersionOrder::Stated { at: 1 } };
     let edges = vec![edge(2, 0, visible), edge(0, 2, stated)];
     let cycles = vec![edges.clone(); 7];
-    let cases =
-        Anomaly { kind: AnomalyKind::NoOrderPossible, evidence: Evidence::Cases { cycles } };
-    let circle = Anomaly { kind: AnomalyKind::CoConflictCm, evidence: Evidence::Cycle { edges } };
+    let cases = Anomaly::new(AnomalyKind::NoOrderPossible, Evidence::Cases { cycles });
+    let circle = Anomaly::new(AnomalyKind::CoConflictCm, Evidence::Cycle { edges });
     let results = [violated(Level::Causal, vec![circle]), violated(Level::Prefix, vec![cases])];
     insta::assert_snapshot!(plain(&Report::new("h.txt", &history, &results)));
 }
@@ -184,7 +191,7 @@ fn long_circles_are_told_by_their_beginning_and_end() {
     }
     let history = builder.build();
     let edges: Vec<_> = (0..length).map(|i| edge(i, (i + 1) % length, Reason::Session)).collect();
-    let circle = Anomaly { kind: AnomalyKind::CyclicCo, evidence: Evidence::Cycle { edges } };
+    let circle = Anomaly::new(AnomalyKind::CyclicCo, Evidence::Cycle { edges });
     let results = [violated(Level::AdyaReadCommitted, vec![circle])];
     insta::assert_snapshot!(plain(&Report::new("h.txt", &history, &results)));
 }
@@ -220,8 +227,8 @@ fn colour_adds_nothing_but_escapes() {
 fn timings_are_said_on_request() {
     let history = Builder::new().build();
     let timing = Timing {
-        load: std::time::Duration::from_micros(1234),
-        check: std::time::Duration::from_millis(2),
+        load: Duration::from_micros(1234),
+        check: Duration::from_millis(2),
         peak_rss_bytes: Some(3 << 20),
     };
     let report = Report::new("h.txt", &history, &[]).with_timing(timing);

@@ -9,7 +9,7 @@ use super::Palette;
 use crate::involved::first_counterexample;
 use crate::names::{Names, counted, listed};
 use crate::report::Report;
-use crate::words::{why_not_applicable, why_searched};
+use crate::words::{why_no_answer, why_not_applicable, why_searched};
 use crate::wrap::{WIDTH, wrap};
 
 /// How many kinds of anomaly are named in a line.
@@ -158,19 +158,17 @@ fn behind(report: &Report<'_>, verdict: &Verdict, with_kinds: bool) -> String {
                     total => format!("{at_least}{total} times"),
                 };
             }
-            match kinds(&findings.anomalies.iter().collect::<Vec<_>>()) {
+            match kinds(findings.anomalies.iter().map(AsRef::as_ref)) {
                 kinds if kinds.is_empty() => count,
                 kinds => format!("{count}: {kinds}"),
             }
         }
-        Verdict::Undecided { reason } => reason.clone(),
-        Verdict::NotApplicable(why) => why_not_applicable(Names::new(report.history), why),
-        _ => String::new(),
+        verdict => why_no_answer(Names::new(report.history), verdict).unwrap_or_default(),
     }
 }
 
 /// The names of anomalies, each once, in the order in which they come.
-pub(super) fn kinds(anomalies: &[&Anomaly]) -> String {
+pub(super) fn kinds<'a>(anomalies: impl Iterator<Item = &'a Anomaly>) -> String {
     let mut kinds: Vec<&str> = Vec::new();
     for anomaly in anomalies {
         if !kinds.contains(&anomaly.kind.name()) {

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::{Json, write_line};
 use crate::explain::{Page, Topic, forbidding, newly_forbidden};
+use crate::words::applies_to;
 
 const SCHEMA: &str = "isolario.explain/1";
 
@@ -65,7 +66,7 @@ enum Facts {
         implies: Vec<&'static str>,
         /// What it forbids beyond the levels that it implies.
         forbids: Vec<&'static str>,
-        applies_to: &'static str,
+        applies_to: String,
     },
     Anomaly {
         forbidden_by: Vec<&'static str>,
@@ -108,7 +109,7 @@ impl Facts {
                 aliases: level.aliases(),
                 implies: level.weaker().iter().copied().map(Level::name).collect(),
                 forbids: newly_forbidden(level).into_iter().map(AnomalyKind::name).collect(),
-                applies_to: level.applies_to(),
+                applies_to: applies_to(level),
             },
             Topic::Anomaly(kind) => {
                 let names = kind.names();

@@ -20,7 +20,7 @@ use crate::involved::{Involved, first_counterexample, involved};
 use crate::names::Names;
 use crate::report::{Renderer, Report, Size};
 use crate::summary::Summary;
-use crate::words::{Step, argument, summary, why_not_applicable, why_searched};
+use crate::words::{Step, argument, summary, why_no_answer, why_searched};
 use op::{JsonOp, JsonValue};
 use summary::JsonSummary;
 
@@ -221,9 +221,7 @@ fn behind<'a>(
             };
             (None, Some(findings))
         }
-        Verdict::Undecided { reason } => (Some(reason.clone()), None),
-        Verdict::NotApplicable(why) => (Some(why_not_applicable(names, why)), None),
-        _ => (None, None),
+        verdict => (why_no_answer(names, verdict), None),
     }
 }
 
@@ -287,8 +285,10 @@ impl<'a> JsonEdge<'a> {
 
 #[cfg(test)]
 mod tests {
+
     use isolario_model::{
-        AnomalyKind, Engine, Findings, Inapplicable, KeyId, Level, Op, OpId, Reason, Witness,
+        AnomalyKind, Engine, Findings, Inapplicable, KeyId, Level, Limit, Op, OpId, Reason,
+        Undecided, Witness,
     };
 
     use super::*;
@@ -318,12 +318,15 @@ mod tests {
             write: Some(OpId(write)),
         };
         let edges = vec![edge(0, 1, read(0, 2, 0)), edge(1, 0, read(1, 1, 3))];
-        let circle = Anomaly { kind: AnomalyKind::CyclicCo, evidence: Evidence::Cycle { edges } };
-        let findings = Findings { anomalies: vec![circle], total: 1, exact: true };
+        let circle = Anomaly::new(AnomalyKind::CyclicCo, Evidence::Cycle { edges });
+        let findings = Findings::new(vec![circle], true);
         let results = [
             result(Level::AdyaReadCommitted, Verdict::Violated(findings)),
             result(Level::CutIsolation, Verdict::Satisfied(Witness::Empty)),
-            result(Level::Prefix, Verdict::Undecided { reason: "60 s were over".to_owned() }),
+            result(
+                Level::Prefix,
+                Verdict::Undecided(Undecided::new(Limit::Time(Duration::from_secs(60)))),
+            ),
             result(Level::StrictSerializable, Verdict::NotApplicable(Inapplicable::NoTimes)),
         ];
         let timing = Timing {

@@ -7,13 +7,15 @@ mod anomaly;
 mod consequence;
 mod cycle;
 mod edge;
-mod inapplicable;
+mod level;
+mod no_answer;
 mod observed;
 
 pub use anomaly::{other_names, rules_out, summary};
 pub use consequence::consequence;
 pub use edge::{Step, argument, explain};
-pub use inapplicable::{why_not_applicable, why_searched};
+pub use level::applies_to;
+pub use no_answer::{why_no_answer, why_not_applicable, why_searched};
 
 pub(crate) use anomaly::happened;
 pub(crate) use edge::{support, told};

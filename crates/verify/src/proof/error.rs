@@ -40,6 +40,12 @@ pub enum ProofProblem {
         /// Whether the proof takes them for granted.
         trusted: bool,
     },
+    /// It was written by a version of Isolario that states proofs in another form.
+    #[error(
+        "the proof is in version {0} of the format, and this Isolario reads version 2: check the \
+         history again to get a proof that it can verify"
+    )]
+    OtherVersion(String),
     /// It names a transaction, an operation or a key that the history does not have.
     #[error("the history has no {0}")]
     NotThere(String),

@@ -1,7 +1,7 @@
 //! The proof file: verdicts with their evidence, for another program to re-check.
 //!
-//! Lines of JSON: a header that names the history by its digest, then a section per level, in the
-//! user's own names. The book documents every field. [`write()`] and [`read()`] are each other's
+//! Lines of JSON: a header that names the history by its digest, then the anomalies, each once, then
+//! a section per level, all in the user's own names. The book documents every field. [`write()`] and [`read()`] are each other's
 //! inverse; [`verify_proof`] reads a proof and re-checks all of it.
 //!
 //! ```
@@ -52,7 +52,7 @@ pub use write::write;
 use crate::{Options, Refusal, Verifier};
 
 /// The form that is written and read.
-pub const SCHEMA: &str = "isolario.proof/1";
+pub const SCHEMA: &str = "isolario.proof/2";
 
 /// How deep reasons may lie within each other. Weak levels take one or two, refutations more; the bound keeps a
 /// forged file from exhausting the stack.

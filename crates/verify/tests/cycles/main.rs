@@ -43,16 +43,16 @@ fn name(cycle: &[Edge]) -> AnomalyKind {
 
 fn claim(level: Level, cycle: &[Edge]) -> LevelResult {
     let edges = cycle.to_vec();
-    claim_anomaly(level, Anomaly { kind: name(cycle), evidence: Evidence::Cycle { edges } })
+    claim_anomaly(level, Anomaly::new(name(cycle), Evidence::Cycle { edges }))
 }
 
 fn claim_cases(level: Level, cycles: Vec<Vec<Edge>>) -> LevelResult {
     let kind = AnomalyKind::NoOrderPossible;
-    claim_anomaly(level, Anomaly { kind, evidence: Evidence::Cases { cycles } })
+    claim_anomaly(level, Anomaly::new(kind, Evidence::Cases { cycles }))
 }
 
 fn claim_anomaly(level: Level, anomaly: Anomaly) -> LevelResult {
-    let verdict = Verdict::Violated(Findings { anomalies: vec![anomaly], total: 1, exact: false });
+    let verdict = Verdict::Violated(Findings::new(vec![anomaly], false));
     LevelResult { level, engine: Engine::Strong { blind: None }, verdict }
 }
 

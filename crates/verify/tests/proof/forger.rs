@@ -1,8 +1,10 @@
 //! Results drawn at random: of every kind there is, with every reason there is, mostly wrong.
 
+use std::time::Duration;
+
 use isolario_model::{
     Anomaly, AnomalyKind, Edge, Engine, Evidence, Findings, History, Inapplicable, KeyId, Level,
-    LevelResult, OpId, Point, Reason, TxnId, Verdict, VersionOrder, Witness,
+    LevelResult, Limit, OpId, Point, Reason, TxnId, Undecided, Verdict, VersionOrder, Witness,
 };
 use isolario_oracle::random::Rng;
 
@@ -22,12 +24,13 @@ impl Forger<'_> {
         let engine = self.pick(&[Weak, Mini, Strong { blind: None }, Versions, Lin]);
         let verdict = match self.rng.below(4) {
             0 => Verdict::Satisfied(self.witness()),
-            1 => Verdict::Violated(Findings {
-                anomalies: self.several(Forger::anomaly),
-                total: self.number(),
-                exact: self.rng.percent(50),
-            }),
-            2 => Verdict::Undecided { reason: self.text() },
+            1 => {
+                let anomalies = self.several(|forger| forger.anomaly().at(level));
+                let (total, findings) =
+                    (self.number(), Findings::new(anomalies, self.rng.percent(50)));
+                Verdict::Violated(Findings { total, ..findings })
+            }
+            2 => Verdict::Undecided(Undecided::new(self.limit())),
             _ => Verdict::NotApplicable(self.inapplicable()),
         };
         LevelResult { level, engine, verdict }
@@ -47,7 +50,7 @@ impl Forger<'_> {
     }
 
     fn inapplicable(&mut self) -> Inapplicable {
-        match self.rng.below(6) {
+        match self.rng.below(8) {
             0 => Inapplicable::AmbiguousRead {
                 read: self.op(),
                 first: self.optional_op(),
@@ -58,7 +61,9 @@ impl Forger<'_> {
             2 => Inapplicable::NoTimes,
             3 => Inapplicable::NoVersionOrder,
             4 => Inapplicable::SeveralOperations { txn: self.txn() },
-            _ => Inapplicable::Other(self.text()),
+            5 => Inapplicable::NoChecker,
+            6 => Inapplicable::CyclicDependencies,
+            _ => Inapplicable::SkewOfEventOrder,
         }
     }
 
@@ -80,7 +85,7 @@ impl Forger<'_> {
             3 => Evidence::Operations { key: self.key(), ops: self.several(Forger::op) },
             _ => Evidence::Cases { cycles: self.several(|forger| forger.edges(2)) },
         };
-        Anomaly { kind: self.pick(&kinds), evidence }
+        Anomaly::new(self.pick(&kinds), evidence)
     }
 
     fn edges(&mut self, depth: usize) -> Vec<Edge> {
@@ -171,7 +176,16 @@ impl Forger<'_> {
         self.pick(&[0, -1, i64::MIN, i64::MAX])
     }
 
-    fn text(&mut self) -> String {
-        self.pick(&["", "out of time", "\"\\\n\u{0}\u{1f3dd}"]).to_owned()
+    fn limit(&mut self) -> Limit {
+        let bytes = self.number();
+        let time = Duration::from_nanos(self.number());
+        self.pick(&[
+            Limit::Time(time),
+            Limit::Memory(bytes),
+            Limit::Argument(bytes),
+            Limit::Steps,
+            Limit::Interrupted,
+            Limit::NotBegun,
+        ])
     }
 }

@@ -82,8 +82,8 @@ fn nested(depth: usize) -> LevelResult {
         edge = Edge { reason: Reason::Refuted { cycle: vec![edge.clone()] }, ..edge };
     }
     let evidence = Evidence::Cycle { edges: vec![edge] };
-    let anomalies = vec![Anomaly { kind: AnomalyKind::CyclicCo, evidence }];
-    let verdict = Verdict::Violated(Findings { anomalies, total: 1, exact: true });
+    let anomalies = vec![Anomaly::new(AnomalyKind::CyclicCo, evidence)];
+    let verdict = Verdict::Violated(Findings::new(anomalies, true));
     LevelResult { level: Level::Causal, engine: Engine::Weak, verdict }
 }
 
@@ -106,8 +106,8 @@ fn what_the_history_does_not_have_cannot_be_written() {
     let history = history("a: w(x,1)");
     let mut wrong = vec![satisfied(vec![TxnId(1)])];
     let evidence = Evidence::Read { read: OpId(1), saw: None, instead: None };
-    let anomalies = vec![Anomaly { kind: AnomalyKind::ThinAirRead, evidence }];
-    let verdict = Verdict::Violated(Findings { anomalies, total: 1, exact: true });
+    let anomalies = vec![Anomaly::new(AnomalyKind::ThinAirRead, evidence)];
+    let verdict = Verdict::Violated(Findings::new(anomalies, true));
     wrong.push(LevelResult { verdict, ..wrong[0].clone() });
     for result in wrong {
         let mut file = Vec::new();

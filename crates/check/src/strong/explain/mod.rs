@@ -8,7 +8,7 @@ mod arcs;
 mod edges;
 mod lemmas;
 
-use isolario_model::{Anomaly, AnomalyKind, Edge, Evidence, Findings, Level, Reason, VersionOrder};
+use isolario_model::{Anomaly, AnomalyKind, Edge, Evidence, Findings, Level, Reason};
 
 use super::problem::{Arc, Precedes, Problem};
 use super::saturate::Settled;
@@ -72,7 +72,7 @@ impl Explainer<'_> {
                     true => AnomalyKind::OrderContradiction,
                     false => name(self.problem.layout.level, &edges),
                 };
-                Anomaly { kind, evidence: Evidence::Cycle { edges } }
+                Anomaly::new(kind, Evidence::Cycle { edges })
             }
             Refuted::Cycle(cycle) => self.cases(&reasons, &lemmas, vec![cycle]),
             Refuted::Cases(cycles) => self.cases(&reasons, &lemmas, cycles),
@@ -105,13 +105,13 @@ impl Explainer<'_> {
         let mut cycles: Vec<Vec<Edge>> =
             cycles.iter().map(|cycle| reasons.edges(cycle, &lemmas.list, None)).collect();
         cycles.sort_by_key(Vec::len);
-        Anomaly { kind: AnomalyKind::NoOrderPossible, evidence: Evidence::Cases { cycles } }
+        Anomaly::new(AnomalyKind::NoOrderPossible, Evidence::Cases { cycles })
     }
 }
 
 /// There may be more: cycles are looked for until the level is refuted.
 fn findings(anomalies: Vec<Anomaly>) -> Findings {
-    Findings { total: anomalies.len() as u64, anomalies, exact: false }
+    Findings::new(anomalies, false)
 }
 
 /// The name of a cycle. A name says which levels the cycle rules out. That holds for a cycle of
@@ -121,24 +121,11 @@ fn name(level: Level, cycle: &[Edge]) -> AnomalyKind {
     let kind = cycles::name(cycle);
     // The level of single rows takes a version order, which none of these histories has.
     let claimed = kind.names().forbidden_by.iter().filter(|by| **by != Level::RepeatableRead);
-    if cycle.iter().all(is_seen) || claimed.into_iter().all(|by| by.implies(level)) {
+    if cycle.iter().all(|edge| edge.reason.holds_at_every_level())
+        || claimed.into_iter().all(|by| by.implies(level))
+    {
         kind
     } else {
         AnomalyKind::NoOrderPossible
-    }
-}
-
-/// Whether an edge holds at every level.
-fn is_seen(edge: &Edge) -> bool {
-    match &edge.reason {
-        Reason::Overwrite { known, .. } | Reason::AntiDependency { known, .. } => match known {
-            VersionOrder::Refuted { .. } | VersionOrder::Assumed => false,
-            VersionOrder::Path { edges } => edges
-                .iter()
-                .all(|edge| matches!(edge.reason, Reason::Session | Reason::Read { .. })),
-            _ => true,
-        },
-        Reason::Refuted { .. } => false,
-        _ => true,
     }
 }

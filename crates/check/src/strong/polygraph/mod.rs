@@ -10,7 +10,7 @@ mod tests;
 
 use std::io;
 
-use isolario_model::Level;
+use isolario_model::{Level, Limit};
 
 use super::chains::Chains;
 use super::choices::Choices;
@@ -64,7 +64,7 @@ pub enum Solution {
     /// There is none: whatever is chosen, one of these cycles is closed.
     None(Vec<Vec<CycleEdge>>),
     /// A limit was reached first, and what was known by then, in words.
-    Undecided(String),
+    Undecided(Limit),
 }
 
 impl Polygraph {
@@ -141,7 +141,7 @@ impl Polygraph {
         };
         match outcome {
             Outcome::Contradiction(graph, settled) => self.contradiction(&graph, &settled),
-            Outcome::Stopped(limit, _) => Solution::Undecided(limit.to_string()),
+            Outcome::Stopped(limit, _) => Solution::Undecided(limit),
             Outcome::Settled { graph, nodes, settled, .. } => {
                 self.search(&graph, nodes, &settled, &limits)
             }
@@ -164,10 +164,7 @@ impl Polygraph {
                 let cycles = cycles.into_iter().map(told).collect();
                 Solution::None(Argument::new(&self.problem, settled).of_choices(cycles))
             }
-            Found::Stopped(limit) => {
-                let limit = limit.map_or_else(String::new, |limit| limit.to_string());
-                Solution::Undecided(format!("{limit} after {} conflicts", search.conflicts))
-            }
+            Found::Stopped(limit) => Solution::Undecided(limit),
         }
     }
 

@@ -15,11 +15,11 @@ mod proof;
 mod propagate;
 mod touched;
 
-use isolario_model::KeyId;
+use isolario_model::{KeyId, Limit};
 
 pub(crate) use literal::{Literal, Variables};
 
-use super::limits::{Limit, Limits};
+use super::limits::Limits;
 use super::open::open_choices;
 use super::order::{Chosen, Order};
 use super::problem::{Alternative, Arc, Problem};
@@ -43,7 +43,7 @@ pub(crate) enum Found {
     /// These cycles close every case, each given by the edges of choices on it.
     Refutation(Vec<Vec<Chosen>>),
     /// A limit was reached; none if it was that of conflicts.
-    Stopped(Option<Limit>),
+    Stopped(Limit),
 }
 
 /// A variable's state.
@@ -129,11 +129,11 @@ impl<'p, 'g> Search<'p, 'g> {
                 left = left.saturating_sub(1);
                 match self.resolve(conflict) {
                     Some(_) if self.proof.is_lost() => {
-                        return Found::Stopped(Some(Limit::Proof(limits.proof())));
+                        return Found::Stopped(Limit::Argument(limits.proof()));
                     }
                     Some(refutation) => return Found::Refutation(refutation),
                     None if most_conflicts.is_some_and(|most| self.conflicts >= most) => {
-                        return Found::Stopped(None);
+                        return Found::Stopped(Limit::Steps);
                     }
                     None => continue,
                 }
@@ -143,7 +143,7 @@ impl<'p, 'g> Search<'p, 'g> {
                 let (choices, open) = self.progress();
                 limits.tell(phase, (choices - open) as u64, choices as u64, self.conflicts);
                 if let Some(limit) = limits.reached(self.bytes()) {
-                    return Found::Stopped(Some(limit));
+                    return Found::Stopped(limit);
                 }
             }
             if self.schedule.is_due(self.conflicts) {

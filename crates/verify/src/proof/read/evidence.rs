@@ -45,7 +45,7 @@ impl EvidenceReader<'_, '_> {
             _ => return Err(form.expected("read, reads, cycle, cases or operations")),
         };
         fields.finish()?;
-        Ok(Anomaly { kind, evidence })
+        Ok(Anomaly::new(kind, evidence))
     }
 
     /// Edges that lie within so many reasons.

@@ -5,8 +5,12 @@ mod evidence;
 mod node;
 mod references;
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use isolario_model::{
-    Engine, Findings, History, Inapplicable, Level, LevelResult, Point, Verdict, Witness,
+    Anomaly, Engine, Findings, History, Inapplicable, Level, LevelResult, Limit, Point, Undecided,
+    Verdict, Witness,
 };
 
 use crate::Options;
@@ -24,8 +28,8 @@ pub fn read(history: &History, file: &[u8]) -> Result<Proof, ProofError> {
         let problem = ProofProblem::OtherHistory { proof: header.digest, history: digest };
         return Err(ProofError { position: None, problem });
     }
-    let sections = Sections { refer: References::new(history), lines };
-    let results = sections.read(&header.levels)?;
+    let sections = Sections { refer: References::new(history), lines, anomalies: Vec::new() };
+    let results = sections.read(header.anomalies, &header.levels)?;
     Ok(Proof { tool: header.tool, history: header.history, options: header.options, results })
 }
 
@@ -72,14 +76,21 @@ struct Header {
     history: String,
     digest: Digest,
     options: Options,
+    anomalies: u64,
     levels: Vec<Level>,
 }
 
 impl Header {
     fn read(line: &Line<'_>) -> Result<Header, ProofError> {
         let mut fields = line.object()?;
-        // First, so that a file of a later version is told apart from a broken one.
-        fields.take("schema")?.one_of(SCHEMA, |schema| (schema == SCHEMA).then_some(()))?;
+        // First, so that a file of another version is told apart from a broken one.
+        let schema = fields.take("schema")?;
+        if schema.string()? != SCHEMA {
+            return Err(match schema.string()?.strip_prefix("isolario.proof/") {
+                Some(version) => schema.error(ProofProblem::OtherVersion(version.to_owned())),
+                None => schema.expected(SCHEMA),
+            });
+        }
         let header = Header {
             tool: fields.take("tool")?.string()?,
             history: fields.take("history")?.string()?,
@@ -87,6 +98,7 @@ impl Header {
                 .take("digest")?
                 .one_of("sha256: and 64 hexadecimal digits", Digest::parse)?,
             options: options(fields.take("flags")?)?,
+            anomalies: fields.take("anomalies")?.unsigned()?,
             levels: levels(fields.take("levels")?)?,
         };
         fields.finish()?;
@@ -123,16 +135,29 @@ fn levels(node: Node<'_>) -> Result<Vec<Level>, ProofError> {
 struct Sections<'l, 'h> {
     refer: References<'h>,
     lines: Lines<'l>,
+    anomalies: Vec<Anomaly>,
+}
+
+/// What a section says of a level: a verdict, or which of the anomalies violate it.
+enum Claim {
+    Verdict(Verdict),
+    Violated { places: Vec<usize>, total: u64, exact: bool },
 }
 
 impl<'l, 'h> Sections<'l, 'h> {
-    fn read(mut self, levels: &[Level]) -> Result<Vec<LevelResult>, ProofError> {
-        let results = levels.iter().map(|level| self.section(*level)).collect::<Result<_, _>>()?;
+    fn read(mut self, anomalies: u64, levels: &[Level]) -> Result<Vec<LevelResult>, ProofError> {
+        while (self.anomalies.len() as u64) < anomalies {
+            let line = self.lines.next(&format!("`anomaly`, {anomalies} in all"))?;
+            let reader = EvidenceReader { refer: &self.refer };
+            self.anomalies.push(reader.anomaly(line.object()?)?);
+        }
+        let sections: Vec<(Level, Engine, Claim)> =
+            levels.iter().map(|level| self.section(*level)).collect::<Result<_, _>>()?;
         self.lines.finish()?;
-        Ok(results)
+        Ok(results(self.anomalies, sections))
     }
 
-    fn section(&mut self, expected: Level) -> Result<LevelResult, ProofError> {
+    fn section(&mut self, expected: Level) -> Result<(Level, Engine, Claim), ProofError> {
         let expected_line = format!("the section of {expected}");
         let mut fields = self.lines.next(&expected_line)?.object()?;
         let level = fields
@@ -140,21 +165,17 @@ impl<'l, 'h> Sections<'l, 'h> {
             .one_of(&expected_line, |name| (name == expected.name()).then_some(expected))?;
         let engine = fields.take("checker")?.one_of("the name of a checker", find_engine)?;
         let verdict = fields.take("verdict")?;
-        let verdict = match verdict.string()?.as_str() {
-            "satisfied" => Verdict::Satisfied(self.witness(fields)?),
-            "violated" => Verdict::Violated(self.findings(fields)?),
-            "undecided" => {
-                let reason = fields.take("reason")?.string()?;
-                fields.finish()?;
-                Verdict::Undecided { reason }
-            }
-            "not-applicable" => Verdict::NotApplicable(self.inapplicable(fields)?),
+        let claim = match verdict.string()?.as_str() {
+            "satisfied" => Claim::Verdict(Verdict::Satisfied(self.witness(fields)?)),
+            "violated" => self.violated(fields)?,
+            "undecided" => Claim::Verdict(Verdict::Undecided(Undecided::new(limit(fields)?))),
+            "not-applicable" => Claim::Verdict(Verdict::NotApplicable(self.inapplicable(fields)?)),
             _ => {
                 let words = "satisfied, violated, undecided or not-applicable";
                 return Err(verdict.expected(words));
             }
         };
-        Ok(LevelResult { level, engine, verdict })
+        Ok((level, engine, claim))
     }
 
     fn witness(&mut self, mut fields: Fields<'l>) -> Result<Witness, ProofError> {
@@ -205,18 +226,19 @@ impl<'l, 'h> Sections<'l, 'h> {
         Ok(items)
     }
 
-    fn findings(&mut self, mut fields: Fields<'l>) -> Result<Findings, ProofError> {
-        let count = fields.take("count")?.unsigned()?;
+    fn violated(&self, mut fields: Fields<'l>) -> Result<Claim, ProofError> {
+        let mut places = Vec::new();
+        for node in fields.take("anomalies")?.array()? {
+            let place = node.unsigned()?;
+            if place >= self.anomalies.len() as u64 {
+                return Err(node.expected("the number of an anomaly, counted from 0"));
+            }
+            places.push(place as usize);
+        }
         let total = fields.take("total")?.unsigned()?;
         let exact = fields.take("exact")?.boolean()?;
         fields.finish()?;
-        let reader = EvidenceReader { refer: &self.refer };
-        let mut anomalies = Vec::new();
-        while (anomalies.len() as u64) < count {
-            let line = self.lines.next(&format!("`anomaly`, {count} in all"))?;
-            anomalies.push(reader.anomaly(line.object()?)?);
-        }
-        Ok(Findings { anomalies, total, exact })
+        Ok(Claim::Violated { places, total, exact })
     }
 
     fn inapplicable(&self, mut fields: Fields<'l>) -> Result<Inapplicable, ProofError> {
@@ -234,12 +256,54 @@ impl<'l, 'h> Sections<'l, 'h> {
             }
             "no-times" => Inapplicable::NoTimes,
             "no-version-order" => Inapplicable::NoVersionOrder,
-            "other" => Inapplicable::Other(fields.take("reason")?.string()?),
+            "no-checker" => Inapplicable::NoChecker,
+            "cyclic-dependencies" => Inapplicable::CyclicDependencies,
+            "skew-of-event-order" => Inapplicable::SkewOfEventOrder,
             _ => return Err(because.expected("why the level does not apply")),
         };
         fields.finish()?;
         Ok(why)
     }
+}
+
+/// Puts anomalies and what points to them together. An anomaly rules out the levels whose sections
+/// point to it.
+fn results(mut anomalies: Vec<Anomaly>, sections: Vec<(Level, Engine, Claim)>) -> Vec<LevelResult> {
+    for (level, _, claim) in &sections {
+        if let Claim::Violated { places, .. } = claim {
+            for place in places {
+                anomalies[*place] = anomalies[*place].clone().at(*level);
+            }
+        }
+    }
+    let shared: Vec<Arc<Anomaly>> = anomalies.into_iter().map(Arc::new).collect();
+    let result = |(level, engine, claim)| {
+        let verdict = match claim {
+            Claim::Verdict(verdict) => verdict,
+            Claim::Violated { places, total, exact } => {
+                let anomalies = places.into_iter().map(|at| Arc::clone(&shared[at])).collect();
+                Verdict::Violated(Findings { anomalies, total, exact })
+            }
+        };
+        LevelResult { level, engine, verdict }
+    };
+    sections.into_iter().map(result).collect()
+}
+
+/// Which limit kept a level from being decided.
+fn limit(mut fields: Fields<'_>) -> Result<Limit, ProofError> {
+    let name = fields.take("limit")?;
+    let limit = match name.string()?.as_str() {
+        "time" => Limit::Time(Duration::from_nanos(fields.take("nanoseconds")?.unsigned()?)),
+        "memory" => Limit::Memory(fields.take("bytes")?.unsigned()?),
+        "argument" => Limit::Argument(fields.take("bytes")?.unsigned()?),
+        "steps" => Limit::Steps,
+        "interrupted" => Limit::Interrupted,
+        "not-begun" => Limit::NotBegun,
+        _ => return Err(name.expected("which limit was reached")),
+    };
+    fields.finish()?;
+    Ok(limit)
 }
 
 fn find_engine(name: &str) -> Option<Engine> {

@@ -2,10 +2,13 @@
 
 mod evidence;
 
+use std::collections::BTreeMap;
 use std::io;
+use std::sync::Arc;
 
 use isolario_model::{
-    Findings, History, Inapplicable, LevelResult, OpId, Point, TxnId, Verdict, Witness,
+    Anomaly, Findings, History, Inapplicable, LevelResult, Limit, OpId, Point, TxnId, Verdict,
+    Witness,
 };
 use serde::ser::{Error, SerializeMap};
 use serde::{Serialize, Serializer};
@@ -30,17 +33,45 @@ pub fn write(
     name: &str,
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
+    let anomalies = Anomalies::new(results);
     let header = Header {
         schema: SCHEMA,
         tool: concat!("isolario ", env!("CARGO_PKG_VERSION")),
         history: name,
         digest: Digest::of(history).to_string(),
         flags: Flags::of(options),
+        anomalies: anomalies.list.len(),
         levels: results.iter().map(|result| result.level.name()).collect(),
     };
     write_line(&header, out)?;
     let names = Names::new(history);
-    results.iter().try_for_each(|result| write_section(&names, result, out))
+    anomalies.list.iter().try_for_each(|anomaly| write_line(&names.named(*anomaly), out))?;
+    results.iter().try_for_each(|result| write_section(&names, &anomalies, result, out))
+}
+
+/// The anomalies of some results, each once, and where each of them is.
+struct Anomalies<'r> {
+    list: Vec<&'r Anomaly>,
+    places: BTreeMap<*const Anomaly, usize>,
+}
+
+impl<'r> Anomalies<'r> {
+    fn new(results: &'r [LevelResult]) -> Self {
+        let mut anomalies = Anomalies { list: Vec::new(), places: BTreeMap::new() };
+        for anomaly in results.iter().flat_map(|result| result.verdict.anomalies()) {
+            anomalies.places.entry(Arc::as_ptr(anomaly)).or_insert_with(|| {
+                anomalies.list.push(anomaly);
+                anomalies.list.len() - 1
+            });
+        }
+        anomalies
+    }
+
+    /// The places of what a level's findings point to.
+    fn places_of(&self, findings: &Findings) -> Vec<usize> {
+        let place = |anomaly: &Arc<Anomaly>| self.places.get(&Arc::as_ptr(anomaly)).copied();
+        findings.anomalies.iter().filter_map(place).collect()
+    }
 }
 
 #[derive(Serialize)]
@@ -50,6 +81,7 @@ struct Header<'a> {
     history: &'a str,
     digest: String,
     flags: Flags,
+    anomalies: usize,
     levels: Vec<&'static str>,
 }
 
@@ -78,10 +110,11 @@ fn write_line(line: &impl Serialize, out: &mut dyn io::Write) -> io::Result<()> 
 /// The line of a level, and the lines of its evidence.
 fn write_section(
     names: &Names<'_>,
+    anomalies: &Anomalies<'_>,
     result: &LevelResult,
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
-    write_line(&names.named(result), out)?;
+    write_line(&names.named(Section { result, anomalies }), out)?;
     match &result.verdict {
         Verdict::Satisfied(Witness::CommitOrder(order)) => {
             order.chunks(PER_LINE).try_for_each(|part| write_line(&names.named(part), out))
@@ -92,10 +125,6 @@ fn write_section(
         Verdict::Satisfied(Witness::Linearization(ops)) => {
             let line = |part| Linearization { ops: names.named(part) };
             ops.chunks(PER_LINE).try_for_each(|part| write_line(&line(part), out))
-        }
-        Verdict::Violated(findings) => {
-            let mut anomalies = findings.anomalies.iter();
-            anomalies.try_for_each(|anomaly| write_line(&names.named(anomaly), out))
         }
         _ => Ok(()),
     }
@@ -135,17 +164,28 @@ impl Serialize for Named<'_, Point> {
     }
 }
 
-impl Serialize for Named<'_, &LevelResult> {
+/// The line of a level.
+#[derive(Clone, Copy)]
+struct Section<'r> {
+    result: &'r LevelResult,
+    anomalies: &'r Anomalies<'r>,
+}
+
+impl Serialize for Named<'_, Section<'_>> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let LevelResult { level, engine, verdict } = self.item;
+        let LevelResult { level, engine, verdict } = self.item.result;
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("level", level.name())?;
         map.serialize_entry("checker", engine.name())?;
         map.serialize_entry("verdict", verdict.name())?;
         match verdict {
             Verdict::Satisfied(witness) => put_witness(witness, &mut map)?,
-            Verdict::Violated(findings) => put_findings(findings, &mut map)?,
-            Verdict::Undecided { reason } => map.serialize_entry("reason", reason)?,
+            Verdict::Violated(findings) => {
+                map.serialize_entry("anomalies", &self.item.anomalies.places_of(findings))?;
+                map.serialize_entry("total", &findings.total)?;
+                map.serialize_entry("exact", &findings.exact)?;
+            }
+            Verdict::Undecided(undecided) => put_limit(undecided.limit, &mut map)?,
             Verdict::NotApplicable(why) => self.part(why).put(&mut map)?,
             _ => return Err(S::Error::custom("this verdict has no form in a proof")),
         }
@@ -172,10 +212,26 @@ fn put_witness<M: SerializeMap>(witness: &Witness, map: &mut M) -> Result<(), M:
     }
 }
 
-fn put_findings<M: SerializeMap>(findings: &Findings, map: &mut M) -> Result<(), M::Error> {
-    map.serialize_entry("count", &findings.anomalies.len())?;
-    map.serialize_entry("total", &findings.total)?;
-    map.serialize_entry("exact", &findings.exact)
+/// Which limit was reached. How far the level had come by then proves nothing, and is left out.
+fn put_limit<M: SerializeMap>(limit: Limit, map: &mut M) -> Result<(), M::Error> {
+    match limit {
+        Limit::Time(time) => {
+            map.serialize_entry("limit", "time")?;
+            map.serialize_entry("nanoseconds", &time.as_nanos())
+        }
+        Limit::Memory(bytes) => {
+            map.serialize_entry("limit", "memory")?;
+            map.serialize_entry("bytes", &bytes)
+        }
+        Limit::Argument(bytes) => {
+            map.serialize_entry("limit", "argument")?;
+            map.serialize_entry("bytes", &bytes)
+        }
+        Limit::Steps => map.serialize_entry("limit", "steps"),
+        Limit::Interrupted => map.serialize_entry("limit", "interrupted"),
+        Limit::NotBegun => map.serialize_entry("limit", "not-begun"),
+        _ => Err(M::Error::custom("this limit has no form in a proof")),
+    }
 }
 
 impl Named<'_, &Inapplicable> {
@@ -198,10 +254,11 @@ impl Named<'_, &Inapplicable> {
             }
             Inapplicable::NoTimes => map.serialize_entry("because", "no-times"),
             Inapplicable::NoVersionOrder => map.serialize_entry("because", "no-version-order"),
-            Inapplicable::Other(reason) => {
-                map.serialize_entry("because", "other")?;
-                map.serialize_entry("reason", reason)
+            Inapplicable::NoChecker => map.serialize_entry("because", "no-checker"),
+            Inapplicable::CyclicDependencies => {
+                map.serialize_entry("because", "cyclic-dependencies")
             }
+            Inapplicable::SkewOfEventOrder => map.serialize_entry("because", "skew-of-event-order"),
             _ => Err(M::Error::custom("this reason has no form in a proof")),
         }
     }

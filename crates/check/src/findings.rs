@@ -1,0 +1,163 @@
+//! Each anomaly once, however many levels it violates.
+//!
+//! Levels are decided one by one, and most of what violates a weak level violates the stronger ones
+//! as well. Whoever reads the results wants to hear of it once. So equal anomalies of several levels
+//! become one, which knows all the levels that it was found to violate.
+
+use std::sync::Arc;
+
+use isolario_model::{
+    Anomaly, AnomalyKind, Edge, Evidence, LevelResult, LevelSet, Reason, Verdict,
+};
+use rustc_hash::FxHashMap;
+
+/// Makes results share their anomalies.
+pub(crate) fn share(results: &mut [LevelResult]) {
+    // What a weaker level's rule orders, those of stronger levels order, too; the other way round
+    // it need not be so. Of anomalies that differ in the rule alone, the weakest one serves all.
+    let mut weakest_first: Vec<&mut LevelResult> = results.iter_mut().collect();
+    weakest_first.sort_by_key(|result| result.level);
+    let mut pool = Pool::default();
+    let mut members: Vec<Vec<usize>> = Vec::with_capacity(weakest_first.len());
+    for result in &mut weakest_first {
+        let level = result.level;
+        let anomalies = match &mut result.verdict {
+            Verdict::Violated(findings) => std::mem::take(&mut findings.anomalies),
+            _ => Vec::new(),
+        };
+        let add = |anomaly: Arc<Anomaly>| pool.add(Arc::unwrap_or_clone(anomaly).at(level));
+        members.push(anomalies.into_iter().map(add).collect());
+    }
+    let shared: Vec<Arc<Anomaly>> = pool.anomalies.into_iter().map(Arc::new).collect();
+    for (result, members) in weakest_first.into_iter().zip(members) {
+        if let Verdict::Violated(findings) = &mut result.verdict {
+            findings.anomalies = members.into_iter().map(|at| Arc::clone(&shared[at])).collect();
+        }
+    }
+}
+
+/// Anomalies that differ from each other.
+#[derive(Default)]
+struct Pool {
+    anomalies: Vec<Anomaly>,
+    /// Where those of a gist are: a history may hold many thousands, too many to compare each with
+    /// each.
+    by_gist: FxHashMap<Gist, Vec<usize>>,
+}
+
+impl Pool {
+    /// Where an anomaly is, added if it is new.
+    fn add(&mut self, anomaly: Anomaly) -> usize {
+        let alike = self.by_gist.entry(gist(&anomaly)).or_default();
+        if let Some(at) = alike.iter().find(|at| is_same(&self.anomalies[**at], &anomaly)) {
+            let known: &mut LevelSet = &mut self.anomalies[*at].rules_out;
+            *known = known.union(anomaly.rules_out);
+            return *at;
+        }
+        alike.push(self.anomalies.len());
+        self.anomalies.push(anomaly);
+        self.anomalies.len() - 1
+    }
+}
+
+/// Whether two anomalies are the same but for the rules of the levels that found them.
+fn is_same(one: &Anomaly, other: &Anomaly) -> bool {
+    one.kind == other.kind
+        && match (&one.evidence, &other.evidence) {
+            (Evidence::Cycle { edges: a }, Evidence::Cycle { edges: b }) => {
+                a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same_edge(a, b))
+            }
+            (one, other) => one == other,
+        }
+}
+
+fn is_same_edge(one: &Edge, other: &Edge) -> bool {
+    match (&one.reason, &other.reason) {
+        (
+            Reason::Visible { key: a, reader: b, read: c, .. },
+            Reason::Visible { key: d, reader: e, read: f, .. },
+        ) => (one.from, one.to, a, b, c) == (other.from, other.to, d, e, f),
+        _ => one == other,
+    }
+}
+
+/// What equal anomalies have in common, and others hardly ever.
+type Gist = (AnomalyKind, u32, u32, usize);
+
+fn gist(anomaly: &Anomaly) -> Gist {
+    let edges = anomaly.evidence.edges();
+    let (a, b) = match (&anomaly.evidence, edges.first()) {
+        (Evidence::Read { read, .. }, _) => (read.0, 0),
+        (Evidence::Reads { first, second, .. }, _) => (first.0, second.0),
+        (Evidence::Operations { key, ops }, _) => (key.0, ops.len() as u32),
+        (_, Some(edge)) => (edge.from.0, edge.to.0),
+        _ => (0, 0),
+    };
+    (anomaly.kind, a, b, edges.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use isolario_model::{Engine, Findings, KeyId, Level, OpId, TxnId};
+
+    use super::*;
+
+    fn bad_read(read: u32) -> Anomaly {
+        let evidence = Evidence::Read { read: OpId(read), saw: None, instead: None };
+        Anomaly::new(AnomalyKind::ThinAirRead, evidence)
+    }
+
+    fn violated(level: Level, anomalies: Vec<Anomaly>) -> LevelResult {
+        let verdict = Verdict::Violated(Findings::new(anomalies, true));
+        LevelResult { level, engine: Engine::Weak, verdict }
+    }
+
+    #[test]
+    fn what_several_levels_find_is_one_anomaly_whatever_their_order() {
+        let mut results = [
+            violated(Level::Causal, vec![bad_read(2), bad_read(3), bad_read(1)]),
+            violated(Level::ReadCommitted, vec![bad_read(1), bad_read(2)]),
+        ];
+        share(&mut results);
+        let [causal, committed] = &results;
+        let (causal, committed) = (causal.verdict.anomalies(), committed.verdict.anomalies());
+        assert_eq!((causal.len(), committed.len()), (3, 2));
+        assert!(Arc::ptr_eq(&causal[2], &committed[0]) && Arc::ptr_eq(&causal[0], &committed[1]));
+        assert_eq!(*causal[1], bad_read(3));
+    }
+
+    /// A fractured read, as the rule of a level sees it.
+    fn by_rule(rule: Level) -> Anomaly {
+        let edge = |from, to, reason| Edge { from: TxnId(from), to: TxnId(to), reason };
+        let path = vec![edge(1, 2, Reason::Session)];
+        let (key, reader, read) = (KeyId(0), TxnId(2), OpId(3));
+        let reason = Reason::Visible { rule, key, reader, read, path };
+        let edges = vec![edge(0, 1, Reason::Session), edge(1, 0, reason)];
+        Anomaly::new(AnomalyKind::FracturedReadCo, Evidence::Cycle { edges })
+    }
+
+    #[test]
+    fn what_stronger_rules_find_again_is_told_by_the_weakest_rule() {
+        let mut results =
+            [Level::Causal, Level::ReadAtomic].map(|level| violated(level, vec![by_rule(level)]));
+        share(&mut results);
+        for result in &results {
+            assert_eq!(
+                *result.verdict.anomalies()[0],
+                by_rule(Level::ReadAtomic).at(Level::Causal)
+            );
+        }
+    }
+
+    #[test]
+    fn an_anomaly_without_a_claim_of_its_own_rules_out_where_it_was_found() {
+        let cases = Evidence::Cases { cycles: Vec::new() };
+        let anomaly = Anomaly::new(AnomalyKind::NoOrderPossible, cases);
+        let mut results = [violated(Level::SnapshotIsolation, vec![anomaly])];
+        share(&mut results);
+        let rules_out = results[0].verdict.anomalies()[0].rules_out;
+        assert!(rules_out.weakest().iter().eq([Level::SnapshotIsolation]));
+        assert!(rules_out.contains(Level::StrictSerializable));
+        assert!(!rules_out.contains(Level::Prefix));
+    }
+}

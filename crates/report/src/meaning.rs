@@ -1,0 +1,166 @@
+//! What an answer means for whoever asked. Exit codes, colours and CI formats all follow it.
+
+use isolario_model::{Level, LevelResult, PatternResult, Verdict};
+
+use crate::report::Report;
+
+/// What an answer means for whoever asked. What outweighs comes last: of several answers, the
+/// greatest meaning counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Meaning {
+    /// Nobody asked for the level to be satisfied, and it is not.
+    Unasked,
+    /// The level is satisfied.
+    Satisfied,
+    /// A limit was reached first, and the level was asked for.
+    Undecided,
+    /// The level is violated, and was asked for.
+    Violated,
+    /// The level does not apply, although it was named.
+    DoesNotApply,
+}
+
+/// The answer that counts where no level was asked for: that of the weakest level that applies.
+/// Cut isolation is comparable with few others, and no database is set to it: it is left aside.
+pub fn deciding(results: &[LevelResult]) -> Option<&LevelResult> {
+    results.iter().find(|result| {
+        result.level != Level::CutIsolation && !matches!(result.verdict, Verdict::NotApplicable(_))
+    })
+}
+
+/// Which of the answers count, and which levels must apply.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Asked<'a> {
+    /// The levels that were named: each of them must apply.
+    pub named: &'a [Level],
+    /// Whether no level was asked for, so that the weakest one decides alone.
+    pub weakest_only: bool,
+}
+
+impl Asked<'_> {
+    /// What one of the answers means.
+    pub fn meaning(&self, result: &LevelResult, results: &[LevelResult]) -> Meaning {
+        let counts = !self.weakest_only
+            || deciding(results).is_some_and(|deciding| deciding.level == result.level);
+        of(&result.verdict, counts, self.named.contains(&result.level))
+    }
+
+    /// What all answers come to.
+    pub fn overall(&self, results: &[LevelResult]) -> Meaning {
+        let meanings = results.iter().map(|result| self.meaning(result, results));
+        meanings.max().unwrap_or(Meaning::Unasked)
+    }
+}
+
+/// What answers about single anomalies come to. Those that were named must be decided.
+pub fn overall_of_patterns(results: &[PatternResult], named: bool) -> Meaning {
+    let meanings = results.iter().map(|result| of(&result.verdict, true, named));
+    meanings.max().unwrap_or(Meaning::Unasked)
+}
+
+impl Report<'_> {
+    /// What the answer for a level means for whoever asked.
+    pub fn meaning(&self, result: &LevelResult) -> Meaning {
+        let asked = Asked { named: self.named, weakest_only: self.weakest_only };
+        asked.meaning(result, self.results)
+    }
+}
+
+fn of(verdict: &Verdict, counts: bool, must_apply: bool) -> Meaning {
+    match verdict {
+        Verdict::Satisfied(_) => Meaning::Satisfied,
+        Verdict::NotApplicable(_) if must_apply => Meaning::DoesNotApply,
+        Verdict::Violated(_) if counts => Meaning::Violated,
+        Verdict::Undecided(_) if counts => Meaning::Undecided,
+        _ => Meaning::Unasked,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use isolario_model::{Engine, Findings, Inapplicable, Limit, Undecided, Witness};
+
+    use super::*;
+    use crate::testing::History as Builder;
+
+    fn satisfied() -> Verdict {
+        Verdict::Satisfied(Witness::Empty)
+    }
+
+    fn violated() -> Verdict {
+        Verdict::Violated(Findings::default())
+    }
+
+    fn undecided() -> Verdict {
+        Verdict::Undecided(Undecided::new(Limit::Steps))
+    }
+
+    fn not_applicable() -> Verdict {
+        Verdict::NotApplicable(Inapplicable::NoTimes)
+    }
+
+    fn results(verdicts: &[(Level, Verdict)]) -> Vec<LevelResult> {
+        let result = |(level, verdict): &(Level, Verdict)| LevelResult {
+            level: *level,
+            engine: Engine::Weak,
+            verdict: verdict.clone(),
+        };
+        verdicts.iter().map(result).collect()
+    }
+
+    fn overall(weakest_only: bool, named: &[Level], verdicts: &[(Level, Verdict)]) -> Meaning {
+        Asked { named, weakest_only }.overall(&results(verdicts))
+    }
+
+    #[test]
+    fn what_was_asked_for_counts_and_what_was_named_must_apply() {
+        use Meaning::{DoesNotApply, Satisfied, Unasked, Violated};
+        let history = Builder::new().build();
+        let results = results(&[
+            (Level::AdyaReadCommitted, not_applicable()),
+            (Level::CutIsolation, violated()),
+            (Level::ReadAtomic, satisfied()),
+            (Level::Causal, violated()),
+        ]);
+        let meanings = |report: &Report<'_>| -> Vec<Meaning> {
+            report.results.iter().map(|result| report.meaning(result)).collect()
+        };
+        let report = Report::new("h", &history, &results);
+        assert_eq!(meanings(&report), [Unasked, Violated, Satisfied, Violated]);
+        let named = report.clone().with_named(&[Level::AdyaReadCommitted]);
+        assert_eq!(meanings(&named), [DoesNotApply, Violated, Satisfied, Violated]);
+        // The weakest level that applies is satisfied, and the rest is for information.
+        let weakest = report.with_weakest_only(true);
+        assert_eq!(meanings(&weakest), [Unasked, Unasked, Satisfied, Unasked]);
+    }
+
+    #[test]
+    fn without_a_level_the_weakest_applicable_one_decides_alone() {
+        use Level::{AdyaReadCommitted, CutIsolation, ReadAtomic, ReadCommitted};
+        let weakest = |verdicts: &[_]| overall(true, &[], verdicts);
+        assert_eq!(
+            weakest(&[(ReadCommitted, satisfied()), (ReadAtomic, violated())]),
+            Meaning::Satisfied
+        );
+        assert_eq!(
+            weakest(&[(AdyaReadCommitted, not_applicable()), (ReadCommitted, violated())]),
+            Meaning::Violated
+        );
+        assert_eq!(
+            weakest(&[(CutIsolation, violated()), (ReadAtomic, undecided())]),
+            Meaning::Undecided
+        );
+        assert_eq!(weakest(&[(ReadCommitted, not_applicable())]), Meaning::Unasked);
+    }
+
+    #[test]
+    fn named_levels_must_apply_and_others_need_not() {
+        use Level::{ReadCommitted, StrictSerializable};
+        let verdicts = [(ReadCommitted, satisfied()), (StrictSerializable, not_applicable())];
+        assert_eq!(overall(false, &[], &verdicts), Meaning::Satisfied);
+        assert_eq!(overall(false, &[StrictSerializable], &verdicts), Meaning::DoesNotApply);
+        let worse = [(ReadCommitted, undecided()), (StrictSerializable, violated())];
+        assert_eq!(overall(false, &[ReadCommitted], &worse), Meaning::Violated);
+    }
+}

@@ -1,0 +1,35 @@
+//! Which histories a level can be decided for.
+
+use isolario_model::{Level, Needs, OpFamily};
+
+use crate::names::listed;
+
+/// Which histories a level can be decided for, as half a sentence.
+pub fn applies_to(level: Level) -> String {
+    let Needs { times, version_order, single_operations, operations, .. } = level.needs();
+    if operations.is_empty() {
+        return "nothing yet: there is no checker for it".to_owned();
+    }
+    let families: Vec<&str> = operations.iter().map(|family| name(*family)).collect();
+    let mut text = listed(&families);
+    if single_operations {
+        text += ", one operation per transaction";
+    }
+    if version_order {
+        text += ", with a known version order";
+    }
+    if times {
+        text += ", with times";
+    }
+    text
+}
+
+fn name(family: OpFamily) -> &'static str {
+    match family {
+        OpFamily::Registers => "registers with unique values",
+        OpFamily::Lists => "lists",
+        OpFamily::Conditionals => "conditional writes",
+        OpFamily::Predicates => "predicates",
+        _ => "other operations",
+    }
+}

@@ -1,0 +1,155 @@
+//! Why there is no answer for a level, or none without search.
+
+use isolario_model::{
+    Engine, Inapplicable, Limit, Op, OpId, Parts, SearchProgress, Undecided, Verdict,
+};
+
+use crate::names::{Names, counted};
+
+/// Why a verdict is no answer: a limit was reached, or the level does not apply.
+pub fn why_no_answer(names: Names<'_>, verdict: &Verdict) -> Option<String> {
+    match verdict {
+        Verdict::Undecided(undecided) => Some(why_undecided(names, undecided)),
+        Verdict::NotApplicable(why) => Some(why_not_applicable(names, why)),
+        _ => None,
+    }
+}
+
+/// Which limit was reached, and what was known by then.
+fn why_undecided(names: Names<'_>, undecided: &Undecided) -> String {
+    let limit = match undecided.limit {
+        Limit::Time(time) => format!("the time limit of {} s was reached", time.as_secs_f64()),
+        Limit::Memory(bytes) => format!("the memory limit of {bytes} bytes was reached"),
+        Limit::Argument(bytes) => {
+            format!("no order was found, but the argument for that takes over {bytes} bytes")
+        }
+        Limit::Steps => "nothing was found within the steps that the search may take".to_owned(),
+        Limit::Interrupted => "the check was interrupted".to_owned(),
+        Limit::NotBegun => "the check was interrupted before its turn came".to_owned(),
+        _ => "a limit was reached".to_owned(),
+    };
+    match undecided.progress {
+        Some(SearchProgress::Writes { pairs, decided, parts, conflicts }) => {
+            limit + &searched_writes(pairs, decided, parts, conflicts)
+        }
+        Some(SearchProgress::Keys { first, operations, ordered, others, linearizable }) => {
+            let key = names.key(first);
+            let more = match others {
+                0 => String::new(),
+                others => format!("; {} not decided either", are(others, "other key")),
+            };
+            format!(
+                "{limit} with {ordered} of the {operations} operations on {key} in order{more}; {} \
+                 linearizable",
+                are(linearizable, "key")
+            )
+        }
+        _ => limit,
+    }
+}
+
+/// How far the search for an order of writes had come.
+fn searched_writes(
+    pairs: u64,
+    decided: Option<u64>,
+    parts: Option<Parts>,
+    conflicts: Option<u64>,
+) -> String {
+    let mut text = conflicts.map_or_else(String::new, |count| format!(" after {count} conflicts"));
+    text += &match decided {
+        Some(decided) => {
+            let left = pairs.saturating_sub(decided);
+            format!("; of {pairs} pairs of writes, {decided} are in an order, {left} are left")
+        }
+        None => format!("; there are {pairs} pairs of writes"),
+    };
+    if let Some(Parts { total, unsolved, largest }) = parts {
+        text += &format!(
+            "; {unsolved} of {total} independent parts are unsolved, the largest of {largest} \
+             transactions"
+        );
+    }
+    text
+}
+
+/// "1 key is", "3 keys are".
+fn are(count: u64, thing: &str) -> String {
+    format!("{} {}", counted(count, thing), if count == 1 { "is" } else { "are" })
+}
+
+/// Why a level does not apply.
+pub fn why_not_applicable(names: Names<'_>, why: &Inapplicable) -> String {
+    match why {
+        Inapplicable::AmbiguousRead { read, first, second, total } => {
+            ambiguous(names, *read, *first, *second, *total)
+        }
+        Inapplicable::Operation { op } => format!(
+            "it cannot be decided with {} yet: {} has `{}`",
+            kind(names, *op),
+            names.txn_of(*op),
+            names.op(*op)
+        ),
+        Inapplicable::SeveralOperations { txn } => {
+            format!("it is about single operations, and {} has several", names.txn(*txn))
+        }
+        Inapplicable::NoTimes => "it needs times, and the history has none".to_owned(),
+        Inapplicable::NoVersionOrder => {
+            "it needs a version order, and the history shows none".to_owned()
+        }
+        Inapplicable::NoChecker => "there is no checker for it yet".to_owned(),
+        Inapplicable::CyclicDependencies => {
+            "transactions depend on each other in a cycle (CyclicCO), so there is no causal order"
+                .to_owned()
+        }
+        Inapplicable::SkewOfEventOrder => {
+            "its times are only an order of events, which no clock skew can widen".to_owned()
+        }
+        _ => "the history is of another kind".to_owned(),
+    }
+}
+
+/// Why a level took search, where a single write is the reason.
+pub fn why_searched(names: Names<'_>, engine: Engine) -> Option<String> {
+    let Engine::Strong { blind: Some(write) } = engine else { return None };
+    let key = names.key(names.history().op_keys()[write.index()]);
+    let txn = names.txn_of(write);
+    Some(format!(
+        "{txn} wrote {key} without having read it, so nothing says which version it replaced"
+    ))
+}
+
+fn ambiguous(
+    names: Names<'_>,
+    read: OpId,
+    first: Option<OpId>,
+    second: OpId,
+    total: u64,
+) -> String {
+    let reader = names.txn_of(read);
+    let seen = names.version(read);
+    let first = first.map(|op| names.txn_of(op));
+    let second = names.txn_of(second);
+    let writers = match first {
+        None => format!("which is the initial value and was written by {second}, too"),
+        Some(first) if first == second => format!("which {first} wrote twice"),
+        Some(first) => format!("which both {first} and {second} wrote"),
+    };
+    let more = match total {
+        0 | 1 => String::new(),
+        total => format!(" ({} in all)", counted(total, "ambiguous read")),
+    };
+    format!("{reader} read {seen}, {writers}{more}")
+}
+
+/// A kind of operation, in the plural.
+fn kind(names: Names<'_>, op: OpId) -> &'static str {
+    match names.history().op(op) {
+        Op::Read { .. } | Op::Write { .. } => "registers",
+        Op::Delete { .. } => "deletes",
+        Op::Append { .. } | Op::ReadList { .. } => "lists",
+        Op::InsertIfAbsent { .. } | Op::CompareAndSet { .. } => "conditional writes",
+        Op::PredicateRead { .. } | Op::PredicateWrite { .. } => "predicates",
+        Op::Aggregate { .. } => "aggregates",
+        _ => "operations of this kind",
+    }
+}
