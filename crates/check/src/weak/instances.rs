@@ -1,229 +1,339 @@
-//! Where a pattern of Plume's Table 1 may occur: every reader, the read, the writer it saw and a
-//! writer that it missed.
+//! Where the patterns of Plume's Table 1 that order writers occur.
 //!
-//! The rules of the levels infer no more than they need, so what they leave out may be the only
-//! instance of a pattern. Here nothing is left out. But a writer that was missed comes before the
-//! one that was seen, by the rule; if it also comes after it, as all patterns ask, both lie on a
-//! cycle: only transactions on cycles of the level's commit relation need looking at.
+//! An instance is a read of a key, the writer it saw, and another writer of the key that it missed
+//! although that was visible to its transaction. All six patterns ask for the writer that was seen to
+//! come before the one that was missed. It goes by the most special pattern that it fits, so two
+//! things make its name: the weakest level whose rule takes the missed writer for visible, and the
+//! weakest level from that one on in whose commit relation the instance closes. Where these are the
+//! same, causal order may close it already; where the second is stronger, causal order cannot, since
+//! it is part of every relation.
+//!
+//! *Which are looked at.* Every read from another transaction or from `init`, repeated ones included,
+//! and every other writer of its key that is visible by a step or by a longer way. Left out are:
+//!
+//! - writers that are on no cycle with the one that was seen, in the relation of the strongest level
+//!   asked for. The rule puts the missed writer first; if the other comes first as well, both are on
+//!   one cycle. So these are no instances.
+//! - instances with the same two writers and the same name as one that is known. The same paths lead
+//!   from the one writer to the other, so they close in the same way.
+//! - of the writers of one session that are visible by session order alone, all but the first and the
+//!   last that close in each relation. What comes before one writer of a session comes before all
+//!   later ones, causally or by commit. So if one of them is closed causally, the last is; and if one
+//!   is not, or does not close in the relation of a weaker level, then neither does the first.
+//! - writers that are visible only by a read of the same key. Together the two reads are a
+//!   non-repeatable read, and if the newer version came first, a non-monotonic one; that one is
+//!   looked for here, too.
 
-use isolario_model::{AnomalyKind, History, KeyId, Level, OpId, OpKind, TxnId};
+use isolario_model::{AnomalyKind, KeyId, Level, OpId, Outcome, TxnId};
+use rustc_hash::FxHashSet;
 
-use super::Dependencies;
-use super::naming::Cyclic;
+use super::levels::places;
+use super::relation::Relation;
 use super::saturated::{Inference, Visibility};
-use crate::graph::{BUDGET, InEdges};
+use super::visible::{Ancestors, Ways, patterns_of};
+use super::writes::WriteSets;
+use super::{Dependencies, Weak};
+use crate::graph::BUDGET;
 use crate::reads::Source;
 
-/// A place where the writer that was missed is visible in the way of a pattern.
+/// How many instances with different writers or names are kept at most.
+const LIMIT: usize = 1 << 22;
+
+/// A read that missed a writer, where some commit relation puts the writer that it saw first.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Instance {
     pub(super) inference: Inference,
-    /// What it is called if the writer that was seen comes causally before the other one.
-    pub(super) causally: AnomalyKind,
-    /// What it is called if the commit relation alone says so.
+    /// The weakest level in whose commit relation it closes.
+    pub(super) closes_in: Level,
+    /// What it is called if causal order closes it; none where that is out of the question.
+    pub(super) causally: Option<AnomalyKind>,
+    /// What it is called if the commit relation alone does.
     pub(super) by_commit: AnomalyKind,
 }
 
-/// The instances of a level's patterns at one read and one missed writer, by how that is visible.
-/// Each goes by the most special pattern that it is an instance of:
-///
-/// - read committed: something was read from the missed writer before (another key: TAP-h, TAP-i;
-///   the same key: the pattern that has no letter);
-/// - read atomic: something else was read from it only later, or it is of the same session (TAP-k,
-///   TAP-l). Of several reads of a key the first counts, as in the level's rule: that they differ
-///   is a non-repeatable read;
-/// - causal: the reader depends on it, and on the way is another transaction (TAP-m, TAP-n).
-pub(super) fn at_read(
-    level: Level,
+/// The instances among what the rules of the levels infer anyway. They are quickly found, and in most
+/// histories with anomalies they are enough.
+pub(super) fn at_hand(
     dependencies: &Dependencies<'_>,
-    inference: &Inference,
+    wanted: &[AnomalyKind],
+    relations: &[Relation],
 ) -> Vec<Instance> {
-    let Inference { before, reader, key, read, .. } = *inference;
-    let (history, reads) = (dependencies.history, dependencies.reads);
-    let key_of = |op: OpId| history.op_keys()[op.index()];
-    let seen = || {
-        history.txn_ops(reader).filter(|op| reads.source(*op) == Source::Txn(before) && *op != read)
-    };
-    let other_before = seen().find(|op| *op < read && key_of(*op) != key);
-    let found = |visible, causally, by_commit| Instance {
-        inference: Inference { visible, ..*inference },
-        causally,
-        by_commit,
-    };
-    use AnomalyKind as A;
-    match level {
-        Level::ReadCommitted => {
-            let same_before = seen().find(|op| *op < read && key_of(*op) == key);
-            let other = other_before
-                .map(|op| found(Visibility::EarlierRead(op), A::NonMonoReadCo, A::NonMonoReadCm));
-            let same = same_before.map(|op| {
-                found(Visibility::EarlierRead(op), A::NonMonotonicRead, A::NonMonotonicRead)
-            });
-            other.into_iter().chain(same).collect()
+    let mut collected = Collected::new(wanted, relations);
+    for inference in relations.iter().flat_map(|relation| &relation.cyclic.inferences) {
+        let ways = Ways::of(dependencies, inference);
+        collected.add_by_steps(inference, &ways);
+        if ways.weakest().is_none() {
+            collected.add(Inference { visible: Visibility::Causal, ..*inference });
         }
-        Level::ReadAtomic if other_before.is_some() => Vec::new(),
-        Level::ReadAtomic => {
-            let is_first = !history
-                .txn_ops(reader)
-                .take_while(|op| *op < read)
-                .any(|op| key_of(op) == key && matches!(reads.source(op), Source::Txn(_)));
-            let later = seen().find(|op| is_first && *op > read && key_of(*op) != key);
-            let session = dependencies.precedes_in_session(before, reader);
-            let visible =
-                later.map(Visibility::LaterRead).or_else(|| session.then_some(Visibility::Session));
-            let fractured =
-                visible.map(|visible| found(visible, A::FracturedReadCo, A::FracturedReadCm));
-            fractured.into_iter().collect()
-        }
-        _ if seen().next().is_some() || dependencies.precedes_in_session(before, reader) => {
-            Vec::new()
-        }
-        _ => vec![found(Visibility::Causal, A::CoConflictCm, A::ConflictCm)],
+    }
+    collected.found
+}
+
+/// All instances.
+pub(super) struct Everywhere {
+    pub(super) instances: Vec<Instance>,
+    /// Whether there was time for all that a single step makes visible.
+    pub(super) all_by_steps: bool,
+    /// Whether there was time for all others.
+    pub(super) all_distant: bool,
+}
+
+impl Everywhere {
+    /// Looks for all instances of some patterns. `relations` are those from read committed to the
+    /// strongest level that is asked for.
+    pub(super) fn find(weak: &Weak<'_>, wanted: &[AnomalyKind], relations: &[Relation]) -> Self {
+        let mut collected = Collected::new(wanted, relations);
+        let all_by_steps = BySteps::new(weak, relations).collect(&mut collected);
+        let order = weak.order.as_deref().filter(|_| collected.strongest() == Level::Causal);
+        let all_distant =
+            order.is_none_or(|order| Distant::new(weak, relations, order).collect(&mut collected));
+        Everywhere { instances: collected.found, all_by_steps, all_distant }
     }
 }
 
-/// What read committed's rule demands where a key was read from several transactions. The minimal
-/// form of the rule leaves out what follows from the rest once a cycle is allowed for, through
-/// `init` or through a writer that was seen, lost and seen again; but such a cycle is a pattern by
-/// itself, and no way for others.
-pub(super) fn of_repeated_reads(dependencies: &Dependencies<'_>) -> Vec<Inference> {
-    let history = dependencies.history;
-    let mut found = Vec::new();
-    for reader in history.txns().filter(|txn| dependencies.reads.is_kept(*txn)) {
-        let external = || history.txn_ops(reader).filter_map(|op| source(dependencies, op));
-        let mut sources: Vec<(KeyId, TxnId)> =
-            external().map(|(_, from, key)| (key, from)).collect();
-        sources.sort_unstable();
-        sources.dedup();
-        let from_several = |key| sources.windows(2).any(|w| w[0].0 == key && w[1].0 == key);
-        for (read, after, key) in external().filter(|(.., key)| from_several(*key)) {
-            for (seen, before, _) in external().take_while(|(seen, ..)| *seen < read) {
-                if !before.is_init() && before != after && writes(history, before, key) {
-                    let visible = Visibility::EarlierRead(seen);
-                    found.push(Inference { before, after, reader, key, read, visible });
-                }
-            }
-        }
-    }
-    found
-}
+/// The reads of one transaction from others: from whom, and the read; sorted.
+type Sources = Vec<(TxnId, OpId)>;
 
-/// A read from another transaction: the read, whom it is from, and its key.
-fn source(dependencies: &Dependencies<'_>, op: OpId) -> Option<(OpId, TxnId, KeyId)> {
-    match dependencies.reads.source(op) {
-        Source::Txn(from) => Some((op, from, dependencies.history.op_keys()[op.index()])),
+fn sources(dependencies: &Dependencies<'_>, reader: TxnId) -> Sources {
+    let from = |op: OpId| match dependencies.reads.source(op) {
+        Source::Txn(writer) => Some((writer, op)),
         _ => None,
-    }
+    };
+    let mut sources: Sources = dependencies.history.txn_ops(reader).filter_map(from).collect();
+    sources.sort_unstable();
+    sources
 }
 
-fn writes(history: &History, txn: TxnId, key: KeyId) -> bool {
-    history.txn_ops(txn).any(|op| is_write(history, op) && history.op_keys()[op.index()] == key)
+/// The reads from one writer.
+fn from_one(sources: &Sources, writer: TxnId) -> impl Iterator<Item = OpId> {
+    let start = sources.partition_point(|(other, _)| *other < writer);
+    let of_writer = sources[start..].iter().take_while(move |(other, _)| *other == writer);
+    of_writer.map(|(_, op)| *op)
 }
 
-fn is_write(history: &History, op: OpId) -> bool {
-    matches!(history.op_kinds()[op.index()], OpKind::Write | OpKind::Delete | OpKind::Append)
-}
-
-/// All instances of a level's patterns.
-pub(super) struct Instances<'a> {
-    level: Level,
+/// The search for missed writers that the reader read from, or that precede it in its session.
+struct BySteps<'a> {
     dependencies: &'a Dependencies<'a>,
-    cyclic: &'a Cyclic,
+    writes: &'a WriteSets<'a>,
+    relations: &'a [Relation],
+    /// Of each key, those that others of their session may follow.
     writers: Writers,
-    ancestors: Ancestors,
-    found: Vec<Instance>,
     steps: usize,
 }
 
-impl<'a> Instances<'a> {
-    /// Finds them all, and whether there was time for that.
-    pub(super) fn find(
-        level: Level,
-        dependencies: &'a Dependencies<'a>,
-        cyclic: &'a Cyclic,
-    ) -> (Vec<Instance>, bool) {
-        let mut instances = Instances {
-            level,
-            dependencies,
-            cyclic,
-            writers: Writers::new(dependencies),
-            ancestors: Ancestors::new(dependencies.node_count()),
-            found: Vec::new(),
+impl<'a> BySteps<'a> {
+    fn new(weak: &'a Weak<'_>, relations: &'a [Relation]) -> Self {
+        let history = weak.dependencies.history;
+        let is_followed = |txn: TxnId| history.outcome(txn) == Outcome::Committed;
+        BySteps {
+            dependencies: weak.dependencies,
+            writes: weak.writes(),
+            relations,
+            writers: Writers::new(weak, is_followed),
             steps: 0,
-        };
-        let kept = dependencies.history.txns().filter(|txn| dependencies.reads.is_kept(*txn));
-        for reader in kept {
-            instances.at_reader(reader);
-            if instances.steps + instances.ancestors.edges_seen > BUDGET {
-                return (instances.found, false);
-            }
         }
-        (instances.found, true)
     }
 
-    fn at_reader(&mut self, reader: TxnId) {
-        let (history, reads) = (self.dependencies.history, self.dependencies.reads);
-        for read in history.txn_ops(reader) {
-            let Source::Txn(after) = reads.source(read) else { continue };
-            let key = history.op_keys()[read.index()];
-            let mut missed: Vec<TxnId> = match self.level {
-                Level::ReadCommitted => self.read_from(reader),
-                Level::ReadAtomic => {
-                    [self.read_from(reader), self.of_session(reader, key)].concat()
-                }
-                _ => self.writers.of(key).to_vec(),
-            };
-            self.steps += missed.len();
-            missed.retain(|before| {
-                *before != reader
-                    && self.on_one_cycle(after, *before)
-                    && self.writers.have(key, *before)
-            });
-            missed.sort_unstable();
-            missed.dedup();
-            if self.level == Level::Causal && !missed.is_empty() {
-                self.ancestors.find(self.dependencies, reader);
-                missed.retain(|before| self.ancestors.contain(*before));
+    /// Collects them all, if there is time for that.
+    fn collect(&mut self, collected: &mut Collected<'_>) -> bool {
+        let Dependencies { history, reads, .. } = self.dependencies;
+        for reader in history.txns().filter(|txn| reads.is_kept(*txn)) {
+            self.at_reader(reader, collected);
+            if self.steps > BUDGET || collected.found.len() > LIMIT {
+                return false;
             }
-            for before in missed {
+        }
+        true
+    }
+
+    fn at_reader(&mut self, reader: TxnId, collected: &mut Collected<'_>) {
+        let dependencies = self.dependencies;
+        let sources = sources(dependencies, reader);
+        for (after, read) in sources.iter().copied() {
+            if !collected.may_close(after) {
+                continue;
+            }
+            let key = dependencies.history.op_keys()[read.index()];
+            let mut missed = self.read_from(key, &sources);
+            if dependencies.session_order {
+                self.in_session(reader, key, after, &sources, &mut missed);
+            }
+            self.steps += sources.len() + missed.len();
+            for before in missed.into_iter().filter(|before| *before != after) {
                 let visible = Visibility::Causal;
                 let inference = Inference { before, after, reader, key, read, visible };
-                self.found.extend(at_read(self.level, self.dependencies, &inference));
+                let ways = Ways::among(dependencies, &inference, from_one(&sources, before));
+                collected.add_by_steps(&inference, &ways);
             }
         }
     }
 
-    /// Whether both are on one cycle; `init` comes before everything.
-    fn on_one_cycle(&self, after: TxnId, before: TxnId) -> bool {
-        after != before
-            && (after.is_init() || {
-                let component = self.cyclic.component_of[after.index()];
-                component != u32::MAX && component == self.cyclic.component_of[before.index()]
-            })
+    /// The writers of a key that the reader read from.
+    fn read_from(&self, key: KeyId, sources: &Sources) -> Vec<TxnId> {
+        let mut writers: Vec<TxnId> = sources.iter().map(|(writer, _)| *writer).collect();
+        writers.dedup();
+        writers.retain(|writer| !writer.is_init() && self.writes.contains(*writer, key));
+        writers
     }
 
-    /// Whom a reader read from.
-    fn read_from(&self, reader: TxnId) -> Vec<TxnId> {
-        let ops = self.dependencies.history.txn_ops(reader);
-        ops.filter_map(|op| source(self.dependencies, op))
-            .map(|(_, writer, _)| writer)
-            .filter(|writer| !writer.is_init())
-            .collect()
-    }
-
-    /// The writers of a key up to the reader in its session.
-    fn of_session(&self, reader: TxnId, key: KeyId) -> Vec<TxnId> {
-        let history = self.dependencies.history;
-        let session = history.session_of(reader);
-        let writers = self.writers.of(key);
-        // The transactions of a session have numbers in a row.
-        let end = writers.partition_point(|writer| *writer < reader);
-        let start = writers[..end].partition_point(|writer| history.session_of(*writer) < session);
-        writers[start..end].to_vec()
+    /// The first and the last of the session's writers of a key that close in each relation, but for
+    /// those that the reader read from.
+    fn in_session(
+        &self,
+        reader: TxnId,
+        key: KeyId,
+        after: TxnId,
+        sources: &Sources,
+        missed: &mut Vec<TxnId>,
+    ) {
+        let writers = self.writers.in_session(self.dependencies, reader, key);
+        let is_read = |writer: &&TxnId| from_one(sources, **writer).next().is_some();
+        let know_sessions = |relation: &&Relation| relation.level != Level::ReadCommitted;
+        for relation in self.relations.iter().filter(know_sessions) {
+            let start = writers
+                .partition_point(|writer| *writer != after && !relation.closes(after, *writer));
+            let closing = &writers[start..];
+            let first = closing.iter().find(|writer| !is_read(writer));
+            let last = closing.iter().rev().find(|writer| !is_read(writer));
+            missed.extend(first.into_iter().chain(last));
+        }
     }
 }
 
-/// Per key, the kept transactions that write it, in order.
+/// The search for missed writers to which only a longer way leads.
+struct Distant<'a> {
+    dependencies: &'a Dependencies<'a>,
+    strongest: Option<&'a Relation>,
+    writers: Writers,
+    ancestors: Ancestors<'a>,
+    steps: usize,
+}
+
+impl<'a> Distant<'a> {
+    fn new(weak: &'a Weak<'_>, relations: &'a [Relation], order: &[u32]) -> Self {
+        Distant {
+            dependencies: weak.dependencies,
+            strongest: relations.last(),
+            writers: Writers::new(weak, |_| true),
+            ancestors: Ancestors::new(weak.dependencies, places(order)),
+            steps: 0,
+        }
+    }
+
+    /// Collects them all, if there is time for that.
+    fn collect(&mut self, collected: &mut Collected<'_>) -> bool {
+        let Dependencies { history, reads, .. } = self.dependencies;
+        for reader in history.txns().filter(|txn| reads.is_kept(*txn)) {
+            self.at_reader(reader, collected);
+            let spent = self.steps + self.ancestors.edges_seen;
+            if spent > BUDGET || collected.found.len() > LIMIT {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn at_reader(&mut self, reader: TxnId, collected: &mut Collected<'_>) {
+        let dependencies = self.dependencies;
+        let sources = sources(dependencies, reader);
+        let mut open: Vec<Inference> = Vec::new();
+        for (after, read) in
+            sources.iter().copied().filter(|(after, _)| collected.may_close(*after))
+        {
+            let (key, visible) = (dependencies.history.op_keys()[read.index()], Visibility::Causal);
+            self.steps += self.writers.of(key).len();
+            for before in self.writers.of(key).iter().copied() {
+                let inference = Inference { before, after, reader, key, read, visible };
+                let closes = || self.strongest.is_some_and(|r| r.closes(after, before));
+                let reads_from_it = || from_one(&sources, before);
+                if before != reader
+                    && before != after
+                    && closes()
+                    && Ways::among(dependencies, &inference, reads_from_it()).lettered().is_none()
+                {
+                    open.push(inference);
+                }
+            }
+        }
+        let places = open.iter().map(|inference| self.ancestors.place(inference.before));
+        let Some(first) = places.min() else { return };
+        self.ancestors.find(reader, first);
+        open.retain(|inference| self.ancestors.contain(inference.before));
+        open.into_iter().for_each(|inference| collected.add(inference));
+    }
+}
+
+/// What was found so far.
+struct Collected<'a> {
+    wanted: &'a [AnomalyKind],
+    relations: &'a [Relation],
+    /// The writers and names of those that were found.
+    known: FxHashSet<(TxnId, TxnId, AnomalyKind, Option<AnomalyKind>)>,
+    found: Vec<Instance>,
+}
+
+impl<'a> Collected<'a> {
+    fn new(wanted: &'a [AnomalyKind], relations: &'a [Relation]) -> Self {
+        Collected { wanted, relations, known: FxHashSet::default(), found: Vec::new() }
+    }
+
+    /// The strongest level that is asked for.
+    fn strongest(&self) -> Level {
+        self.relations.last().map_or(Level::ReadCommitted, |relation| relation.level)
+    }
+
+    /// Whether reads from a transaction may be part of an instance.
+    fn may_close(&self, seen: TxnId) -> bool {
+        self.relations.last().is_some_and(|strongest| strongest.has_cycle_with(seen))
+    }
+
+    /// Adds what the ways of one step make of an inference.
+    fn add_by_steps(&mut self, inference: &Inference, ways: &Ways) {
+        if let Some(visible) = ways.same_key_before() {
+            self.add_non_monotonic(Inference { visible, ..*inference });
+        }
+        if let Some(visible) = ways.lettered() {
+            self.add(Inference { visible, ..*inference });
+        }
+    }
+
+    /// Adds an instance under its name, if there is one.
+    fn add(&mut self, inference: Inference) {
+        let rule = inference.visible.rule();
+        let closes = |relation: &&Relation| {
+            relation.level.implies(rule) && relation.closes(inference.after, inference.before)
+        };
+        let Some(closes_in) = self.relations.iter().find(closes).map(|relation| relation.level)
+        else {
+            return;
+        };
+        let (causally, by_commit) = patterns_of(closes_in);
+        let causally = (closes_in == rule).then_some(causally);
+        self.keep(Instance { inference, closes_in, causally, by_commit });
+    }
+
+    /// Adds a read of an older version of a key after a newer one.
+    fn add_non_monotonic(&mut self, inference: Inference) {
+        let read_committed = self.relations.first();
+        if read_committed.is_some_and(|r| r.closes(inference.after, inference.before)) {
+            let kind = AnomalyKind::NonMonotonicRead;
+            let closes_in = Level::ReadCommitted;
+            self.keep(Instance { inference, closes_in, causally: Some(kind), by_commit: kind });
+        }
+    }
+
+    fn keep(&mut self, instance: Instance) {
+        let Instance { inference, causally, by_commit, .. } = instance;
+        let is_wanted = |kind: AnomalyKind| self.wanted.contains(&kind);
+        if (is_wanted(by_commit) || causally.is_some_and(is_wanted))
+            && self.known.insert((inference.before, inference.after, by_commit, causally))
+        {
+            self.found.push(instance);
+        }
+    }
+}
+
+/// Per key, kept transactions that write it, in order.
 struct Writers {
     /// One past the last writer of each key.
     ends: Vec<u32>,
@@ -231,12 +341,11 @@ struct Writers {
 }
 
 impl Writers {
-    fn new(dependencies: &Dependencies<'_>) -> Self {
-        let history: &History = dependencies.history;
+    fn new(weak: &Weak<'_>, counts: impl Fn(TxnId) -> bool) -> Self {
+        let Dependencies { history, reads, .. } = weak.dependencies;
         let mut writes: Vec<(KeyId, TxnId)> = Vec::new();
-        for txn in history.txns().filter(|txn| dependencies.reads.is_kept(*txn)) {
-            let keys = history.txn_ops(txn).filter(|op| is_write(history, *op));
-            writes.extend(keys.map(|op| (history.op_keys()[op.index()], txn)));
+        for txn in history.txns().filter(|txn| reads.is_kept(*txn) && counts(*txn)) {
+            writes.extend(weak.writes().of(txn).map(|key| (key, txn)));
         }
         writes.sort_unstable();
         writes.dedup();
@@ -255,42 +364,13 @@ impl Writers {
         &self.txns[start..self.ends[key.index()] as usize]
     }
 
-    fn have(&self, key: KeyId, txn: TxnId) -> bool {
-        self.of(key).binary_search(&txn).is_ok()
-    }
-}
-
-/// What one transaction depends on, by session order and reads.
-struct Ancestors {
-    of: Option<TxnId>,
-    /// Per transaction, the round in which it was last found.
-    stamp: Vec<u32>,
-    round: u32,
-    edges_seen: usize,
-}
-
-impl Ancestors {
-    fn new(txns: usize) -> Self {
-        Ancestors { of: None, stamp: vec![0; txns], round: 0, edges_seen: 0 }
-    }
-
-    fn find(&mut self, dependencies: &Dependencies<'_>, txn: TxnId) {
-        if self.of.replace(txn) == Some(txn) {
-            return;
-        }
-        self.round += 1;
-        let mut open = vec![txn.0];
-        while let Some(node) = open.pop() {
-            for before in dependencies.predecessors(node) {
-                self.edges_seen += 1;
-                if std::mem::replace(&mut self.stamp[before as usize], self.round) != self.round {
-                    open.push(before);
-                }
-            }
-        }
-    }
-
-    fn contain(&self, txn: TxnId) -> bool {
-        self.stamp[txn.index()] == self.round
+    /// Those before a reader in its session. The transactions of a session have numbers in a row.
+    fn in_session(&self, dependencies: &Dependencies<'_>, reader: TxnId, key: KeyId) -> &[TxnId] {
+        let history = dependencies.history;
+        let session = history.session_of(reader);
+        let writers = self.of(key);
+        let end = writers.partition_point(|writer| *writer < reader);
+        let start = writers[..end].partition_point(|writer| history.session_of(*writer) < session);
+        &writers[start..end]
     }
 }

@@ -173,11 +173,11 @@ impl<'a> Weak<'a> {
         self.dependencies.reads.anomalies.clone()
     }
 
-    fn writes(&self) -> &WriteSets<'a> {
+    pub(super) fn writes(&self) -> &WriteSets<'a> {
         self.writes.get_or_init(|| WriteSets::new(self.dependencies.history))
     }
 
-    fn non_repeatable(&self) -> &[Anomaly] {
+    pub(super) fn non_repeatable(&self) -> &[Anomaly] {
         self.non_repeatable.get_or_init(|| {
             cut::non_repeatable_reads(self.dependencies.history, self.dependencies.reads)
         })

@@ -19,7 +19,9 @@ mod read_atomic;
 mod read_committed;
 mod recent;
 mod recheck;
+mod relation;
 mod saturated;
+mod visible;
 mod witness;
 mod writes;
 

@@ -5,20 +5,20 @@
 //! comes before `before`, causally (`…CO`) or by the commit relation of the level (`…CM`). Which
 //! one it is, is said by how `before` was visible to the reader: by an earlier read (TAP-h, TAP-i;
 //! of the same key, the non-monotonic read that has no letter), by a later read or by the session
-//! (TAP-k, TAP-l), or by a longer way (TAP-m, TAP-n). A cycle of several inferred edges goes by
-//! the one that takes the strongest rule, so that no cycle is called after a pattern of a weaker
-//! level that the history satisfies.
+//! (TAP-k, TAP-l), or by a longer way (TAP-m, TAP-n).
+//!
+//! A cycle of several inferred edges goes by one that takes the strongest rule of all on it. The
+//! others are then part of the commit relation of that rule's level, so the name is right: whoever
+//! looks for the pattern of that name finds it. It may not be right for the others. They close in this
+//! relation, but perhaps in that of a weaker level as well, which would make another pattern of them.
 
 use std::collections::BTreeMap;
 
-use isolario_model::{
-    Anomaly, AnomalyKind, Edge, EdgeKind, Evidence, History, Level, OpId, Reason, TxnId,
-};
+use isolario_model::{Anomaly, AnomalyKind, Edge, EdgeKind, Evidence, Level, Reason, TxnId};
 
-use super::Dependencies;
 use super::saturated::{Inference, Saturated, Visibility};
+use super::visible::{Ways, patterns_of};
 use crate::graph::{BUDGET, InEdges, Search, Subgraph, components, shortest_cycle};
-use crate::reads::Source;
 
 /// The anomalies of a commit relation.
 pub(crate) struct Named {
@@ -29,6 +29,7 @@ pub(crate) struct Named {
 }
 
 /// The cyclic part of a commit relation.
+#[derive(Default)]
 pub(crate) struct Cyclic {
     /// The strongly connected components that have a cycle.
     pub(crate) components: Vec<Vec<u32>>,
@@ -136,9 +137,8 @@ pub(crate) fn name(level: Level, graph: &Saturated<'_>, cyclic: &Cyclic) -> Name
 /// Names the cycles of one component.
 pub(super) struct Namer<'g> {
     level: Level,
-    history: &'g History,
     graph: &'g Saturated<'g>,
-    /// Of the inferences with the same ends, the one that is easiest to see.
+    /// Of the inferences with the same ends, the one that takes the weakest rule.
     inferences: BTreeMap<(TxnId, TxnId), Inference>,
     /// The component with session order and reads alone.
     causal: Subgraph,
@@ -163,7 +163,8 @@ impl<'g> Namer<'g> {
     ) -> Self {
         let mut simplest: BTreeMap<(TxnId, TxnId), Inference> = BTreeMap::new();
         for inference in inferences {
-            let visible = how_visible(graph.dependencies, &inference);
+            let ways = Ways::of(graph.dependencies, &inference);
+            let visible = ways.weakest().unwrap_or(Visibility::Causal);
             let inference = Inference { visible, ..inference };
             let slot = simplest.entry((inference.before, inference.after)).or_insert(inference);
             if visible < slot.visible {
@@ -172,7 +173,6 @@ impl<'g> Namer<'g> {
         }
         Namer {
             level,
-            history: graph.dependencies.history,
             graph,
             inferences: simplest,
             causal: Subgraph::new(graph.dependencies, nodes),
@@ -191,8 +191,9 @@ impl<'g> Namer<'g> {
                 break;
             }
             let closed = closer.causally(inference).or_else(|| closer.anyhow(inference));
-            let Some(closed) = closed else { continue };
-            let Some(kind) = self.pattern(&closed) else { continue };
+            let Some((kind, closed)) = closed.and_then(|closed| self.named(closed)) else {
+                continue;
+            };
             if best.get(&kind).is_none_or(|best| closed.path.len() < best.path.len()) {
                 best.insert(kind, closed);
             }
@@ -205,28 +206,31 @@ impl<'g> Namer<'g> {
         Anomaly::new(kind, Evidence::Cycle { edges: self.edges(closed) })
     }
 
-    /// The pattern of a cycle. None where the same two reads are reported as a non-repeatable
-    /// read.
-    fn pattern(&self, closed: &Closed) -> Option<AnomalyKind> {
-        let closing = &closed.inference;
+    /// A cycle with the pattern that its closing inference makes of it, told by the way that makes
+    /// it so. None where another inference on the cycle takes a stronger rule, and where the same two
+    /// reads are reported as a non-repeatable read.
+    fn named(&self, closed: Closed) -> Option<(AnomalyKind, Closed)> {
         let on_the_way = closed.path.windows(2).filter_map(|w| self.inferred(w[0], w[1]));
-        let strongest = on_the_way.map(|i| i.visible).fold(closing.visible, Ord::max);
-        let same_key = match closing.visible {
-            Visibility::EarlierRead(seen) | Visibility::LaterRead(seen) => {
-                self.history.op_keys()[seen.index()] == closing.key
-            }
-            Visibility::Session | Visibility::Causal => false,
+        let rules: Vec<Level> = on_the_way.map(|inference| inference.visible.rule()).collect();
+        let is_strongest = |visible: &Visibility| {
+            closed.causal || rules.iter().all(|rule| visible.rule().implies(*rule))
         };
-        Some(match (strongest, closed.causal) {
-            (Visibility::EarlierRead(_), _) if same_key => AnomalyKind::NonMonotonicRead,
-            (Visibility::LaterRead(_), true) if same_key => return None,
-            (Visibility::EarlierRead(_), true) => AnomalyKind::NonMonoReadCo,
-            (Visibility::EarlierRead(_), false) => AnomalyKind::NonMonoReadCm,
-            (Visibility::LaterRead(_) | Visibility::Session, true) => AnomalyKind::FracturedReadCo,
-            (Visibility::LaterRead(_) | Visibility::Session, false) => AnomalyKind::FracturedReadCm,
-            (Visibility::Causal, true) => AnomalyKind::CoConflictCm,
-            (Visibility::Causal, false) => AnomalyKind::ConflictCm,
-        })
+        let ways = Ways::of(self.graph.dependencies, &closed.inference);
+        let of_key = ways.same_key_before().filter(is_strongest);
+        let lettered = match ways.lettered() {
+            None if ways.weakest().is_none() => Some(Visibility::Causal),
+            lettered => lettered,
+        };
+        let (visible, kind) = match (lettered.filter(is_strongest), of_key) {
+            (Some(visible), of_key) if of_key.is_none_or(|way| visible.rule() == way.rule()) => {
+                let (causally, by_commit) = patterns_of(visible.rule());
+                (visible, if closed.causal { causally } else { by_commit })
+            }
+            (_, Some(visible)) => (visible, AnomalyKind::NonMonotonicRead),
+            _ => return None,
+        };
+        let inference = Inference { visible, ..closed.inference };
+        Some((kind, Closed { inference, ..closed }))
     }
 
     /// The inference behind an edge that nothing plainer makes.
@@ -268,7 +272,7 @@ impl<'g> Namer<'g> {
         Edge { from: before, to: after, reason }
     }
 
-    /// A shortest path of session order and reads, through the whole history.
+    /// A shortest path of two steps or more of session order and reads, through the whole history.
     fn causal_path(&self, from: TxnId, to: TxnId) -> Vec<Edge> {
         let dependencies = self.graph.dependencies;
         let mut toward: BTreeMap<u32, u32> = BTreeMap::new();
@@ -278,7 +282,8 @@ impl<'g> Namer<'g> {
                 break;
             }
             for before in dependencies.predecessors(node) {
-                if before != to.0 && !toward.contains_key(&before) {
+                let is_direct = node == to.0 && before == from.0;
+                if before != to.0 && !is_direct && !toward.contains_key(&before) {
                     toward.insert(before, node);
                     queue.push_back(before);
                 }
@@ -291,21 +296,6 @@ impl<'g> Namer<'g> {
             node = *next;
         }
         path
-    }
-}
-
-/// The simplest way in which `before` is visible, where the rule found only that it is.
-fn how_visible(dependencies: &Dependencies<'_>, inference: &Inference) -> Visibility {
-    if inference.visible != Visibility::Causal {
-        return inference.visible;
-    }
-    let Inference { before, reader, read, .. } = *inference;
-    let from_before = |op: &OpId| dependencies.reads.source(*op) == Source::Txn(before);
-    match dependencies.history.txn_ops(reader).find(from_before) {
-        Some(seen) if seen < read => Visibility::EarlierRead(seen),
-        Some(seen) => Visibility::LaterRead(seen),
-        None if dependencies.precedes_in_session(before, reader) => Visibility::Session,
-        None => Visibility::Causal,
     }
 }
 

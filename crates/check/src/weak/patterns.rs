@@ -1,8 +1,10 @@
 //! Decides whether single patterns occur, instead of whole levels.
 //!
 //! A pattern belongs to the weakest level that forbids it, and the commit relation of that level
-//! says what comes before what. First come the inferences that the level's rule makes anyway; a
-//! pattern that is not among them is looked for everywhere.
+//! says what comes before what. Bad reads, repeated reads and cycles of dependencies are found as the
+//! levels find them: all of them. The patterns that order writers are looked for together, since an
+//! instance that does not close in the relation of a weak level may close in that of a stronger one,
+//! and then goes by another name.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +13,12 @@ use isolario_model::{
     Witness,
 };
 
-use super::Weak;
-use super::instances::{Instance, Instances, at_read, of_repeated_reads};
-use super::naming::{self, Closed, Closer, Cyclic, Namer};
+use super::instances::{Everywhere, Instance, at_hand};
+use super::naming::{self, Closed, Closer, Namer};
+use super::relation::Relation;
 use super::saturated::Saturated;
-use crate::graph::{BUDGET, topological_order};
+use super::{Weak, witness};
+use crate::graph::BUDGET;
 
 /// The patterns that can be looked for, and the level whose commit relation each is about.
 pub(crate) const PATTERNS: &[(AnomalyKind, Level)] = &[
@@ -38,6 +41,9 @@ pub(crate) const PATTERNS: &[(AnomalyKind, Level)] = &[
     (AnomalyKind::DuplicateElements, Level::AdyaReadCommitted),
 ];
 
+/// The levels with a commit relation of their own, the weakest first.
+const ORDERING: [Level; 3] = [Level::ReadCommitted, Level::ReadAtomic, Level::Causal];
+
 /// The level whose commit relation a pattern is about.
 fn level_of(kind: AnomalyKind) -> Option<Level> {
     PATTERNS.iter().find(|(pattern, _)| *pattern == kind).map(|(_, level)| *level)
@@ -46,14 +52,17 @@ fn level_of(kind: AnomalyKind) -> Option<Level> {
 impl Weak<'_> {
     /// Decides which of the patterns occur.
     pub(crate) fn patterns(&self, kinds: &[AnomalyKind]) -> Vec<PatternResult> {
-        let mut of_level: BTreeMap<Level, OfLevel> = BTreeMap::new();
-        for level in kinds.iter().filter_map(|kind| level_of(*kind)) {
-            let wanted: Vec<_> =
-                kinds.iter().copied().filter(|kind| level_of(*kind) == Some(level)).collect();
-            of_level.entry(level).or_insert_with(|| self.patterns_of(level, &wanted));
-        }
+        let is_asked = |level| kinds.iter().any(|kind| level_of(*kind) == Some(level));
+        let reads = is_asked(Level::AdyaReadCommitted).then(|| self.wrong_by_themselves());
+        let cut = is_asked(Level::CutIsolation).then(|| self.anomalies_of(Level::CutIsolation));
+        let ordering = self.ordering_patterns(kinds);
         let answer = |kind: &AnomalyKind| {
-            let found = level_of(*kind).and_then(|level| of_level.get(&level));
+            let found = match level_of(*kind) {
+                Some(Level::AdyaReadCommitted) => reads.as_ref(),
+                Some(Level::CutIsolation) => cut.as_ref(),
+                Some(_) => Some(&ordering),
+                None => None,
+            };
             let verdict = match found {
                 Some(found) => self.answer(*kind, found),
                 None => Verdict::NotApplicable(Inapplicable::NoChecker),
@@ -63,55 +72,119 @@ impl Weak<'_> {
         kinds.iter().map(answer).collect()
     }
 
-    fn patterns_of(&self, level: Level, wanted: &[AnomalyKind]) -> OfLevel {
-        match level {
-            Level::AdyaReadCommitted | Level::CutIsolation => {
-                let found = self.check(level);
-                let mut anomalies: Vec<Anomaly> =
-                    found.anomalies().iter().map(|anomaly| Anomaly::clone(anomaly)).collect();
-                if level == Level::AdyaReadCommitted {
-                    let missed = naming::behind_dirty_writes(&self.base(), &anomalies);
-                    anomalies.extend(missed);
-                }
-                OfLevel { anomalies, all_found: true, looked_everywhere: true, undefined: false }
-            }
-            // Causality is undefined where transactions depend on each other in a circle.
-            Level::Causal if self.order.is_none() => {
-                OfLevel { undefined: true, ..OfLevel::default() }
-            }
-            level => self.patterns_of_relation(level, wanted),
-        }
+    /// Bad reads, and cycles of dependencies.
+    fn wrong_by_themselves(&self) -> Found {
+        let mut found = self.anomalies_of(Level::AdyaReadCommitted);
+        let missed = naming::behind_dirty_writes(&self.base(), &found.anomalies);
+        found.anomalies.extend(missed);
+        found
     }
 
-    fn patterns_of_relation(&self, level: Level, wanted: &[AnomalyKind]) -> OfLevel {
-        let more = match level {
-            Level::ReadCommitted => of_repeated_reads(self.dependencies),
-            _ => Vec::new(),
+    /// All anomalies of a level that reports all of them.
+    fn anomalies_of(&self, level: Level) -> Found {
+        let found = self.check(level);
+        let anomalies = found.anomalies().iter().map(|anomaly| Anomaly::clone(anomaly)).collect();
+        Found { anomalies, all_found: true, ..Found::default() }
+    }
+
+    /// The patterns from TAP-h to TAP-n but for TAP-j, and the non-monotonic read of one key.
+    fn ordering_patterns(&self, kinds: &[AnomalyKind]) -> Found {
+        let is_asked = |level: &Level| {
+            self.is_defined(*level) && kinds.iter().any(|kind| level_of(*kind) == Some(*level))
         };
-        let inferred = self.saturate(level, &more);
-        let graph = Saturated { dependencies: self.dependencies, inferred: &inferred };
-        if !inferred.before_init && topological_order(&graph, &self.guess).is_some() {
-            return OfLevel { looked_everywhere: true, ..OfLevel::default() };
+        let Some(strongest) = ORDERING.iter().rposition(is_asked) else { return Found::default() };
+        if self.has_witness(ORDERING[strongest]) {
+            return Found::default();
         }
-        let cyclic = self.on_cycles(level, &graph, &more);
-        let hunt = Hunt { level, graph: &graph, cyclic: &cyclic };
-        let at_hand: Vec<Instance> = (cyclic.inferences.iter())
-            .flat_map(|inference| at_read(level, self.dependencies, inference))
-            .collect();
-        let (mut anomalies, _) = hunt.among(&at_hand, wanted);
+        // Each relation contains those of the weaker levels, so if the strongest has no cycle, none
+        // of them has.
+        let last = Relation::new(self, ORDERING[strongest]);
+        if last.is_acyclic() {
+            return Found::default();
+        }
+        let weaker = ORDERING[..strongest].iter().map(|level| Relation::new(self, *level));
+        let relations: Vec<Relation> = weaker.chain([last]).collect();
+        let (mut anomalies, _) =
+            self.close_all(&relations, &at_hand(self.dependencies, kinds, &relations), kinds);
         let is_found = |kind: &AnomalyKind| anomalies.iter().any(|found| found.kind == *kind);
-        let missing: Vec<_> = wanted.iter().copied().filter(|kind| !is_found(kind)).collect();
-        let mut looked_everywhere = true;
-        if !missing.is_empty() {
-            let (everywhere, all) = Instances::find(level, self.dependencies, &cyclic);
-            let (more, all_closed) = hunt.among(&everywhere, &missing);
-            anomalies.extend(more);
-            looked_everywhere = all && all_closed;
+        let missing: Vec<_> = kinds.iter().copied().filter(|kind| !is_found(kind)).collect();
+        if !missing.iter().filter_map(|kind| level_of(*kind)).any(|level| is_asked(&level)) {
+            return Found { anomalies, ..Found::default() };
         }
-        OfLevel { anomalies, looked_everywhere, ..OfLevel::default() }
+        let everywhere = Everywhere::find(self, &missing, &relations);
+        let (more, unclosed) = self.close_all(&relations, &everywhere.instances, &missing);
+        anomalies.extend(more);
+        let is_unfinished = |relation: &&Relation| {
+            let distant = relation.level == Level::Causal && !everywhere.all_distant;
+            !relation.is_acyclic()
+                && (distant || !everywhere.all_by_steps || unclosed.contains(&relation.level))
+        };
+        let unfinished = relations.iter().filter(is_unfinished).map(|r| r.level).collect();
+        Found { anomalies, unfinished, all_found: false }
     }
 
-    fn answer(&self, kind: AnomalyKind, found: &OfLevel) -> Verdict {
+    /// Whether some order gives what a level demands, if that is easily found out. It is not tried
+    /// where reads of a key differ: it does not look at all that they demand.
+    fn has_witness(&self, level: Level) -> bool {
+        let find = |order| witness::find(self.dependencies, self.writes(), order, level);
+        self.non_repeatable().is_empty() && self.order.as_deref().and_then(find).is_some()
+    }
+
+    /// Whether the commit relation of a level means anything: there is no causality where
+    /// transactions depend on each other in a cycle.
+    fn is_defined(&self, level: Level) -> bool {
+        level != Level::Causal || self.order.is_some()
+    }
+
+    /// For each wanted pattern and each component, the instance with the shortest cycle; and the
+    /// levels in whose relations there was no time to look at all instances.
+    fn close_all(
+        &self,
+        relations: &[Relation],
+        instances: &[Instance],
+        wanted: &[AnomalyKind],
+    ) -> (Vec<Anomaly>, Vec<Level>) {
+        let (mut anomalies, mut unclosed) = (Vec::new(), Vec::new());
+        for relation in relations {
+            let of_level = instances.iter().filter(|i| i.closes_in == relation.level);
+            let (found, spent) = self.close_in(relation, of_level, wanted);
+            anomalies.extend(found);
+            if spent > BUDGET {
+                unclosed.push(relation.level);
+            }
+        }
+        anomalies.sort_by_key(|anomaly: &Anomaly| anomaly.evidence.edges().len());
+        (anomalies, unclosed)
+    }
+
+    /// As [`Weak::close_all`], of the instances that close in one relation, and how many edges were
+    /// looked at. If these are more than the budget, some instances were not looked at.
+    fn close_in<'i>(
+        &self,
+        relation: &Relation,
+        instances: impl Iterator<Item = &'i Instance>,
+        wanted: &[AnomalyKind],
+    ) -> (Vec<Anomaly>, usize) {
+        let Relation { level, inferred, cyclic } = relation;
+        let graph = Saturated { dependencies: self.dependencies, inferred };
+        let mut by_component: BTreeMap<u32, Vec<&Instance>> = BTreeMap::new();
+        for instance in instances {
+            by_component.entry(cyclic.component(&instance.inference)).or_default().push(instance);
+        }
+        let mut inferences = cyclic.by_component();
+        let (mut anomalies, mut spent) = (Vec::new(), 0);
+        for (component, instances) in by_component {
+            let inferences = inferences.remove(&component).unwrap_or_default();
+            let namer = Namer::new(*level, &graph, cyclic.members(component), inferences);
+            let budget = BUDGET.saturating_sub(spent);
+            let (best, spent_here) = shortest(&namer, &instances, wanted, budget);
+            spent += spent_here;
+            anomalies.extend(best.iter().map(|(kind, closed)| namer.anomaly(*kind, closed)));
+        }
+        (anomalies, spent)
+    }
+
+    fn answer(&self, kind: AnomalyKind, found: &Found) -> Verdict {
         let anomalies: Vec<_> =
             found.anomalies.iter().filter(|anomaly| anomaly.kind == kind).cloned().collect();
         let ambiguous = &self.dependencies.reads.ambiguous;
@@ -121,67 +194,48 @@ impl Weak<'_> {
                 Verdict::Violated(Findings::new(anomalies, exact))
             }
             Some(reason) => Verdict::NotApplicable(reason.clone()),
-            None if found.undefined => Verdict::NotApplicable(Inapplicable::CyclicDependencies),
-            None if found.looked_everywhere => Verdict::Satisfied(Witness::Empty),
-            None => Verdict::Undecided(Undecided::new(Limit::Steps)),
+            None if level_of(kind).is_some_and(|level| !self.is_defined(level)) => {
+                Verdict::NotApplicable(Inapplicable::CyclicDependencies)
+            }
+            None if level_of(kind).is_some_and(|level| found.unfinished.contains(&level)) => {
+                Verdict::Undecided(Undecided::new(Limit::Steps))
+            }
+            None => Verdict::Satisfied(Witness::Empty),
         }
     }
 }
 
-/// What was found of the patterns of one level.
+/// What was found of some patterns.
 #[derive(Default)]
-struct OfLevel {
+struct Found {
     anomalies: Vec<Anomaly>,
     /// Whether these are all that there are.
     all_found: bool,
-    /// Whether a pattern that was not found does not occur.
-    looked_everywhere: bool,
-    /// Whether the patterns mean nothing in this history.
-    undefined: bool,
+    /// The levels of whose patterns some may occur that were not found.
+    unfinished: Vec<Level>,
 }
 
-/// Looks for patterns of a level on the cycles of its commit relation.
-struct Hunt<'a> {
-    level: Level,
-    graph: &'a Saturated<'a>,
-    cyclic: &'a Cyclic,
-}
-
-impl Hunt<'_> {
-    /// For each wanted pattern and each component, the one with the shortest cycle; and whether
-    /// there was time to look at all instances.
-    fn among(&self, instances: &[Instance], wanted: &[AnomalyKind]) -> (Vec<Anomaly>, bool) {
-        let wants = |i: &&Instance| wanted.contains(&i.causally) || wanted.contains(&i.by_commit);
-        let mut by_component: BTreeMap<u32, Vec<&Instance>> = BTreeMap::new();
-        for instance in instances.iter().filter(wants) {
-            let component = self.cyclic.component(&instance.inference);
-            by_component.entry(component).or_default().push(instance);
+/// For each wanted pattern, the shortest cycle in one component, and how many edges were looked at to
+/// find it. If these are more than the budget, some instances were not looked at.
+fn shortest(
+    namer: &Namer<'_>,
+    instances: &[&Instance],
+    wanted: &[AnomalyKind],
+    budget: usize,
+) -> (BTreeMap<AnomalyKind, Closed>, usize) {
+    let mut closer = Closer::new(namer);
+    let mut best: BTreeMap<AnomalyKind, Closed> = BTreeMap::new();
+    for instance in instances {
+        if closer.spent() > budget {
+            break;
         }
-        let mut inferences = self.cyclic.by_component();
-        let (mut anomalies, mut spent, mut all) = (Vec::new(), 0, true);
-        for (component, instances) in by_component {
-            let inferences = inferences.remove(&component).unwrap_or_default();
-            let members = self.cyclic.members(component);
-            let namer = Namer::new(self.level, self.graph, members, inferences);
-            let mut closer = Closer::new(&namer);
-            let mut best: BTreeMap<AnomalyKind, Closed> = BTreeMap::new();
-            for instance in instances {
-                if spent + closer.spent() > BUDGET {
-                    all = false;
-                    break;
-                }
-                if let Some((kind, closed)) = close(&mut closer, instance, wanted)
-                    && best.get(&kind).is_none_or(|best| closed.path.len() < best.path.len())
-                {
-                    best.insert(kind, closed);
-                }
-            }
-            spent += closer.spent();
-            anomalies.extend(best.iter().map(|(kind, closed)| namer.anomaly(*kind, closed)));
+        if let Some((kind, closed)) = close(&mut closer, instance, wanted)
+            && best.get(&kind).is_none_or(|best| closed.path.len() < best.path.len())
+        {
+            best.insert(kind, closed);
         }
-        anomalies.sort_by_key(|anomaly: &Anomaly| anomaly.evidence.edges().len());
-        (anomalies, all)
     }
+    (best, closer.spent())
 }
 
 /// Which pattern an instance is, if it is a wanted one, and its cycle.
@@ -190,10 +244,12 @@ fn close(
     instance: &Instance,
     wanted: &[AnomalyKind],
 ) -> Option<(AnomalyKind, Closed)> {
-    let causal = closer.causally(&instance.inference);
-    let kind = if causal.is_some() { instance.causally } else { instance.by_commit };
-    if !wanted.contains(&kind) {
-        return None;
+    let is_wanted = |kind: &AnomalyKind| wanted.contains(kind);
+    if let Some(kind) = instance.causally
+        && let Some(closed) = closer.causally(&instance.inference)
+    {
+        return is_wanted(&kind).then_some((kind, closed));
     }
-    Some((kind, causal.or_else(|| closer.anyhow(&instance.inference))?))
+    let kind = Some(instance.by_commit).filter(is_wanted)?;
+    Some((kind, closer.anyhow(&instance.inference)?))
 }

@@ -1,4 +1,13 @@
 //! Plume's Table 1, read literally: every pattern by trying all transactions and reads.
+//!
+//! The six patterns that order writers are all about the same three transactions: t3 reads a key
+//! from t1 (one read of it is meant) and misses t2, which wrote the key as well. They ask how t2
+//! reached t3 and what puts t1 before t2. Two things the table leaves to the reader:
+//!
+//! - Which commit order? That of the weakest level that forbids the pattern, made of what the
+//!   level's axiom demands and no more; by any larger one the pattern would violate another level.
+//! - A read of the very same key is no way to reach t3. Where it is the only one, there are two
+//!   reads of a key that differ, and that is TAP-j.
 
 use std::collections::BTreeSet;
 
@@ -17,6 +26,7 @@ struct Read {
 /// A history whose reads are resolved. Transactions are numbered; `init` is the last.
 pub struct BruteForce<'d> {
     draft: &'d Draft,
+    session_order: bool,
     kept: Vec<bool>,
     reads: Vec<Read>,
     found: BTreeSet<A>,
@@ -27,7 +37,7 @@ type Relation = Vec<Vec<bool>>;
 impl<'d> BruteForce<'d> {
     /// None where some read may have seen either of two writes, or where the initial state is not
     /// simply a value.
-    pub fn new(draft: &'d Draft) -> Option<Self> {
+    pub fn new(draft: &'d Draft, session_order: bool) -> Option<Self> {
         let initial = match &draft.initial {
             Initial::Value(value) => Some(value.clone()),
             Initial::None => None,
@@ -44,6 +54,7 @@ impl<'d> BruteForce<'d> {
         }
         let mut this = BruteForce {
             draft,
+            session_order,
             kept: draft.txns.iter().map(|txn| txn.outcome == Outcome::Committed).collect(),
             reads: Vec::new(),
             found: BTreeSet::new(),
@@ -149,7 +160,8 @@ impl<'d> BruteForce<'d> {
 
     fn session(&self, before: usize, after: usize) -> bool {
         let txns = &self.draft.txns;
-        before < after
+        self.session_order
+            && before < after
             && after != self.init()
             && self.kept[before]
             && self.kept[after]
@@ -168,22 +180,15 @@ impl<'d> BruteForce<'d> {
         relation
     }
 
-    /// Whether the rule of a level takes a writer to be visible to a read.
+    /// Whether the axiom of a level takes a writer to be visible to a read. Any read counts here,
+    /// of the same key as well.
     fn takes(&self, level: Level, causal: &Relation, read: &Read, writer: usize) -> bool {
-        let mut others = self.reads.iter().filter(|o| o.txn == read.txn && o.from == writer);
+        let mut from_it = self.reads.iter().filter(|o| o.txn == read.txn && o.from == writer);
         match level {
-            Level::ReadCommitted => others.any(|other| other.at < read.at),
-            Level::ReadAtomic => {
-                self.session(writer, read.txn) || self.is_first(read) && others.next().is_some()
-            }
+            Level::ReadCommitted => from_it.any(|other| other.at < read.at),
+            Level::ReadAtomic => self.session(writer, read.txn) || from_it.next().is_some(),
             _ => causal[writer][read.txn],
         }
-    }
-
-    /// Whether a read is the first of its key in its transaction.
-    fn is_first(&self, read: &Read) -> bool {
-        let is_earlier = |o: &&Read| o.txn == read.txn && o.key == read.key && o.at < read.at;
-        !self.reads.iter().any(|other| is_earlier(&other))
     }
 
     /// Every read with every writer that it missed.
@@ -210,60 +215,80 @@ impl<'d> BruteForce<'d> {
 
     /// All patterns that occur; none of the causal ones where causality is undefined.
     pub fn patterns(&self) -> BTreeSet<A> {
-        let causal = closure(self.dependencies());
         let mut found = self.found.clone();
-        if (0..self.init()).any(|txn| causal[txn][txn]) {
+        let relations = Relations::of(self);
+        if relations.is_cyclic() {
             found.insert(A::CyclicCo);
         }
-        let levels = [Level::ReadCommitted, Level::ReadAtomic, Level::Causal];
-        for level in levels {
-            if level == Level::Causal && found.contains(&A::CyclicCo) {
-                continue;
-            }
-            let commit = self.commit_relation(level, &causal);
-            for (read, writer) in self.missed() {
-                let (seen, missed) = (read.from, writer);
-                if commit[seen][missed] && self.takes(level, &causal, read, writer) {
-                    let by_cause = causal[seen][missed];
-                    found.extend(self.called(level, read, writer, by_cause));
-                }
+        for (read, writer) in self.missed() {
+            // Each goes by the most special pattern that it fits: the first, in this order.
+            found.extend(self.fitting(&relations, read, writer).first());
+            let before_it = |o: &Read| o.txn == read.txn && o.from == writer && o.at < read.at;
+            if relations.read_committed[read.from][writer]
+                && self.reads.iter().any(|other| other.key == read.key && before_it(other))
+            {
+                found.insert(A::NonMonotonicRead);
             }
         }
         found
     }
 
-    /// What an instance is called: by the most special pattern.
-    fn called(&self, level: Level, read: &Read, writer: usize, causally: bool) -> Vec<A> {
-        let from_it: Vec<&Read> =
-            self.reads.iter().filter(|o| o.txn == read.txn && o.from == writer).collect();
-        let other_key = |o: &&&Read| o.key != read.key;
-        let before = |o: &&&Read| o.at < read.at;
-        let mono = from_it.iter().filter(before).any(|o| other_key(&o));
-        let pick = |co, cm| if causally { co } else { cm };
-        match level {
-            Level::ReadCommitted => {
-                let mut called = Vec::new();
-                if mono {
-                    called.push(pick(A::NonMonoReadCo, A::NonMonoReadCm));
-                }
-                if from_it.iter().filter(before).any(|o| !other_key(&o)) {
-                    called.push(A::NonMonotonicRead);
-                }
-                called
-            }
-            Level::ReadAtomic => {
-                let later = self.is_first(read) && from_it.iter().any(|o| other_key(&o));
-                if !mono && (later || self.session(writer, read.txn)) {
-                    vec![pick(A::FracturedReadCo, A::FracturedReadCm)]
-                } else {
-                    Vec::new()
-                }
-            }
-            _ if from_it.is_empty() && !self.session(writer, read.txn) => {
-                vec![pick(A::CoConflictCm, A::ConflictCm)]
-            }
-            _ => Vec::new(),
+    /// The patterns from TAP-h to TAP-n of which the table's formula holds, special or not.
+    pub fn formulas(&self) -> BTreeSet<A> {
+        let relations = Relations::of(self);
+        self.missed().flat_map(|(read, writer)| self.fitting(&relations, read, writer)).collect()
+    }
+
+    /// The patterns that a read and a writer that it missed fit, in the order of the table.
+    fn fitting(&self, relations: &Relations, read: &Read, writer: usize) -> Vec<A> {
+        let (t1, t2, t3) = (read.from, writer, read.txn);
+        let of_another_key = |o: &&Read| o.txn == t3 && o.from == t2 && o.key != read.key;
+        let read_before = self.reads.iter().filter(of_another_key).any(|o| o.at < read.at);
+        let direct = self.reads.iter().any(|o| of_another_key(&o)) || self.session(t2, t3);
+        let last_step = |other: usize| other != t2 && relations.direct[other][t3];
+        let indirect = (0..self.init()).any(|o| relations.causal[t2][o] && last_step(o));
+        let causally = relations.causal[t1][t2];
+        let mut table = vec![
+            (A::NonMonoReadCo, read_before && causally),
+            (A::NonMonoReadCm, read_before && relations.read_committed[t1][t2]),
+            (A::FracturedReadCo, direct && causally),
+            (A::FracturedReadCm, direct && relations.read_atomic[t1][t2]),
+        ];
+        if !relations.is_cyclic() {
+            let visible = direct || indirect;
+            table.push((A::CoConflictCm, visible && causally));
+            table.push((A::ConflictCm, visible && relations.of_causal[t1][t2]));
         }
+        table.into_iter().filter(|(_, fits)| *fits).map(|(kind, _)| kind).collect()
+    }
+}
+
+/// Causal order, and what each level demands of commits.
+struct Relations {
+    direct: Relation,
+    causal: Relation,
+    read_committed: Relation,
+    read_atomic: Relation,
+    of_causal: Relation,
+}
+
+impl Relations {
+    fn of(history: &BruteForce<'_>) -> Self {
+        let direct = history.dependencies();
+        let causal = closure(direct.clone());
+        let relation = |level| history.commit_relation(level, &causal);
+        Relations {
+            read_committed: relation(Level::ReadCommitted),
+            read_atomic: relation(Level::ReadAtomic),
+            of_causal: relation(Level::Causal),
+            direct,
+            causal,
+        }
+    }
+
+    /// Whether there is no causal order.
+    fn is_cyclic(&self) -> bool {
+        (0..self.causal.len()).any(|txn| self.causal[txn][txn])
     }
 }
 
