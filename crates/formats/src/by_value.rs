@@ -4,7 +4,7 @@
 use isolario_model::{History, Initial, KeyId, Op, OpId, SinkError, ValueId, ValueRef, VersionRef};
 use rustc_hash::FxHashMap;
 
-use crate::express::inexpressible;
+use crate::narrow::inexpressible;
 
 /// Whether a read of this value may refer to the initial state. `is_written` says whether anyone
 /// writes the value to that key.

@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use crate::error::Position;
-use crate::fault::Fault;
+use crate::error::Fault;
 
 /// Bytes and a place in them. What is asked for is put into words only when it is not there.
 #[derive(Clone, Debug)]
@@ -19,8 +18,8 @@ impl<'a> Cursor<'a> {
     }
 
     /// Where the next byte stands.
-    pub(crate) fn position(&self) -> Position {
-        Position::Byte(self.at as u64)
+    pub(crate) fn at(&self) -> usize {
+        self.at
     }
 
     /// Whether no byte is left.
@@ -80,6 +79,6 @@ impl<'a> Cursor<'a> {
             1 => "only 1 more byte".to_owned(),
             n => format!("only {n} more bytes"),
         };
-        Fault::malformed(self.position(), what.to_string(), found)
+        Fault::malformed(self.at, what.to_string(), found)
     }
 }

@@ -4,6 +4,8 @@ use std::fmt;
 
 use isolario_model::SinkError;
 
+use crate::source::Source;
+
 /// A place in an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Position {
@@ -15,6 +17,16 @@ pub enum Position {
     Column(u64, u64),
     /// A byte, counted from 0: for binary formats.
     Byte(u64),
+}
+
+impl Position {
+    /// The line and column of a byte of a text.
+    pub(crate) fn in_text(text: &[u8], at: usize) -> Position {
+        let before = &text[..at.min(text.len())];
+        let line = memchr::memchr_iter(b'\n', before).count() as u64 + 1;
+        let begin = memchr::memrchr(b'\n', before).map_or(0, |newline| newline + 1);
+        Position::Column(line, (before.len() - begin) as u64 + 1)
+    }
 }
 
 /// What is wrong there.
@@ -116,4 +128,68 @@ impl std::error::Error for ReadError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         std::error::Error::source(&self.problem)
     }
+}
+
+/// An error on its way up to the place that knows the file's name: what is wrong, and at which byte.
+///
+/// Lines are counted when something is wrong, and not before. The problem is in a box, so that the
+/// results of a parser's small functions stay in registers.
+#[derive(Debug)]
+pub(crate) struct Fault {
+    pub(crate) at: usize,
+    pub(crate) problem: Box<Problem>,
+}
+
+impl Fault {
+    #[cold]
+    pub(crate) fn new(at: usize, problem: impl Into<Problem>) -> Fault {
+        Fault { at, problem: Box::new(problem.into()) }
+    }
+
+    /// Something other than the format says.
+    #[cold]
+    pub(crate) fn malformed(
+        at: usize,
+        expected: impl Into<String>,
+        found: impl fmt::Display,
+    ) -> Fault {
+        Fault::new(at, Problem::malformed(expected, found))
+    }
+
+    /// Whatever stands at a byte is not what should stand there.
+    pub(crate) fn here(input: &str, at: usize, expected: impl Into<String>) -> Fault {
+        match input.get(at..).unwrap_or("").chars().next() {
+            Some(c) => Fault::malformed(at, expected, format_args!("{c:?}")),
+            None => Fault::malformed(at, expected, "the end of the input"),
+        }
+    }
+
+    /// Something the sink did not take.
+    pub(crate) fn refused(at: usize) -> impl FnOnce(SinkError) -> Fault {
+        move |error| Fault::new(at, error)
+    }
+
+    /// The same fault in a text of which this one is the part from `start` on.
+    pub(crate) fn shifted(self, start: usize) -> Fault {
+        Fault { at: self.at + start, ..self }
+    }
+
+    /// Names the source as the file at fault, which is a text: the place is a line and a column.
+    pub(crate) fn in_text(self, source: &Source, text: &[u8]) -> ReadError {
+        source.error(Position::in_text(text, self.at), *self.problem)
+    }
+
+    /// Names the source as the file at fault, which is binary: the place is a byte.
+    pub(crate) fn in_binary(self, source: &Source) -> ReadError {
+        source.error(Position::Byte(self.at as u64), *self.problem)
+    }
+}
+
+/// The bytes as text, or the first byte that is none.
+pub(crate) fn utf8(bytes: &[u8]) -> Result<&str, Fault> {
+    std::str::from_utf8(bytes).map_err(|error| {
+        let at = error.valid_up_to();
+        let byte = bytes.get(at).copied().unwrap_or_default();
+        Fault::malformed(at, "UTF-8 text", format_args!("the byte 0x{byte:02x}"))
+    })
 }

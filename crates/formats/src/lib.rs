@@ -5,22 +5,17 @@
 
 mod by_value;
 mod chronos;
-mod chunks;
 mod cobra;
-mod collect;
 mod cursor;
 mod dbcop;
 mod decimal;
 mod error;
-mod express;
-mod fault;
 mod isolario;
 mod jepsen;
-mod json_array;
-mod json_text;
 mod jsonl;
 mod lines;
-mod meter;
+mod narrow;
+mod notation;
 mod number_set;
 mod plume;
 mod session_files;
@@ -37,9 +32,8 @@ use std::path::{Path, PathBuf};
 use isolario_model::{History, SinkError, TxnSink};
 
 pub use error::{Position, Problem, ReadError};
-pub use isolario::{LiveRecorder, Recorder, SessionRecorder, TxnNumber};
-pub use meter::Meter;
-pub use source::{Bytes, Content, Source};
+pub use isolario::{LiveRecorder, SessionRecorder};
+pub use source::{Bytes, Content, Meter, Source};
 
 /// A history as it came out of a file.
 #[derive(Debug)]
@@ -151,10 +145,29 @@ pub fn sniff(source: &Source) -> Option<&'static dyn HistoryFormat> {
     FORMATS.iter().copied().find(|format| format.sniff(source))
 }
 
+/// The format that files of such a name are usually in.
+pub fn by_extension(path: &Path) -> Option<&'static dyn HistoryFormat> {
+    let name = match path.extension()?.to_str()? {
+        "gz" | "zst" => return by_extension(Path::new(path.file_stem()?)),
+        "iso" => "isolario",
+        "jsonl" | "ndjson" => "jsonl",
+        "txt" => "text",
+        "edn" => "elle-edn",
+        "json" => "elle-json",
+        "bincode" => "dbcop",
+        _ => return None,
+    };
+    find(name)
+}
+
 /// Opens a path (`-` is standard input) and reads it in the format it looks like.
+///
+/// What looks like none is read in the format that its name suggests: what is wrong with it there
+/// says more than that it looks like nothing.
 pub fn read(path: &Path) -> Result<Loaded, ReadError> {
     let source = Source::open(path)?;
-    match sniff(&source) {
+    let by_name = || by_extension(path).filter(|_| source.file().is_some_and(|b| !b.is_empty()));
+    match sniff(&source).or_else(by_name) {
         Some(format) => format.read(&source),
         None => Err(source.error(Position::Whole, Problem::Unrecognised)),
     }

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use isolario_model::{History, SinkError, Value, ValueRef};
 use rustc_hash::FxHashSet;
 
-use crate::error::{Position, Problem, ReadError};
-use crate::express::{inexpressible, numbers_or_positions};
+use crate::error::{Fault, Position, Problem, ReadError};
+use crate::narrow::{inexpressible, numbers_or_positions};
 use crate::source::{Bytes, Source};
 use crate::{Ignored, Target};
 
@@ -21,6 +21,18 @@ pub(crate) struct SessionFile<'a> {
     pub(crate) name: &'a str,
     /// What it holds.
     pub(crate) bytes: &'a [u8],
+}
+
+impl SessionFile<'_> {
+    /// Names the file as the one at fault, which is a text: the place is a line and a column.
+    pub(crate) fn text_error(&self, source: &Source, fault: Fault) -> ReadError {
+        source.error_in(self.name, Position::in_text(self.bytes, fault.at), *fault.problem)
+    }
+
+    /// Names the file as the one at fault, which is binary: the place is a byte.
+    pub(crate) fn binary_error(&self, source: &Source, fault: Fault) -> ReadError {
+        source.error_in(self.name, Position::Byte(fault.at as u64), *fault.problem)
+    }
 }
 
 /// The session files of a directory, and how many of its files are none.

@@ -4,11 +4,12 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::ops::Deref;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use memmap2::Mmap;
 
 use crate::error::{Position, Problem, ReadError};
-use crate::meter::Meter;
 use crate::unpack::unpack;
 
 /// The bytes of a file: mapped where it is a plain file, owned where it was unpacked or piped.
@@ -48,6 +49,55 @@ impl Content {
             Content::File(bytes) => bytes.len(),
             Content::Directory(files) => files.iter().map(|(_, bytes)| bytes.len()).sum(),
         }
+    }
+}
+
+/// Counts the bytes that are read, for whoever shows it. Clones count together.
+///
+/// A packed file is counted twice: packed while it is unpacked, then unpacked while it is parsed.
+/// Not every format counts: then nothing is read until all is.
+#[derive(Clone, Debug, Default)]
+pub struct Meter(Arc<Counts>);
+
+#[derive(Debug, Default)]
+struct Counts {
+    read: AtomicU64,
+    total: AtomicU64,
+}
+
+impl Meter {
+    /// How many bytes are read.
+    pub fn read(&self) -> u64 {
+        self.0.read.load(Ordering::Relaxed)
+    }
+
+    /// How many there are in all; 0 if that is not known yet.
+    pub fn total(&self) -> u64 {
+        self.0.total.load(Ordering::Relaxed)
+    }
+
+    /// Begins to count anew.
+    pub(crate) fn begin(&self, total: usize) {
+        self.0.read.store(0, Ordering::Relaxed);
+        self.0.total.store(total as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn add(&self, bytes: usize) {
+        self.0.read.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+}
+
+/// Counts what goes through it.
+pub(crate) struct Metered<'m, R> {
+    pub(crate) inner: R,
+    pub(crate) meter: &'m Meter,
+}
+
+impl<R: Read> Read for Metered<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        self.meter.add(read);
+        Ok(read)
     }
 }
 
@@ -136,6 +186,11 @@ impl Source {
         }
     }
 
+    /// The text that the file begins with, as far as it is one: what sniffers look at.
+    pub(crate) fn beginning(&self) -> &str {
+        self.file().map_or("", text_beginning)
+    }
+
     /// The files, if it is a directory.
     pub fn files(&self) -> Option<&[(String, Bytes)]> {
         match &self.content {
@@ -170,6 +225,14 @@ impl Source {
     ) -> ReadError {
         ReadError { file: format!("{}/{file}", self.name), position, problem: problem.into() }
     }
+}
+
+/// The text that some bytes begin with.
+pub(crate) fn text_beginning(bytes: &[u8]) -> &str {
+    const ENOUGH: usize = 1 << 16;
+    let head = &bytes[..bytes.len().min(ENOUGH)];
+    let valid = std::str::from_utf8(head).map_or_else(|error| error.valid_up_to(), str::len);
+    std::str::from_utf8(&head[..valid]).unwrap_or("")
 }
 
 fn open_directory(path: &Path, meter: &Meter) -> Result<Vec<(String, Bytes)>, Problem> {
@@ -254,5 +317,19 @@ mod tests {
         let source = Source::from_files("d", files);
         let names: Vec<_> = source.files().unwrap().iter().map(|(n, _)| n.as_str()).collect();
         assert_eq!(names, ["T1.log", "T2.log", "T10.log"]);
+    }
+
+    #[test]
+    fn formats_read_in_parts_count_all_of_them() {
+        for (format, text) in [
+            ("plume", "w(1,1,0,0)\nr(1,1,1,1)\n"),
+            ("jsonl", "{\"session\":\"a\",\"ops\":[[\"w\",\"x\",1]]}\n"),
+            ("text", "session a\n  T1: w x 1\n"),
+        ] {
+            let source = Source::from_bytes("h", text.into()).unwrap();
+            assert_eq!((source.meter().read(), source.meter().total()), (0, text.len() as u64));
+            crate::find(format).unwrap().read(&source).unwrap();
+            assert_eq!(source.meter().read(), text.len() as u64, "{format}");
+        }
     }
 }

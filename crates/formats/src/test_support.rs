@@ -1,8 +1,5 @@
 //! What the tests of several formats need: small histories, random ones, files.
 
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
-
 use isolario_model::{
     Batch, History, Initial, Meta, Op, OpInput, OpNotes, Outcome, SinkError, Stamp, TxnEnd,
     TxnSink, TxnStart, ValueRef, VersionRef,
@@ -69,42 +66,20 @@ pub(crate) fn history_of(initial: Initial, txns: &[&[TestOp]]) -> History {
     history(initial, &txns)
 }
 
-/// A place for files that goes away with the test.
-struct TempPath(PathBuf);
-
-impl TempPath {
-    fn new() -> TempPath {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("isolario-formats-{}-{count}", std::process::id());
-        TempPath(std::env::temp_dir().join(name))
-    }
-
-    fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for TempPath {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-        let _ = std::fs::remove_file(&self.0);
-    }
-}
-
 /// The files a format makes of a history: one without a name, or those of a directory.
 pub(crate) fn written(
     format: &dyn HistoryFormat,
     history: &History,
 ) -> Result<Vec<(String, Vec<u8>)>, SinkError> {
-    let temp = TempPath::new();
-    let mut writer = format.writer(Target::Path(temp.path().to_owned()))?;
+    let directory = tempfile::tempdir()?;
+    let path = directory.path().join("h");
+    let mut writer = format.writer(Target::Path(path.clone()))?;
     let result = history.replay(&mut *writer).and_then(|()| writer.finish());
     if let Err(error) = result {
-        assert!(!temp.path().exists(), "nothing is left of what was refused");
+        assert!(!path.exists(), "nothing is left of what was refused");
         return Err(error);
     }
-    let source = Source::open(temp.path()).unwrap();
+    let source = Source::open(&path).unwrap();
     Ok(match source.file() {
         Some(bytes) => vec![(String::new(), bytes.to_vec())],
         None => {

@@ -3,8 +3,7 @@
 use std::io::{self, Read};
 
 use crate::error::Problem;
-use crate::meter::{Meter, Metered};
-use crate::source::Bytes;
+use crate::source::{Bytes, Meter, Metered};
 
 /// So much may come out of any packed file.
 const ALWAYS: u64 = 1 << 30;

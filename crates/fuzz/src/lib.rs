@@ -16,8 +16,10 @@
 //! }
 //! ```
 //!
-//! [`files`] writes histories into memory and is of use to other tests as well.
+//! [`files`] writes histories into memory, and [`arbitrary`] makes random ones with everything the
+//! model can hold: of use to other tests as well.
 
+pub mod arbitrary;
 pub mod files;
 pub mod mutate;
 pub mod same;

@@ -6,12 +6,11 @@
 mod naming;
 mod read;
 mod record;
-mod versions;
 mod write;
 
 use isolario_model::SinkError;
 
-use crate::collect::Collector;
+use crate::narrow::Collector;
 use crate::session_files::first_session;
 use crate::{HistoryFormat, HistoryWriter, Loaded, ReadError, Source, Target};
 
@@ -45,7 +44,7 @@ impl HistoryFormat for Cobra {
     }
 
     fn writer(&self, target: Target) -> Result<Box<dyn HistoryWriter>, SinkError> {
-        Ok(Collector::<Cobra>::boxed(target))
+        Ok(Collector::boxed(Cobra, target))
     }
 }
 

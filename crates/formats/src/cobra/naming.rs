@@ -15,8 +15,7 @@ use isolario_model::VersionRef;
 use rustc_hash::FxHashMap;
 
 use super::record::{ANY, INITIAL, NULL, ReadRecord, Record, WriteRecord, is_reserved, records};
-use crate::error::Position;
-use crate::fault::Fault;
+use crate::error::Fault;
 
 /// What names a version throughout a directory.
 #[derive(Debug, PartialEq, Eq)]
@@ -78,17 +77,13 @@ impl Naming {
     }
 
     /// The version a read saw.
-    pub(super) fn of_read(
-        &self,
-        position: Position,
-        read: &ReadRecord,
-    ) -> Result<VersionRef, Fault> {
+    pub(super) fn of_read(&self, at: usize, read: &ReadRecord) -> Result<VersionRef, Fault> {
         let by_write = VersionRef::ByWrite { write: read.write, value: read.value };
         match (self, read.writer) {
             (_, INITIAL | NULL) if read.write == read.writer => Ok(VersionRef::Initial),
             (_, INITIAL | NULL) => {
                 let expected = format!("write id 0x{:x} for the initial version", read.writer);
-                Err(Fault::malformed(position, expected, format!("0x{:x}", read.write)))
+                Err(Fault::malformed(at, expected, format!("0x{:x}", read.write)))
             }
             (Naming::ByWrite(_), ANY) => Ok(by_write),
             (Naming::ByWriter, txn) => Ok(VersionRef::ByWriter { txn, write: read.write }),
@@ -99,7 +94,7 @@ impl Naming {
                             "transaction {txn} alone to write this id and value \
                              (other reads here name no writer)"
                         );
-                        Err(Fault::malformed(position, expected, "another write of them"))
+                        Err(Fault::malformed(at, expected, "another write of them"))
                     }
                     _ => Ok(by_write),
                 }

@@ -8,8 +8,7 @@ use rustc_hash::FxHashSet;
 use super::is_log;
 use super::naming::{Naming, ReadKinds};
 use super::record::{Record, is_reserved, records};
-use crate::error::{Position, ReadError};
-use crate::fault::Fault;
+use crate::error::{Fault, Position, ReadError};
 use crate::session_files::{SessionFile, ignored_if_any, session_files};
 use crate::{Loaded, Source, Warning};
 
@@ -18,7 +17,7 @@ pub(super) fn read(source: &Source) -> Result<Loaded, ReadError> {
     let (logs, others) = session_files(source, 'T', is_log)?;
     let mut kinds = ReadKinds::default();
     for log in &logs {
-        kinds.look_through(log.bytes).map_err(|fault| fault.in_file(source, log.name))?;
+        kinds.look_through(log.bytes).map_err(|fault| log.binary_error(source, fault))?;
     }
     let whole = |error: SinkError| source.error(Position::Whole, error);
     let mut reader = LogReader {
@@ -31,7 +30,7 @@ pub(super) fn read(source: &Source) -> Result<Loaded, ReadError> {
     let meta = Meta { initial: Initial::Marked, ..Meta::default() };
     reader.batch.meta(&meta).map_err(whole)?;
     for log in &logs {
-        reader.read_log(log).map_err(|fault| fault.in_file(source, log.name))?;
+        reader.read_log(log).map_err(|fault| log.binary_error(source, fault))?;
         source.meter().add(log.bytes.len());
     }
     let mut loaded = Loaded::new(reader.batch.build().map_err(whole)?);
@@ -54,16 +53,16 @@ impl LogReader {
     fn read_log(&mut self, log: &SessionFile<'_>) -> Result<(), Fault> {
         let mut open = None;
         for record in records(log.bytes) {
-            let (position, record) = record?;
-            open = self.take(log, open, position, record)?;
+            let (at, record) = record?;
+            open = self.take(log, open, at, record)?;
         }
-        if let Some((txn, position)) = open {
-            self.end(Outcome::Unknown, position)?;
+        if let Some((txn, at)) = open {
+            self.end(Outcome::Unknown, at)?;
             let message = format!(
                 "{} ends inside transaction {txn}: its outcome is taken as unknown",
                 log.name
             );
-            self.warnings.push(Warning { message, position });
+            self.warnings.push(Warning { message, position: Position::Byte(at as u64) });
         }
         self.empty_logs += u64::from(log.bytes.is_empty());
         Ok(())
@@ -74,17 +73,17 @@ impl LogReader {
     fn take(
         &mut self,
         log: &SessionFile<'_>,
-        open: Option<(u64, Position)>,
-        position: Position,
+        open: Option<(u64, usize)>,
+        at: usize,
         record: Record,
-    ) -> Result<Option<(u64, Position)>, Fault> {
+    ) -> Result<Option<(u64, usize)>, Fault> {
         match (open, record) {
             (None, Record::Start { txn }) => {
-                self.begin(log, txn, position)?;
-                return Ok(Some((txn, position)));
+                self.begin(log, txn, at)?;
+                return Ok(Some((txn, at)));
             }
             (Some(_), Record::Read(read)) => {
-                let version = self.naming.of_read(position, &read)?;
+                let version = self.naming.of_read(at, &read)?;
                 let value = Some(read.value.into());
                 let op = Op::Read { key: read.key.into(), value };
                 self.batch.op_with(&op, &OpNotes { version: Some(version), sql: None })
@@ -95,37 +94,37 @@ impl LogReader {
                 self.batch.op_with(&op, &OpNotes { version, sql: None })
             }
             (Some((txn, _)), Record::Commit { txn: committed }) if committed == txn => {
-                self.end(Outcome::Committed, position)?;
+                self.end(Outcome::Committed, at)?;
                 return Ok(None);
             }
             (Some((txn, _)), other) => {
                 let expected = format!("R, W, or C, the commit of transaction {txn}");
-                return Err(Fault::malformed(position, expected, other.describe()));
+                return Err(Fault::malformed(at, expected, other.describe()));
             }
             (None, other) => {
                 let expected = "S, the start of a transaction";
-                return Err(Fault::malformed(position, expected, other.describe()));
+                return Err(Fault::malformed(at, expected, other.describe()));
             }
         }
-        .map_err(Fault::refused(position))?;
+        .map_err(Fault::refused(at))?;
         Ok(open)
     }
 
-    fn begin(&mut self, log: &SessionFile<'_>, txn: u64, position: Position) -> Result<(), Fault> {
+    fn begin(&mut self, log: &SessionFile<'_>, txn: u64, at: usize) -> Result<(), Fault> {
         if is_reserved(txn) {
             let found = format!("0x{txn:x}, which stands for no transaction in reads");
-            return Err(Fault::malformed(position, "the number of a transaction", found));
+            return Err(Fault::malformed(at, "the number of a transaction", found));
         }
         if !self.txns.insert(txn) {
             let found = format!("transaction {txn} again");
-            return Err(Fault::malformed(position, "a transaction not seen before", found));
+            return Err(Fault::malformed(at, "a transaction not seen before", found));
         }
         let id = Some(ValueRef::from(txn));
         let start = TxnStart { session: log.session.as_ref(), id, line: None };
-        self.batch.begin(&start).map_err(Fault::refused(position))
+        self.batch.begin(&start).map_err(Fault::refused(at))
     }
 
-    fn end(&mut self, outcome: Outcome, position: Position) -> Result<(), Fault> {
-        self.batch.end(&TxnEnd::new(outcome)).map_err(Fault::refused(position))
+    fn end(&mut self, outcome: Outcome, at: usize) -> Result<(), Fault> {
+        self.batch.end(&TxnEnd::new(outcome)).map_err(Fault::refused(at))
     }
 }

@@ -3,8 +3,7 @@
 use std::io::{self, Write};
 
 use crate::cursor::Cursor;
-use crate::error::Position;
-use crate::fault::Fault;
+use crate::error::Fault;
 
 /// The writer and the write id of a read that saw the initial version.
 pub(super) const INITIAL: u64 = 0xbebe_ebee;
@@ -77,7 +76,7 @@ impl Record {
 /// The records of a log with their places; ends after the first fault.
 pub(super) fn records(
     bytes: &[u8],
-) -> impl Iterator<Item = Result<(Position, Record), Fault>> + use<'_> {
+) -> impl Iterator<Item = Result<(usize, Record), Fault>> + use<'_> {
     let mut cursor = Cursor::new(bytes);
     let mut is_broken = false;
     std::iter::from_fn(move || {
@@ -90,8 +89,8 @@ pub(super) fn records(
     })
 }
 
-fn next_record(cursor: &mut Cursor<'_>) -> Result<(Position, Record), Fault> {
-    let position = cursor.position();
+fn next_record(cursor: &mut Cursor<'_>) -> Result<(usize, Record), Fault> {
+    let at = cursor.at();
     let record = match cursor.byte("a record")? {
         b'S' => Record::Start { txn: cursor.u64_be("the transaction of a start, 8 bytes")? },
         b'R' => {
@@ -105,10 +104,10 @@ fn next_record(cursor: &mut Cursor<'_>) -> Result<(Position, Record), Fault> {
         b'C' => Record::Commit { txn: cursor.u64_be("the transaction of a commit, 8 bytes")? },
         tag => {
             let found = format!("the byte 0x{tag:02x}");
-            return Err(Fault::malformed(position, "S, R, W or C", found));
+            return Err(Fault::malformed(at, "S, R, W or C", found));
         }
     };
-    Ok((position, record))
+    Ok((at, record))
 }
 
 fn numbers<const N: usize>(cursor: &mut Cursor<'_>, what: &str) -> Result<[u64; N], Fault> {

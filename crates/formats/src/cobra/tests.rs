@@ -7,7 +7,7 @@ use super::Cobra;
 use super::record::{ANY, INITIAL, NULL, ReadRecord, Record, WriteRecord};
 use crate::by_value::require_same_meaning;
 use crate::error::Position;
-use crate::express::as_unsigned;
+use crate::narrow::as_unsigned;
 use crate::test_support::*;
 use crate::{HistoryFormat, Loaded, Source, Target};
 

@@ -1,8 +1,7 @@
 use isolario_model::{Initial, Op, Outcome, Value, ValueRef};
 use proptest::prelude::*;
 
-use super::Dbcop;
-use super::read::has_header;
+use super::{Dbcop, has_header};
 use crate::error::Position;
 use crate::test_support::*;
 use crate::{HistoryFormat, Source};

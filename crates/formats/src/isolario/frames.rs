@@ -13,9 +13,9 @@
 //! that is not whole are what the file was at some moment, and at every moment it had the writes
 //! of whatever was read: they are the recording, whatever comes after them.
 
-use super::checksum::checksum;
-use super::layout::{HEAD, Head, Header, Version};
+use super::layout::{HEAD, Head, Header, Version, checksum};
 use crate::Problem;
+use crate::error::Fault;
 
 /// A frame, and where it begins in the file.
 #[derive(Clone, Copy)]
@@ -83,10 +83,7 @@ impl<'b> Frames<'b> {
     /// The next frame. The content of frames that `defer` names, the long ones, is left for
     /// [`Frame::require_intact`], which can be called on all cores; the last frame of the file is
     /// checked here in any case, since it may be cut.
-    pub(super) fn next(
-        &mut self,
-        defer: impl Fn(u8) -> bool,
-    ) -> Result<Next<'b>, (usize, Problem)> {
+    pub(super) fn next(&mut self, defer: impl Fn(u8) -> bool) -> Result<Next<'b>, Fault> {
         let at = self.at;
         let is_room = |rest: &[u8]| rest.iter().all(|byte| *byte == 0);
         let is_recording = self.version == Version::Recording;
@@ -112,14 +109,14 @@ impl<'b> Frames<'b> {
     }
 
     /// The end is cut if no whole frame begins anywhere from `from` on.
-    fn cut_unless_more(&self, from: usize) -> Result<Next<'b>, (usize, Problem)> {
+    fn cut_unless_more(&self, from: usize) -> Result<Next<'b>, Fault> {
         if self.version == Version::Recording {
             return Ok(Next::Cut);
         }
         let bytes = self.bytes;
         let is_frame = |at| Frame::at(bytes, at).is_some_and(|frame| frame.is_intact());
         if bytes.len() - self.at > LONGEST_CUT || (from..bytes.len()).any(is_frame) {
-            return Err((self.at, damaged()));
+            return Err(Fault::new(self.at, damaged()));
         }
         Ok(Next::Cut)
     }

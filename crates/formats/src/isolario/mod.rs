@@ -6,17 +6,14 @@
 
 mod block;
 mod bytes;
-mod checksum;
 mod drain;
 mod fill;
 mod frames;
 mod ints;
 mod layout;
-mod live;
 mod parts;
 mod read;
 mod recorder;
-mod room;
 mod rows;
 mod streams;
 mod tape;
@@ -26,8 +23,7 @@ mod write;
 
 use isolario_model::SinkError;
 
-pub use live::{LiveRecorder, SessionRecorder};
-pub use recorder::{Recorder, TxnNumber};
+pub use recorder::{LiveRecorder, SessionRecorder};
 
 use crate::{HistoryFormat, HistoryWriter, Loaded, ReadError, Source, Target};
 

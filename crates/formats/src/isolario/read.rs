@@ -9,30 +9,27 @@ use super::drain::drain;
 use super::frames::{Frame, Frames, Next};
 use super::layout::{Header, OPTIONAL, frame, read_header, unknown};
 use super::rows::{Replay, get_rows};
+use crate::error::Fault;
 use crate::{Ignored, Loaded, Meter, Position, Problem, ReadError, Source, Warning};
-
-/// A problem and the byte it is at.
-type At = (usize, Problem);
 
 /// Reads a whole file.
 pub(super) fn read(source: &Source) -> Result<Loaded, ReadError> {
     let bytes = source.require_file()?;
-    read_bytes(bytes, source.meter())
-        .map_err(|(at, problem)| source.error(Position::Byte(at as u64), problem))
+    read_bytes(bytes, source.meter()).map_err(|fault| fault.in_binary(source))
 }
 
-fn read_bytes(bytes: &[u8], meter: &Meter) -> Result<Loaded, At> {
-    let header = read_header(bytes).map_err(|problem| (0, problem))?;
+fn read_bytes(bytes: &[u8], meter: &Meter) -> Result<Loaded, Fault> {
+    let header = read_header(bytes).map_err(|problem| Fault::new(0, problem))?;
     let mut rows = Batch::new();
     let body = Body::scan(bytes, &header, &mut rows)?;
     let mut batches = read_blocks(&body.blocks, &header.meta, meter)?;
     body.check_totals(&batches)?;
     if batches.is_empty() || !rows.is_empty() {
-        rows.meta(&header.meta).map_err(|error| (0, error.into()))?;
+        rows.meta(&header.meta).map_err(Fault::refused(0))?;
         batches.push(rows);
     }
-    let history = History::from_batches(batches, Pieces::Whole)
-        .map_err(|error| (header.len, error.into()))?;
+    let history =
+        History::from_batches(batches, Pieces::Whole).map_err(Fault::refused(header.len))?;
     let mut loaded = Loaded::new(history);
     loaded.warnings = body.warnings(bytes.len());
     loaded.ignored.extend((header.skipped_entries > 0).then_some(Ignored {
@@ -45,7 +42,7 @@ fn read_bytes(bytes: &[u8], meter: &Meter) -> Result<Loaded, At> {
 }
 
 /// Blocks in parallel, errors in the order of the file.
-fn read_blocks(blocks: &[Frame<'_>], meta: &Meta, meter: &Meter) -> Result<Vec<Batch>, At> {
+fn read_blocks(blocks: &[Frame<'_>], meta: &Meta, meter: &Meter) -> Result<Vec<Batch>, Fault> {
     let read = |frame: &Frame<'_>| {
         frame.require_intact()?;
         let mut batch = drain(&Block::get(frame.content)?)?;
@@ -54,14 +51,16 @@ fn read_blocks(blocks: &[Frame<'_>], meta: &Meta, meter: &Meter) -> Result<Vec<B
         Ok(batch)
     };
     let batches: Vec<Result<Batch, Problem>> = blocks.par_iter().map(read).collect();
-    let placed = |(frame, batch): (&Frame<'_>, Result<_, _>)| batch.map_err(|p| (frame.at, p));
+    let placed = |(frame, batch): (&Frame<'_>, Result<_, _>)| {
+        batch.map_err(|problem| Fault::new(frame.at, problem))
+    };
     blocks.iter().zip(batches).map(placed).collect()
 }
 
 /// Passes the transactions of the row records on to a sink. For files of row records alone.
-pub(super) fn replay_rows(bytes: &[u8], sink: &mut dyn TxnSink) -> Result<(), At> {
-    let header = read_header(bytes).map_err(|problem| (0, problem))?;
-    sink.meta(&header.meta).map_err(|error| (0, error.into()))?;
+pub(super) fn replay_rows(bytes: &[u8], sink: &mut dyn TxnSink) -> Result<(), Fault> {
+    let header = read_header(bytes).map_err(|problem| Fault::new(0, problem))?;
+    sink.meta(&header.meta).map_err(Fault::refused(0))?;
     Body::scan(bytes, &header, sink).map(|_| ())
 }
 
@@ -85,12 +84,14 @@ struct Body<'b> {
 
 impl<'b> Body<'b> {
     /// Goes through all frames: collects blocks, and replays row records into the sink.
-    fn scan(bytes: &'b [u8], header: &Header, rows: &mut dyn TxnSink) -> Result<Self, At> {
+    fn scan(bytes: &'b [u8], header: &Header, rows: &mut dyn TxnSink) -> Result<Self, Fault> {
         let mut body = Body::default();
         let mut frames = Frames::new(bytes, header);
         loop {
             match frames.next(|kind| kind == frame::BLOCK)? {
-                Next::Frame(frame) => body.take(frame, rows).map_err(|p| (frame.at, p))?,
+                Next::Frame(frame) => {
+                    body.take(frame, rows).map_err(|problem| Fault::new(frame.at, problem))?;
+                }
                 Next::End => break,
                 Next::Cut => {
                     body.cut = Some(frames.at);
@@ -99,7 +100,7 @@ impl<'b> Body<'b> {
             }
         }
         body.end = frames.at;
-        body.unended = body.rows.finish(rows).map_err(|problem| (frames.at, problem))?;
+        body.unended = body.rows.finish(rows).map_err(|problem| Fault::new(frames.at, problem))?;
         Ok(body)
     }
 
@@ -138,13 +139,12 @@ impl<'b> Body<'b> {
     }
 
     /// The end mark counts the transactions: one that is missing with its whole frame is missed.
-    fn check_totals(&self, batches: &[Batch]) -> Result<(), At> {
+    fn check_totals(&self, batches: &[Batch]) -> Result<(), Fault> {
         let found = batches.iter().map(|batch| batch.len() as u64).sum::<u64>() + self.rows.txns;
         match self.finish {
-            Some((at, counted)) if counted != found => Err((
-                at,
-                Problem::malformed(format!("{counted} transactions before the end"), found),
-            )),
+            Some((at, counted)) if counted != found => {
+                Err(Fault::malformed(at, format!("{counted} transactions before the end"), found))
+            }
             _ => Ok(()),
         }
     }

@@ -1,78 +1,101 @@
-//! Records transactions as they happen, so that a crash loses nothing that was known.
+//! Records the transactions of many sessions at once, each from a thread of its own, as they happen:
+//! a crash loses nothing that was known.
 
-use std::collections::HashSet;
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use isolario_model::{Meta, OpInput, OpNotes, SinkError, TxnEnd, TxnStart};
 
 use super::bytes::put_varint;
 use super::fill::BlockSize;
-use super::layout::{Version, frame, put_frame, put_header};
+use super::layout::{HEAD, Version, close_frame, frame, put_header};
 use super::read::replay_rows;
-use super::rows::{put_begin, put_done, put_end};
+use super::rows::{put_begin, put_done, put_end, put_row};
+use super::tape::Tape;
 use super::write::Writer;
-use crate::{Position, Source};
+use crate::Source;
 
-/// A transaction being recorded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TxnNumber(u64);
-
-/// Writes an `.iso` file while a workload runs.
+/// Writes an `.iso` file while many sessions run.
 ///
-/// Every call appends one record with one write to the file: a process that dies loses at most
-/// the record it was writing. A session ends a transaction before it begins the next; sessions
-/// interleave as they like.
+/// Sessions put their records together by themselves. What a session has done goes to the file
+/// together with the beginning of its next transaction, as one record. So, before anything of a
+/// transaction is sent, the file has all its session did before and what the transaction is about
+/// to do.
 ///
-/// The recorder appends row records and nothing else until [`Recorder::finish`] packs them into
+/// Sessions append in turn. What a record tells of was seen by its session before it had its turn,
+/// and was announced by whoever wrote it before it was sent: so the file up to any record has the
+/// writes of whatever is read in it, whoever reads the file, and whenever. To let sessions fill
+/// places of their own side by side would spare them the turn, which is over in the time of a few
+/// stores, and leave gaps when the process dies.
+///
+/// The file holds row records and nothing else until [`LiveRecorder::finish`] packs them into
 /// blocks, in a second file that then takes the place of the first. To pack now and then in place
-/// would be possible (append the block, and have it stand for the rows before it), but it would
-/// hold up, under the caller's lock, the very clients whose times are being taken, and leave the
-/// packed rows in the file. This way a file at any moment is either the rows or the blocks, never
-/// both, and no transaction can count twice.
+/// would hold up the very clients whose times are being taken. This way a file at any moment is
+/// either the rows or the blocks, never both, and no transaction can count twice.
 ///
 /// ```
-/// use isolario_formats::Recorder;
-/// use isolario_model::{Meta, Op, OpNotes, Outcome, TxnEnd, TxnStart, ValueRef};
+/// use isolario_formats::LiveRecorder;
+/// use isolario_model::{Meta, Op, Outcome, TxnEnd, TxnStart, ValueRef};
 ///
-/// # let path = std::env::temp_dir().join(format!("isolario-doc-{}.iso", std::process::id()));
-/// let mut recorder = Recorder::create(&path, &Meta::default())?;
+/// # let path = std::env::temp_dir().join(format!("isolario-live-{}.iso", std::process::id()));
+/// let recorder = LiveRecorder::create(&path, &Meta::default())?;
+/// let mut session = recorder.session();
 /// let write = Op::Write { key: ValueRef::Text("x"), value: ValueRef::Int(1) };
 /// let start = TxnStart { session: ValueRef::Int(0), id: None, line: None };
-/// let txn = recorder.begin(&start, Some(17), &[write])?; // before anything is sent
-/// recorder.op(txn, &write, &OpNotes::default())?; // when the answer is there
-/// recorder.end(txn, &TxnEnd { finish: Some(42), ..TxnEnd::new(Outcome::Committed) })?;
+/// session.begin(&start, Some(17), &[write])?; // before anything is sent
+/// session.op(&write)?; // when the answer is there
+/// session.end(&TxnEnd { finish: Some(42), ..TxnEnd::new(Outcome::Committed) })?;
+/// session.flush()?;
 /// recorder.finish()?;
-///
-/// let loaded = isolario_formats::read(&path)?;
-/// assert_eq!(loaded.history.txn_count(), 1);
+/// assert_eq!(isolario_formats::read(&path)?.history.txn_count(), 1);
 /// # std::fs::remove_file(&path)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-pub struct Recorder {
-    file: File,
+pub struct LiveRecorder {
     path: PathBuf,
-    /// The transactions that have begun and not ended.
-    open: HashSet<TxnNumber>,
-    next: u64,
-    /// Reused for every record.
-    buffer: Vec<u8>,
+    next: AtomicU64,
+    tape: Mutex<Tape>,
 }
 
-impl Recorder {
+impl LiveRecorder {
     /// Creates the file, or empties it.
-    pub fn create(path: &Path, meta: &Meta) -> Result<Recorder, SinkError> {
-        let mut buffer = Vec::new();
-        put_header(&mut buffer, Version::First, meta)?;
-        let mut file = File::create(path)?;
-        file.write_all(&buffer)?;
-        Ok(Recorder { file, path: path.to_owned(), open: HashSet::new(), next: 0, buffer })
+    pub fn create(path: &Path, meta: &Meta) -> Result<LiveRecorder, SinkError> {
+        let mut header = Vec::new();
+        put_header(&mut header, Version::Recording, meta)?;
+        let tape = Mutex::new(Tape::create(path, &header)?);
+        Ok(LiveRecorder { path: path.to_owned(), next: AtomicU64::new(0), tape })
     }
 
-    /// Records that a transaction begins, before any of it is sent, and what it is about to do:
-    /// at least its writes, as far as they are known. Results in these operations are left aside.
+    /// Records for one thread.
+    pub fn session(&self) -> SessionRecorder<'_> {
+        SessionRecorder { recorder: self, record: vec![0; HEAD], open: None }
+    }
+
+    /// Packs the records into blocks and closes the file. Transactions that have not ended are of
+    /// unknown outcome. If this fails, the records stay as they are and can still be read.
+    pub fn finish(self) -> Result<(), SinkError> {
+        drop(self.tape);
+        pack_file(&self.path)
+    }
+}
+
+/// Records the transactions of one session after the other.
+#[derive(Debug)]
+pub struct SessionRecorder<'r> {
+    recorder: &'r LiveRecorder,
+    /// The frame of what is not in the file yet.
+    record: Vec<u8>,
+    open: Option<u64>,
+}
+
+impl SessionRecorder<'_> {
+    /// Records that a transaction begins, before any of it is sent, and what it is about to do: at
+    /// least its writes, as far as they are known; results in these operations are left aside.
+    /// Everything that was recorded before goes to the file with it.
     ///
     /// If the outcome stays unknown, what was intended and is not recorded as done counts as part
     /// of the transaction, since it may have taken effect.
@@ -81,69 +104,70 @@ impl Recorder {
         start: &TxnStart<'_>,
         at: Option<i64>,
         intended: &[OpInput<'_>],
-    ) -> Result<TxnNumber, SinkError> {
-        let number = TxnNumber(self.next);
-        self.append(frame::BEGIN, number, |out| put_begin(out, start, at, intended))?;
-        self.next += 1;
-        self.open.insert(number);
-        Ok(number)
-    }
-
-    /// Records an operation with its result.
-    pub fn op(
-        &mut self,
-        txn: TxnNumber,
-        op: &OpInput<'_>,
-        notes: &OpNotes<'_>,
     ) -> Result<(), SinkError> {
-        if !self.open.contains(&txn) {
-            return Err(SinkError::Sequence("an operation outside of a transaction"));
+        if self.open.is_some() {
+            return Err(SinkError::Sequence("a beginning inside of a transaction"));
         }
-        self.append(frame::OP, txn, |out| put_done(out, op, notes))
-    }
-
-    /// Records how a transaction ended. A start time given here replaces that of the beginning.
-    pub fn end(&mut self, txn: TxnNumber, end: &TxnEnd<'_>) -> Result<(), SinkError> {
-        if !self.open.contains(&txn) {
-            return Err(SinkError::Sequence("an end outside of a transaction"));
-        }
-        self.append(frame::END, txn, |out| {
-            put_end(out, end);
-            Ok(())
+        let number = self.recorder.next.fetch_add(1, Ordering::Relaxed);
+        self.put(number, frame::BEGIN, |out| {
+            put_varint(out, number);
+            put_begin(out, start, at, intended)
         })?;
-        self.open.remove(&txn);
+        self.flush()?;
+        self.open = Some(number);
         Ok(())
     }
 
-    /// Waits until all that was recorded is on the disk, safe also from a crash of the machine.
+    /// Records an operation with its result.
+    pub fn op(&mut self, op: &OpInput<'_>) -> Result<(), SinkError> {
+        let Some(number) = self.open else {
+            return Err(SinkError::Sequence("an operation outside of a transaction"));
+        };
+        self.put(number, frame::OP, |out| put_done(out, op, &OpNotes::default()))
+    }
+
+    /// Records how the transaction ended. A start time given here replaces that of the beginning.
+    pub fn end(&mut self, end: &TxnEnd<'_>) -> Result<(), SinkError> {
+        let Some(number) = self.open.take() else {
+            return Err(SinkError::Sequence("an end outside of a transaction"));
+        };
+        self.put(number, frame::END, |out| {
+            put_end(out, end);
+            Ok(())
+        })
+    }
+
+    /// Appends what is held back: where it may take a while until the next transaction begins.
     pub fn flush(&mut self) -> Result<(), SinkError> {
-        Ok(self.file.sync_data()?)
+        if self.record.len() == HEAD {
+            return Ok(());
+        }
+        close_frame(&mut self.record, frame::ROWS)?;
+        let mut tape = self.recorder.tape.lock().unwrap_or_else(PoisonError::into_inner);
+        tape.append(&self.record)?;
+        drop(tape);
+        self.record.truncate(HEAD);
+        Ok(())
     }
 
-    /// Packs the records into blocks and closes the file. Transactions that have not ended are of
-    /// unknown outcome. If this fails, the records stay as they are and can still be read.
-    pub fn finish(self) -> Result<(), SinkError> {
-        pack_file(&self.path)
-    }
-
-    /// One record, one write.
-    fn append(
+    /// Holds a record of a transaction back. The frame says at its beginning whose records come
+    /// first, and a `begin` whose come next.
+    #[inline]
+    fn put(
         &mut self,
+        number: u64,
         kind: u8,
-        txn: TxnNumber,
         fill: impl FnOnce(&mut Vec<u8>) -> Result<(), SinkError>,
     ) -> Result<(), SinkError> {
-        self.buffer.clear();
-        put_frame(&mut self.buffer, kind, |out| {
-            put_varint(out, txn.0);
-            fill(out)
-        })?;
-        Ok(self.file.write_all(&self.buffer)?)
+        if self.record.len() == HEAD {
+            put_varint(&mut self.record, number);
+        }
+        put_row(&mut self.record, kind, fill)
     }
 }
 
 /// Packs a file of row records into blocks: into a second file, which then takes its place.
-pub(super) fn pack_file(path: &Path) -> Result<(), SinkError> {
+fn pack_file(path: &Path) -> Result<(), SinkError> {
     let mut packed_path = path.to_owned().into_os_string();
     packed_path.push(".packing");
     let packed_path = PathBuf::from(packed_path);
@@ -163,9 +187,7 @@ fn pack(path: &Path, packed_path: &Path) -> Result<(), SinkError> {
     let bytes = source.require_file().map_err(io::Error::other)?;
     let file = BufWriter::with_capacity(1 << 20, File::create(packed_path)?);
     let mut writer = Writer::new(file, BlockSize::default());
-    replay_rows(bytes, &mut writer).map_err(|(at, problem)| {
-        io::Error::other(source.error(Position::Byte(at as u64), problem))
-    })?;
+    replay_rows(bytes, &mut writer).map_err(|fault| io::Error::other(fault.in_binary(&source)))?;
     let file = writer.complete()?.into_inner().map_err(io::IntoInnerError::into_error)?;
     Ok(file.sync_all()?)
 }

@@ -3,9 +3,10 @@
 use isolario_model::{Op, Outcome, SinkError, TxnSink, ValueRef};
 
 use super::event::{Event, Kind};
-use super::form::{Fault, Form, Item};
 use super::request::{Function, Request, Style};
 use super::survey::Survey;
+use crate::error::Fault;
+use crate::notation::{Form, Item};
 
 /// How a transaction ended, and which entry tells what it did.
 pub(super) struct Content {
@@ -100,7 +101,7 @@ pub(super) fn prepare(
             prepare_elements(form, value);
         } else if !form.is_nil(value) {
             let expected = format!("a list: other operations make key {key} one");
-            return Err(Fault::new(form.at(value), expected, form.render(value)));
+            return Err(Fault::malformed(form.at(value), expected, form.render(value)));
         }
     }
     Ok(())

@@ -1,6 +1,7 @@
 //! One entry of a Jepsen history: an invocation or a completion.
 
-use super::form::{Fault, Form, Item, Shape};
+use crate::error::Fault;
+use crate::notation::{Form, Item, Shape};
 
 /// The field for a transaction's name where it is not simply the index of its completion.
 pub(super) const NAME_FIELD: &str = "isolario/name";
@@ -49,7 +50,7 @@ impl Process {
             _ => match form.word(node) {
                 Some("nemesis") => Ok(Process::Nemesis),
                 Some(_) => Ok(Process::Client(node)),
-                None => Err(Fault::new(form.at(node), "a process number", form.render(node))),
+                None => Err(Fault::malformed(form.at(node), "a process number", form.render(node))),
             },
         }
     }
@@ -95,43 +96,29 @@ impl Event {
     /// The entry that a map describes.
     pub(super) fn from_map(form: &Form<'_>) -> Result<Event, Fault> {
         if form.shape(0) != Some(Shape::Map) {
-            return Err(Fault::new(form.at(0), "an operation: a map", form.render(0)));
+            return Err(Fault::malformed(form.at(0), "an operation: a map", form.render(0)));
         }
-        let mut event = Event::new(form.at(0), Kind::Invoke);
-        let mut seen = 0u8;
-        let mut children = form.children(0);
-        while let (Some(key), Some(value)) = (children.next(), children.next()) {
-            let name = form.word(key).unwrap_or("");
-            let Some(position) = FIELDS.iter().position(|field| *field == name) else {
-                event.unused_fields += 1;
-                continue;
-            };
-            if seen & 1 << position != 0 {
-                let expected = "each field once in an operation";
-                return Err(Fault::new(form.at(key), expected, form.render(key)));
-            }
-            seen |= 1 << position;
-            event.set(form, name, value)?;
-        }
-        if seen & 1 == 0 {
+        let (nodes, unused_fields) = form.fields(0, &FIELDS)?;
+        let [kind, process, function, value, time, index, error, name] = nodes;
+        let Some(kind) = kind else {
             let expected = format!("an operation with {}", kinds(form));
-            return Err(Fault::new(form.at(0), expected, form.render(0)));
-        }
-        Ok(event)
-    }
-
-    fn set(&mut self, form: &Form<'_>, field: &str, value: usize) -> Result<(), Fault> {
-        match field {
-            "type" => self.kind = read_kind(form, value)?,
-            "process" => self.process = Process::from_node(form, value)?,
-            "f" => self.function = Some(value),
-            "value" => self.value = Some(value),
-            "error" => self.error = Some(value),
-            "time" => self.time = read_integer(form, field, value)?,
-            "index" => self.index = read_integer(form, field, value)?,
-            _ => self.name = Some(value),
-        }
-        Ok(())
+            return Err(Fault::malformed(form.at(0), expected, form.render(0)));
+        };
+        let integer = |field, node: Option<usize>| {
+            node.map_or(Ok(None), |node| read_integer(form, field, node))
+        };
+        Ok(Event {
+            process: process
+                .map_or(Ok(Process::Unstated), |node| Process::from_node(form, node))?,
+            function,
+            value,
+            error,
+            time: integer("time", time)?,
+            index: integer("index", index)?,
+            name,
+            unused_fields,
+            ..Event::new(form.at(0), read_kind(form, kind)?)
+        })
     }
 }
 
@@ -147,7 +134,7 @@ fn kinds(form: &Form<'_>) -> String {
 pub(super) fn read_kind(form: &Form<'_>, node: usize) -> Result<Kind, Fault> {
     form.word(node)
         .and_then(Kind::from_word)
-        .ok_or_else(|| Fault::new(form.at(node), kinds(form), form.render(node)))
+        .ok_or_else(|| Fault::malformed(form.at(node), kinds(form), form.render(node)))
 }
 
 fn read_integer(form: &Form<'_>, field: &str, node: usize) -> Result<Option<i64>, Fault> {
@@ -156,7 +143,7 @@ fn read_integer(form: &Form<'_>, field: &str, node: usize) -> Result<Option<i64>
         Item::Nil => Ok(None),
         _ => {
             let expected = format!("a whole number for {}", form.notation().word(field));
-            Err(Fault::new(form.at(node), expected, form.render(node)))
+            Err(Fault::malformed(form.at(node), expected, form.render(node)))
         }
     }
 }

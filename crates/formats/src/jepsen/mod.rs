@@ -1,17 +1,12 @@
 //! Jepsen histories: `elle-edn`, `elle-json` and `jepsen-log`.
 //!
-//! The three differ in how an entry is written ([`edn`], [`json`], [`log`]). What the entries
-//! mean is the same: [`survey`] walks a file once for what only the whole of it can tell,
-//! [`pairing`] walks it again, joins invocations and completions and builds transactions.
+//! The three differ in how an entry is written ([`stream`]). What the entries mean is the same:
+//! [`survey`] walks a file once for what only the whole of it can tell, [`pairing`] walks it again,
+//! joins invocations and completions and builds transactions.
 
-mod edn;
 mod emit;
 mod event;
-mod form;
-mod json;
-mod log;
 mod pairing;
-mod quoted;
 mod request;
 mod stream;
 mod survey;
@@ -22,12 +17,9 @@ mod tests;
 
 use isolario_model::SinkError;
 
-use crate::{
-    HistoryFormat, HistoryWriter, Ignored, Loaded, Position, Problem, ReadError, Source, Target,
-};
-use event::Event;
-use form::{Fault, Form};
-use pairing::Stop;
+use crate::error::{Fault, utf8};
+use crate::notation::Form;
+use crate::{HistoryFormat, HistoryWriter, Ignored, Loaded, Position, ReadError, Source, Target};
 use stream::{Events, Syntax};
 use survey::Survey;
 
@@ -50,7 +42,7 @@ impl HistoryFormat for ElleEdn {
     }
 
     fn sniff(&self, source: &Source) -> bool {
-        first_entry(source, Syntax::Edn).is_some()
+        begins_with_entry(source, Syntax::Edn)
     }
 
     fn read(&self, source: &Source) -> Result<Loaded, ReadError> {
@@ -58,7 +50,7 @@ impl HistoryFormat for ElleEdn {
     }
 
     fn writer(&self, target: Target) -> Result<Box<dyn HistoryWriter>, SinkError> {
-        write::maps(target, self.name(), form::Notation::Edn)
+        Ok(write::writer(target, self.name(), Syntax::Edn))
     }
 }
 
@@ -72,7 +64,7 @@ impl HistoryFormat for ElleJson {
     }
 
     fn sniff(&self, source: &Source) -> bool {
-        first_entry(source, Syntax::Json).is_some()
+        begins_with_entry(source, Syntax::Json)
     }
 
     fn read(&self, source: &Source) -> Result<Loaded, ReadError> {
@@ -80,7 +72,7 @@ impl HistoryFormat for ElleJson {
     }
 
     fn writer(&self, target: Target) -> Result<Box<dyn HistoryWriter>, SinkError> {
-        write::maps(target, self.name(), form::Notation::Json)
+        Ok(write::writer(target, self.name(), Syntax::Json))
     }
 }
 
@@ -94,7 +86,7 @@ impl HistoryFormat for JepsenLog {
     }
 
     fn sniff(&self, source: &Source) -> bool {
-        first_entry(source, Syntax::Log).is_some()
+        begins_with_entry(source, Syntax::Log)
     }
 
     fn read(&self, source: &Source) -> Result<Loaded, ReadError> {
@@ -102,55 +94,33 @@ impl HistoryFormat for JepsenLog {
     }
 
     fn writer(&self, target: Target) -> Result<Box<dyn HistoryWriter>, SinkError> {
-        write::log(target, self.name())
+        Ok(write::writer(target, self.name(), Syntax::Log))
     }
 }
 
-/// How much of a file a sniffer looks at.
-const SNIFFED: usize = 1 << 16;
-
-/// The first entry, if the source begins with one.
-fn first_entry(source: &Source, syntax: Syntax) -> Option<Event> {
-    let bytes = source.file()?;
-    let beginning = &bytes[..bytes.len().min(SNIFFED)];
-    let valid = match std::str::from_utf8(beginning) {
-        Ok(text) => text,
-        Err(error) => std::str::from_utf8(&beginning[..error.valid_up_to()]).ok()?,
-    };
-    Events::new(valid, syntax).next(&mut Form::new(syntax.notation())).ok()?
+/// Whether the source begins with an entry.
+fn begins_with_entry(source: &Source, syntax: Syntax) -> bool {
+    let mut form = Form::new(syntax.notation());
+    matches!(Events::new(source.beginning(), syntax).next(&mut form), Ok(Some(_)))
 }
 
 fn read(source: &Source, syntax: Syntax) -> Result<Loaded, ReadError> {
     let bytes = source.require_file()?;
-    let fault = |fault: Fault| {
-        let Fault { at, expected, found } = fault;
-        source.error(position(bytes, at), Problem::malformed(expected, found))
-    };
-    let input = std::str::from_utf8(bytes).map_err(|error| {
-        let at = error.valid_up_to();
-        fault(Fault::new(at, "UTF-8 text", format!("byte 0x{:02x}", bytes[at])))
-    })?;
-    let survey = Survey::of(input, syntax).map_err(fault)?;
-    let (batch, warnings) = pairing::read(input, syntax, &survey).map_err(|stop| match stop {
-        Stop::Fault(stopped) => fault(stopped),
-        Stop::Sink(error) => source.error(Position::Whole, error),
-    })?;
-    let history = batch.build().map_err(|error| source.error(Position::Whole, error))?;
+    parse(bytes, syntax).map_err(|fault| fault.in_text(source, bytes))
+}
+
+fn parse(bytes: &[u8], syntax: Syntax) -> Result<Loaded, Fault> {
+    let input = utf8(bytes)?;
+    let survey = Survey::of(input, syntax)?;
+    let (batch, warnings) = pairing::read(input, syntax, &survey)?;
+    let history = batch.build().map_err(Fault::refused(0))?;
     let mut ignored = survey.into_ignored();
     if syntax == Syntax::Log {
-        let (count, first) = log::other_lines(input);
+        let (count, first) = stream::other_lines(input);
         if count > 0 {
             let first = Position::Line(first);
             ignored.push(Ignored { what: "log lines about other things", count, first });
         }
     }
     Ok(Loaded { history, ignored, warnings })
-}
-
-/// The line and column of a byte.
-fn position(bytes: &[u8], at: usize) -> Position {
-    let before = &bytes[..at.min(bytes.len())];
-    let line = memchr::memchr_iter(b'\n', before).count() as u64 + 1;
-    let begin = memchr::memrchr(b'\n', before).map_or(0, |newline| newline + 1);
-    Position::Column(line, (before.len() - begin) as u64 + 1)
 }

@@ -1,47 +1,28 @@
 //! The second walk over a file: pairs invocations with completions and builds the transactions.
 
-use isolario_model::{
-    Batch, Clock, Meta, NameTable, SinkError, TxnEnd, TxnSink, TxnStart, Value, ValueRef,
-};
+use isolario_model::{Batch, Clock, Meta, NameTable, TxnEnd, TxnSink, TxnStart, Value, ValueRef};
 
 use super::emit::{self, Content};
 use super::event::{Event, Kind, Process};
-use super::form::{Fault, Form};
 use super::request::{self, Request, Style};
 use super::stream::{Events, Syntax};
 use super::survey::{Survey, Times};
+use crate::error::Fault;
+use crate::notation::Form;
 use crate::{Position, Warning};
-
-/// What stops a walk.
-pub(super) enum Stop {
-    Fault(Fault),
-    Sink(SinkError),
-}
-
-impl From<Fault> for Stop {
-    fn from(fault: Fault) -> Stop {
-        Stop::Fault(fault)
-    }
-}
-
-impl From<SinkError> for Stop {
-    fn from(error: SinkError) -> Stop {
-        Stop::Sink(error)
-    }
-}
 
 /// Reads all transactions of an input that was surveyed.
 pub(super) fn read(
     input: &str,
     syntax: Syntax,
     survey: &Survey,
-) -> Result<(Batch, Vec<Warning>), Stop> {
+) -> Result<(Batch, Vec<Warning>), Fault> {
     let mut pairing = Pairing::new(input, syntax, survey);
     let clock = match survey.times() {
         Times::Nanoseconds | Times::None => Clock::Nanoseconds,
         Times::Index | Times::Position => Clock::EventOrder,
     };
-    pairing.batch.meta(&Meta { clock, ..Meta::default() })?;
+    pairing.batch.meta(&Meta { clock, ..Meta::default() }).map_err(Fault::refused(0))?;
     while let Some(event) = pairing.events.next(&mut pairing.form)? {
         pairing.take(event)?;
     }
@@ -93,7 +74,7 @@ impl<'a, 's> Pairing<'a, 's> {
         }
     }
 
-    fn take(&mut self, event: Event) -> Result<(), Stop> {
+    fn take(&mut self, event: Event) -> Result<(), Fault> {
         let process = match event.process {
             Process::Nemesis => return Ok(()),
             Process::Client(node) => self.processes.intern(self.form.value(node)) as usize,
@@ -128,7 +109,7 @@ impl<'a, 's> Pairing<'a, 's> {
         finish: Option<i64>,
         process: usize,
         open: Option<Open>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), Fault> {
         if open.is_none() && self.survey.has_invocations {
             let (count, first) = self.unmatched;
             self.unmatched = (count + 1, if count == 0 { event.line } else { first });
@@ -137,18 +118,19 @@ impl<'a, 's> Pairing<'a, 's> {
         let index = event.index.or(open.and_then(|open| open.index));
         let name = name_of(&mut self.form, event, index);
         let (line, start) = open.map_or((event.line, None), |open| (open.line, open.moment));
-        self.build(&Txn { process, name, line, start, finish }, &content)
+        self.build(&Txn { at: event.at, process, name, line, start, finish }, &content)
     }
 
     /// Builds the transaction of an invocation that was never completed.
-    fn abandon(&mut self, process: usize, open: Open) -> Result<(), Stop> {
+    fn abandon(&mut self, process: usize, open: Open) -> Result<(), Fault> {
         let invocation = self.ask_again(open)?;
         let name = name_of(&mut self.asked_form, &invocation, open.index);
-        let txn = Txn { process, name, line: open.line, start: open.moment, finish: None };
+        let (at, line, start) = (open.at, open.line, open.moment);
+        let txn = Txn { at, process, name, line, start, finish: None };
         self.build(&txn, &Content::UNKNOWN)
     }
 
-    fn content_of(&mut self, event: &Event, open: Option<Open>) -> Result<Content, Stop> {
+    fn content_of(&mut self, event: &Event, open: Option<Open>) -> Result<Content, Fault> {
         let names_processes = self.survey.names_processes == Some(true);
         let mut invocation = None;
         if let Some(open) = open
@@ -166,7 +148,7 @@ impl<'a, 's> Pairing<'a, 's> {
         if !agrees && !names_processes {
             let expected = format!("the completion of the operation on line {}", open.line);
             let found = "another one, and no processes to tell them apart";
-            return Err(Fault::new(event.at, expected, found).into());
+            return Err(Fault::malformed(event.at, expected, found));
         }
         if event.kind == Kind::Ok {
             return Ok(Content::of_completion(&self.form, event, style?));
@@ -187,50 +169,59 @@ impl<'a, 's> Pairing<'a, 's> {
         Ok(invocation)
     }
 
-    fn build(&mut self, txn: &Txn, content: &Content) -> Result<(), Stop> {
+    fn build(&mut self, txn: &Txn, content: &Content) -> Result<(), Fault> {
         let session = match self.survey.names_processes {
             Some(true) => self.processes.get(txn.process as u32),
             // Nobody says which transactions follow one another: each is a session of its own.
             _ => ValueRef::from(self.batch.len() as u64),
         };
         let id = txn.name.as_ref().map(Value::as_ref);
-        self.batch.begin(&TxnStart { session, id, line: Some(txn.line) })?;
+        let start = TxnStart { session, id, line: Some(txn.line) };
+        self.batch.begin(&start).map_err(Fault::refused(txn.at))?;
         let (form, requests) = if content.from_invocation {
             (&self.asked_form, &self.asked)
         } else {
             (&self.form, &self.requests)
         };
-        emit::operations(&mut self.batch, form, requests, self.survey, content)?;
-        self.batch.end(&TxnEnd {
+        emit::operations(&mut self.batch, form, requests, self.survey, content)
+            .map_err(Fault::refused(txn.at))?;
+        let end = TxnEnd {
             start: txn.start,
             finish: txn.finish,
             error: content.error.as_deref(),
             ..TxnEnd::new(content.outcome)
-        })?;
-        Ok(())
+        };
+        self.batch.end(&end).map_err(Fault::refused(txn.at))
     }
 
-    fn finish(mut self) -> Result<(Batch, Vec<Warning>), Stop> {
+    fn finish(mut self) -> Result<(Batch, Vec<Warning>), Fault> {
         for process in 0..self.open.len() {
             if let Some(open) = self.open[process].take() {
                 self.abandon(process, open)?;
             }
         }
-        let warnings = match self.unmatched {
-            (0, _) => Vec::new(),
-            (count, first) => vec![Warning {
-                message: format!(
-                    "{count} completions have no invocation; when they began is unknown"
-                ),
-                position: Position::Line(first),
-            }],
+        let mut warnings = Vec::new();
+        let mut warn = |message: String, line| {
+            warnings.push(Warning { message, position: Position::Line(line) });
         };
+        if let (count @ 1.., first) = self.unmatched {
+            let message =
+                format!("{count} completions have no invocation; when they began is unknown");
+            warn(message, first);
+        }
+        if self.survey.names_processes == Some(false) && self.batch.len() > 1 {
+            let message = "no operation names its process, so each transaction is a session of \
+                           its own, and nothing is known of the order of a client's transactions";
+            warn(message.to_owned(), self.survey.first_line);
+        }
         Ok((self.batch, warnings))
     }
 }
 
 /// What is known of a transaction beside its operations.
 struct Txn {
+    /// The byte of the entry that tells of it.
+    at: usize,
     process: usize,
     name: Option<Value>,
     line: u64,

@@ -2,7 +2,8 @@
 //! register.
 
 use super::event::Event;
-use super::form::{Fault, Form, Item};
+use crate::error::Fault;
+use crate::notation::{Form, Item};
 
 /// The functions of operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +58,7 @@ impl Style {
             _ => {
                 let notation = form.notation();
                 let txn = notation.field("f", &notation.word("txn"));
-                Err(Fault::new(
+                Err(Fault::malformed(
                     form.at(node),
                     format!("{txn} or a register operation (read, write, cas)"),
                     notation.field("f", &form.render(node)),
@@ -94,10 +95,10 @@ fn read_transaction(
 ) -> Result<(), Fault> {
     const EXPECTED: &str = "a vector of operations such as [:r x nil]";
     let Some(value) = event.value else {
-        return Err(Fault::new(event.at, format!("a value: {EXPECTED}"), "none"));
+        return Err(Fault::malformed(event.at, format!("a value: {EXPECTED}"), "none"));
     };
     if !form.is_sequence(value) {
-        return Err(Fault::new(form.at(value), EXPECTED, form.render(value)));
+        return Err(Fault::malformed(form.at(value), EXPECTED, form.render(value)));
     }
     for node in form.children(value) {
         requests.push(read_micro_operation(form, node)?);
@@ -107,9 +108,9 @@ fn read_transaction(
 
 fn read_micro_operation(form: &Form<'_>, node: usize) -> Result<Request, Fault> {
     let at = form.at(node);
-    let [name, key, value] = form
-        .exactly(node)
-        .ok_or_else(|| Fault::new(at, "an operation [function key value]", form.render(node)))?;
+    let [name, key, value] = form.exactly(node).ok_or_else(|| {
+        Fault::malformed(at, "an operation [function key value]", form.render(node))
+    })?;
     let function = match form.word(name) {
         Some("r") => Function::Read,
         Some("w") => Function::Write,
@@ -118,7 +119,7 @@ fn read_micro_operation(form: &Form<'_>, node: usize) -> Result<Request, Fault> 
         _ => {
             let [r, w, append, cas] = ["r", "w", "append", "cas"].map(|w| form.notation().word(w));
             let expected = format!("{r}, {w}, {append} or {cas}");
-            return Err(Fault::new(form.at(name), expected, form.render(name)));
+            return Err(Fault::malformed(form.at(name), expected, form.render(name)));
         }
     };
     with_value(form, Request { at, function, key: Some(key), value: Some(value), expected: None })
@@ -132,7 +133,7 @@ fn with_value(form: &Form<'_>, request: Request) -> Result<Request, Fault> {
     let pair = request.value.and_then(|value| form.exactly(value));
     let Some([expected, new]) = pair else {
         let (at, found) = describe(form, request.value, request.at);
-        return Err(Fault::new(at, "a pair [expected new]", found));
+        return Err(Fault::malformed(at, "a pair [expected new]", found));
     };
     Ok(Request { value: Some(new), expected: Some(expected), ..request })
 }
@@ -172,7 +173,7 @@ fn read_single(
             let tuple = event.value.and_then(|value| form.exactly(value));
             let Some([key, value]) = tuple else {
                 let (at, found) = describe(form, event.value, event.at);
-                return Err(Fault::new(at, "a tuple [key value], as before", found));
+                return Err(Fault::malformed(at, "a tuple [key value], as before", found));
             };
             (Some(key), Some(value))
         }
@@ -180,10 +181,10 @@ fn read_single(
     let is_collection = |node: &usize| matches!(form.item(*node), Item::Open(..));
     if function != Function::CompareAndSet && value.as_ref().is_some_and(is_collection) {
         let (at, found) = describe(form, value, event.at);
-        return Err(Fault::new(at, "the value of a register", found));
+        return Err(Fault::malformed(at, "the value of a register", found));
     }
     if function == Function::Write && value.is_none() {
-        return Err(Fault::new(event.at, "the value of a write", "none"));
+        return Err(Fault::malformed(event.at, "the value of a write", "none"));
     }
     with_value(form, Request { at: event.at, function, key, value, expected: None })
 }

@@ -8,9 +8,10 @@
 use isolario_model::{NameTable, ValueRef};
 
 use super::event::{Event, Kind, Process};
-use super::form::{Fault, Form};
 use super::request::{self, Function, Keying, Request};
 use super::stream::{Events, Syntax};
+use crate::error::Fault;
+use crate::notation::Form;
 use crate::{Ignored, Position};
 
 /// What the operations on a key make of it.
@@ -47,6 +48,8 @@ pub(super) struct Survey {
     pub(super) keying: Option<Keying>,
     /// Whether entries name their processes; none before the first entry of a client.
     pub(super) names_processes: Option<bool>,
+    /// The line of that entry.
+    pub(super) first_line: u64,
     has_time: bool,
     has_index: bool,
     pub(super) has_invocations: bool,
@@ -62,6 +65,7 @@ impl Survey {
             uses: Vec::new(),
             keying: None,
             names_processes: None,
+            first_line: 1,
             has_time: false,
             has_index: false,
             has_invocations: false,
@@ -123,13 +127,16 @@ impl Survey {
         requests: &mut Vec<Request>,
     ) -> Result<(), Fault> {
         let names_process = event.process != Process::Unstated;
+        if self.names_processes.is_none() {
+            self.first_line = event.line;
+        }
         if *self.names_processes.get_or_insert(names_process) != names_process {
             let (expected, found) = if names_process {
                 ("no process, as in the operations before", "one")
             } else {
                 ("a process, as in the operations before", "none")
             };
-            return Err(Fault::new(event.at, expected, found));
+            return Err(Fault::malformed(event.at, expected, found));
         }
         self.has_time |= event.time.is_some();
         self.has_index |= event.index.is_some();
@@ -166,7 +173,7 @@ impl Survey {
         self.uses[number] = match (before, now) {
             (KeyUse::List, KeyUse::Register) | (KeyUse::Register, KeyUse::List) => {
                 let expected = format!("operations of one kind on key {key}");
-                return Err(Fault::new(request.at, expected, "both writes and appends"));
+                return Err(Fault::malformed(request.at, expected, "both writes and appends"));
             }
             (KeyUse::List | KeyUse::Register, _) => before,
             (_, KeyUse::List | KeyUse::Register | KeyUse::ReadAsList) => now,

@@ -2,24 +2,21 @@
 //!
 //! The book has the whole format (`docs/book/src/formats/jsonl.md`), with a JSON schema beside it.
 
-mod json;
 mod ops;
-mod read;
 mod record;
+pub(crate) mod value;
 mod write;
 
 #[cfg(test)]
 mod tests;
 
-use isolario_model::SinkError;
+use isolario_model::{Batch, History, Meta, Pieces, SinkError, TxnSink};
 use memchr::memmem;
 
-pub(crate) use json::{Fields, Json};
-pub(crate) use read::significant_lines;
-
-use crate::chunks;
-use crate::lines::Lines;
-use crate::{HistoryFormat, HistoryWriter, Loaded, ReadError, Source, Target};
+use crate::error::{Fault, utf8};
+use crate::lines::{self, Chunk, Lines};
+use crate::notation::{Form, Notation, Shape, json};
+use crate::{HistoryFormat, HistoryWriter, Ignored, Loaded, Position, ReadError, Source, Target};
 
 /// JSON lines.
 pub(crate) struct Jsonl;
@@ -34,15 +31,16 @@ impl HistoryFormat for Jsonl {
     }
 
     fn sniff(&self, source: &Source) -> bool {
-        let line = source.file().and_then(|bytes| significant_lines(Lines::new(bytes)).next());
-        line.is_some_and(|(_, line)| {
-            let line = line.trim_ascii_start();
-            line.starts_with(b"{") && (has_field(line, "isolario") || has_field(line, "ops"))
+        let text = source.beginning();
+        let first = Lines::new(text.as_bytes(), 1).significant().next();
+        first.is_some_and(|line| {
+            let line = text[line.start..line.end].trim_ascii_start();
+            line.starts_with('{') && (has_field(line, "isolario") || has_field(line, "ops"))
         })
     }
 
     fn read(&self, source: &Source) -> Result<Loaded, ReadError> {
-        read::read(source, source.file().map_or(1, chunks::good_size))
+        read(source, source.file().map_or(1, lines::good_chunk_size))
     }
 
     fn writer(&self, target: Target) -> Result<Box<dyn HistoryWriter>, SinkError> {
@@ -52,8 +50,79 @@ impl HistoryFormat for Jsonl {
 
 /// Whether a line seems to have a field of this name. Only seems: a line with a mistake in it
 /// should be recognised too, so that the reader can say what the mistake is.
-fn has_field(line: &[u8], name: &str) -> bool {
+fn has_field(line: &str, name: &str) -> bool {
     let quoted = format!("\"{name}\"");
-    memmem::find_iter(line, &quoted)
-        .any(|at| line[at + quoted.len()..].trim_ascii_start().starts_with(b":"))
+    memmem::find_iter(line.as_bytes(), &quoted)
+        .any(|at| line[at + quoted.len()..].trim_ascii_start().starts_with(':'))
+}
+
+/// Reads a whole file, in chunks of about `chunk_size` bytes, which do not show in the result.
+fn read(source: &Source, chunk_size: usize) -> Result<Loaded, ReadError> {
+    let bytes = source.require_file()?;
+    let first = Lines::new(bytes, 1).significant().next().map(|line| line.number);
+    let parts = lines::parse_chunks(bytes, chunk_size, |chunk| {
+        let part = part(chunk, first).map_err(|fault| fault.shifted(chunk.start));
+        source.meter().add(chunk.bytes.len());
+        part
+    })
+    .map_err(|fault| fault.in_text(source, bytes))?;
+    let ignored = parts.iter().filter_map(|part| part.unknown_fields.clone());
+    let ignored = ignored.reduce(|all, more| Ignored { count: all.count + more.count, ..all });
+    let history = join(parts).map_err(|error| source.error(Position::Whole, error))?;
+    let mut loaded = Loaded::new(history);
+    loaded.ignored.extend(ignored);
+    Ok(loaded)
+}
+
+fn join(parts: Vec<Part>) -> Result<History, SinkError> {
+    let header = parts.iter().find_map(|part| part.header.clone());
+    let mut batches: Vec<Batch> = parts.into_iter().map(|part| part.batch).collect();
+    if let (Some(header), Some(first)) = (header, batches.first_mut()) {
+        first.meta(&header)?;
+    }
+    History::from_batches(batches, Pieces::Whole)
+}
+
+/// What some lines of a file say.
+#[derive(Default)]
+struct Part {
+    header: Option<Meta>,
+    batch: Batch,
+    unknown_fields: Option<Ignored>,
+}
+
+/// Reads some lines of a file. The header may stand on its `first` line that says anything.
+fn part(chunk: Chunk<'_>, first: Option<u64>) -> Result<Part, Fault> {
+    let text = utf8(chunk.bytes)?;
+    let mut part = Part::default();
+    let mut form = Form::new(Notation::Json);
+    for line in Lines::new(chunk.bytes, chunk.first_line).significant() {
+        json::read_only(&text[..line.end], line.start, &mut form)?;
+        if form.shape(0) != Some(Shape::Map) {
+            return Err(Fault::malformed(form.at(0), "a JSON object", form.render(0)));
+        }
+        part.take(&mut form, line.number, first == Some(line.number))?;
+    }
+    Ok(part)
+}
+
+impl Part {
+    fn take(&mut self, form: &mut Form<'_>, line: u64, is_first: bool) -> Result<(), Fault> {
+        let unknown = if !record::is_header(form) {
+            record::read_txn(form, line, &mut self.batch)?
+        } else if is_first {
+            let (meta, unknown) = record::read_header(form)?;
+            self.header = Some(meta);
+            unknown
+        } else {
+            let expected = "a transaction (the header stands first)";
+            return Err(Fault::malformed(form.at(0), expected, "a header"));
+        };
+        if unknown > 0 {
+            let first = Position::Line(line);
+            let none = Ignored { what: "unknown fields", count: 0, first };
+            self.unknown_fields.get_or_insert(none).count += unknown;
+        }
+        Ok(())
+    }
 }

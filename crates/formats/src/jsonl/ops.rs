@@ -2,8 +2,9 @@
 
 use isolario_model::{Op, OpInput, ValueRef};
 
-use super::json::Json;
-use crate::Problem;
+use super::value::{prepare, value};
+use crate::error::Fault;
+use crate::notation::Form;
 
 /// Every tag, with the forms it takes: what error messages show.
 pub(super) const FORMS: &[(&str, &str)] = &[
@@ -21,175 +22,201 @@ pub(super) const FORMS: &[(&str, &str)] = &[
 /// The last word of an operation whose answer the client never got.
 pub(super) const UNOBSERVED: &str = "unobserved";
 
-type Row<'s> = (ValueRef<'s>, ValueRef<'s>);
+/// The parts of an operation after its tag. None has more than this many.
+type Parts = ([usize; 6], usize);
 
-/// Decodes an operation and hands it over.
+/// Decodes the operation of a node and hands it over.
+#[inline]
 pub(super) fn with_op<R>(
-    op: &mut Json<'_>,
+    form: &mut Form<'_>,
+    node: usize,
     take: impl FnOnce(&OpInput<'_>) -> R,
-) -> Result<R, Problem> {
-    if let Some((tag, arguments)) = split(op) {
-        fold(tag, arguments);
+) -> Result<R, Fault> {
+    let Some((tag, (parts, count))) = split(form, node) else { return Err(no_op(form, node)) };
+    let parts = &parts[..count];
+    for (position, part) in parts.iter().enumerate() {
+        match (form.word(tag), position) {
+            (Some("r"), 1) if form.is_sequence(*part) => prepare_all(form, *part)?,
+            (Some("select" | "update"), 1) if form.is_sequence(*part) => prepare_rows(form, *part)?,
+            _ => prepare(form, *part)?,
+        }
     }
+    let decoder = Decoder { form, parts };
     let (mut elements, mut rows) = (Vec::new(), Vec::new());
-    match decode(op, &mut elements, &mut rows) {
+    match decoder.op(form.word(tag).unwrap_or(""), &mut elements, &mut rows) {
         Some(op) => Ok(take(&op)),
-        None => Err(Problem::malformed(expected_form(op), &*op)),
+        None => Err(no_op(form, node)),
     }
 }
 
-fn split<'s, 'a>(op: &'s mut Json<'a>) -> Option<(&'s str, &'s mut [Json<'a>])> {
-    match op {
-        Json::Array(parts) => match parts.as_mut_slice() {
-            [Json::Text(tag), arguments @ ..] => Some((tag, arguments)),
-            _ => None,
-        },
-        _ => None,
+#[inline]
+fn split(form: &Form<'_>, node: usize) -> Option<(usize, Parts)> {
+    if !form.is_sequence(node) {
+        return None;
     }
+    let mut children = form.children(node);
+    let tag = children.next()?;
+    let mut parts = [0; 6];
+    let mut count = 0;
+    for part in children {
+        *parts.get_mut(count)? = part;
+        count += 1;
+    }
+    Some((tag, (parts, count)))
 }
 
-/// Makes values of all arguments, except where an array is an answer of several values.
-fn fold(tag: &str, arguments: &mut [Json<'_>]) {
-    for (position, argument) in arguments.iter_mut().enumerate() {
-        match (tag, position, argument) {
-            ("r", 1, Json::Array(elements)) => elements.iter_mut().for_each(Json::fold),
-            ("select" | "update", 1, Json::Array(rows)) => {
-                for row in rows {
-                    if let Json::Array(pair) = row {
-                        pair.iter_mut().for_each(Json::fold);
-                    }
+fn prepare_all(form: &mut Form<'_>, list: usize) -> Result<(), Fault> {
+    let end = form.skip(list);
+    let mut node = list + 1;
+    while node < end {
+        prepare(form, node)?;
+        node = form.skip(node);
+    }
+    Ok(())
+}
+
+fn prepare_rows(form: &mut Form<'_>, rows: usize) -> Result<(), Fault> {
+    let end = form.skip(rows);
+    let mut row = rows + 1;
+    while row < end {
+        if form.is_sequence(row) {
+            prepare_all(form, row)?;
+        }
+        row = form.skip(row);
+    }
+    Ok(())
+}
+
+type Row<'f> = (ValueRef<'f>, ValueRef<'f>);
+
+/// Makes an operation of its parts, if they are as its tag wants them.
+struct Decoder<'f, 'a> {
+    form: &'f Form<'a>,
+    parts: &'f [usize],
+}
+
+impl<'f> Decoder<'f, '_> {
+    fn op<'x>(
+        &self,
+        tag: &str,
+        elements: &'x mut Vec<ValueRef<'f>>,
+        rows: &'x mut Vec<Row<'f>>,
+    ) -> Option<OpInput<'x>>
+    where
+        'f: 'x,
+    {
+        let value = |node: &usize| value(self.form, *node);
+        Some(match (tag, self.parts) {
+            ("r", [key, list]) if self.form.is_sequence(*list) => {
+                elements.extend(self.form.children(*list).map(|node| value(&node)));
+                Op::ReadList { key: value(key), elements: Some(elements) }
+            }
+            ("r", [key, seen]) => Op::Read { key: value(key), value: Some(value(seen)) },
+            ("r", [key, none, mark]) if self.is_unobserved(*mark) => {
+                if self.form.is_nil(*none) {
+                    Op::Read { key: value(key), value: None }
+                } else if self.form.exactly::<0>(*none).is_some() {
+                    Op::ReadList { key: value(key), elements: None }
+                } else {
+                    return None;
                 }
             }
-            (_, _, argument) => argument.fold(),
-        }
-    }
-}
-
-fn decode<'s>(
-    op: &'s Json<'_>,
-    elements: &'s mut Vec<ValueRef<'s>>,
-    rows: &'s mut Vec<Row<'s>>,
-) -> Option<OpInput<'s>> {
-    let Json::Array(parts) = op else { return None };
-    let [Json::Text(tag), key, rest @ ..] = parts.as_slice() else { return None };
-    let (tag, rest) = split_unobserved(tag, rest);
-    Some(match (tag, rest) {
-        (("r", true), [Json::Null]) => Op::Read { key: key.value()?, value: None },
-        (("r", true), [Json::Array(none)]) if none.is_empty() => {
-            Op::ReadList { key: key.value()?, elements: None }
-        }
-        (("r", false), [Json::Array(items)]) => {
-            *elements = items.iter().map(Json::value).collect::<Option<_>>()?;
-            Op::ReadList { key: key.value()?, elements: Some(elements) }
-        }
-        (("r", false), [value]) => Op::Read { key: key.value()?, value: Some(value.value()?) },
-        (("w", false), [value]) => Op::Write { key: key.value()?, value: value.value()? },
-        (("delete", false), []) => Op::Delete { key: key.value()? },
-        (("append", false), [element]) => {
-            Op::Append { key: key.value()?, element: element.value()? }
-        }
-        (("insert", false), [value, applied, seen @ ..]) => Op::InsertIfAbsent {
-            key: key.value()?,
-            value: value.value()?,
-            applied: decode_applied(applied)?,
-            seen: decode_seen(seen)?,
-        },
-        (("cas", false), [expected, new, applied, seen @ ..]) => Op::CompareAndSet {
-            key: key.value()?,
-            expected: expected.value()?,
-            new: new.value()?,
-            applied: decode_applied(applied)?,
-            seen: decode_seen(seen)?,
-        },
-        (("select", unobserved), [answer]) => Op::PredicateRead {
-            predicate: key.as_text()?,
-            rows: decode_rows(unobserved, answer, rows)?,
-        },
-        (("update", unobserved), [answer]) => Op::PredicateWrite {
-            predicate: key.as_text()?,
-            rows: decode_rows(unobserved, answer, rows)?,
-        },
-        (("aggregate", true), [predicate, Json::Null]) => Op::Aggregate {
-            function: key.as_text()?,
-            predicate: predicate.as_text()?,
-            result: None,
-        },
-        (("aggregate", false), [predicate, result]) => Op::Aggregate {
-            function: key.as_text()?,
-            predicate: predicate.as_text()?,
-            result: Some(result.value()?),
-        },
-        _ => return None,
-    })
-}
-
-/// Takes the mark of an unobserved answer off the end, where the tag can have one: elsewhere the
-/// word is a value like any other.
-fn split_unobserved<'s, 'a>(
-    tag: &'s str,
-    rest: &'s [Json<'a>],
-) -> ((&'s str, bool), &'s [Json<'a>]) {
-    let answer = match tag {
-        "r" | "select" | "update" => 1,
-        "aggregate" => 2,
-        _ => return ((tag, false), rest),
-    };
-    match rest.split_last() {
-        Some((Json::Text(mark), answer_part))
-            if mark == UNOBSERVED && answer_part.len() == answer =>
-        {
-            ((tag, true), answer_part)
-        }
-        _ => ((tag, false), rest),
-    }
-}
-
-fn decode_applied(json: &Json<'_>) -> Option<Option<bool>> {
-    match json {
-        Json::Null => Some(None),
-        Json::Bool(applied) => Some(Some(*applied)),
-        _ => None,
-    }
-}
-
-fn decode_seen<'s>(rest: &'s [Json<'_>]) -> Option<Option<ValueRef<'s>>> {
-    match rest {
-        [] => Some(None),
-        [seen] => Some(Some(seen.value()?)),
-        _ => None,
-    }
-}
-
-fn decode_rows<'s>(
-    unobserved: bool,
-    answer: &'s Json<'_>,
-    rows: &'s mut Vec<Row<'s>>,
-) -> Option<Option<&'s [Row<'s>]>> {
-    match (unobserved, answer) {
-        (true, Json::Null) => Some(None),
-        (false, Json::Array(items)) => {
-            for item in items {
-                let Json::Array(pair) = item else { return None };
-                let [key, value] = pair.as_slice() else { return None };
-                rows.push((key.value()?, value.value()?));
+            ("w", [key, new]) => Op::Write { key: value(key), value: value(new) },
+            ("delete", [key]) => Op::Delete { key: value(key) },
+            ("append", [key, element]) => Op::Append { key: value(key), element: value(element) },
+            ("insert", [key, new, applied, seen @ ..]) => Op::InsertIfAbsent {
+                key: value(key),
+                value: value(new),
+                applied: self.applied(*applied)?,
+                seen: self.seen(seen)?,
+            },
+            ("cas", [key, expected, new, applied, seen @ ..]) => Op::CompareAndSet {
+                key: value(key),
+                expected: value(expected),
+                new: value(new),
+                applied: self.applied(*applied)?,
+                seen: self.seen(seen)?,
+            },
+            ("select", [predicate, answer @ ..]) => {
+                let (predicate, rows) = (self.text(*predicate)?, self.rows(answer, rows)?);
+                Op::PredicateRead { predicate, rows }
             }
-            Some(Some(rows))
+            ("update", [predicate, answer @ ..]) => {
+                let (predicate, rows) = (self.text(*predicate)?, self.rows(answer, rows)?);
+                Op::PredicateWrite { predicate, rows }
+            }
+            ("aggregate", [function, predicate, answer @ ..]) => Op::Aggregate {
+                function: self.text(*function)?,
+                predicate: self.text(*predicate)?,
+                result: match answer {
+                    [result] => Some(value(result)),
+                    [none, mark] if self.is_nothing(*none, *mark) => None,
+                    _ => return None,
+                },
+            },
+            _ => return None,
+        })
+    }
+
+    fn text(&self, node: usize) -> Option<&'f str> {
+        self.form.word(node)
+    }
+
+    /// The word is a mark only behind an answer; elsewhere it is a value like any other.
+    fn is_unobserved(&self, mark: usize) -> bool {
+        self.form.word(mark) == Some(UNOBSERVED)
+    }
+
+    fn is_nothing(&self, none: usize, mark: usize) -> bool {
+        self.form.is_nil(none) && self.is_unobserved(mark)
+    }
+
+    fn applied(&self, node: usize) -> Option<Option<bool>> {
+        match self.form.value(node) {
+            ValueRef::Nil => Some(None),
+            ValueRef::Bool(applied) => Some(Some(applied)),
+            _ => None,
         }
-        _ => None,
+    }
+
+    fn seen(&self, rest: &[usize]) -> Option<Option<ValueRef<'f>>> {
+        match rest {
+            [] => Some(None),
+            [seen] => Some(Some(value(self.form, *seen))),
+            _ => None,
+        }
+    }
+
+    fn rows<'x>(
+        &self,
+        answer: &[usize],
+        rows: &'x mut Vec<Row<'f>>,
+    ) -> Option<Option<&'x [Row<'f>]>> {
+        match answer {
+            [none, mark] if self.is_nothing(*none, *mark) => Some(None),
+            [list] if self.form.is_sequence(*list) => {
+                for row in self.form.children(*list) {
+                    let [key, new] = self.form.exactly(row)?;
+                    rows.push((value(self.form, key), value(self.form, new)));
+                }
+                Some(Some(rows))
+            }
+            _ => None,
+        }
     }
 }
 
 /// The form of the operation's tag; the list of tags where that is what is wrong.
-fn expected_form(op: &Json<'_>) -> String {
-    let tag = match op {
-        Json::Array(parts) => parts.first().and_then(Json::as_text),
-        _ => None,
-    };
-    match FORMS.iter().find(|(known, _)| Some(*known) == tag) {
+#[cold]
+fn no_op(form: &Form<'_>, node: usize) -> Fault {
+    let tag = form.children(node).next().filter(|_| form.is_sequence(node));
+    let tag = tag.and_then(|tag| form.word(tag));
+    let expected = match FORMS.iter().find(|(known, _)| Some(*known) == tag) {
         Some((_, form)) => (*form).to_owned(),
         None => {
             let tags: Vec<_> = FORMS.iter().map(|(tag, _)| *tag).collect();
             format!("an array that begins with one of {}", tags.join(", "))
         }
-    }
+    };
+    Fault::malformed(form.at(node), expected, form.render(node))
 }

@@ -3,255 +3,310 @@
 use std::collections::BTreeMap;
 
 use isolario_model::{
-    Clock, Initial, Meta, OpNotes, Outcome, Stamp, TxnEnd, TxnSink, TxnStart, Value, VersionRef,
+    Clock, Initial, Meta, OpNotes, Outcome, Stamp, TxnEnd, TxnSink, TxnStart, VersionRef,
 };
 
-use super::json::{Fields, Json};
 use super::ops;
-use crate::Problem;
+use super::value::{prepare, value};
+use crate::error::Fault;
+use crate::notation::{Form, Item, Shape};
 
 /// The version of the format that the header states.
 pub(super) const VERSION: u64 = 1;
 
-/// Takes the header's fields off the line.
-pub(super) fn take_header(fields: &mut Fields<'_>) -> Result<Meta, Problem> {
-    take(fields, "isolario", "1, the version of the format", |json| {
-        (json.as_u64() == Some(VERSION)).then_some(())
+/// Whether the line is a header. What it is not, is a transaction.
+pub(super) fn is_header(form: &Form<'_>) -> bool {
+    form.children(0).step_by(2).any(|key| form.word(key) == Some("isolario"))
+}
+
+/// The header, and how many fields it has that mean nothing here.
+pub(super) fn read_header(form: &mut Form<'_>) -> Result<(Meta, u64), Fault> {
+    let ([version, initial, clock], unknown) = form.fields(0, &["isolario", "initial", "clock"])?;
+    let fields = Fields { form };
+    fields.decode("isolario", version, "1, the version of the format", |node| {
+        (fields.unsigned(node) == Some(VERSION)).then_some(())
+    })?;
+    let clock = fields.decode("clock", clock, r#""ns" or "order""#, |node| {
+        match fields.form.word(node)? {
+            "ns" => Some(Clock::Nanoseconds),
+            "order" => Some(Clock::EventOrder),
+            _ => None,
+        }
     })?;
     let defaults = Meta::default();
     // Null is a value here, the default one; elsewhere it is as good as no field.
-    let initial = match fields.remove("initial") {
-        Some(mut json) => decode_initial(&mut json).ok_or_else(|| {
-            let forms = r#"a whole number, boolean or null, {"value": …}, {"unless_written": …}, "unwritten", "marked" or "none""#;
-            field_problem("initial", forms, &json)
-        })?,
+    let initial = match initial {
+        Some(node) => read_initial(form, node)?,
         None => defaults.initial,
     };
-    let clock = take(fields, "clock", r#""ns" or "order""#, |json| match json.as_text()? {
-        "ns" => Some(Clock::Nanoseconds),
-        "order" => Some(Clock::EventOrder),
+    Ok((Meta { initial, clock: clock.unwrap_or(defaults.clock) }, unknown))
+}
+
+fn read_initial(form: &mut Form<'_>, node: usize) -> Result<Initial, Fault> {
+    let mut children = form.children(node);
+    let entry = match (form.shape(node), children.next(), children.next(), children.next()) {
+        (Some(Shape::Map), Some(key), Some(value), None) => Some((key, value)),
         _ => None,
-    })?;
-    Ok(Meta { initial, clock: clock.unwrap_or(defaults.clock) })
-}
-
-fn decode_initial(json: &mut Json<'_>) -> Option<Initial> {
-    match json {
-        Json::Text(word) => match &**word {
-            "unwritten" => Some(Initial::Unwritten),
-            "marked" => Some(Initial::Marked),
-            "none" => Some(Initial::None),
-            _ => None,
-        },
-        Json::Object(fields) if fields.len() == 1 => {
-            let mut entry = fields.first_entry()?;
-            entry.get_mut().fold();
-            let value = Value::from(entry.get().value()?);
-            match &**entry.key() {
-                "value" => Some(Initial::Value(value)),
-                "unless_written" => Some(Initial::UnlessWritten(value)),
-                _ => None,
-            }
-        }
-        scalar => Some(Initial::Value(scalar.value()?.into())),
+    };
+    drop(children);
+    if let Some((_, value)) = entry {
+        prepare(form, value)?;
     }
+    let tagged = entry.and_then(|(key, node)| {
+        let value = value(form, node).to_owned();
+        match form.word(key)? {
+            "value" => Some(Initial::Value(value)),
+            "unless_written" => Some(Initial::UnlessWritten(value)),
+            _ => None,
+        }
+    });
+    let initial = match (form.word(node), form.item(node)) {
+        (Some("unwritten"), _) => Some(Initial::Unwritten),
+        (Some("marked"), _) => Some(Initial::Marked),
+        (Some("none"), _) => Some(Initial::None),
+        (None, Item::Nil | Item::Bool(_) | Item::Int(_) | Item::Uint(_)) => {
+            Some(Initial::Value(form.value(node).to_owned()))
+        }
+        _ => tagged,
+    };
+    initial.ok_or_else(|| {
+        let forms = r#"a whole number, boolean or null, {"value": …}, {"unless_written": …}, "unwritten", "marked" or "none""#;
+        Fields { form }.wrong("initial", node, forms)
+    })
 }
 
-/// Takes the fields of a transaction off the line and passes it on.
-pub(super) fn take_txn(
-    fields: &mut Fields<'_>,
+/// Reads a transaction and passes it on; gives the number of fields that mean nothing here.
+pub(super) fn read_txn(
+    form: &mut Form<'_>,
     line: u64,
     sink: &mut dyn TxnSink,
-) -> Result<(), Problem> {
-    let Some(mut session) = fields.remove("session") else {
-        return Err(Problem::malformed("a field \"session\"", "none"));
+) -> Result<u64, Fault> {
+    const NAMES: [&str; 12] = [
+        "session",
+        "ops",
+        "id",
+        "outcome",
+        "start",
+        "finish",
+        "db_start",
+        "db_commit",
+        "snapshot",
+        "error",
+        "sql",
+        "versions",
+    ];
+    let (nodes, unknown) = form.fields(0, &NAMES)?;
+    let [
+        session,
+        ops,
+        id,
+        outcome,
+        start,
+        finish,
+        db_start,
+        db_commit,
+        snapshot,
+        error,
+        sql,
+        versions,
+    ] = nodes;
+    let at = form.at(0);
+    let Some(session) = session else {
+        return Err(Fault::malformed(at, "a field \"session\"", "none"));
     };
-    session.fold();
-    let mut id = fields.remove("id").filter(|id| !matches!(id, Json::Null));
-    if let Some(id) = &mut id {
-        id.fold();
+    prepare(form, session)?;
+    let id = id.filter(|node| !form.is_nil(*node));
+    id.map_or(Ok(()), |id| prepare(form, id))?;
+    let Some(ops) = ops.filter(|ops| form.is_sequence(*ops)) else {
+        let expected = "an array of operations as \"ops\"";
+        return Err(match ops {
+            Some(ops) => Fault::malformed(form.at(ops), expected, form.render(ops)),
+            None => Fault::malformed(at, expected, "none"),
+        });
+    };
+    let start_of = TxnStart {
+        session: value(form, session),
+        id: id.map(|id| value(form, id)),
+        line: Some(line),
+    };
+    sink.begin(&start_of).map_err(Fault::refused(at))?;
+    let has_notes = sql.is_some() || versions.is_some();
+    let notes = if has_notes { Notes::read(form, ops, sql, versions)? } else { Notes::default() };
+    let ops_end = form.skip(ops);
+    let (mut op, mut index) = (ops + 1, 0);
+    while op < ops_end {
+        let next = form.skip(op);
+        let sql = notes.sql.get(&index).map(|node| form.word(*node).unwrap_or("").to_owned());
+        let op_notes =
+            OpNotes { version: notes.versions.get(&index).copied(), sql: sql.as_deref() };
+        ops::with_op(form, op, |op| sink.op_with(op, &op_notes))?
+            .map_err(Fault::refused(form.at(op)))?;
+        (op, index) = (next, index + 1);
     }
-    let notes = Notes::take(fields)?;
-    let mut ops = match fields.remove("ops") {
-        Some(Json::Array(ops)) => ops,
-        other => return Err(problem_of("ops", "an array of operations", other.as_ref())),
-    };
-    notes.check_range(ops.len())?;
-    let snapshot = take_text(fields, "snapshot")?;
-    let error = take_text(fields, "error")?;
+    let fields = Fields { form };
+    let time = |name, node| fields.decode(name, node, "a whole number", |node| fields.signed(node));
+    let stamp = |name, node| fields.decode(name, node, STAMP, |node| fields.stamp(node));
     let end = TxnEnd {
-        start: take(fields, "start", "a whole number", time)?,
-        finish: take(fields, "finish", "a whole number", time)?,
-        db_start: take(fields, "db_start", STAMP, stamp)?,
-        db_commit: take(fields, "db_commit", STAMP, stamp)?,
-        snapshot: snapshot.as_ref().and_then(Json::as_text),
-        error: error.as_ref().and_then(Json::as_text),
-        ..TxnEnd::new(take_outcome(fields)?)
+        outcome: fields.outcome(outcome)?,
+        start: time("start", start)?,
+        finish: time("finish", finish)?,
+        db_start: stamp("db_start", db_start)?,
+        db_commit: stamp("db_commit", db_commit)?,
+        snapshot: fields.text("snapshot", snapshot)?,
+        error: fields.text("error", error)?,
     };
-
-    let session = session.value().ok_or_else(|| field_problem("session", "a value", &session))?;
-    sink.begin(&TxnStart { session, id: id.as_ref().and_then(Json::value), line: Some(line) })?;
-    for (index, op) in ops.iter_mut().enumerate() {
-        ops::with_op(op, |op| sink.op_with(op, &notes.of(index)))
-            .map_err(|problem| in_place(problem, &format!("ops[{index}]")))??;
-    }
-    Ok(sink.end(&end)?)
-}
-
-/// What is known of operations beside themselves, by their position.
-#[derive(Default)]
-struct Notes<'a> {
-    sql: BTreeMap<usize, Json<'a>>,
-    versions: BTreeMap<usize, VersionRef>,
-}
-
-impl<'a> Notes<'a> {
-    fn take(fields: &mut Fields<'a>) -> Result<Self, Problem> {
-        let mut notes = Notes::default();
-        for (index, json) in take_indexed(fields, "sql")? {
-            if json.as_text().is_none() {
-                return Err(field_problem(&format!("sql[{index}]"), "a string", &json));
-            }
-            notes.sql.insert(index, json);
-        }
-        for (index, json) in take_indexed(fields, "versions")? {
-            let forms = r#""initial", {"txn": …, "write": …} or {"write": …, "value": …}"#;
-            let version = decode_version(&json)
-                .ok_or_else(|| field_problem(&format!("versions[{index}]"), forms, &json))?;
-            notes.versions.insert(index, version);
-        }
-        Ok(notes)
-    }
-
-    fn check_range(&self, ops: usize) -> Result<(), Problem> {
-        let last = |name, index: Option<&usize>| match index {
-            Some(index) if *index >= ops => Err(Problem::malformed(
-                format!("positions of operations, below {ops}, in \"{name}\""),
-                index,
-            )),
-            _ => Ok(()),
-        };
-        last("sql", self.sql.keys().next_back())?;
-        last("versions", self.versions.keys().next_back())
-    }
-
-    fn of(&self, index: usize) -> OpNotes<'_> {
-        OpNotes {
-            version: self.versions.get(&index).copied(),
-            sql: self.sql.get(&index).and_then(Json::as_text),
-        }
-    }
-}
-
-/// An object from positions of operations to something.
-fn take_indexed<'a>(
-    fields: &mut Fields<'a>,
-    name: &str,
-) -> Result<Vec<(usize, Json<'a>)>, Problem> {
-    let entries = match fields.remove(name) {
-        None | Some(Json::Null) => return Ok(Vec::new()),
-        Some(Json::Object(entries)) => entries,
-        Some(other) => {
-            let expected = "an object from positions of operations";
-            return Err(field_problem(name, expected, &other));
-        }
-    };
-    let indexed = entries.into_iter().map(|(index, json)| match index.parse() {
-        // One spelling each, so that no two fields can mean the same position.
-        Ok(number) if index == usize::to_string(&number) => Ok((number, json)),
-        _ => Err(Problem::malformed(format!("positions of operations in \"{name}\""), index)),
-    });
-    indexed.collect()
-}
-
-fn decode_version(json: &Json<'_>) -> Option<VersionRef> {
-    let fields = match json {
-        Json::Text(word) if word == "initial" => return Some(VersionRef::Initial),
-        Json::Object(fields) if fields.len() == 2 => fields,
-        _ => return None,
-    };
-    let number = |name| fields.get(name).and_then(Json::as_u64);
-    let write = number("write")?;
-    match (number("txn"), number("value")) {
-        (Some(txn), _) => Some(VersionRef::ByWriter { txn, write }),
-        (None, Some(value)) => Some(VersionRef::ByWrite { write, value }),
-        (None, None) => None,
-    }
-}
-
-fn take_outcome(fields: &mut Fields<'_>) -> Result<Outcome, Problem> {
-    let words = r#""committed", "aborted" or "unknown""#;
-    let outcome = take(fields, "outcome", words, |json| match json.as_text()? {
-        "committed" => Some(Outcome::Committed),
-        "aborted" => Some(Outcome::Aborted),
-        "unknown" => Some(Outcome::Unknown),
-        _ => None,
-    })?;
-    Ok(outcome.unwrap_or(Outcome::Committed))
-}
-
-fn take_text<'a>(fields: &mut Fields<'a>, name: &str) -> Result<Option<Json<'a>>, Problem> {
-    match fields.remove(name) {
-        None | Some(Json::Null) => Ok(None),
-        Some(json @ Json::Text(_)) => Ok(Some(json)),
-        Some(json) => Err(field_problem(name, "a string", &json)),
-    }
-}
-
-fn time(json: &Json<'_>) -> Option<i64> {
-    match json {
-        Json::Int(i) => Some(*i),
-        _ => None,
-    }
+    sink.end(&end).map_err(Fault::refused(at))?;
+    Ok(unknown)
 }
 
 const STAMP: &str = "a whole number or [physical, logical]";
 
-fn stamp(json: &Json<'_>) -> Option<Stamp> {
-    match json {
-        Json::Array(parts) => match parts.as_slice() {
-            [physical, logical] => {
-                Some(Stamp { physical: physical.as_u64()?, logical: logical.as_u64()? })
+/// What is known of operations beside themselves, by their position.
+#[derive(Default)]
+struct Notes {
+    sql: BTreeMap<usize, usize>,
+    versions: BTreeMap<usize, VersionRef>,
+}
+
+impl Notes {
+    fn read(
+        form: &Form<'_>,
+        ops: usize,
+        sql: Option<usize>,
+        versions: Option<usize>,
+    ) -> Result<Notes, Fault> {
+        let (fields, count) = (Fields { form }, form.children(ops).count());
+        let mut notes = Notes::default();
+        for (index, node) in fields.indexed("sql", sql, count)? {
+            if form.text(node).is_none() {
+                return Err(fields.wrong(&format!("sql[{index}]"), node, "a string"));
+            }
+            notes.sql.insert(index, node);
+        }
+        for (index, node) in fields.indexed("versions", versions, count)? {
+            let forms = r#""initial", {"txn": …, "write": …} or {"write": …, "value": …}"#;
+            let version = fields
+                .version(node)
+                .ok_or_else(|| fields.wrong(&format!("versions[{index}]"), node, forms))?;
+            notes.versions.insert(index, version);
+        }
+        Ok(notes)
+    }
+}
+
+/// Decodes fields, which may be missing or null.
+#[derive(Clone, Copy)]
+struct Fields<'f, 'a> {
+    form: &'f Form<'a>,
+}
+
+impl<'f> Fields<'f, '_> {
+    #[inline]
+    fn decode<T>(
+        self,
+        name: &str,
+        node: Option<usize>,
+        expected: &str,
+        decode: impl FnOnce(usize) -> Option<T>,
+    ) -> Result<Option<T>, Fault> {
+        match node.filter(|node| !self.form.is_nil(*node)) {
+            None => Ok(None),
+            Some(node) => decode(node).map(Some).ok_or_else(|| self.wrong(name, node, expected)),
+        }
+    }
+
+    #[cold]
+    fn wrong(self, name: &str, node: usize, expected: &str) -> Fault {
+        let expected = format!("{expected} as \"{name}\"");
+        Fault::malformed(self.form.at(node), expected, self.form.render(node))
+    }
+
+    fn text(self, name: &str, node: Option<usize>) -> Result<Option<&'f str>, Fault> {
+        self.decode(name, node, "a string", |node| self.form.text(node))
+    }
+
+    fn outcome(self, node: Option<usize>) -> Result<Outcome, Fault> {
+        let words = r#""committed", "aborted" or "unknown""#;
+        let outcome =
+            self.decode("outcome", node, words, |node| match self.form.text(node)? {
+                "committed" => Some(Outcome::Committed),
+                "aborted" => Some(Outcome::Aborted),
+                "unknown" => Some(Outcome::Unknown),
+                _ => None,
+            })?;
+        Ok(outcome.unwrap_or(Outcome::Committed))
+    }
+
+    fn signed(self, node: usize) -> Option<i64> {
+        match self.form.item(node) {
+            Item::Int(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    /// A number that counts or numbers something.
+    fn unsigned(self, node: usize) -> Option<u64> {
+        match self.form.item(node) {
+            Item::Int(number) => u64::try_from(number).ok(),
+            Item::Uint(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    fn stamp(self, node: usize) -> Option<Stamp> {
+        let (physical, logical) = match self.form.exactly(node) {
+            Some([physical, logical]) => (physical, self.unsigned(logical)?),
+            None => (node, 0),
+        };
+        Some(Stamp { physical: self.unsigned(physical)?, logical })
+    }
+
+    /// The entries of an object from positions of operations to something.
+    fn indexed(
+        self,
+        name: &str,
+        node: Option<usize>,
+        ops: usize,
+    ) -> Result<BTreeMap<usize, usize>, Fault> {
+        let Some(node) = node.filter(|node| !self.form.is_nil(*node)) else {
+            return Ok(BTreeMap::new());
+        };
+        if self.form.shape(node) != Some(Shape::Map) {
+            return Err(self.wrong(name, node, "an object from positions of operations"));
+        }
+        let mut entries = BTreeMap::new();
+        let mut children = self.form.children(node);
+        while let (Some(key), Some(value)) = (children.next(), children.next()) {
+            let position = self.form.word(key).unwrap_or("");
+            // One spelling each, so that no two fields can mean the same position.
+            let index = position.parse().ok().filter(|index| usize::to_string(index) == position);
+            let Some(index) = index.filter(|index| *index < ops) else {
+                let expected = format!("positions of operations, below {ops}, in \"{name}\"");
+                return Err(Fault::malformed(self.form.at(key), expected, position));
+            };
+            if entries.insert(index, value).is_some() {
+                return Err(Fault::malformed(self.form.at(key), "each field once", position));
+            }
+        }
+        Ok(entries)
+    }
+
+    fn version(self, node: usize) -> Option<VersionRef> {
+        if self.form.text(node) == Some("initial") {
+            return Some(VersionRef::Initial);
+        }
+        self.form.shape(node).filter(|shape| *shape == Shape::Map)?;
+        let ([txn, write, value], 0) = self.form.fields(node, &["txn", "write", "value"]).ok()?
+        else {
+            return None;
+        };
+        let write = self.unsigned(write?)?;
+        match (txn, value) {
+            (Some(txn), None) => Some(VersionRef::ByWriter { txn: self.unsigned(txn)?, write }),
+            (None, Some(value)) => {
+                Some(VersionRef::ByWrite { write, value: self.unsigned(value)? })
             }
             _ => None,
-        },
-        position => Some(Stamp { physical: position.as_u64()?, logical: 0 }),
-    }
-}
-
-/// Takes a field that may be missing or null.
-fn take<T>(
-    fields: &mut Fields<'_>,
-    name: &str,
-    expected: &str,
-    decode: impl FnOnce(&Json<'_>) -> Option<T>,
-) -> Result<Option<T>, Problem> {
-    match fields.remove(name) {
-        None | Some(Json::Null) => Ok(None),
-        Some(json) => match decode(&json) {
-            Some(decoded) => Ok(Some(decoded)),
-            None => Err(field_problem(name, expected, &json)),
-        },
-    }
-}
-
-fn field_problem(name: &str, expected: &str, found: &Json<'_>) -> Problem {
-    problem_of(name, expected, Some(found))
-}
-
-fn problem_of(name: &str, expected: &str, found: Option<&Json<'_>>) -> Problem {
-    let expected = format!("{expected} as \"{name}\"");
-    match found {
-        Some(found) => Problem::malformed(expected, found),
-        None => Problem::malformed(expected, "none"),
-    }
-}
-
-fn in_place(problem: Problem, place: &str) -> Problem {
-    match problem {
-        Problem::Malformed { expected, found } => {
-            Problem::Malformed { expected: format!("{expected} as {place}"), found }
         }
-        other => other,
     }
 }

@@ -9,7 +9,9 @@ use isolario_model::{
 
 use super::ops::UNOBSERVED;
 use super::record::VERSION;
-use crate::express::inexpressible;
+use super::value::{push_value, push_values};
+use crate::narrow::inexpressible;
+use crate::notation::json;
 use crate::{HistoryWriter, Target};
 
 /// Writes each transaction as it ends.
@@ -50,9 +52,9 @@ impl HistoryWriter for Writer {
 
 impl TxnSink for Writer {
     fn meta(&mut self, meta: &Meta) -> Result<(), SinkError> {
-        write!(self.out, "{{\"isolario\":{VERSION},\"initial\":")?;
         let mut initial = Vec::new();
         put_initial(&mut initial, &meta.initial)?;
+        write!(self.out, "{{\"isolario\":{VERSION},\"initial\":")?;
         self.out.write_all(&initial)?;
         let clock = match meta.clock {
             Clock::Nanoseconds => "ns",
@@ -72,13 +74,13 @@ impl TxnSink for Writer {
         }
         self.op_count = 0;
         self.line.extend_from_slice(b"{\"session\":");
-        put_value(&mut self.line, start.session)?;
+        push_value(&mut self.line, start.session);
         match start.id {
             None => {}
             Some(ValueRef::Nil) => return Err(inexpressible("jsonl", "a transaction named nil")),
             Some(id) => {
                 self.line.extend_from_slice(b",\"id\":");
-                put_value(&mut self.line, id)?;
+                push_value(&mut self.line, id);
             }
         }
         Ok(())
@@ -90,7 +92,7 @@ impl TxnSink for Writer {
         }
         if let Some(sql) = notes.sql {
             put_index(&mut self.sql, self.op_count)?;
-            put_text(&mut self.sql, sql)?;
+            json::push_text(&mut self.sql, sql);
         }
         if let Some(version) = notes.version {
             put_index(&mut self.versions, self.op_count)?;
@@ -125,25 +127,25 @@ impl TxnSink for Writer {
 }
 
 fn put_initial(buffer: &mut Vec<u8>, initial: &Initial) -> Result<(), SinkError> {
-    let tagged = |buffer: &mut Vec<u8>, tag, value| {
-        write!(buffer, "{{\"{tag}\":")?;
-        put_value(buffer, value)?;
+    let tagged = |buffer: &mut Vec<u8>, tag: &[u8], value| {
+        buffer.extend_from_slice(tag);
+        push_value(buffer, value);
         buffer.push(b'}');
-        Ok(())
     };
     match initial {
         Initial::Value(value) => match value.as_ref() {
             scalar @ (ValueRef::Nil | ValueRef::Bool(_) | ValueRef::Int(_) | ValueRef::Uint(_)) => {
-                put_value(buffer, scalar)
+                push_value(buffer, scalar);
             }
-            value => tagged(buffer, "value", value),
+            value => tagged(buffer, b"{\"value\":", value),
         },
-        Initial::UnlessWritten(value) => tagged(buffer, "unless_written", value.as_ref()),
-        Initial::Unwritten => put_text(buffer, "unwritten"),
-        Initial::Marked => put_text(buffer, "marked"),
-        Initial::None => put_text(buffer, "none"),
-        _ => Err(inexpressible("jsonl", "this initial state")),
+        Initial::UnlessWritten(value) => tagged(buffer, b"{\"unless_written\":", value.as_ref()),
+        Initial::Unwritten => json::push_text(buffer, "unwritten"),
+        Initial::Marked => json::push_text(buffer, "marked"),
+        Initial::None => json::push_text(buffer, "none"),
+        _ => return Err(inexpressible("jsonl", "this initial state")),
     }
+    Ok(())
 }
 
 fn put_end(buffer: &mut Vec<u8>, end: &TxnEnd<'_>) -> Result<(), SinkError> {
@@ -169,109 +171,97 @@ fn put_end(buffer: &mut Vec<u8>, end: &TxnEnd<'_>) -> Result<(), SinkError> {
     for (name, text) in [("snapshot", end.snapshot), ("error", end.error)] {
         if let Some(text) = text {
             write!(buffer, ",\"{name}\":")?;
-            put_text(buffer, text)?;
+            json::push_text(buffer, text);
         }
     }
     Ok(())
 }
 
 fn put_op(buffer: &mut Vec<u8>, op: &OpInput<'_>) -> Result<(), SinkError> {
-    let mut array = Array::new(buffer);
     match *op {
-        Op::Read { key, value: Some(value) } => array.tag("r")?.value(key)?.value(value)?,
-        Op::Read { key, value: None } => array.tag("r")?.value(key)?.unobserved("null")?,
-        Op::Write { key, value } => array.tag("w")?.value(key)?.value(value)?,
-        Op::Delete { key } => array.tag("delete")?.value(key)?,
-        Op::Append { key, element } => array.tag("append")?.value(key)?.value(element)?,
-        Op::ReadList { key, elements: None } => array.tag("r")?.value(key)?.unobserved("[]")?,
-        Op::ReadList { key, elements: Some(elements) } => {
-            array.tag("r")?.value(key)?.list(elements)?
+        Op::Read { key, value: Some(value) } => put_values(buffer, "r", &[key, value]),
+        Op::Read { key, value: None } => {
+            put_values(buffer, "r", &[key]);
+            put_unobserved(buffer, "null");
+        }
+        Op::Write { key, value } => put_values(buffer, "w", &[key, value]),
+        Op::Delete { key } => put_values(buffer, "delete", &[key]),
+        Op::Append { key, element } => put_values(buffer, "append", &[key, element]),
+        Op::ReadList { key, elements } => {
+            put_values(buffer, "r", &[key]);
+            match elements {
+                Some(elements) => {
+                    buffer.push(b',');
+                    push_values(buffer, elements)?;
+                }
+                None => put_unobserved(buffer, "[]"),
+            }
         }
         Op::InsertIfAbsent { key, value, applied, seen } => {
-            array.tag("insert")?.value(key)?.value(value)?.result(applied, seen)?
+            put_values(buffer, "insert", &[key, value]);
+            put_ending(buffer, applied, seen);
         }
         Op::CompareAndSet { key, expected, new, applied, seen } => {
-            array.tag("cas")?.value(key)?.value(expected)?.value(new)?.result(applied, seen)?
+            put_values(buffer, "cas", &[key, expected, new]);
+            put_ending(buffer, applied, seen);
         }
         Op::PredicateRead { predicate, rows } => {
-            array.tag("select")?.value(predicate.into())?.rows(rows)?
+            put_values(buffer, "select", &[predicate.into()]);
+            put_rows(buffer, rows)?;
         }
         Op::PredicateWrite { predicate, rows } => {
-            array.tag("update")?.value(predicate.into())?.rows(rows)?
+            put_values(buffer, "update", &[predicate.into()]);
+            put_rows(buffer, rows)?;
         }
         Op::Aggregate { function, predicate, result } => {
-            let array = array.tag("aggregate")?.value(function.into())?.value(predicate.into())?;
+            put_values(buffer, "aggregate", &[function.into(), predicate.into()]);
             match result {
-                Some(result) => array.value(result)?,
-                None => array.unobserved("null")?,
+                Some(result) => put_more(buffer, &[result]),
+                None => put_unobserved(buffer, "null"),
             }
         }
         _ => return Err(inexpressible("jsonl", "this kind of operation")),
-    };
+    }
     buffer.push(b']');
     Ok(())
 }
 
-/// The array of an operation, element by element.
-struct Array<'b> {
-    buffer: &'b mut Vec<u8>,
+/// The bracket of an operation, its tag, and values.
+fn put_values(buffer: &mut Vec<u8>, tag: &str, values: &[ValueRef<'_>]) {
+    buffer.extend_from_slice(b"[\"");
+    buffer.extend_from_slice(tag.as_bytes());
+    buffer.push(b'"');
+    put_more(buffer, values);
 }
 
-type Step<'s, 'b> = Result<&'s mut Array<'b>, SinkError>;
-
-impl<'b> Array<'b> {
-    fn new(buffer: &'b mut Vec<u8>) -> Self {
-        Array { buffer }
+fn put_more(buffer: &mut Vec<u8>, values: &[ValueRef<'_>]) {
+    for value in values {
+        buffer.push(b',');
+        push_value(buffer, *value);
     }
+}
 
-    fn tag(&mut self, tag: &str) -> Step<'_, 'b> {
-        write!(self.buffer, "[\"{tag}\"")?;
-        Ok(self)
-    }
+fn put_unobserved(buffer: &mut Vec<u8>, answer: &str) {
+    buffer.push(b',');
+    buffer.extend_from_slice(answer.as_bytes());
+    put_more(buffer, &[UNOBSERVED.into()]);
+}
 
-    fn value(&mut self, value: ValueRef<'_>) -> Step<'_, 'b> {
-        self.buffer.push(b',');
-        put_value(self.buffer, value)?;
-        Ok(self)
-    }
+fn put_ending(buffer: &mut Vec<u8>, applied: Option<bool>, seen: Option<ValueRef<'_>>) {
+    put_more(buffer, &[applied.map_or(ValueRef::Nil, ValueRef::Bool)]);
+    put_more(buffer, seen.as_slice());
+}
 
-    fn unobserved(&mut self, answer: &str) -> Step<'_, 'b> {
-        write!(self.buffer, ",{answer},\"{UNOBSERVED}\"")?;
-        Ok(self)
-    }
-
-    fn list(&mut self, values: &[ValueRef<'_>]) -> Step<'_, 'b> {
-        self.buffer.extend_from_slice(b",[");
-        for (i, value) in values.iter().enumerate() {
-            if i > 0 {
-                self.buffer.push(b',');
-            }
-            put_value(self.buffer, *value)?;
-        }
-        self.buffer.push(b']');
-        Ok(self)
-    }
-
-    fn rows(&mut self, rows: Option<&[(ValueRef<'_>, ValueRef<'_>)]>) -> Step<'_, 'b> {
-        let Some(rows) = rows else { return self.unobserved("null") };
-        self.buffer.extend_from_slice(b",[");
-        for (i, (key, value)) in rows.iter().enumerate() {
-            self.buffer.extend_from_slice(if i > 0 { b",[" } else { b"[" });
-            put_value(self.buffer, *key)?;
-            self.value(*value)?;
-            self.buffer.push(b']');
-        }
-        self.buffer.push(b']');
-        Ok(self)
-    }
-
-    fn result(&mut self, applied: Option<bool>, seen: Option<ValueRef<'_>>) -> Step<'_, 'b> {
-        self.value(applied.map_or(ValueRef::Nil, ValueRef::Bool))?;
-        match seen {
-            Some(seen) => self.value(seen),
-            None => Ok(self),
-        }
-    }
+fn put_rows(
+    buffer: &mut Vec<u8>,
+    rows: Option<&[(ValueRef<'_>, ValueRef<'_>)]>,
+) -> Result<(), SinkError> {
+    let Some(rows) = rows else {
+        put_unobserved(buffer, "null");
+        return Ok(());
+    };
+    buffer.push(b',');
+    json::push_array(buffer, rows, |buffer, (key, value)| push_values(buffer, &[*key, *value]))
 }
 
 fn put_index(buffer: &mut Vec<u8>, index: usize) -> Result<(), SinkError> {
@@ -289,26 +279,4 @@ fn put_version(buffer: &mut Vec<u8>, version: VersionRef) -> Result<(), SinkErro
             write!(buffer, "{{\"write\":{write},\"value\":{value}}}")
         }
     }?)
-}
-
-fn put_value(buffer: &mut Vec<u8>, value: ValueRef<'_>) -> Result<(), SinkError> {
-    let mut tagged = |tag, text| {
-        write!(buffer, "{{\"{tag}\":")?;
-        put_text(buffer, text)?;
-        buffer.push(b'}');
-        Ok(())
-    };
-    match value {
-        ValueRef::Keyword(text) => tagged("keyword", text),
-        ValueRef::Other(text) => tagged("other", text),
-        ValueRef::Text(text) => put_text(buffer, text),
-        ValueRef::Nil => Ok(write!(buffer, "null")?),
-        ValueRef::Bool(b) => Ok(write!(buffer, "{b}")?),
-        ValueRef::Int(i) => Ok(write!(buffer, "{i}")?),
-        ValueRef::Uint(u) => Ok(write!(buffer, "{u}")?),
-    }
-}
-
-fn put_text(buffer: &mut Vec<u8>, text: &str) -> Result<(), SinkError> {
-    Ok(serde_json::to_writer(buffer, text).map_err(std::io::Error::from)?)
 }

@@ -21,13 +21,18 @@
 //! snapshots, statements, and the names of aborted transactions, of which two that follow one
 //! another in a session become one. It refuses what would change the meaning: see [`mod@write`].
 
-mod read;
 mod scan;
 mod write;
 
-use isolario_model::{Initial, SinkError, Value};
+use isolario_model::{
+    Batch, History, Initial, Meta, Op, Outcome, Pieces, SinkError, TxnEnd, TxnSink, TxnStart,
+    Value, ValueRef,
+};
 
-use crate::{HistoryFormat, HistoryWriter, Loaded, ReadError, Source, Target};
+use crate::error::Fault;
+use crate::lines::{self, Chunk};
+use crate::{HistoryFormat, HistoryWriter, Loaded, Meter, ReadError, Source, Target};
+use scan::{Line, Owner, Scanner};
 
 /// Plume and PolySI text.
 pub(crate) struct Plume;
@@ -52,14 +57,95 @@ impl HistoryFormat for Plume {
 
     fn read(&self, source: &Source) -> Result<Loaded, ReadError> {
         let bytes = source.require_file()?;
-        read::history(bytes, crate::chunks::good_size(bytes), source.meter())
+        read(bytes, lines::good_chunk_size(bytes), source.meter())
             .map(Loaded::new)
-            .map_err(|fault| source.error(fault.0, fault.1))
+            .map_err(|fault| fault.in_text(source, bytes))
     }
 
     fn writer(&self, target: Target) -> Result<Box<dyn HistoryWriter>, SinkError> {
         Ok(Box::new(write::Writer::new(target.into_stream()?)))
     }
+}
+
+/// Reads a whole history in chunks of about `chunk_size` bytes, which do not show in the result.
+fn read(bytes: &[u8], chunk_size: usize, meter: &Meter) -> Result<History, Fault> {
+    let mut batches = lines::parse_chunks(bytes, chunk_size, |chunk| {
+        let batch = batch(chunk).map_err(|fault| fault.shifted(chunk.start));
+        meter.add(chunk.bytes.len());
+        batch
+    })?;
+    if batches.is_empty() {
+        batches.push(empty_batch(0)?);
+    }
+    History::from_batches(batches, Pieces::ByName)
+        .map_err(|error| Fault::new(place_of(&error, bytes).unwrap_or(0), error))
+}
+
+/// The shortest operation and its newline: `r(0,0,0,0)`.
+const SHORTEST_LINE: usize = 11;
+
+/// The runs of operations of a chunk. A run ends where the session or the transaction changes.
+fn batch(chunk: Chunk<'_>) -> Result<Batch, Fault> {
+    let mut batch = empty_batch(chunk.lines.min(chunk.bytes.len() / SHORTEST_LINE + 1))?;
+    let mut scanner = Scanner::new(chunk);
+    let mut run: Option<Owner> = None;
+    while let Some(line) = scanner.next()? {
+        if line.begins_run {
+            if let Some(owner) = run {
+                end_run(&mut batch, owner).map_err(Fault::refused(line.at))?;
+            }
+            begin_run(&mut batch, &line).map_err(Fault::refused(line.at))?;
+            run = Some(line.owner);
+        }
+        let (key, value) = (ValueRef::from(line.key), ValueRef::from(line.value));
+        let op = match line.is_write {
+            true => Op::Write { key, value },
+            false => Op::Read { key, value: Some(value) },
+        };
+        batch.op(&op).map_err(Fault::refused(line.at))?;
+    }
+    if let Some(owner) = run {
+        end_run(&mut batch, owner).map_err(Fault::refused(0))?;
+    }
+    Ok(batch)
+}
+
+fn empty_batch(ops: usize) -> Result<Batch, Fault> {
+    let mut batch = Batch::with_capacity(0, ops);
+    batch.meta(&Meta { initial: INITIAL, ..Meta::default() }).map_err(Fault::refused(0))?;
+    Ok(batch)
+}
+
+fn begin_run(batch: &mut Batch, line: &Line) -> Result<(), SinkError> {
+    let Owner { session, txn } = line.owner;
+    batch.begin(&TxnStart {
+        session: session.into(),
+        id: txn.map(ValueRef::from),
+        line: Some(line.number),
+    })
+}
+
+fn end_run(batch: &mut Batch, owner: Owner) -> Result<(), SinkError> {
+    let outcome = if owner.txn.is_some() { Outcome::Committed } else { Outcome::Aborted };
+    batch.end(&TxnEnd::new(outcome))
+}
+
+/// The line that makes a transaction belong to a second session. Only looked for once that is
+/// known to be the case, so that a good file does not pay for it.
+fn place_of(error: &SinkError, bytes: &[u8]) -> Option<usize> {
+    let SinkError::TwoSessions { txn, second, .. } = error else { return None };
+    let mut scanner = Scanner::new(Chunk { bytes, start: 0, first_line: 1, lines: 0 });
+    while let Ok(Some(line)) = scanner.next() {
+        let Owner { session, txn: Some(name) } = line.owner else { continue };
+        if is_number(txn, name) && is_number(second, session) {
+            return Some(line.at);
+        }
+    }
+    None
+}
+
+fn is_number(value: &Value, number: u64) -> bool {
+    value.as_ref() == ValueRef::from(number)
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! The lines of Plume text.
 
-use crate::chunks::{Chunk, Fault};
 use crate::decimal::{NotANumber, leading_u64};
-use crate::error::{Position, Problem};
+use crate::error::Fault;
+use crate::lines::Chunk;
 
 /// Whose an operation is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +21,8 @@ pub(super) struct Line {
     pub(super) owner: Owner,
     /// Whether the operation before it in its chunk, if any, has another owner.
     pub(super) begins_run: bool,
-    /// The number of its line.
+    /// The byte of the chunk it begins at, and the number of its line.
+    pub(super) at: usize,
     pub(super) number: u64,
 }
 
@@ -30,7 +31,6 @@ pub(super) struct Scanner<'a> {
     bytes: &'a [u8],
     at: usize,
     line: u64,
-    line_start: usize,
     /// The end of the last operation's line, from the comma before the session on, and what it
     /// says. Operations come in runs of one transaction: where the same bytes stand again, they
     /// mean the same and need not be parsed.
@@ -43,19 +43,15 @@ pub(super) fn looks_like_operations(bytes: &[u8]) -> bool {
     // Far longer than any operation with some blank lines before it.
     const ENOUGH: usize = 4096;
     let head = &bytes[..bytes.len().min(ENOUGH)];
-    matches!(Scanner::new(Chunk { bytes: head, first_line: 1, lines: 1 }).next(), Ok(Some(_)))
+    matches!(
+        Scanner::new(Chunk { bytes: head, start: 0, first_line: 1, lines: 1 }).next(),
+        Ok(Some(_))
+    )
 }
 
 impl<'a> Scanner<'a> {
     pub(super) fn new(chunk: Chunk<'a>) -> Self {
-        Scanner {
-            bytes: chunk.bytes,
-            at: 0,
-            line: chunk.first_line,
-            line_start: 0,
-            tail: &[],
-            owner: None,
-        }
+        Scanner { bytes: chunk.bytes, at: 0, line: chunk.first_line, tail: &[], owner: None }
     }
 
     /// The next operation; none at the end.
@@ -67,6 +63,7 @@ impl<'a> Scanner<'a> {
             b'r' => false,
             _ => return Err(self.fault("r(key,value,session,txn) or w(key,value,session,txn)")),
         };
+        let at = self.at;
         self.at += 1;
         self.expect(b'(', "an opening parenthesis")?;
         let key = self.number("a key: a number from 0 on")?;
@@ -81,7 +78,7 @@ impl<'a> Scanner<'a> {
                 (owner, last != Some(owner))
             }
         };
-        Ok(Some(Line { is_write, key, value, owner, begins_run, number }))
+        Ok(Some(Line { is_write, key, value, owner, begins_run, at, number }))
     }
 
     /// Goes on to what is not blank; none at the end.
@@ -199,7 +196,6 @@ impl<'a> Scanner<'a> {
     fn end_line(&mut self) {
         self.at += 1;
         self.line += 1;
-        self.line_start = self.at;
     }
 
     #[inline]
@@ -214,25 +210,20 @@ impl<'a> Scanner<'a> {
         self.bytes.get(self.at).copied()
     }
 
-    fn position(&self) -> Position {
-        Position::Column(self.line, (self.at - self.line_start) as u64 + 1)
-    }
-
     /// The rest of the line is not what was expected.
     #[cold]
     fn fault(&self, expected: &str) -> Fault {
         let rest = self.bytes[self.at..].split(|b| *b == b'\n').next().unwrap_or_default();
-        let problem = match rest.trim_ascii_end() {
-            [] => Problem::malformed(expected, "the end of the line"),
-            rest => Problem::malformed(expected, String::from_utf8_lossy(rest)),
-        };
-        Box::new((self.position(), problem))
+        match rest.trim_ascii_end() {
+            [] => Fault::malformed(self.at, expected, "the end of the line"),
+            rest => Fault::malformed(self.at, expected, String::from_utf8_lossy(rest)),
+        }
     }
 
     #[cold]
     fn too_large(&self, digits: usize) -> Fault {
         let found = String::from_utf8_lossy(&self.bytes[self.at..self.at + digits]);
         let expected = format!("a number up to {}", u64::MAX);
-        Box::new((self.position(), Problem::malformed(expected, found)))
+        Fault::malformed(self.at, expected, found)
     }
 }

@@ -19,6 +19,7 @@ use rustc_hash::FxHashMap;
 use super::NAME;
 use crate::HistoryWriter;
 use crate::decimal::push_u64;
+use crate::narrow::{as_unsigned, inexpressible};
 use crate::number_set::NumberSet;
 
 /// Written to the stream in pieces of this size.
@@ -95,7 +96,7 @@ impl Writer {
     }
 
     fn session_number(&mut self, name: ValueRef<'_>) -> u64 {
-        let wanted = whole_number(name);
+        let wanted = as_unsigned(name);
         let name = name.to_owned();
         *self.sessions.entry(name).or_insert_with(|| self.session_numbers.take(wanted))
     }
@@ -144,7 +145,7 @@ impl TxnSink for Writer {
             self.meta(&Meta::default())?;
         }
         let session = self.session_number(start.session);
-        self.txn = Some(OpenTxn { session, name: start.id.and_then(whole_number) });
+        self.txn = Some(OpenTxn { session, name: start.id.and_then(as_unsigned) });
         Ok(())
     }
 
@@ -160,9 +161,8 @@ impl TxnSink for Writer {
             Op::Write { key, value } => (b'w', key, value),
             _ => return Err(cannot(kind_of(op))),
         };
-        let (Some(key_number), Some(value_number)) = (whole_number(key), whole_number(value))
-        else {
-            let (what, name) = match whole_number(key) {
+        let (Some(key_number), Some(value_number)) = (as_unsigned(key), as_unsigned(value)) else {
+            let (what, name) = match as_unsigned(key) {
                 None => ("key", key),
                 Some(_) => ("value", value),
             };
@@ -208,15 +208,7 @@ impl HistoryWriter for Writer {
 }
 
 fn cannot(what: impl Into<String>) -> SinkError {
-    SinkError::Inexpressible { format: NAME, what: what.into() }
-}
-
-fn whole_number(value: ValueRef<'_>) -> Option<u64> {
-    match value {
-        ValueRef::Int(i) => u64::try_from(i).ok(),
-        ValueRef::Uint(u) => Some(u),
-        _ => None,
-    }
+    inexpressible(NAME, what)
 }
 
 /// What to call an operation that Plume text has no line for.

@@ -3,8 +3,8 @@
 
 use isolario_model::{Clock, Initial, Meta, Op, Outcome, TxnEnd, TxnSink, TxnStart, ValueRef};
 
-use super::token::Slip;
 use crate::Problem;
+use crate::error::Fault;
 
 #[derive(Clone, Copy)]
 enum Line<'a> {
@@ -21,17 +21,17 @@ pub(super) fn recognise(text: &str) -> bool {
 }
 
 /// Reads a whole text into a sink.
-pub(super) fn parse(text: &str, sink: &mut dyn TxnSink) -> Result<(), Slip> {
+pub(super) fn parse(text: &str, sink: &mut dyn TxnSink) -> Result<(), Fault> {
     let meta = Meta { initial: Initial::None, clock: Clock::Nanoseconds };
     let mut reader = Reader { sink, session: 0, open: false };
-    reader.sink.meta(&meta).map_err(|error| Slip::new(0, error))?;
+    reader.sink.meta(&meta).map_err(|error| Fault::new(0, error))?;
     let mut at = 0;
     for (index, line) in text.split_inclusive('\n').enumerate() {
-        let parsed = parse_line(line).map_err(|slip| Slip { at: at + slip.at, ..slip })?;
-        reader.line(parsed, index as u64 + 1).map_err(|problem| Slip::new(at, problem))?;
+        let parsed = parse_line(line).map_err(|fault| fault.shifted(at))?;
+        reader.line(parsed, index as u64 + 1).map_err(|problem| Fault::new(at, problem))?;
         at += line.len();
     }
-    reader.end("the end of the file").map_err(|problem| Slip::new(at, problem))
+    reader.end("the end of the file").map_err(|problem| Fault::new(at, problem))
 }
 
 struct Reader<'s> {
@@ -82,7 +82,7 @@ fn content(line: &str) -> &str {
 }
 
 /// Slips are counted from the beginning of the line.
-fn parse_line(line: &str) -> Result<Line<'_>, Slip> {
+fn parse_line(line: &str) -> Result<Line<'_>, Fault> {
     let is_rule = |sign: char| {
         let content = content(line);
         content.len() >= 3 && content.chars().all(|c| c == sign)
@@ -95,7 +95,7 @@ fn parse_line(line: &str) -> Result<Line<'_>, Slip> {
     }
 }
 
-fn parse_operation(line: &str) -> Result<Line<'_>, Slip> {
+fn parse_operation(line: &str) -> Result<Line<'_>, Fault> {
     let mut words = Words { text: line.split('#').next().unwrap_or("").trim_end(), at: 0 };
     let write = words.next("`r`, `w`, a line of dashes or of equals signs", |word| match word {
         "r" => Some(false),
@@ -119,13 +119,13 @@ impl<'a> Words<'a> {
         &mut self,
         expected: &str,
         decode: impl FnOnce(&'a str) -> Option<T>,
-    ) -> Result<T, Slip> {
+    ) -> Result<T, Fault> {
         let start = self.text.len() - self.text[self.at..].trim_start().len();
         let word = self.text[start..].split(char::is_whitespace).next().unwrap_or("");
         self.at = start + word.len();
         decode(word).ok_or_else(|| {
             let found = if word.is_empty() { "the end of the line" } else { word };
-            Slip::new(start, Problem::malformed(expected, found))
+            Fault::malformed(start, expected, found)
         })
     }
 }

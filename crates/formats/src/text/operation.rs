@@ -3,17 +3,18 @@
 use isolario_model::{Op, OpInput, TxnSink, ValueRef};
 
 use super::parser::{Datum, Parser};
-use super::token::{Slip, Token};
+use super::token::Token;
 use super::words::{OPERATIONS, RESULTS};
+use crate::error::Fault;
 
 /// How a conditional write ended: whether it took effect, and what it saw.
 type Ending<'a> = (Option<bool>, Option<Datum<'a>>);
 
 impl<'a> Parser<'a> {
     /// Parses one operation and passes it on.
-    pub(super) fn operation(&mut self, sink: &mut dyn TxnSink) -> Result<(), Slip> {
+    pub(super) fn operation(&mut self, sink: &mut dyn TxnSink) -> Result<(), Fault> {
         let at = self.at();
-        let mut send = |op: &OpInput<'_>| sink.op(op).map_err(|error| Slip::new(at, error));
+        let mut send = |op: &OpInput<'_>| sink.op(op).map_err(|error| Fault::new(at, error));
         match self.operation_word()? {
             "r" => {
                 let key = self.value()?;
@@ -65,7 +66,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn operation_word(&mut self) -> Result<&'static str, Slip> {
+    fn operation_word(&mut self) -> Result<&'static str, Fault> {
         let known = match *self.token() {
             Token::Word(word) => OPERATIONS.iter().find(|known| **known == word).copied(),
             _ => None,
@@ -82,8 +83,8 @@ impl<'a> Parser<'a> {
     fn read(
         &mut self,
         key: ValueRef<'_>,
-        send: &mut dyn FnMut(&OpInput<'_>) -> Result<(), Slip>,
-    ) -> Result<(), Slip> {
+        send: &mut dyn FnMut(&OpInput<'_>) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
         if !self.at_sign('[') {
             let value = self.observed(Self::value)?;
             return send(&Op::Read { key, value: value.as_ref().map(Datum::as_ref) });
@@ -97,13 +98,13 @@ impl<'a> Parser<'a> {
     /// What a client saw, or `?` where it never got an answer.
     fn observed<T>(
         &mut self,
-        answer: impl FnOnce(&mut Self) -> Result<T, Slip>,
-    ) -> Result<Option<T>, Slip> {
+        answer: impl FnOnce(&mut Self) -> Result<T, Fault>,
+    ) -> Result<Option<T>, Fault> {
         if self.take_sign('?')? { Ok(None) } else { answer(self).map(Some) }
     }
 
     /// `[1 2 3]`, with or without commas; `[?]` where the client never got an answer.
-    fn list(&mut self) -> Result<Option<Vec<Datum<'a>>>, Slip> {
+    fn list(&mut self) -> Result<Option<Vec<Datum<'a>>>, Fault> {
         self.expect_sign('[')?;
         if self.take_sign('?')? {
             self.expect_sign(']')?;
@@ -121,7 +122,7 @@ impl<'a> Parser<'a> {
     }
 
     /// `{k1: 5, k2: 6}`.
-    fn rows(&mut self) -> Result<Vec<(Datum<'a>, Datum<'a>)>, Slip> {
+    fn rows(&mut self) -> Result<Vec<(Datum<'a>, Datum<'a>)>, Fault> {
         self.expect_sign('{')?;
         let mut rows = Vec::new();
         loop {
@@ -140,13 +141,13 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn expect_arrow(&mut self) -> Result<(), Slip> {
+    fn expect_arrow(&mut self) -> Result<(), Fault> {
         let expected = "`->` and the new value";
         if self.take_arrow()? { Ok(()) } else { Err(self.unexpected(expected)) }
     }
 
     /// `ok`, `failed` or `?`, then perhaps `saw` and a value.
-    fn ending(&mut self) -> Result<Ending<'a>, Slip> {
+    fn ending(&mut self) -> Result<Ending<'a>, Fault> {
         let applied = if self.take_word("ok")? {
             Some(true)
         } else if self.take_word("failed")? {

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use isolario_model::{Clock, Initial, Meta, Outcome, Stamp, TxnEnd, TxnSink, TxnStart, Value};
 
 use super::parser::{Datum, Parser};
-use super::token::{Slip, Token};
+use super::token::Token;
 use super::words::{DIRECTIVES, FACTS, OPERATIONS};
-use crate::Problem;
+use crate::error::Fault;
 
 /// What stands before the colon of a transaction.
 #[derive(Default)]
@@ -24,16 +24,16 @@ struct Facts<'a> {
 pub(super) type LinesOfNames = HashMap<Value, u64>;
 
 /// Reads a whole text into a sink, from its first line to its last.
-pub(super) fn parse(text: &str, sink: &mut dyn TxnSink) -> Result<(), Slip> {
+pub(super) fn parse(text: &str, sink: &mut dyn TxnSink) -> Result<(), Fault> {
     let mut parser = Parser::new(text)?;
-    sink.meta(&parser.header()?).map_err(|error| Slip::new(0, error))?;
+    sink.meta(&parser.header()?).map_err(|error| Fault::new(0, error))?;
     parser.statements(usize::MAX, &mut None, Some(&mut LinesOfNames::new()), sink)
 }
 
 /// Whether a text begins as one in this language: with a header line, or with a session whose
 /// first transaction begins with an operation. Prose does neither.
 pub(super) fn recognise(text: &str) -> bool {
-    let begins_well = || -> Result<bool, Slip> {
+    let begins_well = || -> Result<bool, Fault> {
         let mut parser = Parser::new(text)?;
         parser.skip_line_ends()?;
         if parser.at_word("session") {
@@ -61,7 +61,7 @@ impl<'a> Parser<'a> {
         session: &mut Option<Value>,
         mut lines_of_names: Option<&mut LinesOfNames>,
         sink: &mut dyn TxnSink,
-    ) -> Result<(), Slip> {
+    ) -> Result<(), Fault> {
         while !matches!(self.token(), Token::EndOfFile) && self.at() < until {
             if self.at_word("session") {
                 *session = Some(self.session()?);
@@ -78,7 +78,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    pub(super) fn header(&mut self) -> Result<Meta, Slip> {
+    pub(super) fn header(&mut self) -> Result<Meta, Fault> {
         let (mut initial, mut clock) = (None, None);
         self.skip_line_ends()?;
         loop {
@@ -99,11 +99,11 @@ impl<'a> Parser<'a> {
         })
     }
 
-    fn initial(&mut self) -> Result<Initial, Slip> {
+    fn initial(&mut self) -> Result<Initial, Fault> {
         match *self.token() {
             Token::Word("unwritten") => self.advance().map(|()| Initial::Unwritten),
             Token::Word("none") => self.advance().map(|()| Initial::None),
-            // A bare word here is more likely a slip than a text that every key holds.
+            // A bare word here is more likely a fault than a text that every key holds.
             Token::Word(word)
                 if word.starts_with(char::is_alphabetic)
                     && !["nil", "true", "false"].contains(&word) =>
@@ -124,7 +124,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn clock(&mut self) -> Result<Clock, Slip> {
+    fn clock(&mut self) -> Result<Clock, Fault> {
         let clock = match *self.token() {
             Token::Word("ns") => Clock::Nanoseconds,
             Token::Word("order") => Clock::EventOrder,
@@ -134,7 +134,7 @@ impl<'a> Parser<'a> {
         Ok(clock)
     }
 
-    pub(super) fn session(&mut self) -> Result<Value, Slip> {
+    pub(super) fn session(&mut self) -> Result<Value, Fault> {
         self.advance()?;
         let name = self.value()?.to_value();
         self.expect_line_end("")?;
@@ -146,7 +146,7 @@ impl<'a> Parser<'a> {
         session: &Value,
         lines_of_names: Option<&mut LinesOfNames>,
         sink: &mut dyn TxnSink,
-    ) -> Result<(), Slip> {
+    ) -> Result<(), Fault> {
         let (at, line) = (self.at(), self.line());
         let facts = self.facts()?;
         if let Some(name) = &facts.name
@@ -154,10 +154,10 @@ impl<'a> Parser<'a> {
             && let Some(earlier) = lines.insert(name.to_value(), line)
         {
             let found = format!("`{}`, as on line {earlier}", name.as_ref());
-            return Err(Slip::new(at, Problem::malformed("a name of its own, or `_`", found)));
+            return Err(Fault::malformed(at, "a name of its own, or `_`", found));
         }
         let id = facts.name.as_ref().map(Datum::as_ref);
-        let refused = |error| Slip::new(at, error);
+        let refused = |error| Fault::new(at, error);
         let start = TxnStart { session: session.as_ref(), id, line: Some(line) };
         sink.begin(&start).map_err(refused)?;
         if !matches!(self.token(), Token::EndOfLine | Token::EndOfFile) {
@@ -172,7 +172,7 @@ impl<'a> Parser<'a> {
     }
 
     /// What stands before the colon, and the colon.
-    fn facts(&mut self) -> Result<Facts<'a>, Slip> {
+    fn facts(&mut self) -> Result<Facts<'a>, Fault> {
         let mut facts = Facts::default();
         if !self.take_word("_")? {
             facts.name = Some(self.value()?);
@@ -183,7 +183,7 @@ impl<'a> Parser<'a> {
         Ok(facts)
     }
 
-    fn fact(&mut self, facts: &mut Facts<'_>) -> Result<(), Slip> {
+    fn fact(&mut self, facts: &mut Facts<'_>) -> Result<(), Fault> {
         let outcome = match *self.token() {
             Token::Word("committed") => Some(Outcome::Committed),
             Token::Word("aborted") => Some(Outcome::Aborted),

@@ -6,9 +6,9 @@ use std::borrow::Cow;
 
 use isolario_model::{Value, ValueRef};
 
-use super::suggest;
-use super::token::{Lexer, Slip, Token};
-use crate::Problem;
+use super::token::{Lexer, Token};
+use super::words;
+use crate::error::Fault;
 
 pub(super) struct Parser<'a> {
     lexer: Lexer<'a>,
@@ -20,12 +20,12 @@ pub(super) struct Parser<'a> {
 
 /// Tokens.
 impl<'a> Parser<'a> {
-    pub(super) fn new(text: &'a str) -> Result<Self, Slip> {
+    pub(super) fn new(text: &'a str) -> Result<Self, Fault> {
         Parser::from(text, 0, 1)
     }
 
     /// From the beginning of a line on, with its number.
-    pub(super) fn from(text: &'a str, at: usize, line: u64) -> Result<Self, Slip> {
+    pub(super) fn from(text: &'a str, at: usize, line: u64) -> Result<Self, Fault> {
         let mut lexer = Lexer::from(text, at, line);
         let (token, at, line) = lexer.next()?;
         Ok(Parser { lexer, token, at, line })
@@ -33,7 +33,7 @@ impl<'a> Parser<'a> {
 
     /// Takes the token.
     #[inline]
-    pub(super) fn advance(&mut self) -> Result<(), Slip> {
+    pub(super) fn advance(&mut self) -> Result<(), Fault> {
         (self.token, self.at, self.line) = self.lexer.next()?;
         Ok(())
     }
@@ -66,7 +66,7 @@ impl<'a> Parser<'a> {
     }
 
     #[inline]
-    pub(super) fn take_sign(&mut self, sign: char) -> Result<bool, Slip> {
+    pub(super) fn take_sign(&mut self, sign: char) -> Result<bool, Fault> {
         let there = self.at_sign(sign);
         if there {
             self.advance()?;
@@ -75,7 +75,7 @@ impl<'a> Parser<'a> {
     }
 
     #[inline]
-    pub(super) fn take_word(&mut self, word: &str) -> Result<bool, Slip> {
+    pub(super) fn take_word(&mut self, word: &str) -> Result<bool, Fault> {
         let there = self.at_word(word);
         if there {
             self.advance()?;
@@ -83,7 +83,7 @@ impl<'a> Parser<'a> {
         Ok(there)
     }
 
-    pub(super) fn take_arrow(&mut self) -> Result<bool, Slip> {
+    pub(super) fn take_arrow(&mut self) -> Result<bool, Fault> {
         let there = matches!(self.token, Token::Arrow);
         if there {
             self.advance()?;
@@ -91,18 +91,18 @@ impl<'a> Parser<'a> {
         Ok(there)
     }
 
-    pub(super) fn expect_sign(&mut self, sign: char) -> Result<(), Slip> {
+    pub(super) fn expect_sign(&mut self, sign: char) -> Result<(), Fault> {
         if self.take_sign(sign)? { Ok(()) } else { Err(self.unexpected(format!("`{sign}`"))) }
     }
 
-    pub(super) fn skip_line_ends(&mut self) -> Result<(), Slip> {
+    pub(super) fn skip_line_ends(&mut self) -> Result<(), Fault> {
         while matches!(self.token, Token::EndOfLine) {
             self.advance()?;
         }
         Ok(())
     }
 
-    pub(super) fn expect_line_end(&mut self, instead_of: &str) -> Result<(), Slip> {
+    pub(super) fn expect_line_end(&mut self, instead_of: &str) -> Result<(), Fault> {
         match self.token {
             Token::EndOfLine => self.advance(),
             Token::EndOfFile => Ok(()),
@@ -111,17 +111,17 @@ impl<'a> Parser<'a> {
     }
 
     /// The token is not what should stand here.
-    pub(super) fn unexpected(&self, expected: impl Into<String>) -> Slip {
-        Slip::new(self.at, Problem::malformed(expected, &self.token))
+    pub(super) fn unexpected(&self, expected: impl Into<String>) -> Fault {
+        Fault::malformed(self.at, expected, &self.token)
     }
 
     /// The token is none of the words that may stand here.
-    pub(super) fn unknown_word(&self, expected: impl Into<String>, known: &[&str]) -> Slip {
+    pub(super) fn unknown_word(&self, expected: impl Into<String>, known: &[&str]) -> Fault {
         match self.token {
-            Token::Word(word) => match suggest::nearest(word, known) {
+            Token::Word(word) => match words::nearest(word, known) {
                 Some(meant) => {
                     let found = format!("`{word}` (did you mean `{meant}`?)");
-                    Slip::new(self.at, Problem::malformed(expected, found))
+                    Fault::malformed(self.at, expected, found)
                 }
                 None => self.unexpected(expected),
             },
@@ -176,7 +176,7 @@ const NO_NUMBER: &str = "a whole number of 64 bits, or the value in \"quotes\"";
 
 /// Values.
 impl<'a> Parser<'a> {
-    pub(super) fn value(&mut self) -> Result<Datum<'a>, Slip> {
+    pub(super) fn value(&mut self) -> Result<Datum<'a>, Fault> {
         let value = match &mut self.token {
             Token::Word(word) => match value_of_word(word) {
                 Ok(value) => Datum::Plain(value),
@@ -192,7 +192,7 @@ impl<'a> Parser<'a> {
     }
 
     /// A text in quotes.
-    pub(super) fn quoted(&mut self, what: &str) -> Result<String, Slip> {
+    pub(super) fn quoted(&mut self, what: &str) -> Result<String, Fault> {
         match &self.token {
             Token::Text(text) => {
                 let text = text.to_string();
@@ -208,7 +208,7 @@ impl<'a> Parser<'a> {
         &mut self,
         what: &str,
         decode: fn(&str) -> Option<T>,
-    ) -> Result<(Option<T>, Option<T>), Slip> {
+    ) -> Result<(Option<T>, Option<T>), Fault> {
         self.expect_sign('[')?;
         let first = self.interval_end(what, decode)?;
         self.expect_sign(',')?;
@@ -221,7 +221,7 @@ impl<'a> Parser<'a> {
         &mut self,
         what: &str,
         decode: fn(&str) -> Option<T>,
-    ) -> Result<Option<T>, Slip> {
+    ) -> Result<Option<T>, Fault> {
         if self.take_sign('?')? {
             return Ok(None);
         }

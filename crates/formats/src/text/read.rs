@@ -12,8 +12,8 @@ use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
 use super::parser::Parser;
-use crate::chunks::{self, Chunk};
-use crate::meter::Meter;
+use crate::lines::{self, Chunk};
+use crate::source::Meter;
 
 /// Reads a text in chunks of about `size` bytes, which do not show in the result. Gives up on any
 /// mistake: reading from the first line to the last finds out which one comes first.
@@ -82,28 +82,21 @@ impl Parser<'_> {
 
 /// Where the chunks begin; one place at least.
 fn guesses(text: &str, size: usize) -> Vec<Place> {
-    let mut chunks = chunks::cut(text.as_bytes(), size);
+    let mut chunks = lines::cut(text.as_bytes(), size);
     if chunks.is_empty() {
-        chunks.push(Chunk { bytes: &[], first_line: 1, lines: 0 });
+        chunks.push(Chunk { bytes: &[], start: 0, first_line: 1, lines: 0 });
     }
-    let starts = chunks.iter().scan(0, |next, chunk| {
-        let start = *next;
-        *next += chunk.bytes.len();
-        Some(start)
-    });
-    let starts: Vec<usize> = starts.collect();
-    let last_sessions: Vec<Option<Value>> = starts
+    let last_sessions: Vec<Option<Value>> = chunks
         .par_iter()
-        .zip(&chunks)
-        .map(|(start, chunk)| last_session(text, *start, start + chunk.bytes.len()))
+        .map(|chunk| last_session(text, chunk.start, chunk.start + chunk.bytes.len()))
         .collect();
     let mut session = None;
-    let place = |((at, chunk), last): ((usize, Chunk<'_>), Option<Value>)| {
+    let place = |(chunk, last): (Chunk<'_>, Option<Value>)| {
         let held = session.clone();
         session = last.or(session.take());
-        Place { at, line: chunk.first_line, session: held }
+        Place { at: chunk.start, line: chunk.first_line, session: held }
     };
-    starts.into_iter().zip(chunks).zip(last_sessions).map(place).collect()
+    chunks.into_iter().zip(last_sessions).map(place).collect()
 }
 
 /// The session of the last line in these bytes that looks like the beginning of one.

@@ -3,29 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use crate::{Position, Problem};
-
-/// What is wrong, and at which byte. The problem is in a box, so that the results of the small
-/// functions of the parser stay in registers.
-#[derive(Debug)]
-pub(super) struct Slip {
-    pub(super) at: usize,
-    pub(super) problem: Box<Problem>,
-}
-
-impl Slip {
-    pub(super) fn new(at: usize, problem: impl Into<Problem>) -> Slip {
-        Slip { at, problem: Box::new(problem.into()) }
-    }
-
-    /// The line and column of the slip.
-    pub(super) fn position(&self, text: &str) -> Position {
-        let before = &text.as_bytes()[..self.at.min(text.len())];
-        let line_start = memchr::memrchr(b'\n', before).map_or(0, |newline| newline + 1);
-        let line = memchr::memchr_iter(b'\n', before).count() as u64 + 1;
-        Position::Column(line, (before.len() - line_start) as u64 + 1)
-    }
-}
+use crate::error::Fault;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Token<'a> {
@@ -80,7 +58,7 @@ impl<'a> Lexer<'a> {
 
     /// The next token, the byte and the line it begins at.
     #[inline]
-    pub(super) fn next(&mut self) -> Result<(Token<'a>, usize, u64), Slip> {
+    pub(super) fn next(&mut self) -> Result<(Token<'a>, usize, u64), Fault> {
         self.skip_blanks();
         let (start, line) = (self.at, self.line);
         let token = match self.text.as_bytes().get(start) {
@@ -97,7 +75,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// A token that begins with another character.
-    fn rarer_token(&mut self) -> Result<Token<'a>, Slip> {
+    fn rarer_token(&mut self) -> Result<Token<'a>, Fault> {
         let mut chars = self.text[self.at..].chars();
         Ok(match (chars.next(), chars.next()) {
             (None, _) => Token::EndOfFile,
@@ -117,8 +95,8 @@ impl<'a> Lexer<'a> {
             }
             (Some(c), _) if is_word_char(c) => Token::Word(self.word()),
             (Some(c), _) => {
-                let problem = Problem::malformed("a word, a number or a sign", format!("{c:?}"));
-                return Err(Slip::new(self.at, problem));
+                let expected = "a word, a number or a sign";
+                return Err(Fault::malformed(self.at, expected, format_args!("{c:?}")));
             }
         })
     }
@@ -160,7 +138,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// What stands between two quotes on one line. Borrows unless there are escapes.
-    fn quoted(&mut self, quote: char) -> Result<Cow<'a, str>, Slip> {
+    fn quoted(&mut self, quote: char) -> Result<Cow<'a, str>, Fault> {
         let open = self.at;
         let start = open + quote.len_utf8();
         let mut unescaped: Option<String> = None;
@@ -191,7 +169,7 @@ impl<'a> Lexer<'a> {
             }
         }
         let expected = format!("a closing {quote} on the same line");
-        Err(Slip::new(open, Problem::malformed(expected, "none")))
+        Err(Fault::malformed(open, expected, "none"))
     }
 }
 
@@ -201,9 +179,9 @@ fn rest_of_word(rest: &str) -> usize {
     rest.char_indices().find(|c| ends(*c)).map_or(rest.len(), |(at, _)| at)
 }
 
-fn bad_escape(at: usize) -> Slip {
+fn bad_escape(at: usize) -> Fault {
     let forms = r#"one of \\, \", \`, \n, \r, \t and \u{hexadecimal} after a backslash"#;
-    Slip::new(at, Problem::malformed(forms, "something else"))
+    Fault::malformed(at, forms, "something else")
 }
 
 /// The character an escape stands for, and the number of characters of the escape.
@@ -264,13 +242,13 @@ mod tests {
     }
 
     #[test]
-    fn bad_quotes_are_slips_where_they_stand() {
+    fn bad_quotes_are_faults_where_they_stand() {
         for (text, at) in
             [("x \"a\nb\"", 2), ("\"a\\x\"", 2), ("\"\\u{110000}\"", 1), ("`\\u{}`", 1), ("x ;", 2)]
         {
             let mut lexer = Lexer::from(text, 0, 1);
-            let slip = std::iter::repeat_with(|| lexer.next()).find_map(Result::err).unwrap();
-            assert_eq!(slip.at, at, "{text}");
+            let fault = std::iter::repeat_with(|| lexer.next()).find_map(Result::err).unwrap();
+            assert_eq!(fault.at, at, "{text}");
         }
     }
 }

@@ -9,7 +9,7 @@ use isolario_model::{
 };
 
 use super::show::{Dotted, Ending, InHeader, List, OrUnknown, Quoted, Rows, Shown};
-use crate::express::{as_unsigned, inexpressible};
+use crate::narrow::{as_unsigned, inexpressible};
 use crate::number_set::NumberSet;
 use crate::{HistoryWriter, Target};
 

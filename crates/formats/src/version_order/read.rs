@@ -1,13 +1,13 @@
 //! From lines to stated orders.
 
-use isolario_model::{History, KeyId, Outcome, StatedOrder, TxnId};
+use isolario_model::{History, KeyId, Outcome, StatedOrder, TxnId, ValueRef};
 
 use super::names::{Names, Who};
-use crate::fault::Fault;
-use crate::json_text::json_fault;
-use crate::jsonl::{Fields, Json, significant_lines};
+use crate::error::{Fault, utf8};
+use crate::jsonl::value::{prepare, value};
 use crate::lines::Lines;
-use crate::{Position, Problem, ReadError, Source};
+use crate::notation::{Form, Notation, Shape, json};
+use crate::{Problem, ReadError, Source};
 
 /// What a file states about a history.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,10 +44,9 @@ impl Unknown {
 /// database that keeps its promises has it, and so is one that several transactions may have
 /// written.
 pub fn read(source: &Source, history: &History) -> Result<Statements, ReadError> {
+    let bytes = source.require_file()?;
     let mut reader = Reader { names: Names::new(history), statements: Statements::default() };
-    for (number, line) in significant_lines(Lines::new(source.require_file()?)) {
-        reader.line(number, line).map_err(|fault| fault.in_source(source))?;
-    }
+    reader.lines(bytes).map_err(|fault| fault.in_text(source, bytes))?;
     Ok(reader.statements)
 }
 
@@ -57,37 +56,44 @@ struct Reader<'h> {
 }
 
 impl Reader<'_> {
-    fn line(&mut self, number: u64, line: &[u8]) -> Result<(), Fault> {
-        let fields = match serde_json::from_slice(line) {
-            Ok(Json::Object(fields)) => fields,
-            Ok(other) => {
-                return Err(Fault::malformed(Position::Line(number), "a JSON object", other));
-            }
-            Err(error) => return Err(json_fault(&error, number, 1, line)),
-        };
-        self.statement(number, fields)
-            .map_err(|problem| Fault::new(Position::Line(number), problem))
+    fn lines(&mut self, bytes: &[u8]) -> Result<(), Fault> {
+        let text = utf8(bytes)?;
+        let mut form = Form::new(Notation::Json);
+        for line in Lines::new(bytes, 1).significant() {
+            json::read_only(&text[..line.end], line.start, &mut form)?;
+            self.statement(line.number, &mut form)?;
+        }
+        Ok(())
     }
 
-    fn statement(&mut self, at: u64, fields: Fields<'_>) -> Result<(), Problem> {
-        let Statement { key, versions, by_value } = Statement::take(fields)?;
-        let known = key.value().and_then(|name| self.names.history.find_key(name));
+    fn statement(&mut self, at: u64, form: &mut Form<'_>) -> Result<(), Fault> {
+        let Statement { key, versions, by_value } = Statement::of(form)?;
+        prepare(form, key)?;
+        let known = self.names.history.find_key(value(form, key));
         let Some(known) = known else {
             self.statements.unknown.keys += 1;
-            self.statements.unknown.note(at, || format!("the key {key}"));
+            self.statements.unknown.note(at, || format!("the key {}", form.render(key)));
             return Ok(());
         };
-        let mut writers = Vec::with_capacity(versions.len());
-        for (place, mut version) in versions.into_iter().enumerate() {
-            version.fold();
-            match self.writer(known, &version, by_value)? {
-                Some(TxnId::INIT) if place == 0 => {}
+        let mut writers = Vec::new();
+        let (mut version, end) = (versions + 1, form.skip(versions));
+        let mut is_first = true;
+        while version < end {
+            prepare(form, version)?;
+            let writer = self
+                .writer(known, value(form, version), by_value)
+                .map_err(|problem| Fault::new(form.at(version), problem))?;
+            match writer {
+                Some(TxnId::INIT) if is_first => {}
                 Some(txn) if !txn.is_init() => writers.push(txn),
                 _ => {
+                    let what =
+                        || format!("{} of the key {}", form.render(version), form.render(key));
                     self.statements.unknown.versions += 1;
-                    self.statements.unknown.note(at, || format!("{version} of the key {key}"));
+                    self.statements.unknown.note(at, what);
                 }
             }
+            (version, is_first) = (form.skip(version), false);
         }
         self.statements.orders.push(StatedOrder { key: known, writers, at });
         Ok(())
@@ -97,14 +103,13 @@ impl Reader<'_> {
     fn writer(
         &self,
         key: KeyId,
-        version: &Json<'_>,
+        version: ValueRef<'_>,
         by_value: bool,
     ) -> Result<Option<TxnId>, Problem> {
-        let Some(value) = version.value() else { return Ok(None) };
         let history = self.names.history;
         let who = match by_value {
-            true => self.names.by_value(key, value),
-            false => self.names.by_name(key, value),
+            true => self.names.by_value(key, version),
+            false => self.names.by_name(key, version),
         };
         let key = || history.key_name(key).to_string().into();
         let label = |txn: TxnId| history.txn_label(txn).into();
@@ -112,17 +117,17 @@ impl Reader<'_> {
             Who::Nobody => Ok(None),
             Who::Init => Ok(Some(TxnId::INIT)),
             Who::Txn(txn) if history.outcome(txn) == Outcome::Aborted => {
-                let version = if by_value { value.to_string().into() } else { "a value".into() };
+                let version = if by_value { version.to_string().into() } else { "a value".into() };
                 Err(Problem::AbortedVersion { key: key(), version, txn: label(txn) })
             }
             Who::Txn(txn) => Ok(Some(txn)),
             Who::Several(..) if !by_value => {
-                let found = format!("{value}, which several are called");
+                let found = format!("{version}, which several are called");
                 Err(Problem::malformed("the name of one transaction", found))
             }
             Who::Several(first, second) => Err(Problem::AmbiguousVersion {
                 key: key(),
-                version: value.to_string().into(),
+                version: version.to_string().into(),
                 first: label(first),
                 second: label(second),
             }),
@@ -130,34 +135,33 @@ impl Reader<'_> {
     }
 }
 
-/// A line, not yet understood.
-struct Statement<'a> {
-    key: Json<'a>,
-    versions: Vec<Json<'a>>,
+/// A line, by the nodes of its parts.
+struct Statement {
+    key: usize,
+    versions: usize,
     by_value: bool,
 }
 
-impl<'a> Statement<'a> {
-    fn take(mut fields: Fields<'a>) -> Result<Self, Problem> {
-        let missing = |field: &str| Problem::malformed(field, "an object without it");
-        let mut key = fields.remove("key").ok_or_else(|| missing("`key`"))?;
-        key.fold();
-        let (versions, by_value) = match (fields.remove("values"), fields.remove("writers")) {
+impl Statement {
+    fn of(form: &Form<'_>) -> Result<Statement, Fault> {
+        let wrong = |expected: &str| Fault::malformed(form.at(0), expected, form.render(0));
+        if form.shape(0) != Some(Shape::Map) {
+            return Err(wrong("a JSON object"));
+        }
+        let ([key, values, writers], others) = form.fields(0, &["key", "values", "writers"])?;
+        let (versions, by_value) = match (values, writers) {
             (Some(values), None) => (values, true),
             (None, Some(writers)) => (writers, false),
-            (None, None) => return Err(missing("`values` or `writers`")),
-            (Some(_), Some(_)) => {
-                return Err(Problem::malformed("either `values` or `writers`", "both"));
-            }
+            _ => return Err(wrong("either `values` or `writers`")),
         };
-        if let Some(name) = fields.keys().next() {
-            let found = format!("`{name}`");
-            return Err(Problem::malformed("`key` and `values` or `writers` alone", found));
+        let Some(key) = key.filter(|_| others == 0) else {
+            return Err(wrong("`key` and `values` or `writers` alone"));
+        };
+        if !form.is_sequence(versions) {
+            let found = form.render(versions);
+            return Err(Fault::malformed(form.at(versions), "a list of versions", found));
         }
-        match versions {
-            Json::Array(versions) => Ok(Statement { key, versions, by_value }),
-            other => Err(Problem::malformed("a list of versions", other)),
-        }
+        Ok(Statement { key, versions, by_value })
     }
 }
 
@@ -217,33 +221,33 @@ mod tests {
         for (text, error) in [
             (
                 r#"{"key":"x","values":[20,30]}"#,
-                "1: 3 wrote 30 to x and aborted, so that there is no such version",
+                "1:25: 3 wrote 30 to x and aborted, so that there is no such version",
             ),
             (
                 r#"{"key":"x","writers":[3]}"#,
-                "1: 3 wrote a value to x and aborted, so that there is no such version",
+                "1:23: 3 wrote a value to x and aborted, so that there is no such version",
             ),
             (
                 "\n{\"key\":\"x\",\"values\":[10]}",
-                "2: 1 and 4 both wrote 10 to x, so that it is not clear which version is meant",
+                "2:22: 1 and 4 both wrote 10 to x, so that it is not clear which version is meant",
             ),
             (
                 r#"{"key":"y","values":[0]}"#,
-                "1: init and 4 both wrote 0 to y, so that it is not clear which version is meant",
+                "1:22: init and 4 both wrote 0 to y, so that it is not clear which version is meant",
             ),
-            (r#"{"key":"x"}"#, "1: expected `values` or `writers`, found an object without it"),
-            (r#"{"values":[]}"#, "1: expected `key`, found an object without it"),
+            (r#"{"key":"x"}"#, "1:1: expected either `values` or `writers`, found {"),
+            (r#"{"values":[]}"#, "1:1: expected `key` and `values` or `writers` alone, found {"),
             (
                 r#"{"key":"x","values":[],"writers":[]}"#,
-                "1: expected either `values` or `writers`, found both",
+                "1:1: expected either `values` or `writers`, found {",
             ),
             (
                 r#"{"key":"x","values":[],"line":1}"#,
-                "1: expected `key` and `values` or `writers` alone, found `line`",
+                "1:1: expected `key` and `values` or `writers` alone, found {",
             ),
-            (r#"{"key":"x","values":1}"#, "1: expected a list of versions, found 1"),
-            ("[]", "1: expected a JSON object, found []"),
-            ("{", "1:1: expected more, found the end of the text"),
+            (r#"{"key":"x","values":1}"#, "1:21: expected a list of versions, found 1"),
+            ("[]", "1:1: expected a JSON object, found []"),
+            ("{", "1:1: expected a closing '}', found the end of the input"),
         ] {
             let found = statements(text).unwrap_err();
             assert!(found.starts_with(&format!("orders:{error}")), "{found}");

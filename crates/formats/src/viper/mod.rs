@@ -4,21 +4,18 @@
 //! {"value": [["w", 1, 10, true], ["r", 2, -7, false]]}
 //! ```
 
-use std::fmt;
 use std::io::Write;
 
 use isolario_model::{
-    Batch, History, Initial, Meta, Op, OpInput, Outcome, SessionId, SinkError, TxnEnd, TxnId,
-    TxnSink, TxnStart, ValueRef,
+    Batch, History, Initial, Meta, Op, OpInput, OpNotes, Outcome, SessionId, SinkError, TxnEnd,
+    TxnId, TxnSink, TxnStart, ValueRef,
 };
-use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 
 use crate::by_value::require_same_meaning;
-use crate::collect::{Collector, Layout};
-use crate::error::Position;
-use crate::express::{inexpressible, register_access, require_outcome};
-use crate::fault::Fault;
-use crate::json_text::{after_tokens, json_fault};
+use crate::error::{Fault, Position, utf8};
+use crate::lines::{Line, Lines};
+use crate::narrow::{Access, Collector, Layout, inexpressible, register_access, require_outcome};
+use crate::notation::{Form, Item, Notation, Shape, after_tokens, json};
 use crate::session_files::{
     SessionFile, first_session, ignored_if_any, session_files, write_session_files,
 };
@@ -45,7 +42,8 @@ impl HistoryFormat for Viper {
 
     /// A line begins with `{"value": [`, spaces aside.
     fn sniff(&self, source: &Source) -> bool {
-        let text = first_session(source, is_session).unwrap_or_default();
+        let bytes = first_session(source, is_session).unwrap_or_default();
+        let text = crate::source::text_beginning(bytes);
         after_tokens(text, &["{", "\"value\"", ":", "["]).is_some()
     }
 
@@ -56,7 +54,7 @@ impl HistoryFormat for Viper {
         let meta = Meta { initial: Initial::Unwritten, ..Meta::default() };
         reader.batch.meta(&meta).map_err(whole)?;
         for file in &files {
-            reader.session(file).map_err(|fault| fault.in_file(source, file.name))?;
+            reader.session(file).map_err(|fault| file.text_error(source, fault))?;
             source.meter().add(file.bytes.len());
         }
         let mut loaded = Loaded::new(reader.batch.build().map_err(whole)?);
@@ -68,7 +66,7 @@ impl HistoryFormat for Viper {
     }
 
     fn writer(&self, target: Target) -> Result<Box<dyn HistoryWriter>, SinkError> {
-        Ok(Collector::<Viper>::boxed(target))
+        Ok(Collector::boxed(Viper, target))
     }
 }
 
@@ -82,121 +80,85 @@ struct Reader {
 
 impl Reader {
     fn session(&mut self, file: &SessionFile<'_>) -> Result<(), Fault> {
+        let text = utf8(file.bytes)?;
         let before = self.batch.len();
-        let lines = file.bytes.split(|byte| *byte == b'\n').zip(1..);
-        for (line, number) in lines.filter(|(line, _)| !line.trim_ascii().is_empty()) {
-            let txn: Line =
-                serde_json::from_slice(line).map_err(|e| json_fault(&e, number, 1, line))?;
-            self.count_ignored(&txn, Position::Line(number));
-            let session = file.session.as_ref();
-            self.txn(&TxnStart { session, id: None, line: Some(number) }, &txn)
-                .map_err(Fault::refused(Position::Line(number)))?;
+        let mut form = Form::new(Notation::Json);
+        for line in Lines::new(file.bytes, 1) {
+            if !text[line.start..line.end].trim_ascii().is_empty() {
+                json::read_only(&text[..line.end], line.start, &mut form)?;
+                self.txn(file.session.as_ref(), &form, line)?;
+            }
         }
         self.empty_files += u64::from(self.batch.len() == before);
         Ok(())
     }
 
-    fn txn(&mut self, start: &TxnStart<'_>, txn: &Line) -> Result<(), SinkError> {
-        self.batch.begin(start)?;
-        for Entry(access, key, value, _) in &txn.entries {
-            let (key, value) = (ValueRef::Int(*key), ValueRef::Int(*value));
-            self.batch.op(&match access {
-                Access::Read => Op::Read { key, value: Some(value) },
-                Access::Write => Op::Write { key, value },
-            })?;
-        }
-        self.batch.end(&TxnEnd::new(Outcome::Committed))
-    }
-
-    fn count_ignored(&mut self, txn: &Line, first: Position) {
-        let add = |slot: &mut Option<Ignored>, what, count| {
-            if count > 0 {
-                slot.get_or_insert(Ignored { what, count: 0, first }).count += count;
-            }
+    fn txn(&mut self, session: ValueRef<'_>, form: &Form<'_>, line: Line) -> Result<(), Fault> {
+        let wrong = |node: usize, expected: &str| {
+            Fault::malformed(form.at(node), expected, form.render(node))
         };
-        let is_odd = |entry: &&Entry| entry.3 != (entry.0 == Access::Write);
-        let odd_flags = txn.entries.iter().filter(is_odd).count() as u64;
-        add(&mut self.unknown_fields, "unknown fields", txn.unknown_fields);
-        add(&mut self.odd_flags, "flags other than true of writes, false of reads", odd_flags);
+        if form.shape(0) != Some(Shape::Map) {
+            return Err(wrong(0, "an object with the field `value`"));
+        }
+        let ([ops], unknown) = form.fields(0, &["value"])?;
+        let ops = ops.ok_or_else(|| wrong(0, "an object with the field `value`"))?;
+        if !form.is_sequence(ops) {
+            return Err(wrong(ops, "an array of operations"));
+        }
+        let first = Position::Line(line.number);
+        count(&mut self.unknown_fields, "unknown fields", unknown, first);
+        let refused = |error| Fault::new(line.start, error);
+        let start = TxnStart { session, id: None, line: Some(line.number) };
+        self.batch.begin(&start).map_err(refused)?;
+        for op in form.children(ops) {
+            let (access, flag) = read_access(form, op)
+                .ok_or_else(|| wrong(op, "[\"r\" or \"w\", key, value, flag]"))?;
+            let is_odd = u64::from(flag != access.is_write);
+            let what = "flags other than true of writes, false of reads";
+            count(&mut self.odd_flags, what, is_odd, first);
+            let (key, value) = (ValueRef::Int(access.key), ValueRef::Int(access.value));
+            let op = match access.is_write {
+                true => Op::Write { key, value },
+                false => Op::Read { key, value: Some(value) },
+            };
+            self.batch.op(&op).map_err(refused)?;
+        }
+        self.batch.end(&TxnEnd::new(Outcome::Committed)).map_err(refused)
     }
 }
 
 /// An operation: what it did, the key, the value, and a flag that repeats whether it wrote.
-#[derive(Debug, serde::Deserialize)]
-#[serde(expecting = "[\"r\" or \"w\", key, value, flag]")]
-struct Entry(Access, i64, i64, bool);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
-enum Access {
-    #[serde(rename = "r")]
-    Read,
-    #[serde(rename = "w")]
-    Write,
-}
-
-/// A transaction, and how many fields it has beside its operations.
-#[derive(Debug)]
-struct Line {
-    entries: Vec<Entry>,
-    unknown_fields: u64,
-}
-
-impl<'de> Deserialize<'de> for Line {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(LineVisitor)
-    }
-}
-
-#[derive(serde::Deserialize)]
-#[serde(field_identifier, rename_all = "lowercase")]
-enum Field {
-    Value,
-    #[serde(other)]
-    Unknown,
-}
-
-struct LineVisitor;
-
-impl<'de> Visitor<'de> for LineVisitor {
-    type Value = Line;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object with the field `value`")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Line, A::Error> {
-        let mut entries = None;
-        let mut unknown_fields = 0;
-        while let Some(field) = map.next_key()? {
-            match field {
-                Field::Value if entries.is_some() => {
-                    return Err(A::Error::duplicate_field("value"));
-                }
-                Field::Value => entries = Some(map.next_value()?),
-                Field::Unknown => {
-                    unknown_fields += 1;
-                    map.next_value::<IgnoredAny>()?;
-                }
-            }
+fn read_access(form: &Form<'_>, op: usize) -> Option<(Access<i64>, bool)> {
+    let [letter, key, value, flag] = form.exactly(op)?;
+    let is_write = match form.text(letter)? {
+        "w" => true,
+        "r" => false,
+        _ => return None,
+    };
+    match (form.item(key), form.item(value), form.item(flag)) {
+        (Item::Int(key), Item::Int(value), Item::Bool(flag)) => {
+            Some((Access { is_write, key, value }, flag))
         }
-        let entries = entries.ok_or_else(|| A::Error::missing_field("value"))?;
-        Ok(Line { entries, unknown_fields })
+        _ => None,
+    }
+}
+
+fn count(slot: &mut Option<Ignored>, what: &'static str, count: u64, first: Position) {
+    if count > 0 {
+        slot.get_or_insert(Ignored { what, count: 0, first }).count += count;
     }
 }
 
 impl Layout for Viper {
-    fn admit_op(op: &OpInput<'_>) -> Result<(), SinkError> {
-        let access = register_access(NAME, op)?;
-        signed("the key", access.key)?;
-        signed("the value", access.value)?;
-        Ok(())
+    fn admit_op(&self, op: &OpInput<'_>, _: &OpNotes<'_>) -> Result<(), SinkError> {
+        signed_access(op).map(|_| ())
     }
 
-    fn admit_end(end: &TxnEnd<'_>) -> Result<(), SinkError> {
+    fn admit_end(&self, end: &TxnEnd<'_>) -> Result<(), SinkError> {
         require_outcome(NAME, end.outcome, &[Outcome::Committed])
     }
 
-    fn write(history: &History, target: Target) -> Result<(), SinkError> {
+    fn write(&self, history: &History, target: Target) -> Result<(), SinkError> {
         require_same_meaning(NAME, history, &Initial::Unwritten)?;
         write_session_files(NAME, 'J', history, target, |session, out| {
             write_session(history, session, out)
@@ -204,14 +166,16 @@ impl Layout for Viper {
     }
 }
 
-fn signed(role: &str, value: ValueRef<'_>) -> Result<i64, SinkError> {
-    match value {
+fn signed_access(op: &OpInput<'_>) -> Result<Access<i64>, SinkError> {
+    let signed = |role: &str, value: ValueRef<'_>| match value {
         ValueRef::Int(number) => Ok(number),
         _ => {
             let what = format!("{role} {value}: it takes whole numbers from -2^63 to 2^63-1");
             Err(inexpressible(NAME, what))
         }
-    }
+    };
+    let Access { is_write, key, value } = register_access(NAME, op)?;
+    Ok(Access { is_write, key: signed("the key", key)?, value: signed("the value", value)? })
 }
 
 fn write_session(
@@ -231,11 +195,9 @@ fn write_ops(history: &History, txn: TxnId, out: &mut dyn Write) -> Result<(), S
     for (position, op) in history.txn_ops(txn).enumerate() {
         let comma = if position == 0 { "" } else { ", " };
         history.with_op_input(op, |input| {
-            let access = register_access(NAME, input)?;
-            let key = signed("the key", access.key)?;
-            let value = signed("the value", access.value)?;
-            let (letter, flag) = if access.is_write { ("w", true) } else { ("r", false) };
-            Ok::<_, SinkError>(write!(out, "{comma}[\"{letter}\", {key}, {value}, {flag}]")?)
+            let Access { is_write, key, value } = signed_access(input)?;
+            let letter = if is_write { 'w' } else { 'r' };
+            Ok::<_, SinkError>(write!(out, "{comma}[\"{letter}\", {key}, {value}, {is_write}]")?)
         })?;
     }
     Ok(())

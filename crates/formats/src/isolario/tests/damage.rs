@@ -3,13 +3,12 @@
 use isolario_model::{History, Outcome, SessionId};
 
 use super::super::layout::read_header;
-use super::random::Dice;
-use super::{describe, history, load, mixed_file};
+use super::{any, describe, history, load, mixed_file};
 use crate::Position;
 
 /// Every outcome is known, so that what is unknown in a cut file is so because it was cut.
 fn sample() -> History {
-    let random = history(|sink| Dice::new(3).tell(14, sink));
+    let random = any(14);
     history(|sink| {
         sink.meta(random.meta())?;
         // In the order of a real recording: sessions interleave.

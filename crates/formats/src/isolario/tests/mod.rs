@@ -2,19 +2,17 @@
 
 mod damage;
 mod golden;
-mod live;
-mod random;
 mod recording;
 mod refusals;
 mod round_trip;
 mod tail;
 
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
-
 use isolario_model::{
     Batch, History, Op, OpInput, OpNotes, Outcome, SinkError, TxnEnd, TxnId, TxnSink, TxnStart,
 };
+
+use isolario_fuzz::arbitrary::{Facts, sample};
+use tempfile::NamedTempFile;
 
 use super::Isolario;
 use super::bytes::put_varint;
@@ -36,6 +34,11 @@ pub(super) fn blocks(
     let mut writer = Writer::new(Vec::new(), size);
     fill(&mut writer).unwrap();
     writer.complete().unwrap()
+}
+
+/// A history of so many transactions with everything that a history can have.
+pub(super) fn any(txns: usize) -> History {
+    sample(Facts::All, txns).unwrap()
 }
 
 /// A history, as `fill` tells it.
@@ -130,28 +133,8 @@ pub(super) fn describe(history: &History, txn: TxnId) -> String {
 }
 
 /// A file of its own for a test, removed at its end.
-pub(super) struct TempFile(PathBuf);
-
-impl TempFile {
-    pub(super) fn new() -> TempFile {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let name = format!(
-            "isolario-test-{}-{}.iso",
-            std::process::id(),
-            COUNT.fetch_add(1, Ordering::Relaxed)
-        );
-        TempFile(std::env::temp_dir().join(name))
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for TempFile {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
+pub(super) fn temp_file() -> NamedTempFile {
+    NamedTempFile::new().unwrap()
 }
 
 /// Tells a sink a transaction of a session, with operations and an outcome.

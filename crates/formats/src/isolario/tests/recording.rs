@@ -1,37 +1,117 @@
 //! What a recorder leaves behind, finished or not.
 
+use std::path::Path;
+
+use isolario_fuzz::arbitrary::{Facts, sample};
 use isolario_model::{
-    Clock, Initial, Meta, Op, OpNotes, Outcome, Stamp, TxnEnd, TxnId, TxnStart, Value, ValueRef,
+    Clock, Initial, Meta, Op, Outcome, SinkError, Stamp, TxnEnd, TxnId, TxnStart, Value, ValueRef,
 };
 
-use super::random::Dice;
-use super::{TempFile, describe, history, read, write};
-use crate::{Recorder, TxnNumber};
+use tempfile::NamedTempFile;
+
+use super::{describe, history, read, temp_file, write};
+use crate::LiveRecorder;
+
+fn create(file: &NamedTempFile) -> LiveRecorder {
+    LiveRecorder::create(file.path(), &Meta::default()).unwrap()
+}
 
 fn start<'a>(session: i64) -> TxnStart<'a> {
     TxnStart { session: session.into(), id: None, line: None }
 }
 
-fn create(file: &TempFile) -> Recorder {
-    Recorder::create(file.path(), &Meta::default()).unwrap()
+fn committed<'a>() -> TxnEnd<'a> {
+    TxnEnd::new(Outcome::Committed)
+}
+
+#[test]
+fn sessions_record_from_their_own_threads() {
+    let file = temp_file();
+    let recorder = create(&file);
+    std::thread::scope(|scope| {
+        for session in 0..4 {
+            let mut records = recorder.session();
+            scope.spawn(move || {
+                for value in 0..500 {
+                    let op = write(session, value);
+                    records.begin(&start(session), Some(value), &[op]).unwrap();
+                    records.op(&op).unwrap();
+                    records.end(&committed()).unwrap();
+                }
+                records.flush().unwrap();
+            });
+        }
+    });
+    let running = crate::read(file.path()).unwrap().history;
+    recorder.finish().unwrap();
+    let finished = crate::read(file.path()).unwrap();
+    assert!(finished.warnings.is_empty());
+    for history in [running, finished.history] {
+        assert_eq!((history.txn_count(), history.op_count()), (2000, 2000));
+        for session in history.sessions() {
+            let starts: Vec<_> =
+                history.session_txns(session).map(|txn| history.start(txn)).collect();
+            assert!(starts.is_sorted(), "in the order of the session");
+        }
+    }
+}
+
+#[test]
+fn before_a_transaction_is_sent_the_file_has_its_writes_and_all_its_session_did() {
+    let file = temp_file();
+    let recorder = create(&file);
+    let mut records = recorder.session();
+    let outcomes = || {
+        let history = crate::read(file.path()).unwrap().history;
+        let outcomes: Vec<_> = history.txns().map(|txn| history.outcome(txn)).collect();
+        (outcomes, history.op_count())
+    };
+    records.begin(&start(0), None, &[write(1, 1)]).unwrap();
+    assert_eq!(outcomes(), (vec![Outcome::Unknown], 1));
+    records.op(&write(1, 1)).unwrap();
+    records.end(&committed()).unwrap();
+    records.begin(&start(0), None, &[write(1, 2), write(1, 3)]).unwrap();
+    assert_eq!(outcomes(), (vec![Outcome::Committed, Outcome::Unknown], 3));
+}
+
+#[test]
+fn records_out_of_order_are_refused() {
+    let file = temp_file();
+    let recorder = create(&file);
+    let mut records = recorder.session();
+    let is_sequence = |result| matches!(result, Err(SinkError::Sequence(_)));
+    assert!(is_sequence(records.op(&write(1, 1))));
+    assert!(is_sequence(records.end(&committed())));
+    records.begin(&start(0), None, &[]).unwrap();
+    assert!(is_sequence(records.begin(&start(0), None, &[])));
+}
+
+/// The device that is always full.
+#[test]
+fn a_full_disk_is_an_error() {
+    let full = Path::new("/dev/full");
+    let error = LiveRecorder::create(full, &Meta::default()).unwrap_err();
+    assert!(
+        matches!(error, SinkError::Io(error) if error.kind() == std::io::ErrorKind::StorageFull)
+    );
 }
 
 #[test]
 fn a_recording_of_any_history_reads_back_before_and_after_it_is_finished() {
-    let file = TempFile::new();
-    let random = history(|sink| Dice::new(11).tell(60, sink));
-    let mut recorder = Recorder::create(file.path(), random.meta()).unwrap();
+    let file = temp_file();
+    let random = sample(Facts::WithoutNotes, 60).unwrap();
+    let recorder = LiveRecorder::create(file.path(), random.meta()).unwrap();
+    let mut records = recorder.session();
     for txn in random.txns() {
         let session = random.session_name(random.session_of(txn));
         let start = TxnStart { session, id: random.txn_name(txn), line: random.line(txn) };
-        let number = recorder.begin(&start, None, &[]).unwrap();
+        records.begin(&start, None, &[]).unwrap();
         for op in random.txn_ops(txn) {
-            let notes = OpNotes { version: random.op_version(op), sql: random.op_sql(op) };
-            random.with_op_input(op, |op| recorder.op(number, op, &notes)).unwrap();
+            random.with_op_input(op, |op| records.op(op)).unwrap();
         }
-        recorder.end(number, &random.txn_end(txn)).unwrap();
+        records.end(&random.txn_end(txn)).unwrap();
     }
-    recorder.flush().unwrap();
+    records.flush().unwrap();
     let running = crate::read(file.path()).unwrap();
     assert!(running.history == random);
     assert_eq!(
@@ -46,11 +126,10 @@ fn a_recording_of_any_history_reads_back_before_and_after_it_is_finished() {
 
 #[test]
 fn what_is_in_flight_becomes_unknown_with_the_writes_it_meant_to_make() {
-    let file = TempFile::new();
-    let mut recorder = create(&file);
-    let none = OpNotes::default();
-    let first =
-        recorder.begin(&start(1), Some(5), &[write(1, 10), write(1, 10), write(2, 20)]).unwrap();
+    let file = temp_file();
+    let recorder = create(&file);
+    let (mut first, mut second) = (recorder.session(), recorder.session());
+    first.begin(&start(1), Some(5), &[write(1, 10), write(1, 10), write(2, 20)]).unwrap();
     let cas = |applied| Op::CompareAndSet {
         key: ValueRef::Int(3),
         expected: ValueRef::Int(0),
@@ -58,10 +137,11 @@ fn what_is_in_flight_becomes_unknown_with_the_writes_it_meant_to_make() {
         applied,
         seen: None,
     };
-    let other = recorder.begin(&start(2), None, &[cas(None), read(4, 0)]).unwrap();
-    recorder.op(first, &write(1, 10), &none).unwrap();
-    recorder.op(other, &cas(Some(true)), &none).unwrap();
-    drop(recorder);
+    second.begin(&start(2), None, &[cas(None), read(4, 0)]).unwrap();
+    first.op(&write(1, 10)).unwrap();
+    second.op(&cas(Some(true))).unwrap();
+    first.flush().unwrap();
+    second.flush().unwrap();
 
     let loaded = crate::read(file.path()).unwrap();
     let expected = history(|sink| {
@@ -85,10 +165,12 @@ fn what_is_in_flight_becomes_unknown_with_the_writes_it_meant_to_make() {
 #[test]
 fn what_was_meant_and_not_done_counts_only_where_the_outcome_is_unknown() {
     for (outcome, ops) in [(Outcome::Committed, 0), (Outcome::Aborted, 0), (Outcome::Unknown, 1)] {
-        let file = TempFile::new();
-        let mut recorder = create(&file);
-        let txn = recorder.begin(&start(1), Some(1), &[write(1, 1)]).unwrap();
-        recorder.end(txn, &TxnEnd { start: Some(2), ..TxnEnd::new(outcome) }).unwrap();
+        let file = temp_file();
+        let recorder = create(&file);
+        let mut records = recorder.session();
+        records.begin(&start(1), Some(1), &[write(1, 1)]).unwrap();
+        records.end(&TxnEnd { start: Some(2), ..TxnEnd::new(outcome) }).unwrap();
+        records.flush().unwrap();
         recorder.finish().unwrap();
         let loaded = crate::read(file.path()).unwrap();
         assert_eq!(loaded.history.op_count(), ops, "{outcome:?}");
@@ -98,49 +180,38 @@ fn what_was_meant_and_not_done_counts_only_where_the_outcome_is_unknown() {
 
 #[test]
 fn transactions_of_many_sessions_interleave() {
-    let file = TempFile::new();
+    let file = temp_file();
     let meta = Meta { initial: Initial::Value(Value::Int(0)), clock: Clock::EventOrder };
-    let mut recorder = Recorder::create(file.path(), &meta).unwrap();
-    let txns: Vec<TxnNumber> =
-        (0..5).map(|s| recorder.begin(&start(s), None, &[write(s, s)]).unwrap()).collect();
-    for (session, txn) in txns.iter().enumerate() {
-        recorder.op(*txn, &write(session as i64, session as i64), &OpNotes::default()).unwrap();
+    let recorder = LiveRecorder::create(file.path(), &meta).unwrap();
+    let mut sessions: Vec<_> = (0..5i64).map(|name| (name, recorder.session())).collect();
+    for (name, records) in &mut sessions {
+        records.begin(&start(*name), None, &[write(*name, *name)]).unwrap();
     }
-    for txn in txns.iter().rev() {
-        let stamp = Some(Stamp { physical: 7, logical: 1 });
-        let end = TxnEnd { db_commit: stamp, ..TxnEnd::new(Outcome::Committed) };
-        recorder.end(*txn, &end).unwrap();
+    for (name, records) in sessions.iter_mut().rev() {
+        records.op(&write(*name, *name)).unwrap();
+        let db_commit = Some(Stamp { physical: 7, logical: 1 });
+        records.end(&TxnEnd { db_commit, ..committed() }).unwrap();
+        records.flush().unwrap();
     }
     recorder.finish().unwrap();
-    let loaded = crate::read(file.path()).unwrap();
-    assert_eq!(loaded.history.meta(), &meta);
+    let history = crate::read(file.path()).unwrap().history;
+    assert_eq!(history.meta(), &meta);
     // Sessions are numbered in the order in which their first transactions finish.
-    let names: Vec<_> =
-        loaded.history.sessions().map(|s| loaded.history.session_name(s).to_string()).collect();
+    let names: Vec<_> = history.sessions().map(|s| history.session_name(s).to_string()).collect();
     assert_eq!(names, ["4", "3", "2", "1", "0"]);
-    assert!(loaded.history.txns().all(|txn| loaded.history.txn_ops(txn).len() == 1));
-}
-
-#[test]
-fn records_out_of_order_are_refused_and_leave_the_file_whole() {
-    let file = TempFile::new();
-    let mut recorder = create(&file);
-    let txn = recorder.begin(&start(1), None, &[]).unwrap();
-    recorder.end(txn, &TxnEnd::new(Outcome::Committed)).unwrap();
-    assert!(recorder.op(txn, &write(1, 1), &OpNotes::default()).is_err());
-    assert!(recorder.end(txn, &TxnEnd::new(Outcome::Committed)).is_err());
-    recorder.finish().unwrap();
-    assert_eq!(crate::read(file.path()).unwrap().history.txn_count(), 1);
+    assert!(history.txns().all(|txn| history.txn_ops(txn).len() == 1));
 }
 
 #[test]
 fn a_recording_that_cannot_be_packed_stays_readable() {
-    let file = TempFile::new();
-    let mut recorder = create(&file);
-    let txn = recorder.begin(&start(1), None, &[]).unwrap();
-    recorder.end(txn, &TxnEnd::new(Outcome::Committed)).unwrap();
+    let file = temp_file();
+    let recorder = create(&file);
+    let mut records = recorder.session();
+    records.begin(&start(1), None, &[]).unwrap();
+    records.end(&committed()).unwrap();
+    records.flush().unwrap();
     // A directory where the packed file would go.
-    let packing = file.path().with_extension("iso.packing");
+    let packing = format!("{}.packing", file.path().display());
     std::fs::create_dir(&packing).unwrap();
     assert!(recorder.finish().is_err());
     std::fs::remove_dir(&packing).unwrap();

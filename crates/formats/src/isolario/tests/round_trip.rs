@@ -1,39 +1,36 @@
 //! What goes in comes out.
 
+use isolario_fuzz::arbitrary::{Facts, history_of};
 use isolario_model::{Op, OpInput, Outcome, ValueRef};
 use proptest::prelude::*;
 
-use super::random::Dice;
-use super::{BlockSize, blocks, history, load, mixed_file, tell, write};
+use super::{BlockSize, any, blocks, history, load, mixed_file, tell, write};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn any_history_comes_back_from_blocks(seed: u64, txns in 0..40usize, per_block in 1..20usize) {
-        let expected = history(|sink| Dice::new(seed).tell(txns, sink));
+    fn any_history_comes_back(
+        expected in history_of(Facts::All, 0..20),
+        in_blocks in 0..20usize,
+        per_block in 1..20usize,
+    ) {
         let size = BlockSize { txns: per_block, ..BlockSize::default() };
-        let as_it_came = blocks(size, |sink| Dice::new(seed).tell(txns, sink));
-        let by_session = blocks(size, |sink| expected.replay(sink));
-        for bytes in [as_it_came, by_session] {
+        let in_blocks = in_blocks.min(expected.txn_count());
+        for bytes in [
+            blocks(size, |sink| expected.replay(sink)),
+            mixed_file(&expected, in_blocks, per_block),
+        ] {
             let loaded = load(&bytes).unwrap();
             prop_assert!(loaded.history == expected);
             prop_assert!(loaded.warnings.is_empty() && loaded.ignored.is_empty());
         }
     }
-
-    #[test]
-    fn any_history_comes_back_from_blocks_and_rows(seed: u64, txns in 0..30usize, packed in 0..30usize) {
-        let expected = history(|sink| Dice::new(seed).tell(txns, sink));
-        let loaded = load(&mixed_file(&expected, packed.min(txns), 4)).unwrap();
-        prop_assert!(loaded.history == expected);
-        prop_assert!(loaded.warnings.is_empty() && loaded.ignored.is_empty());
-    }
 }
 
 #[test]
 fn the_same_history_gives_the_same_bytes() {
-    let bytes = || blocks(BlockSize::default(), |sink| Dice::new(5).tell(50, sink));
+    let bytes = || blocks(BlockSize::default(), |sink| any(50).replay(sink));
     assert_eq!(bytes(), bytes());
 }
 
@@ -46,7 +43,7 @@ fn a_history_of_nothing_is_a_file() {
 
 #[test]
 fn the_result_is_the_same_for_any_number_of_threads() {
-    let bytes = blocks(BlockSize { txns: 7, parts: 50 }, |sink| Dice::new(9).tell(300, sink));
+    let bytes = blocks(BlockSize { txns: 7, parts: 50 }, |sink| any(300).replay(sink));
     let load_with = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| load(&bytes).unwrap().history)

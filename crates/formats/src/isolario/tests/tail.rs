@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use isolario_model::{History, Meta, Op, Outcome, TxnEnd, TxnStart, ValueRef};
 
 use super::super::layout::{HEAD, frame, read_header};
-use super::{TempFile, load, read, write};
+use super::{load, read, temp_file, write};
 use crate::{LiveRecorder, Loaded, Position, SessionRecorder};
 
 fn start<'a>(session: i64) -> TxnStart<'a> {
@@ -22,7 +22,7 @@ struct Recording {
 
 impl Recording {
     fn new() -> Recording {
-        let file = TempFile::new();
+        let file = temp_file();
         let recorder = LiveRecorder::create(file.path(), &Meta::default()).unwrap();
         let mut sessions: Vec<_> = (0..3).map(|_| recorder.session()).collect();
         let moment = || {
@@ -157,7 +157,7 @@ fn a_changed_byte_is_never_another_history() {
 /// meantime finds the write of every value that was read.
 #[test]
 fn a_reader_never_meets_a_read_before_its_write() {
-    let file = TempFile::new();
+    let file = temp_file();
     let recorder = LiveRecorder::create(file.path(), &Meta::default()).unwrap();
     let (register, over) = (AtomicI64::new(0), AtomicBool::new(false));
     std::thread::scope(|scope| {

@@ -4,12 +4,10 @@ mod reading;
 mod robustness;
 mod round_trips;
 
-use std::sync::{Arc, Mutex};
-
 use isolario_model::{History, Op, OpInput, SinkError, TxnId, ValueRef};
 
 use super::{ElleEdn, ElleJson, JepsenLog};
-use crate::{HistoryFormat, Loaded, Source, Target};
+use crate::{HistoryFormat, Loaded, Source, test_support};
 
 fn load(format: &dyn HistoryFormat, text: &str) -> Loaded {
     let source = Source::from_bytes("h", text.as_bytes().to_vec()).unwrap();
@@ -64,25 +62,7 @@ fn lines(history: &History) -> Vec<String> {
     history.txns().map(|txn| line(history, txn)).collect()
 }
 
-/// A stream that can still be looked at when the writer is gone.
-#[derive(Clone, Default)]
-struct Shared(Arc<Mutex<Vec<u8>>>);
-
-impl std::io::Write for Shared {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
 fn written(format: &dyn HistoryFormat, history: &History) -> Result<String, SinkError> {
-    let shared = Shared::default();
-    let mut writer = format.writer(Target::Stream(Box::new(shared.clone())))?;
-    history.replay(&mut *writer)?;
-    writer.finish()?;
-    let bytes = std::mem::take(&mut *shared.0.lock().unwrap());
-    Ok(String::from_utf8(bytes).unwrap())
+    let [(_, bytes)] = &test_support::written(format, history)?[..] else { unreachable!() };
+    Ok(String::from_utf8(bytes.clone()).unwrap())
 }

@@ -95,10 +95,14 @@ fn a_completion_whose_invocation_was_cut_off_is_kept_and_reported() {
 
 #[test]
 fn without_processes_every_transaction_is_a_session_of_its_own() {
-    let history = edn("{:index 0 :type :invoke :value [[:append 1 1]]}
+    let text = "\n{:index 0 :type :invoke :value [[:append 1 1]]}
         {:index 1 :type :ok :value [[:append 1 1]]}
         {:index 2 :type :invoke :value [[:r 1 nil]]}
-        {:index 3 :type :ok :value [[:r 1 [1]]]}");
+        {:index 3 :type :ok :value [[:r 1 [1]]]}";
+    let Loaded { history, warnings, .. } = load(&ElleEdn, text);
+    let said = "no operation names its process, so each transaction is a session of its own";
+    assert!(warnings[0].message.starts_with(said), "{warnings:?}");
+    assert_eq!((warnings.len(), warnings[0].position), (1, Position::Line(2)));
     assert_eq!(lines(&history), ["0/1 Committed 0..1 a(1,1)", "1/3 Committed 2..3 r(1,[1])"]);
     assert_eq!(history.session_count(), 2);
 }

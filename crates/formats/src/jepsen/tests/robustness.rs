@@ -37,9 +37,9 @@ fn errors_say_where_and_what() {
         ("\n[{:type :ok :value []}", "h:2:1: expected a closing ']', found the end of the input"),
         ("{:type :ok :value [}", "h:1:20: expected a value or ']', found '}'"),
         ("{:type :ok :value}", "h:1:18: expected a value for the last key, found '}'"),
-        ("{:type :ok :value []} ]", "h:1:23: expected an operation, found ']'"),
+        ("{:type :ok :value []} ]", "h:1:23: expected a value, found ']'"),
         ("{:type :ok :time 1.5}", "h:1:18: expected a whole number for :time, found 1.5"),
-        ("{:type :ok :type :ok}", "h:1:12: expected each field once in an operation, found :type"),
+        ("{:type :ok :type :ok}", "h:1:12: expected each field once, found :type"),
         (
             "{:type :ok :value [[:w 1 \"\\q\"]]}",
             "h:1:28: expected an escape: \\n, \\t, \\\", \\\\ or \\u, found 'q'",
@@ -71,7 +71,7 @@ fn errors_in_json_and_logs_say_where_too() {
             "h:2:2: expected ',' or ']', found '{'",
         ),
         ("[{\"type\":\"ok\",\"value\":[1,]}]", "h:1:26: expected a value, found ']'"),
-        ("[{\"type\":\"ok\",\"value\":[]},]", "h:1:27: expected an operation, found ']'"),
+        ("[{\"type\":\"ok\",\"value\":[]},]", "h:1:27: expected a value, found ']'"),
         ("{\"type\":\"ok\" \"value\":[]}", "h:1:14: expected ',' or '}', found '\"'"),
         ("{\"type\":\"ok\",\"value\":[01]}", "h:1:23: expected a value, found 01"),
         (
@@ -148,7 +148,7 @@ fn cut_and_changed_input_never_panics() {
 fn bytes_that_are_not_text_have_a_place() {
     let source = Source::from_bytes("h", b"{:type :ok}\n;\xff".to_vec()).unwrap();
     let error = ElleEdn.read(&source).unwrap_err().to_string();
-    assert_eq!(error, "h:2:2: expected UTF-8 text, found byte 0xff");
+    assert_eq!(error, "h:2:2: expected UTF-8 text, found the byte 0xff");
 }
 
 #[test]

@@ -3,11 +3,11 @@
 use isolario_model::{History, Op, OpId, OpInput, Outcome, SinkError, TxnId, ValueRef};
 
 use super::fitness::Workload;
-use super::inexpressible;
 use super::order::Entry;
 use super::values::Values;
-use crate::jepsen::form::Notation;
 use crate::jepsen::survey::ONE_REGISTER;
+use crate::narrow::inexpressible;
+use crate::notation::Notation;
 
 /// Renders the contents of entries.
 pub(super) struct Contents<'h> {

@@ -2,7 +2,7 @@
 
 use isolario_model::{History, KeyId, Op, OpId, SinkError, ValueRef};
 
-use super::inexpressible;
+use crate::narrow::inexpressible;
 
 /// What the history is written as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use super::content::Contents;
 use super::fitness::Workload;
 use super::order::{self, Entry};
 use super::values::Values;
-use crate::jepsen::log::LOGGER;
+use crate::jepsen::stream::LOGGER;
 
 /// Writes a whole history.
 pub(super) fn write(

@@ -9,7 +9,7 @@ use super::fitness;
 use super::order::{self, Entry};
 use super::values::Values;
 use crate::jepsen::event::NAME_FIELD;
-use crate::jepsen::form::Notation;
+use crate::notation::Notation;
 
 /// Writes a whole history.
 pub(super) fn write(

@@ -2,9 +2,8 @@
 
 use isolario_model::{SinkError, ValueRef};
 
-use super::inexpressible;
-use crate::jepsen::form::{Form, Item, Notation};
-use crate::jepsen::{edn, json, quoted};
+use crate::narrow::inexpressible;
+use crate::notation::{Form, Item, Notation, edn, json, quoted};
 
 /// Writes values of one notation.
 #[derive(Clone, Copy)]
@@ -19,7 +18,7 @@ impl Values {
     pub(super) fn push(self, value: ValueRef<'_>, out: &mut String) -> Result<(), SinkError> {
         match value {
             ValueRef::Nil => out.push_str(self.nil()),
-            ValueRef::Text(text) => quoted::write(text, out),
+            ValueRef::Text(text) => quoted::write(text, |piece| out.push_str(piece)),
             ValueRef::Bool(_) | ValueRef::Int(_) | ValueRef::Uint(_) => {
                 out.push_str(&value.to_string());
             }
@@ -42,7 +41,7 @@ impl Values {
                 !matches!(form.item(0), Item::Nil | Item::Text(_) | Item::Unescaped(..))
                     && form.render(0) == error
             });
-        if as_is { out.push_str(error) } else { quoted::write(error, out) }
+        if as_is { out.push_str(error) } else { quoted::write(error, |piece| out.push_str(piece)) }
     }
 
     pub(super) fn nil(self) -> &'static str {

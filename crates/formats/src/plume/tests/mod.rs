@@ -3,19 +3,15 @@
 mod reading;
 mod writing;
 
-use std::io;
-use std::sync::{Arc, Mutex};
-
 use isolario_model::{History, Op, SinkError, TxnId, TxnSink};
 use proptest::prelude::*;
 
 use super::*;
 use crate::Meter;
-use crate::chunks::Fault;
 
 /// One chunk, unless a test says otherwise.
 fn parse(text: &str) -> Result<History, Fault> {
-    read::history(text.as_bytes(), usize::MAX, &Meter::default())
+    read(text.as_bytes(), usize::MAX, &Meter::default())
 }
 
 /// A transaction on one line: session, name, outcome, operations.
@@ -36,30 +32,14 @@ fn show(history: &History, txn: TxnId) -> String {
     line
 }
 
-/// A stream whose bytes can be looked at afterwards.
-#[derive(Clone, Default)]
-struct Shared(Arc<Mutex<Vec<u8>>>);
-
-impl io::Write for Shared {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 fn write_with(
     tell: impl FnOnce(&mut dyn TxnSink) -> Result<(), SinkError>,
 ) -> Result<String, SinkError> {
-    let shared = Shared::default();
-    let mut writer = Plume.writer(Target::Stream(Box::new(shared.clone())))?;
+    let file = tempfile::NamedTempFile::new()?;
+    let mut writer = Plume.writer(Target::Path(file.path().to_owned()))?;
     tell(&mut *writer)?;
     writer.finish()?;
-    let bytes = shared.0.lock().unwrap().clone();
-    Ok(String::from_utf8(bytes).unwrap())
+    Ok(std::fs::read_to_string(file.path())?)
 }
 
 /// All transactions; aborted ones that follow one another in a session as the one that Plume text
@@ -114,8 +94,7 @@ fn threads_do_not_show() {
     let whole = parse(&text).unwrap();
     for threads in [1, 2, 3, 16] {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        let history =
-            pool.install(|| read::history(text.as_bytes(), 1000, &Meter::default())).unwrap();
+        let history = pool.install(|| read(text.as_bytes(), 1000, &Meter::default())).unwrap();
         assert_eq!(history, whole);
         assert_eq!(history.op_keys(), whole.op_keys());
         assert_eq!(history.op_words(), whole.op_words());
@@ -126,7 +105,7 @@ proptest! {
     #[test]
     fn chunks_do_not_show(text in texts(), size in 1..200usize) {
         let whole = parse(&text).unwrap();
-        let chunked = read::history(text.as_bytes(), size, &Meter::default()).unwrap();
+        let chunked = read(text.as_bytes(), size, &Meter::default()).unwrap();
         prop_assert_eq!(&chunked, &whole);
         prop_assert_eq!(chunked.op_keys(), whole.op_keys());
         prop_assert_eq!(chunked.op_words(), whole.op_words());
@@ -143,8 +122,8 @@ proptest! {
 
     #[test]
     fn no_input_makes_it_panic(text in "[rw(),0-9 \\r\\n-]{0,60}", size in 1..40usize) {
-        let whole = parse(&text).map_err(|fault| fault.0);
-        let chunked = read::history(text.as_bytes(), size, &Meter::default()).map_err(|fault| fault.0);
+        let whole = parse(&text).map_err(|fault| fault.at);
+        let chunked = read(text.as_bytes(), size, &Meter::default()).map_err(|fault| fault.at);
         prop_assert_eq!(chunked, whole);
     }
 }

@@ -74,7 +74,7 @@ fn spaces_blank_lines_windows_line_ends_and_a_missing_last_one_are_of_no_account
 fn the_line_of_a_transaction_is_that_of_its_first_operation() {
     let text = "\nw(1,1,0,1)\n\n\nw(1,2,1,2)\nw(2,3,0,1)\nw(1,4,1,-1)\n";
     for size in [1, 12, usize::MAX] {
-        let history = read::history(text.as_bytes(), size, &Meter::default()).unwrap();
+        let history = read(text.as_bytes(), size, &Meter::default()).unwrap();
         let lines: Vec<_> = history.txns().map(|txn| history.line(txn)).collect();
         assert_eq!(lines, [Some(2), Some(5), Some(7)], "chunks of {size}");
     }
@@ -136,10 +136,9 @@ fn every_malformed_line_is_an_error_with_its_place() {
 
 #[test]
 fn bytes_that_are_no_text_are_an_error() {
-    let (position, problem) =
-        *read::history(b"r(1,0,0,0)\nw(\xff\0", usize::MAX, &Meter::default()).unwrap_err();
-    assert_eq!(position, Position::Column(2, 3));
-    assert!(problem.to_string().contains('\u{fffd}'), "{problem}");
+    let fault = read(b"r(1,0,0,0)\nw(\xff\0", usize::MAX, &Meter::default()).unwrap_err();
+    assert_eq!(fault.at, 13);
+    assert!(fault.problem.to_string().contains('\u{fffd}'), "{fault:?}");
 }
 
 #[test]
@@ -159,10 +158,10 @@ fn a_tail_that_was_seen_before_does_not_hide_what_follows_it() {
 fn a_transaction_in_two_sessions_is_an_error_on_the_line_that_says_so() {
     let text = "w(1,1,4,9)\nw(1,2,5,-1)\nw(1,3,5,8)\n\nw(1,4,5,9)\nw(1,5,6,9)\n";
     for size in [1, usize::MAX] {
-        let (position, problem) =
-            *read::history(text.as_bytes(), size, &Meter::default()).unwrap_err();
-        assert_eq!(position, Position::Line(5));
-        assert_eq!(problem.to_string(), "transaction 9 belongs to session 4 and to session 5");
+        let fault = read(text.as_bytes(), size, &Meter::default()).unwrap_err();
+        assert_eq!(Position::in_text(text.as_bytes(), fault.at), Position::Column(5, 1));
+        let message = "transaction 9 belongs to session 4 and to session 5";
+        assert_eq!(fault.problem.to_string(), message);
     }
 }
 

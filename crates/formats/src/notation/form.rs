@@ -9,17 +9,18 @@ use isolario_model::ValueRef;
 use rustc_hash::FxHashMap;
 
 use super::quoted;
+use crate::error::Fault;
 
 /// How a text writes its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Notation {
+pub(crate) enum Notation {
     Edn,
     Json,
 }
 
 impl Notation {
     /// A name that the format itself defines, as this notation writes it.
-    pub(super) fn word(self, word: &str) -> String {
+    pub(crate) fn word(self, word: &str) -> String {
         match self {
             Notation::Edn => format!(":{word}"),
             Notation::Json => format!("\"{word}\""),
@@ -27,7 +28,7 @@ impl Notation {
     }
 
     /// A field and its value.
-    pub(super) fn field(self, name: &str, value: &str) -> String {
+    pub(crate) fn field(self, name: &str, value: &str) -> String {
         match self {
             Notation::Edn => format!(":{name} {value}"),
             Notation::Json => format!("\"{name}\": {value}"),
@@ -35,32 +36,9 @@ impl Notation {
     }
 }
 
-/// Something malformed, by its byte in the input.
-#[derive(Debug)]
-pub(super) struct Fault {
-    pub(super) at: usize,
-    pub(super) expected: String,
-    pub(super) found: String,
-}
-
-impl Fault {
-    pub(super) fn new(at: usize, expected: impl Into<String>, found: impl Into<String>) -> Fault {
-        Fault { at, expected: expected.into(), found: found.into() }
-    }
-
-    /// A fault about whatever stands at a byte of the input.
-    pub(super) fn here(input: &str, at: usize, expected: impl Into<String>) -> Fault {
-        let found = match input.get(at..).unwrap_or("").chars().next() {
-            Some(c) => format!("{c:?}"),
-            None => "the end of the input".to_owned(),
-        };
-        Fault::new(at, expected, found)
-    }
-}
-
 /// The collections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(crate) enum Shape {
     List,
     Vector,
     Set,
@@ -77,14 +55,14 @@ impl Shape {
         }
     }
 
-    pub(super) fn close(self) -> char {
+    pub(crate) fn close(self) -> char {
         self.brackets().1
     }
 }
 
 /// A node of a form.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Item<'a> {
+pub(crate) enum Item<'a> {
     Nil,
     Bool(bool),
     Int(i64),
@@ -104,7 +82,7 @@ pub(super) enum Item<'a> {
 
 /// A value and all that is in it. The value itself is node 0.
 #[derive(Debug)]
-pub(super) struct Form<'a> {
+pub(crate) struct Form<'a> {
     notation: Notation,
     nodes: Vec<(usize, Item<'a>)>,
     scratch: String,
@@ -114,58 +92,58 @@ pub(super) struct Form<'a> {
 
 /// Filling.
 impl<'a> Form<'a> {
-    pub(super) fn new(notation: Notation) -> Self {
+    pub(crate) fn new(notation: Notation) -> Self {
         let rendered = FxHashMap::default();
         Form { notation, nodes: Vec::new(), scratch: String::new(), rendered }
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.nodes.clear();
         self.scratch.clear();
         self.rendered.clear();
     }
 
-    pub(super) fn push(&mut self, at: usize, item: Item<'a>) {
+    pub(crate) fn push(&mut self, at: usize, item: Item<'a>) {
         self.nodes.push((at, item));
     }
 
     /// Ends the collection that was opened at a node with the last node pushed.
-    pub(super) fn close(&mut self, node: usize) {
+    pub(crate) fn close(&mut self, node: usize) {
         let next = self.nodes.len();
         if let Some((_, Item::Open(_, end))) = self.nodes.get_mut(node) {
             *end = next;
         }
     }
 
-    pub(super) fn truncate(&mut self, len: usize) {
+    pub(crate) fn truncate(&mut self, len: usize) {
         self.nodes.truncate(len);
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    pub(super) fn scratch(&mut self) -> &mut String {
+    pub(crate) fn scratch(&mut self) -> &mut String {
         &mut self.scratch
     }
 
-    pub(super) fn notation(&self) -> Notation {
+    pub(crate) fn notation(&self) -> Notation {
         self.notation
     }
 }
 
 /// Walking.
 impl<'a> Form<'a> {
-    pub(super) fn at(&self, node: usize) -> usize {
+    pub(crate) fn at(&self, node: usize) -> usize {
         self.nodes[node].0
     }
 
-    pub(super) fn item(&self, node: usize) -> Item<'a> {
+    pub(crate) fn item(&self, node: usize) -> Item<'a> {
         self.nodes[node].1
     }
 
     /// The node after a value and all that is in it.
-    pub(super) fn skip(&self, node: usize) -> usize {
+    pub(crate) fn skip(&self, node: usize) -> usize {
         match self.item(self.untag(node)) {
             Item::Open(_, end) => end,
             _ => self.untag(node) + 1,
@@ -173,7 +151,7 @@ impl<'a> Form<'a> {
     }
 
     /// The value under its tags.
-    pub(super) fn untag(&self, mut node: usize) -> usize {
+    pub(crate) fn untag(&self, mut node: usize) -> usize {
         while let Item::Tag(_) = self.item(node) {
             node += 1;
         }
@@ -181,7 +159,7 @@ impl<'a> Form<'a> {
     }
 
     /// The collection's shape, if the value is one under its tags.
-    pub(super) fn shape(&self, node: usize) -> Option<Shape> {
+    pub(crate) fn shape(&self, node: usize) -> Option<Shape> {
         match self.item(self.untag(node)) {
             Item::Open(shape, _) => Some(shape),
             _ => None,
@@ -189,12 +167,12 @@ impl<'a> Form<'a> {
     }
 
     /// Whether the value is a vector or a list.
-    pub(super) fn is_sequence(&self, node: usize) -> bool {
+    pub(crate) fn is_sequence(&self, node: usize) -> bool {
         matches!(self.shape(node), Some(Shape::Vector | Shape::List))
     }
 
     /// The values directly in a collection: keys and values in turn for a map.
-    pub(super) fn children(&self, node: usize) -> impl Iterator<Item = usize> + use<'_, 'a> {
+    pub(crate) fn children(&self, node: usize) -> impl Iterator<Item = usize> + use<'_, 'a> {
         let open = self.untag(node);
         let end = match self.item(open) {
             Item::Open(_, end) => end,
@@ -208,8 +186,31 @@ impl<'a> Form<'a> {
         })
     }
 
+    /// The values of the named fields of a map, in the order of the names, and how many other fields
+    /// there are. A field given twice is a fault, as one of the two would be lost.
+    pub(crate) fn fields<const N: usize>(
+        &self,
+        map: usize,
+        names: &[&str; N],
+    ) -> Result<([Option<usize>; N], u64), Fault> {
+        let (mut values, mut others) = ([None; N], 0);
+        let mut children = self.children(map);
+        while let (Some(key), Some(value)) = (children.next(), children.next()) {
+            let name = self.word(key).unwrap_or("");
+            match names.iter().position(|known| *known == name) {
+                None => others += 1,
+                Some(field) if values[field].is_none() => values[field] = Some(value),
+                Some(_) => {
+                    let expected = "each field once";
+                    return Err(Fault::malformed(self.at(key), expected, self.render(key)));
+                }
+            }
+        }
+        Ok((values, others))
+    }
+
     /// The values of a sequence of exactly `N`.
-    pub(super) fn exactly<const N: usize>(&self, node: usize) -> Option<[usize; N]> {
+    pub(crate) fn exactly<const N: usize>(&self, node: usize) -> Option<[usize; N]> {
         if !self.is_sequence(node) {
             return None;
         }
@@ -225,7 +226,7 @@ impl<'a> Form<'a> {
 /// Reading.
 impl Form<'_> {
     /// A name: a keyword or a text. JSON writes keywords as texts.
-    pub(super) fn word(&self, node: usize) -> Option<&str> {
+    pub(crate) fn word(&self, node: usize) -> Option<&str> {
         match self.item(node) {
             Item::Keyword(s) | Item::Text(s) => Some(s),
             Item::Unescaped(start, end) => self.scratch.get(start..end),
@@ -233,26 +234,37 @@ impl Form<'_> {
         }
     }
 
-    pub(super) fn is_nil(&self, node: usize) -> bool {
+    /// The text, if the value is one.
+    pub(crate) fn text(&self, node: usize) -> Option<&str> {
+        self.word(node).filter(|_| !matches!(self.item(node), Item::Keyword(_)))
+    }
+
+    pub(crate) fn is_nil(&self, node: usize) -> bool {
         matches!(self.item(node), Item::Nil)
     }
 
     /// Makes sure that [`Form::value`] can give a single value for the node: a collection is
     /// rendered as text.
-    pub(super) fn prepare(&mut self, node: usize) {
+    pub(crate) fn prepare(&mut self, node: usize) {
         if !matches!(self.item(node), Item::Open(..) | Item::Tag(_))
             || self.rendered.contains_key(&node)
         {
             return;
         }
         let text = self.render(node);
+        self.keep(node, &text);
+    }
+
+    /// Gives a node a text to stand for it as a single value.
+    pub(crate) fn keep(&mut self, node: usize, text: &str) {
         let start = self.scratch.len();
-        self.scratch.push_str(&text);
+        self.scratch.push_str(text);
         self.rendered.insert(node, start..self.scratch.len());
     }
 
     /// The node as a value. Collections and tagged values want [`Form::prepare`] first.
-    pub(super) fn value(&self, node: usize) -> ValueRef<'_> {
+    #[inline]
+    pub(crate) fn value(&self, node: usize) -> ValueRef<'_> {
         match self.item(node) {
             Item::Nil => ValueRef::Nil,
             Item::Bool(b) => ValueRef::Bool(b),
@@ -261,17 +273,18 @@ impl Form<'_> {
             Item::Text(s) => ValueRef::Text(s),
             Item::Unescaped(start, end) => ValueRef::Text(&self.scratch[start..end]),
             Item::Keyword(s) => ValueRef::Keyword(s),
-            Item::Other(s) => ValueRef::Other(s),
-            Item::Tag(_) | Item::Open(..) => {
-                let range = self.rendered.get(&node).cloned();
-                ValueRef::Other(range.map_or("", |range| &self.scratch[range]))
-            }
+            Item::Other(s) => ValueRef::Other(self.kept(node).unwrap_or(s)),
+            Item::Tag(_) | Item::Open(..) => ValueRef::Other(self.kept(node).unwrap_or("")),
         }
+    }
+
+    fn kept(&self, node: usize) -> Option<&str> {
+        self.rendered.get(&node).map(|range| &self.scratch[range.clone()])
     }
 
     /// The text of a value in the form's notation, with single spaces and no comments: equal
     /// texts for equal values, as far as the order of maps and sets allows.
-    pub(super) fn render(&self, node: usize) -> String {
+    pub(crate) fn render(&self, node: usize) -> String {
         let mut out = String::new();
         // The collections that are open: one past their last node, and how many values they have.
         let mut open: Vec<(usize, Shape, usize)> = Vec::new();
@@ -312,7 +325,7 @@ impl Form<'_> {
     fn render_scalar(&self, node: usize, out: &mut String) {
         match self.value(node) {
             ValueRef::Nil if self.notation == Notation::Json => out.push_str("null"),
-            ValueRef::Text(text) => quoted::write(text, out),
+            ValueRef::Text(text) => quoted::write(text, |piece| out.push_str(piece)),
             value => out.push_str(&value.to_string()),
         }
     }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use isolario_formats::{FORMATS, Source};
+use isolario_formats::{FORMATS, Source, read};
 
 fn shipped_files(directory: &str) -> Vec<PathBuf> {
     let mut pending = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join(directory)];
@@ -44,4 +44,22 @@ fn shipped_files_are_claimed_by_one_sniffer() {
             FORMATS.iter().filter(|format| format.sniff(&source)).map(|f| f.name()).collect();
         assert_eq!(claims, [format_of(&path)], "{path:?}");
     }
+}
+
+#[test]
+fn what_looks_like_nothing_is_read_by_its_name() {
+    let directory = tempfile::tempdir().unwrap();
+    let error = |name: &str, text: &str| {
+        let path = directory.path().join(name);
+        fs::write(&path, text).unwrap();
+        let error = read(&path).unwrap_err().to_string();
+        error.strip_prefix(&path.display().to_string()).unwrap().to_owned()
+    };
+    let prose = "Dear reader";
+    assert_eq!(error("h.txt", prose), ":1:1: expected `session` and its name, found `Dear`");
+    assert_eq!(error("h.jsonl", prose), ":1:1: expected a value, found Dear");
+    assert_eq!(error("h.edn", "[1]"), ":1:2: expected an operation: a map, found 1");
+    assert!(error("h.iso", prose).starts_with(": byte 0: expected the mark of an isolario file"));
+    assert_eq!(error("h.dat", prose), ": not in any known history format");
+    assert_eq!(error("h.txt", ""), ": not in any known history format");
 }

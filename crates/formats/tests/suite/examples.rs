@@ -1,8 +1,6 @@
 //! The shipped examples and those of the book: all can be read, and the table that lists them is
 //! complete.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};

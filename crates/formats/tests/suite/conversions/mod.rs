@@ -1,8 +1,6 @@
 //! Conversions between all formats: what a history says survives every pair of formats that can
 //! express it.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
-
 mod capabilities;
 mod essence;
 mod random;

@@ -1,17 +1,89 @@
-//! What writers of narrow formats can take: accesses to registers, whole numbers, numbered names.
+//! Writers of formats that cannot express every history: what they take, and a collector for those
+//! that need the whole history before they can write its first byte.
 
-use isolario_model::{Op, OpInput, Outcome, SinkError, ValueRef};
+use isolario_model::{
+    Batch, History, Meta, Op, OpInput, OpNotes, Outcome, SinkError, TxnEnd, TxnSink, TxnStart,
+    ValueRef,
+};
 use rustc_hash::FxHashSet;
+
+use crate::{HistoryWriter, Target};
+
+/// What such a format says about writing.
+pub(crate) trait Layout {
+    /// Refuses what holds for the whole history, where it cannot be expressed.
+    fn admit_meta(&self, _: &Meta) -> Result<(), SinkError> {
+        Ok(())
+    }
+
+    /// Refuses operations that it cannot express. Called as they come, so that nothing is
+    /// collected in vain.
+    fn admit_op(&self, op: &OpInput<'_>, notes: &OpNotes<'_>) -> Result<(), SinkError>;
+
+    /// Refuses ends that it cannot express.
+    fn admit_end(&self, end: &TxnEnd<'_>) -> Result<(), SinkError>;
+
+    /// Writes everything, or nothing if the history as a whole cannot be expressed.
+    fn write(&self, history: &History, target: Target) -> Result<(), SinkError>;
+}
+
+/// Collects a history and writes it when it is complete.
+pub(crate) struct Collector<L> {
+    layout: L,
+    batch: Batch,
+    target: Target,
+    is_open: bool,
+}
+
+impl<L: Layout + 'static> Collector<L> {
+    /// A writer to this target. Nothing is created before `finish`.
+    pub(crate) fn boxed(layout: L, target: Target) -> Box<dyn HistoryWriter> {
+        Box::new(Collector { layout, batch: Batch::new(), target, is_open: false })
+    }
+}
+
+impl<L: Layout> TxnSink for Collector<L> {
+    fn meta(&mut self, meta: &Meta) -> Result<(), SinkError> {
+        self.layout.admit_meta(meta)?;
+        self.batch.meta(meta)
+    }
+
+    fn begin(&mut self, start: &TxnStart<'_>) -> Result<(), SinkError> {
+        self.is_open = true;
+        self.batch.begin(start)
+    }
+
+    fn op_with(&mut self, op: &OpInput<'_>, notes: &OpNotes<'_>) -> Result<(), SinkError> {
+        self.layout.admit_op(op, notes)?;
+        // The statement is a mere annotation, and none of these formats has a place for it.
+        self.batch.op_with(op, &OpNotes { version: notes.version, sql: None })
+    }
+
+    fn end(&mut self, end: &TxnEnd<'_>) -> Result<(), SinkError> {
+        self.layout.admit_end(end)?;
+        self.is_open = false;
+        self.batch.end(end)
+    }
+}
+
+impl<L: Layout> HistoryWriter for Collector<L> {
+    fn finish(self: Box<Self>) -> Result<(), SinkError> {
+        if self.is_open {
+            return Err(SinkError::Sequence("the history ends inside a transaction"));
+        }
+        self.layout.write(&self.batch.build()?, self.target)
+    }
+}
 
 /// An operation on a register of which everything is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Access<'a> {
+pub(crate) struct Access<T> {
     /// Whether it wrote.
     pub(crate) is_write: bool,
     /// The register.
-    pub(crate) key: ValueRef<'a>,
+    pub(crate) key: T,
     /// What it read or wrote.
-    pub(crate) value: ValueRef<'a>,
+    pub(crate) value: T,
 }
 
 /// The error of a writer that cannot write something.
@@ -23,7 +95,7 @@ pub(crate) fn inexpressible(format: &'static str, what: impl Into<String>) -> Si
 pub(crate) fn register_access<'a>(
     format: &'static str,
     op: &OpInput<'a>,
-) -> Result<Access<'a>, SinkError> {
+) -> Result<Access<ValueRef<'a>>, SinkError> {
     match *op {
         Op::Read { key, value: Some(value) } => Ok(Access { is_write: false, key, value }),
         Op::Write { key, value } => Ok(Access { is_write: true, key, value }),
@@ -55,6 +127,16 @@ pub(crate) fn as_unsigned(value: ValueRef<'_>) -> Option<u64> {
         ValueRef::Uint(u) => Some(u),
         _ => None,
     }
+}
+
+/// As [`register_access`], of a key and a value that are whole numbers and not negative.
+pub(crate) fn unsigned_access(
+    format: &'static str,
+    op: &OpInput<'_>,
+) -> Result<Access<u64>, SinkError> {
+    let Access { is_write, key, value } = register_access(format, op)?;
+    let (key, value) = (unsigned(format, "the key", key)?, unsigned(format, "the value", value)?);
+    Ok(Access { is_write, key, value })
 }
 
 /// As [`as_unsigned`], or the refusal. `role` says what the value is: "the key".

@@ -1,18 +1,26 @@
 //! Random histories with everything the model can hold.
 
+use std::collections::BTreeSet;
+use std::ops::Range;
+
 use isolario_model::{
-    Batch, Clock, History, Initial, Meta, Op, OpInput, OpNotes, Outcome, Stamp, TxnEnd, TxnSink,
-    TxnStart, Value, ValueRef, VersionRef,
+    Batch, Clock, History, Initial, Meta, Op, OpInput, OpNotes, Outcome, SinkError, Stamp, TxnEnd,
+    TxnSink, TxnStart, Value, ValueRef, VersionRef,
 };
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
 
 /// How much of the model a history uses.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Facts {
+    /// All of it.
     All,
-    /// No versions and no statements; no marked reads, which need versions.
+    /// All but the lines that transactions stood on, which most formats give anew.
+    WithoutLines,
+    /// Neither lines nor versions nor statements, nor marked reads, which need versions.
     WithoutNotes,
 }
 
@@ -34,7 +42,9 @@ struct OpParts {
 #[derive(Clone, Debug)]
 struct TxnParts {
     session: Value,
-    named: bool,
+    /// Used unless another transaction has it.
+    name: Option<Value>,
+    line: Option<u64>,
     outcome: Outcome,
     times: [Option<i64>; 2],
     stamps: [Option<Stamp>; 2],
@@ -139,16 +149,17 @@ fn txn() -> impl Strategy<Value = TxnParts> {
     let session = prop_oneof![3 => (0i64..3).prop_map(Value::Int), 1 => value()];
     (
         session,
-        any::<bool>(),
+        (option::of(value()), any::<Option<u64>>()),
         outcome,
         any::<[Option<i64>; 2]>(),
         [stamp(), stamp()],
         texts,
         vec(op(), 0..4),
     )
-        .prop_map(|(session, named, outcome, times, stamps, texts, ops)| TxnParts {
+        .prop_map(|(session, (name, line), outcome, times, stamps, texts, ops)| TxnParts {
             session,
-            named,
+            name,
+            line,
             outcome,
             times,
             stamps,
@@ -162,7 +173,7 @@ fn meta(facts: Facts) -> impl Strategy<Value = Meta> {
         value().prop_map(Initial::Value),
         value().prop_map(Initial::UnlessWritten),
         Just(Initial::Unwritten),
-        Just(if facts == Facts::All { Initial::Marked } else { Initial::None }),
+        Just(if facts == Facts::WithoutNotes { Initial::None } else { Initial::Marked }),
         Just(Initial::None),
     ];
     let clock = prop::sample::select(vec![Clock::Nanoseconds, Clock::EventOrder]);
@@ -171,31 +182,50 @@ fn meta(facts: Facts) -> impl Strategy<Value = Meta> {
 
 /// A history of a few transactions, interleaved over a few sessions.
 pub fn history(facts: Facts) -> impl Strategy<Value = History> {
-    let names = prop::collection::btree_set(
-        value().prop_filter("no name", |value| *value != Value::Nil),
-        6,
-    );
-    (meta(facts), vec(txn(), 0..6), names).prop_map(move |(meta, txns, names)| {
-        let mut batch = Batch::new();
-        batch.meta(&meta).unwrap();
-        for (txn, name) in txns.iter().zip(&names) {
-            send_txn(txn, name, facts, &mut batch);
-        }
-        batch.build().unwrap()
-    })
+    history_of(facts, 0..6)
 }
 
-fn send_txn(txn: &TxnParts, name: &Value, facts: Facts, batch: &mut Batch) {
-    let id = txn.named.then(|| name.as_ref());
-    batch.begin(&TxnStart { session: txn.session.as_ref(), id, line: None }).unwrap();
+/// A history of so many transactions.
+pub fn history_of(facts: Facts, txns: Range<usize>) -> impl Strategy<Value = History> {
+    (meta(facts), vec(txn(), txns))
+        .prop_map(move |(meta, txns)| build(facts, &meta, &txns))
+        .prop_filter_map("a history", Result::ok)
+}
+
+/// A history of so many transactions, the same at every call.
+pub fn sample(facts: Facts, txns: usize) -> Option<History> {
+    let strategy = history_of(facts, txns..txns + 1);
+    strategy.new_tree(&mut TestRunner::deterministic()).ok().map(|tree| tree.current())
+}
+
+fn build(facts: Facts, meta: &Meta, txns: &[TxnParts]) -> Result<History, SinkError> {
+    let mut batch = Batch::new();
+    batch.meta(meta)?;
+    let mut names = BTreeSet::from([&Value::Nil]);
+    for txn in txns {
+        let name = txn.name.as_ref().filter(|name| names.insert(name));
+        send_txn(txn, name, facts, &mut batch)?;
+    }
+    batch.build()
+}
+
+fn send_txn(
+    txn: &TxnParts,
+    name: Option<&Value>,
+    facts: Facts,
+    batch: &mut Batch,
+) -> Result<(), SinkError> {
+    let id = name.map(Value::as_ref);
+    let line = txn.line.filter(|_| facts == Facts::All);
+    batch.begin(&TxnStart { session: txn.session.as_ref(), id, line })?;
     for op in &txn.ops {
         let notes = match facts {
-            Facts::All => OpNotes { version: op.version, sql: op.sql.as_deref() },
             Facts::WithoutNotes => OpNotes::default(),
+            _ => OpNotes { version: op.version, sql: op.sql.as_deref() },
         };
-        with_op(op, |op| batch.op_with(op, &notes).unwrap());
+        with_op(op, |op| batch.op_with(op, &notes))?;
     }
-    let end = TxnEnd {
+    batch.end(&TxnEnd {
         outcome: txn.outcome,
         start: txn.times[0],
         finish: txn.times[1],
@@ -203,11 +233,10 @@ fn send_txn(txn: &TxnParts, name: &Value, facts: Facts, batch: &mut Batch) {
         db_commit: txn.stamps[1],
         snapshot: txn.texts[0].as_deref(),
         error: txn.texts[1].as_deref(),
-    };
-    batch.end(&end).unwrap();
+    })
 }
 
-fn with_op(op: &OpParts, send: impl FnOnce(&OpInput<'_>)) {
+fn with_op<T>(op: &OpParts, send: impl FnOnce(&OpInput<'_>) -> T) -> T {
     let key = op.key.as_ref();
     let [first, second] = op.values.each_ref().map(Value::as_ref);
     let answer = op.answer.as_ref().map(Value::as_ref);
@@ -229,5 +258,5 @@ fn with_op(op: &OpParts, send: impl FnOnce(&OpInput<'_>)) {
         7 if applied.is_some() => Op::PredicateRead { predicate, rows: rows.as_deref() },
         7 => Op::PredicateWrite { predicate, rows: rows.as_deref() },
         _ => Op::Aggregate { function: &op.texts[1], predicate, result: answer },
-    });
+    })
 }

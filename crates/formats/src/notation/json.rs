@@ -1,13 +1,12 @@
-//! A reader of JSON into the same flat form as EDN, with the byte of every value.
-//!
-//! It keeps its own stack, so that no input can exhaust the thread's.
+//! A reader of JSON. It keeps its own stack, so that no input can exhaust the thread's.
 
-use super::edn::MAX_DEPTH;
-use super::form::{Fault, Form, Item, Shape};
-use super::quoted;
+use super::form::{Form, Item, Shape};
+use super::{MAX_DEPTH, quoted};
+use crate::decimal::{leading_u64, push_u64};
+use crate::error::Fault;
 
 /// Reads the value that begins at or after a byte. Gives `false` where the input ends first.
-pub(super) fn read<'a>(input: &'a str, at: &mut usize, form: &mut Form<'a>) -> Result<bool, Fault> {
+pub(crate) fn read<'a>(input: &'a str, at: &mut usize, form: &mut Form<'a>) -> Result<bool, Fault> {
     form.clear();
     *at = skip_blanks(input, *at);
     if *at == input.len() {
@@ -19,10 +18,26 @@ pub(super) fn read<'a>(input: &'a str, at: &mut usize, form: &mut Form<'a>) -> R
     found.map(|()| true)
 }
 
-pub(super) fn skip_blanks(input: &str, at: usize) -> usize {
-    let blank = |b: &u8| matches!(b, b' ' | b'\t' | b'\r' | b'\n');
-    let rest = &input.as_bytes()[at..];
-    at + rest.iter().position(|b| !blank(b)).unwrap_or(rest.len())
+/// Reads the one value between a byte and the end of the input.
+pub(crate) fn read_only<'a>(input: &'a str, at: usize, form: &mut Form<'a>) -> Result<(), Fault> {
+    let mut end = at;
+    if !read(input, &mut end, form)? {
+        return Err(Fault::here(input, end, "a value"));
+    }
+    match skip_blanks(input, end) {
+        end if end == input.len() => Ok(()),
+        more => Err(Fault::here(input, more, "nothing after the value")),
+    }
+}
+
+/// The first byte from `at` on that is not white space.
+#[inline]
+pub(super) fn skip_blanks(input: &str, mut at: usize) -> usize {
+    let bytes = input.as_bytes();
+    while let Some(b' ' | b'\t' | b'\r' | b'\n') = bytes.get(at) {
+        at += 1;
+    }
+    at
 }
 
 struct Reader<'a, 'f> {
@@ -37,7 +52,7 @@ impl<'a> Reader<'a, '_> {
     fn value(&mut self) -> Result<(), Fault> {
         let mut just_opened = false;
         loop {
-            self.at = skip_blanks(self.input, self.at);
+            self.skip_blanks();
             let complete = if just_opened && self.try_close() {
                 true
             } else {
@@ -53,9 +68,20 @@ impl<'a> Reader<'a, '_> {
         }
     }
 
+    #[inline]
+    fn skip_blanks(&mut self) {
+        self.at = skip_blanks(self.input, self.at);
+    }
+
+    #[inline]
+    fn peek(&self) -> Option<u8> {
+        self.input.as_bytes().get(self.at).copied()
+    }
+
     /// Reads a scalar or an opening bracket; whether the value is complete.
+    #[inline]
     fn begin_value(&mut self) -> Result<bool, Fault> {
-        match self.input.as_bytes().get(self.at) {
+        match self.peek() {
             Some(b'[') => self.open(Shape::Vector),
             Some(b'{') => self.open(Shape::Map),
             Some(b'"') => {
@@ -80,31 +106,33 @@ impl<'a> Reader<'a, '_> {
 
     /// A key of an object and its colon.
     fn key(&mut self) -> Result<(), Fault> {
-        match self.input.as_bytes().get(self.at) {
+        match self.peek() {
             Some(b'"') => self.at = quoted::read(self.input, self.at, self.form)?,
             Some(_) => return Err(Fault::here(self.input, self.at, "a field's name in quotes")),
             None => return Err(self.unclosed()),
         }
-        self.at = skip_blanks(self.input, self.at);
-        match self.input.as_bytes().get(self.at) {
-            Some(b':') => self.at = skip_blanks(self.input, self.at + 1),
+        self.skip_blanks();
+        match self.peek() {
+            Some(b':') => self.at += 1,
             Some(_) => return Err(Fault::here(self.input, self.at, "':'")),
             None => return Err(self.unclosed()),
         }
+        self.skip_blanks();
         Ok(())
     }
 
     /// After a complete value: a comma, or closing brackets. Whether the outermost value is
     /// complete.
+    #[inline]
     fn finish_collections(&mut self) -> Result<bool, Fault> {
         loop {
             let Some((_, shape)) = self.stack.last() else { return Ok(true) };
             let close = shape.close();
-            self.at = skip_blanks(self.input, self.at);
+            self.skip_blanks();
             if self.try_close() {
                 continue;
             }
-            return match self.input.as_bytes().get(self.at) {
+            return match self.peek() {
                 Some(b',') => {
                     self.at += 1;
                     Ok(false)
@@ -115,9 +143,10 @@ impl<'a> Reader<'a, '_> {
         }
     }
 
+    #[inline]
     fn try_close(&mut self) -> bool {
-        match (self.stack.last(), self.input[self.at..].chars().next()) {
-            (Some((node, shape)), Some(found)) if shape.close() == found => {
+        match (self.stack.last(), self.peek()) {
+            (Some((node, shape)), Some(found)) if shape.close() == char::from(found) => {
                 self.form.close(*node);
                 self.stack.pop();
                 self.at += 1;
@@ -128,14 +157,34 @@ impl<'a> Reader<'a, '_> {
     }
 
     fn unclosed(&self) -> Fault {
-        let (at, close) = match self.stack.last() {
-            Some((node, shape)) => (self.form.at(*node), format!("a closing '{}'", shape.close())),
-            None => (self.at, "a value".to_owned()),
-        };
-        Fault::new(at, close, "the end of the input")
+        match self.stack.last() {
+            Some((node, shape)) => {
+                let expected = format!("a closing '{}'", shape.close());
+                Fault::malformed(self.form.at(*node), expected, "the end of the input")
+            }
+            None => Fault::here(self.input, self.at, "a value"),
+        }
     }
 
+    /// Nearly all scalars are whole numbers without a sign, which need no second look.
+    #[inline]
     fn scalar(&mut self) -> Result<bool, Fault> {
+        let rest = &self.input.as_bytes()[self.at..];
+        match leading_u64(rest) {
+            Ok((number, len))
+                if (rest[0] != b'0' || len == 1)
+                    && matches!(rest.get(len), None | Some(b',' | b']' | b'}' | b' ')) =>
+            {
+                let item = i64::try_from(number).map_or(Item::Uint(number), Item::Int);
+                self.form.push(self.at, item);
+                self.at += len;
+                Ok(true)
+            }
+            _ => self.rarer_scalar(),
+        }
+    }
+
+    fn rarer_scalar(&mut self) -> Result<bool, Fault> {
         let rest = &self.input[self.at..];
         let ends = |c: char| !(c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.' | '_'));
         let token = &rest[..rest.find(ends).unwrap_or(rest.len())];
@@ -144,7 +193,7 @@ impl<'a> Reader<'a, '_> {
             "true" => Item::Bool(true),
             "false" => Item::Bool(false),
             "" => return Err(Fault::here(self.input, self.at, "a value")),
-            _ => number(token).ok_or_else(|| Fault::new(self.at, "a value", token))?,
+            _ => number(token).ok_or_else(|| Fault::malformed(self.at, "a value", token))?,
         };
         self.form.push(self.at, item);
         self.at += token.len();
@@ -161,10 +210,7 @@ fn number(token: &str) -> Option<Item<'_>> {
         return None;
     }
     if rest.is_empty() {
-        let small = token.parse().map(Item::Int).ok();
-        return Some(
-            small.or_else(|| token.parse().map(Item::Uint).ok()).unwrap_or(Item::Other(token)),
-        );
+        return Some(super::whole_number(token).unwrap_or(Item::Other(token)));
     }
     is_fraction_and_exponent(rest).then_some(Item::Other(token))
 }
@@ -178,4 +224,35 @@ fn is_fraction_and_exponent(rest: &str) -> bool {
     };
     (fraction.is_empty() || fraction.strip_prefix('.').is_some_and(digits))
         && exponent.is_none_or(|e| digits(e.strip_prefix(['+', '-']).unwrap_or(e)))
+}
+
+/// Appends the elements of an array, with brackets around them and commas between.
+pub(crate) fn push_array<T, E>(
+    out: &mut Vec<u8>,
+    items: impl IntoIterator<Item = T>,
+    mut push: impl FnMut(&mut Vec<u8>, T) -> Result<(), E>,
+) -> Result<(), E> {
+    out.push(b'[');
+    for (position, item) in items.into_iter().enumerate() {
+        if position > 0 {
+            out.push(b',');
+        }
+        push(out, item)?;
+    }
+    out.push(b']');
+    Ok(())
+}
+
+/// Appends a text in quotes.
+pub(crate) fn push_text(out: &mut Vec<u8>, text: &str) {
+    quoted::write(text, |piece| out.extend_from_slice(piece.as_bytes()));
+}
+
+/// Appends a whole number.
+#[inline]
+pub(crate) fn push_int(out: &mut Vec<u8>, number: i64) {
+    if number < 0 {
+        out.push(b'-');
+    }
+    push_u64(out, number.unsigned_abs());
 }

@@ -1,7 +1,5 @@
 //! The book has every format.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;

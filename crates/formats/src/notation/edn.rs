@@ -2,11 +2,9 @@
 //!
 //! It keeps its own stack, so that no input can exhaust the thread's.
 
-use super::form::{Fault, Form, Item, Shape};
-use super::quoted;
-
-/// How deep values may be nested. Real histories, stack traces included, stay below ten.
-pub(super) const MAX_DEPTH: usize = 128;
+use super::form::{Form, Item, Shape};
+use super::{MAX_DEPTH, quoted, whole_number};
+use crate::error::Fault;
 
 /// Which bytes end a token. Most bytes of a history are looked up here.
 static ENDS_TOKEN: [bool; 256] = {
@@ -32,7 +30,7 @@ enum Frame {
 
 /// Reads the next value from a byte on. Gives `false`, and leaves `at` there, where the input ends
 /// or a bracket closes that was not opened here.
-pub(super) fn read<'a>(input: &'a str, at: &mut usize, form: &mut Form<'a>) -> Result<bool, Fault> {
+pub(crate) fn read<'a>(input: &'a str, at: &mut usize, form: &mut Form<'a>) -> Result<bool, Fault> {
     form.clear();
     let mut reader = Reader { input, at: *at, form, stack: Vec::new() };
     let found = reader.value();
@@ -41,7 +39,7 @@ pub(super) fn read<'a>(input: &'a str, at: &mut usize, form: &mut Form<'a>) -> R
 }
 
 /// Reads all values from a byte on to the end of the input, as one vector.
-pub(super) fn read_sequence<'a>(
+pub(crate) fn read_sequence<'a>(
     input: &'a str,
     at: usize,
     form: &mut Form<'a>,
@@ -98,14 +96,14 @@ impl<'a> Reader<'a, '_> {
                 Some(b'\\') => self.character()?,
                 Some(_) => self.atom()?,
             };
-            if complete && self.settle() {
+            if complete && self.hand_over() {
                 return Ok(true);
             }
         }
     }
 
     /// Hands a complete value to what waits for it; whether it was the value asked for.
-    fn settle(&mut self) -> bool {
+    fn hand_over(&mut self) -> bool {
         loop {
             match self.stack.last_mut() {
                 None => return true,
@@ -168,7 +166,7 @@ impl<'a> Reader<'a, '_> {
             Some(Frame::Tag(at) | Frame::Discard(at, _)) => (*at, "a value after it".to_owned()),
             None => (self.at, "a value".to_owned()),
         };
-        Fault::new(at, expected, "the end of the input")
+        Fault::malformed(at, expected, "the end of the input")
     }
 
     /// What begins with `#`: sets, tags, discarded values, and `##Inf`.
@@ -227,7 +225,7 @@ impl<'a> Reader<'a, '_> {
             Some("") => return Err(Fault::here(self.input, self.at + 1, "a keyword's name")),
             Some(name) => Item::Keyword(name),
             None if looks_numeric(token) => {
-                number(token).ok_or_else(|| Fault::new(self.at, "a number", token))?
+                number(token).ok_or_else(|| Fault::malformed(self.at, "a number", token))?
             }
             None => match token {
                 "nil" => Item::Nil,
@@ -258,10 +256,7 @@ fn number(token: &str) -> Option<Item<'_>> {
             return None;
         }
         let signed = token.strip_suffix('N').unwrap_or(token);
-        let small = signed.parse().map(Item::Int).ok();
-        return Some(
-            small.or_else(|| signed.parse().map(Item::Uint).ok()).unwrap_or(Item::Other(token)),
-        );
+        return Some(whole_number(signed).unwrap_or(Item::Other(token)));
     }
     let ratio = unsigned.split_once('/');
     let digits = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit());

@@ -7,7 +7,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use crate::capabilities::{Common, Kinds, Times};
+use super::capabilities::{Common, Kinds, Times};
 
 /// Choices from which an operation is made, whatever the formats can express.
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use isolario_model::{History, Initial, KeyId, Op, OpId, SessionId, TxnId, VersionRef};
 
-use crate::capabilities::{Common, Times};
+use super::capabilities::{Common, Times};
 
 /// The sessions of a history in words, in an order of their own: some formats number sessions
 /// anew, and some sort them.

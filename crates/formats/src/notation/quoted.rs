@@ -1,6 +1,7 @@
 //! Texts in double quotes: EDN and JSON write them alike, but for two rules.
 
-use super::form::{Fault, Form, Item, Notation};
+use super::form::{Form, Item, Notation};
+use crate::error::Fault;
 
 /// Reads the text whose opening quote stands at a byte, adds it to the form, and gives the byte
 /// after it.
@@ -8,7 +9,7 @@ pub(super) fn read<'a>(input: &'a str, open: usize, form: &mut Form<'a>) -> Resu
     let bytes = input.as_bytes();
     let notation = form.notation();
     let start = open + 1;
-    let unclosed = || Fault::new(open, "a closing quote", "the end of the input");
+    let unclosed = || Fault::malformed(open, "a closing quote", "the end of the input");
     let mut at = start;
     let mut escaped_from = None;
     loop {
@@ -64,7 +65,7 @@ fn read_escape(
 fn read_unicode(input: &str, at: usize, out: &mut String) -> Result<usize, Fault> {
     let malformed = || {
         let found: String = input[at..].chars().take(12).collect();
-        Fault::new(at, "four hexadecimal digits of a character", found)
+        Fault::malformed(at, "four hexadecimal digits of a character", found)
     };
     let unit = |at: usize| {
         let digits = input.get(at..at + 6)?.strip_prefix("\\u")?;
@@ -82,19 +83,24 @@ fn read_unicode(input: &str, at: usize, out: &mut String) -> Result<usize, Fault
     Ok(at + len)
 }
 
-/// Writes a text in quotes, in a way that both notations read.
-pub(super) fn write(text: &str, out: &mut String) {
-    out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            c if c < ' ' => out.push_str(&format!("\\u{:04x}", u32::from(c))),
-            c => out.push(c),
+/// Writes a text in quotes, in a way that both notations read, piece by piece.
+pub(crate) fn write(text: &str, mut push: impl FnMut(&str)) {
+    push("\"");
+    let mut rest = text;
+    while let Some(at) = rest.bytes().position(|b| b < b' ' || b == b'"' || b == b'\\') {
+        push(&rest[..at]);
+        match rest.as_bytes()[at] {
+            b'"' => push("\\\""),
+            b'\\' => push("\\\\"),
+            b'\n' => push("\\n"),
+            b'\r' => push("\\r"),
+            b'\t' => push("\\t"),
+            0x08 => push("\\b"),
+            0x0c => push("\\f"),
+            control => push(&format!("\\u{control:04x}")),
         }
+        rest = &rest[at + 1..];
     }
-    out.push('"');
+    push(rest);
+    push("\"");
 }
