@@ -94,8 +94,13 @@ pub enum AnomalyKind {
 pub struct AnomalyNames {
     /// The anomaly.
     pub kind: AnomalyKind,
-    /// Our name.
+    /// Our name, in one word.
     pub name: &'static str,
+    /// What an engineer would call it: how reports introduce it.
+    pub title: &'static str,
+    /// Other everyday names, among them those of the ANSI critique (P0 to P4, A5A, A5B). One may
+    /// stand for several kinds.
+    pub everyday: &'static [&'static str],
     /// Plume's letter.
     pub plume: Option<char>,
     /// MTC's letter.
@@ -115,12 +120,16 @@ pub struct AnomalyNames {
 const fn row(
     kind: AnomalyKind,
     name: &'static str,
+    title: &'static str,
+    everyday: &'static [&'static str],
     forbidden_by: &'static [Level],
     meaning: &'static str,
 ) -> AnomalyNames {
     AnomalyNames {
         kind,
         name,
+        title,
+        everyday,
         plume: None,
         mtc: None,
         adya: None,
@@ -143,6 +152,8 @@ static TABLE: [AnomalyNames; 35] = [
         ..row(
             A::ThinAirRead,
             "ThinAirRead",
+            "Thin-air read",
+            &[],
             &[L::AdyaReadCommitted],
             "A transaction read a value that nobody wrote.",
         )
@@ -156,6 +167,8 @@ static TABLE: [AnomalyNames; 35] = [
         ..row(
             A::AbortedRead,
             "AbortedRead",
+            "Dirty read",
+            &["dirty read", "P1", "A1"],
             &[L::AdyaReadCommitted],
             "A transaction read what an aborted transaction had written.",
         )
@@ -167,6 +180,8 @@ static TABLE: [AnomalyNames; 35] = [
         ..row(
             A::FutureRead,
             "FutureRead",
+            "Read of its own later write",
+            &[],
             &[L::AdyaReadCommitted],
             "A transaction read a value that it wrote itself only later.",
         )
@@ -178,6 +193,8 @@ static TABLE: [AnomalyNames; 35] = [
         ..row(
             A::NotMyOwnWrite,
             "NotMyOwnWrite",
+            "Own write not seen",
+            &[],
             &[L::AdyaReadCommitted],
             "A transaction wrote a key and then read it from somebody else.",
         )
@@ -189,6 +206,8 @@ static TABLE: [AnomalyNames; 35] = [
         ..row(
             A::NotMyLastWrite,
             "NotMyLastWrite",
+            "Own last write not seen",
+            &[],
             &[L::AdyaReadCommitted],
             "A transaction read its own write although it had overwritten it itself.",
         )
@@ -202,6 +221,8 @@ static TABLE: [AnomalyNames; 35] = [
         ..row(
             A::IntermediateRead,
             "IntermediateRead",
+            "Dirty read of an unfinished value",
+            &["dirty read", "P1"],
             &[L::AdyaReadCommitted],
             "A transaction read a value that its writer overwrote before committing.",
         )
@@ -214,6 +235,8 @@ static TABLE: [AnomalyNames; 35] = [
         ..row(
             A::CyclicCo,
             "CyclicCO",
+            "Circular information flow",
+            &["circular information flow"],
             &[L::AdyaReadCommitted],
             "Transactions depend on each other in a cycle.",
         )
@@ -224,6 +247,8 @@ static TABLE: [AnomalyNames; 35] = [
         ..row(
             A::NonMonoReadCo,
             "NonMonoReadCO",
+            "Non-monotonic read across keys",
+            &["non-monotonic read", "monotonic reads"],
             &[L::ReadCommitted, L::RepeatableRead],
             "A transaction read from a later writer and then from one that it had causally overwritten.",
         )
@@ -234,6 +259,8 @@ static TABLE: [AnomalyNames; 35] = [
         ..row(
             A::NonMonoReadCm,
             "NonMonoReadCM",
+            "Non-monotonic read across keys, by commit order",
+            &["non-monotonic read", "monotonic reads"],
             &[L::ReadCommitted, L::RepeatableRead],
             "A transaction read from a writer and then from one that must have committed before it.",
         )
@@ -243,6 +270,8 @@ static TABLE: [AnomalyNames; 35] = [
         ..row(
             A::NonMonotonicRead,
             "NonMonotonicRead",
+            "Non-monotonic read",
+            &["monotonic reads"],
             &[L::ReadCommitted, L::RepeatableRead],
             "A transaction read a newer version of a key and then an older one.",
         )
@@ -254,6 +283,8 @@ static TABLE: [AnomalyNames; 35] = [
         ..row(
             A::NonRepeatableRead,
             "NonRepeatableRead",
+            "Non-repeatable read",
+            &["fuzzy read", "unrepeatable read", "P2", "A2"],
             &[L::CutIsolation],
             "A transaction read a key twice and got versions of different transactions.",
         )
@@ -264,6 +295,8 @@ static TABLE: [AnomalyNames; 35] = [
         ..row(
             A::FracturedReadCo,
             "FracturedReadCO",
+            "Fractured read",
+            &["fractured read"],
             &[L::ReadAtomic, L::RepeatableRead],
             "A transaction saw part of another one's writes and missed the rest, in favour of a causally older version.",
         )
@@ -274,6 +307,8 @@ static TABLE: [AnomalyNames; 35] = [
         ..row(
             A::FracturedReadCm,
             "FracturedReadCM",
+            "Fractured read, by commit order",
+            &["fractured read"],
             &[L::ReadAtomic, L::RepeatableRead],
             "A transaction saw part of another one's writes and missed the rest, in favour of a version that must be older.",
         )
@@ -284,6 +319,8 @@ static TABLE: [AnomalyNames; 35] = [
         ..row(
             A::CoConflictCm,
             "COConflictCM",
+            "Causality violation",
+            &["causality violation"],
             &[L::Causal, L::RepeatableRead],
             "A transaction missed a write that it depends on, in favour of a causally older one.",
         )
@@ -294,6 +331,8 @@ static TABLE: [AnomalyNames; 35] = [
         ..row(
             A::ConflictCm,
             "ConflictCM",
+            "Causality violation, by commit order",
+            &["causality violation"],
             &[L::Causal, L::RepeatableRead],
             "A transaction missed a write that it depends on, in favour of one that must be older.",
         )
@@ -303,6 +342,8 @@ static TABLE: [AnomalyNames; 35] = [
         ..row(
             A::SessionGuaranteeViolation,
             "SessionGuaranteeViolation",
+            "Session guarantee violation",
+            &["read your writes", "read-your-writes violation", "monotonic writes"],
             &[L::ReadAtomic, L::RepeatableRead],
             "A transaction missed what its own session had written before.",
         )
@@ -313,6 +354,8 @@ static TABLE: [AnomalyNames; 35] = [
         ..row(
             A::LongFork,
             "LongFork",
+            "Long fork",
+            &[],
             &[L::Prefix, L::RepeatableRead],
             "Two transactions saw two independent writes in opposite orders.",
         )
@@ -324,6 +367,8 @@ static TABLE: [AnomalyNames; 35] = [
         ..row(
             A::LostUpdate,
             "LostUpdate",
+            "Lost update",
+            &["P4"],
             &[L::SnapshotIsolation, L::RepeatableRead],
             "Two transactions read the same version of a key and both overwrote it.",
         )
@@ -336,6 +381,8 @@ static TABLE: [AnomalyNames; 35] = [
         ..row(
             A::WriteSkew,
             "WriteSkew",
+            "Write skew",
+            &["A5B"],
             &[L::RepeatableRead],
             "Two transactions each overwrote what the other had read.",
         )
@@ -347,6 +394,8 @@ static TABLE: [AnomalyNames; 35] = [
         ..row(
             A::ReadSkew,
             "ReadSkew",
+            "Read skew",
+            &["A5A"],
             &[L::ReadAtomic, L::RepeatableRead],
             "A transaction saw one key before and another key after the same commit.",
         )
@@ -357,6 +406,8 @@ static TABLE: [AnomalyNames; 35] = [
         ..row(
             A::ReadWriteSkew,
             "ReadWriteSkew",
+            "Read-write skew",
+            &[],
             &[L::SnapshotIsolation, L::RepeatableRead],
             "A transaction overwrote one row of a commit of which it had missed another.",
         )
@@ -368,6 +419,8 @@ static TABLE: [AnomalyNames; 35] = [
         ..row(
             A::DirtyWrite,
             "DirtyWrite",
+            "Dirty write",
+            &["P0"],
             &[L::ReadUncommitted],
             "Transactions overwrote each other in a cycle.",
         )
@@ -379,6 +432,8 @@ static TABLE: [AnomalyNames; 35] = [
         ..row(
             A::SingleAntiDependency,
             "SingleAntiDependency",
+            "Single anti-dependency",
+            &[],
             &[L::SnapshotIsolation, L::RepeatableRead],
             "A cycle of dependencies with a single overwritten read.",
         )
@@ -389,6 +444,8 @@ static TABLE: [AnomalyNames; 35] = [
         ..row(
             A::NonadjacentAntiDependencies,
             "NonadjacentAntiDependencies",
+            "Separate anti-dependencies",
+            &[],
             &[L::SnapshotIsolation, L::RepeatableRead],
             "A cycle of dependencies whose overwritten reads are never next to each other.",
         )
@@ -400,6 +457,8 @@ static TABLE: [AnomalyNames; 35] = [
         ..row(
             A::ItemAntiDependencyCycle,
             "ItemAntiDependencyCycle",
+            "Serialization anomaly",
+            &[],
             &[L::RepeatableRead],
             "A cycle of dependencies with overwritten reads.",
         )
@@ -410,6 +469,8 @@ static TABLE: [AnomalyNames; 35] = [
         ..row(
             A::Phantom,
             "Phantom",
+            "Phantom read",
+            &["phantom", "P3", "A3"],
             &[L::Serializable],
             "A cycle of dependencies in which a predicate missed a row.",
         )
@@ -417,6 +478,8 @@ static TABLE: [AnomalyNames; 35] = [
     row(
         A::StaleRead,
         "StaleRead",
+        "Stale read",
+        &[],
         &[L::StrongSnapshotIsolation],
         "A transaction read a version that had been overwritten before it began.",
     ),
@@ -425,6 +488,8 @@ static TABLE: [AnomalyNames; 35] = [
         ..row(
             A::RealTimeCycle,
             "RealTimeCycle",
+            "Real-time violation",
+            &[],
             &[L::StrictSerializable],
             "A cycle of dependencies that real time closes.",
         )
@@ -434,6 +499,8 @@ static TABLE: [AnomalyNames; 35] = [
         ..row(
             A::IncompatibleOrder,
             "IncompatibleOrder",
+            "Contradictory list reads",
+            &[],
             &[L::ReadUncommitted],
             "Two reads of a list show its elements in different orders.",
         )
@@ -443,6 +510,8 @@ static TABLE: [AnomalyNames; 35] = [
         ..row(
             A::DuplicateElements,
             "DuplicateElements",
+            "Append that took effect twice",
+            &[],
             &[L::ReadUncommitted],
             "A list shows an element twice that was appended once.",
         )
@@ -452,6 +521,8 @@ static TABLE: [AnomalyNames; 35] = [
         ..row(
             A::DirtyUpdate,
             "DirtyUpdate",
+            "Dirty update",
+            &[],
             &[L::AdyaReadCommitted],
             "A committed transaction built on what an aborted one had written.",
         )
@@ -461,6 +532,8 @@ static TABLE: [AnomalyNames; 35] = [
         ..row(
             A::CyclicVersions,
             "CyclicVersions",
+            "Cyclic version order",
+            &[],
             &[L::ReadUncommitted],
             "The versions of a key follow each other in a cycle.",
         )
@@ -468,18 +541,24 @@ static TABLE: [AnomalyNames; 35] = [
     row(
         A::NotLinearizable,
         "NotLinearizable",
+        "Not linearizable",
+        &[],
         &[L::Linearizable],
         "No order of the operations, in line with real time, explains what they returned.",
     ),
     row(
         A::OrderContradiction,
         "OrderContradiction",
+        "Contradiction of the stated order",
+        &[],
         &[L::ReadUncommitted],
         "What a client saw contradicts the order that the database stated.",
     ),
     row(
         A::NoOrderPossible,
         "NoOrderPossible",
+        "No possible order",
+        &[],
         &[L::Prefix],
         "Every way to order the writes leads to a cycle of dependencies.",
     ),
@@ -499,6 +578,11 @@ impl AnomalyKind {
     /// Our name for it.
     pub fn name(self) -> &'static str {
         self.names().name
+    }
+
+    /// What an engineer would call it.
+    pub fn title(self) -> &'static str {
+        self.names().title
     }
 
     /// Plume's name for it: `TAP-a` to `TAP-n`.

@@ -57,7 +57,8 @@ fn write_anomaly(
     anomaly: &Anomaly,
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
-    let title = format!("{} {}", anomaly.kind, rules_out(anomaly.kind));
+    let title =
+        format!("{} ({}) {}", anomaly.kind.title(), anomaly.kind, rules_out(anomaly.rules_out));
     let lines = involved(names.history(), anomaly);
     let line = lines.iter().find_map(|part| names.history().line(part.txn));
     let line = line.map(|line| line.to_string());

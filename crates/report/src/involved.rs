@@ -5,7 +5,7 @@ use isolario_model::{
     VersionOrder,
 };
 
-use crate::words::{last_write, support};
+use crate::words::{last_write, own_writes_between, support};
 
 /// A transaction that is part of an anomaly.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +42,7 @@ pub fn involved(history: &History, anomaly: &Anomaly) -> Vec<Involved> {
         Evidence::Reads { first, second, edges, .. } => {
             gathered.edges(edges);
             gathered.op(*first);
+            own_writes_between(history, *first, *second).for_each(|op| gathered.op(op));
             gathered.op(*second);
         }
         Evidence::Cycle { edges } => gathered.edges(edges),

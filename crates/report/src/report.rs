@@ -10,6 +10,7 @@ use isolario_model::{
 };
 
 use crate::summary::Summary;
+use crate::words::needs_session_order;
 
 /// What there is to say about one history.
 #[derive(Clone, Debug)]
@@ -153,8 +154,17 @@ impl<'h> Report<'h> {
     }
 
     /// The anomalies to show, of which the first [`Report::max_anomalies`] in full.
+    ///
+    /// One of each kind comes first: who reads no further has seen everything that is wrong once.
+    /// Of a kind, what rests on data alone comes before what needs the order of a session.
     pub fn shown_anomalies(&self) -> Vec<&'h Anomaly> {
-        if self.weakest_only { self.weakest_anomalies() } else { self.anomalies() }
+        let mut anomalies =
+            if self.weakest_only { self.weakest_anomalies() } else { self.anomalies() };
+        anomalies.sort_by_key(|anomaly| needs_session_order(anomaly.evidence.edges()));
+        let mut kinds = BTreeSet::new();
+        let (first, further): (Vec<_>, Vec<_>) =
+            anomalies.into_iter().partition(|anomaly| kinds.insert(anomaly.kind));
+        [first, further].concat()
     }
 
     /// The anomalies that violate the weakest levels; all, if single ones were asked for.

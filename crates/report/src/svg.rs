@@ -59,10 +59,12 @@ struct Part {
 
 impl Part {
     fn all_of(names: Names<'_>, anomaly: &Anomaly) -> Vec<Part> {
-        let kind = anomaly.kind;
+        let (kind, levels) = (anomaly.kind, anomaly.rules_out);
         let part = |picture: Picture| {
             let (title, text) = match picture.case {
-                None => (format!("{kind}: {}", rules_out(kind)), happened(names, anomaly)),
+                None => {
+                    (format!("{}: {}", kind.title(), rules_out(levels)), happened(names, anomaly))
+                }
                 Some(case) => {
                     let text = match (case.number, case.undrawn()) {
                         (1, 0) => happened(names, anomaly),
@@ -71,7 +73,7 @@ impl Part {
                         }
                         _ => String::new(),
                     };
-                    (format!("{kind}, {case}: {}", rules_out(kind)), text)
+                    (format!("{}, {case}: {}", kind.title(), rules_out(levels)), text)
                 }
             };
             let caption = wrap(&text, CAPTION_WIDTH, "", "").lines().map(str::to_owned).collect();

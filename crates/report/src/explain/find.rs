@@ -1,6 +1,6 @@
 //! Finds what a name means, whoever's name it is.
 
-use isolario_model::{AnomalyKind, Level};
+use isolario_model::{AnomalyKind, EdgeKind, Level};
 
 use super::Topic;
 
@@ -15,8 +15,9 @@ pub enum Found {
     Nothing,
 }
 
-/// Finds a level by name or alias, or an anomaly by our name, by Plume's letter (`TAP-k`), by MTC's
-/// (`MTC-k`), or by the names of Adya, Elle and IsoRel. Capitals, spaces and dashes do not matter.
+/// Finds a level by name or alias, an edge by its word in reports (`wr`), or an anomaly: by our name,
+/// by an everyday one (`dirty read`, `P4`), by Plume's letter (`TAP-k`), by MTC's (`MTC-k`), or by
+/// the names of Adya, Elle and IsoRel. Capitals, spaces and dashes do not matter.
 pub fn find(name: &str) -> Found {
     let own = Topic::all().find(|topic| own_names(*topic).iter().any(|own| alike(own, name)));
     if let Some(topic) = own {
@@ -49,6 +50,22 @@ fn own_names(topic: Topic) -> Vec<String> {
         Topic::Anomaly(kind) => {
             std::iter::once(kind.name().to_owned()).chain(kind.pattern()).collect()
         }
+        Topic::Edge(kind) => edge_names(kind).iter().map(|name| (*name).to_owned()).collect(),
+    }
+}
+
+/// The words for an edge: that of reports first.
+pub(super) fn edge_names(kind: EdgeKind) -> &'static [&'static str] {
+    match kind {
+        EdgeKind::Initial => &["init"],
+        EdgeKind::Session => &["session", "so", "session order"],
+        EdgeKind::RealTime => &["real-time", "rt", "rb"],
+        EdgeKind::WriteRead => &["wr", "write-read", "read dependency"],
+        EdgeKind::WriteWrite => &["ww", "write-write", "write dependency", "overwrite"],
+        EdgeKind::ReadWrite => &["rw", "read-write", "anti-dependency"],
+        EdgeKind::CommitOrder => &["co", "commit order", "cm"],
+        EdgeKind::Stated => &["stated"],
+        _ => &[],
     }
 }
 
@@ -61,7 +78,8 @@ fn others_names(kind: AnomalyKind) -> Vec<String> {
     let names = kind.names();
     let mtc = names.mtc.map(|letter| format!("MTC-{letter}"));
     let words = [names.adya, names.elle, names.isorel];
-    words.into_iter().flatten().map(str::to_owned).chain(mtc).collect()
+    let everyday = names.everyday.iter().copied().chain([names.title]);
+    words.into_iter().flatten().chain(everyday).map(str::to_owned).chain(mtc).collect()
 }
 
 fn alike(a: &str, b: &str) -> bool {
@@ -106,6 +124,16 @@ mod tests {
             ("rc", "read-committed"),
             ("PL-2.99", "repeatable-read"),
             ("Serializability", "serializable"),
+            ("fuzzy read", "NonRepeatableRead"),
+            ("phantom read", "Phantom"),
+            ("read your writes", "SessionGuaranteeViolation"),
+            ("P0", "DirtyWrite"),
+            ("p4", "LostUpdate"),
+            ("A5A", "ReadSkew"),
+            ("A5B", "WriteSkew"),
+            ("wr", "wr"),
+            ("so", "session"),
+            ("rt", "real-time"),
         ] {
             assert_eq!(one(typed), meant);
         }
@@ -116,6 +144,8 @@ mod tests {
         assert_eq!(several("G2-item"), ["WriteSkew", "ItemAntiDependencyCycle"]);
         assert_eq!(several("G1b"), ["IntermediateRead", "SingleAntiDependency"]);
         assert_eq!(several("internal"), ["NotMyOwnWrite", "NotMyLastWrite"]);
+        assert_eq!(several("dirty read"), ["AbortedRead", "IntermediateRead"]);
+        assert_eq!(several("causality violation"), ["COConflictCM", "ConflictCM"]);
         assert_eq!(find("frobnicate"), Found::Nothing);
         assert_eq!(find(""), Found::Nothing);
     }

@@ -16,7 +16,7 @@
 mod find;
 mod texts;
 
-use isolario_model::{AnomalyKind, Level};
+use isolario_model::{AnomalyKind, EdgeKind, Level};
 
 pub use find::{Found, all_names, find};
 
@@ -27,7 +27,21 @@ pub enum Topic {
     Level(Level),
     /// An anomaly.
     Anomaly(AnomalyKind),
+    /// A kind of edge in an argument.
+    Edge(EdgeKind),
 }
+
+/// The kinds of edge that arguments are made of.
+const EDGES: [EdgeKind; 8] = [
+    EdgeKind::Initial,
+    EdgeKind::Session,
+    EdgeKind::RealTime,
+    EdgeKind::WriteRead,
+    EdgeKind::WriteWrite,
+    EdgeKind::ReadWrite,
+    EdgeKind::CommitOrder,
+    EdgeKind::Stated,
+];
 
 /// What there is to say about a level or an anomaly beyond the tables of the model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,9 +59,15 @@ pub struct Page {
 }
 
 impl Topic {
-    /// Every level, weaker ones first, and then every anomaly, in the order of the table.
+    /// Every level, weaker ones first, then every anomaly, in the order of the table, then the edges.
     pub fn all() -> impl Iterator<Item = Topic> {
-        Level::all().map(Topic::Level).chain(AnomalyKind::all().map(Topic::Anomaly))
+        let levels = Level::all().map(Topic::Level);
+        levels.chain(AnomalyKind::all().map(Topic::Anomaly)).chain(EDGES.map(Topic::Edge))
+    }
+
+    /// Everything that has a page with an example: levels and anomalies.
+    pub fn with_examples() -> impl Iterator<Item = Topic> {
+        Topic::all().filter(|topic| !matches!(topic, Topic::Edge(_)))
     }
 
     /// Our name for it.
@@ -55,6 +75,7 @@ impl Topic {
         match self {
             Topic::Level(level) => level.name(),
             Topic::Anomaly(kind) => kind.name(),
+            Topic::Edge(kind) => kind.name(),
         }
     }
 
@@ -63,6 +84,7 @@ impl Topic {
         match self {
             Topic::Level(level) => level.promise(),
             Topic::Anomaly(kind) => kind.names().meaning,
+            Topic::Edge(kind) => edge_gist(kind),
         }
     }
 
@@ -71,7 +93,34 @@ impl Topic {
         Page::parse(match self {
             Topic::Level(level) => texts::level(level),
             Topic::Anomaly(kind) => texts::anomaly(kind),
+            Topic::Edge(kind) => edge_gist(kind),
         })
+    }
+}
+
+/// What an edge from one transaction to another says.
+fn edge_gist(kind: EdgeKind) -> &'static str {
+    match kind {
+        EdgeKind::Initial => "The initial state comes before every transaction.",
+        EdgeKind::Session => {
+            "The first ran before the second in the same session: one client did one and then the \
+             other."
+        }
+        EdgeKind::RealTime => {
+            "The first had finished, as the clients' clocks tell, before the second began."
+        }
+        EdgeKind::WriteRead => "The second read what the first wrote (a read dependency).",
+        EdgeKind::WriteWrite => "The second overwrote what the first wrote (a write dependency).",
+        EdgeKind::ReadWrite => {
+            "The second overwrote what the first had read, so the first ran on the older state (an \
+             anti-dependency)."
+        }
+        EdgeKind::CommitOrder => {
+            "Nobody saw this order directly: the rule of the level demands that the first was \
+             committed before the second."
+        }
+        EdgeKind::Stated => "A file that was given with the history states this order.",
+        _ => "",
     }
 }
 
@@ -125,7 +174,7 @@ mod tests {
 
     #[test]
     fn every_page_is_complete() {
-        for topic in Topic::all() {
+        for topic in Topic::with_examples() {
             let page = topic.page();
             let name = topic.name();
             let meaning = page.meaning.join(" ");

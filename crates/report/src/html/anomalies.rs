@@ -8,13 +8,12 @@ use isolario_model::{
 };
 
 use super::embed::Embedded;
-use crate::explain::Topic;
 use crate::involved::{Involved, involved};
 use crate::names::{Names, counted};
 use crate::picture::{MOST_CASES, Picture, Shown};
 use crate::report::Report;
 use crate::svg;
-use crate::words::{Step, happened, other_names, rules_out, summary, told};
+use crate::words::{Step, advice, happened, other_names_of, rules_out, summary, title, told};
 use crate::xml::Escaped;
 
 /// How many anomalies beyond those in full are listed with one sentence.
@@ -124,7 +123,8 @@ impl Page<'_, '_> {
             let text = summary(self.names, anomaly);
             writeln!(
                 out,
-                "<li class=\"entry\" {marks}><a href=\"#a{number}\">{kind}</a>: {}</li>",
+                "<li class=\"entry\" {marks}><a href=\"#a{number}\">{}</a>: {}</li>",
+                kind.title(),
                 Escaped(&text)
             )?;
         }
@@ -133,18 +133,21 @@ impl Page<'_, '_> {
 
     fn one(&self, number: usize, anomaly: &Anomaly, out: &mut dyn Write) -> io::Result<()> {
         let (names, kind, marks) = (self.names, anomaly.kind, self.marks(anomaly.kind));
-        let others = match other_names(kind) {
-            others if others.is_empty() => String::new(),
-            others => format!(" <span class=\"aka\">{}</span>", Escaped(&others.join(", "))),
-        };
+        let others = other_names_of(anomaly);
+        let others = [&[kind.name().to_owned()], &others[..]].concat().join(", ");
         writeln!(out, "<article class=\"anomaly\" id=\"a{number}\" {marks}>")?;
-        writeln!(out, "<h3>{number}. {kind}{others}</h3>")?;
-        writeln!(out, "<p class=\"rules-out\">{}</p>", Escaped(&rules_out(kind)))?;
+        writeln!(out, "<h3>{number}. {}</h3>", Escaped(&title(kind)))?;
+        writeln!(
+            out,
+            "<p class=\"rules-out\"><span class=\"aka\">{}</span>; {}</p>",
+            Escaped(&others),
+            Escaped(&rules_out(anomaly.rules_out))
+        )?;
         writeln!(out, "<p class=\"happened\">{}</p>", Escaped(&happened(names, anomaly)))?;
         let mut involved = involved(names.history(), anomaly);
         involved.sort_by_key(|part| part.txn);
         self.shown(anomaly, &involved, out)?;
-        for paragraph in Topic::Anomaly(kind).page().look_at {
+        for paragraph in advice(names.history(), anomaly) {
             writeln!(out, "<p><strong>Where to look:</strong> {}</p>", Escaped(&paragraph))?;
         }
         self.around(number, &involved, out)?;
@@ -166,7 +169,7 @@ impl Page<'_, '_> {
         for (number, ((few, all), cycle)) in (1..).zip(drawn.zip(cycles)) {
             writeln!(out, "<section class=\"case\">\n<h4>Case {number} of {}</h4>", cycles.len())?;
             graph(&few, &all, out)?;
-            circle(names, cycle, out)?;
+            cycle_steps(names, cycle, out)?;
             writeln!(out, "</section>")?;
         }
         writeln!(out, "</div>")?;
@@ -211,7 +214,7 @@ fn kinds(out: &mut dyn Write) -> io::Result<()> {
     writeln!(
         out,
         "<details>\n<summary>What the arrows mean</summary>\n<p>An arrow from A to B says that A comes \
-         before B. Thick arrows are the circle that makes the anomaly, thin ones are reasons, dashed \
+         before B. Thick arrows are the cycle that makes the anomaly, thin ones are reasons, dashed \
          ones are inferred.</p>\n<dl class=\"kinds\">"
     )?;
     for (kind, meaning) in [
@@ -276,7 +279,7 @@ fn argument(names: Names<'_>, evidence: &Evidence, out: &mut dyn Write) -> io::R
     match evidence {
         Evidence::Cycle { edges } => {
             writeln!(out, "<h4>Why this is impossible</h4>")?;
-            circle(names, edges, out)
+            cycle_steps(names, edges, out)
         }
         evidence if evidence.edges().is_empty() => Ok(()),
         evidence => {
@@ -286,7 +289,7 @@ fn argument(names: Names<'_>, evidence: &Evidence, out: &mut dyn Write) -> io::R
     }
 }
 
-fn circle(names: Names<'_>, edges: &[Edge], out: &mut dyn Write) -> io::Result<()> {
+fn cycle_steps(names: Names<'_>, edges: &[Edge], out: &mut dyn Write) -> io::Result<()> {
     let Some(first) = edges.first() else { return Ok(()) };
     let (edges, conclusion) = match &first.reason {
         // Nobody needs to be told that the beginning comes first.

@@ -5,10 +5,9 @@ use std::io;
 use isolario_model::{Anomaly, Edge, Evidence, Outcome, Reason};
 
 use super::palette::Palette;
-use crate::explain::Topic;
 use crate::involved::{Involved, involved};
 use crate::names::{Names, counted};
-use crate::words::{Step, happened, other_names, rules_out, told};
+use crate::words::{self, Step, advice, happened, other_names_of, rules_out, told};
 use crate::wrap::{WIDTH, wrap};
 
 /// How much of a large anomaly is spelt out. A person reads no further; JSON has it all.
@@ -37,7 +36,7 @@ pub(super) fn write(
     }
     transactions(names, &involved, palette, out)?;
     the_argument(names, anomaly, palette, out)?;
-    if with_advice { advice(anomaly, palette, out) } else { Ok(()) }
+    if with_advice { where_to_look(names, anomaly, palette, out) } else { Ok(()) }
 }
 
 fn the_argument(
@@ -50,7 +49,7 @@ fn the_argument(
         Evidence::Cases { cycles } => cases(names, cycles, palette, out),
         Evidence::Cycle { edges } => {
             writeln!(out)?;
-            circle(names, edges, palette, out)
+            cycle_steps(names, edges, palette, out)
         }
         evidence if evidence.edges().is_empty() => Ok(()),
         evidence => {
@@ -61,8 +60,13 @@ fn the_argument(
 }
 
 /// Which part of a database the pattern points to.
-fn advice(anomaly: &Anomaly, palette: &Palette, out: &mut dyn io::Write) -> io::Result<()> {
-    for paragraph in Topic::Anomaly(anomaly.kind).page().look_at {
+fn where_to_look(
+    names: Names<'_>,
+    anomaly: &Anomaly,
+    palette: &Palette,
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
+    for paragraph in advice(names.history(), anomaly) {
         let text = wrap(&paragraph, WIDTH, &format!("  {WHERE} "), "  ");
         writeln!(out, "\n{}", text.replacen(WHERE, &palette.heading(WHERE), 1))?;
     }
@@ -70,13 +74,13 @@ fn advice(anomaly: &Anomaly, palette: &Palette, out: &mut dyn io::Write) -> io::
 }
 
 fn title(anomaly: &Anomaly, palette: &Palette, out: &mut dyn io::Write) -> io::Result<()> {
-    let name = anomaly.kind.name();
-    let others = other_names(anomaly.kind);
-    let others =
-        if others.is_empty() { String::new() } else { format!(" ({})", others.join(", ")) };
-    let text = format!("{name}{others}: {}", rules_out(anomaly.kind));
-    let text = wrap(&text, WIDTH, "", "  ");
-    writeln!(out, "{}{}", palette.bad(name), &text[name.len()..])
+    let name = anomaly.kind.title();
+    let text = wrap(&words::title(anomaly.kind), WIDTH, "", "  ");
+    writeln!(out, "{}{}", palette.bad(name), text.strip_prefix(name).unwrap_or_default())?;
+    let mut names = vec![anomaly.kind.name().to_owned()];
+    names.extend(other_names_of(anomaly));
+    let text = format!("{}; {}", names.join(", "), rules_out(anomaly.rules_out));
+    writeln!(out, "{}", palette.dim(&wrap(&text, WIDTH, "  ", "  ")))
 }
 
 fn transactions(
@@ -127,7 +131,7 @@ fn operations(names: Names<'_>, part: &Involved) -> String {
 }
 
 /// The steps of a cycle, and the contradiction that they end in.
-fn circle(
+fn cycle_steps(
     names: Names<'_>,
     edges: &[Edge],
     palette: &Palette,
@@ -156,7 +160,7 @@ fn cases(
 ) -> io::Result<()> {
     for (number, cycle) in (1..).zip(cycles.iter().take(MOST_CASES)) {
         writeln!(out, "\n  Case {number} of {}:", cycles.len())?;
-        circle(names, cycle, palette, out)?;
+        cycle_steps(names, cycle, palette, out)?;
     }
     if cycles.len() > MOST_CASES {
         let more = counted((cycles.len() - MOST_CASES) as u64, "more case");

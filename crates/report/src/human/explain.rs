@@ -7,7 +7,7 @@ use isolario_model::{AnomalyKind, Level};
 use super::{Human, Palette};
 use crate::explain::{Page, Topic, forbidding, newly_forbidden};
 use crate::names::listed;
-use crate::words::applies_to;
+use crate::words::{applies_to, other_names};
 use crate::wrap::{WIDTH, wrap};
 
 impl Human {
@@ -17,13 +17,15 @@ impl Human {
         let page = topic.page();
         let what = match topic {
             Topic::Level(_) => "an isolation level",
-            Topic::Anomaly(_) => "an anomaly",
+            Topic::Anomaly(kind) => kind.title(),
+            Topic::Edge(_) => "an arrow from one transaction to another",
         };
         writeln!(out, "{}: {what}\n", palette.heading(topic.name()))?;
         paragraphs(&page.meaning, out)?;
         match topic {
             Topic::Level(level) => level_facts(level, out)?,
             Topic::Anomaly(kind) => anomaly_facts(kind, out)?,
+            Topic::Edge(_) => return Ok(()),
         }
         example(topic, &page, &palette, out)?;
         seen(&page, &palette, out)?;
@@ -49,7 +51,8 @@ impl Human {
         for topic in topics {
             let others = match topic {
                 Topic::Level(level) => level.aliases().join(", "),
-                Topic::Anomaly(kind) => crate::words::other_names(kind).join(", "),
+                Topic::Anomaly(kind) => other_names(kind).join(", "),
+                Topic::Edge(_) => String::new(),
             };
             let others = if others.is_empty() { others } else { format!(" ({others})") };
             writeln!(out, "{}", wrap(&format!("{}{others}", topic.name()), WIDTH, "  ", "    "))?;
@@ -152,7 +155,7 @@ fn example(
     let title = match topic {
         Topic::Level(level) if level.weaker().is_empty() => "A history that it forbids",
         Topic::Level(_) => "A history that it forbids, and that weaker levels allow",
-        Topic::Anomaly(_) => "A history that shows it",
+        _ => "A history that shows it",
     };
     writeln!(out, "\n{}\n", palette.heading(title))?;
     for line in page.history.lines() {

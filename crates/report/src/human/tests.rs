@@ -45,7 +45,7 @@ fn history() -> isolario_model::History {
         .build()
 }
 
-fn circle() -> Anomaly {
+fn cycle() -> Anomaly {
     let read = |key, read, write| Reason::Read {
         key: KeyId(key),
         read: OpId(read),
@@ -64,9 +64,9 @@ fn aborted_read() -> Anomaly {
 fn violated_levels_come_with_their_anomalies() {
     let history = history();
     let results = [
-        violated(Level::AdyaReadCommitted, vec![aborted_read(), circle()]),
+        violated(Level::AdyaReadCommitted, vec![aborted_read(), cycle()]),
         result(Level::CutIsolation, Verdict::Satisfied(Witness::Empty)),
-        violated(Level::ReadAtomic, vec![aborted_read(), circle()]),
+        violated(Level::ReadAtomic, vec![aborted_read(), cycle()]),
     ];
     insta::assert_snapshot!(plain(&Report::new("h.txt", &history, &results)));
 }
@@ -76,7 +76,7 @@ fn anomalies_beyond_the_limit_are_counted() {
     let history = history();
     let evidence = Evidence::Read { read: OpId(4), saw: None, instead: None };
     let third = Anomaly::new(AnomalyKind::ThinAirRead, evidence);
-    let results = [violated(Level::AdyaReadCommitted, vec![aborted_read(), circle(), third])];
+    let results = [violated(Level::AdyaReadCommitted, vec![aborted_read(), cycle(), third])];
     let report = Report::new("h.txt", &history, &results);
     let one = text_of(
         Human {
@@ -95,7 +95,7 @@ fn of_stronger_levels_there_are_the_names_where_no_level_was_asked_for() {
     let history = history();
     let results = [
         violated(Level::ReadCommitted, vec![aborted_read()]),
-        violated(Level::ReadAtomic, vec![aborted_read(), circle()]),
+        violated(Level::ReadAtomic, vec![aborted_read(), cycle()]),
     ];
     let report = Report::new("h.txt", &history, &results).with_weakest_only(true);
     let hints = Hints { levels: "ask for a level", ..Hints::default() };
@@ -120,8 +120,8 @@ fn single_anomalies_are_found_or_not() {
 #[test]
 fn several_histories_end_in_a_table() {
     let history = history();
-    let both = [violated(Level::AdyaReadCommitted, vec![aborted_read(), circle()])];
-    let one = [violated(Level::AdyaReadCommitted, vec![circle()])];
+    let both = [violated(Level::AdyaReadCommitted, vec![aborted_read(), cycle()])];
+    let one = [violated(Level::AdyaReadCommitted, vec![cycle()])];
     let none = [result(Level::ReadCommitted, Verdict::Satisfied(Witness::Empty))];
     let mut summary = Summary::default();
     for results in [&both, &one, &none] {
@@ -177,13 +177,13 @@ fn arguments_within_arguments_are_set_in() {
     let edges = vec![edge(2, 0, visible), edge(0, 2, stated)];
     let cycles = vec![edges.clone(); 7];
     let cases = Anomaly::new(AnomalyKind::NoOrderPossible, Evidence::Cases { cycles });
-    let circle = Anomaly::new(AnomalyKind::CoConflictCm, Evidence::Cycle { edges });
-    let results = [violated(Level::Causal, vec![circle]), violated(Level::Prefix, vec![cases])];
+    let cycle = Anomaly::new(AnomalyKind::CoConflictCm, Evidence::Cycle { edges });
+    let results = [violated(Level::Causal, vec![cycle]), violated(Level::Prefix, vec![cases])];
     insta::assert_snapshot!(plain(&Report::new("h.txt", &history, &results)));
 }
 
 #[test]
-fn long_circles_are_told_by_their_beginning_and_end() {
+fn long_cycles_are_told_by_their_beginning_and_end() {
     let length = 200;
     let mut builder = Builder::new();
     for _ in 0..length {
@@ -191,8 +191,8 @@ fn long_circles_are_told_by_their_beginning_and_end() {
     }
     let history = builder.build();
     let edges: Vec<_> = (0..length).map(|i| edge(i, (i + 1) % length, Reason::Session)).collect();
-    let circle = Anomaly::new(AnomalyKind::CyclicCo, Evidence::Cycle { edges });
-    let results = [violated(Level::AdyaReadCommitted, vec![circle])];
+    let cycle = Anomaly::new(AnomalyKind::CyclicCo, Evidence::Cycle { edges });
+    let results = [violated(Level::AdyaReadCommitted, vec![cycle])];
     insta::assert_snapshot!(plain(&Report::new("h.txt", &history, &results)));
 }
 
@@ -212,7 +212,7 @@ fn reports_on_several_histories_stand_apart() {
 #[test]
 fn colour_adds_nothing_but_escapes() {
     let history = history();
-    let results = [violated(Level::AdyaReadCommitted, vec![aborted_read(), circle()])];
+    let results = [violated(Level::AdyaReadCommitted, vec![aborted_read(), cycle()])];
     let report = Report::new("h.txt", &history, &results);
     let coloured = text_of(Human::new(Style::Coloured), &report);
     assert_ne!(coloured, plain(&report));

@@ -69,6 +69,8 @@ enum Facts {
         applies_to: String,
     },
     Anomaly {
+        title: &'static str,
+        everyday: &'static [&'static str],
         forbidden_by: Vec<&'static str>,
         pattern: Option<String>,
         mtc: Option<char>,
@@ -76,6 +78,7 @@ enum Facts {
         elle: Option<&'static str>,
         isorel: Option<&'static str>,
     },
+    Edge {},
 }
 
 impl JsonTopic {
@@ -83,6 +86,7 @@ impl JsonTopic {
         let kind = match topic {
             Topic::Level(_) => "level",
             Topic::Anomaly(_) => "anomaly",
+            Topic::Edge(_) => "edge",
         };
         JsonTopic { kind, name: topic.name(), gist: topic.gist() }
     }
@@ -114,6 +118,8 @@ impl Facts {
             Topic::Anomaly(kind) => {
                 let names = kind.names();
                 Facts::Anomaly {
+                    title: names.title,
+                    everyday: names.everyday,
                     forbidden_by: forbidding(kind).into_iter().map(Level::name).collect(),
                     pattern: kind.pattern(),
                     mtc: names.mtc,
@@ -122,6 +128,7 @@ impl Facts {
                     isorel: names.isorel,
                 }
             }
+            Topic::Edge(_) => Facts::Edge {},
         }
     }
 }

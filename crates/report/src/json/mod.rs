@@ -20,7 +20,7 @@ use crate::involved::{Involved, first_counterexample, involved};
 use crate::names::Names;
 use crate::report::{Renderer, Report, Size};
 use crate::summary::Summary;
-use crate::words::{Step, argument, summary, why_no_answer, why_searched};
+use crate::words::{Step, argument, needs_session_order, summary, why_no_answer, why_searched};
 use op::{JsonOp, JsonValue};
 use summary::JsonSummary;
 
@@ -238,7 +238,8 @@ impl<'a> JsonAnomaly<'a> {
             name: kind.name,
             pattern: anomaly.kind.pattern(),
             mtc: kind.mtc,
-            adya: kind.adya,
+            // Adya's names do not speak of sessions.
+            adya: kind.adya.filter(|_| !needs_session_order(anomaly.evidence.edges())),
             summary: summary(names, anomaly),
             transactions: involved(names.history(), anomaly).into_iter().map(part).collect(),
             edges: edges(anomaly.evidence.edges()),
@@ -318,8 +319,8 @@ mod tests {
             write: Some(OpId(write)),
         };
         let edges = vec![edge(0, 1, read(0, 2, 0)), edge(1, 0, read(1, 1, 3))];
-        let circle = Anomaly::new(AnomalyKind::CyclicCo, Evidence::Cycle { edges });
-        let findings = Findings::new(vec![circle], true);
+        let cycle = Anomaly::new(AnomalyKind::CyclicCo, Evidence::Cycle { edges });
+        let findings = Findings::new(vec![cycle], true);
         let results = [
             result(Level::AdyaReadCommitted, Verdict::Violated(findings)),
             result(Level::CutIsolation, Verdict::Satisfied(Witness::Empty)),

@@ -1,11 +1,12 @@
 //! What an anomaly is, in a sentence.
 
-use isolario_model::{Anomaly, AnomalyKind, Evidence, KeyId, Level, Op, OpId};
+use isolario_model::{Anomaly, AnomalyKind, Evidence, KeyId, Op, OpId};
 
 use super::consequence::consequence;
 use super::cycle;
-use super::observed::saw;
-use crate::names::{Names, counted, listed};
+use super::naming::meaning;
+use super::observed::{own_writes_between, saw};
+use crate::names::{Names, counted};
 
 /// What happened, in one sentence.
 pub fn summary(names: Names<'_>, anomaly: &Anomaly) -> String {
@@ -18,7 +19,7 @@ pub fn summary(names: Names<'_>, anomaly: &Anomaly) -> String {
         }
         Evidence::Cycle { edges } => cycle::summary(names, anomaly.kind, edges),
         Evidence::Cases { cycles } => format!(
-            "every way to order the writes leads to a circle ({} in all)",
+            "every way to order the writes leads to a cycle ({} in all)",
             counted(cycles.len() as u64, "case")
         ),
         Evidence::Operations { key, ops } => format!(
@@ -45,49 +46,6 @@ pub(crate) fn happened(names: Names<'_>, anomaly: &Anomaly) -> String {
 fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().map(|c| c.to_ascii_uppercase());
-    first.into_iter().chain(letters).collect()
-}
-
-/// The names others have for it, most telling first. Spellings of one name count as one.
-pub fn other_names(kind: AnomalyKind) -> Vec<String> {
-    let names = kind.names();
-    let spelt_alike = |a: &str, b: &str| letters(a).eq(letters(b));
-    let mut others: Vec<String> = kind.pattern().into_iter().collect();
-    for name in [names.adya, names.elle, names.isorel].into_iter().flatten() {
-        let known = others.iter().map(String::as_str).chain([names.name]);
-        if !known.into_iter().any(|known| spelt_alike(known, name)) {
-            others.push(name.to_owned());
-        }
-    }
-    others
-}
-
-fn letters(name: &str) -> impl Iterator<Item = char> {
-    name.chars().filter(|c| c.is_alphanumeric()).map(|c| c.to_ascii_lowercase())
-}
-
-/// The levels it rules out, in words.
-pub fn rules_out(kind: AnomalyKind) -> String {
-    // It depends on the level which orders are possible.
-    if kind == AnomalyKind::OrderContradiction {
-        return "rules out the level that was asked for, given what is stated".to_owned();
-    }
-    if kind == AnomalyKind::NoOrderPossible {
-        return "rules out the level that was asked for".to_owned();
-    }
-    let weakest = kind.names().forbidden_by;
-    let mut levels: Vec<String> = weakest.iter().map(|level| level.name().to_owned()).collect();
-    if Level::all().any(|level| kind.forbidden_at(level) && !weakest.contains(&level)) {
-        levels.push("all stronger levels".to_owned());
-    }
-    format!("rules out {}", listed(&levels))
-}
-
-/// The table's general sentence, for evidence that has no better one.
-fn meaning(kind: AnomalyKind) -> String {
-    let meaning = kind.names().meaning.trim_end_matches('.');
-    let mut letters = meaning.chars();
-    let first = letters.next().map(|c| c.to_ascii_lowercase());
     first.into_iter().chain(letters).collect()
 }
 
@@ -145,7 +103,15 @@ fn two_reads(names: Names<'_>, kind: AnomalyKind, key: KeyId, first: OpId, secon
         format!("{earlier}, and {other} {later}")
     };
     match kind {
-        AnomalyKind::NonRepeatableRead => format!("{both}, without writing it in between"),
+        AnomalyKind::NonRepeatableRead => {
+            match own_writes_between(names.history(), first, second).last() {
+                None => format!("{both}, without writing it in between"),
+                Some(own) => format!(
+                    "{both}, a difference that its own {} in between does not explain",
+                    names.op(own)
+                ),
+            }
+        }
         AnomalyKind::NonMonotonicRead => format!("{both}, which is older"),
         AnomalyKind::IncompatibleOrder => format!("{both}: neither list continues the other"),
         _ => format!("{both}: {}", meaning(kind)),

@@ -1,8 +1,11 @@
 //! Why what happened is wrong: the sentence that follows the summary of an anomaly.
 
-use isolario_model::{Anomaly, AnomalyKind as A, Edge, EdgeKind, Evidence, Op, OpId, Reason};
+use isolario_model::{
+    Anomaly, AnomalyKind as A, Edge, EdgeKind, Evidence, History, Op, OpId, Reason, TxnId,
+};
 
 use super::observed::deed;
+use crate::explain::Topic;
 use crate::names::Names;
 
 /// Why it is wrong, in one sentence. It never begins with a name, so that renderers may begin it with a
@@ -13,8 +16,48 @@ pub fn consequence(names: Names<'_>, anomaly: &Anomaly) -> String {
             of_a_read(names, anomaly.kind, *read, *saw, *instead)
         }
         Evidence::Reads { .. } => of_two_reads(anomaly.kind).to_owned(),
-        Evidence::Cycle { edges } => of_a_cycle(names, anomaly.kind, edges),
+        Evidence::Cycle { edges } => match one_after_the_other(names.history(), anomaly) {
+            Some((earlier, later)) => format!(
+                "{} had committed before {} began, so this was no race: what was committed was \
+                 lost, or not shown to who came after",
+                names.txn(earlier),
+                names.txn(later)
+            ),
+            None => of_a_cycle(names, anomaly.kind, edges),
+        },
         _ => "so no order of these transactions explains what the clients saw".to_owned(),
+    }
+}
+
+/// Two transactions that each missed the other's write although they did not overlap: a write that
+/// was committed did not last, or was not read. Conflict detection has no part in that.
+fn one_after_the_other(history: &History, anomaly: &Anomaly) -> Option<(TxnId, TxnId)> {
+    if !matches!(anomaly.kind, A::LostUpdate | A::WriteSkew | A::ReadWriteSkew) {
+        return None;
+    }
+    let edge = anomaly.evidence.edges().first()?;
+    let precedes = |a: TxnId, b: TxnId| {
+        !a.is_init()
+            && !b.is_init()
+            && history.finish(a).zip(history.start(b)).is_some_and(|(end, begin)| end < begin)
+    };
+    match (edge.from, edge.to) {
+        (a, b) if precedes(a, b) => Some((a, b)),
+        (a, b) if precedes(b, a) => Some((b, a)),
+        _ => None,
+    }
+}
+
+/// Which part of a database an anomaly points to, a paragraph each.
+pub fn advice(history: &History, anomaly: &Anomaly) -> Vec<String> {
+    match one_after_the_other(history, anomaly) {
+        Some(_) => vec![
+            "What becomes of a commit once it is acknowledged: whether the log is written before \
+             the answer (asynchronous commit), what a restart or a failover brings back, whether a \
+             new connection reads from a replica that lags behind."
+                .to_owned(),
+        ],
+        None => Topic::Anomaly(anomaly.kind).page().look_at,
     }
 }
 

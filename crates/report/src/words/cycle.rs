@@ -22,7 +22,7 @@ pub(super) fn summary(names: Names<'_>, kind: AnomalyKind, edges: &[Edge]) -> St
         }),
         _ => first_sentence(names, edges, |reason| matches!(reason, Reason::Visible { .. })),
     };
-    telling.unwrap_or_else(|| in_a_circle(names, kind, edges))
+    telling.unwrap_or_else(|| in_a_cycle(names, kind, edges))
 }
 
 /// The sentence of the first edge whose reason is telling.
@@ -70,8 +70,8 @@ fn stale_read(names: Names<'_>, edges: &[Edge]) -> Option<String> {
     })
 }
 
-/// Short circles are told in full; of longer ones, who is part of them.
-fn in_a_circle(names: Names<'_>, kind: AnomalyKind, edges: &[Edge]) -> String {
+/// Short cycles are told in full; of longer ones, who is part of them.
+fn in_a_cycle(names: Names<'_>, kind: AnomalyKind, edges: &[Edge]) -> String {
     match edges {
         [only] => explain(names, only).sentence,
         [one, other] => {
@@ -86,12 +86,12 @@ fn in_a_circle(names: Names<'_>, kind: AnomalyKind, edges: &[Edge]) -> String {
                     None => "come before each other",
                 },
             };
-            format!("{} {how} in a circle", members(names, edges))
+            format!("{} {how} in a cycle", members(names, edges))
         }
     }
 }
 
-/// What the transactions of a circle did not see of each other: the clients' own words for it.
+/// What the transactions of a cycle did not see of each other: the clients' own words for it.
 fn unseen(names: Names<'_>, edges: &[Edge]) -> Option<String> {
     let missed = edges.iter().filter_map(|edge| match edge.reason {
         Reason::AntiDependency { key, .. } => {
@@ -110,7 +110,7 @@ fn unseen(names: Names<'_>, edges: &[Edge]) -> Option<String> {
         missed.push(format!("{more} went unseen"));
     }
     let size = counted(edges.len() as u64, "transaction");
-    Some(format!("{}: a circle of {size}", listed(&missed)))
+    Some(format!("{}: a cycle of {size}", listed(&missed)))
 }
 
 fn members(names: Names<'_>, edges: &[Edge]) -> String {

@@ -41,9 +41,40 @@ pub fn explain(names: Names<'_>, edge: &Edge) -> Step {
 
 /// The argument as people are told it: what was shown once is not shown again.
 pub(crate) fn told(names: Names<'_>, edges: &[Edge]) -> Vec<Step> {
-    let mut argument = argument(names, edges);
+    let mut argument = folded(names, argument(names, edges));
     shorten(&mut argument, &mut Vec::new());
     argument
+}
+
+/// Puts steps along one session together: where one transaction comes long before another in their
+/// session, nobody wants to read of each one between them.
+fn folded(names: Names<'_>, steps: Vec<Step>) -> Vec<Step> {
+    let mut folded: Vec<(Step, usize)> = Vec::with_capacity(steps.len());
+    for mut step in steps {
+        step.because = self::folded(names, step.because);
+        match folded.last_mut() {
+            Some((last, length)) if is_along_session(last) && is_along_session(&step) => {
+                last.to = step.to;
+                *length += 1;
+            }
+            _ => folded.push((step, 1)),
+        }
+    }
+    let told = |(step, length): (Step, usize)| match length {
+        1 => step,
+        length => {
+            let (from, to) = (names.txn(step.from), names.txn(step.to));
+            let session = names.session(step.to);
+            let sentence =
+                format!("{to} comes {length} transactions after {from} in session {session}");
+            Step { sentence, ..step }
+        }
+    };
+    folded.into_iter().map(told).collect()
+}
+
+fn is_along_session(step: &Step) -> bool {
+    step.kind == EdgeKind::Session
 }
 
 /// Drops what stands behind steps that came before. Arguments go no deeper than `DEEPEST`.
@@ -132,7 +163,7 @@ fn sentence(names: Names<'_>, edge: &Edge) -> String {
             format!("the stated order puts {from} before {to} (position {at})")
         }
         Reason::Refuted { .. } => {
-            format!("{to} cannot come before {from}: that would close a circle")
+            format!("{to} cannot come before {from}: that would close a cycle")
         }
         _ => format!("{from} comes before {to}"),
     }
@@ -226,7 +257,7 @@ fn known_how(names: Names<'_>, earlier: TxnId, later: TxnId, known: &VersionOrde
         VersionOrder::Stated { at } => {
             format!(", by the stated version order (position {at})")
         }
-        VersionOrder::Refuted { .. } => ": the other order would close a circle".to_owned(),
+        VersionOrder::Refuted { .. } => ": the other order would close a cycle".to_owned(),
         VersionOrder::Assumed => ", as is supposed here".to_owned(),
         VersionOrder::Path { .. } => {
             format!(", since {} comes before {}", names.txn(earlier), names.txn(later))

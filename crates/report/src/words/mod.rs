@@ -8,18 +8,20 @@ mod consequence;
 mod cycle;
 mod edge;
 mod level;
+mod naming;
 mod no_answer;
 mod observed;
 
-pub use anomaly::{other_names, rules_out, summary};
-pub use consequence::consequence;
+pub use anomaly::summary;
+pub use consequence::{advice, consequence};
 pub use edge::{Step, argument, explain};
 pub use level::applies_to;
+pub use naming::{level_name, needs_session_order, other_names, other_names_of, rules_out, title};
 pub use no_answer::{why_no_answer, why_not_applicable, why_searched};
 
 pub(crate) use anomaly::happened;
 pub(crate) use edge::{support, told};
-pub(crate) use observed::last_write;
+pub(crate) use observed::{last_write, own_writes_between};
 
 #[cfg(test)]
 mod tests;

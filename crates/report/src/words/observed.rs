@@ -96,7 +96,23 @@ pub(super) fn fate(names: Names<'_>, writer: TxnId, key: KeyId) -> String {
 
 /// The last write of a transaction to a key: the version that others may see.
 pub(crate) fn last_write(history: &History, txn: TxnId, key: KeyId) -> Option<OpId> {
-    history.txn_ops(txn).rev().find(|op| match history.op(*op) {
+    history.txn_ops(txn).rev().find(|op| writes(history, *op, key))
+}
+
+/// What a transaction itself wrote to a key between two of its reads of the key.
+pub(crate) fn own_writes_between(
+    history: &History,
+    first: OpId,
+    second: OpId,
+) -> impl Iterator<Item = OpId> {
+    let key = history.op(first).key();
+    let ops = history.txn_ops(history.op_txn(first));
+    ops.filter(move |op| first < *op && *op < second)
+        .filter(move |op| key.is_some_and(|key| writes(history, *op, key)))
+}
+
+fn writes(history: &History, op: OpId, key: KeyId) -> bool {
+    match history.op(op) {
         Op::Write { key: written, .. }
         | Op::Delete { key: written }
         | Op::Append { key: written, .. } => written == key,
@@ -108,5 +124,5 @@ pub(crate) fn last_write(history: &History, txn: TxnId, key: KeyId) -> Option<Op
             rows.unwrap_or_default().iter().any(|(written, _)| *written == key)
         }
         _ => false,
-    })
+    }
 }

@@ -285,7 +285,11 @@ fn summaries_of_cycles() {
 #[test]
 fn every_anomaly_has_a_title() {
     let lines: Vec<_> = AnomalyKind::all()
-        .map(|kind| format!("{kind} ({}): {}", other_names(kind).join(", "), rules_out(kind)))
+        .map(|kind| {
+            let levels = Level::all().filter(|level| kind.forbidden_at(*level)).collect();
+            let others = other_names(kind).join(", ");
+            format!("{} [{kind}; {others}]: {}", title(kind), rules_out(levels))
+        })
         .collect();
     insta::assert_snapshot!(lines.join("\n"));
 }

@@ -1,0 +1,105 @@
+//! What an anomaly is called, by us and by others, and which levels it rules out.
+
+use isolario_model::{Anomaly, AnomalyKind, Edge, Level, LevelSet, Reason};
+
+use super::edge::support;
+use crate::names::listed;
+
+/// What it is called and what that means, for people who have read no paper.
+pub fn title(kind: AnomalyKind) -> String {
+    format!("{}: {}", kind.title(), meaning(kind))
+}
+
+/// The table's general sentence, as the end of one.
+pub(super) fn meaning(kind: AnomalyKind) -> String {
+    let meaning = kind.names().meaning.trim_end_matches('.');
+    let mut letters = meaning.chars();
+    let first = letters.next().map(|c| c.to_ascii_lowercase());
+    first.into_iter().chain(letters).collect()
+}
+
+/// The names others have for a kind, each with its owners: one name may mean different things to
+/// different people.
+pub fn other_names(kind: AnomalyKind) -> Vec<String> {
+    with_owners(kind, "")
+}
+
+/// The names others have for an anomaly. Those of Adya and Elle do not speak of sessions, so they
+/// come with a note where the argument needs the order of one.
+pub fn other_names_of(anomaly: &Anomaly) -> Vec<String> {
+    let needs_session = needs_session_order(anomaly.evidence.edges());
+    with_owners(anomaly.kind, if needs_session { "; here with session order" } else { "" })
+}
+
+/// `note` follows Adya and Elle.
+fn with_owners(kind: AnomalyKind, note: &str) -> Vec<String> {
+    let names = kind.names();
+    let mut known: Vec<(String, Vec<&str>)> = Vec::new();
+    let pattern = kind.pattern();
+    let others = [
+        ("Plume", pattern.as_deref()),
+        ("Adya", names.adya),
+        ("Elle", names.elle),
+        ("IsoRel", names.isorel),
+    ];
+    for (owner, name) in others {
+        let Some(name) = name else { continue };
+        match known.iter_mut().find(|(other, _)| spelt_alike(other, name)) {
+            Some((_, owners)) => owners.push(owner),
+            None => known.push((name.to_owned(), vec![owner])),
+        }
+    }
+    let is_ours = |name: &str| spelt_alike(name, names.name) || spelt_alike(name, names.title);
+    let owned = |(name, owners): (String, Vec<&str>)| {
+        let without_sessions = owners.iter().any(|owner| ["Adya", "Elle"].contains(owner));
+        let note = if without_sessions { note } else { "" };
+        format!("{name} ({}{note})", owners.join(", "))
+    };
+    known.into_iter().filter(|(name, _)| !is_ours(name)).map(owned).collect()
+}
+
+/// Whether an argument rests on the order of a session.
+pub fn needs_session_order(edges: &[Edge]) -> bool {
+    let mut open: Vec<&Edge> = edges.iter().collect();
+    while let Some(edge) = open.pop() {
+        if edge.reason == Reason::Session {
+            return true;
+        }
+        open.extend(support(&edge.reason));
+    }
+    false
+}
+
+fn spelt_alike(one: &str, other: &str) -> bool {
+    letters(one).eq(letters(other))
+}
+
+fn letters(name: &str) -> impl Iterator<Item = char> {
+    name.chars().filter(|c| c.is_alphanumeric()).map(|c| c.to_ascii_lowercase())
+}
+
+/// The levels that are ruled out, in words: the weakest by name.
+pub fn rules_out(levels: LevelSet) -> String {
+    // For single operations, linearizability is strict serializability: it goes without saying.
+    let linearizable_too = levels.contains(Level::StrictSerializable);
+    let said = |level: &Level| *level != Level::Linearizable || !linearizable_too;
+    let levels: LevelSet = levels.iter().filter(said).collect();
+    let weakest = levels.weakest();
+    let mut named: Vec<String> = weakest.iter().map(level_name).collect();
+    if levels.iter().any(|level| !weakest.contains(level)) {
+        named.push("all stronger levels".to_owned());
+    }
+    match named.is_empty() {
+        true => "rules out the level that was asked for".to_owned(),
+        false => format!("rules out {}", listed(&named)),
+    }
+}
+
+/// A level as messages name it. Databases have settings by the names of Adya's levels, and mean
+/// something else by them.
+pub fn level_name(level: Level) -> String {
+    match level {
+        Level::ReadUncommitted | Level::RepeatableRead => format!("Adya's {level}"),
+        level => level.to_string(),
+    }
+}
