@@ -32,6 +32,10 @@ impl Use {
                 Err(Failure::new(format!("{level} is a level, not an anomaly"))
                     .with_hint("levels go with --level"))
             }
+            Found::One(Topic::Edge(edge)) => {
+                let text = format!("`{}` is an edge of an argument, not an anomaly", edge.name());
+                Err(Failure::new(text).with_hint(there_are))
+            }
             Found::Several(topics) => {
                 let topics: Vec<_> = topics.iter().map(|topic| topic.name()).collect();
                 Err(Failure::new(format!("`{name}` may mean several anomalies"))
