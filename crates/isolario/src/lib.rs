@@ -28,22 +28,26 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! | module | what is in it |
-//! |---|---|
-//! | [`model`] | histories, levels, anomalies, verdicts: the types that all the others share |
-//! | [`formats`] | history files of many tools: read, write, recognise |
-//! | [`check`] | the checkers |
-//! | [`workload`] | what clients ask a database for |
-//! | [`db`] | databases, and runs of workloads against them |
-//! | [`report`] | what a history proves, in words and as JSON |
-//! | [`sim`] | synthetic histories: a simulated store, with planted anomalies |
-//! | [`verify`] | verdicts re-checked against the history alone, and the proof file |
+//! | module | what is in it | feature |
+//! |---|---|---|
+//! | [`model`] | histories, levels, anomalies, verdicts: the types that all the others share | |
+//! | [`check`] | the checkers | |
+//! | [`report`] | what a history proves, in words; as JSON and as a page | `json`, `html` |
+//! | [`verify`] | verdicts re-checked against the history alone; the proof file | `proof` |
+//! | `formats` | history files of many tools: read, write, recognise | `formats` |
+//! | `workload` | what clients ask a database for | `run`, `sim` |
+//! | `db` | databases, and runs of workloads against them | `run` |
+//! | `sim` | synthetic histories: a simulated store, with planted anomalies | `sim` |
 
 pub use isolario_check as check;
+#[cfg(feature = "run")]
 pub use isolario_db as db;
+#[cfg(feature = "formats")]
 pub use isolario_formats as formats;
 pub use isolario_model as model;
 pub use isolario_report as report;
+#[cfg(feature = "sim")]
 pub use isolario_sim as sim;
 pub use isolario_verify as verify;
+#[cfg(any(feature = "run", feature = "sim"))]
 pub use isolario_workload as workload;

@@ -7,9 +7,6 @@
 
 use std::fmt;
 
-use serde::de::Error;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
 use crate::level::Level;
 
 /// A kind of anomaly.
@@ -605,21 +602,6 @@ impl AnomalyKind {
             kind.name().eq_ignore_ascii_case(name)
                 || kind.pattern().is_some_and(|pattern| pattern.eq_ignore_ascii_case(name))
         })
-    }
-}
-
-/// In files, a kind is its name.
-impl Serialize for AnomalyKind {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.name())
-    }
-}
-
-impl<'de> Deserialize<'de> for AnomalyKind {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let name = String::deserialize(deserializer)?;
-        let unknown = || D::Error::custom(format!("there is no anomaly `{name}`"));
-        AnomalyKind::find(&name).ok_or_else(unknown)
     }
 }
 

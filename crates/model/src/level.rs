@@ -2,9 +2,6 @@
 
 use std::fmt;
 
-use serde::de::Error;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
 /// An isolation level.
 ///
 /// Weaker levels come first in the declaration; the lattice itself is [`Level::weaker`].
@@ -369,20 +366,6 @@ impl fmt::Display for Level {
     }
 }
 
-/// In files, a level is its full name; short names are read as well.
-impl Serialize for Level {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.name())
-    }
-}
-
-impl<'de> Deserialize<'de> for Level {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let name = String::deserialize(deserializer)?;
-        Level::find(&name).ok_or_else(|| D::Error::custom(format!("there is no level `{name}`")))
-    }
-}
-
 /// A set of levels.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LevelSet(u32);
@@ -500,14 +483,6 @@ mod tests {
             [SnapshotIsolation, StrongSnapshotIsolation, Serializable, StrictSerializable];
         assert!(ruled_out.and_stronger().iter().eq(expected));
         assert_eq!(format!("{ruled_out:?}"), "{\"snapshot-isolation\"}");
-    }
-
-    #[test]
-    fn a_level_is_its_name_in_files() {
-        let text = serde_json::to_string(&ReadAtomic).unwrap();
-        assert_eq!(text, "\"read-atomic\"");
-        assert_eq!(serde_json::from_str::<Level>("\"ra\"").unwrap(), ReadAtomic);
-        assert!(serde_json::from_str::<Level>("\"none\"").is_err());
     }
 
     #[test]

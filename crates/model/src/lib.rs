@@ -42,6 +42,7 @@ mod level;
 mod lists;
 mod op;
 mod remark;
+#[cfg(feature = "run-record")]
 mod run_record;
 mod sink;
 mod stated;
@@ -63,6 +64,7 @@ pub use ids::{KeyId, OpId, SessionId, TxnId, VersionId};
 pub use level::{Level, LevelSet, Needs, Nodes, OpFamily, Shape, Visible};
 pub use op::{Op, OpInput, OpKind, OpNotes, OpView, Outcome, Stamp, TxnEnd, TxnStart, VersionRef};
 pub use remark::{Problem, Remark, Severity};
+#[cfg(feature = "run-record")]
 pub use run_record::{
     AbortReason, Counts, Latency, RunRecord, RunShape, RunVerdict, Second, StopReason,
 };

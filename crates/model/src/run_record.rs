@@ -1,6 +1,7 @@
 //! What a live run did: the file `run.json` of a run directory, and what reports draw charts from.
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::anomaly::AnomalyKind;
 use crate::level::Level;
@@ -189,6 +190,35 @@ pub struct RunVerdict {
     pub anomalies: Vec<AnomalyKind>,
 }
 
+/// In files, a level is its full name; short names are read as well.
+impl Serialize for Level {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for Level {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        Level::find(&name).ok_or_else(|| D::Error::custom(format!("there is no level `{name}`")))
+    }
+}
+
+/// In files, a kind is its name.
+impl Serialize for AnomalyKind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for AnomalyKind {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        let unknown = || D::Error::custom(format!("there is no anomaly `{name}`"));
+        AnomalyKind::find(&name).ok_or_else(unknown)
+    }
+}
+
 impl RunRecord {
     /// The schema that this version writes.
     pub const SCHEMA: &'static str = "isolario.run/1";
@@ -219,5 +249,13 @@ mod tests {
         assert_eq!(record.throughput(), 2.0);
         let old: RunRecord = serde_json::from_str(r#"{"seed":"7","later":1}"#).unwrap();
         assert_eq!((old.seed.as_str(), old.stopped), ("7", StopReason::Unfinished));
+    }
+
+    #[test]
+    fn a_level_is_its_name_in_files() {
+        let text = serde_json::to_string(&Level::ReadAtomic).unwrap();
+        assert_eq!(text, "\"read-atomic\"");
+        assert_eq!(serde_json::from_str::<Level>("\"ra\"").unwrap(), Level::ReadAtomic);
+        assert!(serde_json::from_str::<Level>("\"none\"").is_err());
     }
 }

@@ -4,8 +4,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
 use crate::anomaly::AnomalyKind;
 use crate::edge::Edge;
 use crate::level::{Level, LevelSet};
@@ -120,8 +118,9 @@ impl fmt::Display for Verdict {
 }
 
 /// The four answers, without their evidence.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "run-record", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "run-record", serde(rename_all = "kebab-case"))]
 #[non_exhaustive]
 pub enum VerdictKind {
     /// Yes.

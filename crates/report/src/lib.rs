@@ -1,12 +1,12 @@
 //! Explains what a history proves, to people and to programs.
 //!
 //! A [`Report`] says what there is to say about one history; a [`Renderer`] says it. There is one
-//! renderer per file: [`Human`] for a terminal, [`Json`] for programs, [`Junit`] and [`Github`] for CI.
-//! Renderers know nothing of checkers, and take every sentence from [`words`].
+//! renderer per file: [`Human`] for a terminal, `Json` (with that feature) for programs, [`Junit`]
+//! and [`Github`] for CI. Renderers know nothing of checkers, and take every sentence from [`words`].
 //!
 //! ```
 //! use isolario_model::{Batch, Engine, Level, LevelResult, Verdict, Witness};
-//! use isolario_report::{Json, Renderer, Report};
+//! use isolario_report::{Human, Renderer, Report};
 //!
 //! let history = Batch::new().build()?;
 //! let results = [LevelResult {
@@ -15,25 +15,30 @@
 //!     verdict: Verdict::Satisfied(Witness::Empty),
 //! }];
 //! let mut out = Vec::new();
-//! Json.report(&Report::new("h.txt", &history, &results), &mut out)?;
-//! assert!(String::from_utf8(out)?.contains(r#""strongest":["read-committed"]"#));
+//! Human::default().report(&Report::new("h.txt", &history, &results), &mut out)?;
+//! assert!(String::from_utf8(out)?.contains("read-committed"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#[cfg(feature = "html")]
 pub mod dot;
 pub mod explain;
 mod github;
+#[cfg(feature = "html")]
 pub mod html;
 mod human;
 mod involved;
+#[cfg(feature = "json")]
 mod json;
 mod junit;
 mod meaning;
 mod names;
+#[cfg(feature = "html")]
 mod picture;
 mod report;
 mod stats;
 mod summary;
+#[cfg(feature = "html")]
 pub mod svg;
 #[cfg(test)]
 mod testing;
@@ -44,6 +49,7 @@ mod xml;
 pub use github::Github;
 pub use human::{Hints, Human, Style};
 pub use involved::{Involved, first_counterexample, involved};
+#[cfg(feature = "json")]
 pub use json::Json;
 pub use junit::Junit;
 pub use meaning::{Asked, Meaning, deciding, overall_of_patterns};

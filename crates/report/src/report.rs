@@ -38,7 +38,8 @@ pub struct Report<'h> {
 }
 
 /// How large a history is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Size {
     /// Sessions.

@@ -2,8 +2,8 @@
 //!
 //! A verdict comes with its evidence: a commit order, or the anomalies that rule one out. This
 //! crate trusts none of it. It resolves reads on its own, replays orders, and asks of every edge
-//! whether the history bears it out. It shares no code with the checkers. [`proof`] is the file in
-//! which verdicts and their evidence travel.
+//! whether the history bears it out. It shares no code with the checkers. With the feature
+//! `proof`, the module of that name is the file in which verdicts and their evidence travel.
 //!
 //! ```
 //! use isolario_model::{
@@ -50,6 +50,7 @@ mod lists;
 mod order;
 mod own;
 mod points;
+#[cfg(feature = "proof")]
 pub mod proof;
 mod refusal;
 mod replay;
