@@ -6,8 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use isolario::check::Stop;
-use isolario::db::Control;
-use isolario::model::StopReason;
+use isolario::run::{Handle, Stage};
 
 use crate::draft::remove;
 use crate::exit::leave;
@@ -31,7 +30,7 @@ enum GoingOn {
     #[default]
     Nothing,
     /// A run against a database.
-    Run(Arc<Control>),
+    Run(Handle),
     /// A check.
     Check(Stop),
     /// A file that is worth nothing before it is complete.
@@ -53,10 +52,8 @@ impl Interrupt {
     }
 
     /// A run that Ctrl-C ends.
-    pub(crate) fn control(&self) -> Arc<Control> {
-        let control = Arc::new(Control::new());
-        *self.shared.going_on() = GoingOn::Run(Arc::clone(&control));
-        control
+    pub(crate) fn run(&self, handle: &Handle) {
+        *self.shared.going_on() = GoingOn::Run(handle.clone());
     }
 
     /// A check that Ctrl-C ends.
@@ -69,11 +66,6 @@ impl Interrupt {
     /// A file in the making, which Ctrl-C removes.
     pub(crate) fn draft(&self, path: &Path) {
         *self.shared.going_on() = GoingOn::Draft(path.to_owned());
-    }
-
-    /// It is over: from now on, Ctrl-C leaves.
-    pub(crate) fn release(&self) {
-        *self.shared.going_on() = GoingOn::Nothing;
     }
 }
 
@@ -93,10 +85,12 @@ impl Shared {
                 remove(path);
                 leave()
             }
-            GoingOn::Run(control) => {
-                control.stop(StopReason::Interrupted, None);
-                "checking what was recorded"
-            }
+            GoingOn::Run(handle) => match handle.interrupt() {
+                Stage::Driving => "checking what was recorded",
+                Stage::Checking => "reporting what is decided",
+                Stage::Opening => "leaving as soon as the database has answered",
+                _ => "writing down what was found",
+            },
             GoingOn::Check(stop) => {
                 stop.ask();
                 "reporting what is decided"

@@ -14,7 +14,6 @@ mod load;
 mod output;
 mod progress;
 mod reports;
-mod resources;
 mod run;
 mod suggest;
 mod version_order;

@@ -37,6 +37,12 @@ pub trait Database: Send + Sync {
     /// a fatal error with advice: nobody's data is dropped.
     fn prepare(&self, layout: &Layout) -> Result<(), DbError>;
 
+    /// What it does differently from a server as its users have it, for the sake of the run: one
+    /// sentence each. Asked after [`prepare`](Database::prepare).
+    fn remarks(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Opens a connection and sets its isolation level.
     ///
     /// A server that cannot be reached is [`Retryable`](crate::ErrorClass::Retryable): the runner

@@ -41,7 +41,7 @@ const OWNER: &str = "isolario/owner";
 struct Etcd(Site);
 
 fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> {
-    let site = Site::of(url, settings, ISOLATIONS, Mode::Disable)?;
+    let site = Site::of(url, settings, ISOLATIONS, Mode::Disable, &[])?;
     match site.address.path.as_str() {
         "" => Ok(Box::new(Etcd(site))),
         path => Err(DbError::fatal(format!("{url}: etcd has no databases: leave /{path} away"))),

@@ -16,7 +16,7 @@ use crate::error::DbError;
 use crate::registry::{Driver, Settings};
 use crate::remote::{GRACE, OURS, Site, Stage, not_ours};
 use crate::tls::{Mode, Tls};
-use crate::url::DbUrl;
+use crate::url::{Address, DbUrl};
 use errors::classify;
 use product::Product;
 
@@ -27,7 +27,7 @@ const ISOLATIONS: &[&str] =
 
 pub(crate) const DRIVER: Driver = Driver {
     schemes: &["mysql", "mariadb"],
-    form: "mysql://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE",
+    form: "mysql://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE[?engine=NAME]",
     about: "MySQL, MariaDB, TiDB; a Galera cluster by the URLs of its nodes",
     isolations: ISOLATIONS,
     open,
@@ -40,6 +40,9 @@ const TABLES: [(&str, &str); 2] = [
     ("isolario_list", "(k BIGINT PRIMARY KEY, e LONGTEXT NOT NULL)"),
 ];
 
+/// The parameter of a URL that names the storage engine of our tables.
+const ENGINE: &str = "engine";
+
 /// How many rows are created at once.
 const ROWS_AT_ONCE: u32 = 1000;
 
@@ -50,14 +53,17 @@ const PAUSE: Duration = Duration::from_millis(100);
 struct MySql {
     options: OptsBuilder,
     site: Site,
+    /// The storage engine of our tables.
+    engine: String,
     product: OnceLock<Product>,
 }
 
 fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> {
-    let mut site = Site::of(url, settings, ISOLATIONS, Mode::Prefer)?;
+    let mut site = Site::of(url, settings, ISOLATIONS, Mode::Prefer, &[ENGINE])?;
     if site.address.path.is_empty() {
         return Err(DbError::fatal(format!("{url}: expected a database, as in mysql://host/db")));
     }
+    let engine = engine(&site.address)?;
     // The server counts lock time-outs in whole seconds.
     site.patience = site.patience.max(Duration::from_secs(1));
     let (address, patience) = (site.address.clone(), site.patience);
@@ -72,7 +78,19 @@ fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> 
         .tcp_connect_timeout(Some(patience))
         .read_timeout(Some(patience + GRACE))
         .write_timeout(Some(patience + GRACE));
-    Ok(Box::new(MySql { options, site, product: OnceLock::new() }))
+    Ok(Box::new(MySql { options, site, engine, product: OnceLock::new() }))
+}
+
+/// The storage engine that a URL asks for. Its name becomes part of a statement.
+fn engine(address: &Address) -> Result<String, DbError> {
+    let named = address.parameters.iter().find(|(name, _)| name == ENGINE);
+    let Some((_, engine)) = named else { return Ok("InnoDB".to_owned()) };
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    if engine.is_empty() || !engine.chars().all(is_name) {
+        let expected = "expected the name of a storage engine, such as InnoDB or RocksDB";
+        return Err(DbError::fatal(format!("parameter \"engine\": {expected}")));
+    }
+    Ok(engine.clone())
 }
 
 impl MySql {
@@ -116,8 +134,9 @@ impl MySql {
                 Some(_) => return Err(not_ours(&format!("a table {name}"), &self.site.place)),
                 None => {}
             }
+            let engine = &self.engine;
             statements
-                .push(format!("CREATE TABLE {name} {columns} ENGINE=InnoDB COMMENT='{OURS}'"));
+                .push(format!("CREATE TABLE {name} {columns} ENGINE={engine} COMMENT='{OURS}'"));
         }
         for first in (0..layout.keys).step_by(ROWS_AT_ONCE as usize) {
             let keys = first..layout.keys.min(first.saturating_add(ROWS_AT_ONCE));
@@ -194,5 +213,25 @@ impl Database for MySql {
         batch(&mut conn, &settings)?;
         self.catch_up(&mut conn)?;
         Ok(Box::new(session::Session::new(conn)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_may_name_the_storage_engine() {
+        let engine = |query: &str| {
+            let url = DbUrl::parse(&format!("mysql://h/d{query}"))?;
+            open(&url, &Settings::default())?;
+            engine(&url.address()?)
+        };
+        assert_eq!(engine("").unwrap(), "InnoDB");
+        assert_eq!(engine("?sslmode=disable&engine=RocksDB").unwrap(), "RocksDB");
+        for wrong in ["?engine=", "?engine=a%20b", "?engine=x;DROP"] {
+            assert!(engine(wrong).unwrap_err().message.contains("storage engine"), "{wrong}");
+        }
+        assert!(engine("?motor=x").unwrap_err().message.contains("engine"));
     }
 }

@@ -4,6 +4,7 @@ mod errors;
 mod session;
 
 use std::future::Future;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use isolario_workload::Kind;
@@ -38,13 +39,48 @@ const TABLES: [(&str, &str); 2] = [
     ("isolario_list", "(k BIGINT PRIMARY KEY, e BIGINT[] NOT NULL)"),
 ];
 
+/// How long a transaction waits for a lock before the server looks for a deadlock. The server's own
+/// second dominates a run over few keys, in which most waits are deadlocks.
+const DEADLOCK_TIMEOUT: &str = "SET deadlock_timeout = '10ms'";
+
 struct Postgres {
     config: Config,
     site: Site,
+    /// Whether the server lets us look for deadlocks sooner. Only superusers may, and those to whom
+    /// the right was granted.
+    is_hurried: OnceLock<bool>,
+    product: OnceLock<Product>,
+}
+
+/// Which of the products that speak the protocol this is.
+struct Product {
+    /// Its name in the table of claims.
+    name: &'static str,
+    /// Name and version for people.
+    version: String,
+}
+
+impl Product {
+    /// By what the server says of itself: `PostgreSQL 15.14 (Debian 15.14-0+deb12u1) on x86_64…`,
+    /// `CockroachDB CCL v23.1.11 (…)`, `PostgreSQL 11.2-YB-2.18.0.0-b0 on x86_64…`. Those that only
+    /// speak the protocol have names of their own, so that PostgreSQL's claims are not taken for
+    /// theirs.
+    fn known(full: &str) -> Product {
+        let word = |at: usize| full.split(' ').nth(at).unwrap_or_default();
+        let (name, words, number) = match full.split_once("-YB-") {
+            Some((_, rest)) => ("yugabyte", "YugabyteDB", rest.split(' ').next().unwrap_or(rest)),
+            None if full.starts_with("CockroachDB") => {
+                let number = full.split(' ').find_map(|word| word.strip_prefix('v'));
+                ("cockroach", "CockroachDB", number.unwrap_or_default())
+            }
+            None => ("postgres", "PostgreSQL", word(1)),
+        };
+        Product { name, version: format!("{words} {number}") }
+    }
 }
 
 fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> {
-    let site = Site::of(url, settings, ISOLATIONS, Mode::Prefer)?;
+    let site = Site::of(url, settings, ISOLATIONS, Mode::Prefer, &[])?;
     let address = &site.address;
     let mut config = Config::new();
     config
@@ -63,7 +99,7 @@ fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> 
     if !address.path.is_empty() {
         config.dbname(&address.path);
     }
-    Ok(Box::new(Postgres { config, site }))
+    Ok(Box::new(Postgres { config, site, is_hurried: OnceLock::new(), product: OnceLock::new() }))
 }
 
 /// A connection, and the runtime that moves its bytes while somebody waits for an answer.
@@ -111,6 +147,20 @@ impl Postgres {
         Ok(Line { runtime, client, patience })
     }
 
+    /// Looks for deadlocks sooner, where that is permitted. Servers that only speak the protocol may
+    /// not know the setting: they keep their own.
+    fn hurry(&self, line: &Line) -> Result<(), DbError> {
+        let set = || line.batch(Stage::Connect, DEADLOCK_TIMEOUT);
+        match self.is_hurried.get() {
+            Some(true) => set(),
+            Some(false) => Ok(()),
+            None => {
+                let _ = self.is_hurried.set(set().is_ok());
+                Ok(())
+            }
+        }
+    }
+
     /// Connects; a task of the runtime then looks after the bytes.
     async fn client(&self) -> Result<Client, DbError> {
         let failed = |error| classify(&error, Stage::Connect);
@@ -128,16 +178,20 @@ impl Postgres {
 }
 
 impl Database for Postgres {
+    /// Only the server knows what it is.
     fn name(&self) -> &str {
-        "postgres"
+        if self.product.get().is_none() {
+            // A server that does not answer will be found out about later.
+            let _ = self.version();
+        }
+        self.product.get().map_or("postgres", |product| product.name)
     }
 
     fn version(&self) -> Result<String, DbError> {
         let line = self.line()?;
-        let row = line.ask(Stage::Connect, line.client.query_one("SHOW server_version", &[]))?;
-        let version: String = row.get(0);
-        // Debian adds its own version in parentheses.
-        Ok(format!("PostgreSQL {}", version.split(' ').next().unwrap_or_default()))
+        let row = line.ask(Stage::Connect, line.client.query_one("SELECT version()", &[]))?;
+        let product = Product::known(row.get(0));
+        Ok(self.product.get_or_init(|| product).version.clone())
     }
 
     fn isolation(&self) -> &str {
@@ -170,7 +224,22 @@ impl Database for Postgres {
             "INSERT INTO isolario_register SELECT k, NULL FROM generate_series(0, {last}) k"
         ));
         statements.push("COMMIT".to_owned());
-        line.batch(Stage::Connect, &statements.join("; "))
+        line.batch(Stage::Connect, &statements.join("; "))?;
+        self.hurry(&line)
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        match self.is_hurried.get() {
+            Some(true) => vec![
+                "deadlock_timeout is 10 ms for this run, so that deadlocks cost little".to_owned(),
+            ],
+            Some(false) => vec![
+                "deadlock_timeout stays as it is: only a superuser may lower it, and runs over few \
+                 keys wait that long for every deadlock"
+                    .to_owned(),
+            ],
+            None => Vec::new(),
+        }
     }
 
     fn connect(&self) -> Result<Box<dyn Connection>, DbError> {
@@ -183,6 +252,25 @@ impl Database for Postgres {
             self.site.patience.as_millis(),
         );
         line.batch(Stage::Connect, &settings)?;
+        self.hurry(&line)?;
         Ok(Box::new(session::Session::new(line)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn products_are_known_by_what_they_say() {
+        for (full, name, version) in [
+            ("PostgreSQL 15.14 (Debian 15.14-0+deb12u1) on x86_64", "postgres", "PostgreSQL 15.14"),
+            ("PostgreSQL 17beta1 on aarch64", "postgres", "PostgreSQL 17beta1"),
+            ("CockroachDB CCL v23.1.11 (x86_64-linux)", "cockroach", "CockroachDB 23.1.11"),
+            ("PostgreSQL 11.2-YB-2.18.0.0-b0 on x86_64", "yugabyte", "YugabyteDB 2.18.0.0-b0"),
+        ] {
+            let product = Product::known(full);
+            assert_eq!((product.name, product.version.as_str()), (name, version));
+        }
     }
 }

@@ -36,7 +36,7 @@ const OWNER: &str = "isolario:owner";
 struct Redis(Site);
 
 fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> {
-    Ok(Box::new(Redis(Site::of(url, settings, ISOLATIONS, Mode::Disable)?)))
+    Ok(Box::new(Redis(Site::of(url, settings, ISOLATIONS, Mode::Disable, &[])?)))
 }
 
 impl Redis {
@@ -63,6 +63,20 @@ impl Redis {
     }
 }
 
+/// The server's own name and version. Those that came from Redis, or only speak its protocol, still
+/// tell the version of Redis that they stand for.
+fn product(info: &str) -> String {
+    let own = [
+        ("Valkey", "valkey_version:"),
+        ("Dragonfly", "dragonfly_version:df-v"),
+        ("KeyDB", "keydb_version:"),
+        ("Redis", "redis_version:"),
+    ];
+    let version = |mark: &str| info.lines().find_map(|line| line.strip_prefix(mark));
+    let found = own.iter().find_map(|(name, mark)| Some(format!("{name} {}", version(mark)?)));
+    found.unwrap_or_else(|| "Redis of unknown version".to_owned())
+}
+
 impl Database for Redis {
     fn name(&self) -> &str {
         "redis"
@@ -70,9 +84,7 @@ impl Database for Redis {
 
     fn version(&self) -> Result<String, DbError> {
         let info = self.wire()?.one(&["INFO", "server"], Stage::Connect)?.text()?;
-        let lines = info.as_deref().unwrap_or_default().lines();
-        let version = lines.filter_map(|line| line.strip_prefix("redis_version:")).next();
-        Ok(format!("Redis {}", version.unwrap_or("of unknown version")))
+        Ok(product(info.as_deref().unwrap_or_default()))
     }
 
     fn isolation(&self) -> &str {
@@ -121,4 +133,24 @@ fn page(reply: Reply) -> Result<(String, Vec<String>), DbError> {
     let [cursor, keys] = reply.array::<2>()?;
     let keys = keys.list()?.into_iter().filter_map(|key| key.text().transpose());
     Ok((cursor.text()?.unwrap_or_default(), keys.collect::<Result<_, _>>()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_are_called_by_their_own_names() {
+        for (info, name) in [
+            ("# Server\r\nredis_version:7.0.15\r\nos:Linux\r\n", "Redis 7.0.15"),
+            (
+                "redis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.0.1\r\n",
+                "Valkey 8.0.1",
+            ),
+            ("redis_version:7.4.0\r\ndragonfly_version:df-v1.20.1\r\n", "Dragonfly 1.20.1"),
+            ("", "Redis of unknown version"),
+        ] {
+            assert_eq!(product(info), name);
+        }
+    }
 }

@@ -64,16 +64,18 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// Reads a URL and the settings. The isolation levels are those of the database, weakest first.
+    /// Reads a URL and the settings. The isolation levels are those of the database, weakest first;
+    /// `own` are the parameters of its URLs that have nothing to do with encryption.
     pub(crate) fn of(
         url: &DbUrl,
         settings: &Settings,
         isolations: &'static [&'static str],
         mode: Mode,
+        own: &[&str],
     ) -> Result<Site, DbError> {
         let isolation = settings.isolation_of(isolations)?;
         let address = url.address()?;
-        let tls = Tls::of(&address, mode)?;
+        let tls = Tls::of(&address, mode, own)?;
         let (place, patience) = (url.to_string(), settings.statement_timeout);
         Ok(Site { address, tls, place, isolation, patience })
     }

@@ -39,16 +39,17 @@ pub(crate) struct Tls {
 }
 
 impl Tls {
-    /// Reads the parameters of a URL. There are no others.
-    pub(crate) fn of(address: &Address, default: Mode) -> Result<Tls, DbError> {
+    /// Reads the parameters of a URL. There are no others but the database's own.
+    pub(crate) fn of(address: &Address, default: Mode, own: &[&str]) -> Result<Tls, DbError> {
         let mut tls = Tls { mode: default, roots: None };
         for (name, value) in &address.parameters {
             match name.as_str() {
                 "sslmode" => tls.mode = mode(value)?,
                 "sslrootcert" => tls.roots = Some(file(value)?),
+                other if own.contains(&other) => {}
                 _ => {
-                    let expected = "expected sslmode or sslrootcert";
-                    return Err(DbError::fatal(format!("parameter {name:?}: {expected}")));
+                    let known = [&["sslmode"], own, &["sslrootcert"]].concat().join(" or ");
+                    return Err(DbError::fatal(format!("parameter {name:?}: expected {known}")));
                 }
             }
         }
@@ -173,7 +174,7 @@ mod tests {
 
     fn tls(parameters: &str) -> Result<Tls, DbError> {
         let url = DbUrl::parse(&format!("postgres://host/db{parameters}"))?;
-        Tls::of(&url.address()?, Mode::Prefer)
+        Tls::of(&url.address()?, Mode::Prefer, &[])
     }
 
     #[test]

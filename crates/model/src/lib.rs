@@ -66,7 +66,7 @@ pub use op::{Op, OpInput, OpKind, OpNotes, OpView, Outcome, Stamp, TxnEnd, TxnSt
 pub use remark::{Problem, Remark, Severity};
 #[cfg(feature = "run-record")]
 pub use run_record::{
-    AbortReason, Counts, Latency, RunRecord, RunShape, RunVerdict, Second, StopReason,
+    AbortReason, Counts, GoneNode, Latency, RunRecord, RunShape, RunVerdict, Second, StopReason,
 };
 pub use sink::{Clock, Initial, Meta, SinkError, TxnSink};
 pub use stated::StatedOrder;

@@ -52,6 +52,15 @@ pub struct RunRecord {
     pub check_ms: Option<f64>,
     /// The most memory the process held.
     pub peak_rss_bytes: Option<u64>,
+    /// What the database did differently for the run, in words.
+    pub remarks: Vec<String>,
+    /// The nodes that could not be reached when the run ended.
+    pub gone: Vec<GoneNode>,
+    /// How many of those that committed ran while another one did; nothing while it is not known.
+    pub overlapped: Option<u64>,
+    /// How many of those that committed ran while another one used one of their keys, and one of the
+    /// two wrote it.
+    pub conflicted: Option<u64>,
     /// What the database claims for this setting and workload.
     pub claim: Vec<Level>,
     /// Where the claim comes from, in words.
@@ -146,6 +155,16 @@ pub struct AbortReason {
     pub class: String,
     /// How often it happened.
     pub count: u64,
+}
+
+/// A node that could not be reached when the run ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GoneNode {
+    /// Its URL, without a password; empty where it has none.
+    pub url: String,
+    /// What the last attempt to connect came to.
+    pub error: String,
 }
 
 /// How long transactions took, in microseconds.

@@ -21,6 +21,7 @@
 //! To add a workload of your own, implement [`Generator`].
 
 mod alias;
+mod default_run;
 mod distribution;
 mod math;
 mod mini;
@@ -30,8 +31,8 @@ mod preset;
 mod rng;
 mod sampler;
 mod shape;
-mod usual;
 
+pub use default_run::DefaultRun;
 pub use distribution::{Distribution, DistributionError};
 pub use plan::{Generator, Place, PlannedOp};
 pub use planner::Planner;
@@ -39,4 +40,3 @@ pub use preset::Preset;
 pub use rng::{Chance, Rng};
 pub use sampler::Sampler;
 pub use shape::{Kind, Workload, WorkloadError};
-pub use usual::Usual;

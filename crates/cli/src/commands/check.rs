@@ -18,8 +18,8 @@ use crate::interrupt::Interrupt;
 use crate::load::{LoadedHistory, load, report_remarks};
 use crate::progress::Progress;
 use crate::reports::{Files, renderer};
-use crate::resources::peak_rss_bytes;
 use crate::version_order;
+use isolario::run::peak_rss_bytes;
 
 pub(crate) fn run(config: &Check, console: &mut Console) -> Result<Outcome, Failure> {
     let interrupt = Interrupt::listen(console.quiet)?;

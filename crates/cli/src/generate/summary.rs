@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 
 use super::settings::Generate;
 use crate::console::Console;
-use crate::resources::peak_rss_bytes;
+use isolario::run::peak_rss_bytes;
 
 /// What was asked for, and what came of it.
 pub(super) struct Told<'a> {

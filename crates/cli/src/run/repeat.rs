@@ -4,40 +4,43 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use isolario::model::{RunRecord, VerdictKind};
+use isolario::model::RunRecord;
+use isolario::run::{Handle, default_directory};
 use serde::Serialize;
 
-use super::once;
 use super::settings::Run;
-use super::{directory, summary::seconds};
+use super::summary::seconds;
 use crate::args::OutputForm;
 use crate::console::Console;
 use crate::exit::Outcome;
 use crate::failure::Failure;
-use crate::interrupt::Interrupt;
 
-/// What one run came to.
-pub(super) struct Finding {
-    pub(super) outcome: Outcome,
-    pub(super) run: Duration,
-    pub(super) record: RunRecord,
+/// What one run came to. Its history is not kept.
+struct Finding {
+    outcome: Outcome,
+    is_violated: bool,
+    record: RunRecord,
 }
 
 pub(super) fn run(
     what: &Run,
     output: OutputForm,
-    interrupt: &Interrupt,
+    handle: &Handle,
     console: &mut Console,
 ) -> Result<Outcome, Failure> {
-    let out = what.out.clone().unwrap_or_else(|| directory::usual(what.seed));
+    let first = &what.settings;
+    let out = first.out.clone().unwrap_or_else(|| default_directory(first.seed));
     let mut findings = Vec::new();
-    for number in 0..what.drive.repeat {
-        if interrupt.happened() {
+    for number in 0..what.repeat {
+        if handle.is_interrupted() {
             break;
         }
-        let seed = what.seed.wrapping_add(number);
-        let directory = out.join((number + 1).to_string());
-        findings.push(once::run(what, seed, directory, output, interrupt, console)?);
+        let settings = (first.clone())
+            .with_seed(first.seed.wrapping_add(number))
+            .with_out(out.join((number + 1).to_string()));
+        let (outcome, found) = super::once(&settings, output, handle, console)?;
+        let is_violated = found.examination.results.iter().any(|one| one.verdict.is_violated());
+        findings.push(Finding { outcome, is_violated, record: found.record });
     }
     let tally = Tally::of(&findings, out);
     match output {
@@ -65,9 +68,9 @@ struct Tally {
 impl Tally {
     fn of(findings: &[Finding], directory: PathBuf) -> Tally {
         let violated: Vec<&Finding> =
-            findings.iter().filter(|finding| finding.is_violated()).collect();
+            findings.iter().filter(|finding| finding.is_violated).collect();
         let took = |finding: &&Finding| {
-            finding.run.as_secs_f64() + finding.record.check_ms.unwrap_or_default() / 1e3
+            (finding.record.run_ms + finding.record.check_ms.unwrap_or_default()) / 1e3
         };
         let first = |finding: &&Finding| finding.record.first_counterexample.map(|n| n as f64);
         Tally {
@@ -102,12 +105,6 @@ impl Tally {
     fn json(&self, out: &mut dyn Write) -> io::Result<()> {
         serde_json::to_writer(&mut *out, self)?;
         writeln!(out)
-    }
-}
-
-impl Finding {
-    fn is_violated(&self) -> bool {
-        self.record.verdicts.iter().any(|verdict| verdict.verdict == VerdictKind::Violated)
     }
 }
 

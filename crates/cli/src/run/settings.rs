@@ -1,34 +1,21 @@
 //! What the flags of `isolario run` mean: names are looked up and checked before any work is done.
 
-use std::path::PathBuf;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use isolario::db::{DbUrl, Settings};
-use isolario::workload::{Kind, Planner, Preset, Usual, Workload};
+use isolario::db::DbUrl;
+use isolario::run::{Ask, Settings};
+use isolario::workload::{DefaultRun, Kind, Preset, Workload};
 
-use super::args::{DriveArgs, RunArgs, ShapeArgs};
+use super::args::{RunArgs, ShapeArgs};
 use crate::config::Request;
 use crate::failure::Failure;
 use crate::knobs::{find_distribution, find_kind, find_preset, refuse_idle_flags};
 
 /// A run, or several.
 pub(crate) struct Run {
-    pub(super) urls: Vec<DbUrl>,
     pub(super) settings: Settings,
-    /// The levels that were named; without any, the database's claim counts.
-    pub(super) check: Option<Request>,
-    /// As they were typed.
-    pub(super) check_names: Vec<String>,
-    pub(super) check_timeout: Duration,
-    pub(super) out: Option<PathBuf>,
-    pub(super) max_anomalies: usize,
-    pub(super) preset: Option<&'static str>,
-    pub(super) workload: Workload,
-    pub(super) sessions: u32,
-    pub(super) txns: Option<u64>,
-    pub(super) duration: Option<Duration>,
-    pub(super) seed: u64,
-    pub(super) drive: DriveArgs,
+    /// How many, with one seed after the other.
+    pub(super) repeat: u64,
 }
 
 impl Run {
@@ -36,52 +23,50 @@ impl Run {
         let parse = |text: &String| DbUrl::parse(text).map_err(|error| Failure::new(error.message));
         let urls: Result<Vec<_>, _> = args.db.iter().map(parse).collect();
         let preset = args.shape.preset.as_deref().map(find_preset).transpose()?;
-        let usual = shape(&args.shape, preset)?;
-        let txns = match (args.shape.txns, args.shape.duration) {
-            (None, None) => Some(usual.txns),
+        let run = shape(&args.shape, preset)?;
+        let mut settings = Settings::new(run.workload.kind);
+        settings.urls = urls?;
+        settings.isolation = args.isolation;
+        settings.statement_timeout = args.drive.statement_timeout;
+        settings.workload = run.workload;
+        settings.preset = preset.map(|preset| preset.name);
+        settings.sessions = run.sessions;
+        settings.txns = match (args.shape.txns, args.shape.duration) {
+            (None, None) => Some(run.txns),
             (txns, _) => txns,
         };
-        let run = Run {
-            urls: urls?,
-            settings: Settings {
-                isolation: args.isolation,
-                statement_timeout: args.drive.statement_timeout,
-                sessions: usual.sessions,
-            },
-            check: (!args.check.is_empty()).then(|| Request::build(&args.check)).transpose()?,
-            check_names: args.check,
-            check_timeout: args.timeout,
-            out: args.out,
-            max_anomalies: args.max_anomalies,
-            preset: preset.map(|preset| preset.name),
-            workload: usual.workload,
-            sessions: usual.sessions,
-            txns,
-            duration: args.shape.duration,
-            seed: args.shape.seed.unwrap_or_else(any_seed),
-            drive: args.drive,
-        };
-        run.planner(run.seed)?;
-        Ok(run)
-    }
-
-    /// What the clients ask for, with a seed.
-    pub(super) fn planner(&self, seed: u64) -> Result<Planner, Failure> {
-        let planner = Planner::new(&self.workload, self.sessions, seed);
-        let planner = planner.map_err(|error| Failure::new(error.to_string()))?;
-        Ok(planner.with_attempts(self.drive.max_retries + 1))
+        settings.duration = args.shape.duration;
+        settings.rate = args.drive.rate;
+        settings.max_retries = args.drive.max_retries;
+        settings.seed = args.shape.seed.unwrap_or_else(any_seed);
+        settings.ask = ask(&args.check)?;
+        settings.check_timeout = args.timeout;
+        settings.stop_on_violation = args.drive.stop_on_violation;
+        settings.out = args.out;
+        settings.max_anomalies = args.max_anomalies;
+        settings.planner().map_err(|error| Failure::new(error.to_string()))?;
+        Ok(Run { settings, repeat: args.drive.repeat })
     }
 }
 
-/// The usual workload of a kind, or a preset, overridden by whatever was given.
-fn shape(args: &ShapeArgs, preset: Option<&Preset>) -> Result<Usual, Failure> {
+/// What `--check` asks for; without it, the database's claim counts.
+fn ask(names: &[String]) -> Result<Ask, Failure> {
+    if names.is_empty() {
+        return Ok(Ask::Claim);
+    }
+    let Request { levels, named, .. } = Request::build(names)?;
+    Ok(Ask::Levels { levels, named })
+}
+
+/// The default workload of a kind, or a preset, overridden by whatever was given.
+fn shape(args: &ShapeArgs, preset: Option<&Preset>) -> Result<DefaultRun, Failure> {
     let named = args.workload.as_deref().map(find_kind).transpose()?;
     let base = preset.map(Preset::workload);
     let kind = named.or(base.as_ref().map(|base| base.kind)).unwrap_or_default();
-    let mut usual = Usual::of(kind);
+    let mut run = DefaultRun::of(kind);
     if let (Some(base), Some(preset)) = (base, preset) {
-        usual.workload = Workload { kind, ..base };
-        (usual.sessions, usual.txns) = (preset.sessions, preset.txns);
+        run.workload = Workload { kind, ..base };
+        (run.sessions, run.txns) = (preset.sessions, preset.txns);
     }
     refuse_idle_flags(
         kind,
@@ -92,8 +77,8 @@ fn shape(args: &ShapeArgs, preset: Option<&Preset>) -> Result<Usual, Failure> {
         ],
     )?;
     let distribution = args.distribution.as_deref().map(find_distribution).transpose()?;
-    let base = usual.workload.clone();
-    usual.workload = Workload {
+    let base = run.workload.clone();
+    run.workload = Workload {
         ops: args.ops.unwrap_or(base.ops),
         keys: args.keys.unwrap_or(base.keys),
         read_ratio: args.read_ratio.unwrap_or(base.read_ratio),
@@ -102,8 +87,8 @@ fn shape(args: &ShapeArgs, preset: Option<&Preset>) -> Result<Usual, Failure> {
         list_length: args.list_length.unwrap_or(base.list_length),
         ..base
     };
-    usual.sessions = args.sessions.unwrap_or(usual.sessions);
-    Ok(usual)
+    run.sessions = args.sessions.unwrap_or(run.sessions);
+    Ok(run)
 }
 
 /// Another seed each time, short enough to be typed.

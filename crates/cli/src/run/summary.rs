@@ -4,22 +4,19 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use isolario::model::{History, Latency, Level, RunRecord, Verdict};
+use isolario::model::{Contention, Latency, RunRecord, Verdict};
 use isolario::report::words::why_no_answer;
 use isolario::report::{Names, Style};
+use isolario::run::{Judgement, RunOutcome};
 use serde::Serialize;
 
-use super::examine::Examined;
 use crate::console::Console;
 
 /// More reasons than this are in run.json.
 const REASONS_SHOWN: usize = 5;
 
 pub(super) struct Told<'r> {
-    pub(super) record: &'r RunRecord,
-    pub(super) directory: &'r Path,
-    /// Claimed levels that could not be decided.
-    pub(super) missing: &'r [Level],
+    pub(super) outcome: &'r RunOutcome,
 }
 
 #[derive(Serialize)]
@@ -33,15 +30,15 @@ struct Json<'r> {
 impl Told<'_> {
     /// For programs: one line.
     pub(super) fn json(&self, out: &mut dyn Write) -> io::Result<()> {
-        let missing = self.missing.iter().map(|level| level.name()).collect();
-        let line = Json { record: self.record, directory: self.directory, missing };
-        serde_json::to_writer(&mut *out, &line)?;
+        let RunOutcome { record, directory, examination, .. } = self.outcome;
+        let missing = examination.missing.iter().map(|level| level.name()).collect();
+        serde_json::to_writer(&mut *out, &Json { record, directory, missing })?;
         writeln!(out)
     }
 
     /// For people.
     pub(super) fn human(&self, style: Style, out: &mut dyn Write) -> io::Result<()> {
-        let record = self.record;
+        let record = &self.outcome.record;
         let bold = if style == Style::Coloured { ("\x1b[1m", "\x1b[0m") } else { ("", "") };
         let shape = &record.workload;
         writeln!(
@@ -59,17 +56,22 @@ impl Told<'_> {
         for (label, text) in self.lines() {
             writeln!(out, "  {label:<11} {text}")?;
         }
-        writeln!(out, "\nRepeat it with\n  {}", record.replay)
+        writeln!(out, "\nRepeat it with\n  {}", record.replay)?;
+        writeln!(out, "\n{}{}.{}", bold.0, self.outcome.promise(), bold.1)
     }
 
     fn lines(&self) -> Vec<(&'static str, String)> {
-        let record = self.record;
+        let record = &self.outcome.record;
         let counts = &record.counts;
         let throughput = grouped(record.throughput() as u64);
         let ran = seconds(Duration::from_secs_f64(record.run_ms / 1e3));
         let committed = grouped(counts.committed);
         let mut lines =
             vec![("committed", format!("{committed} in {ran}: {throughput} per second"))];
+        if let (Some(overlapped), Some(conflicted)) = (record.overlapped, record.conflicted) {
+            let (overlapped, conflicted) = (grouped(overlapped), grouped(conflicted));
+            lines.push(("", format!("{overlapped} overlapped another one, {conflicted} on a key")));
+        }
         lines.push(("aborted", counted(counts.aborted, counts.retries, "tried again")));
         lines.push(("unknown", counted(counts.unknown, counts.reconnects, "new connections")));
         for reason in record.abort_reasons.iter().take(REASONS_SHOWN) {
@@ -89,33 +91,51 @@ impl Told<'_> {
             .peak_rss_bytes
             .map_or_else(String::new, |bytes| format!(", peak memory {} MiB", bytes >> 20));
         lines.push(("time", format!("generated in {ran}{checked}{memory}")));
-        lines.push(("directory", self.directory.display().to_string()));
+        lines.push(("directory", self.outcome.directory.display().to_string()));
         lines
+    }
+
+    /// Says what is amiss: what could not be decided, and what the run could not show.
+    pub(super) fn warn(&self, console: &mut Console) {
+        let RunOutcome { record, history, examination, .. } = self.outcome;
+        for node in &record.gone {
+            let (place, error) = (&node.url, &node.error);
+            console.warning(&format!("{place} was gone when the run ended: {error}"));
+        }
+        match self.outcome.judgement() {
+            Judgement::NothingToCheck => {
+                return console.warning("no transaction committed that read or wrote");
+            }
+            _ if examination.results.iter().all(|result| !is_answer(&result.verdict)) => {
+                console.warning("no level could be decided");
+            }
+            _ => {}
+        }
+        for level in &examination.missing {
+            let why = examination.results.iter().find(|result| result.level == *level);
+            let why = why.and_then(|result| why_no_answer(Names::new(history), &result.verdict));
+            let why = why.unwrap_or_else(|| "there is no checker for it yet".to_owned());
+            let database = &record.database;
+            console.warning(&format!(
+                "{database} claims {level}, which could not be decided: {why}; the weaker levels \
+                 that could be are above"
+            ));
+        }
+        if let Some(contention) = examination.contention.filter(Contention::is_thin) {
+            let overlapped = grouped(contention.overlapped);
+            let committed = grouped(contention.committed);
+            console.warning(&format!(
+                "{overlapped} of {committed} transactions overlapped another one, and {} did on a \
+                 key: too few to show what the database does about it; more --sessions or fewer \
+                 --keys make them meet",
+                grouped(contention.conflicted)
+            ));
+        }
     }
 }
 
-/// Says what could not be decided, and what that leaves open.
-pub(super) fn warn(
-    examined: &Examined,
-    history: &History,
-    record: &RunRecord,
-    console: &mut Console,
-) {
-    for level in &examined.missing {
-        let why = examined.results.iter().find(|result| result.level == *level);
-        let why = why.and_then(|result| why_no_answer(Names::new(history), &result.verdict));
-        let why = why.unwrap_or_else(|| "there is no checker for it yet".to_owned());
-        let database = &record.database;
-        console.warning(&format!(
-            "{database} claims {level}, which could not be decided: {why}; the weaker levels that \
-             could be are above"
-        ));
-    }
-    let decided =
-        |verdict: &Verdict| matches!(verdict, Verdict::Satisfied(_) | Verdict::Violated(_));
-    if !examined.results.iter().any(|result| decided(&result.verdict)) {
-        console.warning("no level could be decided");
-    }
+fn is_answer(verdict: &Verdict) -> bool {
+    verdict.is_satisfied() || verdict.is_violated()
 }
 
 fn counted(count: u64, others: u64, what: &str) -> String {

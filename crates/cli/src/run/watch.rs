@@ -1,57 +1,123 @@
-//! The progress line: on standard error, where that is a terminal.
+//! What is said while a run goes on: notes, and a progress line on standard error where that is a
+//! terminal.
 
+use std::path::Path;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use isolario::db::Progress;
+use isolario::check::Options;
+use isolario::db;
+use isolario::model::StopReason;
+use isolario::run::{Observer, Settings, Target};
 
-use super::settings::Run;
 use super::summary::grouped;
+use crate::console::Console;
+use crate::failure::Failure;
+use crate::progress::Progress;
 
 pub(super) struct Watch<'r> {
-    run: &'r Run,
+    settings: &'r Settings,
+    console: &'r mut Console,
     bar: Option<ProgressBar>,
+    checking: Option<Progress>,
 }
 
 impl<'r> Watch<'r> {
-    pub(super) fn start(run: &'r Run, quiet: bool) -> Watch<'r> {
-        let bar = (!quiet).then(|| {
+    pub(super) fn new(settings: &'r Settings, console: &'r mut Console) -> Watch<'r> {
+        Watch { settings, console, bar: None, checking: None }
+    }
+
+    /// How much longer it is going to take.
+    fn left(&self, progress: &db::Progress) -> Option<Duration> {
+        let by_time = self.settings.duration.map(|all| all.saturating_sub(progress.elapsed));
+        let by_txns = self.settings.txns.filter(|_| progress.throughput > 0.0).map(|all| {
+            let txns = all.saturating_sub(progress.counts.committed);
+            Duration::from_secs_f64((txns as f64 / progress.throughput).min(1e9))
+        });
+        by_time.into_iter().chain(by_txns).min()
+    }
+
+    fn clear(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+impl Observer for Watch<'_> {
+    /// Says what is going to be stressed, and what it claims.
+    fn opened(&mut self, target: &Target) {
+        let nodes = match target.nodes.len() {
+            1 => String::new(),
+            count => format!(", {count} nodes"),
+        };
+        let levels: Vec<_> = target.claim.levels.iter().map(|level| level.name()).collect();
+        let claims = match levels.is_empty() {
+            true => "claims nothing".to_owned(),
+            false => format!("claims {}", levels.join(" and ")),
+        };
+        let (version, isolation) = (&target.version, target.isolation());
+        let words = &target.claim.words;
+        self.console.info(&format!("{version}{nodes}, {isolation}: {claims} ({words})"));
+        for remark in target.remarks() {
+            self.console.info(&remark);
+        }
+    }
+
+    fn recording(&mut self, directory: &Path) {
+        let seed = self.settings.seed;
+        self.console.info(&format!("seed {seed}; recording to {}", directory.display()));
+        self.bar = (!self.console.quiet).then(|| {
             let bar = ProgressBar::new_spinner();
             if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
                 bar.set_style(style);
             }
             bar
         });
-        Watch { run, bar }
     }
 
-    pub(super) fn show(&self, progress: &Progress) {
+    fn driving(&mut self, progress: &db::Progress) {
         if let Some(bar) = &self.bar {
             bar.set_message(line(progress, self.left(progress)));
             bar.tick();
         }
     }
 
-    /// How much longer it is going to take.
-    fn left(&self, progress: &Progress) -> Option<Duration> {
-        let by_time = self.run.duration.map(|all| all.saturating_sub(progress.elapsed));
-        let by_txns = self.run.txns.filter(|_| progress.throughput > 0.0).map(|all| {
-            let txns = all.saturating_sub(progress.counts.committed);
-            Duration::from_secs_f64((txns as f64 / progress.throughput).min(1e9))
-        });
-        by_time.into_iter().chain(by_txns).min()
+    /// Says why the run ended, where that was not the plan.
+    fn driven(&mut self, outcome: &db::Outcome) {
+        self.clear();
+        let because = outcome.because.as_deref().unwrap_or("for an unknown reason");
+        match outcome.stopped {
+            StopReason::Database => {
+                self.console.error(&Failure::new(format!("the run ended early: {because}")));
+            }
+            StopReason::Recording => {
+                let message = format!("the history could not be recorded to its end: {because}");
+                let hint =
+                    "what was recorded until then is checked; --out DIR chooses another place";
+                self.console.error(&Failure::new(message).with_hint(hint));
+            }
+            StopReason::Violation => self.console.info("stopped at a violation"),
+            _ => {}
+        }
+    }
+
+    fn checking(&mut self, options: &mut Options) {
+        self.checking = (!self.console.quiet).then(|| Progress::of_check(options));
+    }
+
+    fn checked(&mut self) {
+        self.checking = None;
     }
 }
 
 impl Drop for Watch<'_> {
     fn drop(&mut self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
+        self.clear();
     }
 }
 
-fn line(progress: &Progress, left: Option<Duration>) -> String {
+fn line(progress: &db::Progress, left: Option<Duration>) -> String {
     let counts = &progress.counts;
     let mut parts = vec![format!("{} committed", grouped(counts.committed))];
     parts.push(format!("{} aborted", grouped(counts.aborted)));

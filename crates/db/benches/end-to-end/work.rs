@@ -10,7 +10,7 @@ use isolario_db::{Control, DbUrl, Layout, Plan, Settings, open, run};
 use isolario_formats::read;
 use isolario_model::{Level, StopReason};
 use isolario_servers::Servers;
-use isolario_workload::{Kind, Planner, Usual};
+use isolario_workload::{DefaultRun, Kind, Planner};
 
 /// A run against a database.
 pub struct Run {
@@ -66,7 +66,7 @@ impl Run {
     fn run(&self, stopwatch: &mut Stopwatch) -> Result<Kept, Failure> {
         let settings = Settings { isolation: Some(self.isolation.clone()), ..Settings::default() };
         let databases = [open(&DbUrl::parse(&self.url)?, &settings)?];
-        let workload = Usual::of(self.kind).workload;
+        let workload = DefaultRun::of(self.kind).workload;
         databases[0].prepare(&Layout::new(self.kind, workload.keys))?;
         let planner = Planner::new(&workload, self.sessions, 1)?;
         let max_retries = 0;

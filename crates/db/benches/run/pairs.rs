@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use isolario_bench::{Arguments, Failure, process_time};
 use isolario_db::{Control, Database, DbUrl, Layout, Plan, Progress, Settings, open, run};
-use isolario_workload::{Generator, Kind, Planner, Usual, Workload};
+use isolario_workload::{DefaultRun, Generator, Kind, Planner, Workload};
 
 /// A database, and what is asked of it.
 pub struct Bench {
@@ -35,19 +35,19 @@ pub struct Pair {
 impl Bench {
     /// The run that the arguments ask for, on a database.
     pub fn of(arguments: &Arguments, url: &str) -> Result<Bench, Failure> {
-        let usual = Usual::of(Kind::Mini);
+        let run = DefaultRun::of(Kind::Mini);
         let sessions = arguments.value("--sessions")?.unwrap_or(8);
         let settings = Settings { sessions, ..Settings::default() };
         let workload =
-            Workload { keys: arguments.value("--keys")?.unwrap_or(1000), ..usual.workload };
+            Workload { keys: arguments.value("--keys")?.unwrap_or(1000), ..run.workload };
         let planner = Planner::new(&workload, sessions, 1)?.with_attempts(6);
-        let usual = if arguments.in_earnest() { 1000 } else { 250 };
+        let ms = if arguments.in_earnest() { 1000 } else { 250 };
         Ok(Bench {
             databases: vec![open(&DbUrl::parse(url)?, &settings)?],
             layout: Layout::new(Kind::Mini, workload.keys),
             sessions,
             planner: Box::new(planner),
-            duration: Duration::from_millis(arguments.value("--ms")?.unwrap_or(usual)),
+            duration: Duration::from_millis(arguments.value("--ms")?.unwrap_or(ms)),
         })
     }
 

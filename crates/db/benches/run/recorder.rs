@@ -5,7 +5,7 @@ use std::path::Path;
 use isolario_bench::{Failure, Job, Kept, Stopwatch};
 use isolario_formats::LiveRecorder;
 use isolario_model::{Meta, Op, OpInput, Outcome, TxnEnd, TxnStart};
-use isolario_workload::{Generator, Kind, Place, PlannedOp, Planner, Usual};
+use isolario_workload::{DefaultRun, Generator, Kind, Place, PlannedOp, Planner};
 
 /// Records so many mini-transactions.
 pub struct Record {
@@ -28,7 +28,7 @@ impl Job for Record {
     }
 
     fn run(&self, file: &Path, stopwatch: &mut Stopwatch) -> Result<Kept, Failure> {
-        let planner = Planner::new(&Usual::of(Kind::Mini).workload, 1, 1)?;
+        let planner = Planner::new(&DefaultRun::of(Kind::Mini).workload, 1, 1)?;
         let mut plan = Vec::new();
         // Few enough to stay in the cache, as what a client has just done would.
         let told: Vec<Told> = (0..self.txns.min(256))

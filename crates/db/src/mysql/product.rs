@@ -19,24 +19,33 @@ impl Product {
         let failed = |error| classify(error, Stage::Connect);
         let full: Option<String> = conn.query_first("SELECT VERSION()").map_err(failed)?;
         let full = full.unwrap_or_default();
+        let comment: Option<String> =
+            conn.query_first("SELECT @@version_comment").map_err(failed)?;
         let cluster: Option<(String, String)> =
             conn.query_first("SHOW GLOBAL VARIABLES LIKE 'wsrep_on'").map_err(failed)?;
-        Ok(Product::known(&full, cluster.is_some_and(|(_, on)| on == "ON")))
+        let is_cluster = cluster.is_some_and(|(_, on)| on == "ON");
+        Ok(Product::known(&full, &comment.unwrap_or_default(), is_cluster))
     }
 
     /// By what the server calls its version: `10.11.6-MariaDB-0+deb12u1-log`, `8.0.36`,
-    /// `8.0.11-TiDB-v7.5.0`.
-    fn known(full: &str, cluster: bool) -> Product {
+    /// `8.0.11-TiDB-v7.5.0`; and by its comment: `Percona Server (GPL), Release 28`.
+    ///
+    /// Those that only speak the protocol have names of their own, so that nobody's claims are taken
+    /// for theirs.
+    fn known(full: &str, comment: &str, cluster: bool) -> Product {
         let (name, words) = match full {
-            _ if cluster => ("galera", "MariaDB Galera"),
+            _ if full.contains("MariaDB") && cluster => ("galera", "MariaDB Galera"),
+            _ if cluster => ("galera", "Percona XtraDB Cluster"),
             _ if full.contains("MariaDB") => ("mariadb", "MariaDB"),
             _ if full.contains("TiDB") => ("tidb", "TiDB"),
+            _ if full.contains("OceanBase") => ("oceanbase", "OceanBase"),
+            _ if full.contains("Vitess") => ("vitess", "Vitess"),
+            _ if comment.contains("Percona") => ("mysql", "Percona Server"),
             _ => ("mysql", "MySQL"),
         };
-        let number = match full.split_once("TiDB-v") {
-            Some((_, number)) => number,
-            None => full.split('-').next().unwrap_or_default(),
-        };
+        // Those who pretend to be a MySQL put their own number after their name.
+        let own = ["TiDB-v", "OceanBase-v"].iter().find_map(|mark| full.split_once(mark));
+        let number = own.map_or(full, |(_, number)| number).split('-').next().unwrap_or_default();
         Product { name, version: format!("{words} {number}") }
     }
 
@@ -60,13 +69,23 @@ mod tests {
 
     #[test]
     fn products_are_known_by_their_versions() {
-        for (full, cluster, name, version) in [
-            ("10.11.6-MariaDB-0+deb12u1-log", false, "mariadb", "MariaDB 10.11.6"),
-            ("10.11.6-MariaDB-0+deb12u1-log", true, "galera", "MariaDB Galera 10.11.6"),
-            ("8.0.36", false, "mysql", "MySQL 8.0.36"),
-            ("8.0.11-TiDB-v7.5.0", false, "tidb", "TiDB 7.5.0"),
+        let percona = "Percona Server (GPL), Release 28";
+        for (full, comment, cluster, name, version) in [
+            ("10.11.6-MariaDB-0+deb12u1-log", "Debian 12", false, "mariadb", "MariaDB 10.11.6"),
+            (
+                "10.11.6-MariaDB-0+deb12u1-log",
+                "Debian 12",
+                true,
+                "galera",
+                "MariaDB Galera 10.11.6",
+            ),
+            ("8.0.36", "MySQL Community Server - GPL", false, "mysql", "MySQL 8.0.36"),
+            ("8.0.36-28", percona, false, "mysql", "Percona Server 8.0.36"),
+            ("8.0.36-28.1", percona, true, "galera", "Percona XtraDB Cluster 8.0.36"),
+            ("8.0.11-TiDB-v7.5.0", "TiDB Server", false, "tidb", "TiDB 7.5.0"),
+            ("5.7.25-OceanBase-v4.2.1.0", "OceanBase", false, "oceanbase", "OceanBase 4.2.1.0"),
         ] {
-            let product = Product::known(full, cluster);
+            let product = Product::known(full, comment, cluster);
             assert_eq!((product.name, product.version.as_str()), (name, version));
         }
     }

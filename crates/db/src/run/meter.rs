@@ -108,7 +108,7 @@ impl Reasons {
     fn add(&mut self, error: &DbError) {
         self.last = Some(error.to_string());
         let full = self.by_code.len() >= MOST_REASONS;
-        let name = error.code.clone().unwrap_or_else(|| error.message.clone());
+        let name = error.code.clone().unwrap_or_else(|| without_numbers(&error.message));
         let mut key = (error.class, name);
         if full && !self.by_code.contains_key(&key) {
             key.1 = String::new();
@@ -121,6 +121,19 @@ impl Reasons {
         });
         reason.count += 1;
     }
+}
+
+/// A message without what differs from row to row and from process to process.
+fn without_numbers(message: &str) -> String {
+    let mut text = String::with_capacity(message.len());
+    for letter in message.chars() {
+        match letter {
+            '0'..='9' if text.ends_with('#') => {}
+            '0'..='9' => text.push('#'),
+            other => text.push(other),
+        }
+    }
+    text
 }
 
 /// Second by second, what the meter counted.
@@ -170,7 +183,7 @@ mod tests {
         let meter = Meter::new();
         for row in 0..300 {
             meter.failed(&DbError::retryable(format!("row {row}")).with_code("40001"));
-            meter.failed(&DbError::aborted(format!("row {row}")));
+            meter.failed(&DbError::aborted(format!("row {}", "x".repeat(row))));
         }
         meter.failed(&DbError::unknown("gone"));
         let reasons = meter.abort_reasons();
@@ -180,6 +193,18 @@ mod tests {
         assert_eq!(reasons.iter().map(|reason| reason.count).sum::<u64>(), 601);
         assert_eq!((meter.counts().aborted, meter.counts().unknown), (600, 1));
         assert_eq!(meter.last_error().as_deref(), Some("gone"));
+    }
+
+    #[test]
+    fn reasons_that_differ_in_numbers_alone_are_one() {
+        let meter = Meter::new();
+        for row in [7, 12, 345] {
+            meter.failed(&DbError::aborted(format!("row {row} is locked by process {row}00")));
+        }
+        meter.failed(&DbError::aborted("row 7 is gone"));
+        let reasons = meter.abort_reasons();
+        assert_eq!(reasons.len(), 2);
+        assert_eq!((reasons[0].count, &*reasons[0].message), (3, "row 7 is locked by process 700"));
     }
 
     #[test]

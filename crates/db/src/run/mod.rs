@@ -8,8 +8,9 @@ mod pace;
 mod session;
 
 use std::path::Path;
-use std::sync::Barrier;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Barrier, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use isolario_formats::LiveRecorder;
@@ -54,8 +55,13 @@ pub enum RunError {
     #[error("there must be at least one of: {0}")]
     Nothing(&'static str),
     /// A session could not connect.
-    #[error("{0}")]
-    Connect(DbError),
+    #[error("{error}")]
+    Connect {
+        /// The node, by its position in the plan.
+        node: usize,
+        /// Why not.
+        error: DbError,
+    },
     /// The file of the history could not be made.
     #[error("{0}")]
     Recording(#[from] SinkError),
@@ -91,6 +97,9 @@ pub struct Outcome {
     pub seconds: Vec<Second>,
     /// How long it ran.
     pub elapsed: Duration,
+    /// The nodes, by their position in the plan, that could not be reached when the run ended, each
+    /// with what the last attempt to connect came to.
+    pub gone: Vec<(usize, String)>,
 }
 
 /// What the sessions of a run share.
@@ -102,11 +111,37 @@ struct Shared<'r> {
     tickets: Tickets,
     pace: Pace,
     epoch: Instant,
+    nodes: Vec<Node>,
+}
+
+/// What is known of a node besides itself.
+#[derive(Default)]
+struct Node {
+    /// How many sessions ended with a connection to it.
+    reached: AtomicU32,
+    /// What the last attempt to connect came to, if it failed.
+    refusal: Mutex<Option<String>>,
+}
+
+impl Node {
+    fn refused(&self, refusal: Option<String>) {
+        *self.refusal.lock().unwrap_or_else(PoisonError::into_inner) = refusal;
+    }
+
+    /// What is in the way, if no session could reach it at the end.
+    fn gone(&self) -> Option<String> {
+        let refusal = self.refusal.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        refusal.filter(|_| self.reached.load(Ordering::Relaxed) == 0)
+    }
 }
 
 impl Shared<'_> {
+    fn node_number(&self, session: u32) -> usize {
+        session as usize % self.plan.databases.len()
+    }
+
     fn node(&self, session: u32) -> &dyn Database {
-        self.plan.databases[session as usize % self.plan.databases.len()].as_ref()
+        self.plan.databases[self.node_number(session)].as_ref()
     }
 }
 
@@ -184,6 +219,7 @@ pub fn run(
         tickets: Tickets::new(plan.txns),
         pace: Pace::new(plan.rate),
         epoch: Instant::now(),
+        nodes: plan.databases.iter().map(|_| Node::default()).collect(),
     };
     let mut outcome = conduct(&shared, watch)?;
     if let Some(Err(error)) = recorder.map(LiveRecorder::finish) {
@@ -205,10 +241,12 @@ fn conduct(shared: &Shared<'_>, watch: &mut dyn FnMut(&Progress)) -> Result<Outc
     let (connected, arrivals) = channel();
     let (alive, ends) = channel::<()>();
     std::thread::scope(|scope| {
-        for mut session in sessions {
+        for (number, mut session) in (0..).zip(sessions) {
             let (gate, connected, alive) = (&gate, connected.clone(), alive.clone());
             scope.spawn(move || {
-                let arrived = session.connect_first();
+                let arrived = session
+                    .connect_first()
+                    .map_err(|error| RunError::Connect { node: shared.node_number(number), error });
                 let here = arrived.is_ok();
                 // The other end lives until all have arrived.
                 let _ = connected.send(arrived);
@@ -220,12 +258,17 @@ fn conduct(shared: &Shared<'_>, watch: &mut dyn FnMut(&Progress)) -> Result<Outc
             });
         }
         drop((connected, alive));
-        let all_here: Result<(), DbError> = arrivals.iter().take(count).collect();
+        let all_here: Result<(), RunError> = arrivals.iter().take(count).collect();
+        // Whoever was told to stop while it waited for a server has not failed.
+        let is_stopped = shared.control.is_stopped();
         if all_here.is_err() {
             shared.control.stop(StopReason::Database, None);
         }
         gate.wait();
-        all_here.map(|()| attend(shared, &ends, watch)).map_err(RunError::Connect)
+        match all_here {
+            Err(error) if !is_stopped => Err(error),
+            _ => Ok(attend(shared, &ends, watch)),
+        }
     })
 }
 
@@ -270,6 +313,11 @@ fn stalled(shared: &Shared<'_>) -> String {
     }
 }
 
+fn gone(shared: &Shared<'_>) -> Vec<(usize, String)> {
+    let nodes = shared.nodes.iter().enumerate();
+    nodes.filter_map(|(number, node)| Some((number, node.gone()?))).collect()
+}
+
 fn outcome(shared: &Shared<'_>, chronicle: Chronicle, elapsed: Duration) -> Outcome {
     let (stopped, because) = shared.control.why();
     Outcome {
@@ -280,6 +328,7 @@ fn outcome(shared: &Shared<'_>, chronicle: Chronicle, elapsed: Duration) -> Outc
         latency: chronicle.latency(),
         seconds: chronicle.seconds,
         elapsed,
+        gone: gone(shared),
     }
 }
 

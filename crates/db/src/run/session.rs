@@ -1,13 +1,14 @@
 //! A session: a thread with a connection, one transaction after the other.
 
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use isolario_formats::LiveRecorder;
 use isolario_model::{SinkError, StopReason};
 use isolario_workload::{Place, PlannedOp};
 
-use super::Shared;
 use super::attempt::{Client, Failed};
+use super::{Node, Shared};
 use crate::database::Connection;
 use crate::error::{DbError, ErrorClass};
 
@@ -55,7 +56,9 @@ impl<'r> Session<'r> {
                     return Ok(());
                 }
                 Err(error) if error.class == ErrorClass::Fatal => return Err(error),
-                Err(error) if Instant::now() > deadline => return Err(error),
+                Err(error) if Instant::now() > deadline || self.shared.control.is_stopped() => {
+                    return Err(error);
+                }
                 Err(_) => self.pause(&mut pause),
             }
         }
@@ -75,8 +78,15 @@ impl<'r> Session<'r> {
                 break;
             }
         }
+        if self.connection.is_some() {
+            self.node().reached.fetch_add(1, Ordering::Relaxed);
+        }
         let flushed = self.client.flush();
         self.recorded(flushed);
+    }
+
+    fn node(&self) -> &'r Node {
+        &self.shared.nodes[self.shared.node_number(self.number)]
     }
 
     /// Waits until the next transaction may begin, if one is still wanted.
@@ -173,6 +183,7 @@ impl<'r> Session<'r> {
                     self.connection = Some(connection);
                     self.connections += 1;
                     self.shared.meter.reconnected();
+                    self.node().refused(None);
                 }
                 Err(error) if error.class == ErrorClass::Fatal => {
                     self.shared.control.stop(StopReason::Database, Some(error.to_string()));
@@ -180,6 +191,7 @@ impl<'r> Session<'r> {
                 }
                 Err(error) => {
                     self.shared.meter.unreachable(&error);
+                    self.node().refused(Some(error.to_string()));
                     self.pause(&mut pause);
                 }
             }

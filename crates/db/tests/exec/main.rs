@@ -38,7 +38,9 @@ impl Stage {
         let settings =
             Settings { statement_timeout: self.patience, sessions: 3, ..Settings::default() };
         let databases = [open(&url, &settings).unwrap()];
-        databases[0].prepare(&Layout::new(self.kind, 5)).map_err(RunError::Connect)?;
+        databases[0]
+            .prepare(&Layout::new(self.kind, 5))
+            .map_err(|error| RunError::Connect { node: 0, error })?;
         let workload = Workload { kind: self.kind, keys: 5, ops: 4, ..Workload::default() };
         let planner = Planner::new(&workload, 3, 1).unwrap().with_attempts(4);
         let plan = Plan {

@@ -2,47 +2,49 @@
 
 use std::time::Duration;
 
-use isolario::workload::{Kind, Workload};
+use isolario_workload::{Kind, Workload};
 
-use super::settings::Run;
+use super::settings::{Ask, Settings};
 
 /// The exact command, ready for a shell. Passwords are left out: commands end up in reports.
-pub(super) fn command(run: &Run, isolation: &str, seed: u64) -> String {
+pub(super) fn command(settings: &Settings, isolation: &str) -> String {
     let mut words = vec!["isolario".to_owned(), "run".to_owned()];
     let mut flag = |name: &str, value: String| words.extend([format!("--{name}"), quoted(&value)]);
-    for url in &run.urls {
+    for url in &settings.urls {
         flag("db", url.to_string());
     }
     flag("isolation", isolation.to_owned());
-    shape(run, &mut flag);
-    if !run.check_names.is_empty() {
-        flag("check", run.check_names.join(","));
+    shape(settings, &mut flag);
+    if let Ask::Levels { levels, named } = &settings.ask {
+        let all = (levels != named).then_some("all");
+        let names: Vec<_> = all.into_iter().chain(named.iter().map(|level| level.name())).collect();
+        flag("check", names.join(","));
     }
-    if let Some(rate) = run.drive.rate {
+    if let Some(rate) = settings.rate {
         flag("rate", rate.to_string());
     }
-    flag("max-retries", run.drive.max_retries.to_string());
-    flag("statement-timeout", span(run.drive.statement_timeout));
-    if run.drive.stop_on_violation {
+    flag("max-retries", settings.max_retries.to_string());
+    flag("statement-timeout", span(settings.statement_timeout));
+    if settings.stop_on_violation {
         words.push("--stop-on-violation".to_owned());
     }
-    words.extend(["--seed".to_owned(), seed.to_string()]);
+    words.extend(["--seed".to_owned(), settings.seed.to_string()]);
     words.join(" ")
 }
 
-fn shape(run: &Run, flag: &mut impl FnMut(&str, String)) {
+fn shape(settings: &Settings, flag: &mut impl FnMut(&str, String)) {
     let Workload { kind, ops, keys, read_ratio, rmw_ratio, distribution, list_length, .. } =
-        &run.workload;
+        &settings.workload;
     flag("workload", kind.to_string());
     // It may say what no flag can.
-    if let Some(preset) = run.preset {
+    if let Some(preset) = settings.preset {
         flag("preset", preset.to_owned());
     }
-    flag("sessions", run.sessions.to_string());
-    if let Some(txns) = run.txns {
+    flag("sessions", settings.sessions.to_string());
+    if let Some(txns) = settings.txns {
         flag("txns", txns.to_string());
     }
-    if let Some(duration) = run.duration {
+    if let Some(duration) = settings.duration {
         flag("duration", span(duration));
     }
     if matches!(kind, Kind::General | Kind::Append) {

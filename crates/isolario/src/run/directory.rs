@@ -1,19 +1,24 @@
 //! The run directory: everything that is needed to look at a run again, and to repeat it.
 
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use isolario::model::RunRecord;
+use isolario_model::RunRecord;
 
-use crate::failure::Failure;
-use crate::reports::write_whole;
+use super::error::RunError;
 
+/// The directory of a run.
+#[derive(Debug)]
 pub(super) struct Directory {
     path: PathBuf,
+    /// Whether it was not there before.
+    is_new: bool,
 }
 
 /// Where a run goes if nobody says otherwise.
-pub(super) fn usual(seed: u64) -> PathBuf {
+pub fn default_directory(seed: u64) -> PathBuf {
     PathBuf::from("isolario-runs").join(format!("{}-{seed}", stamp(unix_seconds())))
 }
 
@@ -23,46 +28,56 @@ pub(super) fn unix_seconds() -> u64 {
 
 impl Directory {
     /// Makes the directory. One that holds anything is left alone.
-    pub(super) fn create(path: PathBuf) -> Result<Directory, Failure> {
-        let name = path.display();
-        let failed = |error| {
-            Failure::new(format!("cannot make the run directory {name}: {error}"))
-                .with_hint("choose another one with --out DIR")
+    pub(super) fn create(path: PathBuf) -> Result<Directory, RunError> {
+        let is_new = !path.exists();
+        let mut entries = match std::fs::create_dir_all(&path).and_then(|()| path.read_dir()) {
+            Ok(entries) => entries,
+            Err(error) => return Err(RunError::Directory { path, error }),
         };
-        std::fs::create_dir_all(&path).map_err(failed)?;
-        let mut entries = std::fs::read_dir(&path).map_err(failed)?;
         if entries.next().is_some() {
-            return Err(Failure::new(format!("the run directory {name} is not empty"))
-                .with_hint("choose another one with --out DIR"));
+            return Err(RunError::NotEmpty { path });
         }
-        Ok(Directory { path })
+        Ok(Directory { path, is_new })
     }
 
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
+    pub(super) fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
     pub(super) fn history(&self) -> PathBuf {
-        self.path.join("history.iso")
-    }
-
-    pub(super) fn verdict(&self) -> PathBuf {
-        self.path.join("verdict.json")
-    }
-
-    pub(super) fn proof(&self) -> PathBuf {
-        self.path.join("proof")
-    }
-
-    pub(super) fn report(&self) -> PathBuf {
-        self.path.join("report.html")
+        self.file("history.iso")
     }
 
     /// Writes what is known of the run.
-    pub(super) fn write_record(&self, record: &RunRecord) -> Result<(), Failure> {
-        write_whole(&self.path.join("run.json"), |out| {
+    pub(super) fn write_record(&self, record: &RunRecord) -> Result<(), RunError> {
+        self.write("run.json", |out| {
             serde_json::to_writer_pretty(&mut *out, record)?;
             writeln!(out)
+        })
+    }
+
+    /// Writes a file that is there as a whole or not at all. The directory is the run's own, so
+    /// nobody else's file is in the way.
+    pub(super) fn write(
+        &self,
+        name: &str,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), RunError> {
+        let (path, draft) = (self.file(name), self.file(&format!(".{name}.tmp")));
+        let whole = || -> io::Result<()> {
+            let mut out = BufWriter::new(File::create(&draft)?);
+            write(&mut out)?;
+            out.flush()?;
+            std::fs::rename(&draft, &path)
+        };
+        whole().map_err(|error| {
+            // What is half-written is worth nothing; whether it can be removed changes nothing.
+            let _ = std::fs::remove_file(&draft);
+            RunError::Write { path, error }
         })
     }
 
@@ -70,8 +85,14 @@ impl Directory {
     pub(super) fn discard(self) {
         // Whoever put something else there in the meantime keeps it.
         let _ = std::fs::remove_file(self.history());
-        let _ = std::fs::remove_file(self.path.join("run.json"));
-        let _ = std::fs::remove_dir(&self.path);
+        let _ = std::fs::remove_file(self.file("run.json"));
+        if self.is_new {
+            let _ = std::fs::remove_dir(&self.path);
+            // `isolario-runs`, where this would have been the first one.
+            if self.path.parent().is_some_and(|parent| parent == Path::new("isolario-runs")) {
+                let _ = std::fs::remove_dir("isolario-runs");
+            }
+        }
     }
 }
 

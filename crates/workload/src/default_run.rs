@@ -6,7 +6,7 @@ use crate::shape::{Kind, Workload};
 /// otherwise.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Usual {
+pub struct DefaultRun {
     /// The shape.
     pub workload: Workload,
     /// How many sessions.
@@ -15,12 +15,12 @@ pub struct Usual {
     pub txns: u64,
 }
 
-impl Usual {
-    /// The usual workload of a kind.
+impl DefaultRun {
+    /// The default run of a kind.
     ///
     /// Few keys, so that sessions meet: anomalies are found where they do (MTC, Section V). Only
     /// the general workload takes its parameters from PolySI's evaluation.
-    pub fn of(kind: Kind) -> Usual {
+    pub fn of(kind: Kind) -> DefaultRun {
         let shape = Workload { kind, ..Workload::default() };
         let (workload, sessions, txns) = match kind {
             Kind::Mini => (Workload { keys: 100, read_ratio: 0.25, ..shape }, 8, 10_000),
@@ -28,7 +28,7 @@ impl Usual {
             Kind::Append => (Workload { ops: 4, keys: 10, ..shape }, 8, 10_000),
             Kind::Lwt => (Workload { keys: 10, ..shape }, 8, 10_000),
         };
-        Usual { workload, sessions, txns }
+        DefaultRun { workload, sessions, txns }
     }
 }
 
@@ -39,8 +39,8 @@ mod tests {
     #[test]
     fn every_kind_has_one_that_is_valid() {
         for kind in Kind::ALL {
-            let usual = Usual::of(kind);
-            assert_eq!((usual.workload.validate(), usual.workload.kind), (Ok(()), kind));
+            let run = DefaultRun::of(kind);
+            assert_eq!((run.workload.validate(), run.workload.kind), (Ok(()), kind));
         }
     }
 }

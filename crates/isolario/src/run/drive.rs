@@ -4,17 +4,16 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use isolario::check::Options;
-use isolario::db::{self, Control, Database, DbUrl, Plan, RunError};
-use isolario::formats;
-use isolario::model::StopReason;
+use isolario_check::Options;
+use isolario_db::{self as db, Control, Plan, Progress};
+use isolario_formats as formats;
+use isolario_model::StopReason;
+use isolario_workload::Generator;
 
-use super::examine::{Ask, examine};
-use super::settings::Run;
-use super::target::failed;
-use super::watch::Watch;
-use crate::exit::{Outcome, judge};
-use crate::failure::Failure;
+use super::error::RunError;
+use super::examine::{Judgement, examine};
+use super::settings::Settings;
+use super::target::Target;
 
 /// The shortest time between two looks at the growing history.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(2);
@@ -24,43 +23,43 @@ const REST: u32 = 3;
 const PATIENCE: Duration = Duration::from_secs(30);
 const PATIENT_STATEMENTS: u32 = 4;
 
+/// The workload, on its way to a file.
 pub(super) struct Course<'r> {
-    pub(super) run: &'r Run,
-    pub(super) seed: u64,
-    pub(super) nodes: &'r [Box<dyn Database>],
+    pub(super) settings: &'r Settings,
+    pub(super) target: &'r Target,
+    pub(super) generator: &'r (dyn Generator + Sync),
     pub(super) history: &'r Path,
-    pub(super) ask: &'r Ask,
     pub(super) options: &'r Options,
-    pub(super) quiet: bool,
 }
 
 impl Course<'_> {
-    pub(super) fn drive(&self, control: &Control) -> Result<db::Outcome, Failure> {
-        let run = self.run;
-        let planner = run.planner(self.seed)?;
+    pub(super) fn drive(
+        &self,
+        control: &Control,
+        watch: &mut dyn FnMut(&Progress),
+    ) -> Result<db::Outcome, RunError> {
+        let settings = self.settings;
         let plan = Plan {
-            databases: self.nodes,
-            generator: &planner,
-            sessions: run.sessions,
-            txns: run.txns,
-            duration: run.duration,
-            rate: run.drive.rate,
-            max_retries: run.drive.max_retries,
-            patience: PATIENCE.max(run.drive.statement_timeout * PATIENT_STATEMENTS),
+            databases: &self.target.nodes,
+            generator: self.generator,
+            sessions: settings.sessions,
+            txns: settings.txns,
+            duration: settings.duration,
+            rate: settings.rate,
+            max_retries: settings.max_retries,
+            patience: PATIENCE.max(settings.statement_timeout * PATIENT_STATEMENTS),
             history: Some(self.history),
         };
         let over = AtomicBool::new(false);
-        let watch = Watch::start(run, self.quiet);
         let outcome = std::thread::scope(|scope| {
-            if run.drive.stop_on_violation {
+            if settings.stop_on_violation {
                 scope.spawn(|| self.look_out(control, &over));
             }
-            let outcome = db::run(&plan, control, &mut |progress| watch.show(progress));
+            let outcome = db::run(&plan, control, watch);
             over.store(true, Ordering::Relaxed);
             outcome
         });
-        drop(watch);
-        outcome.map_err(|error| self.failure(&error))
+        outcome.map_err(|error| self.failure(error))
     }
 
     /// Checks what is recorded so far, now and then. Transactions that are not over count as of
@@ -84,23 +83,23 @@ impl Course<'_> {
     /// has the last word.
     fn is_violated(&self) -> bool {
         formats::read(self.history).is_ok_and(|loaded| {
-            let examined = examine(&loaded.history, self.ask, self.options);
-            judge(&examined.request, &examined.results) == Outcome::Violated
+            let (ask, claim) = (&self.settings.ask, &self.target.claim);
+            let examination = examine(&loaded.history, ask, claim, self.options);
+            examination.judgement() == Judgement::Violated
         })
     }
 
-    fn failure(&self, error: &RunError) -> Failure {
+    fn failure(&self, error: db::RunError) -> RunError {
         match error {
-            RunError::Recording(error) => {
-                Failure::new(format!("{}: {error}", self.history.display()))
+            db::RunError::Nothing(what) => RunError::Nothing(what),
+            db::RunError::Recording(error) => {
+                RunError::Recording { path: self.history.to_owned(), error }
             }
-            RunError::Connect(error) => {
-                // The error names its node; whose it is otherwise makes no difference.
-                let node = |url: &&DbUrl| error.message.contains(&url.to_string());
-                let urls = &self.run.urls;
-                failed(urls.iter().find(node).unwrap_or(&urls[0]), error)
+            db::RunError::Connect { node, error } => {
+                RunError::Database { url: self.settings.urls.get(node).cloned(), error }
             }
-            other => Failure::new(other.to_string()),
+            // The enum may grow in its own crate alone.
+            other => RunError::Open(db::DbError::fatal(other.to_string())),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What the process used.
 
 /// The most memory the process held at a time. Linux tells; elsewhere it is unknown.
-pub(crate) fn peak_rss_bytes() -> Option<u64> {
+pub fn peak_rss_bytes() -> Option<u64> {
     peak_in(&std::fs::read_to_string("/proc/self/status").ok()?)
 }
 

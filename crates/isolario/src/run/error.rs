@@ -1,0 +1,93 @@
+//! Why there is no run, or nothing to say about it.
+
+use std::io;
+use std::path::PathBuf;
+
+use isolario_db::{DbError, DbUrl};
+use isolario_formats::ReadError;
+use isolario_model::SinkError;
+use isolario_workload::{Kind, WorkloadError};
+
+/// Why there is no run, or nothing to say about it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// There is nothing to run, or nothing to run it on.
+    #[error("there must be at least one of: {0}")]
+    Nothing(&'static str),
+    /// The workload cannot be.
+    #[error(transparent)]
+    Workload(#[from] WorkloadError),
+    /// A database of that URL cannot be had.
+    #[error("{0}")]
+    Open(DbError),
+    /// The database does not do what it was asked for before the run began.
+    #[error("{}", at(.url, .error))]
+    Database {
+        /// The node, where it has a URL.
+        url: Option<DbUrl>,
+        /// What it said.
+        error: DbError,
+    },
+    /// The database cannot run the workload.
+    #[error("{database} cannot run the {kind} workload")]
+    Unsupported {
+        /// The database.
+        database: String,
+        /// The workload.
+        kind: Kind,
+    },
+    /// The nodes are of different databases.
+    #[error("{first} and {other} are not nodes of one database")]
+    DifferentDatabases {
+        /// The first node.
+        first: String,
+        /// One that differs.
+        other: String,
+    },
+    /// The run directory cannot be made.
+    #[error("cannot make the run directory {}: {error}", .path.display())]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// Why not.
+        error: io::Error,
+    },
+    /// The run directory holds something already, and is left alone.
+    #[error("the run directory {} is not empty", .path.display())]
+    NotEmpty {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A file of the run directory cannot be written.
+    #[error("cannot write {}: {error}", .path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        error: io::Error,
+    },
+    /// The history cannot be recorded.
+    #[error("{}: {error}", .path.display())]
+    Recording {
+        /// Its file.
+        path: PathBuf,
+        /// Why not.
+        error: SinkError,
+    },
+    /// What was recorded cannot be read.
+    #[error(transparent)]
+    Reading(#[from] ReadError),
+    /// Somebody interrupted it before any transaction was sent. Nothing is left behind.
+    #[error("interrupted before the first transaction: nothing was recorded")]
+    Interrupted,
+}
+
+/// The error, and where it happened unless it says so itself.
+fn at(url: &Option<DbUrl>, error: &DbError) -> String {
+    let words = error.to_string();
+    match url.as_ref().map(ToString::to_string) {
+        Some(place) if !words.contains(&place) => format!("{place}: {words}"),
+        _ => words,
+    }
+}

@@ -1,0 +1,239 @@
+//! The check of a run's history: what was asked for, or what the database claims.
+
+use isolario_check::{Options, check, supported};
+use isolario_db::Claim;
+use isolario_model::{
+    AnomalyKind, Contention, History, Level, LevelResult, RunVerdict, Verdict, VerdictKind,
+};
+use isolario_report::Asked;
+use isolario_report::Meaning;
+
+use super::settings::Ask;
+
+/// What a check of a run's history came to.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Examination {
+    /// The answers, weakest level first.
+    pub results: Vec<LevelResult>,
+    /// The levels that were named, each of which must apply.
+    pub named: Vec<Level>,
+    /// Whether nothing was asked for and nothing is claimed: then the weakest level decides.
+    pub weakest_only: bool,
+    /// Claimed levels that could not be decided.
+    pub missing: Vec<Level>,
+    /// Whether the history holds anything to check.
+    pub has_evidence: bool,
+    /// How often transactions met, where they have times.
+    pub contention: Option<Contention>,
+}
+
+/// What an examination means for whoever asked. What outweighs comes last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Judgement {
+    /// Everything that was asked for is satisfied.
+    Satisfied,
+    /// A limit was reached first, and nothing was found to be violated.
+    Undecided,
+    /// A level that was asked for is violated, or one that it implies.
+    Violated,
+    /// A level that was asked for cannot be decided for such a history.
+    NotDecidable,
+    /// No transaction committed that read or wrote.
+    NothingToCheck,
+}
+
+/// Decides what was asked. Of a claim that cannot be decided, it decides whatever weaker level it
+/// can: to break one of those is to break the claim. Without a claim, it decides all levels.
+pub fn examine(history: &History, ask: &Ask, claim: &Claim, options: &Options) -> Examination {
+    let claimed = match ask {
+        Ask::Levels { levels, named } => {
+            let results = check(history, levels, options);
+            return Examination { named: named.clone(), ..Examination::of(history, results) };
+        }
+        Ask::Claim if claim.levels.is_empty() => {
+            let results = check(history, supported(), options);
+            return Examination { weakest_only: true, ..Examination::of(history, results) };
+        }
+        Ask::Claim => &claim.levels,
+    };
+    let has_checker = |level: &Level| supported().contains(level);
+    let decidable: Vec<Level> = claimed.iter().copied().filter(has_checker).collect();
+    let mut results = check(history, &decidable, options);
+    let mut missing: Vec<Level> =
+        claimed.iter().copied().filter(|level| !is_decided(*level, &results)).collect();
+    if !missing.is_empty() && !results.iter().any(|result| result.level == Level::Linearizable) {
+        // Single operations that are linearizable took effect one after the other, in an order that
+        // real time and sessions agree with: as transactions, they are strictly serializable. The
+        // converse says nothing about weaker claims, so only a "yes" counts.
+        let linearizable = check(history, &[Level::Linearizable], options);
+        if linearizable.iter().all(|result| result.verdict.is_satisfied()) {
+            results.retain(|result| !missing.contains(&result.level));
+            results.extend(linearizable);
+            missing.clear();
+        }
+    }
+    if !missing.is_empty() {
+        let follows = |level: &Level| missing.iter().any(|claim| claim.implies(*level));
+        let weaker: Vec<Level> = (supported().iter().copied())
+            .filter(|level| follows(level) && !decidable.contains(level))
+            .collect();
+        let answers = check(history, &weaker, options).into_iter();
+        results.extend(answers.filter(|answer| is_answer(&answer.verdict)));
+    }
+    results.sort_by_key(|result| result.level);
+    Examination { missing, ..Examination::of(history, results) }
+}
+
+impl Examination {
+    fn of(history: &History, results: Vec<LevelResult>) -> Examination {
+        Examination {
+            results,
+            named: Vec::new(),
+            weakest_only: false,
+            missing: Vec::new(),
+            has_evidence: history.has_evidence(),
+            contention: Contention::of(history),
+        }
+    }
+
+    /// What it means for whoever asked.
+    ///
+    /// A level that does not apply, or whose claim cannot be decided, is an error, unless one that
+    /// it implies is violated: then it is violated as well, whatever its own checker says.
+    pub fn judgement(&self) -> Judgement {
+        if !self.has_evidence {
+            return Judgement::NothingToCheck;
+        }
+        let asked = Asked { named: &self.named, weakest_only: self.weakest_only };
+        let answers =
+            self.results.iter().map(|result| match asked.meaning(result, &self.results) {
+                Meaning::Undecided => Judgement::Undecided,
+                Meaning::Violated => Judgement::Violated,
+                Meaning::DoesNotApply => self.without_answer(result.level),
+                _ => Judgement::Satisfied,
+            });
+        let missing = self.missing.iter().map(|level| self.without_answer(*level));
+        answers.chain(missing).max().unwrap_or(Judgement::Satisfied)
+    }
+
+    /// What it means that there is no answer for a level that was asked for.
+    fn without_answer(&self, level: Level) -> Judgement {
+        let breaks = |result: &LevelResult| {
+            level.implies(result.level) && result.verdict.kind() == VerdictKind::Violated
+        };
+        if self.results.iter().any(breaks) {
+            return Judgement::Violated;
+        }
+        let own = self.results.iter().find(|result| result.level == level);
+        match own.map(|result| result.verdict.kind()) {
+            Some(VerdictKind::Undecided) => Judgement::Undecided,
+            _ => Judgement::NotDecidable,
+        }
+    }
+
+    /// The answers in short.
+    pub fn verdicts(&self) -> Vec<RunVerdict> {
+        let short = |result: &LevelResult| RunVerdict {
+            level: result.level,
+            verdict: result.verdict.kind(),
+            anomalies: kinds(&result.verdict),
+        };
+        self.results.iter().map(short).collect()
+    }
+}
+
+fn is_answer(verdict: &Verdict) -> bool {
+    verdict.is_satisfied() || verdict.is_violated()
+}
+
+fn is_decided(level: Level, results: &[LevelResult]) -> bool {
+    results.iter().any(|result| result.level == level && is_answer(&result.verdict))
+}
+
+/// Each once, clearest first.
+fn kinds(verdict: &Verdict) -> Vec<AnomalyKind> {
+    let mut kinds: Vec<AnomalyKind> = Vec::new();
+    for anomaly in verdict.anomalies() {
+        if !kinds.contains(&anomaly.kind) {
+            kinds.push(anomaly.kind);
+        }
+    }
+    kinds
+}
+
+#[cfg(test)]
+mod tests {
+    use isolario_model::{Op, OpInput, Outcome, TxnEnd, TxnSink, TxnStart, ValueRef};
+
+    use super::*;
+
+    /// Single operations, one after the other, each of a session of its own.
+    fn singles(ops: &[OpInput<'_>]) -> History {
+        let mut batch = isolario_model::Batch::new();
+        for (at, op) in ops.iter().enumerate() {
+            let at = at as i64;
+            batch.begin(&TxnStart { session: at.into(), id: None, line: None }).unwrap();
+            batch.op(op).unwrap();
+            let (start, finish) = (Some(2 * at), Some(2 * at + 1));
+            batch.end(&TxnEnd { start, finish, ..TxnEnd::new(Outcome::Committed) }).unwrap();
+        }
+        batch.build().unwrap()
+    }
+
+    fn insert(value: i64) -> OpInput<'static> {
+        let key = ValueRef::Text("x");
+        Op::InsertIfAbsent { key, value: value.into(), applied: Some(true), seen: None }
+    }
+
+    fn read(value: i64) -> OpInput<'static> {
+        Op::Read { key: ValueRef::Text("x"), value: Some(value.into()) }
+    }
+
+    fn judged(ops: &[OpInput<'_>], levels: &[Level]) -> Judgement {
+        let claim = Claim { levels: levels.to_vec(), words: String::new() };
+        examine(&singles(ops), &Ask::Claim, &claim, &Options::default()).judgement()
+    }
+
+    #[test]
+    fn single_operations_that_are_linearizable_are_serializable() {
+        let serializable = [Level::Serializable];
+        assert_eq!(judged(&[insert(1), read(1)], &serializable), Judgement::Satisfied);
+    }
+
+    #[test]
+    fn a_claim_that_cannot_be_decided_is_no_success_and_no_violation() {
+        // The read of nothing is stale, which a serializable database may do.
+        let stale = Op::Read { key: ValueRef::Text("x"), value: Some(ValueRef::Nil) };
+        assert_eq!(judged(&[insert(1), stale], &[Level::Serializable]), Judgement::NotDecidable);
+    }
+
+    #[test]
+    fn nothing_satisfies_nothing() {
+        assert_eq!(judged(&[], &[Level::Serializable]), Judgement::NothingToCheck);
+        let unseen = Op::Read { key: ValueRef::Text("x"), value: None };
+        assert_eq!(judged(&[unseen], &[]), Judgement::NothingToCheck);
+    }
+
+    #[test]
+    fn a_level_that_does_not_apply_is_violated_where_one_that_it_implies_is() {
+        let history = {
+            let mut batch = isolario_model::Batch::new();
+            batch.begin(&TxnStart { session: 1i64.into(), id: None, line: None }).unwrap();
+            batch.op(&read(7)).unwrap();
+            batch.end(&TxnEnd::new(Outcome::Committed)).unwrap();
+            batch.build().unwrap()
+        };
+        let ask = Ask::levels([Level::ReadCommitted, Level::StrictSerializable]);
+        let examination = examine(&history, &ask, &Claim::none(""), &Options::default());
+        assert_eq!(examination.judgement(), Judgement::Violated);
+        let alone = examine(
+            &singles(&[read(7)]),
+            &Ask::levels([Level::ReadUncommitted]),
+            &Claim::none(""),
+            &Options::default(),
+        );
+        assert!(alone.judgement() != Judgement::Satisfied);
+    }
+}

@@ -1,0 +1,304 @@
+//! Live runs: stress a database, record what its clients see, check it, and write it down.
+//!
+//! [`Settings`] say what to run. [`run`] opens the database, drives the workload, checks the history
+//! against what the database claims (or against the levels that were asked for), and leaves a
+//! directory: `run.json`, `history.iso`, `verdict.json`, `proof`, `report.html`. What it found is a
+//! [`RunOutcome`], full of facts; nothing is printed.
+//!
+//! ```
+//! use isolario::run::{Handle, Judgement, Settings, run};
+//! use isolario::workload::Kind;
+//!
+//! # #[cfg(feature = "sim")] {
+//! # let dir = tempfile::tempdir()?;
+//! # let out = dir.path().join("run");
+//! let settings = Settings::new(Kind::Mini)
+//!     .with_url("sim:serializable?anomaly=LostUpdate")?
+//!     .with_txns(2000)
+//!     .with_out(out);
+//! let outcome = run(&settings, &Handle::new(), &mut ())?;
+//! assert_eq!(outcome.judgement(), Judgement::Violated);
+//! println!("{}", outcome.promise());
+//! # }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! A database that has no URL is run with [`run_against`], a workload of one's own with
+//! [`run_with`]. A [`Handle`] ends a run early; an [`Observer`] is told how it goes.
+
+mod directory;
+mod drive;
+mod error;
+mod examine;
+mod handle;
+mod outcome;
+mod replay;
+mod resources;
+mod settings;
+mod target;
+
+use std::time::Instant;
+
+use isolario_check::Options;
+use isolario_db::{self as db, Database, Progress};
+use isolario_formats as formats;
+use isolario_model::{GoneNode, RunRecord, RunShape, StopReason};
+use isolario_report::{Json, Renderer, Timing, first_counterexample, html};
+use isolario_verify::proof;
+use isolario_workload::Generator;
+
+pub use directory::default_directory;
+pub use error::RunError;
+pub use examine::{Examination, Judgement, examine};
+pub use handle::{Handle, Stage};
+pub use outcome::{Promise, RunOutcome};
+pub use resources::peak_rss_bytes;
+pub use settings::{Ask, Settings};
+pub use target::Target;
+
+use directory::{Directory, unix_seconds};
+use drive::Course;
+
+/// Is told how a run goes. Every method does nothing by default.
+pub trait Observer {
+    /// The database was opened, asked who it is, and made ready.
+    fn opened(&mut self, target: &Target) {
+        let _ = target;
+    }
+
+    /// The workload is about to begin, and will be recorded in this directory.
+    fn recording(&mut self, directory: &std::path::Path) {
+        let _ = directory;
+    }
+
+    /// How the workload stands, several times a second.
+    fn driving(&mut self, progress: &Progress) {
+        let _ = progress;
+    }
+
+    /// The workload is over.
+    fn driven(&mut self, outcome: &db::Outcome) {
+        let _ = outcome;
+    }
+
+    /// The history is about to be read and checked, with these options.
+    fn checking(&mut self, options: &mut Options) {
+        let _ = options;
+    }
+
+    /// The history is checked.
+    fn checked(&mut self) {}
+}
+
+/// Nobody is told.
+impl Observer for () {}
+
+/// Runs the workload of the settings against the database of their URLs.
+pub fn run(
+    settings: &Settings,
+    handle: &Handle,
+    observer: &mut dyn Observer,
+) -> Result<RunOutcome, RunError> {
+    let generator = settings.planner()?;
+    conduct(settings, &generator, || Target::open(settings), handle, observer)
+}
+
+/// As [`run`], against a database of one's own, given by its nodes.
+pub fn run_against(
+    settings: &Settings,
+    nodes: Vec<Box<dyn Database>>,
+    handle: &Handle,
+    observer: &mut dyn Observer,
+) -> Result<RunOutcome, RunError> {
+    let generator = settings.planner()?;
+    conduct(settings, &generator, || Target::of(nodes, settings), handle, observer)
+}
+
+/// As [`run`], with a workload of one's own in place of the settings'. These still say of which kind
+/// it is, and over how many keys.
+pub fn run_with(
+    settings: &Settings,
+    generator: &(dyn Generator + Sync),
+    handle: &Handle,
+    observer: &mut dyn Observer,
+) -> Result<RunOutcome, RunError> {
+    conduct(settings, generator, || Target::open(settings), handle, observer)
+}
+
+/// One run, from the first connection to the last file. Whichever way it ends, the handle is idle
+/// afterwards.
+fn conduct(
+    settings: &Settings,
+    generator: &(dyn Generator + Sync),
+    open: impl FnOnce() -> Result<Target, RunError>,
+    handle: &Handle,
+    observer: &mut dyn Observer,
+) -> Result<RunOutcome, RunError> {
+    handle.enter(Stage::Opening);
+    let outcome = open().and_then(|target| {
+        observer.opened(&target);
+        let recorded = record(settings, generator, target, handle, observer)?;
+        finish(settings, recorded, handle, observer)
+    });
+    handle.enter(Stage::Idle);
+    outcome
+}
+
+/// A run whose workload is over.
+struct Recorded {
+    directory: Directory,
+    record: RunRecord,
+    claim: db::Claim,
+    options: Options,
+}
+
+/// Drives the workload.
+fn record(
+    settings: &Settings,
+    generator: &(dyn Generator + Sync),
+    target: Target,
+    handle: &Handle,
+    observer: &mut dyn Observer,
+) -> Result<Recorded, RunError> {
+    if handle.is_interrupted() {
+        return Err(RunError::Interrupted);
+    }
+    let path = settings.out.clone().unwrap_or_else(|| default_directory(settings.seed));
+    let directory = Directory::create(path)?;
+    let mut record = begin(settings, &target);
+    let options = Options::default().with_timeout(settings.check_timeout);
+    let history = directory.history();
+    let course =
+        Course { settings, target: &target, generator, history: &history, options: &options };
+    let driven = directory.write_record(&record).and_then(|()| {
+        observer.recording(directory.path());
+        let control = handle.begin_driving().ok_or(RunError::Interrupted)?;
+        course.drive(&control, &mut |progress| observer.driving(progress))
+    });
+    let driven = match driven {
+        Ok(driven)
+            if driven.stopped == StopReason::Interrupted && driven.counts.attempts() == 0 =>
+        {
+            Err(RunError::Interrupted)
+        }
+        driven => driven,
+    };
+    let driven = match driven {
+        Ok(driven) => driven,
+        Err(error) => {
+            directory.discard();
+            return Err(error);
+        }
+    };
+    observer.driven(&driven);
+    note(&mut record, driven, settings);
+    // The verdict does not depend on it, and it is written again at the end.
+    let _ = directory.write_record(&record);
+    // The database is let go of before the check, and with it its temporary files.
+    let claim = target.claim;
+    Ok(Recorded { directory, record, claim, options })
+}
+
+/// What is known before anything has happened.
+fn begin(settings: &Settings, target: &Target) -> RunRecord {
+    let workload = &settings.workload;
+    RunRecord {
+        schema: RunRecord::SCHEMA.to_owned(),
+        isolario: env!("CARGO_PKG_VERSION").to_owned(),
+        began_unix_s: unix_seconds(),
+        urls: settings.urls.iter().map(ToString::to_string).collect(),
+        database: target.name().to_owned(),
+        database_version: target.version.clone(),
+        isolation: target.isolation().to_owned(),
+        workload: RunShape {
+            kind: workload.kind.to_string(),
+            sessions: settings.sessions,
+            ops: workload.max_ops(),
+            keys: workload.keys,
+            read_ratio: workload.read_ratio,
+            distribution: workload.distribution.to_string(),
+            txns: settings.txns,
+            duration_ms: settings.duration.map(|duration| duration.as_secs_f64() * 1e3),
+            rate: settings.rate,
+            max_retries: settings.max_retries,
+        },
+        seed: settings.seed.to_string(),
+        replay: replay::command(settings, target.isolation()),
+        remarks: target.remarks(),
+        claim: target.claim.levels.clone(),
+        claim_words: target.claim.words.clone(),
+        ..RunRecord::default()
+    }
+}
+
+/// What the workload came to.
+fn note(record: &mut RunRecord, driven: db::Outcome, settings: &Settings) {
+    record.stopped = driven.stopped;
+    record.stopped_because = driven.because;
+    record.counts = driven.counts;
+    record.abort_reasons = driven.abort_reasons;
+    record.latency = driven.latency;
+    record.seconds = driven.seconds;
+    record.run_ms = driven.elapsed.as_secs_f64() * 1e3;
+    record.peak_rss_bytes = peak_rss_bytes();
+    let url = |node: usize| settings.urls.get(node).map_or_else(String::new, ToString::to_string);
+    let gone = driven.gone.into_iter();
+    record.gone = gone.map(|(node, error)| GoneNode { url: url(node), error }).collect();
+}
+
+/// Checks what was recorded, and writes everything down that can be written.
+fn finish(
+    settings: &Settings,
+    recorded: Recorded,
+    handle: &Handle,
+    observer: &mut dyn Observer,
+) -> Result<RunOutcome, RunError> {
+    let Recorded { directory, mut record, claim, options } = recorded;
+    let mut options = options.with_stop(handle.begin_checking());
+    observer.checking(&mut options);
+    let begun = Instant::now();
+    let loaded = formats::read(&directory.history());
+    let load = begun.elapsed();
+    let loaded = loaded.inspect_err(|_| observer.checked())?;
+    let examination = examine(&loaded.history, &settings.ask, &claim, &options);
+    let check = begun.elapsed() - load;
+    observer.checked();
+    handle.enter(Stage::Writing);
+    let timing = Timing { load, check, peak_rss_bytes: peak_rss_bytes() };
+    record.check_ms = Some(begun.elapsed().as_secs_f64() * 1e3);
+    record.peak_rss_bytes = timing.peak_rss_bytes;
+    record.verdicts = examination.verdicts();
+    record.first_counterexample = first_counterexample(&loaded.history, &examination.results);
+    record.overlapped = examination.contention.map(|contention| contention.overlapped);
+    record.conflicted = examination.contention.map(|contention| contention.conflicted);
+    let mut outcome = RunOutcome {
+        record,
+        directory: directory.path().to_owned(),
+        history: loaded.history,
+        warnings: loaded.warnings,
+        examination,
+        timing,
+        max_anomalies: settings.max_anomalies,
+        unwritten: Vec::new(),
+    };
+    outcome.unwritten = write_files(&directory, &outcome, &options);
+    Ok(outcome)
+}
+
+/// Writes the files of a run, each on its own: what one of them lacks does not hide the others.
+fn write_files(directory: &Directory, outcome: &RunOutcome, options: &Options) -> Vec<RunError> {
+    let name = outcome.name();
+    let report = outcome.report(&name);
+    let read_as = isolario_verify::Options::default()
+        .with_session_order(options.session_order)
+        .with_clock_skew(options.clock_skew)
+        .with_trusted_version_order(options.trust_version_order);
+    let (history, results) = (&outcome.history, &outcome.examination.results);
+    let written = [
+        directory.write_record(&outcome.record),
+        directory.write("verdict.json", |out| Json.report(&report, out)),
+        directory.write("proof", |out| proof::write(history, results, &read_as, &name, out)),
+        directory.write("report.html", |out| html::write(&report, Some(&outcome.record), out)),
+    ];
+    written.into_iter().filter_map(Result::err).collect()
+}

@@ -1,0 +1,189 @@
+//! What a run found, as facts.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use isolario_formats::Warning;
+use isolario_model::{History, Level, RunRecord};
+use isolario_report::{Report, Timing};
+
+use super::error::RunError;
+use super::examine::{Examination, Judgement};
+
+/// What a run found.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct RunOutcome {
+    /// What was done, as it stands in `run.json`.
+    pub record: RunRecord,
+    /// The run directory.
+    pub directory: PathBuf,
+    /// What was recorded.
+    pub history: History,
+    /// What was odd about the recording.
+    pub warnings: Vec<Warning>,
+    /// What the check came to.
+    pub examination: Examination,
+    /// How long it took to read and check the history.
+    pub timing: Timing,
+    /// How many anomalies the report shows in full.
+    pub max_anomalies: usize,
+    /// The files that could not be written. What was found stands here all the same.
+    pub unwritten: Vec<RunError>,
+}
+
+impl RunOutcome {
+    /// What it means for whoever asked.
+    pub fn judgement(&self) -> Judgement {
+        self.examination.judgement()
+    }
+
+    /// The name by which reports call the history: its file.
+    pub fn name(&self) -> String {
+        self.directory.join("history.iso").display().to_string()
+    }
+
+    /// The report on the history, by a name.
+    pub fn report<'o>(&'o self, name: &'o str) -> Report<'o> {
+        let Examination { results, named, weakest_only, .. } = &self.examination;
+        Report::new(name, &self.history, results)
+            .with_weakest_only(*weakest_only)
+            .with_named(named)
+            .with_max_anomalies(self.max_anomalies)
+            .with_timing(self.timing)
+    }
+
+    /// Whether the database kept its promise, or what else was asked of it.
+    pub fn promise(&self) -> Promise {
+        let claimed = !self.record.claim.is_empty() && self.examination.named.is_empty();
+        let asked = if claimed { &self.record.claim } else { &self.examination.named };
+        Promise {
+            database: self.record.database_version.clone(),
+            is_promise: claimed,
+            levels: asked.clone(),
+            judgement: self.judgement(),
+            committed: self.record.counts.committed,
+        }
+    }
+}
+
+/// Whether a database kept its promise in a run. As text, it is one plain sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Promise {
+    /// The product and its version.
+    pub database: String,
+    /// Whether the levels are the database's own claim; else somebody asked for them.
+    pub is_promise: bool,
+    /// The levels; none where nothing was promised and nothing was asked for.
+    pub levels: Vec<Level>,
+    /// What came of it.
+    pub judgement: Judgement,
+    /// How many transactions committed.
+    pub committed: u64,
+}
+
+impl fmt::Display for Promise {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Promise { database, is_promise, .. } = self;
+        let levels: Vec<_> = self.levels.iter().map(|level| in_words(*level)).collect();
+        let levels = levels.join(" and ");
+        let run = format!("in this run of {} transactions", thousands(self.committed));
+        if self.judgement == Judgement::NothingToCheck {
+            return write!(
+                f,
+                "{database} committed nothing in this run, so there is nothing to check"
+            );
+        }
+        match (self.judgement, self.levels.is_empty()) {
+            (Judgement::Violated, true) => {
+                write!(
+                    f,
+                    "{database} promises nothing here, and gave not even the weakest level {run}"
+                )
+            }
+            (_, true) => {
+                write!(f, "{database} promises nothing here, so it broke no promise {run}")
+            }
+            (Judgement::Satisfied, _) if *is_promise => {
+                write!(f, "{database} kept its promise, {levels}, {run}")
+            }
+            (Judgement::Satisfied, _) => write!(f, "{database} gave {levels} {run}"),
+            (Judgement::Violated, _) if *is_promise => {
+                write!(f, "{database} broke its promise, {levels}, {run}")
+            }
+            (Judgement::Violated, _) => write!(f, "{database} did not give {levels} {run}"),
+            (_, _) => {
+                let verb = if *is_promise { "kept its promise" } else { "gave what was asked for" };
+                write!(f, "Whether {database} {verb}, {levels}, could not be decided {run}")
+            }
+        }
+    }
+}
+
+/// What a level is called in a sentence.
+fn in_words(level: Level) -> &'static str {
+    match level {
+        Level::ReadUncommitted => "read uncommitted (PL-1)",
+        Level::AdyaReadCommitted => "Adya's read committed",
+        Level::ReadCommitted => "read committed",
+        Level::CutIsolation => "cut isolation",
+        Level::ReadAtomic => "read atomicity",
+        Level::Causal => "causal consistency",
+        Level::Prefix => "prefix consistency",
+        Level::SnapshotIsolation => "snapshot isolation",
+        Level::StrongSnapshotIsolation => "strong snapshot isolation",
+        Level::RepeatableRead => "Adya's repeatable read",
+        Level::Serializable => "serializability",
+        Level::StrictSerializable => "strict serializability",
+        Level::Linearizable => "linearizability",
+        other => other.name(),
+    }
+}
+
+/// A number with its thousands apart.
+fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(judgement: Judgement, is_promise: bool, levels: &[Level], committed: u64) -> String {
+        let (database, levels) = ("SQLite 3.50.2".to_owned(), levels.to_vec());
+        Promise { database, is_promise, levels, judgement, committed }.to_string()
+    }
+
+    #[test]
+    fn a_run_ends_with_one_plain_sentence() {
+        let strict = [Level::StrictSerializable];
+        assert_eq!(
+            said(Judgement::Satisfied, true, &strict, 10_000),
+            "SQLite 3.50.2 kept its promise, strict serializability, in this run of 10,000 \
+             transactions"
+        );
+        assert_eq!(
+            said(Judgement::Violated, true, &[Level::CutIsolation, Level::ReadAtomic], 999),
+            "SQLite 3.50.2 broke its promise, cut isolation and read atomicity, in this run of 999 \
+             transactions"
+        );
+        assert_eq!(
+            said(Judgement::NotDecidable, true, &strict, 1_234_567),
+            "Whether SQLite 3.50.2 kept its promise, strict serializability, could not be decided in \
+             this run of 1,234,567 transactions"
+        );
+        assert_eq!(
+            said(Judgement::NothingToCheck, true, &strict, 0),
+            "SQLite 3.50.2 committed nothing in this run, so there is nothing to check"
+        );
+    }
+}

@@ -1,0 +1,171 @@
+//! What a run is asked to do.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use isolario_check::supported;
+use isolario_db::{DbError, DbUrl};
+use isolario_model::Level;
+use isolario_workload::{DefaultRun, Kind, Planner, Workload, WorkloadError};
+
+/// What to run, against what, and what to ask of the history.
+///
+/// [`Settings::new`] has the defaults of `isolario run`; fields and builders change them.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Settings {
+    /// The nodes of the database; sessions go round them.
+    pub urls: Vec<DbUrl>,
+    /// The isolation level, by the database's own name; without one, its strongest.
+    pub isolation: Option<String>,
+    /// How long the database may take to answer.
+    pub statement_timeout: Duration,
+    /// What the clients ask for.
+    pub workload: Workload,
+    /// The name of the preset that the workload came from, so that the run can be repeated.
+    pub preset: Option<&'static str>,
+    /// How many sessions, each with a connection.
+    pub sessions: u32,
+    /// How many transactions are to commit, over all sessions; without a number, any.
+    pub txns: Option<u64>,
+    /// How long to run; without a time, until there are enough transactions.
+    pub duration: Option<Duration>,
+    /// The most transactions to begin per second.
+    pub rate: Option<u64>,
+    /// How often to try a transaction again that the database refused.
+    pub max_retries: u32,
+    /// What is asked for depends on the seed alone.
+    pub seed: u64,
+    /// What the history must satisfy.
+    pub ask: Ask,
+    /// How long deciding a level may take.
+    pub check_timeout: Duration,
+    /// Whether to look at the growing history now and then, and to stop at the first violation.
+    pub stop_on_violation: bool,
+    /// The run directory; without one, a new one under `isolario-runs`.
+    pub out: Option<PathBuf>,
+    /// How many anomalies the report shows in full.
+    pub max_anomalies: usize,
+}
+
+/// What a history must satisfy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Ask {
+    /// What the database claims.
+    Claim,
+    /// These levels.
+    Levels {
+        /// The levels to decide, weakest first.
+        levels: Vec<Level>,
+        /// Those that were named: each of them must apply.
+        named: Vec<Level>,
+    },
+}
+
+impl Ask {
+    /// All levels, of which none has to apply.
+    pub fn all() -> Ask {
+        Ask::Levels { levels: supported().to_vec(), named: Vec::new() }
+    }
+
+    /// These levels, each of which must apply.
+    pub fn levels(levels: impl IntoIterator<Item = Level>) -> Ask {
+        let mut levels: Vec<Level> = levels.into_iter().collect();
+        levels.sort_unstable();
+        levels.dedup();
+        Ask::Levels { named: levels.clone(), levels }
+    }
+}
+
+impl Settings {
+    /// A run of the default workload of a kind, of its default size, with seed 1; against no database
+    /// yet: see [`Settings::with_url`] and [`run_against`](super::run_against).
+    pub fn new(kind: Kind) -> Settings {
+        let DefaultRun { workload, sessions, txns, .. } = DefaultRun::of(kind);
+        Settings {
+            urls: Vec::new(),
+            isolation: None,
+            statement_timeout: Duration::from_secs(5),
+            workload,
+            preset: None,
+            sessions,
+            txns: Some(txns),
+            duration: None,
+            rate: None,
+            max_retries: 5,
+            seed: 1,
+            ask: Ask::Claim,
+            check_timeout: Duration::from_secs(60),
+            stop_on_violation: false,
+            out: None,
+            max_anomalies: 10,
+        }
+    }
+
+    /// Adds a node, by its URL.
+    pub fn with_url(mut self, url: &str) -> Result<Settings, DbError> {
+        self.urls.push(DbUrl::parse(url)?);
+        Ok(self)
+    }
+
+    /// With the database's own isolation level of this name.
+    #[must_use]
+    pub fn with_isolation(self, name: impl Into<String>) -> Settings {
+        Settings { isolation: Some(name.into()), ..self }
+    }
+
+    /// With another workload.
+    #[must_use]
+    pub fn with_workload(self, workload: Workload) -> Settings {
+        Settings { workload, ..self }
+    }
+
+    /// With this many sessions.
+    #[must_use]
+    pub fn with_sessions(self, sessions: u32) -> Settings {
+        Settings { sessions, ..self }
+    }
+
+    /// Until this many transactions have committed.
+    #[must_use]
+    pub fn with_txns(self, txns: u64) -> Settings {
+        Settings { txns: Some(txns), ..self }
+    }
+
+    /// For this long, whatever has committed by then.
+    #[must_use]
+    pub fn with_duration(self, duration: Duration) -> Settings {
+        Settings { duration: Some(duration), txns: None, ..self }
+    }
+
+    /// With another seed.
+    #[must_use]
+    pub fn with_seed(self, seed: u64) -> Settings {
+        Settings { seed, ..self }
+    }
+
+    /// With these levels to satisfy, instead of what the database claims.
+    #[must_use]
+    pub fn with_levels(self, levels: impl IntoIterator<Item = Level>) -> Settings {
+        Settings { ask: Ask::levels(levels), ..self }
+    }
+
+    /// With a look at the growing history now and then, to stop at the first violation.
+    #[must_use]
+    pub fn with_stop_on_violation(self, stop_on_violation: bool) -> Settings {
+        Settings { stop_on_violation, ..self }
+    }
+
+    /// With a run directory of this path, which is made, or is empty.
+    #[must_use]
+    pub fn with_out(self, out: impl Into<PathBuf>) -> Settings {
+        Settings { out: Some(out.into()), ..self }
+    }
+
+    /// What the clients ask for.
+    pub fn planner(&self) -> Result<Planner, WorkloadError> {
+        let planner = Planner::new(&self.workload, self.sessions, self.seed)?;
+        Ok(planner.with_attempts(self.max_retries + 1))
+    }
+}

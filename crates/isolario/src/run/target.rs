@@ -1,0 +1,70 @@
+//! The database of a run: opened, asked who it is, and made ready.
+
+use isolario_db::{self as db, Claim, Database, DbError, Layout};
+
+use super::error::RunError;
+use super::settings::Settings;
+
+/// The database of a run.
+#[non_exhaustive]
+pub struct Target {
+    /// Its nodes.
+    pub nodes: Vec<Box<dyn Database>>,
+    /// The product and its version, as the database itself tells.
+    pub version: String,
+    /// What it claims for the workload.
+    pub claim: Claim,
+}
+
+impl Target {
+    /// Opens the databases of the settings' URLs and makes room for the workload.
+    pub fn open(settings: &Settings) -> Result<Target, RunError> {
+        let asked = db::Settings {
+            isolation: settings.isolation.clone(),
+            statement_timeout: settings.statement_timeout,
+            sessions: settings.sessions,
+        };
+        let opened = settings.urls.iter().map(|url| db::open(url, &asked).map_err(RunError::Open));
+        Target::of(opened.collect::<Result<_, _>>()?, settings)
+    }
+
+    /// Makes room for the workload in a database of one's own, given by its nodes.
+    pub fn of(nodes: Vec<Box<dyn Database>>, settings: &Settings) -> Result<Target, RunError> {
+        let first = nodes.first().ok_or(RunError::Nothing("databases"))?;
+        let at = |node: usize, error: DbError| RunError::Database {
+            url: settings.urls.get(node).cloned(),
+            error,
+        };
+        let kind = settings.workload.kind;
+        if !first.supports(kind) {
+            return Err(RunError::Unsupported { database: first.name().to_owned(), kind });
+        }
+        first.prepare(&Layout::new(kind, settings.workload.keys)).map_err(|error| at(0, error))?;
+        let version = first.version().map_err(|error| at(0, error))?;
+        // A node that does not answer would not say what it is.
+        for (number, node) in nodes.iter().enumerate().skip(1) {
+            node.version().map_err(|error| at(number, error))?;
+        }
+        let claim = first.claim(kind, nodes.len());
+        if let Some(other) = nodes.iter().find(|node| node.name() != first.name()) {
+            let (first, other) = (first.name().to_owned(), other.name().to_owned());
+            return Err(RunError::DifferentDatabases { first, other });
+        }
+        Ok(Target { version, claim, nodes })
+    }
+
+    /// The name of its rows in the table of claims.
+    pub fn name(&self) -> &str {
+        self.nodes.first().map_or("", |node| node.name())
+    }
+
+    /// The isolation level in force, by the database's own name.
+    pub fn isolation(&self) -> &str {
+        self.nodes.first().map_or("", |node| node.isolation())
+    }
+
+    /// What the database did differently for the run, in words.
+    pub fn remarks(&self) -> Vec<String> {
+        self.nodes.first().map_or_else(Vec::new, |node| node.remarks())
+    }
+}
