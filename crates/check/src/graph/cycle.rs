@@ -67,21 +67,21 @@ fn rotate_to_least(mut cycle: Vec<u32>) -> Vec<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::test_graph::Listed;
+    use super::super::Rows;
     use super::*;
 
     #[test]
     fn the_shortest_of_several_cycles_is_found_in_edge_direction() {
         // 0→1→2→3→0 and the short cut 3→5→3.
-        let graph = Listed::new(6, &[(0, 1), (1, 2), (2, 3), (3, 0), (3, 5), (5, 3)]);
+        let graph = Rows::graph(6, &[(0, 1), (1, 2), (2, 3), (3, 0), (3, 5), (5, 3)]);
         assert_eq!(shortest_cycle(&graph, &[0, 1, 2, 3, 5]), [3, 5]);
-        let triangle = Listed::new(3, &[(0, 2), (2, 1), (1, 0)]);
+        let triangle = Rows::graph(3, &[(0, 2), (2, 1), (1, 0)]);
         assert_eq!(shortest_cycle(&triangle, &[0, 1, 2]), [0, 2, 1]);
     }
 
     #[test]
     fn a_loop_is_the_shortest_cycle_of_all() {
-        let graph = Listed::new(2, &[(0, 1), (1, 0), (1, 1)]);
+        let graph = Rows::graph(2, &[(0, 1), (1, 0), (1, 1)]);
         assert_eq!(shortest_cycle(&graph, &[0, 1]), [1]);
     }
 }

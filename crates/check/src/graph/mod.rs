@@ -4,6 +4,7 @@
 mod cycle;
 mod order;
 mod realtime;
+mod rows;
 mod scc;
 mod split;
 mod subgraph;
@@ -12,6 +13,7 @@ mod topo;
 pub(crate) use cycle::{BUDGET, Closing, shortest_closed, shortest_cycle};
 pub(crate) use order::{Moved, Order};
 pub(crate) use realtime::{InTime, Moments, RealTime, agrees, precedes};
+pub(crate) use rows::Rows;
 pub(crate) use scc::components;
 pub(crate) use split::{Split, commit_of, is_commit, start_of, txn_of};
 pub(crate) use subgraph::{Search, Subgraph};
@@ -33,35 +35,5 @@ pub(crate) trait InEdges {
     fn predecessors(&self, node: u32) -> impl Iterator<Item = u32> {
         let mut cursor = 0;
         std::iter::from_fn(move || self.next_in(node, &mut cursor))
-    }
-}
-
-#[cfg(test)]
-pub(crate) mod test_graph {
-    use super::InEdges;
-
-    /// Lists of predecessors.
-    pub(crate) struct Listed(pub(crate) Vec<Vec<u32>>);
-
-    impl Listed {
-        pub(crate) fn new(nodes: usize, edges: &[(u32, u32)]) -> Self {
-            let mut lists = vec![Vec::new(); nodes];
-            for (from, to) in edges {
-                lists[*to as usize].push(*from);
-            }
-            Listed(lists)
-        }
-    }
-
-    impl InEdges for Listed {
-        fn node_count(&self) -> usize {
-            self.0.len()
-        }
-
-        fn next_in(&self, node: u32, cursor: &mut u32) -> Option<u32> {
-            let found = self.0[node as usize].get(*cursor as usize).copied();
-            *cursor += 1;
-            found
-        }
     }
 }

@@ -145,7 +145,7 @@ fn moved_forward(sorted: &[u32], were: Vec<u32>, start: u32, moved: &mut Vec<Mov
 
 #[cfg(test)]
 mod tests {
-    use super::super::test_graph::Listed;
+    use super::super::Rows;
     use super::*;
 
     fn mended(order: &[u32], edges: &[(u32, u32)]) -> Option<Vec<u32>> {
@@ -153,7 +153,7 @@ mod tests {
         let place = |node: u32| order.places()[node as usize];
         let denied: Vec<_> =
             edges.iter().filter(|(from, to)| place(*from) >= place(*to)).copied().collect();
-        let graph = Listed::new(order.nodes().len(), edges);
+        let graph = Rows::graph(order.nodes().len(), edges);
         order.mend(&graph, &denied).map(|_| order.into_nodes())
     }
 
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn places_follow_the_nodes() {
         let mut order = Order::new(vec![2, 0, 1]);
-        assert!(order.mend(&Listed::new(3, &[(1, 2)]), &[(1, 2)]).is_some());
+        assert!(order.mend(&Rows::graph(3, &[(1, 2)]), &[(1, 2)]).is_some());
         assert_eq!(order.nodes(), [1, 2, 0]);
         assert_eq!(order.places(), [2, 0, 1]);
     }
@@ -185,7 +185,7 @@ mod tests {
     fn whatever_was_moved_over_another_is_told_with_it() {
         let edges = [(4, 1), (6, 5), (6, 2), (3, 0)];
         let mut order = Order::new((0..8).collect());
-        let moved = order.mend(&Listed::new(8, &edges), &edges).unwrap();
+        let moved = order.mend(&Rows::graph(8, &edges), &edges).unwrap();
         assert_eq!(order.nodes(), [3, 0, 4, 1, 6, 2, 5, 7]);
         let told = |node: u32, over: u32| {
             let place = order.places()[over as usize];

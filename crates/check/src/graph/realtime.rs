@@ -183,8 +183,8 @@ impl<G: Moments> InEdges for InTime<'_, G> {
 mod tests {
     use isolario_model::{Batch, TxnEnd, TxnSink, TxnStart};
 
+    use super::super::Rows;
     use super::super::components;
-    use super::super::test_graph::Listed;
     use super::*;
 
     fn history(times: &[(i64, i64)]) -> History {
@@ -199,7 +199,7 @@ mod tests {
         batch.build().unwrap()
     }
 
-    impl Moments for Listed {
+    impl Moments for Rows<u32> {
         fn begins(&self, node: u32) -> Option<TxnId> {
             Some(TxnId(node))
         }
@@ -223,7 +223,7 @@ mod tests {
             for after in 0..count as u32 {
                 for before in (0..count as u32).filter(|before| *before != after) {
                     // An edge back closes a cycle exactly where there is a way forth.
-                    let back = Listed::new(count, &[(after, before)]);
+                    let back = Rows::graph(count, &[(after, before)]);
                     let cyclic = !components(&InTime { graph: &back, time: &time }).is_empty();
                     let (before, after) = (TxnId(before), TxnId(after));
                     assert_eq!(

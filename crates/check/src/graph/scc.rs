@@ -98,19 +98,19 @@ impl Search {
 
 #[cfg(test)]
 mod tests {
-    use super::super::test_graph::Listed;
+    use super::super::Rows;
     use super::*;
 
     #[test]
     fn only_components_with_a_cycle_are_reported() {
         let edges = [(0, 1), (1, 0), (1, 2), (2, 3), (4, 5), (5, 6), (6, 4), (7, 7)];
-        let found = components(&Listed::new(9, &edges));
+        let found = components(&Rows::graph(9, &edges));
         assert_eq!(found, [vec![0, 1], vec![4, 5, 6], vec![7]]);
     }
 
     #[test]
     fn a_cycle_of_a_million_needs_no_stack() {
         let edges: Vec<_> = (0..1_000_000).map(|n| (n, (n + 1) % 1_000_000)).collect();
-        assert_eq!(components(&Listed::new(1_000_000, &edges))[0].len(), 1_000_000);
+        assert_eq!(components(&Rows::graph(1_000_000, &edges))[0].len(), 1_000_000);
     }
 }

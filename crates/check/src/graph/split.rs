@@ -82,12 +82,12 @@ impl<W: InEdges, O: InEdges> Moments for Split<'_, W, O> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::test_graph::Listed;
+    use super::super::Rows;
     use super::super::topological_order;
     use super::*;
 
     fn is_acyclic(waits: &[(u32, u32)], overtaken: &[(u32, u32)]) -> bool {
-        let (waits, overtaken) = (Listed::new(3, waits), Listed::new(3, overtaken));
+        let (waits, overtaken) = (Rows::graph(3, waits), Rows::graph(3, overtaken));
         let split = Split { waits: &waits, overtaken: &overtaken };
         topological_order(&split, &[0, 1, 2, 3, 4, 5]).is_some()
     }

@@ -2,14 +2,13 @@
 
 use rustc_hash::FxHashMap;
 
-use super::InEdges;
+use super::{InEdges, Rows};
 
 /// The nodes of a component and the edges among them.
 pub(crate) struct Subgraph {
     /// The nodes, sorted; a node's number in the subgraph is its position here.
     nodes: Vec<u32>,
-    ends: Vec<u32>,
-    sources: Vec<u32>,
+    predecessors: Rows<u32>,
 }
 
 impl Subgraph {
@@ -17,16 +16,15 @@ impl Subgraph {
     pub(crate) fn new(graph: &impl InEdges, nodes: &[u32]) -> Self {
         let number: FxHashMap<u32, u32> =
             nodes.iter().enumerate().map(|(at, node)| (*node, at as u32)).collect();
-        let (mut ends, mut sources) = (Vec::new(), Vec::new());
+        let mut predecessors = Rows::default();
         let mut row: Vec<u32> = Vec::new();
         for node in nodes {
             row.extend(graph.predecessors(*node).filter_map(|before| number.get(&before)));
             row.sort_unstable();
             row.dedup();
-            sources.append(&mut row);
-            ends.push(sources.len() as u32);
+            predecessors.push(row.drain(..));
         }
-        Subgraph { nodes: nodes.to_vec(), ends, sources }
+        Subgraph { nodes: nodes.to_vec(), predecessors }
     }
 
     /// How many nodes there are.
@@ -42,11 +40,6 @@ impl Subgraph {
     /// The node of the whole graph behind a number.
     pub(crate) fn node(&self, number: u32) -> u32 {
         self.nodes[number as usize]
-    }
-
-    fn edges_into(&self, number: u32) -> &[u32] {
-        let start = if number == 0 { 0 } else { self.ends[number as usize - 1] as usize };
-        &self.sources[start..self.ends[number as usize] as usize]
     }
 }
 
@@ -90,7 +83,7 @@ impl<'g> Search<'g> {
         while at < self.queue.len() && length <= limit {
             let node = self.queue[at];
             at += 1;
-            for before in self.graph.edges_into(node) {
+            for before in self.graph.predecessors.get(node as usize) {
                 self.edges_seen += 1;
                 if is_start(*before) {
                     return Some(self.path(*before, node, target));

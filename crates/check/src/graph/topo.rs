@@ -62,30 +62,30 @@ pub(super) fn depth_first(
 
 #[cfg(test)]
 mod tests {
-    use super::super::test_graph::Listed;
+    use super::super::Rows;
     use super::*;
 
     #[test]
     fn every_node_comes_after_its_predecessors() {
         let edges = [(3, 1), (1, 0), (2, 0), (3, 2)];
-        let order = topological_order(&Listed::new(4, &edges), &[0, 1, 2, 3]).unwrap();
+        let order = topological_order(&Rows::graph(4, &edges), &[0, 1, 2, 3]).unwrap();
         let place = |node: u32| order.iter().position(|n| *n == node);
         assert!(edges.iter().all(|(from, to)| place(*from) < place(*to)), "{order:?}");
         let guess = [3, 2, 1, 0];
-        assert_eq!(topological_order(&Listed::new(4, &edges), &guess), Some(guess.to_vec()));
+        assert_eq!(topological_order(&Rows::graph(4, &edges), &guess), Some(guess.to_vec()));
     }
 
     #[test]
     fn a_cycle_has_no_order_and_a_loop_is_a_cycle() {
-        assert_eq!(topological_order(&Listed::new(3, &[(0, 1), (1, 2), (2, 0)]), &[0, 1, 2]), None);
-        assert_eq!(topological_order(&Listed::new(1, &[(0, 0)]), &[0]), None);
+        assert_eq!(topological_order(&Rows::graph(3, &[(0, 1), (1, 2), (2, 0)]), &[0, 1, 2]), None);
+        assert_eq!(topological_order(&Rows::graph(1, &[(0, 0)]), &[0]), None);
     }
 
     #[test]
     fn a_chain_of_a_million_needs_no_stack() {
         let edges: Vec<_> = (1..1_000_000).map(|n| (n, n - 1)).collect();
         let roots: Vec<u32> = (0..1_000_000).collect();
-        let order = topological_order(&Listed::new(1_000_000, &edges), &roots).unwrap();
+        let order = topological_order(&Rows::graph(1_000_000, &edges), &roots).unwrap();
         assert_eq!(order.first(), Some(&999_999));
     }
 }

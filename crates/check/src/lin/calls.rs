@@ -5,6 +5,7 @@ use isolario_model::{
 };
 
 use crate::Options;
+use crate::graph::Rows;
 
 /// What a call needs to find in its register, and what it leaves there.
 ///
@@ -71,9 +72,8 @@ pub(super) struct Registers<'h> {
     pub(super) history: &'h History,
     skew: i64,
     absent: u64,
-    calls: Vec<Call>,
-    /// Where the calls of each key end.
-    ends: Vec<usize>,
+    /// By key.
+    calls: Rows<Call>,
     /// Writes of transactions that aborted, by key.
     aborted: Vec<(KeyId, u64, OpId)>,
 }
@@ -90,48 +90,40 @@ pub(super) struct Register<'r> {
 impl<'h> Registers<'h> {
     /// Sorts the operations of a history by key, or says why the level does not apply.
     pub(super) fn new(history: &'h History, options: &Options) -> Result<Self, Inapplicable> {
-        let mut ends = vec![0; history.key_count()];
-        each_kept(history, |op| ends[history.op_keys()[op.index()].index()] += 1)?;
+        if let Some(reason) = misfit(history) {
+            return Err(reason);
+        }
         let nil = history.find_value(ValueRef::Nil);
         let mut registers = Registers {
             history,
             skew: i64::try_from(options.clock_skew).unwrap_or(i64::MAX),
             absent: nil.map_or(ABSENT, ValueId::word),
-            calls: vec![UNSET; ends.iter().sum()],
-            ends: Vec::new(),
+            calls: Rows::default(),
             aborted: Vec::new(),
         };
-        let mut begin = 0;
-        for end in &mut ends {
-            (*end, begin) = (begin, begin + *end);
+        let is_aborted = |txn: &TxnId| history.outcome(*txn) == Outcome::Aborted;
+        let txns = (0..history.txn_count()).map(TxnId::at);
+        let kept = txns.filter(|txn| !is_aborted(txn));
+        let single = kept.filter_map(|txn| Some((txn, history.txn_ops(txn).next()?)));
+        let by_key = single.map(|(txn, op)| (history.op_keys()[op.index()].0, (txn, op)));
+        let by_key = Rows::group(history.key_count(), by_key);
+        registers.calls = by_key.map(|(txn, op)| registers.call(*txn, *op));
+        for txn in history.txns().filter(is_aborted) {
+            history.txn_ops(txn).for_each(|op| registers.add_aborted(op));
         }
-        for txn in history.txns() {
-            let Some(op) = history.txn_ops(txn).next() else { continue };
-            if history.outcome(txn) == Outcome::Aborted {
-                history.txn_ops(txn).for_each(|op| registers.add_aborted(op));
-                continue;
-            }
-            let next = &mut ends[history.op_keys()[op.index()].index()];
-            registers.calls[*next] = registers.call(txn, op);
-            *next += 1;
-        }
-        registers.ends = ends;
         registers.aborted.sort_unstable();
         Ok(registers)
     }
 
     /// Each register, ready to be decided on its own: linearizability is a local property.
     pub(super) fn split(&mut self) -> Vec<Register<'_>> {
-        let (mut calls, mut aborted) = (&mut self.calls[..], &self.aborted[..]);
-        let mut registers = Vec::with_capacity(self.ends.len());
-        let mut begin = 0;
-        for (key, end) in self.ends.iter().enumerate() {
+        let mut aborted = &self.aborted[..];
+        let mut registers = Vec::with_capacity(self.calls.len());
+        for (key, calls) in self.calls.iter_mut().enumerate() {
             let key = KeyId::at(key);
-            let (own, rest) = std::mem::take(&mut calls).split_at_mut(end - begin);
-            let (own_aborted, rest_aborted) =
-                aborted.split_at(aborted.partition_point(|(other, ..)| *other == key));
-            (calls, aborted, begin) = (rest, rest_aborted, *end);
-            let mut register = Register { key, initial: INITIAL, calls: own, aborted: own_aborted };
+            let of_key = aborted.partition_point(|(other, ..)| *other == key);
+            let own = aborted.split_off(..of_key).unwrap_or_default();
+            let mut register = Register { key, initial: INITIAL, calls, aborted: own };
             register.settle_initial(self.history, self.absent);
             registers.push(register);
         }
@@ -180,8 +172,6 @@ impl<'h> Registers<'h> {
     }
 }
 
-const UNSET: Call = Call { op: OpId(0), start: 0, finish: 0, action: Action::Free, must: false };
-
 fn conditional(expected: u64, new: u64, applied: Option<bool>, seen: Option<u64>) -> Action {
     match (applied, seen) {
         (Some(true), _) => Action::Swap(expected, new),
@@ -193,13 +183,13 @@ fn conditional(expected: u64, new: u64, applied: Option<bool>, seen: Option<u64>
     }
 }
 
-/// Goes through the one operation of every transaction that may have committed.
-fn each_kept(history: &History, mut take: impl FnMut(OpId)) -> Result<(), Inapplicable> {
+/// Why linearizability does not apply: it is about single operations on registers, with times.
+fn misfit(history: &History) -> Option<Inapplicable> {
     for txn in history.txns().filter(|txn| history.outcome(*txn) != Outcome::Aborted) {
         let mut ops = history.txn_ops(txn);
         let Some(op) = ops.next() else { continue };
         if ops.len() > 0 {
-            return Err(Inapplicable::SeveralOperations { txn });
+            return Some(Inapplicable::SeveralOperations { txn });
         }
         let is_known = match history.op(op) {
             Op::Read { .. } | Op::Write { .. } | Op::Delete { .. } => true,
@@ -208,11 +198,10 @@ fn each_kept(history: &History, mut take: impl FnMut(OpId)) -> Result<(), Inappl
             _ => false,
         };
         if !is_known {
-            return Err(Inapplicable::Operation { op });
+            return Some(Inapplicable::Operation { op });
         }
-        take(op);
     }
-    if history.has_times() { Ok(()) } else { Err(Inapplicable::NoTimes) }
+    (!history.has_times()).then_some(Inapplicable::NoTimes)
 }
 
 impl Register<'_> {

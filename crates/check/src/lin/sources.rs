@@ -4,6 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::calls::{Action, Call};
 use super::conflict::Conflict;
+use crate::graph::Rows;
 
 /// Who is nobody: the initial state as a source, and no successor.
 pub(super) const NONE: u32 = u32::MAX;
@@ -25,9 +26,8 @@ pub(super) struct Sources<'c> {
     pub(super) kept: Vec<bool>,
     /// Per call of unknown outcome that took effect, who found what it wrote.
     found_by: FxHashMap<u32, u32>,
-    /// The reads by writer, those of the initial state last, and where those of each writer end.
-    reads: Vec<u32>,
-    reads_ends: Vec<u32>,
+    /// The reads by writer, those of the initial state last; the first to start first.
+    reads: Rows<u32>,
     /// Failed comparisons, with the writer of what they did not find.
     pub(super) misses: Vec<(u32, u32)>,
     /// Calls that may have taken effect at any time.
@@ -51,8 +51,7 @@ impl<'c> Sources<'c> {
             next: vec![NONE; calls.len() + 1],
             kept: calls.iter().map(|call| call.must).collect(),
             found_by: FxHashMap::default(),
-            reads: Vec::new(),
-            reads_ends: Vec::new(),
+            reads: Rows::default(),
             misses: Vec::new(),
             free: Vec::new(),
         };
@@ -81,9 +80,7 @@ impl<'c> Sources<'c> {
 
     /// The reads of a writer's version, the first to start first.
     pub(super) fn reads(&self, writer: u32) -> &[u32] {
-        let slot = self.slot(writer);
-        let begin = slot.checked_sub(1).map_or(0, |before| self.reads_ends[before] as usize);
-        &self.reads[begin..self.reads_ends[slot] as usize]
+        self.reads.get(self.slot(writer))
     }
 
     /// A call, and those that show that it took effect.
@@ -170,28 +167,13 @@ impl<'c> Sources<'c> {
             let call = &self.calls[*at as usize];
             call.must && matches!(call.action, Action::Read(_))
         };
-        let reads: Vec<u32> = (0..self.calls.len() as u32).filter(is_read).collect();
-        let mut ends = vec![0; self.calls.len() + 1];
-        reads.iter().for_each(|at| ends[self.slot(self.source(*at))] += 1);
-        let mut begin = 0;
-        for end in &mut ends {
-            (*end, begin) = (begin, begin + *end);
+        let reads = (0..self.calls.len() as u32).filter(is_read);
+        let by_writer = reads.map(|at| (self.slot(self.source(at)) as u32, at));
+        let mut rows = Rows::group(self.calls.len() + 1, by_writer);
+        for row in rows.iter_mut().filter(|row| row.len() > 1) {
+            row.sort_unstable_by_key(|at| self.calls[*at as usize].start);
         }
-        self.reads = vec![0; reads.len()];
-        for at in reads {
-            let end = &mut ends[self.slot(self.source(at))];
-            self.reads[*end as usize] = at;
-            *end += 1;
-        }
-        let mut begin = 0;
-        for end in &ends {
-            let of_one = &mut self.reads[begin..*end as usize];
-            if of_one.len() > 1 {
-                of_one.sort_unstable_by_key(|at| self.calls[*at as usize].start);
-            }
-            begin = *end as usize;
-        }
-        self.reads_ends = ends;
+        self.reads = rows;
     }
 }
 

@@ -26,7 +26,7 @@ use super::chains::Chains;
 use super::levels::places;
 use super::saturated::{Inference, Visibility};
 use super::writes::WriteSets;
-use crate::graph::InEdges;
+use crate::graph::{InEdges, Rows};
 use crate::reads::Source;
 
 /// Chains per block.
@@ -243,12 +243,12 @@ impl Writers {
         let is_member =
             |txn: &&u32| chains.contains(&(causality.chains.chain_of(TxnId(**txn)) as usize));
         // Along the topological order, which every chain follows.
-        let by_place = Rows::new(keys, |put| {
-            for txn in causality.order.iter().filter(is_member).map(|txn| TxnId(*txn)) {
-                let place = places[txn.index()];
-                causality.writes.of(txn).for_each(|key| put(key.index(), (place, txn)));
-            }
+        let members = causality.order.iter().filter(is_member).map(|txn| TxnId(*txn));
+        let by_key = members.flat_map(|txn| {
+            let place = places[txn.index()];
+            causality.writes.of(txn).map(move |key| (key.0, (place, txn)))
         });
+        let by_place = Rows::group(keys, by_key);
         Writers { by_place, by_chain: OnceCell::new() }
     }
 
@@ -287,9 +287,11 @@ impl Writers {
         bound: u32,
         chain_and_position: impl Fn(TxnId) -> (u32, u32),
     ) -> Option<u32> {
-        let by_chain = self
-            .by_chain
-            .get_or_init(|| self.by_place.map_sorted(|(_, writer)| chain_and_position(*writer)));
+        let by_chain = self.by_chain.get_or_init(|| {
+            let mut rows = self.by_place.map(|(_, writer)| chain_and_position(*writer));
+            rows.iter_mut().for_each(<[(u32, u32)]>::sort_unstable);
+            rows
+        });
         let writes = by_chain.get(key.index());
         let after = writes.partition_point(|write| *write < (slot as u32, bound));
         let (chain, position) = *writes.get(after.checked_sub(1)?)?;
@@ -307,48 +309,3 @@ struct Cursor {
 
 /// Below every place and every horizon but that of `init`, which then finds nothing.
 const NO_WRITER: u32 = 0;
-
-/// Rows of different lengths, one after the other.
-struct Rows<T> {
-    /// One past the last entry of each row.
-    ends: Vec<u32>,
-    entries: Vec<T>,
-}
-
-impl<T: Copy + Default> Rows<T> {
-    /// Fills rows with what `fill` puts into them, in that order. It is called twice: to count and
-    /// to put.
-    fn new(count: usize, fill: impl Fn(&mut dyn FnMut(usize, T))) -> Self {
-        let mut ends = vec![0u32; count];
-        fill(&mut |row, _| ends[row] += 1);
-        let mut total = 0;
-        for end in &mut ends {
-            total += std::mem::replace(end, total);
-        }
-        let mut entries = vec![T::default(); total as usize];
-        fill(&mut |row, entry| {
-            entries[ends[row] as usize] = entry;
-            ends[row] += 1;
-        });
-        Rows { ends, entries }
-    }
-
-    /// The same rows of something else, each sorted.
-    fn map_sorted<U: Ord>(&self, map: impl Fn(&T) -> U) -> Rows<U> {
-        let mut entries: Vec<U> = self.entries.iter().map(map).collect();
-        let mut start = 0;
-        for end in &self.ends {
-            entries[start..*end as usize].sort_unstable();
-            start = *end as usize;
-        }
-        Rows { ends: self.ends.clone(), entries }
-    }
-}
-
-impl<T> Rows<T> {
-    #[inline]
-    fn get(&self, row: usize) -> &[T] {
-        let start = if row == 0 { 0 } else { self.ends[row - 1] as usize };
-        &self.entries[start..self.ends[row] as usize]
-    }
-}

@@ -8,7 +8,7 @@ use std::ops::Range;
 use isolario_model::{Outcome, TxnId};
 
 use super::Dependencies;
-use crate::graph::InEdges;
+use crate::graph::{InEdges, Rows};
 
 /// Where a transaction that is not kept has its place.
 const NOWHERE: u32 = u32::MAX;
@@ -17,9 +17,7 @@ const NOWHERE: u32 = u32::MAX;
 pub(crate) struct Chains {
     chain_of: Vec<u32>,
     position: Vec<u32>,
-    /// One past the last member of each chain.
-    ends: Vec<u32>,
-    members: Vec<TxnId>,
+    members: Rows<TxnId>,
 }
 
 impl Chains {
@@ -31,15 +29,17 @@ impl Chains {
         let mut chains = Chains {
             chain_of: vec![NOWHERE; txns],
             position: vec![0; txns],
-            ends: Vec::new(),
-            members: Vec::new(),
+            members: Rows::default(),
         };
         let count = if dependencies.session_order {
             chains.assign_sessions(dependencies)
         } else {
             chains.assign_paths(dependencies, order)
         };
-        chains.collect_members(count, order);
+        // In topological order, which every chain follows.
+        let places = order.iter().map(|txn| (chains.chain_of[*txn as usize], TxnId(*txn)));
+        let members = Rows::group(count as usize, places.filter(|(chain, _)| *chain != NOWHERE));
+        chains.members = members;
         chains
     }
 
@@ -91,29 +91,9 @@ impl Chains {
         self.position[txn as usize] = position;
     }
 
-    fn collect_members(&mut self, count: u32, order: &[u32]) {
-        let placed = |txn: &&u32| self.chain_of[**txn as usize] != NOWHERE;
-        let mut ends = vec![0u32; count as usize];
-        for txn in order.iter().filter(placed) {
-            ends[self.chain_of[*txn as usize] as usize] += 1;
-        }
-        let mut total = 0;
-        for end in &mut ends {
-            total += *end;
-            *end = total;
-        }
-        let mut members = vec![TxnId(0); total as usize];
-        for txn in order.iter().filter(placed) {
-            let chain = self.chain_of[*txn as usize] as usize;
-            let start = if chain == 0 { 0 } else { ends[chain - 1] };
-            members[(start + self.position[*txn as usize]) as usize] = TxnId(*txn);
-        }
-        (self.ends, self.members) = (ends, members);
-    }
-
     /// How many chains there are.
     pub(crate) fn len(&self) -> usize {
-        self.ends.len()
+        self.members.len()
     }
 
     /// The chain of a kept transaction.
@@ -130,17 +110,16 @@ impl Chains {
 
     /// The members of a chain, in order.
     pub(crate) fn members(&self, chain: usize) -> &[TxnId] {
-        &self.members[self.span(chain)]
+        self.members.get(chain)
     }
 
     /// Where a chain's members are among [`Chains::all_members`].
     pub(crate) fn span(&self, chain: usize) -> Range<usize> {
-        let start = if chain == 0 { 0 } else { self.ends[chain - 1] as usize };
-        start..self.ends[chain] as usize
+        self.members.span(chain)
     }
 
     /// The members of all chains, one chain after the other.
     pub(crate) fn all_members(&self) -> &[TxnId] {
-        &self.members
+        self.members.entries()
     }
 }

@@ -3,7 +3,7 @@
 use isolario_model::{Edge, KeyId, OpId, Reason, TxnId, VersionOrder};
 
 use super::Dependencies;
-use crate::graph::{InEdges, Moments};
+use crate::graph::{InEdges, Moments, Rows};
 
 /// How a writer is visible to a reader that read the key from somebody else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,11 +33,8 @@ pub(crate) struct Inference {
 
 /// The inferred edges, and those that lists show, by the transaction they lead into. Reasons are
 /// not kept: they are inferred again for the few edges that are reported.
-#[derive(Default)]
 pub(crate) struct Inferred {
-    /// One past the last edge into each transaction.
-    ends: Vec<u32>,
-    sources: Vec<u32>,
+    edges: Rows<u32>,
     /// Whether some transaction would have to come before `init`.
     pub(crate) before_init: bool,
 }
@@ -47,42 +44,20 @@ impl Inferred {
     pub(crate) fn new(txns: usize, chunks: &[Vec<(TxnId, TxnId)>]) -> Self {
         let edges = || chunks.iter().flatten();
         let before_init = edges().any(|(_, after)| after.is_init());
-        let mut ends = vec![0u32; txns];
-        for (_, after) in edges().filter(|(_, after)| !after.is_init()) {
-            ends[after.index()] += 1;
-        }
-        let mut total = 0;
-        for end in &mut ends {
-            total += std::mem::replace(end, total);
-        }
-        let mut sources = vec![0u32; total as usize];
-        for (before, after) in edges().filter(|(_, after)| !after.is_init()) {
-            let next = &mut ends[after.index()];
-            sources[*next as usize] = before.0;
-            *next += 1;
-        }
-        Inferred { ends, sources, before_init }
-    }
-
-    fn edges_into(&self, txn: u32) -> &[u32] {
-        if self.ends.is_empty() {
-            return &[];
-        }
-        let start = if txn == 0 { 0 } else { self.ends[txn as usize - 1] as usize };
-        &self.sources[start..self.ends[txn as usize] as usize]
+        let between = edges().filter(|(_, after)| !after.is_init());
+        let into = between.map(|(before, after)| (after.0, before.0));
+        Inferred { edges: Rows::group(txns, into), before_init }
     }
 }
 
 impl InEdges for Inferred {
     fn node_count(&self) -> usize {
-        self.ends.len()
+        self.edges.node_count()
     }
 
     #[inline]
     fn next_in(&self, node: u32, cursor: &mut u32) -> Option<u32> {
-        let before = self.edges_into(node).get(*cursor as usize).copied();
-        *cursor += 1;
-        before
+        self.edges.next_in(node, cursor)
     }
 }
 

@@ -108,7 +108,7 @@ impl<'a> WriteSets<'a> {
     }
 
     /// The keys a transaction writes, in program order; a key written twice comes twice.
-    pub(crate) fn of(&self, txn: TxnId) -> impl Iterator<Item = KeyId> {
+    pub(crate) fn of(&self, txn: TxnId) -> impl Iterator<Item = KeyId> + Clone {
         keys_written(self.history, txn)
     }
 

@@ -1,5 +1,6 @@
 //! The settled edges, with the fact each comes from.
 
+use crate::graph::Rows;
 use crate::strong::problem::{Arc, Problem};
 use crate::strong::saturate::Settled;
 
@@ -9,33 +10,19 @@ pub(super) const SEEN: u32 = 0;
 /// The edges from every node: where they lead, and 0 or one more than the fact they come from.
 pub(super) struct Arcs<'a> {
     problem: &'a Problem,
-    starts: Vec<u32>,
-    targets: Vec<(u32, u32)>,
+    targets: Rows<(u32, u32)>,
 }
 
 impl<'a> Arcs<'a> {
     pub(super) fn new(problem: &'a Problem, settled: &Settled) -> Self {
         let seen = problem.known.iter().map(|arc| (*arc, SEEN));
         let facts = settled.arcs.iter().zip(&settled.fact_of).map(|(arc, fact)| (*arc, fact + 1));
-        let all = || seen.clone().chain(facts.clone());
-        let mut starts = vec![0u32; problem.nodes + 2];
-        all().for_each(|((from, _), _)| starts[from as usize + 2] += 1);
-        for at in 1..starts.len() {
-            starts[at] += starts[at - 1];
-        }
-        let mut targets = vec![(0, 0); problem.known.len() + settled.arcs.len()];
-        for ((from, to), fact) in all() {
-            let place = &mut starts[from as usize + 1];
-            targets[*place as usize] = (to, fact);
-            *place += 1;
-        }
-        starts.pop();
-        Arcs { problem, starts, targets }
+        let targets = seen.chain(facts).map(|((from, to), fact)| (from, (to, fact)));
+        Arcs { problem, targets: Rows::group(problem.nodes, targets) }
     }
 
     fn after(&self, node: u32) -> &[(u32, u32)] {
-        let (start, end) = (self.starts[node as usize], self.starts[node as usize + 1]);
-        &self.targets[start as usize..end as usize]
+        self.targets.get(node as usize)
     }
 
     /// What an edge comes from: the earliest if there are several.
