@@ -29,7 +29,7 @@ mod lin;
 mod mini;
 mod plan;
 mod progress;
-mod reads;
+mod resolved;
 mod stop;
 mod strong;
 mod weak;

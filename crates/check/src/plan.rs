@@ -2,6 +2,7 @@
 
 use std::cell::OnceCell;
 use std::io;
+use std::sync::Arc;
 
 use isolario_model::{
     Anomaly, AnomalyKind, Clock, Engine, Findings, History, Inapplicable, Level, LevelResult,
@@ -11,11 +12,11 @@ use isolario_model::{
 use crate::Options;
 use crate::findings;
 use crate::lin;
-use crate::mini::{BlindWrite, Mini};
-use crate::reads::{self, Reads};
+use crate::mini::Mini;
+use crate::resolved::{BlindWrite, Resolved, first_on_list, first_unsupported};
 use crate::stop::{unlooked, unlooked_level};
 use crate::strong;
-use crate::weak::{Dependencies, Weak};
+use crate::weak::Weak;
 
 /// Decides the levels. Linearizability is about operations of more kinds and needs none of what
 /// the others share.
@@ -42,16 +43,15 @@ fn check_transactions(history: &History, levels: &[Level], options: &Options) ->
     if levels.is_empty() {
         return Vec::new();
     }
-    if let Some(op) = reads::first_unsupported(history) {
+    if let Some(op) = first_unsupported(history) {
         return answer_all(levels, &Verdict::NotApplicable(Inapplicable::Operation { op }));
     }
     if options.stop.is_asked() {
         return levels.iter().copied().map(unlooked_level).collect();
     }
-    let reads = Reads::resolve(history);
-    let dependencies = Dependencies::new(history, &reads, options.session_order);
-    let weak = Weak::new(&dependencies);
-    let plan = Plan { history, options, weak: &weak, mini: OnceCell::new() };
+    let resolved = Arc::new(Resolved::new(history, options));
+    let weak = Weak::new(Arc::clone(&resolved));
+    let plan = Plan { history, options, resolved, weak, mini: OnceCell::new() };
     levels.iter().map(|level| plan.check(*level)).collect()
 }
 
@@ -59,7 +59,8 @@ fn check_transactions(history: &History, levels: &[Level], options: &Options) ->
 struct Plan<'a> {
     history: &'a History,
     options: &'a Options,
-    weak: &'a Weak<'a>,
+    resolved: Arc<Resolved<'a>>,
+    weak: Weak<'a>,
     mini: OnceCell<Result<Mini<'a>, BlindWrite>>,
 }
 
@@ -91,10 +92,10 @@ impl Plan<'_> {
             anomalies.extend(self.lost_updates(level));
             return (Engine::Mini, Verdict::Violated(Findings::new(anomalies, false)));
         }
-        if let Some(reason) = &self.weak.dependencies.reads.ambiguous {
+        if let Some(reason) = &self.resolved.dependencies.reads.choices.refusal {
             return (Engine::Mini, Verdict::NotApplicable(reason.clone()));
         }
-        let mini = self.mini.get_or_init(|| Mini::new(self.weak, self.options));
+        let mini = self.mini.get_or_init(|| Mini::new(Arc::clone(&self.resolved), self.options));
         let has_stated = self.options.trust_version_order && !self.options.version_order.is_empty();
         match mini {
             Err(BlindWrite(write)) => (Engine::Strong { blind: Some(*write) }, self.search(level)),
@@ -109,14 +110,15 @@ impl Plan<'_> {
     /// they saw.
     fn lost_updates(&self, level: Level) -> Vec<Anomaly> {
         let is_forbidden = AnomalyKind::LostUpdate.forbidden_at(level);
-        let mini = self.mini.get_or_init(|| Mini::new(self.weak, self.options)).as_ref();
+        let mini =
+            self.mini.get_or_init(|| Mini::new(Arc::clone(&self.resolved), self.options)).as_ref();
         mini.ok().filter(|_| is_forbidden).map(Mini::lost_updates).unwrap_or_default()
     }
 
     /// Searches for an order. Where there is none and the argument takes choices, a weaker level may
     /// tell in fewer words why.
     fn search(&self, level: Level) -> Verdict {
-        let verdict = strong::check(self.weak, level, self.options);
+        let verdict = strong::check(&self.resolved, level, self.options);
         let is_intricate = |findings: &Findings| {
             findings.anomalies.iter().all(|a| a.kind == AnomalyKind::NoOrderPossible)
         };
@@ -135,7 +137,7 @@ impl Plan<'_> {
 
     /// What a strong level needs and the history does not have.
     fn lacks(&self, level: Level) -> Option<Inapplicable> {
-        if let Some(op) = reads::first_on_list(self.history) {
+        if let Some(op) = first_on_list(self.history) {
             return Some(Inapplicable::Operation { op });
         }
         if !matches!(level, Level::StrictSerializable | Level::StrongSnapshotIsolation) {
@@ -161,17 +163,17 @@ pub(crate) fn dump_problem(
     options: &Options,
     out: &mut dyn io::Write,
 ) -> io::Result<bool> {
-    if reads::first_unsupported(history).or_else(|| reads::first_on_list(history)).is_some() {
+    if first_unsupported(history).or_else(|| first_on_list(history)).is_some() {
         return Ok(false);
     }
-    let reads = Reads::resolve(history);
-    let dependencies = Dependencies::new(history, &reads, options.session_order);
-    let weak = Weak::new(&dependencies);
-    let has_wrong_reads = !weak.plain_anomalies().is_empty() || reads.ambiguous.is_some();
+    let resolved = Arc::new(Resolved::new(history, options));
+    let is_refused = resolved.dependencies.reads.choices.refusal.is_some();
+    let has_wrong_reads =
+        is_refused || !Weak::new(Arc::clone(&resolved)).plain_anomalies().is_empty();
     if has_wrong_reads {
         return Ok(false);
     }
-    strong::dump(&dependencies, level, options, out)
+    strong::dump(&resolved, level, out)
 }
 
 /// Decides which patterns occur.
@@ -180,7 +182,7 @@ pub(crate) fn patterns(
     kinds: &[AnomalyKind],
     options: &Options,
 ) -> Vec<PatternResult> {
-    let verdict = match reads::first_unsupported(history) {
+    let verdict = match first_unsupported(history) {
         Some(op) => Some(Verdict::NotApplicable(Inapplicable::Operation { op })),
         None => options.stop.is_asked().then(unlooked),
     };
@@ -188,9 +190,7 @@ pub(crate) fn patterns(
         let answer = |kind: &AnomalyKind| PatternResult { kind: *kind, verdict: verdict.clone() };
         return kinds.iter().map(answer).collect();
     }
-    let reads = Reads::resolve(history);
-    let dependencies = Dependencies::new(history, &reads, options.session_order);
-    Weak::new(&dependencies).patterns(kinds)
+    Weak::new(Arc::new(Resolved::new(history, options))).patterns(kinds)
 }
 
 fn answer_all(levels: &[Level], verdict: &Verdict) -> Vec<LevelResult> {

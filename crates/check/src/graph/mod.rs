@@ -11,7 +11,7 @@ mod subgraph;
 mod topo;
 
 pub(crate) use cycle::{BUDGET, Closing, shortest_closed, shortest_cycle};
-pub(crate) use order::{Moved, Order};
+pub(crate) use order::{Moved, Order, places};
 pub(crate) use realtime::{InTime, Moments, RealTime, agrees, precedes};
 pub(crate) use rows::Rows;
 pub(crate) use scc::components;

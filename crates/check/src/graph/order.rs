@@ -26,10 +26,7 @@ pub(crate) struct Moved {
 impl Order {
     /// Takes an order that names each node once.
     pub(crate) fn new(nodes: Vec<u32>) -> Self {
-        let mut places = vec![0u32; nodes.len()];
-        for (place, node) in (0..).zip(&nodes) {
-            places[*node as usize] = place;
-        }
+        let places = places(&nodes);
         Order { nodes, places }
     }
 
@@ -92,6 +89,15 @@ impl Order {
         }
         stretches
     }
+}
+
+/// Per node, its place in an order of all nodes.
+pub(crate) fn places(order: &[u32]) -> Vec<u32> {
+    let mut places = vec![0u32; order.len()];
+    for (place, node) in (0..).zip(order) {
+        places[*node as usize] = place;
+    }
+    places
 }
 
 /// Cuts stretches out of an order.

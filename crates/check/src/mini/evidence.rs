@@ -3,9 +3,9 @@
 use isolario_model::{Anomaly, AnomalyKind, Edge, Evidence, OpId, Reason, TxnId, VersionOrder};
 
 use super::Mini;
-use super::overwrites::{Replacement, Version};
 use crate::cycles;
 use crate::graph::{Closing, InTime, Moments, components, precedes, shortest_closed};
+use crate::resolved::{Replaced, Replacement};
 
 impl Mini<'_> {
     /// One lost update per version that several transactions overwrote: the first two of them.
@@ -32,13 +32,13 @@ impl Mini<'_> {
         from: TxnId,
         read: OpId,
         to: TxnId,
-        version: Version,
+        version: Replaced,
         replacing: Option<OpId>,
     ) -> Edge {
-        let history = self.dependencies.history;
+        let history = self.dependencies().history;
         let key = history.op_keys()[read.index()];
         let (writer, known) = match (version, replacing) {
-            (Version::Written(write), Some(read)) => {
+            (Replaced::Written(write), Some(read)) => {
                 (history.op_txn(write), VersionOrder::ReadModifyWrite { read })
             }
             _ => (TxnId::INIT, VersionOrder::Initial),
@@ -53,7 +53,7 @@ impl Mini<'_> {
     /// before B started; either way there is a shorter cycle with fewer of them.
     pub(super) fn cycles<G: Moments>(&self, graph: &G, in_time: bool) -> Vec<Anomaly> {
         let components = match in_time {
-            true => components(&InTime { graph, time: self.time() }),
+            true => components(&InTime { graph, time: self.resolved.real_time() }),
             false => components(graph),
         };
         let closes = |last: u32, first: u32| {
@@ -76,7 +76,7 @@ impl Mini<'_> {
     }
 
     fn had_finished(&self, before: TxnId, after: TxnId) -> bool {
-        precedes(self.dependencies.history, self.clock_skew, before, after)
+        precedes(self.dependencies().history, self.clock_skew, before, after)
     }
 
     /// The edges between the transactions of a cycle of moments.
@@ -90,7 +90,7 @@ impl Mini<'_> {
     fn edge<G: Moments>(&self, graph: &G, from: u32, to: u32) -> Option<Edge> {
         // What leaves a commit waited for it; what leaves a start overtook it.
         if let Some((before, after)) = graph.ends(from).zip(graph.begins(to))
-            && let Some(edge) = self.dependencies.edge(before, after)
+            && let Some(edge) = self.dependencies().edge(before, after)
         {
             return Some(edge);
         }
@@ -103,7 +103,7 @@ impl Mini<'_> {
             return Some(self.anti_dependency(reader, read, writer, version, replacing));
         }
         let (from, to) = graph.ends(from).zip(graph.begins(to))?;
-        let history = self.dependencies.history;
+        let history = self.dependencies().history;
         let (finish, start) = history.finish(from).zip(history.start(to))?;
         Some(Edge { from, to, reason: Reason::RealTime { finish, start } })
     }

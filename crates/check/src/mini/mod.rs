@@ -11,50 +11,44 @@
 //! other one had read an old version when it wrote. That refutes snapshot isolation and all above
 //! it at once (Lemma 1). It does not refute prefix consistency, where it leaves a choice.
 
-mod accesses;
 mod evidence;
-mod overwrites;
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use isolario_model::{Findings, Level, Point, TxnId, Verdict, Witness};
 
 use crate::Options;
 use crate::graph::{
-    InTime, Moments, Order, RealTime, Split, agrees, commit_of, is_commit, start_of,
-    topological_order, txn_of,
+    InTime, Moments, Order, Split, agrees, commit_of, is_commit, start_of, topological_order,
+    txn_of,
 };
-use crate::weak::{Dependencies, Inferred, Saturated, Weak};
-use overwrites::Overwrites;
-
-pub(crate) use overwrites::BlindWrite;
+use crate::resolved::{BlindWrite, Dependencies, Inferred, Overwrites, Resolved, Saturated};
 
 /// A read-modify-write history on which strong levels are decided.
-pub(crate) struct Mini<'a> {
-    weak: &'a Weak<'a>,
-    dependencies: &'a Dependencies<'a>,
+pub(crate) struct Mini<'h> {
+    resolved: Arc<Resolved<'h>>,
     clock_skew: u64,
-    overwrites: Overwrites<'a>,
+    overwrites: Overwrites<'h>,
     anti_dependencies: OnceLock<Inferred>,
-    time: OnceLock<RealTime>,
     /// An order in which transactions may have run one after the other, if there is one.
     serial: OnceLock<Option<Vec<u32>>>,
 }
 
-impl<'a> Mini<'a> {
+impl<'h> Mini<'h> {
     /// Finds out who overwrote what, or which write does not fit the pattern. To decide a level, the
     /// reads of the history must be right and agree with each other.
-    pub(crate) fn new(weak: &'a Weak<'a>, options: &Options) -> Result<Self, BlindWrite> {
-        let dependencies = weak.dependencies;
+    pub(crate) fn new(resolved: Arc<Resolved<'h>>, options: &Options) -> Result<Self, BlindWrite> {
         Ok(Mini {
-            weak,
-            dependencies,
+            overwrites: Overwrites::new(Arc::clone(&resolved))?,
+            resolved,
             clock_skew: options.clock_skew,
-            overwrites: Overwrites::new(dependencies.history, dependencies.reads)?,
             anti_dependencies: OnceLock::new(),
-            time: OnceLock::new(),
             serial: OnceLock::new(),
         })
+    }
+
+    fn dependencies(&self) -> &Dependencies<'h> {
+        &self.resolved.dependencies
     }
 
     /// Decides a level; not where that takes a choice.
@@ -78,7 +72,7 @@ impl<'a> Mini<'a> {
         if self.holds(order, in_time) {
             return self.commit_order(order);
         }
-        match self.order_in_time(&self.graph(), self.weak.guess.clone()) {
+        match self.order_in_time(&self.graph(), self.resolved.guess.commits.clone()) {
             Some(order) => self.commit_order(&order),
             None => self.violated(&self.graph(), in_time),
         }
@@ -91,8 +85,9 @@ impl<'a> Mini<'a> {
             let life = |txn| [Point::Start(txn), Point::Commit(txn)];
             return Verdict::Satisfied(Witness::Points(self.kept(order).flat_map(life).collect()));
         }
-        let graph = Split { waits: self.dependencies, overtaken: self.anti_dependencies() };
-        let moments = self.weak.guess.iter().flat_map(|txn| [start_of(*txn), commit_of(*txn)]);
+        let graph = Split { waits: self.dependencies(), overtaken: self.anti_dependencies() };
+        let moments =
+            self.resolved.guess.commits.iter().flat_map(|txn| [start_of(*txn), commit_of(*txn)]);
         let guess: Vec<u32> = moments.collect();
         let order = match in_time {
             true => self.order_in_time(&graph, guess),
@@ -107,7 +102,7 @@ impl<'a> Mini<'a> {
     }
 
     fn graph(&self) -> Saturated<'_> {
-        Saturated { dependencies: self.dependencies, inferred: self.anti_dependencies() }
+        Saturated { dependencies: self.dependencies(), inferred: self.anti_dependencies() }
     }
 
     /// An order in which the transactions may have run one after the other.
@@ -119,7 +114,7 @@ impl<'a> Mini<'a> {
     /// anti-dependencies, between transactions that ran at about the same time. Then no graph of
     /// all of them has to be built.
     fn find_serial_order(&self) -> Option<Vec<u32>> {
-        let depending = self.weak.order.as_ref().filter(|_| !self.overwrites.diverge())?;
+        let depending = self.resolved.order.as_ref().filter(|_| !self.overwrites.diverge())?;
         let mut order = Order::new(depending.clone());
         let denied = self.overwrites.denied_by(&order);
         if denied.is_empty() {
@@ -133,7 +128,7 @@ impl<'a> Mini<'a> {
             |reader: TxnId, writer: TxnId| is_mended[reader.index()] && is_mended[writer.index()];
         let edges = self.overwrites.anti_dependencies_that(within);
         let inferred = Inferred::new(depending.len(), &edges);
-        let graph = Saturated { dependencies: self.dependencies, inferred: &inferred };
+        let graph = Saturated { dependencies: self.dependencies(), inferred: &inferred };
         order.mend(&graph, &denied)?;
         Some(order.into_nodes())
     }
@@ -141,12 +136,12 @@ impl<'a> Mini<'a> {
     /// Whether an order agrees with real time, if that counts. One that begins with a guess by
     /// finish time nearly always does if there is any that does.
     fn holds(&self, order: &[u32], in_time: bool) -> bool {
-        !in_time || agrees(self.dependencies.history, self.clock_skew, order)
+        !in_time || agrees(self.dependencies().history, self.clock_skew, order)
     }
 
     /// An order of a graph's nodes that agrees with real time.
     fn order_in_time<G: Moments>(&self, graph: &G, guess: Vec<u32>) -> Option<Vec<u32>> {
-        let timed = InTime { graph, time: self.time() };
+        let timed = InTime { graph, time: self.resolved.real_time() };
         let mut order = topological_order(&timed, &timed.and_helpers(guess))?;
         order.retain(|node| (*node as usize) < graph.node_count());
         Some(order)
@@ -161,15 +156,8 @@ impl<'a> Mini<'a> {
 
     fn anti_dependencies(&self) -> &Inferred {
         self.anti_dependencies.get_or_init(|| {
-            let txns = self.dependencies.history.txn_count();
+            let txns = self.dependencies().history.txn_count();
             Inferred::new(txns, &self.overwrites.anti_dependencies())
-        })
-    }
-
-    fn time(&self) -> &RealTime {
-        let reads = self.dependencies.reads;
-        self.time.get_or_init(|| {
-            RealTime::new(self.dependencies.history, self.clock_skew, |txn| reads.is_kept(txn))
         })
     }
 
@@ -178,7 +166,7 @@ impl<'a> Mini<'a> {
     }
 
     fn kept(&self, order: &[u32]) -> impl Iterator<Item = TxnId> {
-        let reads = self.dependencies.reads;
+        let reads = &self.dependencies().reads;
         order.iter().map(|txn| TxnId(*txn)).filter(|txn| reads.is_kept(*txn))
     }
 
@@ -187,7 +175,7 @@ impl<'a> Mini<'a> {
             let txn = TxnId(txn_of(*moment));
             if is_commit(*moment) { Point::Commit(txn) } else { Point::Start(txn) }
         };
-        let is_kept = |moment: &&u32| self.dependencies.reads.is_kept(TxnId(txn_of(**moment)));
+        let is_kept = |moment: &&u32| self.dependencies().reads.is_kept(TxnId(txn_of(**moment)));
         moments.iter().filter(is_kept).map(point).collect()
     }
 }

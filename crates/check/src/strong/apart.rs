@@ -13,8 +13,9 @@ use super::limits::Limits;
 use super::order::{Chosen, Order};
 use super::parts::Part;
 use super::problem::{Arc, Precedes, Problem};
-use super::registers::Version;
 use super::search::{Found, Literal, Search};
+use crate::graph::places;
+use crate::resolved::Version;
 
 /// What came of solving parts.
 pub(crate) enum Solved {
@@ -43,10 +44,7 @@ pub(crate) fn solve_apart(
     parts: &[Part],
     limits: &Limits<'_>,
 ) -> Solved {
-    let mut rank = vec![0u32; nodes.len()];
-    for (at, node) in (0..).zip(nodes) {
-        rank[*node as usize] = at;
-    }
+    let rank = places(nodes);
     let mut turns: Vec<usize> = (0..parts.len()).collect();
     turns.sort_by_key(|part| parts[*part].nodes.len());
     let answers: Vec<OnceLock<Answer>> = parts.iter().map(|_| OnceLock::new()).collect();
@@ -128,7 +126,7 @@ impl Apart {
             let inside = graph.before(*node).iter().filter(is_inside);
             known.extend(inside.filter_map(|from| of_node(*from)).map(|from| (from, own)));
         }
-        let registers = whole.registers.restricted(&part.groups, txns.len(), of_txn);
+        let versions = whole.versions.restricted(&part.groups, txns.len(), of_txn).into();
         let mut order: Vec<u32> = (0..nodes as u32).collect();
         let place = |node: &u32| whole_nodes[*node as usize].map(|node| rank[node as usize]);
         order.sort_by_key(place);
@@ -138,7 +136,7 @@ impl Apart {
                 layout,
                 nodes,
                 known,
-                registers,
+                versions,
                 moments: Vec::new(),
                 choices: Choices::default(),
             },

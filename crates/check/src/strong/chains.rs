@@ -7,7 +7,7 @@ use isolario_model::{Outcome, TxnId};
 use super::graph::Graph;
 use super::layout::Layout;
 use super::problem::Problem;
-use crate::weak::Dependencies;
+use crate::resolved::Dependencies;
 
 /// A node outside of every chain: transactions that are not kept.
 const NOWHERE: u32 = u32::MAX;

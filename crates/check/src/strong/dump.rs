@@ -6,9 +6,9 @@ use isolario_model::{History, KeyId, Point};
 
 use super::explain::Explainer;
 use super::problem::{Alternative, Precedes, Problem};
-use super::registers::Version;
 use super::saturate::Settled;
-use crate::weak::Dependencies;
+use crate::resolved::Dependencies;
+use crate::resolved::Version;
 
 /// Writes all nodes, known edges and choices, a line each.
 pub(crate) fn write(
@@ -31,7 +31,7 @@ pub(crate) fn write(
         };
         writeln!(out, "known {from} {to} {why}")?;
     }
-    (0..problem.registers.key_count())
+    (0..problem.versions.key_count())
         .try_for_each(|key| choices(history, problem, KeyId::at(key), out))?;
     listed(problem, out)
 }
@@ -84,7 +84,7 @@ fn choices(
     key: KeyId,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let versions: Vec<Version> = problem.registers.versions(key).collect();
+    let versions: Vec<Version> = problem.versions.of(key).collect();
     for (at, second) in versions.iter().enumerate() {
         for first in &versions[..at] {
             let precedes = Precedes { first: *first, second: *second };
@@ -104,7 +104,7 @@ fn alternative(
     precedes: Precedes,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let label = |version| history.txn_label(problem.registers.writer(version));
+    let label = |version| history.txn_label(problem.versions.writer(version));
     write!(out, " {} before {}", label(precedes.first), label(precedes.second))?;
     edges(problem, Alternative::Order(precedes), out)
 }

@@ -4,18 +4,12 @@ use isolario_model::{History, Stamp, TxnId};
 
 use super::layout::Layout;
 use super::problem::Problem;
-use crate::weak::Clue;
-
-/// A guess at the order of commits, and what it goes by.
-#[derive(Clone, Copy)]
-pub(crate) struct Guess<'a> {
-    pub(crate) commits: &'a [u32],
-    pub(crate) clue: Clue,
-}
+use crate::resolved::{Clue, Resolved};
 
 /// All nodes. Where start and commit are two, as far as stamps or times tell when they happened,
 /// else each start just before its commit.
-pub(crate) fn order(history: &History, guess: Guess<'_>, problem: &Problem) -> Vec<u32> {
+pub(crate) fn order(resolved: &Resolved<'_>, problem: &Problem) -> Vec<u32> {
+    let (history, guess) = (resolved.dependencies.history, &resolved.guess);
     let layout = problem.layout;
     let mut nodes = match guess.clue {
         _ if !layout.is_split() => guess.commits.to_vec(),

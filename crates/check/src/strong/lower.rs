@@ -5,23 +5,22 @@ use isolario_model::{KeyId, TxnId};
 use super::choices::Choices;
 use super::layout::Layout;
 use super::problem::{Arc, Problem};
-use super::registers::Registers;
-use crate::graph::{InEdges, RealTime};
-use crate::weak::Dependencies;
+use crate::graph::InEdges;
+use crate::resolved::{Dependencies, Resolved, Versions};
 
 /// The problem that a level makes of a history.
-pub(crate) fn lower(dependencies: &Dependencies<'_>, layout: Layout, clock_skew: u64) -> Problem {
-    let registers = Registers::new(dependencies);
+pub(crate) fn lower(resolved: &Resolved<'_>, layout: Layout) -> Problem {
+    let (dependencies, versions) = (&resolved.dependencies, resolved.versions());
     let mut known = Vec::new();
     within_txns(dependencies, layout, &mut known);
     between_txns(dependencies, layout, &mut known);
-    initial_versions(dependencies, layout, &registers, &mut known);
+    initial_versions(dependencies, layout, &versions, &mut known);
     let moments = match layout.real_time {
-        true => real_time(dependencies, layout, clock_skew, &mut known),
+        true => real_time(resolved, layout, &mut known),
         false => Vec::new(),
     };
     let nodes = layout.txn_nodes() + moments.len();
-    Problem { layout, nodes, known, registers, moments, choices: Choices::default() }
+    Problem { layout, nodes, known, versions, moments, choices: Choices::default() }
 }
 
 /// A transaction starts before it commits.
@@ -45,18 +44,18 @@ fn between_txns(dependencies: &Dependencies<'_>, layout: Layout, known: &mut Vec
 fn initial_versions(
     dependencies: &Dependencies<'_>,
     layout: Layout,
-    registers: &Registers,
+    versions: &Versions,
     known: &mut Vec<Arc>,
 ) {
     let history = dependencies.history;
     let mut firsts: Vec<TxnId> = Vec::new();
-    for key in (0..registers.key_count()).map(KeyId::at) {
-        let readers = registers.initial_readers(key);
+    for key in (0..versions.key_count()).map(KeyId::at) {
+        let readers = versions.initial_readers(key);
         if readers.is_empty() {
             continue;
         }
         firsts.clear();
-        for writer in registers.versions(key).map(|version| registers.writer(version)) {
+        for writer in versions.of(key).map(|version| versions.writer(version)) {
             // Writers come by session and position, and nothing follows those of unknown outcome.
             let follows = firsts
                 .iter()
@@ -76,14 +75,9 @@ fn initial_versions(
 
 /// Real time, as a chain of moments at which transactions had finished: each is after the commit
 /// of its transaction, and before the start of those that started later.
-fn real_time(
-    dependencies: &Dependencies<'_>,
-    layout: Layout,
-    clock_skew: u64,
-    known: &mut Vec<Arc>,
-) -> Vec<TxnId> {
-    let (history, reads) = (dependencies.history, dependencies.reads);
-    let time = RealTime::new(history, clock_skew, |txn| reads.is_kept(txn));
+fn real_time(resolved: &Resolved<'_>, layout: Layout, known: &mut Vec<Arc>) -> Vec<TxnId> {
+    let Dependencies { history, reads, .. } = &resolved.dependencies;
+    let time = resolved.real_time();
     let moment = |at: usize| (layout.txn_nodes() + at) as u32;
     for (at, txn) in time.finished().iter().enumerate() {
         known.push((layout.commit(*txn), moment(at)));

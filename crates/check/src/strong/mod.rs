@@ -22,7 +22,6 @@ mod parts;
 pub(crate) mod polygraph;
 mod problem;
 mod reach;
-mod registers;
 #[cfg(test)]
 mod sat;
 mod saturate;
@@ -38,20 +37,18 @@ use isolario_model::{Inapplicable, Level, Limit, Point, TxnId, Verdict, Witness}
 
 use crate::Options;
 use crate::graph::{components, shortest_cycle, topological_order};
-use crate::weak::{Dependencies, Weak};
+use crate::resolved::{Dependencies, Resolved, Version};
 use apart::{Solved, solve_apart};
 use chains::Chains;
 use established::Established;
 use explain::Explainer;
 use graph::Graph;
-use guess::Guess;
 use layout::Layout;
 use limits::Limits;
 use order::Order;
 use parts::Part;
 use problem::{Precedes, Problem};
 use reach::Reach;
-use registers::Version;
 use saturate::Settled;
 use search::{Found, Literal, Search};
 use settle::{Outcome, edges, settle};
@@ -66,8 +63,8 @@ const MOST_CHAINS: usize = 1_000;
 const MOST_BYTES: usize = 2 << 30;
 
 /// Decides a level of a history without wrong, ambiguous or non-repeatable reads.
-pub(crate) fn check(weak: &Weak<'_>, level: Level, options: &Options) -> Verdict {
-    check_with(weak, level, options, Steps::ALL)
+pub(crate) fn check(resolved: &Resolved<'_>, level: Level, options: &Options) -> Verdict {
+    check_with(resolved, level, options, Steps::ALL)
 }
 
 /// What is done before the search. It never changes the answer.
@@ -86,43 +83,41 @@ impl Steps {
 }
 
 /// As [`check`], with some of the steps.
-fn check_with(weak: &Weak<'_>, level: Level, options: &Options, steps: Steps) -> Verdict {
-    let dependencies = weak.dependencies;
+fn check_with(resolved: &Resolved<'_>, level: Level, options: &Options, steps: Steps) -> Verdict {
+    let dependencies = &resolved.dependencies;
     let Some(layout) = Layout::of(level, dependencies.history.txn_count()) else {
         return Verdict::NotApplicable(Inapplicable::NoChecker);
     };
-    let problem = lower::lower(dependencies, layout, options.clock_skew);
-    let guess = Guess { commits: &weak.guess, clue: weak.clue };
-    Solver { guess, dependencies, options, problem, steps }.solve()
+    let problem = lower::lower(resolved, layout);
+    Solver { resolved, dependencies, options, problem, steps }.solve()
 }
 
 /// Writes down the problem of a level; false if the level makes none.
 pub(crate) fn dump(
-    dependencies: &Dependencies<'_>,
+    resolved: &Resolved<'_>,
     level: Level,
-    options: &Options,
     out: &mut dyn io::Write,
 ) -> io::Result<bool> {
+    let dependencies = &resolved.dependencies;
     let Some(layout) = Layout::of(level, dependencies.history.txn_count()) else {
         return Ok(false);
     };
-    let problem = lower::lower(dependencies, layout, options.clock_skew);
-    dump::write(dependencies, &problem, out)?;
+    dump::write(dependencies, &lower::lower(resolved, layout), out)?;
     Ok(true)
 }
 
-struct Solver<'a> {
-    guess: Guess<'a>,
+struct Solver<'a, 'h> {
+    resolved: &'a Resolved<'h>,
     dependencies: &'a Dependencies<'a>,
     options: &'a Options,
     problem: Problem,
     steps: Steps,
 }
 
-impl Solver<'_> {
+impl Solver<'_, '_> {
     fn solve(&self) -> Verdict {
         let limits = Limits::new(self.options, self.problem.layout.level);
-        let guess = guess::order(self.dependencies.history, self.guess, &self.problem);
+        let guess = guess::order(self.resolved, &self.problem);
         if let Some(witness) = self.hinted_search(&guess, &limits) {
             return Verdict::Satisfied(witness);
         }
@@ -140,7 +135,7 @@ impl Solver<'_> {
             return Verdict::Satisfied(witness);
         }
         let mut established =
-            Established { pairs: self.problem.registers.pairs(), ..Established::default() };
+            Established { pairs: self.problem.versions.pairs(), ..Established::default() };
         if let Some(limit) = limits.reached(0) {
             return established.undecided(limit);
         }
@@ -225,7 +220,7 @@ impl Solver<'_> {
     fn stated(&self) -> Vec<(Precedes, u64)> {
         let mut stated = Vec::new();
         for order in &self.options.version_order {
-            let version = |writer: &TxnId| self.problem.registers.version(order.key, *writer);
+            let version = |writer: &TxnId| self.problem.versions.version(order.key, *writer);
             let versions: Vec<Version> = order.writers.iter().filter_map(version).collect();
             for pair in versions.windows(2).filter(|pair| pair[0] != pair[1]) {
                 stated.push((Precedes { first: pair[0], second: pair[1] }, order.at));
@@ -262,11 +257,8 @@ impl Solver<'_> {
             && !self.options.trust_version_order
             && limits.reached(0).is_none();
         let layout = self.problem.layout.serial().filter(|_| is_hard)?;
-        let serial = Solver {
-            problem: lower::lower(self.dependencies, layout, self.options.clock_skew),
-            ..*self
-        };
-        let guess = guess::order(self.dependencies.history, self.guess, &serial.problem);
+        let serial = Solver { problem: lower::lower(self.resolved, layout), ..*self };
+        let guess = guess::order(self.resolved, &serial.problem);
         let graph = Graph::new(serial.problem.nodes, &serial.problem.known);
         let mut search = serial.search(&graph, topological_order(&graph, &guess)?);
         let found = search.run(limits, Some(SHORT_SEARCH));
@@ -274,7 +266,7 @@ impl Solver<'_> {
     }
 
     /// A serial order of transactions as start and commit points.
-    fn serial_witness(&self, serial: &Solver<'_>, nodes: &[u32]) -> Witness {
+    fn serial_witness(&self, serial: &Solver<'_, '_>, nodes: &[u32]) -> Witness {
         let kept = |txn: &TxnId| self.dependencies.reads.is_kept(*txn);
         let txns = nodes.iter().filter_map(|node| serial.problem.layout.txn(*node)).filter(kept);
         Witness::Points(txns.flat_map(|txn| [Point::Start(txn), Point::Commit(txn)]).collect())
@@ -299,7 +291,7 @@ impl Solver<'_> {
         let chains = if self.dependencies.session_order {
             Chains::of_sessions(self.dependencies, &self.problem, self.steps.most_chains)
         } else {
-            let (layout, reads) = (self.problem.layout, self.dependencies.reads);
+            let (layout, reads) = (self.problem.layout, &self.dependencies.reads);
             let is_kept = |node| layout.txn(node).is_none_or(|txn| reads.is_kept(txn));
             Chains::of_paths(&graph, &nodes, is_kept, self.steps.most_chains)
         };
@@ -320,7 +312,7 @@ impl Solver<'_> {
     }
 
     fn witness(&self, nodes: &[u32]) -> Witness {
-        let (layout, reads) = (self.problem.layout, self.dependencies.reads);
+        let (layout, reads) = (self.problem.layout, &self.dependencies.reads);
         let is_kept = |node: &u32| layout.txn(*node).is_some_and(|txn| reads.is_kept(txn));
         let kept = nodes.iter().copied().filter(is_kept);
         if layout.is_split() {

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::order::Order;
 use super::problem::{Precedes, Problem};
-use super::registers::Version;
+use crate::resolved::Version;
 
 /// Keys per task.
 const KEYS_PER_TASK: usize = 256;
@@ -36,10 +36,10 @@ struct Finder<'a> {
 
 impl Finder<'_> {
     fn look_at(&mut self, key: KeyId) {
-        let (layout, registers) = (self.problem.layout, &self.problem.registers);
-        let place = |version| self.order.rank(layout.commit(registers.writer(version)));
+        let (layout, versions) = (self.problem.layout, &self.problem.versions);
+        let place = |version| self.order.rank(layout.commit(versions.writer(version)));
         self.versions.clear();
-        self.versions.extend(registers.versions(key).map(|version| (place(version), version)));
+        self.versions.extend(versions.of(key).map(|version| (place(version), version)));
         self.versions.sort_unstable();
         let begin = self.found.len();
         for at in 0..self.versions.len() {
@@ -53,9 +53,9 @@ impl Finder<'_> {
 
     /// Readers of a version that come after later versions.
     fn late_readers(&mut self, at: usize) {
-        let (layout, registers) = (self.problem.layout, &self.problem.registers);
+        let (layout, versions) = (self.problem.layout, &self.problem.versions);
         let (_, first) = self.versions[at];
-        let starts = registers.readers(first).iter().map(|r| self.order.rank(layout.start(r.txn)));
+        let starts = versions.readers(first).iter().map(|r| self.order.rank(layout.start(r.txn)));
         let Some(last) = starts.max() else { return };
         let missed = self.versions[at + 1..].iter().take_while(|(place, _)| *place < last);
         self.found.extend(missed.map(|(_, second)| Precedes { first, second: *second }));
@@ -63,9 +63,9 @@ impl Finder<'_> {
 
     /// Earlier writers that had not committed when the writer of a version started.
     fn overlapping(&mut self, at: usize) {
-        let (layout, registers) = (self.problem.layout, &self.problem.registers);
+        let (layout, versions) = (self.problem.layout, &self.problem.versions);
         let (_, second) = self.versions[at];
-        let start = self.order.rank(layout.start(registers.writer(second)));
+        let start = self.order.rank(layout.start(versions.writer(second)));
         let open = self.versions[..at].iter().rev().take_while(|(place, _)| *place > start);
         self.found.extend(open.map(|(_, first)| Precedes { first: *first, second }));
     }

@@ -6,6 +6,7 @@
 
 use super::graph::Graph;
 use super::problem::Arc;
+use crate::graph::places;
 
 /// No edge follows in a list.
 const END: u32 = u32::MAX;
@@ -48,10 +49,7 @@ pub(crate) struct Order<'g> {
 impl<'g> Order<'g> {
     /// Begins with a topological order of the graph.
     pub(crate) fn new(graph: &'g Graph, nodes: Vec<u32>) -> Self {
-        let mut rank = vec![0; nodes.len()];
-        for (at, node) in (0..).zip(&nodes) {
-            rank[*node as usize] = at;
-        }
+        let rank = places(&nodes);
         let count = nodes.len();
         Order {
             graph,

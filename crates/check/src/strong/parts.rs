@@ -15,8 +15,8 @@ use super::chains::Chains;
 use super::graph::Graph;
 use super::problem::{Arc, Problem};
 use super::reach::{Reach, Row};
-use super::registers::Version;
-use crate::graph::components;
+use crate::graph::{components, places};
+use crate::resolved::Version;
 
 /// Keys per task.
 const KEYS_PER_TASK: usize = 256;
@@ -59,14 +59,14 @@ pub(crate) fn parts(
 
 /// The known edges, and edges through one node per group wherever its choices may add some.
 fn possible(problem: &Problem, graph: &Graph, groups: &[Vec<Version>]) -> Vec<Arc> {
-    let (layout, registers) = (problem.layout, &problem.registers);
+    let (layout, versions) = (problem.layout, &problem.versions);
     let nodes = 0..problem.nodes as u32;
     let known = nodes.flat_map(|from| graph.after(from).iter().map(move |to| (from, *to)));
     let mut arcs: Vec<Arc> = known.collect();
     for (hub, group) in (problem.nodes as u32..).zip(groups) {
         for version in group {
-            let writer = registers.writer(*version);
-            let readers = registers.readers(*version).iter().map(|reader| layout.start(reader.txn));
+            let writer = versions.writer(*version);
+            let readers = versions.readers(*version).iter().map(|reader| layout.start(reader.txn));
             let touched = [layout.commit(writer), layout.overwrite(writer)];
             arcs.extend(touched.into_iter().chain(readers).flat_map(|n| [(n, hub), (hub, n)]));
         }
@@ -81,11 +81,8 @@ fn open_groups(
     reach: &Reach<'_>,
     order: &[u32],
 ) -> Vec<Vec<Version>> {
-    let mut rank = vec![0u32; order.len()];
-    for (at, node) in (0..).zip(order) {
-        rank[*node as usize] = at;
-    }
-    let count = problem.registers.key_count();
+    let rank = places(order);
+    let count = problem.versions.key_count();
     let starts: Vec<usize> = (0..count).step_by(KEYS_PER_TASK).collect();
     let found: Vec<Vec<Vec<Version>>> = starts
         .into_par_iter()
@@ -118,9 +115,9 @@ struct Member {
 
 impl Finder<'_> {
     fn look_at(&mut self, key: KeyId) {
-        let (layout, registers) = (self.problem.layout, &self.problem.registers);
-        let commit = |version: Version| layout.commit(registers.writer(version));
-        let mut versions: Vec<Version> = registers.versions(key).collect();
+        let (layout, versions) = (self.problem.layout, &self.problem.versions);
+        let commit = |version: Version| layout.commit(versions.writer(version));
+        let mut versions: Vec<Version> = versions.of(key).collect();
         versions.sort_unstable_by_key(|version| self.rank[commit(*version) as usize]);
         let member = |(place, version): (usize, &Version)| {
             let (chain, position) = self.chains.at(commit(*version));
@@ -167,12 +164,11 @@ mod tests {
     use super::*;
     use crate::Options;
     use crate::graph::topological_order;
-    use crate::reads::Reads;
+    use crate::resolved::Resolved;
     use crate::strong::apart::{Solved, solve_apart};
     use crate::strong::layout::Layout;
     use crate::strong::limits::Limits;
     use crate::strong::lower::lower;
-    use crate::weak::Dependencies;
 
     #[test]
     fn pairs_of_writers_that_nothing_ties_together_are_parts_of_their_own() {
@@ -181,13 +177,13 @@ mod tests {
                     g: r(z,1) w(z,2)";
         let history = Draft::parse(text).unwrap().history().unwrap();
         let options = Options::default();
-        let reads = Reads::resolve(&history);
-        let dependencies = Dependencies::new(&history, &reads, true);
+        let resolved = Resolved::new(&history, &options);
+        let dependencies = &resolved.dependencies;
         let layout = Layout::of(Level::Serializable, history.txn_count()).unwrap();
-        let problem = lower(&dependencies, layout, 0);
+        let problem = lower(&resolved, layout);
         let graph = Graph::new(problem.nodes, &problem.known);
         let order = topological_order(&graph, &[0, 1, 2, 3, 4, 5, 6]).unwrap();
-        let chains = Chains::of_sessions(&dependencies, &problem, 10).unwrap();
+        let chains = Chains::of_sessions(dependencies, &problem, 10).unwrap();
         let reach = Reach::new(&chains, &graph, &order);
         let parts = parts(&problem, &graph, &chains, &reach, &order);
         let nodes: Vec<&[u32]> = parts.iter().map(|part| part.nodes.as_slice()).collect();

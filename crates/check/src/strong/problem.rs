@@ -13,7 +13,7 @@ use isolario_model::TxnId;
 
 use super::choices::Choices;
 use super::layout::Layout;
-use super::registers::{Registers, Version};
+use crate::resolved::{SharedVersions, Version};
 
 /// A directed edge between nodes.
 pub(crate) type Arc = (u32, u32);
@@ -47,7 +47,7 @@ pub(crate) struct Problem {
     pub(crate) nodes: usize,
     /// The edges that what clients saw leaves no choice about.
     pub(crate) known: Vec<Arc>,
-    pub(crate) registers: Registers,
+    pub(crate) versions: SharedVersions,
     /// The transactions with a place in real time, by the time they finished. The node of each
     /// moment follows those of the transactions.
     pub(crate) moments: Vec<TxnId>,
@@ -58,7 +58,7 @@ impl Problem {
     /// What it takes.
     pub(crate) fn bytes(&self) -> u64 {
         let own = self.known.capacity() * size_of::<Arc>() + self.moments.len() * 4;
-        (own + self.choices.bytes()) as u64 + self.registers.bytes()
+        (own + self.choices.bytes()) as u64 + self.versions.bytes()
     }
 
     /// The edges of an alternative.
@@ -74,9 +74,9 @@ impl Problem {
     /// The edges of an order of two versions, the one between the writers first.
     #[inline]
     pub(crate) fn arcs(&self, precedes: Precedes) -> impl Iterator<Item = Arc> + '_ {
-        let (layout, registers) = (self.layout, &self.registers);
-        let (first, second) = (registers.writer(precedes.first), registers.writer(precedes.second));
-        let readers = registers.readers(precedes.first).iter().filter(move |r| r.txn != second);
+        let (layout, versions) = (self.layout, &self.versions);
+        let (first, second) = (versions.writer(precedes.first), versions.writer(precedes.second));
+        let readers = versions.readers(precedes.first).iter().filter(move |r| r.txn != second);
         let anti = readers.map(move |r| (layout.start(r.txn), layout.commit(second)));
         std::iter::once((layout.commit(first), layout.overwrite(second))).chain(anti)
     }

@@ -3,6 +3,8 @@
 //! A variable per pair of nodes says which comes first; the order is transitive; known edges hold;
 //! and one alternative of every choice does. Cubic, and nothing like the search it is held against.
 
+use std::sync;
+
 use batsat::{BasicSolver, Lit, SolverInterface, lbool};
 use isolario_model::{KeyId, Level, Verdict};
 use isolario_oracle::random::{Rng, Shape, generate};
@@ -11,12 +13,12 @@ use isolario_oracle::volume;
 use super::layout::Layout;
 use super::polygraph::{Polygraph, Solution};
 use super::problem::{Arc, Precedes, Problem};
-use super::registers::Version;
 use super::tests::ALL_WAYS;
 use super::{check_with, lower};
 use crate::Options;
-use crate::reads::Reads;
-use crate::weak::{Dependencies, Weak};
+use crate::resolved::Resolved;
+use crate::resolved::Version;
+use crate::weak::Weak;
 
 struct Sat {
     solver: BasicSolver,
@@ -88,8 +90,8 @@ pub(super) fn is_satisfiable(problem: &Problem) -> bool {
         let known = sat.arc(*arc);
         sat.clause(&[known]);
     }
-    for key in (0..problem.registers.key_count()).map(KeyId::at) {
-        let versions: Vec<Version> = problem.registers.versions(key).collect();
+    for key in (0..problem.versions.key_count()).map(KeyId::at) {
+        let versions: Vec<Version> = problem.versions.of(key).collect();
         for (at, second) in versions.iter().enumerate() {
             for first in &versions[..at] {
                 sat.choose(problem, Precedes { first: *first, second: *second });
@@ -106,8 +108,8 @@ pub(super) fn is_satisfiable(problem: &Problem) -> bool {
 fn written_down(problem: &Problem) -> Polygraph {
     let mut polygraph = Polygraph::new(problem.nodes as u32);
     problem.known.iter().for_each(|(from, to)| polygraph.edge(*from, *to));
-    for key in (0..problem.registers.key_count()).map(KeyId::at) {
-        let versions: Vec<Version> = problem.registers.versions(key).collect();
+    for key in (0..problem.versions.key_count()).map(KeyId::at) {
+        let versions: Vec<Version> = problem.versions.of(key).collect();
         for (at, second) in versions.iter().enumerate() {
             for first in &versions[..at] {
                 let precedes = Precedes { first: *first, second: *second };
@@ -130,23 +132,24 @@ fn the_solver_agrees_with_a_sat_solver() {
     let (mut satisfied, mut violated) = (0, 0);
     for seed in 0..volume() / 20 {
         let history = generate(&shapes[seed as usize % 3], &mut Rng::new(seed)).history().unwrap();
-        let reads = Reads::resolve(&history);
         let options = Options { session_order: !seed.is_multiple_of(4), ..Options::default() };
-        let dependencies = Dependencies::new(&history, &reads, options.session_order);
-        let weak = Weak::new(&dependencies);
-        if !weak.plain_anomalies().is_empty() || reads.ambiguous.is_some() {
+        let resolved = sync::Arc::new(Resolved::new(&history, &options));
+        let weak = Weak::new(sync::Arc::clone(&resolved));
+        if !weak.plain_anomalies().is_empty()
+            || resolved.dependencies.reads.choices.refusal.is_some()
+        {
             continue;
         }
         let levels = [Level::Prefix, Level::SnapshotIsolation, Level::Serializable];
         let level = levels[(seed / 3) as usize % 3];
         let layout = Layout::of(level, history.txn_count()).unwrap();
-        let problem = lower::lower(&dependencies, layout, 0);
+        let problem = lower::lower(&resolved, layout);
         let expected = is_satisfiable(&problem);
         let solution = written_down(&problem).solve(&options);
         assert_eq!(matches!(solution, Solution::Order(_)), expected, "{level} {seed}");
         assert_eq!(matches!(solution, Solution::None(_)), !expected, "{level} {seed}");
         for steps in ALL_WAYS {
-            let verdict = check_with(&weak, level, &options, steps);
+            let verdict = check_with(&resolved, level, &options, steps);
             let found = matches!(verdict, Verdict::Satisfied(_));
             assert_eq!(found, expected, "{level} {seed} {steps:?}");
         }

@@ -17,8 +17,8 @@ use rayon::prelude::*;
 use super::chains::Chains;
 use super::problem::{Arc, Precedes, Problem};
 use super::reach::{Reach, Row};
-use super::registers::Version;
 use super::taken::Taken;
+use crate::resolved::Version;
 
 /// Keys per task.
 const KEYS_PER_TASK: usize = 256;
@@ -71,12 +71,11 @@ impl Settled {
 
     /// Applies the rules once to every key. Returns whether they said anything new.
     pub(crate) fn round(&mut self, problem: &Problem, chains: &Chains, reach: &Reach<'_>) -> bool {
-        let starts: Vec<usize> =
-            (0..problem.registers.key_count()).step_by(KEYS_PER_TASK).collect();
+        let starts: Vec<usize> = (0..problem.versions.key_count()).step_by(KEYS_PER_TASK).collect();
         let found: Vec<Settled> = starts
             .into_par_iter()
             .map(|start| {
-                let end = (start + KEYS_PER_TASK).min(problem.registers.key_count());
+                let end = (start + KEYS_PER_TASK).min(problem.versions.key_count());
                 let mut rules = Rules::new(problem, chains, reach);
                 (start..end).for_each(|key| rules.apply(KeyId::at(key)));
                 rules.settled
@@ -124,12 +123,12 @@ impl<'a> Rules<'a> {
     }
 
     fn apply(&mut self, key: KeyId) {
-        let registers = &self.problem.registers;
-        if registers.versions(key).len() < 2 {
+        let versions = &self.problem.versions;
+        if versions.of(key).len() < 2 {
             return;
         }
         self.collect(key);
-        for version in registers.versions(key) {
+        for version in versions.of(key) {
             self.before_writer(version);
             self.before_readers(version);
         }
@@ -141,11 +140,11 @@ impl<'a> Rules<'a> {
     }
 
     fn collect(&mut self, key: KeyId) {
-        let (layout, registers) = (self.problem.layout, &self.problem.registers);
+        let (layout, versions) = (self.problem.layout, &self.problem.versions);
         let members = |members: &mut Vec<Member>, node: &dyn Fn(TxnId) -> u32| {
             members.clear();
-            members.extend(registers.versions(key).map(|version| {
-                let (chain, position) = self.chains.at(node(registers.writer(version)));
+            members.extend(versions.of(key).map(|version| {
+                let (chain, position) = self.chains.at(node(versions.writer(version)));
                 Member { chain, position, version }
             }));
             members.sort_unstable();
@@ -180,7 +179,7 @@ impl<'a> Rules<'a> {
     /// overlap, it is enough that they started before it committed.
     fn before_writer(&mut self, version: Version) {
         let layout = self.problem.layout;
-        let row = self.reach.row(layout.commit(self.problem.registers.writer(version)));
+        let row = self.reach.row(layout.commit(self.problem.versions.writer(version)));
         let members = if layout.is_exclusive() { &self.starts } else { &self.commits };
         let mut facts = std::mem::take(&mut self.facts);
         let reached = Rules::last_members(
@@ -201,19 +200,19 @@ impl<'a> Rules<'a> {
 
     /// Whoever comes before a reader of a version wrote an earlier version.
     fn before_readers(&mut self, version: Version) {
-        let (layout, registers) = (self.problem.layout, &self.problem.registers);
-        let writer = registers.writer(version);
+        let (layout, versions) = (self.problem.layout, &self.problem.versions);
+        let writer = versions.writer(version);
         let target = layout.overwrite(writer);
         let mut facts = std::mem::take(&mut self.facts);
-        for reader in registers.readers(version) {
+        for reader in versions.readers(version) {
             let row = self.reach.row(layout.start(reader.txn));
             Rules::last_members(
                 &self.commits,
                 row,
-                |other| registers.writer(other) == reader.txn,
+                |other| versions.writer(other) == reader.txn,
                 |first| {
                     let implied =
-                        || self.reach.reaches(layout.commit(registers.writer(first)), target);
+                        || self.reach.reaches(layout.commit(versions.writer(first)), target);
                     if first != version && !implied() {
                         facts.push(Precedes { first, second: version });
                     }

@@ -41,7 +41,7 @@ pub(crate) fn settle(
     guess: &[u32],
     limits: &Limits<'_>,
 ) -> Outcome {
-    let pairs = problem.registers.pairs();
+    let pairs = problem.versions.pairs();
     loop {
         let bytes = Reach::bytes(chains, nodes.len()) + settled.bytes() + graph.bytes();
         if let Some(limit) = limits.reached(bytes as u64 + problem.bytes()) {

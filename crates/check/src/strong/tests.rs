@@ -1,14 +1,16 @@
 //! The solver against the oracle, on all small histories without wrong reads: also on those that
 //! the linear checkers take over, and also with search alone.
 
+use std::sync::Arc;
+
 use isolario_model::{Engine, Level, LevelResult, Limit, Verdict};
 use isolario_oracle::random::{Case, Rng, Shape, generate, shrink};
 use isolario_oracle::{Answer, Draft, satisfies, volume};
 
 use super::{Steps, check_with};
 use crate::Options;
-use crate::reads::{Reads, first_unsupported};
-use crate::weak::{Dependencies, Weak};
+use crate::resolved::{Resolved, first_unsupported};
+use crate::weak::Weak;
 
 const LEVELS: [Level; 5] = [
     Level::Prefix,
@@ -31,10 +33,9 @@ fn complaint(draft: &Draft, options: &Options, steps: Steps) -> Option<String> {
     if first_unsupported(&history).is_some() {
         return None;
     }
-    let reads = Reads::resolve(&history);
-    let dependencies = Dependencies::new(&history, &reads, options.session_order);
-    let weak = Weak::new(&dependencies);
-    if !weak.plain_anomalies().is_empty() || reads.ambiguous.is_some() {
+    let resolved = Arc::new(Resolved::new(&history, &options));
+    let weak = Weak::new(Arc::clone(&resolved));
+    if !weak.plain_anomalies().is_empty() || resolved.dependencies.reads.choices.refusal.is_some() {
         return None;
     }
     let oracle = isolario_oracle::Options::default()
@@ -44,7 +45,7 @@ fn complaint(draft: &Draft, options: &Options, steps: Steps) -> Option<String> {
         .with_session_order(options.session_order)
         .with_clock_skew(options.clock_skew);
     LEVELS.into_iter().find_map(|level| {
-        let verdict = check_with(&weak, level, options, steps);
+        let verdict = check_with(&resolved, level, options, steps);
         let answer = satisfies(&history, level, oracle);
         let agrees = match &verdict {
             Verdict::Satisfied(_) => answer == Answer::Satisfied,
@@ -83,10 +84,9 @@ fn a_solver_that_is_asked_to_stop_does_before_its_long_work() {
     // Two readers saw two writes in different orders: no order of the writes is right.
     let text = "a: w(x,1)\nb: w(x,2)\nc: r(x,1)\nc: r(x,2)\nd: r(x,2)\nd: r(x,1)";
     let history = Draft::parse(text).unwrap().history().unwrap();
-    let reads = Reads::resolve(&history);
-    let dependencies = Dependencies::new(&history, &reads, true);
     let options = Options::default();
-    let solve = || check_with(&Weak::new(&dependencies), Level::Serializable, &options, Steps::ALL);
+    let resolved = Resolved::new(&history, &options);
+    let solve = || check_with(&resolved, Level::Serializable, &options, Steps::ALL);
     assert!(matches!(solve(), Verdict::Violated(_)));
     options.stop.ask();
     match solve() {
@@ -130,13 +130,14 @@ fn histories_side_by_side_are_solved_apart() {
         let expected = alone.collect::<Vec<_>>();
         let together = side_by_side(&drafts);
         let history = together.history().unwrap();
-        let reads = Reads::resolve(&history);
-        let dependencies = Dependencies::new(&history, &reads, true);
-        let weak = Weak::new(&dependencies);
-        if !weak.plain_anomalies().is_empty() || reads.ambiguous.is_some() {
+        let resolved = Arc::new(Resolved::new(&history, &Options::default()));
+        let weak = Weak::new(Arc::clone(&resolved));
+        if !weak.plain_anomalies().is_empty()
+            || resolved.dependencies.reads.choices.refusal.is_some()
+        {
             continue;
         }
-        let verdict = check_with(&weak, level, &Options::default(), ALL_WAYS[1]);
+        let verdict = check_with(&resolved, level, &Options::default(), ALL_WAYS[1]);
         let is_satisfied = expected.iter().all(|answer| *answer == Answer::Satisfied);
         assert_eq!(matches!(verdict, Verdict::Satisfied(_)), is_satisfied, "{level}\n{together}");
         assert_eq!(matches!(verdict, Verdict::Violated(_)), !is_satisfied, "{level}\n{together}");

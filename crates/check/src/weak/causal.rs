@@ -21,13 +21,12 @@ use std::ops::Range;
 use isolario_model::{History, KeyId, TxnId};
 use rayon::prelude::*;
 
-use super::Dependencies;
 use super::chains::Chains;
-use super::levels::places;
-use super::saturated::{Inference, Visibility};
-use super::writes::WriteSets;
-use crate::graph::{InEdges, Rows};
-use crate::reads::Source;
+use super::inference::{Inference, Visibility};
+use crate::graph::{InEdges, Rows, places};
+use crate::resolved::Dependencies;
+use crate::resolved::Source;
+use crate::resolved::WriteSets;
 
 /// Chains per block.
 const BLOCK: usize = 32;
@@ -140,7 +139,7 @@ impl<'a> Block<'a> {
     /// Readers are taken in topological order, so that the writers of a key before the reader at
     /// hand only ever grow: a cursor per key marks their end.
     fn infer(&self, emit: &mut dyn FnMut(Inference)) {
-        let reads = self.causality.dependencies.reads;
+        let reads = &self.causality.dependencies.reads;
         let mut cursors: Vec<Cursor> =
             (0..self.history.key_count()).map(|key| self.writers.cursor(key)).collect();
         for (place, reader) in (0..).zip(self.causality.order.iter().map(|txn| TxnId(*txn))) {

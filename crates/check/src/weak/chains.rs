@@ -7,8 +7,8 @@ use std::ops::Range;
 
 use isolario_model::{Outcome, TxnId};
 
-use super::Dependencies;
 use crate::graph::{InEdges, Rows};
+use crate::resolved::Dependencies;
 
 /// Where a transaction that is not kept has its place.
 const NOWHERE: u32 = u32::MAX;

@@ -7,11 +7,12 @@
 use isolario_model::{KeyId, Outcome, TxnId};
 use rayon::prelude::*;
 
-use super::saturated::Inference;
-use super::writes::WriteSets;
-use super::{Dependencies, read_atomic, read_committed};
+use super::inference::Inference;
+use super::{read_atomic, read_committed};
 use crate::blocks::{self, Block};
 use crate::graph::Order;
+use crate::resolved::Dependencies;
+use crate::resolved::WriteSets;
 
 /// Two transactions in the order in which they must have committed.
 pub(crate) type Demand = (TxnId, TxnId);

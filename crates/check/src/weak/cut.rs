@@ -6,8 +6,8 @@
 use isolario_model::{Anomaly, AnomalyKind, Evidence, History, OpId, OpKind, TxnId};
 use rayon::prelude::*;
 
-use super::writes::filter_bit;
-use crate::reads::Reads;
+use crate::resolved::Reads;
+use crate::resolved::filter_bit;
 
 /// Transactions per task.
 const TXNS_PER_TASK: usize = 1 << 14;

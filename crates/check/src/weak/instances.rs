@@ -27,14 +27,13 @@
 use isolario_model::{AnomalyKind, KeyId, Level, OpId, Outcome, TxnId};
 use rustc_hash::FxHashSet;
 
-use super::levels::places;
 use super::relation::Relation;
-use super::saturated::{Inference, Visibility};
+use super::inference::{Inference, Visibility};
 use super::visible::{Ancestors, Ways, patterns_of};
-use super::writes::WriteSets;
-use super::{Dependencies, Weak};
-use crate::graph::BUDGET;
-use crate::reads::Source;
+use crate::resolved::{Dependencies, WriteSets};
+use super::Weak;
+use crate::graph::{BUDGET, places};
+use crate::resolved::Source;
 
 /// How many instances with different writers or names are kept at most.
 const LIMIT: usize = 1 << 22;
@@ -84,7 +83,7 @@ impl Everywhere {
     pub(super) fn find(weak: &Weak<'_>, wanted: &[AnomalyKind], relations: &[Relation]) -> Self {
         let mut collected = Collected::new(wanted, relations);
         let all_by_steps = BySteps::new(weak, relations).collect(&mut collected);
-        let order = weak.order.as_deref().filter(|_| collected.strongest() == Level::Causal);
+        let order = weak.resolved.order.as_deref().filter(|_| collected.strongest() == Level::Causal);
         let all_distant =
             order.is_none_or(|order| Distant::new(weak, relations, order).collect(&mut collected));
         Everywhere { instances: collected.found, all_by_steps, all_distant }
@@ -123,10 +122,10 @@ struct BySteps<'a> {
 
 impl<'a> BySteps<'a> {
     fn new(weak: &'a Weak<'_>, relations: &'a [Relation]) -> Self {
-        let history = weak.dependencies.history;
+        let history = weak.dependencies().history;
         let is_followed = |txn: TxnId| history.outcome(txn) == Outcome::Committed;
         BySteps {
-            dependencies: weak.dependencies,
+            dependencies: weak.dependencies(),
             writes: weak.writes(),
             relations,
             writers: Writers::new(weak, is_followed),
@@ -212,10 +211,10 @@ struct Distant<'a> {
 impl<'a> Distant<'a> {
     fn new(weak: &'a Weak<'_>, relations: &'a [Relation], order: &[u32]) -> Self {
         Distant {
-            dependencies: weak.dependencies,
+            dependencies: weak.dependencies(),
             strongest: relations.last(),
             writers: Writers::new(weak, |_| true),
-            ancestors: Ancestors::new(weak.dependencies, places(order)),
+            ancestors: Ancestors::new(weak.dependencies(), places(order)),
             steps: 0,
         }
     }
@@ -342,7 +341,7 @@ struct Writers {
 
 impl Writers {
     fn new(weak: &Weak<'_>, counts: impl Fn(TxnId) -> bool) -> Self {
-        let Dependencies { history, reads, .. } = weak.dependencies;
+        let Dependencies { history, reads, .. } = weak.dependencies();
         let mut writes: Vec<(KeyId, TxnId)> = Vec::new();
         for txn in history.txns().filter(|txn| reads.is_kept(*txn) && counts(*txn)) {
             writes.extend(weak.writes().of(txn).map(|key| (key, txn)));

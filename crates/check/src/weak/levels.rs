@@ -1,34 +1,26 @@
 //! Decides the weak levels, sharing what they have in common.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use isolario_model::{Anomaly, Findings, Level, SessionId, TxnId, Verdict, Witness};
 use rayon::prelude::*;
 
 use super::causal::Causality;
 use super::chains::Chains;
-use super::guess::Clue;
+use super::inference::Inference;
 use super::naming::{self, Cyclic};
-use super::saturated::{Inference, Inferred, Saturated};
-use super::writes::WriteSets;
-use super::{Dependencies, cut, guess, read_atomic, read_committed, witness};
-use crate::graph::{Order, components, topological_order};
+use super::{cut, read_atomic, read_committed, witness};
+use crate::graph::{components, topological_order};
+use crate::resolved::{Dependencies, Inferred, Resolved, Saturated, WriteSets};
 
 /// Transactions per task of read committed.
 const TXNS_PER_TASK: usize = 1 << 14;
 
 /// A history on which weak levels are decided.
-pub(crate) struct Weak<'a> {
-    pub(crate) dependencies: &'a Dependencies<'a>,
-    /// Where searches for an order begin.
-    pub(crate) guess: Vec<u32>,
-    /// What it goes by.
-    pub(crate) clue: Clue,
-    /// A topological order of session order ∪ write-read, if there is one.
-    pub(crate) order: Option<Vec<u32>>,
+pub(crate) struct Weak<'h> {
+    pub(crate) resolved: Arc<Resolved<'h>>,
     /// The order of writers that lists show.
     listed: Inferred,
-    writes: OnceLock<WriteSets<'a>>,
     chains: OnceLock<Chains>,
     non_repeatable: OnceLock<Vec<Anomaly>>,
 }
@@ -37,20 +29,21 @@ pub(crate) struct Weak<'a> {
 /// gives that one a function that takes them.
 type Collect<'c, T> = &'c (dyn Fn(&mut dyn FnMut(&mut dyn FnMut(Inference))) -> T + Sync);
 
-impl<'a> Weak<'a> {
-    pub(crate) fn new(dependencies: &'a Dependencies<'a>) -> Self {
-        let listed = dependencies.reads.list_order.iter().map(|edge| (edge.before, edge.after));
-        let (guess, clue) = guess::commit_order(dependencies);
+impl<'h> Weak<'h> {
+    pub(crate) fn new(resolved: Arc<Resolved<'h>>) -> Self {
+        let Dependencies { history, reads, .. } = &resolved.dependencies;
+        let listed = reads.list_order.iter().map(|edge| (edge.before, edge.after));
         Weak {
-            dependencies,
-            order: first_order(dependencies, &guess),
-            guess,
-            clue,
-            listed: Inferred::new(dependencies.history.txn_count(), &[listed.collect()]),
-            writes: OnceLock::new(),
+            listed: Inferred::new(history.txn_count(), &[listed.collect()]),
+            resolved,
             chains: OnceLock::new(),
             non_repeatable: OnceLock::new(),
         }
+    }
+
+    /// Session order and reads.
+    pub(super) fn dependencies(&self) -> &Dependencies<'h> {
+        &self.resolved.dependencies
     }
 
     /// Decides a level.
@@ -70,9 +63,9 @@ impl<'a> Weak<'a> {
     /// enough: take any total order of the transactions that extends it, and let the versions of
     /// each key follow it; then overwrites, reads and session order all agree with one order.
     fn check_adya(&self) -> Verdict {
-        let order = match &self.order {
-            Some(order) if self.dependencies.reads.list_order.is_empty() => Some(order.clone()),
-            _ => topological_order(&self.base(), &self.guess),
+        let order = match &self.resolved.order {
+            Some(order) if self.dependencies().reads.list_order.is_empty() => Some(order.clone()),
+            _ => topological_order(&self.base(), &self.resolved.guess.commits),
         };
         let anomalies = [self.bad_reads(), self.base_cycles()].concat();
         self.verdict(anomalies, true, || self.commit_order(order.as_deref()))
@@ -80,11 +73,11 @@ impl<'a> Weak<'a> {
 
     /// Session order ∪ write-read ∪ the order that lists show.
     pub(super) fn base(&self) -> Saturated<'_> {
-        Saturated { dependencies: self.dependencies, inferred: &self.listed }
+        Saturated { dependencies: self.dependencies(), inferred: &self.listed }
     }
 
     fn base_cycles(&self) -> Vec<Anomaly> {
-        if self.order.is_some() && self.dependencies.reads.list_order.is_empty() {
+        if self.resolved.order.is_some() && self.dependencies().reads.list_order.is_empty() {
             return Vec::new();
         }
         naming::base_cycles(&self.base())
@@ -98,20 +91,20 @@ impl<'a> Weak<'a> {
         }
         anomalies.extend(self.base_cycles());
         // Causality is undefined where transactions depend on each other in a circle.
-        if self.order.is_none() && level == Level::Causal {
+        if self.resolved.order.is_none() && level == Level::Causal {
             return self.verdict(anomalies, true, || Witness::Empty);
         }
         if anomalies.is_empty()
-            && let Some(order) = &self.order
-            && let Some(order) = witness::find(self.dependencies, self.writes(), order, level)
+            && let Some(order) = &self.resolved.order
+            && let Some(order) = witness::find(self.dependencies(), self.writes(), order, level)
         {
             return self.verdict(anomalies, true, || self.commit_order(Some(&order)));
         }
         let edges = self.inferred_edges(level, &[]);
-        let inferred = Inferred::new(self.dependencies.history.txn_count(), &edges);
+        let inferred = Inferred::new(self.dependencies().history.txn_count(), &edges);
         drop(edges);
-        let graph = Saturated { dependencies: self.dependencies, inferred: &inferred };
-        let order = topological_order(&graph, &self.guess);
+        let graph = Saturated { dependencies: self.dependencies(), inferred: &inferred };
+        let order = topological_order(&graph, &self.resolved.guess.commits);
         let mut exact = true;
         if inferred.before_init || order.is_none() {
             let found = naming::name(level, &graph, &self.on_cycles(level, &graph, &[]));
@@ -125,7 +118,7 @@ impl<'a> Weak<'a> {
     /// minimal form leaves out and the caller needs.
     pub(super) fn saturate(&self, level: Level, more: &[Inference]) -> Inferred {
         let edges = self.inferred_edges(level, more);
-        Inferred::new(self.dependencies.history.txn_count(), &edges)
+        Inferred::new(self.dependencies().history.txn_count(), &edges)
     }
 
     fn inferred_edges(&self, level: Level, more: &[Inference]) -> Vec<Vec<(TxnId, TxnId)>> {
@@ -135,7 +128,7 @@ impl<'a> Weak<'a> {
             edges
         });
         edges.push(more.iter().map(|i| (i.before, i.after)).collect());
-        let listed = &self.dependencies.reads.list_order;
+        let listed = &self.dependencies().reads.list_order;
         edges.push(listed.iter().map(|e| (e.before, e.after)).collect());
         edges
     }
@@ -148,7 +141,7 @@ impl<'a> Weak<'a> {
         exact: bool,
         witness: impl FnOnce() -> Witness,
     ) -> Verdict {
-        let ambiguous = &self.dependencies.reads.ambiguous;
+        let ambiguous = &self.dependencies().reads.choices.refusal;
         match ambiguous {
             _ if !anomalies.is_empty() => {
                 Verdict::Violated(Findings::new(anomalies, exact && ambiguous.is_none()))
@@ -166,34 +159,34 @@ impl<'a> Weak<'a> {
 
     fn commit_order(&self, order: Option<&[u32]>) -> Witness {
         let kept = order.unwrap_or_default().iter().map(|txn| TxnId(*txn));
-        Witness::CommitOrder(kept.filter(|txn| self.dependencies.reads.is_kept(*txn)).collect())
+        Witness::CommitOrder(kept.filter(|txn| self.dependencies().reads.is_kept(*txn)).collect())
     }
 
     fn bad_reads(&self) -> Vec<Anomaly> {
-        self.dependencies.reads.anomalies.clone()
+        self.dependencies().reads.anomalies.clone()
     }
 
-    pub(super) fn writes(&self) -> &WriteSets<'a> {
-        self.writes.get_or_init(|| WriteSets::new(self.dependencies.history))
+    pub(super) fn writes(&self) -> &WriteSets<'h> {
+        self.resolved.write_sets()
     }
 
     pub(super) fn non_repeatable(&self) -> &[Anomaly] {
         self.non_repeatable.get_or_init(|| {
-            cut::non_repeatable_reads(self.dependencies.history, self.dependencies.reads)
+            cut::non_repeatable_reads(self.dependencies().history, &self.dependencies().reads)
         })
     }
 
     /// Applies a level's rule everywhere. The parts of the result are in an order that does not
     /// depend on the number of threads.
     fn infer<T: Send>(&self, level: Level, collect: Collect<'_, T>) -> Vec<T> {
-        let history = self.dependencies.history;
+        let history = self.dependencies().history;
         let writes = self.writes();
         match level {
             Level::ReadCommitted => self.infer_read_committed(writes, collect),
             Level::ReadAtomic => (0..history.session_count())
                 .into_par_iter()
                 .map_init(
-                    || read_atomic::Inferrer::new(self.dependencies, writes),
+                    || read_atomic::Inferrer::new(self.dependencies(), writes),
                     |inferrer, session| {
                         collect(&mut |emit| {
                             inferrer.infer(SessionId::at(session), &mut |i| emit(i));
@@ -202,9 +195,10 @@ impl<'a> Weak<'a> {
                 )
                 .collect(),
             _ => {
-                let order = self.order.as_deref().unwrap_or_default();
-                let chains = self.chains.get_or_init(|| Chains::new(self.dependencies, order));
-                Causality { dependencies: self.dependencies, writes, order, chains }.infer(collect)
+                let order = self.resolved.order.as_deref().unwrap_or_default();
+                let chains = self.chains.get_or_init(|| Chains::new(self.dependencies(), order));
+                Causality { dependencies: self.dependencies(), writes, order, chains }
+                    .infer(collect)
             }
         }
     }
@@ -214,13 +208,13 @@ impl<'a> Weak<'a> {
         writes: &WriteSets<'_>,
         collect: Collect<'_, T>,
     ) -> Vec<T> {
-        let txns = self.dependencies.history.txn_count();
+        let txns = self.dependencies().history.txn_count();
         let starts: Vec<usize> = (0..txns).step_by(TXNS_PER_TASK).collect();
-        let reads = self.dependencies.reads;
+        let reads = &self.dependencies().reads;
         starts
             .into_par_iter()
             .map_init(
-                || read_committed::Inferrer::new(self.dependencies, writes),
+                || read_committed::Inferrer::new(self.dependencies(), writes),
                 |inferrer, start| {
                     let end = (start + TXNS_PER_TASK).min(txns);
                     collect(&mut |emit| {
@@ -241,7 +235,7 @@ impl<'a> Weak<'a> {
         more: &[Inference],
     ) -> Cyclic {
         let components = components(graph);
-        let mut component_of = vec![u32::MAX; self.dependencies.history.txn_count()];
+        let mut component_of = vec![u32::MAX; self.dependencies().history.txn_count()];
         for (number, component) in components.iter().enumerate() {
             component.iter().for_each(|txn| component_of[*txn as usize] = number as u32);
         }
@@ -263,21 +257,4 @@ impl<'a> Weak<'a> {
         inferences.push(more.iter().copied().filter(closes_a_cycle).collect());
         Cyclic { components, component_of, inferences: inferences.concat() }
     }
-}
-
-/// A topological order of the dependencies, if there is one.
-fn first_order(dependencies: &Dependencies<'_>, guess: &[u32]) -> Option<Vec<u32>> {
-    let mut order = Order::new(guess.to_vec());
-    let denied = dependencies.denied_by(&order);
-    order.mend(dependencies, &denied)?;
-    Some(order.into_nodes())
-}
-
-/// Per transaction, its place in an order of all.
-pub(crate) fn places(order: &[u32]) -> Vec<u32> {
-    let mut places = vec![0u32; order.len()];
-    for (place, txn) in (0..).zip(order) {
-        places[*txn as usize] = place;
-    }
-    places
 }

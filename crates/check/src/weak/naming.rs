@@ -16,7 +16,8 @@ use std::collections::BTreeMap;
 
 use isolario_model::{Anomaly, AnomalyKind, Edge, EdgeKind, Evidence, Level, Reason, TxnId};
 
-use super::saturated::{Inference, Saturated, Visibility};
+use super::inference::{Inference, Visibility};
+use crate::resolved::Saturated;
 use super::visible::{Ways, patterns_of};
 use crate::graph::{BUDGET, InEdges, Search, Subgraph, components, shortest_cycle};
 

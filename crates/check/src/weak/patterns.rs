@@ -16,7 +16,7 @@ use isolario_model::{
 use super::instances::{Everywhere, Instance, at_hand};
 use super::naming::{self, Closed, Closer, Namer};
 use super::relation::Relation;
-use super::saturated::Saturated;
+use crate::resolved::Saturated;
 use super::{Weak, witness};
 use crate::graph::BUDGET;
 
@@ -105,7 +105,7 @@ impl Weak<'_> {
         let weaker = ORDERING[..strongest].iter().map(|level| Relation::new(self, *level));
         let relations: Vec<Relation> = weaker.chain([last]).collect();
         let (mut anomalies, _) =
-            self.close_all(&relations, &at_hand(self.dependencies, kinds, &relations), kinds);
+            self.close_all(&relations, &at_hand(self.dependencies(), kinds, &relations), kinds);
         let is_found = |kind: &AnomalyKind| anomalies.iter().any(|found| found.kind == *kind);
         let missing: Vec<_> = kinds.iter().copied().filter(|kind| !is_found(kind)).collect();
         if !missing.iter().filter_map(|kind| level_of(*kind)).any(|level| is_asked(&level)) {
@@ -126,14 +126,14 @@ impl Weak<'_> {
     /// Whether some order gives what a level demands, if that is easily found out. It is not tried
     /// where reads of a key differ: it does not look at all that they demand.
     fn has_witness(&self, level: Level) -> bool {
-        let find = |order| witness::find(self.dependencies, self.writes(), order, level);
-        self.non_repeatable().is_empty() && self.order.as_deref().and_then(find).is_some()
+        let find = |order| witness::find(self.dependencies(), self.writes(), order, level);
+        self.non_repeatable().is_empty() && self.resolved.order.as_deref().and_then(find).is_some()
     }
 
     /// Whether the commit relation of a level means anything: there is no causality where
     /// transactions depend on each other in a cycle.
     fn is_defined(&self, level: Level) -> bool {
-        level != Level::Causal || self.order.is_some()
+        level != Level::Causal || self.resolved.order.is_some()
     }
 
     /// For each wanted pattern and each component, the instance with the shortest cycle; and the
@@ -166,7 +166,7 @@ impl Weak<'_> {
         wanted: &[AnomalyKind],
     ) -> (Vec<Anomaly>, usize) {
         let Relation { level, inferred, cyclic } = relation;
-        let graph = Saturated { dependencies: self.dependencies, inferred };
+        let graph = Saturated { dependencies: self.dependencies(), inferred };
         let mut by_component: BTreeMap<u32, Vec<&Instance>> = BTreeMap::new();
         for instance in instances {
             by_component.entry(cyclic.component(&instance.inference)).or_default().push(instance);
@@ -187,7 +187,7 @@ impl Weak<'_> {
     fn answer(&self, kind: AnomalyKind, found: &Found) -> Verdict {
         let anomalies: Vec<_> =
             found.anomalies.iter().filter(|anomaly| anomaly.kind == kind).cloned().collect();
-        let ambiguous = &self.dependencies.reads.ambiguous;
+        let ambiguous = &self.dependencies().reads.choices.refusal;
         match ambiguous {
             _ if !anomalies.is_empty() => {
                 let exact = found.all_found && ambiguous.is_none();

@@ -8,11 +8,11 @@
 
 use isolario_model::{History, KeyId, OpId, Outcome, SessionId, TxnId};
 
-use super::Dependencies;
 use super::first_reads::FirstReads;
-use super::saturated::{Inference, Visibility};
-use super::writes::{KeySet, WriteSets};
-use crate::reads::Source;
+use super::inference::{Inference, Visibility};
+use crate::resolved::Dependencies;
+use crate::resolved::Source;
+use crate::resolved::{KeySet, WriteSets};
 
 /// Readers with at most so many reads are looked at more closely before a writer is fetched.
 const FEW: usize = 32;
@@ -52,7 +52,7 @@ impl<'a> Inferrer<'a> {
 
     /// Infers from the kept transactions of a session.
     pub(crate) fn infer(&mut self, session: SessionId, emit: &mut impl FnMut(Inference)) {
-        let reads = self.dependencies.reads;
+        let reads = &self.dependencies.reads;
         for reader in self.history.session_txns(session).filter(|txn| reads.is_kept(*txn)) {
             self.infer_from_session(session, reader, emit);
             self.infer_from_reads(reader, emit);

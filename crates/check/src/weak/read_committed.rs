@@ -7,11 +7,11 @@
 
 use isolario_model::{History, KeyId, OpId, TxnId};
 
-use super::Dependencies;
 use super::first_reads::FirstReads;
-use super::saturated::{Inference, Visibility};
-use super::writes::{KeySet, WriteSets};
-use crate::reads::Source;
+use super::inference::{Inference, Visibility};
+use crate::resolved::Dependencies;
+use crate::resolved::Source;
+use crate::resolved::{KeySet, WriteSets};
 
 /// The next two reads of a key from distinct writers, going backwards through a transaction: their
 /// positions among its external reads.

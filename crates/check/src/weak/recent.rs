@@ -16,8 +16,8 @@ use std::ops::Range;
 use isolario_model::{History, KeyId, TxnId};
 use rayon::prelude::*;
 
-use super::Dependencies;
 use super::contradictions::{Demand, Examined};
+use crate::resolved::Dependencies;
 
 /// Transactions that the bits reach back, per session: one in progress there may have begun before
 /// as many of others have ended.

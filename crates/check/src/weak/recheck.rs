@@ -9,11 +9,11 @@ use std::ops::Range;
 use isolario_model::{Level, TxnId};
 use rayon::prelude::*;
 
-use super::Dependencies;
 use super::contradictions::{Demand, Examined};
 use crate::blocks::{self, Block};
 use crate::graph::Moved;
-use crate::reads::Source;
+use crate::resolved::Dependencies;
+use crate::resolved::Source;
 
 /// Searches do not go further back than so many places: what is further is taken to happen before,
 /// as where causality is examined first.

@@ -11,10 +11,11 @@
 use isolario_model::{KeyId, Level, OpId, TxnId};
 
 use super::naming::Cyclic;
-use super::saturated::{Inference, Inferred, Saturated, Visibility};
-use super::{Dependencies, Weak};
+use super::inference::{Inference, Visibility};
+use crate::resolved::{Dependencies, Inferred, Saturated};
+use super::Weak;
 use crate::graph::topological_order;
-use crate::reads::Source;
+use crate::resolved::Source;
 
 /// The commit relation of a level.
 pub(super) struct Relation {
@@ -28,8 +29,8 @@ impl Relation {
     pub(super) fn new(weak: &Weak<'_>, level: Level) -> Self {
         let more = demands_of_repeated_reads(weak, level);
         let inferred = weak.saturate(level, &more);
-        let graph = Saturated { dependencies: weak.dependencies, inferred: &inferred };
-        let cyclic = match topological_order(&graph, &weak.guess) {
+        let graph = Saturated { dependencies: weak.dependencies(), inferred: &inferred };
+        let cyclic = match topological_order(&graph, &weak.resolved.guess.commits) {
             Some(_) if !inferred.before_init => Cyclic::default(),
             _ => weak.on_cycles(level, &graph, &more),
         };
@@ -68,10 +69,10 @@ fn demands_of_repeated_reads(weak: &Weak<'_>, level: Level) -> Vec<Inference> {
     if level == Level::Causal {
         return found;
     }
-    let history = weak.dependencies.history;
+    let history = weak.dependencies().history;
     let (mut reads, mut sources) = (Vec::new(), Vec::new());
-    for reader in history.txns().filter(|txn| weak.dependencies.reads.is_kept(*txn)) {
-        collect_external(weak.dependencies, reader, &mut reads);
+    for reader in history.txns().filter(|txn| weak.dependencies().reads.is_kept(*txn)) {
+        collect_external(weak.dependencies(), reader, &mut reads);
         sources.clear();
         sources.extend(reads.iter().map(|(_, from, key)| (*key, *from)));
         sources.sort_unstable();

@@ -7,9 +7,9 @@
 
 use isolario_model::{AnomalyKind, Level, OpId, TxnId};
 
-use super::Dependencies;
-use super::saturated::{Inference, Visibility};
-use crate::reads::Source;
+use crate::resolved::Dependencies;
+use super::inference::{Inference, Visibility};
+use crate::resolved::Source;
 
 /// The ways of one step from a writer to a reader, beside a read of the reader that missed it.
 #[derive(Clone, Copy, Debug, Default)]

@@ -10,11 +10,12 @@
 use isolario_model::Level;
 
 use super::contradictions::{Demand, Examined};
+use super::recent;
 use super::recheck::recheck;
-use super::saturated::{Inferred, Saturated};
-use super::writes::WriteSets;
-use super::{Dependencies, recent};
 use crate::graph::Order;
+use crate::resolved::Dependencies;
+use crate::resolved::WriteSets;
+use crate::resolved::{Inferred, Saturated};
 
 /// How often the order is mended.
 const ROUNDS: usize = 16;
@@ -65,18 +66,21 @@ fn examine(examined: &Examined<'_>, level: Level) -> Option<Vec<Demand>> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use isolario_oracle::random::Case;
 
     use super::super::levels::Weak;
     use super::*;
+    use crate::Options;
     use crate::graph::topological_order;
-    use crate::reads::Reads;
+    use crate::resolved::Resolved;
 
     /// Whether the saturated relation of a level has an order.
     fn is_orderable(weak: &Weak<'_>, level: Level) -> bool {
         let inferred = weak.saturate(level, &[]);
-        let graph = Saturated { dependencies: weak.dependencies, inferred: &inferred };
-        !inferred.before_init && topological_order(&graph, &weak.guess).is_some()
+        let graph = Saturated { dependencies: weak.dependencies(), inferred: &inferred };
+        !inferred.before_init && topological_order(&graph, &weak.resolved.guess.commits).is_some()
     }
 
     #[test]
@@ -84,13 +88,13 @@ mod tests {
         let (mut orderable, mut found) = (0, 0);
         for case in Case::first(5_000) {
             let history = case.draft().history().unwrap();
-            let reads = Reads::resolve(&history);
-            let dependencies = Dependencies::new(&history, &reads, case.seed % 4 != 0);
-            let weak = Weak::new(&dependencies);
-            let Some(order) = &weak.order else { continue };
-            let writes = WriteSets::new(&history);
+            let options = Options::default().with_session_order(case.seed % 4 != 0);
+            let resolved = Arc::new(Resolved::new(&history, &options));
+            let weak = Weak::new(Arc::clone(&resolved));
+            let Some(order) = &resolved.order else { continue };
             for level in [Level::ReadCommitted, Level::ReadAtomic, Level::Causal] {
-                let is_found = find(&dependencies, &writes, order, level).is_some();
+                let is_found =
+                    find(&resolved.dependencies, resolved.write_sets(), order, level).is_some();
                 let is_orderable = is_orderable(&weak, level);
                 assert!(is_orderable || !is_found, "{level}: {}", case.draft());
                 orderable += usize::from(is_orderable);

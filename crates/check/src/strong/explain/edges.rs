@@ -83,12 +83,12 @@ impl Reasons<'_> {
         if leaves_commit && let Some(edge) = dependencies.edge(from_txn, to_txn) {
             return edge.reason;
         }
-        let registers = &problem.registers;
+        let versions = &problem.versions;
         let history = dependencies.history;
         let initial = history.txn_ops(from_txn).find_map(|read| {
             let key = history.op_keys()[read.index()];
-            let is_initial = registers.initial_readers(key).iter().any(|r| r.read == read);
-            (is_initial && registers.version(key, to_txn).is_some()).then_some((key, read))
+            let is_initial = versions.initial_readers(key).iter().any(|r| r.read == read);
+            (is_initial && versions.version(key, to_txn).is_some()).then_some((key, read))
         });
         match initial {
             Some((key, read)) => {
@@ -102,12 +102,11 @@ impl Reasons<'_> {
     /// The reason of an edge that an order of versions adds.
     fn by_order(&self, (from, to): Arc, precedes: Precedes, known: VersionOrder) -> Reason {
         let problem = self.explainer.problem;
-        let (registers, layout) = (&problem.registers, problem.layout);
-        let key = registers.key(precedes.first);
-        let (writer, second) =
-            (registers.writer(precedes.first), registers.writer(precedes.second));
+        let (versions, layout) = (&problem.versions, problem.layout);
+        let key = versions.key(precedes.first);
+        let (writer, second) = (versions.writer(precedes.first), versions.writer(precedes.second));
         let between_writers = (from, to) == (layout.commit(writer), layout.overwrite(second));
-        let reader = registers.readers(precedes.first).iter().find(|r| layout.start(r.txn) == from);
+        let reader = versions.readers(precedes.first).iter().find(|r| layout.start(r.txn) == from);
         match reader {
             Some(reader) if !between_writers => {
                 Reason::AntiDependency { key, read: reader.read, writer, known }
@@ -118,17 +117,17 @@ impl Reasons<'_> {
 
     /// The later writer had read the earlier version.
     fn read_order(&self, precedes: Precedes) -> VersionOrder {
-        let registers = &self.explainer.problem.registers;
-        let second = registers.writer(precedes.second);
-        let read = registers.readers(precedes.first).iter().find(|r| r.txn == second);
+        let versions = &self.explainer.problem.versions;
+        let second = versions.writer(precedes.second);
+        let read = versions.readers(precedes.first).iter().find(|r| r.txn == second);
         VersionOrder::ReadModifyWrite { read: read.map_or(OpId(0), |reader| reader.read) }
     }
 
     /// A settled order: by the path between the writers where the opposite closes a cycle with it
     /// directly, else by the cycle.
     fn refuted(&self, precedes: Precedes, cycle: &[Edge]) -> VersionOrder {
-        let registers = &self.explainer.problem.registers;
-        let (first, second) = (registers.writer(precedes.first), registers.writer(precedes.second));
+        let versions = &self.explainer.problem.versions;
+        let (first, second) = (versions.writer(precedes.first), versions.writer(precedes.second));
         let opposite = cycle.iter().position(|edge| {
             let overwrites =
                 matches!(&edge.reason, Reason::Overwrite { known: VersionOrder::Assumed, .. });

@@ -153,9 +153,9 @@ impl<'a> Lemmas<'a> {
 
     /// Whether the later writer had read the earlier version.
     fn is_read(&self, precedes: Precedes) -> bool {
-        let registers = &self.problem.registers;
-        let second = registers.writer(precedes.second);
-        registers.readers(precedes.first).iter().any(|reader| reader.txn == second)
+        let versions = &self.problem.versions;
+        let second = versions.writer(precedes.second);
+        versions.readers(precedes.first).iter().any(|reader| reader.txn == second)
     }
 
     /// The cycle that the opposite of a fact closes with what was settled in earlier rounds.

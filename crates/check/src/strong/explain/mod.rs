@@ -13,7 +13,7 @@ use isolario_model::{Anomaly, AnomalyKind, Edge, Evidence, Findings, Level, Reas
 use super::problem::{Arc, Precedes, Problem};
 use super::saturate::Settled;
 use crate::cycles;
-use crate::weak::Dependencies;
+use crate::resolved::Dependencies;
 use arcs::Arcs;
 use edges::Reasons;
 use lemmas::{Cause, Lemmas, Refuted};

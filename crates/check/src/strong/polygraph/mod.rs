@@ -19,13 +19,13 @@ use super::layout::Layout;
 use super::limits::Limits;
 use super::order::{Chosen, Order};
 use super::problem::Problem;
-use super::registers::Registers;
 use super::saturate::Settled;
 use super::search::{Found, Literal, Search};
 use super::settle::{Outcome, settle};
 use super::{Steps, dump, shortest_cycles, single_chains};
 use crate::Options;
 use crate::graph::topological_order;
+use crate::resolved::Versions;
 use argument::Argument;
 
 /// Nodes, known edges and choices.
@@ -75,7 +75,7 @@ impl Polygraph {
             layout: Layout::plain(),
             nodes: nodes as usize,
             known: Vec::new(),
-            registers: Registers::none(),
+            versions: Versions::none().into(),
             moments: Vec::new(),
             choices: Choices::default(),
         };

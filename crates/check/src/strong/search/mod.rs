@@ -106,7 +106,7 @@ impl<'p, 'g> Search<'p, 'g> {
             schedule: Schedule::default(),
             conflicts: 0,
             seen: Vec::new(),
-            is_dirty: vec![false; problem.registers.key_count()],
+            is_dirty: vec![false; problem.versions.key_count()],
             touched: Touched::new(problem),
         }
     }
@@ -118,7 +118,7 @@ impl<'p, 'g> Search<'p, 'g> {
 
     /// Searches, with at most so many conflicts.
     pub(crate) fn run(&mut self, limits: &Limits<'_>, most_conflicts: Option<u64>) -> Found {
-        let all: Vec<KeyId> = (0..self.problem.registers.key_count()).map(KeyId::at).collect();
+        let all: Vec<KeyId> = (0..self.problem.versions.key_count()).map(KeyId::at).collect();
         let listed: Vec<u32> = (0..self.problem.choices.len() as u32).collect();
         self.open(&all, &listed);
         let phase = most_conflicts.map_or(Phase::Searching, |_| Phase::Guessing);
@@ -214,7 +214,7 @@ impl<'p, 'g> Search<'p, 'g> {
     fn dirty_keys(&mut self, moved: &[u32]) -> Vec<KeyId> {
         let mut keys: Vec<KeyId> = Vec::new();
         for txn in moved.iter().filter_map(|node| self.problem.layout.txn(*node)) {
-            for key in self.problem.registers.accessed(txn) {
+            for key in self.problem.versions.accessed(txn) {
                 if !std::mem::replace(&mut self.is_dirty[key.index()], true) {
                     keys.push(*key);
                 }

@@ -1,12 +1,11 @@
 //! Names what is wrong with a read. Only suspects come here, so this may look things up slowly.
 
-use isolario_model::{
-    Anomaly, AnomalyKind, Evidence, History, Inapplicable, KeyId, Op, OpId, OpKind, Outcome, TxnId,
-};
+use isolario_model::{Anomaly, AnomalyKind, Evidence, History, KeyId, OpId, Outcome, TxnId};
 use rayon::prelude::*;
 
-use super::join::{Ambiguous, Saw, Suspect};
-use super::{ASIDE, lists};
+use super::ASIDE;
+use super::join::{Saw, Suspect};
+use crate::resolved::writes;
 
 /// The anomalies of the suspects that count, by operation, and of these reads whose write they
 /// saw. Wrong reads are set aside, so that checking can go on without them.
@@ -41,26 +40,9 @@ pub(super) fn classify(
     (anomalies, seen)
 }
 
-/// The first ambiguous read that counts, as the reason why a level cannot be decided.
-pub(super) fn first_ambiguous(
-    history: &History,
-    kept: &[bool],
-    ambiguous: &[Ambiguous],
-) -> Option<Inapplicable> {
-    let counts = |a: &&Ambiguous| kept[history.op_txn(a.read).index()];
-    let total = ambiguous.iter().filter(counts).count() as u64;
-    let Ambiguous { read, first, second } = *ambiguous.iter().find(counts)?;
-    let (first, second) = match history.op(read) {
-        Op::ReadList { key, elements } => {
-            let (first, second) = lists::same_append(history, key, elements?, first, second)?;
-            (Some(first), second)
-        }
-        _ => {
-            let classifier = Classifier::new(history, history.op_txn(read), read);
-            (classifier.write_seen(first), classifier.write_seen(second)?)
-        }
-    };
-    Some(Inapplicable::AmbiguousRead { read, first, second, total })
+/// The last write by which a transaction wrote what a read saw.
+pub(crate) fn write_seen(history: &History, read: OpId, writer: TxnId) -> Option<OpId> {
+    Classifier::new(history, history.op_txn(read), read).write_seen(writer)
 }
 
 struct Classifier<'h> {
@@ -145,9 +127,8 @@ impl<'h> Classifier<'h> {
 
     /// The writes of the key by a transaction, in program order.
     fn writes_of(&self, txn: TxnId) -> impl Iterator<Item = OpId> {
-        let is_write = |kind| matches!(kind, OpKind::Write | OpKind::Delete);
         self.history.txn_ops(txn).filter(move |op| {
-            is_write(self.history.op_kinds()[op.index()])
+            writes(self.history.op_kinds()[op.index()])
                 && self.history.op_keys()[op.index()] == self.key
         })
     }

@@ -1,10 +1,9 @@
-//! The versions of every key and who read them.
+//! The versions of every register, who wrote and who read them.
 
-use isolario_model::{KeyId, OpId, OpKind, TxnId};
+use isolario_model::{KeyId, OpId, TxnId};
 
+use super::{Dependencies, Source, writes};
 use crate::graph::Rows;
-use crate::reads::Source;
-use crate::weak::Dependencies;
 
 /// A version: a position in the list of all versions, those of a key together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -18,9 +17,20 @@ pub(crate) struct Reader {
     pub(crate) read: OpId,
 }
 
-/// The registers of a history: per key its versions, one per kept transaction that wrote the key,
-/// and per version its readers, all by transaction.
-pub(crate) struct Registers {
+/// `before` wrote a version of a key that comes before the one of `after`: a list shows their
+/// elements in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct VersionEdge {
+    pub(crate) before: TxnId,
+    pub(crate) after: TxnId,
+    pub(crate) key: KeyId,
+    /// A read that shows it.
+    pub(crate) read: OpId,
+}
+
+/// Per key its versions, one per kept transaction that wrote the key, and per version its readers,
+/// all by transaction.
+pub(crate) struct Versions {
     /// By key, who wrote it: a version is a place among all of these.
     writers: Rows<TxnId>,
     key_of: Vec<KeyId>,
@@ -30,7 +40,7 @@ pub(crate) struct Registers {
     accesses: Rows<KeyId>,
 }
 
-impl Registers {
+impl Versions {
     pub(crate) fn new(dependencies: &Dependencies<'_>) -> Self {
         let keys = dependencies.history.key_count();
         let writes = written(dependencies);
@@ -43,15 +53,15 @@ impl Registers {
             let ops = dependencies.history.op_range(txn);
             accesses.push(dependencies.history.op_keys()[ops].iter().copied());
         }
-        let mut registers = Registers { writers, key_of, readers: Rows::default(), accesses };
-        let reads = registers.resolved(dependencies);
-        registers.readers = Rows::group(registers.len() + keys, reads.iter().copied());
-        registers
+        let mut versions = Versions { writers, key_of, readers: Rows::default(), accesses };
+        let reads = versions.resolved(dependencies);
+        versions.readers = Rows::group(versions.len() + keys, reads.iter().copied());
+        versions
     }
 
     /// No keys at all.
-    pub(crate) fn none() -> Registers {
-        Registers {
+    pub(crate) fn none() -> Versions {
+        Versions {
             writers: Rows::default(),
             key_of: Vec::new(),
             readers: Rows::default(),
@@ -66,8 +76,8 @@ impl Registers {
         groups: &[Vec<Version>],
         txns: usize,
         number: impl Fn(TxnId) -> Option<TxnId>,
-    ) -> Registers {
-        let mut part = Registers::none();
+    ) -> Versions {
+        let mut part = Versions::none();
         let mut accesses: Vec<(u32, KeyId)> = Vec::new();
         for (key, group) in groups.iter().enumerate() {
             let key = KeyId::at(key);
@@ -95,7 +105,7 @@ impl Registers {
     /// The first read of each key from others by each kept transaction, with the group it belongs
     /// to: the version it saw, or beyond those the key whose initial version it saw.
     fn resolved(&self, dependencies: &Dependencies<'_>) -> Vec<(u32, Reader)> {
-        let (history, reads) = (dependencies.history, dependencies.reads);
+        let (history, reads) = (dependencies.history, &dependencies.reads);
         let mut found: Vec<(u32, Reader)> = Vec::new();
         for txn in history.txns().filter(|txn| reads.is_kept(*txn)) {
             let begin = found.len();
@@ -138,7 +148,7 @@ impl Registers {
 
     /// The versions of a key.
     #[inline]
-    pub(crate) fn versions(&self, key: KeyId) -> impl ExactSizeIterator<Item = Version> + use<> {
+    pub(crate) fn of(&self, key: KeyId) -> impl ExactSizeIterator<Item = Version> + use<> {
         let span = self.writers.span(key.index());
         (span.start as u32..span.end as u32).map(Version)
     }
@@ -176,23 +186,23 @@ impl Registers {
 /// Which keys each kept transaction writes, once per key, by transaction.
 fn written(dependencies: &Dependencies<'_>) -> Vec<(KeyId, TxnId)> {
     let history = dependencies.history;
-    let mut writes: Vec<(KeyId, TxnId)> = Vec::new();
+    let mut found: Vec<(KeyId, TxnId)> = Vec::new();
     for txn in history.txns().filter(|txn| dependencies.reads.is_kept(*txn)) {
-        let begin = writes.len();
+        let begin = found.len();
         for op in history.op_range(txn) {
-            if matches!(history.op_kinds()[op], OpKind::Write | OpKind::Delete) {
-                writes.push((history.op_keys()[op], txn));
+            if writes(history.op_kinds()[op]) {
+                found.push((history.op_keys()[op], txn));
             }
         }
-        writes[begin..].sort_unstable();
+        found[begin..].sort_unstable();
         let mut kept = begin;
-        for at in begin..writes.len() {
-            if at == begin || writes[at] != writes[at - 1] {
-                writes[kept] = writes[at];
+        for at in begin..found.len() {
+            if at == begin || found[at] != found[at - 1] {
+                found[kept] = found[at];
                 kept += 1;
             }
         }
-        writes.truncate(kept);
+        found.truncate(kept);
     }
-    writes
+    found
 }

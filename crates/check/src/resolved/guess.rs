@@ -9,8 +9,7 @@ use isolario_model::{History, TxnId};
 use rayon::prelude::*;
 
 use super::Dependencies;
-use super::levels::places;
-use crate::graph::InEdges;
+use crate::graph::{InEdges, places};
 
 /// What a guess goes by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,21 +22,29 @@ pub(crate) enum Clue {
     Places,
 }
 
+/// A guess.
+pub(crate) struct Guess {
+    /// All transactions, in the order in which they probably committed.
+    pub(crate) commits: Vec<u32>,
+    pub(crate) clue: Clue,
+}
+
 /// All transactions: by the database's stamps or by finish time, else by line, else with the
 /// sessions running side by side.
 ///
 /// Stamps and times may both be there, and either may be misleading: the one that fewer reads and
 /// sessions contradict is taken.
-pub(crate) fn commit_order(dependencies: &Dependencies<'_>) -> (Vec<u32>, Clue) {
+pub(super) fn commit_order(dependencies: &Dependencies<'_>) -> Guess {
     let history = dependencies.history;
-    let stamps = by_stamps(history).map(|order| (order, Clue::Stamps));
+    let guess = |commits, clue| Guess { commits, clue };
+    let stamps = by_stamps(history).map(|order| guess(order, Clue::Stamps));
     match (stamps, history.has_times()) {
-        (None, true) => (by_times(history), Clue::Times),
-        (None, false) => (by_places(history), Clue::Places),
+        (None, true) => guess(by_times(history), Clue::Times),
+        (None, false) => guess(by_places(history), Clue::Places),
         (Some(stamps), false) => stamps,
         (Some(stamps), true) => {
-            let times = (by_times(history), Clue::Times);
-            let contradicted = |guess: &(Vec<u32>, Clue)| contradictions(dependencies, &guess.0);
+            let times = guess(by_times(history), Clue::Times);
+            let contradicted = |guess: &Guess| contradictions(dependencies, &guess.commits);
             if contradicted(&times) < contradicted(&stamps) { times } else { stamps }
         }
     }
@@ -147,7 +154,7 @@ mod tests {
     use isolario_model::{Batch, Outcome, Stamp, TxnEnd, TxnSink, TxnStart};
 
     use super::*;
-    use crate::reads::Reads;
+    use crate::resolved::Reads;
 
     fn history(txns: &[(&str, Option<i64>, Option<u64>)]) -> History {
         let mut batch = Batch::new();
@@ -160,8 +167,9 @@ mod tests {
     }
 
     fn guess(history: &History) -> (Vec<u32>, Clue) {
-        let reads = Reads::resolve(history);
-        commit_order(&Dependencies::new(history, &reads, true))
+        let dependencies = Dependencies::new(history, Reads::resolve(history), true);
+        let Guess { commits, clue } = commit_order(&dependencies);
+        (commits, clue)
     }
 
     /// Three transactions of one session, each with a finish time and a stamp.

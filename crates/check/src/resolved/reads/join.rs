@@ -4,6 +4,7 @@ use isolario_model::{History, Initial, OpId, Outcome, TxnId};
 
 use super::record::Record;
 use super::{ASIDE, OWN, direct, hashed};
+use crate::resolved::AmbiguousRead;
 
 /// What the join found.
 #[derive(Debug, PartialEq, Eq)]
@@ -13,7 +14,7 @@ pub(super) struct Joined {
     /// Reads that are wrong unless their transaction turns out not to count, by operation.
     pub(super) suspects: Vec<Suspect>,
     /// Reads with more than one candidate, by operation.
-    pub(super) ambiguous: Vec<Ambiguous>,
+    pub(super) ambiguous: Vec<AmbiguousRead>,
     /// Reads from transactions of unknown outcome, wrong ones included: (read, writer).
     pub(super) unknown_reads: Vec<(OpId, TxnId)>,
 }
@@ -34,14 +35,6 @@ pub(super) enum Saw {
     One(TxnId),
     /// These did, and perhaps others.
     Several(TxnId, TxnId),
-}
-
-/// A read of a version that several wrote.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Ambiguous {
-    pub(super) read: OpId,
-    pub(super) first: TxnId,
-    pub(super) second: TxnId,
 }
 
 /// Joins the reads and writes of a whole history.
@@ -81,7 +74,7 @@ impl Joined {
 #[derive(Default)]
 pub(super) struct Found {
     pub(super) suspects: Vec<Suspect>,
-    pub(super) ambiguous: Vec<Ambiguous>,
+    pub(super) ambiguous: Vec<AmbiguousRead>,
     pub(super) unknown_reads: Vec<(OpId, TxnId)>,
     /// Reads whose own transaction's writes make them look wrong.
     pub(super) own: Vec<OpId>,
@@ -129,12 +122,12 @@ impl<'h> Resolver<'h> {
             }
             Some((write, Some(other))) => {
                 let first = TxnId(write.id);
-                self.found.ambiguous.push(Ambiguous { read: op, first, second: other });
+                self.found.ambiguous.push(AmbiguousRead { read: op, first, second: other });
                 ASIDE
             }
             Some((write, None)) if from_init => {
                 let second = TxnId(write.id);
-                self.found.ambiguous.push(Ambiguous { read: op, first: TxnId::INIT, second });
+                self.found.ambiguous.push(AmbiguousRead { read: op, first: TxnId::INIT, second });
                 ASIDE
             }
             Some((write, None)) => self.resolve_to(op, TxnId(write.id), write.is_final()),

@@ -1,9 +1,13 @@
 //! What a transaction does with a key, without a table per transaction.
 
-use isolario_model::{History, KeyId, OpId, TxnId};
+use isolario_model::{History, KeyId, OpId, OpKind, TxnId};
 use rustc_hash::FxHashMap;
 
-use super::overwrites::is_write;
+/// Whether operations of a kind write a version of their key.
+#[inline]
+pub(crate) fn writes(kind: OpKind) -> bool {
+    matches!(kind, OpKind::Write | OpKind::Delete | OpKind::Append)
+}
 
 /// Up to this many a list is searched from end to end, which beats any hashing.
 const SMALL: usize = 32;
@@ -84,7 +88,7 @@ impl<'a> LastWrites<'a> {
     pub(super) fn new(history: &'a History) -> Self {
         let mut large = FxHashMap::default();
         for txn in history.txns().filter(|txn| history.op_range(*txn).len() > SMALL) {
-            for op in history.txn_ops(txn).filter(|op| is_write(history.op_kinds()[op.index()])) {
+            for op in history.txn_ops(txn).filter(|op| writes(history.op_kinds()[op.index()])) {
                 large.insert((txn, history.op_keys()[op.index()]), op);
             }
         }
@@ -98,7 +102,7 @@ impl<'a> LastWrites<'a> {
             return self.large.get(&(txn, key)).copied();
         }
         let (keys, kinds) = (self.history.op_keys(), self.history.op_kinds());
-        ops.rev().find(|op| keys[*op] == key && is_write(kinds[*op])).map(OpId::at)
+        ops.rev().find(|op| keys[*op] == key && writes(kinds[*op])).map(OpId::at)
     }
 }
 

@@ -3,9 +3,9 @@
 use isolario_model::{Edge, History, OpId, OpKind, Outcome, Reason, TxnId};
 use rayon::prelude::*;
 
+use super::{Reads, Source, writes};
 use crate::blocks::{self, Block};
 use crate::graph::{InEdges, Order};
-use crate::reads::{Reads, Source};
 
 /// Where a transaction has no predecessor in its session.
 const NONE: u32 = u32::MAX;
@@ -14,14 +14,14 @@ const NONE: u32 = u32::MAX;
 /// predecessor in the session is stored.
 pub(crate) struct Dependencies<'a> {
     pub(crate) history: &'a History,
-    pub(crate) reads: &'a Reads,
+    pub(crate) reads: Reads,
     /// Whether the transactions of a session are ordered.
     pub(crate) session_order: bool,
     session_predecessor: Vec<u32>,
 }
 
 impl<'a> Dependencies<'a> {
-    pub(crate) fn new(history: &'a History, reads: &'a Reads, session_order: bool) -> Self {
+    pub(crate) fn new(history: &'a History, reads: Reads, session_order: bool) -> Self {
         let mut session_predecessor = vec![NONE; history.txn_count()];
         if session_order {
             for session in history.sessions() {
@@ -92,7 +92,7 @@ impl<'a> Dependencies<'a> {
         history.txn_ops(writer).rev().find(|op| {
             let seen = match history.op_kinds()[op.index()] {
                 OpKind::Append => is_list,
-                OpKind::Write | OpKind::Delete => {
+                kind if writes(kind) => {
                     !is_list && history.version_word(*op) == history.version_word(read)
                 }
                 _ => false,

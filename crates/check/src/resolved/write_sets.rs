@@ -2,9 +2,11 @@
 
 use std::ops::Range;
 
-use isolario_model::{History, KeyId, OpKind, TxnId};
+use isolario_model::{History, KeyId, TxnId};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
+
+use super::writes;
 
 /// Transactions with more operations than this are asked by key, not walked through.
 const LARGE: usize = 64;
@@ -160,8 +162,7 @@ fn keys_written(history: &History, txn: TxnId) -> impl Iterator<Item = KeyId> + 
     let range = history.op_range(txn);
     let kinds = &history.op_kinds()[range.clone()];
     let keys = &history.op_keys()[range];
-    let writes = |kind: &OpKind| matches!(kind, OpKind::Write | OpKind::Delete | OpKind::Append);
-    kinds.iter().zip(keys).filter(move |(kind, _)| writes(kind)).map(|(_, key)| *key)
+    kinds.iter().zip(keys).filter(|(kind, _)| writes(**kind)).map(|(_, key)| *key)
 }
 
 #[cfg(test)]

@@ -11,24 +11,14 @@ use isolario_model::{
 };
 use rustc_hash::FxHashMap;
 
-use super::join::Ambiguous;
-
-/// `before` appended the element before the one that `after` appended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ListEdge {
-    pub(crate) before: TxnId,
-    pub(crate) after: TxnId,
-    pub(crate) key: KeyId,
-    /// A read that shows it.
-    pub(crate) read: OpId,
-}
+use crate::resolved::{AmbiguousRead, VersionEdge};
 
 /// The list reads of transactions that did not abort, resolved.
 #[derive(Default)]
 pub(super) struct ListReads<'h> {
     appends: Appends,
     reads: Vec<ListRead<'h>>,
-    pub(super) ambiguous: Vec<Ambiguous>,
+    pub(super) ambiguous: Vec<AmbiguousRead>,
     /// Reads that show an element of a transaction of unknown outcome.
     pub(super) unknown_reads: Vec<(OpId, TxnId)>,
 }
@@ -73,7 +63,7 @@ pub(super) struct Settled {
     /// What the wrong ones saw last, where a kept transaction or `init` wrote it.
     pub(super) wrong_but_seen: Vec<(OpId, TxnId)>,
     pub(super) anomalies: Vec<Anomaly>,
-    pub(super) edges: Vec<ListEdge>,
+    pub(super) edges: Vec<VersionEdge>,
 }
 
 impl ListReads<'_> {
@@ -120,12 +110,12 @@ impl ListReads<'_> {
     }
 
     /// The order of writers that a read shows.
-    fn order(&self, read: &ListRead<'_>) -> Vec<ListEdge> {
+    fn order(&self, read: &ListRead<'_>) -> Vec<VersionEdge> {
         let (key, read, foreign) = (read.key, read.read, read.foreign);
         let writers: Vec<_> =
             foreign.iter().filter_map(|element| self.appends.writer(key, *element)).collect();
         let pairs = writers.windows(2).filter(|pair| pair[0] != pair[1]);
-        pairs.map(|pair| ListEdge { before: pair[0], after: pair[1], key, read }).collect()
+        pairs.map(|pair| VersionEdge { before: pair[0], after: pair[1], key, read }).collect()
     }
 }
 
@@ -184,7 +174,7 @@ fn appends_of(history: &History, txn: TxnId, key: KeyId) -> impl Iterator<Item =
 }
 
 /// Two transactions' appends of one element that a list shows.
-pub(super) fn same_append(
+pub(crate) fn same_append(
     history: &History,
     key: KeyId,
     elements: &[ValueId],
@@ -251,7 +241,7 @@ impl<'h> Resolver<'h, '_> {
             Some(None) => None,
             Some(Some(Appender { txn, other: None })) => Some(txn),
             Some(Some(Appender { txn, other: Some(other) })) => {
-                lists.ambiguous.push(Ambiguous { read, first: txn, second: other });
+                lists.ambiguous.push(AmbiguousRead { read, first: txn, second: other });
                 None
             }
         };
@@ -269,7 +259,7 @@ impl<'h> Resolver<'h, '_> {
             }
             (_, Prefix { ambiguous: Some((first, second)), .. }) => {
                 if last_writer.is_some() {
-                    lists.ambiguous.push(Ambiguous { read, first, second });
+                    lists.ambiguous.push(AmbiguousRead { read, first, second });
                 }
                 Err(None)
             }

@@ -11,18 +11,18 @@ mod direct;
 mod hashed;
 mod join;
 mod lists;
-mod outcomes;
 mod own;
-mod partition;
 mod record;
 
 use std::ops::Range;
 
-use isolario_model::{Anomaly, History, Inapplicable, OpId, OpKind, TxnId};
+use isolario_model::{Anomaly, History, OpId, Outcome, TxnId};
 
-use crate::reads::join::Joined;
+use super::{Choices, VersionEdge};
+use join::Joined;
 
-pub(crate) use lists::ListEdge;
+pub(crate) use classify::write_seen;
+pub(crate) use lists::same_append;
 
 /// Where a read got its value from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,9 +53,9 @@ pub(crate) struct Reads {
     /// writer), by operation.
     wrong_but_seen: Vec<(OpId, TxnId)>,
     /// The order of writers that lists show.
-    pub(crate) list_order: Vec<ListEdge>,
-    /// Why some reads could not be resolved.
-    pub(crate) ambiguous: Option<Inapplicable>,
+    pub(crate) list_order: Vec<VersionEdge>,
+    /// What the reads leave open.
+    pub(crate) choices: Choices,
 }
 
 impl Reads {
@@ -66,12 +66,13 @@ impl Reads {
         let lists = lists::resolve(history);
         unknown_reads.extend_from_slice(&lists.unknown_reads);
         unknown_reads.sort_unstable();
-        let kept = outcomes::kept(history, &unknown_reads);
+        let kept = kept(history, &unknown_reads);
         let (mut anomalies, mut wrong_but_seen) =
             classify::classify(history, &kept, &suspects, &mut sources);
         ambiguous.extend_from_slice(&lists.ambiguous);
         ambiguous.sort_unstable_by_key(|a| a.read);
-        let ambiguous = classify::first_ambiguous(history, &kept, &ambiguous);
+        ambiguous.retain(|a| kept[history.op_txn(a.read).index()]);
+        let choices = Choices::new(history, &ambiguous);
         let settled = lists.settle(&kept);
         for (read, writer) in settled.sources {
             sources[read.index()] = writer.0;
@@ -80,7 +81,7 @@ impl Reads {
         wrong_but_seen.extend(settled.wrong_but_seen);
         wrong_but_seen.sort_unstable();
         let list_order = settled.edges;
-        Reads { sources, kept, anomalies, wrong_but_seen, list_order, ambiguous }
+        Reads { sources, kept, anomalies, wrong_but_seen, list_order, choices }
     }
 
     /// Where an operation of a kept transaction read from.
@@ -124,22 +125,27 @@ impl Reads {
     }
 }
 
-/// The first operation that is not on a register or a list.
-pub(crate) fn first_unsupported(history: &History) -> Option<OpId> {
-    let is_supported = |kind: &OpKind| {
-        use OpKind::{Append, Delete, Read, ReadList, ReadListUnobserved, ReadUnobserved, Write};
-        matches!(
-            kind,
-            Read | ReadUnobserved | Write | Delete | Append | ReadList | ReadListUnobserved
-        )
-    };
-    history.op_kinds().iter().position(|kind| !is_supported(kind)).map(OpId::at)
-}
-
-/// The first operation on a list.
-pub(crate) fn first_on_list(history: &History) -> Option<OpId> {
-    let is_on_list = |kind: &OpKind| {
-        matches!(kind, OpKind::Append | OpKind::ReadList | OpKind::ReadListUnobserved)
-    };
-    history.op_kinds().iter().position(is_on_list).map(OpId::at)
+/// Which transactions take part in the order: committed ones, and those of unknown outcome that a
+/// kept one read from. Somebody saw their writes, so they did commit. The others of unknown outcome
+/// are dropped; no level needs them.
+fn kept(history: &History, unknown_reads: &[(OpId, TxnId)]) -> Vec<bool> {
+    let mut kept: Vec<bool> =
+        history.txns().map(|txn| history.outcome(txn) == Outcome::Committed).collect();
+    let by_reader: Vec<(TxnId, TxnId)> =
+        unknown_reads.iter().map(|(read, writer)| (history.op_txn(*read), *writer)).collect();
+    // The reads are in order of operation, so the readers are in order, too.
+    let mut observed: Vec<TxnId> = by_reader
+        .iter()
+        .filter(|(reader, _)| history.outcome(*reader) == Outcome::Committed)
+        .map(|(_, writer)| *writer)
+        .collect();
+    while let Some(txn) = observed.pop() {
+        if std::mem::replace(&mut kept[txn.index()], true) {
+            continue;
+        }
+        let first = by_reader.partition_point(|(reader, _)| *reader < txn);
+        let its_reads = by_reader[first..].iter().take_while(|(reader, _)| *reader == txn);
+        observed.extend(its_reads.map(|(_, writer)| *writer));
+    }
+    kept
 }

@@ -1,15 +1,16 @@
-//! Who overwrote what: in a read-modify-write history, a matter of looking it up.
+//! The version order that read-modify-writes show: who overwrote what is a matter of looking it up.
 
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use isolario_model::{History, KeyId, OpId, OpKind, TxnId};
+use isolario_model::{History, KeyId, OpId, TxnId};
 use rayon::prelude::*;
 
-use super::accesses::{Access, Accesses, LastWrites};
+use super::accesses::{Access, Accesses, LastWrites, writes};
+use super::{Reads, Resolved, Source};
 use crate::blocks::{self, Block};
 use crate::graph::Order;
-use crate::reads::{Reads, Source};
 
 /// No version, and nobody.
 const NONE: u32 = u32::MAX;
@@ -18,18 +19,18 @@ const INITIAL: u32 = u32::MAX - 1;
 
 /// A version of a key: the last write of it by its transaction, or the initial one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Version {
+pub(crate) enum Replaced {
     Initial(KeyId),
     Written(OpId),
 }
 
 /// A transaction that overwrote a version which it had read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Replacement {
-    pub(super) version: Version,
-    pub(super) txn: TxnId,
+pub(crate) struct Replacement {
+    pub(crate) version: Replaced,
+    pub(crate) txn: TxnId,
     /// Its read of the version.
-    pub(super) read: OpId,
+    pub(crate) read: OpId,
 }
 
 /// A write that nothing orders among the versions of its key: its transaction had not read the key,
@@ -38,10 +39,10 @@ pub(super) struct Replacement {
 pub(crate) struct BlindWrite(pub(crate) OpId);
 
 /// The version order of a read-modify-write history.
-pub(super) struct Overwrites<'a> {
-    history: &'a History,
-    reads: &'a Reads,
-    last_writes: LastWrites<'a>,
+pub(crate) struct Overwrites<'h> {
+    history: &'h History,
+    resolved: Arc<Resolved<'h>>,
+    last_writes: LastWrites<'h>,
     /// Per write, who overwrote the version; the first by number, where there are several.
     of_written: Vec<AtomicU32>,
     /// Per key, who overwrote the initial version.
@@ -50,7 +51,7 @@ pub(super) struct Overwrites<'a> {
     /// Per operation, the word of the version that it read from elsewhere.
     seen: Vec<u32>,
     /// Versions that had been overwritten already.
-    diverging: Vec<Version>,
+    diverging: Vec<Replaced>,
 }
 
 /// What was found in a block, beside the versions seen.
@@ -59,17 +60,18 @@ struct Found {
     /// The first write of each key that a transaction had not read.
     blind: Vec<OpId>,
     /// Versions that had been overwritten already.
-    diverging: Vec<Version>,
+    diverging: Vec<Replaced>,
 }
 
-impl<'a> Overwrites<'a> {
+impl<'h> Overwrites<'h> {
     /// Looks everything up, or says which write does not fit.
-    pub(super) fn new(history: &'a History, reads: &'a Reads) -> Result<Self, BlindWrite> {
+    pub(crate) fn new(resolved: Arc<Resolved<'h>>) -> Result<Self, BlindWrite> {
+        let history = resolved.dependencies.history;
         let nobody =
             |count: usize| (0..count).into_par_iter().map(|_| AtomicU32::new(NONE)).collect();
         let mut overwrites = Overwrites {
             history,
-            reads,
+            resolved,
             last_writes: LastWrites::new(history),
             of_written: nobody(history.op_count()),
             of_initial: nobody(history.key_count()),
@@ -90,13 +92,17 @@ impl<'a> Overwrites<'a> {
         Ok(overwrites)
     }
 
+    fn reads(&self) -> &Reads {
+        &self.resolved.dependencies.reads
+    }
+
     /// Looks up what a block's transactions read and overwrote.
     fn look_up(&self, block: Vec<(Range<usize>, &mut [u32])>, accesses: &mut Accesses) -> Found {
         let mut found = Found::default();
         for (txns, seen) in block {
             seen.fill(NONE);
             let first = blocks::ops(self.history, &txns).start;
-            for txn in txns.map(TxnId::at).filter(|txn| self.reads.is_kept(*txn)) {
+            for txn in txns.map(TxnId::at).filter(|txn| self.reads().is_kept(*txn)) {
                 accesses.clear();
                 for op in self.history.op_range(txn) {
                     seen[op - first] = self.look_up_op(txn, OpId::at(op), accesses, &mut found);
@@ -110,13 +116,13 @@ impl<'a> Overwrites<'a> {
     fn look_up_op(&self, txn: TxnId, op: OpId, accesses: &mut Accesses, found: &mut Found) -> u32 {
         let key = self.history.op_keys()[op.index()];
         let mut seen = NONE;
-        if is_write(self.history.op_kinds()[op.index()]) {
+        if writes(self.history.op_kinds()[op.index()]) {
             match accesses.write(key) {
                 Access::Read { version } => self.replace(txn, key, version, found),
                 Access::New => found.blind.push(op),
                 Access::Written => {}
             }
-        } else if let Source::Txn(writer) = self.reads.source(op) {
+        } else if let Source::Txn(writer) = self.reads().source(op) {
             seen = self.word(writer, key);
             accesses.read(key, seen);
         }
@@ -140,10 +146,10 @@ impl<'a> Overwrites<'a> {
         }
     }
 
-    fn slot(&self, version: Version) -> &AtomicU32 {
+    fn slot(&self, version: Replaced) -> &AtomicU32 {
         match version {
-            Version::Initial(key) => &self.of_initial[key.index()],
-            Version::Written(write) => &self.of_written[write.index()],
+            Replaced::Initial(key) => &self.of_initial[key.index()],
+            Replaced::Written(write) => &self.of_written[write.index()],
         }
     }
 
@@ -163,25 +169,25 @@ impl<'a> Overwrites<'a> {
 
     /// Who overwrote a version.
     #[inline]
-    fn replacer(&self, version: Version) -> Option<TxnId> {
+    fn replacer(&self, version: Replaced) -> Option<TxnId> {
         let txn = self.slot(version).load(Ordering::Relaxed);
         (txn != NONE).then_some(TxnId(txn))
     }
 
     /// The anti-dependencies, each reader before whoever overwrote what it read.
-    pub(super) fn anti_dependencies(&self) -> Vec<Vec<(TxnId, TxnId)>> {
+    pub(crate) fn anti_dependencies(&self) -> Vec<Vec<(TxnId, TxnId)>> {
         self.anti_dependencies_that(|_, _| true)
     }
 
     /// The anti-dependencies that an order denies.
-    pub(super) fn denied_by(&self, order: &Order) -> Vec<(u32, u32)> {
+    pub(crate) fn denied_by(&self, order: &Order) -> Vec<(u32, u32)> {
         let place = |txn: TxnId| order.places()[txn.index()];
         let denied = self.anti_dependencies_that(|reader, writer| place(reader) >= place(writer));
         denied.concat().into_iter().map(|(reader, writer)| (reader.0, writer.0)).collect()
     }
 
     /// Those anti-dependencies that are wanted, by block.
-    pub(super) fn anti_dependencies_that(
+    pub(crate) fn anti_dependencies_that(
         &self,
         is_wanted: impl Fn(TxnId, TxnId) -> bool + Sync + Send,
     ) -> Vec<Vec<(TxnId, TxnId)>> {
@@ -204,14 +210,14 @@ impl<'a> Overwrites<'a> {
     }
 
     /// The version that an operation read from elsewhere, and who wrote it.
-    pub(super) fn version_read(&self, op: OpId) -> Option<(Version, TxnId)> {
-        let Source::Txn(writer) = self.reads.source(op) else { return None };
+    pub(crate) fn version_read(&self, op: OpId) -> Option<(Replaced, TxnId)> {
+        let Source::Txn(writer) = self.reads().source(op) else { return None };
         let key = self.history.op_keys()[op.index()];
         Some((version(self.word(writer, key), key)?, writer))
     }
 
     /// A read of `reader` whose version `writer` overwrote.
-    pub(super) fn missed_read(&self, reader: TxnId, writer: TxnId) -> Option<OpId> {
+    pub(crate) fn missed_read(&self, reader: TxnId, writer: TxnId) -> Option<OpId> {
         self.history.txn_ops(reader).find(|op| {
             let version = self.version_read(*op).map(|(version, _)| version);
             version.and_then(|version| self.replacer(version)) == Some(writer)
@@ -219,23 +225,23 @@ impl<'a> Overwrites<'a> {
     }
 
     /// The read by which a transaction saw a version.
-    pub(super) fn read_of(&self, txn: TxnId, version: Version) -> Option<OpId> {
+    pub(crate) fn read_of(&self, txn: TxnId, version: Replaced) -> Option<OpId> {
         let sees = |op: &OpId| self.version_read(*op).is_some_and(|(read, _)| read == version);
         self.history.txn_ops(txn).find(sees)
     }
 
     /// Whether some version was overwritten by several transactions that had all read it.
-    pub(super) fn diverge(&self) -> bool {
+    pub(crate) fn diverge(&self) -> bool {
         !self.diverging.is_empty()
     }
 
     /// All transactions that overwrote a version which another one overwrote, too; by version.
-    pub(super) fn divergences(&self) -> Vec<Replacement> {
+    pub(crate) fn divergences(&self) -> Vec<Replacement> {
         let mut versions = self.diverging.clone();
         versions.sort_unstable();
         versions.dedup();
         let mut found = Vec::new();
-        for txn in self.history.txns().filter(|txn| self.reads.is_kept(*txn)) {
+        for txn in self.history.txns().filter(|txn| self.reads().is_kept(*txn)) {
             for op in self.history.txn_ops(txn) {
                 if let Some((version, _)) = self.version_read(op)
                     && versions.binary_search(&version).is_ok()
@@ -257,14 +263,10 @@ impl<'a> Overwrites<'a> {
     }
 }
 
-fn version(word: u32, key: KeyId) -> Option<Version> {
+fn version(word: u32, key: KeyId) -> Option<Replaced> {
     match word {
         NONE => None,
-        INITIAL => Some(Version::Initial(key)),
-        write => Some(Version::Written(OpId(write))),
+        INITIAL => Some(Replaced::Initial(key)),
+        write => Some(Replaced::Written(OpId(write))),
     }
-}
-
-pub(super) fn is_write(kind: OpKind) -> bool {
-    matches!(kind, OpKind::Write | OpKind::Delete)
 }

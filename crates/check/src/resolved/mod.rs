@@ -1,0 +1,121 @@
+//! What every checker stands on: a history whose reads are resolved.
+//!
+//! - *Accesses*: which operation reads or writes which key, and whom a read is from. An operation on
+//!   a register or a list is one access to one key, so that the columns of the history together
+//!   with a column of sources ([`Reads`]) are the table of all accesses, and nothing is copied.
+//!   [`Dependencies`] is that table as a graph, [`WriteSets`] answers who writes what.
+//! - *Versions*: per key its versions with their writers and readers ([`Versions`]), and what is
+//!   known of their order: what read-modify-writes show ([`Overwrites`]), and what lists show
+//!   ([`VersionEdge`]).
+//! - *Choices*: what observations leave open ([`Choices`]).
+//!
+//! All of it is data about the history alone. What a level makes of it is up to the checkers, none
+//! of which knows another.
+
+mod accesses;
+mod choices;
+mod dependencies;
+mod guess;
+mod overwrites;
+mod reads;
+mod relation;
+mod versions;
+mod write_sets;
+
+use std::sync::{Arc, OnceLock};
+
+use isolario_model::{History, OpId, OpKind};
+
+pub(crate) use accesses::writes;
+pub(crate) use choices::{AmbiguousRead, Choices};
+pub(crate) use dependencies::Dependencies;
+pub(crate) use guess::{Clue, Guess};
+pub(crate) use overwrites::{BlindWrite, Overwrites, Replaced, Replacement};
+pub(crate) use reads::{Reads, Source};
+pub(crate) use relation::{Inferred, Saturated};
+pub(crate) use versions::{Version, VersionEdge, Versions};
+pub(crate) use write_sets::{KeySet, WriteSets, filter_bit};
+
+use crate::Options;
+use crate::graph::{Order, RealTime};
+
+/// Versions that the problems of several levels are about.
+pub(crate) type SharedVersions = Arc<Versions>;
+
+/// A resolved history. What only some checkers need is worked out when one first asks for it.
+pub(crate) struct Resolved<'h> {
+    pub(crate) dependencies: Dependencies<'h>,
+    /// Where searches for an order begin.
+    pub(crate) guess: Guess,
+    /// A topological order of session order ∪ write-read, if there is one.
+    pub(crate) order: Option<Vec<u32>>,
+    clock_skew: u64,
+    write_sets: OnceLock<WriteSets<'h>>,
+    versions: OnceLock<SharedVersions>,
+    real_time: OnceLock<RealTime>,
+}
+
+impl<'h> Resolved<'h> {
+    /// Resolves a history that has only operations on registers and lists.
+    pub(crate) fn new(history: &'h History, options: &Options) -> Self {
+        let reads = Reads::resolve(history);
+        let dependencies = Dependencies::new(history, reads, options.session_order);
+        let guess = guess::commit_order(&dependencies);
+        let order = first_order(&dependencies, &guess.commits);
+        Resolved {
+            dependencies,
+            guess,
+            order,
+            clock_skew: options.clock_skew,
+            write_sets: OnceLock::new(),
+            versions: OnceLock::new(),
+            real_time: OnceLock::new(),
+        }
+    }
+
+    /// Which keys transactions write.
+    pub(crate) fn write_sets(&self) -> &WriteSets<'h> {
+        self.write_sets.get_or_init(|| WriteSets::new(self.dependencies.history))
+    }
+
+    /// The versions of all registers.
+    pub(crate) fn versions(&self) -> SharedVersions {
+        let versions = self.versions.get_or_init(|| Versions::new(&self.dependencies).into());
+        Arc::clone(versions)
+    }
+
+    /// Real time, as far as the clocks allow to tell.
+    pub(crate) fn real_time(&self) -> &RealTime {
+        let Dependencies { history, reads, .. } = &self.dependencies;
+        let is_kept = |txn| reads.is_kept(txn);
+        self.real_time.get_or_init(|| RealTime::new(history, self.clock_skew, is_kept))
+    }
+}
+
+/// A topological order of the dependencies, if there is one.
+fn first_order(dependencies: &Dependencies<'_>, guess: &[u32]) -> Option<Vec<u32>> {
+    let mut order = Order::new(guess.to_vec());
+    let denied = dependencies.denied_by(&order);
+    order.mend(dependencies, &denied)?;
+    Some(order.into_nodes())
+}
+
+/// The first operation that is not on a register or a list.
+pub(crate) fn first_unsupported(history: &History) -> Option<OpId> {
+    let is_supported = |kind: &OpKind| {
+        use OpKind::{Append, Delete, Read, ReadList, ReadListUnobserved, ReadUnobserved, Write};
+        matches!(
+            kind,
+            Read | ReadUnobserved | Write | Delete | Append | ReadList | ReadListUnobserved
+        )
+    };
+    history.op_kinds().iter().position(|kind| !is_supported(kind)).map(OpId::at)
+}
+
+/// The first operation on a list.
+pub(crate) fn first_on_list(history: &History) -> Option<OpId> {
+    let is_on_list = |kind: &OpKind| {
+        matches!(kind, OpKind::Append | OpKind::ReadList | OpKind::ReadListUnobserved)
+    };
+    history.op_kinds().iter().position(is_on_list).map(OpId::at)
+}
