@@ -4,7 +4,7 @@
 //! use isolario_check::{Options, check};
 //! use isolario_model::{Batch, Level, Op, Outcome, TxnEnd, TxnSink, TxnStart, ValueRef, Verdict};
 //!
-//! // Two transactions that read each other's writes: a circle.
+//! // Two transactions that read each other's writes: a cycle.
 //! let mut batch = Batch::new();
 //! let (one, two) = (ValueRef::Int(1), ValueRef::Int(2));
 //! for (session, read, write, sees, writes) in
@@ -34,13 +34,13 @@ mod stop;
 mod strong;
 mod weak;
 
-use std::io;
 use std::sync::LazyLock;
 use std::time::Duration;
 
 use isolario_model::{AnomalyKind, History, Level, LevelResult, PatternResult};
 
 pub use isolario_model::StatedOrder;
+pub use plan::Checker;
 pub use progress::{Phase, Progress, Watcher};
 pub use stop::Stop;
 pub use strong::polygraph::{CycleEdge, Polygraph, Solution};
@@ -132,6 +132,11 @@ impl Options {
     pub fn with_watcher(self, watcher: Watcher) -> Self {
         Options { watcher, ..self }
     }
+
+    /// Whether orders of versions are stated, and part of what is asked.
+    fn trusts_orders(&self) -> bool {
+        self.trust_version_order && !self.version_order.is_empty()
+    }
 }
 
 /// The levels that can be decided, weaker ones first.
@@ -140,21 +145,10 @@ pub fn supported() -> &'static [Level] {
     &LEVELS
 }
 
-/// Decides each of the levels, with evidence either way.
+/// Decides each of the levels, with evidence either way. Who has further questions about the
+/// history keeps a [`Checker`].
 pub fn check(history: &History, levels: &[Level], options: &Options) -> Vec<LevelResult> {
-    plan::check(history, levels, options)
-}
-
-/// Writes down the problem that a level makes of a history before anything is solved: nodes, known
-/// edges and choices. False if the level makes none: it is a weak one, or the history is not one of
-/// registers with unique values and right reads.
-pub fn dump_problem(
-    history: &History,
-    level: Level,
-    options: &Options,
-    out: &mut dyn io::Write,
-) -> io::Result<bool> {
-    plan::dump_problem(history, level, options, out)
+    Checker::new(history, options.clone()).check_all(levels)
 }
 
 /// The anomalies that can be looked for one by one, in the order of the model's table.
@@ -162,34 +156,7 @@ pub fn supported_patterns() -> impl ExactSizeIterator<Item = AnomalyKind> {
     weak::PATTERNS.iter().map(|(kind, _)| *kind)
 }
 
-/// Decides which of the anomalies occur in a history, each on its own.
-///
-/// An anomaly is a pattern of Plume's Table 1 (`CO` and `CM` are then two different patterns: the
-/// second is what causal order alone does not make the first), or the non-monotonic read of one
-/// key. What is found comes with evidence; what is not found does not occur, or it is said why that
-/// could not be decided.
-///
-/// ```
-/// use isolario_check::{Options, patterns};
-/// use isolario_model::{AnomalyKind, Batch, Op, Outcome, TxnEnd, TxnSink, TxnStart, Verdict};
-///
-/// // Alice reads twice, and Bob writes in between.
-/// let mut batch = Batch::new();
-/// let (x, one) = ("x".into(), 1i64.into());
-/// batch.begin(&TxnStart { session: "alice".into(), id: None, line: None })?;
-/// batch.op(&Op::Read { key: x, value: Some(isolario_model::ValueRef::Nil) })?;
-/// batch.op(&Op::Read { key: x, value: Some(one) })?;
-/// batch.end(&TxnEnd::new(Outcome::Committed))?;
-/// batch.begin(&TxnStart { session: "bob".into(), id: None, line: None })?;
-/// batch.op(&Op::Write { key: x, value: one })?;
-/// batch.end(&TxnEnd::new(Outcome::Committed))?;
-///
-/// let wanted = [AnomalyKind::NonRepeatableRead, AnomalyKind::NonMonotonicRead];
-/// let found = patterns(&batch.build()?, &wanted, &Options::default());
-/// assert!(matches!(found[0].verdict, Verdict::Violated(_)));
-/// assert!(matches!(found[1].verdict, Verdict::Satisfied(_)));
-/// # Ok::<(), isolario_model::SinkError>(())
-/// ```
+/// Decides which of the anomalies occur in a history, each on its own: see [`Checker::patterns`].
 pub fn patterns(history: &History, kinds: &[AnomalyKind], options: &Options) -> Vec<PatternResult> {
-    plan::patterns(history, kinds, options)
+    Checker::new(history, options.clone()).patterns(kinds)
 }

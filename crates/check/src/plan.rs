@@ -1,12 +1,11 @@
-//! Which checker decides a level for a history, and what the levels asked for can share.
+//! Which engine decides a level of a history, and what the answers share.
 
-use std::cell::OnceCell;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use isolario_model::{
     Anomaly, AnomalyKind, Clock, Engine, Findings, History, Inapplicable, Level, LevelResult,
-    PatternResult, Verdict,
+    Nodes, OpId, PatternResult, Verdict,
 };
 
 use crate::Options;
@@ -18,113 +17,206 @@ use crate::stop::{unlooked, unlooked_level};
 use crate::strong;
 use crate::weak::Weak;
 
-/// Decides the levels. Linearizability is about operations of more kinds and needs none of what
-/// the others share.
-pub(crate) fn check(history: &History, levels: &[Level], options: &Options) -> Vec<LevelResult> {
-    let is_single = |level: &&Level| **level == Level::Linearizable;
-    let others: Vec<Level> = levels.iter().filter(|level| !is_single(level)).copied().collect();
-    let mut results = check_transactions(history, &others, options).into_iter();
-    let answer = |level: &Level| match level {
-        Level::Linearizable if !options.stop.is_asked() => {
-            let verdict = lin::check(history, options);
-            Some(LevelResult { level: *level, engine: Engine::Lin, verdict })
+/// A history that can be asked about levels and anomalies.
+///
+/// Its reads are resolved once, at the first question that needs it, and all questions share what
+/// has been found out so far.
+///
+/// ```
+/// use isolario_check::{Checker, Options};
+/// use isolario_model::{Batch, Level};
+///
+/// let history = Batch::new().build()?;
+/// let checker = Checker::new(&history, Options::default());
+/// assert!(checker.check(Level::Causal).verdict.is_satisfied());
+/// assert!(checker.check(Level::Serializable).verdict.is_satisfied());
+/// # Ok::<(), isolario_model::SinkError>(())
+/// ```
+pub struct Checker<'h> {
+    history: &'h History,
+    options: Options,
+    /// The history as the engines know it, or an operation that none of them knows.
+    engines: OnceLock<Result<Engines<'h>, OpId>>,
+}
+
+/// What decides levels of transactions.
+struct Engines<'h> {
+    resolved: Arc<Resolved<'h>>,
+    weak: Weak<'h>,
+    mini: OnceLock<Result<Mini<'h>, BlindWrite>>,
+}
+
+impl<'h> Checker<'h> {
+    /// A checker of a history. Nothing is worked out before the first question.
+    pub fn new(history: &'h History, options: Options) -> Self {
+        Checker { history, options, engines: OnceLock::new() }
+    }
+
+    /// Decides a level, with evidence either way.
+    pub fn check(&self, level: Level) -> LevelResult {
+        let mut result = [self.decide(level)];
+        findings::share(&mut result);
+        let [result] = result;
+        result
+    }
+
+    /// Decides each of the levels. An anomaly that several of them find is one.
+    pub fn check_all(&self, levels: &[Level]) -> Vec<LevelResult> {
+        let mut results: Vec<LevelResult> =
+            levels.iter().map(|level| self.decide(*level)).collect();
+        findings::share(&mut results);
+        results
+    }
+
+    /// Decides which of the anomalies occur, each on its own.
+    ///
+    /// An anomaly is a pattern of Plume's Table 1 (`CO` and `CM` are then two different patterns:
+    /// the second is what causal order alone does not make the first), or the non-monotonic read of
+    /// one key. What is found comes with evidence; what is not found does not occur, or it is said
+    /// why that could not be decided.
+    ///
+    /// ```
+    /// use isolario_check::{Checker, Options};
+    /// use isolario_model::{AnomalyKind, Batch, Op, Outcome, TxnEnd, TxnSink, TxnStart, Verdict};
+    ///
+    /// // Alice reads twice, and Bob writes in between.
+    /// let mut batch = Batch::new();
+    /// let (x, one) = ("x".into(), 1i64.into());
+    /// batch.begin(&TxnStart { session: "alice".into(), id: None, line: None })?;
+    /// batch.op(&Op::Read { key: x, value: Some(isolario_model::ValueRef::Nil) })?;
+    /// batch.op(&Op::Read { key: x, value: Some(one) })?;
+    /// batch.end(&TxnEnd::new(Outcome::Committed))?;
+    /// batch.begin(&TxnStart { session: "bob".into(), id: None, line: None })?;
+    /// batch.op(&Op::Write { key: x, value: one })?;
+    /// batch.end(&TxnEnd::new(Outcome::Committed))?;
+    ///
+    /// let wanted = [AnomalyKind::NonRepeatableRead, AnomalyKind::NonMonotonicRead];
+    /// let history = batch.build()?;
+    /// let found = Checker::new(&history, Options::default()).patterns(&wanted);
+    /// assert!(matches!(found[0].verdict, Verdict::Violated(_)));
+    /// assert!(matches!(found[1].verdict, Verdict::Satisfied(_)));
+    /// # Ok::<(), isolario_model::SinkError>(())
+    /// ```
+    pub fn patterns(&self, kinds: &[AnomalyKind]) -> Vec<PatternResult> {
+        let verdict = match self.known_engines() {
+            Ok(engines) => return engines.weak.patterns(kinds),
+            Err(verdict) => verdict,
+        };
+        let answer = |kind: &AnomalyKind| PatternResult { kind: *kind, verdict: verdict.clone() };
+        kinds.iter().map(answer).collect()
+    }
+
+    /// Writes down the problem that a level makes of the history before anything is solved: nodes,
+    /// known edges and choices. False if the level makes none: it is a weak one, or the history is
+    /// not one of registers with unique values and right reads.
+    pub fn problem(&self, level: Level, out: &mut dyn io::Write) -> io::Result<bool> {
+        match self.engines() {
+            Ok(Engines { resolved, weak, .. })
+                if first_on_list(self.history).is_none()
+                    && resolved.dependencies.reads.choices.refusal.is_none()
+                    && weak.plain_anomalies().is_empty() =>
+            {
+                strong::dump(resolved, level, out)
+            }
+            _ => Ok(false),
         }
-        Level::Linearizable => Some(unlooked_level(*level)),
-        _ => results.next(),
-    };
-    let mut results: Vec<LevelResult> = levels.iter().filter_map(answer).collect();
-    findings::share(&mut results);
-    results
-}
-
-/// Decides levels of transactions. Reads are resolved and the dependency graph is built once for
-/// all.
-fn check_transactions(history: &History, levels: &[Level], options: &Options) -> Vec<LevelResult> {
-    if levels.is_empty() {
-        return Vec::new();
     }
-    if let Some(op) = first_unsupported(history) {
-        return answer_all(levels, &Verdict::NotApplicable(Inapplicable::Operation { op }));
-    }
-    if options.stop.is_asked() {
-        return levels.iter().copied().map(unlooked_level).collect();
-    }
-    let resolved = Arc::new(Resolved::new(history, options));
-    let weak = Weak::new(Arc::clone(&resolved));
-    let plan = Plan { history, options, resolved, weak, mini: OnceCell::new() };
-    levels.iter().map(|level| plan.check(*level)).collect()
-}
 
-/// A history, and what is known of it.
-struct Plan<'a> {
-    history: &'a History,
-    options: &'a Options,
-    resolved: Arc<Resolved<'a>>,
-    weak: Weak<'a>,
-    mini: OnceCell<Result<Mini<'a>, BlindWrite>>,
-}
+    fn engines(&self) -> Result<&Engines<'h>, OpId> {
+        let resolve = || match first_unsupported(self.history) {
+            Some(op) => Err(op),
+            None => {
+                let resolved = Arc::new(Resolved::new(self.history, &self.options));
+                let weak = Weak::new(Arc::clone(&resolved));
+                Ok(Engines { resolved, weak, mini: OnceLock::new() })
+            }
+        };
+        self.engines.get_or_init(resolve).as_ref().map_err(|op| *op)
+    }
 
-impl Plan<'_> {
-    fn check(&self, level: Level) -> LevelResult {
-        if self.options.stop.is_asked() {
-            return unlooked_level(level);
+    /// The engines, or the answer to whatever they are asked.
+    fn known_engines(&self) -> Result<&Engines<'h>, Verdict> {
+        if self.options.stop.is_asked() && first_unsupported(self.history).is_none() {
+            return Err(unlooked());
         }
-        let (engine, verdict) = match level {
-            Level::AdyaReadCommitted
-            | Level::ReadCommitted
-            | Level::CutIsolation
-            | Level::ReadAtomic
-            | Level::Causal => (Engine::Weak, self.weak.check(level)),
-            level if level.is_decided() => self.check_strong(level),
-            _ => (Engine::Weak, Verdict::NotApplicable(Inapplicable::NoChecker)),
+        self.engines().map_err(|op| Verdict::NotApplicable(Inapplicable::Operation { op }))
+    }
+
+    fn decide(&self, level: Level) -> LevelResult {
+        // Linearizability is about operations of more kinds, and needs none of what the other levels
+        // share.
+        let (engine, verdict) = if level.shape().nodes == Nodes::PerOperation {
+            match self.options.stop.is_asked() {
+                true => return unlooked_level(level),
+                false => (Engine::Lin, lin::check(self.history, &self.options)),
+            }
+        } else {
+            match self.known_engines() {
+                Ok(engines) => self.decide_with(engines, level),
+                Err(Verdict::Undecided(_)) => return unlooked_level(level),
+                Err(verdict) => (Engine::Weak, verdict),
+            }
         };
         LevelResult { level, engine, verdict }
     }
 
+    fn decide_with(&self, engines: &Engines<'h>, level: Level) -> (Engine, Verdict) {
+        if !level.is_decided() {
+            (Engine::Weak, Verdict::NotApplicable(Inapplicable::NoChecker))
+        } else if Level::Causal.implies(level) {
+            (Engine::Weak, engines.weak.check(level))
+        } else {
+            self.decide_strong(engines, level)
+        }
+    }
+
     /// Wrong reads refute a strong level whatever the rest. Without them, the history is decided
     /// in linear time if every write in it follows a read, and by search otherwise.
-    fn check_strong(&self, level: Level) -> (Engine, Verdict) {
+    fn decide_strong(&self, engines: &Engines<'h>, level: Level) -> (Engine, Verdict) {
         if let Some(reason) = self.lacks(level) {
             return (Engine::Mini, Verdict::NotApplicable(reason));
         }
-        let mut anomalies = self.weak.plain_anomalies();
+        let mut anomalies = engines.weak.plain_anomalies();
         if !anomalies.is_empty() {
-            anomalies.extend(self.lost_updates(level));
+            anomalies.extend(self.lost_updates(engines, level));
             return (Engine::Mini, Verdict::Violated(Findings::new(anomalies, false)));
         }
-        if let Some(reason) = &self.resolved.dependencies.reads.choices.refusal {
+        if let Some(reason) = &engines.resolved.dependencies.reads.choices.refusal {
             return (Engine::Mini, Verdict::NotApplicable(reason.clone()));
         }
-        let mini = self.mini.get_or_init(|| Mini::new(Arc::clone(&self.resolved), self.options));
-        let has_stated = self.options.trust_version_order && !self.options.version_order.is_empty();
-        match mini {
-            Err(BlindWrite(write)) => (Engine::Strong { blind: Some(*write) }, self.search(level)),
-            Ok(mini) => match mini.check(level).filter(|_| !has_stated) {
+        let search = || self.search(engines, level);
+        match self.mini(engines) {
+            Err(BlindWrite(write)) => (Engine::Strong { blind: Some(*write) }, search()),
+            Ok(mini) => match mini.check(level).filter(|_| !self.options.trusts_orders()) {
                 Some(verdict) => (Engine::Mini, verdict),
-                None => (Engine::Strong { blind: None }, self.search(level)),
+                None => (Engine::Strong { blind: None }, search()),
             },
         }
     }
 
+    fn mini<'e>(&self, engines: &'e Engines<'h>) -> Result<&'e Mini<'h>, &'e BlindWrite> {
+        let new = || Mini::new(Arc::clone(&engines.resolved), &self.options);
+        engines.mini.get_or_init(new).as_ref()
+    }
+
     /// The lost updates beside wrong reads: what two transactions overwrote is lost whatever else
     /// they saw.
-    fn lost_updates(&self, level: Level) -> Vec<Anomaly> {
+    fn lost_updates(&self, engines: &Engines<'h>, level: Level) -> Vec<Anomaly> {
         let is_forbidden = AnomalyKind::LostUpdate.forbidden_at(level);
-        let mini =
-            self.mini.get_or_init(|| Mini::new(Arc::clone(&self.resolved), self.options)).as_ref();
-        mini.ok().filter(|_| is_forbidden).map(Mini::lost_updates).unwrap_or_default()
+        let mini = self.mini(engines).ok().filter(|_| is_forbidden);
+        mini.map(Mini::lost_updates).unwrap_or_default()
     }
 
     /// Searches for an order. Where there is none and the argument takes choices, a weaker level may
     /// tell in fewer words why.
-    fn search(&self, level: Level) -> Verdict {
-        let verdict = strong::check(&self.resolved, level, self.options);
+    fn search(&self, engines: &Engines<'h>, level: Level) -> Verdict {
+        let verdict = strong::check(&engines.resolved, level, &self.options);
         let is_intricate = |findings: &Findings| {
             findings.anomalies.iter().all(|a| a.kind == AnomalyKind::NoOrderPossible)
         };
         match &verdict {
             Verdict::Violated(findings) if is_intricate(findings) => {
-                match self.weak.check(Level::Causal) {
+                match engines.weak.check(Level::Causal) {
                     Verdict::Violated(findings) => {
                         Verdict::Violated(Findings { exact: false, ..findings })
                     }
@@ -140,13 +232,13 @@ impl Plan<'_> {
         if let Some(op) = first_on_list(self.history) {
             return Some(Inapplicable::Operation { op });
         }
-        if !matches!(level, Level::StrictSerializable | Level::StrongSnapshotIsolation) {
+        if !level.needs().times {
             return None;
         }
         if !self.history.has_times() {
             return Some(Inapplicable::NoTimes);
         }
-        unwidenable(self.history, self.options)
+        unwidenable(self.history, &self.options)
     }
 }
 
@@ -154,50 +246,4 @@ impl Plan<'_> {
 pub(crate) fn unwidenable(history: &History, options: &Options) -> Option<Inapplicable> {
     let by_events = history.clock() == Clock::EventOrder;
     (by_events && options.clock_skew > 0).then_some(Inapplicable::SkewOfEventOrder)
-}
-
-/// Writes down the problem that a level makes of a history, if it makes one.
-pub(crate) fn dump_problem(
-    history: &History,
-    level: Level,
-    options: &Options,
-    out: &mut dyn io::Write,
-) -> io::Result<bool> {
-    if first_unsupported(history).or_else(|| first_on_list(history)).is_some() {
-        return Ok(false);
-    }
-    let resolved = Arc::new(Resolved::new(history, options));
-    let is_refused = resolved.dependencies.reads.choices.refusal.is_some();
-    let has_wrong_reads =
-        is_refused || !Weak::new(Arc::clone(&resolved)).plain_anomalies().is_empty();
-    if has_wrong_reads {
-        return Ok(false);
-    }
-    strong::dump(&resolved, level, out)
-}
-
-/// Decides which patterns occur.
-pub(crate) fn patterns(
-    history: &History,
-    kinds: &[AnomalyKind],
-    options: &Options,
-) -> Vec<PatternResult> {
-    let verdict = match first_unsupported(history) {
-        Some(op) => Some(Verdict::NotApplicable(Inapplicable::Operation { op })),
-        None => options.stop.is_asked().then(unlooked),
-    };
-    if let Some(verdict) = verdict {
-        let answer = |kind: &AnomalyKind| PatternResult { kind: *kind, verdict: verdict.clone() };
-        return kinds.iter().map(answer).collect();
-    }
-    Weak::new(Arc::new(Resolved::new(history, options))).patterns(kinds)
-}
-
-fn answer_all(levels: &[Level], verdict: &Verdict) -> Vec<LevelResult> {
-    let answer = |level: &Level| LevelResult {
-        level: *level,
-        engine: Engine::Weak,
-        verdict: verdict.clone(),
-    };
-    levels.iter().map(answer).collect()
 }

@@ -62,24 +62,6 @@ fn complaint(draft: &Draft, options: &Options, steps: Steps) -> Option<String> {
 }
 
 #[test]
-fn the_example_of_king_cobra_is_one_choice() {
-    // Emme, Figure 8: T3 read from T1, and T2 wrote the key, too.
-    let draft = Draft::parse("a: w(x,1)\nb: w(x,2)\nc: r(x,1)").unwrap();
-    let history = draft.history().unwrap();
-    let mut text = Vec::new();
-    let options = Options::default();
-    assert!(crate::dump_problem(&history, Level::Serializable, &options, &mut text).unwrap());
-    let expected = "problem serializable
-node 0 #0
-node 1 #1
-node 2 #2
-known 0 2 wr
-choice x: #0 before #1 0>1 2>1 or #1 before #0 1>0
-";
-    assert_eq!(String::from_utf8(text).unwrap(), expected);
-}
-
-#[test]
 fn a_solver_that_is_asked_to_stop_does_before_its_long_work() {
     // Two readers saw two writes in different orders: no order of the writes is right.
     let text = "a: w(x,1)\nb: w(x,2)\nc: r(x,1)\nc: r(x,2)\nd: r(x,2)\nd: r(x,1)";

@@ -1,6 +1,6 @@
 //! The example of King Cobra (Emme, Figure 8): T3 read from T1, and T2 wrote the key, too.
 
-use isolario_check::{Options, dump_problem};
+use isolario_check::{Checker, Options};
 use isolario_model::{AnomalyKind, KeyId, Level, StatedOrder, TxnId, Verdict, Witness};
 use isolario_oracle::Draft;
 
@@ -18,9 +18,17 @@ fn stating(writers: [u32; 2]) -> Options {
 fn without_a_version_order_there_is_one_choice() {
     let history = Draft::parse(EXAMPLE).unwrap().history().unwrap();
     let mut text = Vec::new();
-    assert!(dump_problem(&history, Level::Serializable, &Options::default(), &mut text).unwrap());
-    let choices = "choice x: #0 before #1 0>1 2>1 or #1 before #0 1>0\n";
-    assert!(String::from_utf8(text).unwrap().ends_with(choices));
+    let checker = Checker::new(&history, Options::default());
+    assert!(checker.problem(Level::Serializable, &mut text).unwrap());
+    let expected = "problem serializable
+node 0 #0
+node 1 #1
+node 2 #2
+known 0 2 wr
+choice x: #0 before #1 0>1 2>1 or #1 before #0 1>0
+";
+    assert_eq!(String::from_utf8(text).unwrap(), expected);
+    assert!(!checker.problem(Level::Causal, &mut Vec::new()).unwrap());
 }
 
 #[test]

@@ -5,8 +5,8 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::time::Instant;
 
-use isolario::check::{self, Options, Stop};
-use isolario::model::{History, Level};
+use isolario::check::{self, Checker, Options, Stop};
+use isolario::model::Level;
 use isolario::report::{Renderer, Report, Summary, Timing, deciding, overall_of_patterns};
 
 use crate::commands::proof::write_proof;
@@ -74,14 +74,18 @@ impl Checking<'_> {
         };
         match &self.config.question {
             Question::Levels(request) => {
-                if let Some(file) = &self.config.dump_problem {
-                    dump_problems(&loaded.history, &request.levels, &options, file)?;
-                    console.info(&format!("wrote the problem to {}", file.display()));
-                }
                 let begun = Instant::now();
                 let progress = (!console.quiet).then(|| Progress::of_check(&mut options));
-                let results = check::check(&loaded.history, &request.levels, &options);
+                let checker = Checker::new(&loaded.history, options.clone());
+                let dump = &self.config.dump_problem;
+                if let Some(file) = dump {
+                    dump_problems(&checker, &request.levels, file)?;
+                }
+                let results = checker.check_all(&request.levels);
                 drop(progress);
+                if let Some(file) = dump {
+                    console.info(&format!("wrote the problem to {}", file.display()));
+                }
                 let report = Report::new(&name, &loaded.history, &results)
                     .with_weakest_only(request.open)
                     .with_named(&request.named)
@@ -165,16 +169,11 @@ impl Checking<'_> {
 }
 
 /// Writes down the problems that levels make of a history.
-fn dump_problems(
-    history: &History,
-    levels: &[Level],
-    options: &Options,
-    file: &Path,
-) -> Result<(), Failure> {
+fn dump_problems(checker: &Checker<'_>, levels: &[Level], file: &Path) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::new(format!("{}: {error}", file.display()));
     let mut out = BufWriter::new(File::create(file).map_err(failed)?);
     for level in levels {
-        check::dump_problem(history, *level, options, &mut out).map_err(failed)?;
+        checker.problem(*level, &mut out).map_err(failed)?;
     }
     out.flush().map_err(failed)
 }
