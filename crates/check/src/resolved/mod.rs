@@ -33,7 +33,7 @@ pub(crate) use guess::{Clue, Guess};
 pub(crate) use overwrites::{BlindWrite, Overwrites, Replaced, Replacement};
 pub(crate) use reads::{Reads, Source};
 pub(crate) use relation::{Inferred, Saturated};
-pub(crate) use versions::{Version, VersionEdge, Versions};
+pub(crate) use versions::{KnownBy, Version, VersionEdge, Versions};
 pub(crate) use write_sets::{KeySet, WriteSets, filter_bit};
 
 use crate::Options;

@@ -1,8 +1,8 @@
 //! The dependencies with more edges: what lists show and what the rule of a level infers.
 
-use isolario_model::{Edge, Reason, TxnId, VersionOrder};
+use isolario_model::{Edge, TxnId};
 
-use super::Dependencies;
+use super::{Dependencies, VersionEdge};
 use crate::graph::{InEdges, Moments, Rows};
 
 /// The inferred edges, and those that lists show, by the transaction they lead into. Reasons are
@@ -46,9 +46,8 @@ impl Saturated<'_> {
     pub(crate) fn plain_edge(&self, from: TxnId, to: TxnId) -> Option<Edge> {
         self.dependencies.edge(from, to).or_else(|| {
             let shown = &self.dependencies.reads.list_order;
-            let edge = shown.iter().find(|edge| edge.before == from && edge.after == to)?;
-            let known = VersionOrder::List { read: edge.read };
-            Some(Edge { from, to, reason: Reason::Overwrite { key: edge.key, known } })
+            let known = shown.iter().find(|edge| edge.before == from && edge.after == to);
+            known.map(VersionEdge::edge)
         })
     }
 }

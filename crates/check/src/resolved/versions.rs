@@ -1,6 +1,6 @@
 //! The versions of every register, who wrote and who read them.
 
-use isolario_model::{KeyId, OpId, TxnId};
+use isolario_model::{Edge, KeyId, OpId, Reason, TxnId, VersionOrder};
 
 use super::{Dependencies, Source, writes};
 use crate::graph::Rows;
@@ -17,15 +17,35 @@ pub(crate) struct Reader {
     pub(crate) read: OpId,
 }
 
-/// `before` wrote a version of a key that comes before the one of `after`: a list shows their
-/// elements in this order.
+/// `before` wrote a version of a key that comes before the one of `after`, whatever the level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct VersionEdge {
     pub(crate) before: TxnId,
     pub(crate) after: TxnId,
     pub(crate) key: KeyId,
-    /// A read that shows it.
-    pub(crate) read: OpId,
+    pub(crate) known: KnownBy,
+}
+
+/// Where the knowledge of an order of versions comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum KnownBy {
+    /// A list read shows the one element before the other.
+    List { read: OpId },
+    /// A list read ends with the earlier one and does not show the later one. A version of a list
+    /// holds every append before it, so what it does not hold came later.
+    NotShown { read: OpId },
+}
+
+impl VersionEdge {
+    /// The edge of the commit relation that it is.
+    pub(crate) fn edge(&self) -> Edge {
+        let known = match self.known {
+            KnownBy::List { read } => VersionOrder::List { read },
+            KnownBy::NotShown { read } => VersionOrder::NotShown { read },
+        };
+        let reason = Reason::Overwrite { key: self.key, known };
+        Edge { from: self.before, to: self.after, reason }
+    }
 }
 
 /// Per key its versions, one per kept transaction that wrote the key, and per version its readers,

@@ -11,8 +11,8 @@ fn a_list_reads_from_the_writer_of_its_last_element() {
     let text = "session a\n t1: append x 1\nsession b\n t2: r x [1], append x 2
                 session c\n t3: r x [1 2]\nsession d\n t4: r x []";
     assert_eq!(weakest_violated(text), SATISFIED);
-    let circle = "session a\n t1: append x 1, r y [2]\nsession b\n t2: r x [1], append y 2";
-    assert_eq!(names(circle, Level::AdyaReadCommitted), ["CyclicCO"]);
+    let cycle = "session a\n t1: append x 1, r y [2]\nsession b\n t2: r x [1], append y 2";
+    assert_eq!(names(cycle, Level::AdyaReadCommitted), ["CyclicCO"]);
 }
 
 #[test]
@@ -67,6 +67,24 @@ fn the_order_of_elements_makes_nothing_visible() {
     // Having read from t1 itself, read committed does.
     let read = "session a\n t1: append x 1, append y 1\nsession c\n t3: r x [1], r y []";
     assert_eq!(weakest_violated(read), ["read-committed"]);
+}
+
+#[test]
+fn lists_never_forget() {
+    // t2 comes before t3, which read x from t1: by read atomic's rule t2 comes before t1, and the
+    // version of t1 would be [2 1]. A register could have been overwritten, a list cannot.
+    let lost = "session a\n t1: append x 1\nsession b\n t2: append x 2\n t3: r x [1]";
+    assert_eq!(weakest_violated(lost), ["read-atomic"]);
+    assert_eq!(names(lost, Level::ReadAtomic), ["FracturedReadCM"]);
+    // Session order alone puts t1 before t2, and the version of t2 would be [1 2].
+    let behind = "session a\n t1: append x 1\n t2: append x 2\nsession b\n t3: r x [2]";
+    assert_eq!(names(behind, Level::AdyaReadCommitted), ["CyclicCO"]);
+    // Also where a shorter read leaves out what a longer one shows elsewhere.
+    let late = "session a\n t1: append x 1\n t2: append x 2\nsession b\n t3: append x 3
+                session c\n t4: r x [1]\nsession d\n t5: r x [1 3]";
+    assert_eq!(weakest_violated(late), SATISFIED);
+    let own = "session a\n t1: append x 1\n t2: r x [1], append x 2\nsession b\n t3: append x 3";
+    assert_eq!(weakest_violated(own), SATISFIED);
 }
 
 #[test]

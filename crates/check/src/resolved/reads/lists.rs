@@ -4,14 +4,15 @@
 //! reader's own, from `init` if there is none; it must end with exactly the reader's own appends so
 //! far; of every other transaction it shows all appends or none, in program order; and of any two
 //! reads of a list one is a prefix of the other, own appends left out. The order of elements is an
-//! order of their writers.
+//! order of their writers. Lists never forget: an append that a read does not show came after all
+//! that it shows.
 
 use isolario_model::{
     Anomaly, AnomalyKind, Evidence, History, KeyId, Op, OpId, OpKind, Outcome, TxnId, ValueId,
 };
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::resolved::{AmbiguousRead, VersionEdge};
+use crate::resolved::{AmbiguousRead, KnownBy, VersionEdge, writes};
 
 /// The list reads of transactions that did not abort, resolved.
 #[derive(Default)]
@@ -68,7 +69,7 @@ pub(super) struct Settled {
 
 impl ListReads<'_> {
     /// Leaves out the reads of transactions that do not count, and puts the others together.
-    pub(super) fn settle(&self, kept: &[bool]) -> Settled {
+    pub(super) fn settle(&self, history: &History, kept: &[bool]) -> Settled {
         let mut settled = Settled {
             sources: Vec::new(),
             wrong_but_seen: Vec::new(),
@@ -103,10 +104,48 @@ impl ListReads<'_> {
                 settled.anomalies.push(incompatible(read, longest));
             }
         }
+        let hidden = self.hidden(history, kept, &longest);
         let mut longest: Vec<_> = longest.into_values().collect();
         longest.sort_unstable_by_key(|read| read.read);
         settled.edges = longest.iter().flat_map(|read| self.order(read)).collect();
+        settled.edges.extend(hidden);
         settled
+    }
+
+    /// Whoever appended to a list and is not shown by its longest read came after the last one that
+    /// is. What shorter reads do not show follows from that and from the order of elements.
+    fn hidden(
+        &self,
+        history: &History,
+        kept: &[bool],
+        longest: &FxHashMap<KeyId, &ListRead<'_>>,
+    ) -> Vec<VersionEdge> {
+        let mut shown: FxHashSet<(KeyId, TxnId)> = FxHashSet::default();
+        for (key, read) in longest {
+            let writers = read.foreign.iter().filter_map(|e| self.appends.writer(*key, *e));
+            // The reader's own appends come after what it read.
+            shown.extend(writers.chain([read.reader]).map(|writer| (*key, writer)));
+        }
+        let mut hidden = Vec::new();
+        if shown.is_empty() {
+            return hidden;
+        }
+        for after in history.txns().filter(|txn| kept[txn.index()]) {
+            let ops = history.op_range(after);
+            for key in
+                ops.filter(|op| writes(history.op_kinds()[*op])).map(|op| history.op_keys()[op])
+            {
+                let Some(ListRead { read, last_writer: Some(before), .. }) = longest.get(&key)
+                else {
+                    continue;
+                };
+                if !before.is_init() && shown.insert((key, after)) {
+                    let known = KnownBy::NotShown { read: *read };
+                    hidden.push(VersionEdge { before: *before, after, key, known });
+                }
+            }
+        }
+        hidden
     }
 
     /// The order of writers that a read shows.
@@ -115,7 +154,14 @@ impl ListReads<'_> {
         let writers: Vec<_> =
             foreign.iter().filter_map(|element| self.appends.writer(key, *element)).collect();
         let pairs = writers.windows(2).filter(|pair| pair[0] != pair[1]);
-        pairs.map(|pair| VersionEdge { before: pair[0], after: pair[1], key, read }).collect()
+        pairs
+            .map(|pair| VersionEdge {
+                before: pair[0],
+                after: pair[1],
+                key,
+                known: KnownBy::List { read },
+            })
+            .collect()
     }
 }
 

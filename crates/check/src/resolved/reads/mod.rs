@@ -73,7 +73,7 @@ impl Reads {
         ambiguous.sort_unstable_by_key(|a| a.read);
         ambiguous.retain(|a| kept[history.op_txn(a.read).index()]);
         let choices = Choices::new(history, &ambiguous);
-        let settled = lists.settle(&kept);
+        let settled = lists.settle(history, &kept);
         for (read, writer) in settled.sources {
             sources[read.index()] = writer.0;
         }
