@@ -19,11 +19,34 @@ pub(super) fn of(history: &History, register: &Register<'_>, conflict: &Conflict
     }
 }
 
-/// These calls have no order.
+/// These calls have no order. Where it took a call to know what the register held at first, that one
+/// is part of the argument; the last to finish comes last.
 pub(super) fn no_order(register: &Register<'_>, few: &[u32]) -> Anomaly {
+    let mut few = few.to_vec();
+    if let [Some(found), _] = register.found_initial
+        && !few.contains(&found)
+    {
+        few.push(found);
+        few.sort_by_key(|at| register.calls[*at as usize].finish);
+    }
     let ops = few.iter().map(|at| register.calls[*at as usize].op).collect();
     let evidence = Evidence::Operations { key: register.key, ops };
     Anomaly::new(AnomalyKind::NotLinearizable, evidence)
+}
+
+/// All calls together have no order.
+pub(super) fn no_order_of_all(register: &Register<'_>) -> Anomaly {
+    let mut all: Vec<u32> = (0..register.calls.len() as u32).collect();
+    all.sort_by_key(|at| register.calls[*at as usize].finish);
+    no_order(register, &all)
+}
+
+/// Two calls found different values that nobody wrote, and a register has only one initial value.
+pub(super) fn two_initial_values(register: &Register<'_>, one: u32, other: u32) -> Anomaly {
+    let op = |at: u32| register.calls[at as usize].op;
+    let (first, second) = (op(one).min(op(other)), op(one).max(op(other)));
+    let evidence = Evidence::Reads { key: register.key, first, second, edges: Vec::new() };
+    Anomaly::new(AnomalyKind::ThinAirRead, evidence)
 }
 
 /// A call found what nobody wrote, or only someone who aborted.

@@ -23,9 +23,8 @@ pub(super) enum Action {
     Write(u64),
     /// It found the one and wrote the other.
     Swap(u64, u64),
-    /// If it found the one it wrote the other, else it did nothing; the client cannot tell. Where
-    /// the last field is false, it may have done nothing in any case.
-    Maybe(u64, u64, bool),
+    /// If it found the one it wrote the other, else it did nothing; the client cannot tell.
+    Maybe(u64, u64),
     /// It contradicts itself: a comparison failed on the very value it asked for.
     Never,
 }
@@ -34,7 +33,7 @@ impl Action {
     /// What it may leave behind.
     pub(super) fn new_word(self) -> Option<u64> {
         match self {
-            Action::Write(new) | Action::Swap(_, new) | Action::Maybe(_, new, _) => Some(new),
+            Action::Write(new) | Action::Swap(_, new) | Action::Maybe(_, new) => Some(new),
             Action::Free | Action::Read(_) | Action::Differs(_) | Action::Never => None,
         }
     }
@@ -43,7 +42,7 @@ impl Action {
     pub(super) fn old_word(self) -> Option<u64> {
         match self {
             Action::Read(old) | Action::Differs(old) | Action::Swap(old, _) => Some(old),
-            Action::Maybe(old, ..) => Some(old),
+            Action::Maybe(old, _) => Some(old),
             Action::Free | Action::Write(_) | Action::Never => None,
         }
     }
@@ -82,6 +81,12 @@ pub(super) struct Registers<'h> {
 pub(super) struct Register<'r> {
     pub(super) key: KeyId,
     pub(super) initial: u64,
+    /// Where any value that nobody wrote may be the initial one: what the register may hold at first
+    /// instead, as far as it makes a difference.
+    pub(super) other_initials: Vec<u64>,
+    /// The calls that found what nobody wrote, and so say what the register held at first: the first
+    /// one, and the first one that says something else.
+    pub(super) found_initial: [Option<u32>; 2],
     pub(super) calls: &'r mut [Call],
     /// What aborted calls would have written, sorted.
     pub(super) aborted: &'r [(KeyId, u64, OpId)],
@@ -123,7 +128,14 @@ impl<'h> Registers<'h> {
             let key = KeyId::at(key);
             let of_key = aborted.partition_point(|(other, ..)| *other == key);
             let own = aborted.split_off(..of_key).unwrap_or_default();
-            let mut register = Register { key, initial: INITIAL, calls, aborted: own };
+            let mut register = Register {
+                key,
+                initial: INITIAL,
+                other_initials: Vec::new(),
+                found_initial: [None; 2],
+                calls,
+                aborted: own,
+            };
             register.settle_initial(self.history, self.absent);
             registers.push(register);
         }
@@ -150,7 +162,7 @@ impl<'h> Registers<'h> {
         // If it did nothing, that is as if it had never been.
         let action = match action {
             Action::Write(_) | Action::Swap(..) => action,
-            Action::Maybe(old, new, _) => Action::Swap(old, new),
+            Action::Maybe(old, new) => Action::Swap(old, new),
             _ => Action::Free,
         };
         Call { op, start, finish: i64::MAX, action, must: false }
@@ -179,7 +191,7 @@ fn conditional(expected: u64, new: u64, applied: Option<bool>, seen: Option<u64>
         (None, Some(seen)) if seen == expected => Action::Swap(expected, new),
         (_, Some(seen)) => Action::Read(seen),
         (Some(false), None) => Action::Differs(expected),
-        (None, None) => Action::Maybe(expected, new, true),
+        (None, None) => Action::Maybe(expected, new),
     }
 }
 
@@ -205,8 +217,8 @@ fn misfit(history: &History) -> Option<Inapplicable> {
 }
 
 impl Register<'_> {
-    /// Finds out what the register holds at first (DESIGN, 4.1). Where there is no initial state it
-    /// is absent: conditional inserts need one.
+    /// Finds out what the register holds at first. Where there is no initial state it is absent:
+    /// conditional inserts need one.
     fn settle_initial(&mut self, history: &History, absent: u64) {
         self.initial = match history.initial() {
             Initial::Value(value) if value.as_ref() == ValueRef::Nil => absent,
@@ -217,7 +229,7 @@ impl Register<'_> {
             Initial::UnlessWritten(_) if self.written().contains(&self.initial) => {
                 self.initial = INITIAL;
             }
-            Initial::Unwritten => self.rename_unwritten(),
+            Initial::Unwritten => self.find_unwritten(),
             _ => {}
         }
     }
@@ -231,19 +243,29 @@ impl Register<'_> {
         written
     }
 
-    /// Where what nobody wrote is initial, all such values are one.
-    fn rename_unwritten(&mut self) {
+    /// Where any value that nobody wrote may be the initial one, the register still has only one.
+    /// Whoever found such a value for certain says which. If nobody did, it may be any that calls
+    /// ask for, or another one.
+    fn find_unwritten(&mut self) {
         let written = self.written();
-        let name = |word: u64| if written.binary_search(&word).is_ok() { word } else { INITIAL };
-        for call in &mut *self.calls {
-            call.action = match call.action {
-                Action::Read(old) => Action::Read(name(old)),
-                Action::Swap(old, new) => Action::Swap(name(old), new),
-                // The initial value may be the one that was asked for, or another one.
-                Action::Differs(old) if name(old) == INITIAL => Action::Free,
-                Action::Maybe(old, new, _) => Action::Maybe(name(old), new, name(old) == old),
-                other => other,
-            };
+        let is_unwritten = |word: &u64| written.binary_search(word).is_err();
+        let mut asked_for = Vec::new();
+        for (at, call) in (0..).zip(&*self.calls) {
+            let Some(old) = call.action.old_word().filter(is_unwritten) else { continue };
+            let is_certain = call.must && matches!(call.action, Action::Read(_) | Action::Swap(..));
+            match self.found_initial {
+                [None, _] if is_certain => {
+                    self.found_initial[0] = Some(at);
+                    self.initial = old;
+                }
+                [_, None] if is_certain && old != self.initial => self.found_initial[1] = Some(at),
+                _ => asked_for.push(old),
+            }
+        }
+        if self.found_initial[0].is_none() {
+            asked_for.sort_unstable();
+            asked_for.dedup();
+            self.other_initials = asked_for;
         }
     }
 }

@@ -111,7 +111,7 @@ fn relaxed(calls: &[Call], listed: &[u32], end: i64) -> Vec<Call> {
         let action = match call.action {
             Action::Read(old) if !in_time || !is_certain(old) => Action::Free,
             Action::Differs(_) if !in_time || !unlisted.is_empty() => Action::Free,
-            Action::Maybe(old, new, _) if !in_time || !unlisted.is_empty() => {
+            Action::Maybe(old, new) if !in_time || !unlisted.is_empty() => {
                 let action =
                     if is_certain(old) { Action::Swap(old, new) } else { Action::Write(new) };
                 return Call { action, must: false, finish: i64::MAX, ..call };

@@ -73,7 +73,27 @@ impl Placed {
 }
 
 /// Decides a register: in nearly linear time if its values tell who wrote them, else by search.
-fn decide(history: &History, register: &Register<'_>, limits: Limits<'_>) -> Answer {
+fn decide(history: &History, register: &mut Register<'_>, limits: Limits<'_>) -> Answer {
+    if let [Some(first), Some(second)] = register.found_initial {
+        return Answer::Broken(anomaly::two_initial_values(register, first, second));
+    }
+    let mut answer = decide_from(history, register, limits);
+    for initial in std::mem::take(&mut register.other_initials) {
+        if !matches!(answer, Answer::Broken(_)) {
+            return answer;
+        }
+        register.initial = initial;
+        answer = match decide_from(history, register, limits) {
+            // No initial value is right, and each may be wrong for a reason of its own.
+            Answer::Broken(_) => Answer::Broken(anomaly::no_order_of_all(register)),
+            other => other,
+        };
+    }
+    answer
+}
+
+/// Decides a register of which it is known what it holds at first.
+fn decide_from(history: &History, register: &Register<'_>, limits: Limits<'_>) -> Answer {
     match blocks::order(register) {
         Ok(placed) => Answer::Order(placed),
         Err(Otherwise::Broken(conflict)) => {

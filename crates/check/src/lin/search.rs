@@ -182,7 +182,7 @@ impl<'c> Search<'c> {
         for at in 0..self.open.len() {
             let call = self.open[at];
             let Err(place) = way.done.binary_search(&call) else { continue };
-            for holds in after(self.calls[call as usize].action, way.holds).into_iter().flatten() {
+            if let Some(holds) = after(self.calls[call as usize].action, way.holds) {
                 let mut next = Way { holds, ..way.clone() };
                 next.done.insert(place, call);
                 next.last = Some(self.step(way.last, Step::Call(call)));
@@ -196,13 +196,11 @@ impl<'c> Search<'c> {
             if used == class.open {
                 continue;
             }
-            for holds in after(class.action, way.holds).into_iter().flatten() {
-                if holds != way.holds {
-                    let mut next = Way { holds, ..way.clone() };
-                    next.used.insert(place, at as u32);
-                    next.last = Some(self.step(way.last, Step::Class(at as u32)));
-                    to_do.push(next);
-                }
+            if let Some(holds) = after(class.action, way.holds).filter(|new| *new != way.holds) {
+                let mut next = Way { holds, ..way.clone() };
+                next.used.insert(place, at as u32);
+                next.last = Some(self.step(way.last, Step::Class(at as u32)));
+                to_do.push(next);
             }
         }
     }
@@ -260,15 +258,14 @@ impl<'c> Search<'c> {
     }
 }
 
-/// What a register may hold after a call that writes or may write took effect.
-fn after(action: Action, holds: u64) -> [Option<u64>; 2] {
+/// What a register holds after a call that writes or may write took effect, if that could be.
+fn after(action: Action, holds: u64) -> Option<u64> {
     match action {
-        Action::Write(new) => [Some(new), None],
-        Action::Swap(old, new) => [(holds == old).then_some(new), None],
-        Action::Maybe(old, new, strict) if holds == old => [Some(new), (!strict).then_some(holds)],
-        Action::Maybe(..) => [Some(holds), None],
+        Action::Write(new) => Some(new),
+        Action::Swap(old, new) => (holds == old).then_some(new),
+        Action::Maybe(old, new) => Some(if holds == old { new } else { holds }),
         // Those that only look have done so if they could.
-        Action::Free | Action::Read(_) | Action::Differs(_) | Action::Never => [None, None],
+        Action::Free | Action::Read(_) | Action::Differs(_) | Action::Never => None,
     }
 }
 

@@ -5,8 +5,8 @@
 //!   with a column of sources ([`Reads`]) are the table of all accesses, and nothing is copied.
 //!   [`Dependencies`] is that table as a graph, [`WriteSets`] answers who writes what.
 //! - *Versions*: per key its versions with their writers and readers ([`Versions`]), and what is
-//!   known of their order: what read-modify-writes show ([`Overwrites`]), and what lists show
-//!   ([`VersionEdge`]).
+//!   known of their order: what read-modify-writes show ([`Overwrites`]), what lists show, and what
+//!   is stated ([`VersionEdge`]).
 //! - *Choices*: what observations leave open ([`Choices`]).
 //!
 //! All of it is data about the history alone. What a level makes of it is up to the checkers, none
@@ -58,7 +58,11 @@ pub(crate) struct Resolved<'h> {
 impl<'h> Resolved<'h> {
     /// Resolves a history that has only operations on registers and lists.
     pub(crate) fn new(history: &'h History, options: &Options) -> Self {
-        let reads = Reads::resolve(history);
+        let mut reads = Reads::resolve(history);
+        if options.trusts_orders() {
+            let stated = versions::stated(history, &reads, &options.version_order);
+            reads.version_order.extend(stated);
+        }
         let dependencies = Dependencies::new(history, reads, options.session_order);
         let guess = guess::commit_order(&dependencies);
         let order = first_order(&dependencies, &guess.commits);

@@ -1,8 +1,8 @@
 //! The versions of every register, who wrote and who read them.
 
-use isolario_model::{Edge, KeyId, OpId, Reason, TxnId, VersionOrder};
+use isolario_model::{Edge, History, KeyId, OpId, Reason, StatedOrder, TxnId, VersionOrder};
 
-use super::{Dependencies, Source, writes};
+use super::{Dependencies, Reads, Source, writes};
 use crate::graph::Rows;
 
 /// A version: a position in the list of all versions, those of a key together.
@@ -34,6 +34,34 @@ pub(crate) enum KnownBy {
     /// A list read ends with the earlier one and does not show the later one. A version of a list
     /// holds every append before it, so what it does not hold came later.
     NotShown { read: OpId },
+    /// The database or the user stated it, at this line or position.
+    Stated { at: u64 },
+}
+
+/// The orders that are stated about kept transactions, as part of what is asked. The initial version
+/// comes first by itself; where a statement has it after another one, nothing can satisfy that.
+pub(super) fn stated(
+    history: &History,
+    reads: &Reads,
+    statements: &[StatedOrder],
+) -> Vec<VersionEdge> {
+    let writes_key = |txn: TxnId, key: KeyId| {
+        let ops = history.op_range(txn);
+        { ops }.any(|op| history.op_keys()[op] == key && writes(history.op_kinds()[op]))
+    };
+    let mut edges = Vec::new();
+    for StatedOrder { key, writers, at } in statements {
+        let counts = |txn: &TxnId| txn.is_init() || reads.is_kept(*txn) && writes_key(*txn, *key);
+        let writers: Vec<TxnId> = writers.iter().copied().filter(counts).collect();
+        let pairs = writers.windows(2).filter(|pair| pair[0] != pair[1] && !pair[0].is_init());
+        edges.extend(pairs.map(|pair| VersionEdge {
+            before: pair[0],
+            after: pair[1],
+            key: *key,
+            known: KnownBy::Stated { at: *at },
+        }));
+    }
+    edges
 }
 
 impl VersionEdge {
@@ -42,6 +70,7 @@ impl VersionEdge {
         let known = match self.known {
             KnownBy::List { read } => VersionOrder::List { read },
             KnownBy::NotShown { read } => VersionOrder::NotShown { read },
+            KnownBy::Stated { at } => VersionOrder::Stated { at },
         };
         let reason = Reason::Overwrite { key: self.key, known };
         Edge { from: self.before, to: self.after, reason }

@@ -3,7 +3,7 @@
 //! Plume, Definition 3. Nothing else is asked: a read that is wrong for another reason counts
 //! here like any other, as long as a committed transaction or `init` wrote what it saw.
 
-use isolario_model::{Anomaly, AnomalyKind, Evidence, History, OpId, OpKind, TxnId};
+use isolario_model::{Anomaly, AnomalyKind, Evidence, History, Initial, OpId, OpKind, TxnId};
 use rayon::prelude::*;
 
 use crate::resolved::Reads;
@@ -51,7 +51,7 @@ fn check(
         let key = history.op_keys()[op.index()];
         match seen[key.index()] {
             Some((reader, first, from)) if reader == txn => {
-                if from != writer {
+                if from != writer || differs(history, first, op) {
                     let evidence = Evidence::Reads { key, first, second: op, edges: Vec::new() };
                     found.push(Anomaly::new(AnomalyKind::NonRepeatableRead, evidence));
                 }
@@ -59,6 +59,15 @@ fn check(
             _ => seen[key.index()] = Some((txn, op, writer)),
         }
     }
+}
+
+/// Whether two reads from one writer returned different versions: only `init` has several, where any
+/// value that nobody wrote may be the initial one.
+fn differs(history: &History, first: OpId, second: OpId) -> bool {
+    let is_register = history.op_kinds()[second.index()] == OpKind::Read;
+    is_register
+        && *history.initial() == Initial::Unwritten
+        && history.version_word(first) != history.version_word(second)
 }
 
 /// Whether a transaction may read a key twice; never a false no. Few do, and of the others most are

@@ -2,7 +2,10 @@
 
 use std::sync::{Arc, OnceLock};
 
-use isolario_model::{Anomaly, Findings, Level, SessionId, TxnId, Verdict, Witness};
+use isolario_model::{
+    Anomaly, AnomalyKind, Edge, Evidence, Findings, Level, Reason, SessionId, TxnId, Verdict,
+    VersionOrder, Witness,
+};
 use rayon::prelude::*;
 
 use super::causal::Causality;
@@ -32,7 +35,7 @@ type Collect<'c, T> = &'c (dyn Fn(&mut dyn FnMut(&mut dyn FnMut(Inference))) -> 
 impl<'h> Weak<'h> {
     pub(crate) fn new(resolved: Arc<Resolved<'h>>) -> Self {
         let Dependencies { history, reads, .. } = &resolved.dependencies;
-        let listed = reads.list_order.iter().map(|edge| (edge.before, edge.after));
+        let listed = reads.version_order.iter().map(|edge| (edge.before, edge.after));
         Weak {
             listed: Inferred::new(history.txn_count(), &[listed.collect()]),
             resolved,
@@ -64,7 +67,9 @@ impl<'h> Weak<'h> {
     /// each key follow it; then overwrites, reads and session order all agree with one order.
     fn check_adya(&self) -> Verdict {
         let order = match &self.resolved.order {
-            Some(order) if self.dependencies().reads.list_order.is_empty() => Some(order.clone()),
+            Some(order) if self.dependencies().reads.version_order.is_empty() => {
+                Some(order.clone())
+            }
             _ => topological_order(&self.base(), &self.resolved.guess.commits),
         };
         let anomalies = [self.bad_reads(), self.base_cycles()].concat();
@@ -77,10 +82,18 @@ impl<'h> Weak<'h> {
     }
 
     fn base_cycles(&self) -> Vec<Anomaly> {
-        if self.resolved.order.is_some() && self.dependencies().reads.list_order.is_empty() {
+        let version_order = &self.dependencies().reads.version_order;
+        if self.resolved.order.is_some() && version_order.is_empty() {
             return Vec::new();
         }
-        naming::base_cycles(&self.base())
+        // Nothing comes before the initial version but by a wrong statement.
+        let before_init = version_order.iter().filter(|edge| edge.after.is_init()).map(|edge| {
+            let first = Edge { from: TxnId::INIT, to: edge.before, reason: Reason::Initial };
+            let evidence = Evidence::Cycle { edges: vec![first, edge.edge()] };
+            Anomaly::new(AnomalyKind::OrderContradiction, evidence)
+        });
+        let cycles = naming::base_cycles(&self.base()).into_iter().map(by_statement);
+        before_init.chain(cycles).collect()
     }
 
     /// The levels with a rule that orders writers.
@@ -109,7 +122,7 @@ impl<'h> Weak<'h> {
         if inferred.before_init || order.is_none() {
             let found = naming::name(level, &graph, &self.on_cycles(level, &graph, &[]));
             exact = found.exact;
-            anomalies.extend(found.anomalies);
+            anomalies.extend(found.anomalies.into_iter().map(by_statement));
         }
         self.verdict(anomalies, exact, || self.commit_order(order.as_deref()))
     }
@@ -128,7 +141,7 @@ impl<'h> Weak<'h> {
             edges
         });
         edges.push(more.iter().map(|i| (i.before, i.after)).collect());
-        let listed = &self.dependencies().reads.list_order;
+        let listed = &self.dependencies().reads.version_order;
         edges.push(listed.iter().map(|e| (e.before, e.after)).collect());
         edges
     }
@@ -256,5 +269,17 @@ impl<'h> Weak<'h> {
         });
         inferences.push(more.iter().copied().filter(closes_a_cycle).collect());
         Cyclic { components, component_of, inferences: inferences.concat() }
+    }
+}
+
+/// An anomaly under its name, or as a contradiction of what is stated if it rests on that: what
+/// clients saw need not be wrong then.
+fn by_statement(anomaly: Anomaly) -> Anomaly {
+    let is_stated = |edge: &Edge| {
+        matches!(&edge.reason, Reason::Overwrite { known: VersionOrder::Stated { .. }, .. })
+    };
+    match anomaly.evidence.edges().iter().any(is_stated) {
+        true => Anomaly::new(AnomalyKind::OrderContradiction, anomaly.evidence),
+        false => anomaly,
     }
 }

@@ -32,7 +32,7 @@ pub(super) fn find(
 ) -> Option<Vec<u32>> {
     let txns = dependencies.history.txn_count();
     let mut order = Order::new(order.to_vec());
-    let listed = dependencies.reads.list_order.iter().map(|edge| (edge.before, edge.after));
+    let listed = dependencies.reads.version_order.iter().map(|edge| (edge.before, edge.after));
     let mut demanded: Vec<Demand> = listed.collect();
     let mut denied = examine(&Examined { dependencies, writes, order: &order }, level)?;
     let places = order.places();

@@ -1,11 +1,14 @@
 //! Names what is wrong with a read. Only suspects come here, so this may look things up slowly.
 
-use isolario_model::{Anomaly, AnomalyKind, Evidence, History, KeyId, OpId, Outcome, TxnId};
+use isolario_model::{
+    Anomaly, AnomalyKind, Evidence, History, Initial, KeyId, OpId, OpKind, Outcome, TxnId,
+};
 use rayon::prelude::*;
+use rustc_hash::FxHashSet;
 
 use super::ASIDE;
 use super::join::{Saw, Suspect};
-use crate::resolved::writes;
+use crate::resolved::{AmbiguousRead, writes};
 
 /// The anomalies of the suspects that count, by operation, and of these reads whose write they
 /// saw. Wrong reads are set aside, so that checking can go on without them.
@@ -38,6 +41,72 @@ pub(super) fn classify(
         }
     }
     (anomalies, seen)
+}
+
+/// Takes out the ambiguous reads of registers that are wrong whichever write they saw, and names
+/// what is wrong with one of the writes.
+pub(super) fn wrong_anyhow(history: &History, ambiguous: &mut Vec<AmbiguousRead>) -> Vec<Anomaly> {
+    let reader = |read: OpId| Classifier::new(history, history.op_txn(read), read);
+    let may_be_wrong = |a: &AmbiguousRead| {
+        let reader = reader(a.read);
+        history.op_kinds()[a.read.index()] == OpKind::Read
+            && reader.own_write_before().is_none()
+            && !reader.is_explained_by(a.first)
+            && !reader.is_explained_by(a.second)
+    };
+    let suspects: Vec<AmbiguousRead> = ambiguous.iter().copied().filter(may_be_wrong).collect();
+    if suspects.is_empty() {
+        return Vec::new();
+    }
+    // There may be further candidates, and who wrote a value is not kept: all writes are gone
+    // through again, once for all suspects.
+    let version = |op: OpId| (history.op_keys()[op.index()], history.version_word(op));
+    let wanted: FxHashSet<(KeyId, u64)> = suspects.iter().map(|a| version(a.read)).collect();
+    let mut writers: Vec<((KeyId, u64), TxnId)> = Vec::new();
+    for txn in history.txns() {
+        let ops = history.txn_ops(txn).filter(|op| writes(history.op_kinds()[op.index()]));
+        writers.extend(ops.map(version).filter(|v| wanted.contains(v)).map(|v| (v, txn)));
+    }
+    writers.sort_unstable();
+    let is_wrong = |a: &AmbiguousRead| {
+        let first = writers.partition_point(|(v, _)| *v < version(a.read));
+        let of_version = writers[first..].iter().take_while(|(v, _)| *v == version(a.read));
+        let reader = reader(a.read);
+        { of_version }.all(|(_, writer)| !reader.is_explained_by(*writer))
+    };
+    let wrong: Vec<AmbiguousRead> = suspects.into_iter().filter(is_wrong).collect();
+    let mut anomalies = Vec::new();
+    for AmbiguousRead { read, first, .. } in &wrong {
+        reader(*read).classify(Saw::One(*first), &mut anomalies);
+    }
+    ambiguous.retain(|a| !wrong.contains(a));
+    anomalies
+}
+
+/// Where any value that nobody wrote may be the initial one, a key still has only one. Of two reads
+/// that returned different ones, one saw what came out of thin air; which of them, nobody can tell.
+pub(super) fn two_initial_values(
+    history: &History,
+    kept: &[bool],
+    sources: &[u32],
+) -> Vec<Anomaly> {
+    let mut anomalies = Vec::new();
+    if *history.initial() != Initial::Unwritten {
+        return anomalies;
+    }
+    let mut first_reads: Vec<Option<OpId>> = vec![None; history.key_count()];
+    for second in history.txns().filter(|txn| kept[txn.index()]).flat_map(|t| history.txn_ops(t)) {
+        let is_read = history.op_kinds()[second.index()] == OpKind::Read;
+        if is_read && sources[second.index()] == TxnId::INIT.0 {
+            let key = history.op_keys()[second.index()];
+            let first = *first_reads[key.index()].get_or_insert(second);
+            if history.version_word(first) != history.version_word(second) {
+                let evidence = Evidence::Reads { key, first, second, edges: Vec::new() };
+                anomalies.push(Anomaly::new(AnomalyKind::ThinAirRead, evidence));
+            }
+        }
+    }
+    anomalies
 }
 
 /// The last write by which a transaction wrote what a read saw.
@@ -100,6 +169,14 @@ impl<'h> Classifier<'h> {
         if last != seen {
             self.report(out, AnomalyKind::IntermediateRead, seen, last);
         }
+    }
+
+    /// Whether it is a right read if it saw the write of this transaction, or of `init`.
+    fn is_explained_by(&self, writer: TxnId) -> bool {
+        writer.is_init()
+            || writer != self.reader
+                && self.history.outcome(writer) != Outcome::Aborted
+                && self.writes_of(writer).last() == self.write_seen(writer)
     }
 
     fn report(

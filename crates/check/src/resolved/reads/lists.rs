@@ -182,6 +182,8 @@ struct Appender {
     txn: TxnId,
     /// Another transaction that appended the same element.
     other: Option<TxnId>,
+    /// Whether all of them aborted: then it does not matter whose element it is.
+    all_aborted: bool,
 }
 
 impl Appends {
@@ -190,10 +192,12 @@ impl Appends {
         for txn in history.txns() {
             for op in history.txn_ops(txn) {
                 if let Op::Append { key, element } = history.op(op) {
-                    let fresh = Appender { txn, other: None };
+                    let aborted = history.outcome(txn) == Outcome::Aborted;
+                    let fresh = Appender { txn, other: None, all_aborted: aborted };
                     let appender = by_element.entry((key, element)).or_insert(fresh);
                     if appender.txn != txn {
                         appender.other.get_or_insert(txn);
+                        appender.all_aborted &= aborted;
                     }
                 }
             }
@@ -285,8 +289,9 @@ impl<'h> Resolver<'h, '_> {
         let last_writer = match last.map(|element| self.appends.get(key, *element)) {
             None => Some(TxnId::INIT),
             Some(None) => None,
-            Some(Some(Appender { txn, other: None })) => Some(txn),
-            Some(Some(Appender { txn, other: Some(other) })) => {
+            Some(Some(Appender { txn, other: None, .. })) => Some(txn),
+            Some(Some(Appender { all_aborted: true, .. })) => None,
+            Some(Some(Appender { txn, other: Some(other), .. })) => {
                 lists.ambiguous.push(AmbiguousRead { read, first: txn, second: other });
                 None
             }
@@ -391,10 +396,10 @@ impl<'s> Scanner<'s> {
         for element in elements {
             match self.appends.get(self.key, *element) {
                 None => self.fault(AnomalyKind::ThinAirRead, None, None),
-                Some(Appender { txn, other: Some(other) }) => {
+                Some(Appender { txn, other: Some(other), all_aborted: false }) => {
                     self.prefix.ambiguous.get_or_insert((txn, other));
                 }
-                Some(Appender { txn, other: None }) => {
+                Some(Appender { txn, .. }) => {
                     self.show(txn, *element);
                     if self.history.outcome(txn) == Outcome::Unknown {
                         scan.unknown.push((scan.prefixes.len(), txn));

@@ -52,8 +52,9 @@ pub(crate) struct Reads {
     /// Of the wrong reads, those that saw a write of a kept transaction or of `init`: (read,
     /// writer), by operation.
     wrong_but_seen: Vec<(OpId, TxnId)>,
-    /// The order of writers that lists show.
-    pub(crate) list_order: Vec<VersionEdge>,
+    /// What is known of the order of versions beyond reads, at every level that orders anything. It
+    /// orders writers, but makes none of them visible.
+    pub(crate) version_order: Vec<VersionEdge>,
     /// What the reads leave open.
     pub(crate) choices: Choices,
 }
@@ -72,6 +73,8 @@ impl Reads {
         ambiguous.extend_from_slice(&lists.ambiguous);
         ambiguous.sort_unstable_by_key(|a| a.read);
         ambiguous.retain(|a| kept[history.op_txn(a.read).index()]);
+        anomalies.extend(classify::wrong_anyhow(history, &mut ambiguous));
+        anomalies.extend(classify::two_initial_values(history, &kept, &sources));
         let choices = Choices::new(history, &ambiguous);
         let settled = lists.settle(history, &kept);
         for (read, writer) in settled.sources {
@@ -80,8 +83,8 @@ impl Reads {
         anomalies.extend(settled.anomalies);
         wrong_but_seen.extend(settled.wrong_but_seen);
         wrong_but_seen.sort_unstable();
-        let list_order = settled.edges;
-        Reads { sources, kept, anomalies, wrong_but_seen, list_order, choices }
+        let version_order = settled.edges;
+        Reads { sources, kept, anomalies, wrong_but_seen, version_order, choices }
     }
 
     /// Where an operation of a kept transaction read from.
