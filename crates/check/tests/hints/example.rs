@@ -60,3 +60,21 @@ fn what_clients_saw_contradicts_a_wrong_version_order() {
         assert!(verify(&history, &result, &right).is_err());
     }
 }
+
+#[test]
+fn a_trusted_order_holds_at_every_level_that_orders_anything() {
+    // Nothing but the statement puts the second transaction of a session before the first.
+    let history = Draft::parse("a: w(x,1)\na: w(x,2)").unwrap().history().unwrap();
+    let wrong = stating([1, 0]);
+    for level in isolario_check::supported().iter().copied() {
+        let result = Checker::new(&history, wrong.clone()).check(level);
+        let expected = match level {
+            Level::CutIsolation => "satisfied",
+            level if level.needs().times => continue,
+            _ => "violated",
+        };
+        assert_eq!(result.verdict.name(), expected, "{level}");
+        let kinds: Vec<_> = result.verdict.anomalies().iter().map(|a| a.kind).collect();
+        assert!(kinds.iter().all(|kind| *kind == AnomalyKind::OrderContradiction), "{kinds:?}");
+    }
+}

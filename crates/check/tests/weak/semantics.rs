@@ -41,6 +41,40 @@ fn without_an_initial_state_a_value_nobody_wrote_is_thin_air() {
 }
 
 #[test]
+fn a_key_has_one_initial_value_also_where_any_unwritten_one_may_be_it() {
+    let one = "initial unwritten\nsession a\n T1: r x 5, r y 7\nsession b\n T2: r x 5";
+    assert_eq!(weakest_violated(one), SATISFIED);
+    let two = "initial unwritten\nsession a\n T1: r x 5\nsession b\n T2: r x 7";
+    assert_eq!(weakest_violated(two), ["adya-read-committed"]);
+    assert_eq!(names(two, Level::AdyaReadCommitted), ["ThinAirRead"]);
+    let in_one = "initial unwritten\nsession a\n T1: r x 5, r x 7";
+    assert_eq!(names(in_one, Level::CutIsolation), ["NonRepeatableRead"]);
+    let timed = "initial unwritten\nsession a\n T1 [0, 1]: r x 5\nsession b\n T2 [2, 3]: r x";
+    assert_eq!(names(&format!("{timed} 5"), Level::Linearizable), SATISFIED);
+    assert_eq!(names(&format!("{timed} 7"), Level::Linearizable), ["ThinAirRead"]);
+}
+
+#[test]
+fn ambiguous_reads_that_are_wrong_whichever_write_they_saw_are_violations() {
+    let aborted = "session a\n T1 aborted: w x 1\nsession b\n T2 aborted: w x 1
+                   session c\n T3: r x 1";
+    assert_eq!(names(aborted, Level::AdyaReadCommitted), ["AbortedRead"]);
+    let intermediate = "session a\n T1: w x 1, w x 2\nsession b\n T2: w x 1, w x 3
+                        session c\n T3: r x 1";
+    assert_eq!(names(intermediate, Level::AdyaReadCommitted), ["IntermediateRead"]);
+    let future = "session a\n T1 aborted: w x 1\nsession b\n T2: r x 1, w x 1";
+    let names_of_future = names(future, Level::AdyaReadCommitted);
+    assert!(names_of_future == ["AbortedRead"] || names_of_future == ["FutureRead"]);
+    // One that may be right is enough.
+    let open = "session a\n T1 aborted: w x 1\nsession b\n T2 aborted: w x 1
+                session d\n T4: w x 1\nsession c\n T3: r x 1";
+    assert!(not_applicable(open, Level::ReadCommitted).contains("AmbiguousRead"));
+    let list = "session a\n T1 aborted: append x 1\nsession b\n T2 aborted: append x 1
+                session c\n T3: r x [1]";
+    assert_eq!(names(list, Level::AdyaReadCommitted), ["AbortedRead"]);
+}
+
+#[test]
 fn unique_values_are_asked_for_only_where_somebody_reads() {
     let unread = "session a\n T1: w x 1\nsession b\n T2: w x 1";
     assert_eq!(weakest_violated(unread), SATISFIED);
