@@ -33,7 +33,7 @@ fn complaint(draft: &Draft, options: &Options, steps: Steps) -> Option<String> {
     if first_unsupported(&history).is_some() {
         return None;
     }
-    let resolved = Arc::new(Resolved::new(&history, &options));
+    let resolved = Arc::new(Resolved::new(&history, options));
     let weak = Weak::new(Arc::clone(&resolved));
     if !weak.plain_anomalies().is_empty() || resolved.dependencies.reads.choices.refusal.is_some() {
         return None;

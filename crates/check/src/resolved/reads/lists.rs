@@ -104,48 +104,20 @@ impl ListReads<'_> {
                 settled.anomalies.push(incompatible(read, longest));
             }
         }
-        let hidden = self.hidden(history, kept, &longest);
-        let mut longest: Vec<_> = longest.into_values().collect();
-        longest.sort_unstable_by_key(|read| read.read);
-        settled.edges = longest.iter().flat_map(|read| self.order(read)).collect();
-        settled.edges.extend(hidden);
-        settled
-    }
-
-    /// Whoever appended to a list and is not shown by its longest read came after the last one that
-    /// is. What shorter reads do not show follows from that and from the order of elements.
-    fn hidden(
-        &self,
-        history: &History,
-        kept: &[bool],
-        longest: &FxHashMap<KeyId, &ListRead<'_>>,
-    ) -> Vec<VersionEdge> {
+        let mut reads: Vec<_> = longest.values().copied().collect();
+        reads.sort_unstable_by_key(|read| read.read);
+        settled.edges = reads.iter().flat_map(|read| self.order(read)).collect();
         let mut shown: FxHashSet<(KeyId, TxnId)> = FxHashSet::default();
-        for (key, read) in longest {
-            let writers = read.foreign.iter().filter_map(|e| self.appends.writer(*key, *e));
+        for ListRead { key, foreign, reader, .. } in reads {
+            let writers = foreign.iter().filter_map(|e| self.appends.writer(*key, *e));
             // The reader's own appends come after what it read.
-            shown.extend(writers.chain([read.reader]).map(|writer| (*key, writer)));
+            shown.extend(writers.chain([*reader]).map(|writer| (*key, writer)));
         }
-        let mut hidden = Vec::new();
-        if shown.is_empty() {
-            return hidden;
+        if !shown.is_empty() {
+            let kept = history.txns().filter(|txn| kept[txn.index()]);
+            settled.edges.extend(hidden(history, kept, &longest, shown));
         }
-        for after in history.txns().filter(|txn| kept[txn.index()]) {
-            let ops = history.op_range(after);
-            for key in
-                ops.filter(|op| writes(history.op_kinds()[*op])).map(|op| history.op_keys()[op])
-            {
-                let Some(ListRead { read, last_writer: Some(before), .. }) = longest.get(&key)
-                else {
-                    continue;
-                };
-                if !before.is_init() && shown.insert((key, after)) {
-                    let known = KnownBy::NotShown { read: *read };
-                    hidden.push(VersionEdge { before: *before, after, key, known });
-                }
-            }
-        }
-        hidden
+        settled
     }
 
     /// The order of writers that a read shows.
@@ -163,6 +135,30 @@ impl ListReads<'_> {
             })
             .collect()
     }
+}
+
+/// Whoever appended to a list and is not shown by its longest read came after the last one that is.
+/// What shorter reads do not show follows from that and from the order of elements.
+fn hidden(
+    history: &History,
+    kept: impl Iterator<Item = TxnId>,
+    longest: &FxHashMap<KeyId, &ListRead<'_>>,
+    mut shown: FxHashSet<(KeyId, TxnId)>,
+) -> Vec<VersionEdge> {
+    let mut hidden = Vec::new();
+    for after in kept {
+        let written = history.op_range(after).filter(|op| writes(history.op_kinds()[*op]));
+        for key in written.map(|op| history.op_keys()[op]) {
+            let Some(ListRead { read, last_writer: Some(before), .. }) = longest.get(&key) else {
+                continue;
+            };
+            if !before.is_init() && shown.insert((key, after)) {
+                let known = KnownBy::NotShown { read: *read };
+                hidden.push(VersionEdge { before: *before, after, key, known });
+            }
+        }
+    }
+    hidden
 }
 
 fn incompatible(one: &ListRead<'_>, other: &ListRead<'_>) -> Anomaly {
