@@ -45,7 +45,7 @@ pub(crate) fn clarity(kind: AnomalyKind) -> u32 {
     clearest.iter().position(|clear| *clear == kind).unwrap_or(clearest.len()) as u32
 }
 
-/// One anti-dependency in a circle of session order and reads: a reader missed a write that it
+/// One anti-dependency in a cycle of session order and reads: a reader missed a write that it
 /// should have seen, since it came before it in its session, since it read something else from the
 /// same transaction, or since it depends on it by a longer way.
 fn missed(cycle: &[Edge]) -> AnomalyKind {

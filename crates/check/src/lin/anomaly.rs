@@ -11,9 +11,9 @@ use crate::cycles;
 pub(super) fn of(history: &History, register: &Register<'_>, conflict: &Conflict) -> Anomaly {
     match conflict {
         Conflict::Nobody(at) => bad_read(register, *at),
-        Conflict::NoOrder { calls, circle } if circle.is_empty() => no_order(register, calls),
-        Conflict::NoOrder { circle, .. } => {
-            let edges = Drawing { history, register }.edges(circle);
+        Conflict::NoOrder { calls, cycle } if cycle.is_empty() => no_order(register, calls),
+        Conflict::NoOrder { cycle, .. } => {
+            let edges = Drawing { history, register }.edges(cycle);
             Anomaly::new(cycles::name(&edges), Evidence::Cycle { edges })
         }
     }

@@ -8,8 +8,8 @@
 //! Blocks are then ordered as Gibbons and Korach order a write with its reads ("Testing Shared
 //! Memories", 1997). Let *first* be the earliest finish in a block and *last* the latest start.
 //! Block B must precede block A if and only if something in B had finished before something in A
-//! started: first(B) < last(A). If there is a circle of such demands there is one of two blocks:
-//! take the block of the circle with the least first, M, and the one before it, P; then first(M) ≤
+//! started: first(B) < last(A). If there is a cycle of such demands there is one of two blocks:
+//! take the block of the cycle with the least first, M, and the one before it, P; then first(M) ≤
 //! first(of the one before P) < last(P), so that M and P demand to precede each other. Sorting by
 //! the smaller of first and last puts blocks in order if there is one: let A come before B in it
 //! and B demand to precede A, first(B) < last(A). Then the smaller one of A's is its first, since
@@ -79,7 +79,7 @@ impl Blocks<'_, '_> {
             self.sources.kept[*at as usize] && counts
         };
         if self.order.len() < (0..calls.len() as u32).filter(count).count() {
-            return Err(Otherwise::Broken(self.circle()));
+            return Err(Otherwise::Broken(self.cycle()));
         }
         Ok(())
     }
@@ -126,24 +126,24 @@ impl Blocks<'_, '_> {
         Ok(())
     }
 
-    /// Calls that replaced each other in a circle.
-    fn circle(&self) -> Conflict {
+    /// Calls that replaced each other in a cycle.
+    fn cycle(&self) -> Conflict {
         let mut placed = vec![false; self.sources.calls.len()];
         self.order.iter().for_each(|at| placed[*at as usize] = true);
         let is_left = |at: &u32| {
             let swaps = matches!(self.sources.calls[*at as usize].action, Action::Swap(..));
             swaps && self.sources.kept[*at as usize] && !placed[*at as usize]
         };
-        // Whoever is left follows someone who is left, so that going back ends in a circle.
+        // Whoever is left follows someone who is left, so that going back ends in a cycle.
         let mut at = (0..self.sources.calls.len() as u32).find(is_left).unwrap_or_default();
-        let mut circle = Vec::new();
+        let mut cycle = Vec::new();
         while !placed[at as usize] {
             placed[at as usize] = true;
-            circle.push(at);
+            cycle.push(at);
             at = self.sources.source(at);
         }
-        let begin = circle.iter().position(|other| *other == at).unwrap_or_default();
-        Conflict::circle(self.sources, &circle[begin..])
+        let begin = cycle.iter().position(|other| *other == at).unwrap_or_default();
+        Conflict::cycle(self.sources, &cycle[begin..])
     }
 
     /// Orders the blocks, and gives every call the earliest moment it can have.

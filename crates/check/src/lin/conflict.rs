@@ -1,5 +1,5 @@
 //! Why calls have no order: few of them, which show it whatever the others did, and where they are
-//! ones that a person would draw, the arrows that lead in a circle.
+//! ones that a person would draw, the arrows that make a cycle.
 
 use super::calls::Call;
 use super::sources::{NONE, Sources};
@@ -14,7 +14,7 @@ pub(super) enum Conflict {
     NoOrder {
         /// The last to finish last: all that must have taken effect had by then.
         calls: Vec<u32>,
-        circle: Vec<Arrow>,
+        cycle: Vec<Arrow>,
     },
 }
 
@@ -49,24 +49,20 @@ pub(super) enum Why {
 }
 
 impl Conflict {
-    fn no_order(
-        sources: &Sources<'_>,
-        mut calls: Vec<u32>,
-        circle: Option<Vec<Arrow>>,
-    ) -> Conflict {
+    fn no_order(sources: &Sources<'_>, mut calls: Vec<u32>, cycle: Option<Vec<Arrow>>) -> Conflict {
         let call = |at: &u32| &sources.calls[*at as usize];
         calls.sort_unstable_by_key(|at| (call(at).finish, call(at).start, *at));
         calls.dedup();
-        // In a circle everyone must have taken effect for certain.
+        // In a cycle everyone must have taken effect for certain.
         let must = |arrow: &Arrow| call(&arrow.from).must && call(&arrow.to).must;
         let is_certain = |arrow: &Arrow| must(arrow) && arrow.order().iter().all(must);
-        let circle = circle.filter(|circle| circle.iter().all(is_certain)).unwrap_or_default();
-        Conflict::NoOrder { calls, circle }
+        let cycle = cycle.filter(|cycle| cycle.iter().all(is_certain)).unwrap_or_default();
+        Conflict::NoOrder { calls, cycle }
     }
 
     /// A call contradicts itself.
     pub(super) fn alone(at: u32) -> Conflict {
-        Conflict::NoOrder { calls: vec![at], circle: Vec::new() }
+        Conflict::NoOrder { calls: vec![at], cycle: Vec::new() }
     }
 
     /// Two calls replaced the same version.
@@ -75,16 +71,16 @@ impl Conflict {
         let missed = |from, to| Arrow { from, to, why: Why::Missed(writer, Vec::new()) };
         let mut calls = [sources.shown(one), sources.shown(other)].concat();
         calls.extend(Some(writer).filter(|writer| *writer != NONE));
-        let circle = vec![missed(one, other), missed(other, one)];
-        Conflict::no_order(sources, calls, Some(circle))
+        let cycle = vec![missed(one, other), missed(other, one)];
+        Conflict::no_order(sources, calls, Some(cycle))
     }
 
     /// Calls each of which replaced what the next one wrote.
-    pub(super) fn circle(sources: &Sources<'_>, circle: &[u32]) -> Conflict {
-        let arrows = circle.iter().rev().map(|at| found(sources, *at)).collect();
+    pub(super) fn cycle(sources: &Sources<'_>, cycle: &[u32]) -> Conflict {
+        let arrows = cycle.iter().rev().map(|at| found(sources, *at)).collect();
         // If none of them took effect for certain, one that found what they wrote did.
-        let shown = circle.first().map(|at| sources.shown(*at)).unwrap_or_default();
-        Conflict::no_order(sources, [circle, &shown].concat(), Some(arrows))
+        let shown = cycle.first().map(|at| sources.shown(*at)).unwrap_or_default();
+        Conflict::no_order(sources, [cycle, &shown].concat(), Some(arrows))
     }
 
     /// The last call of a part of a block had finished before one that it follows started.
@@ -93,11 +89,11 @@ impl Conflict {
         let last = order.last().copied().unwrap_or_default();
         let is_late = |at: &u32| calls[*at as usize].start > calls[last as usize].finish;
         let nearest = order.iter().rposition(is_late).unwrap_or_default();
-        let circle = path(sources, order[nearest], last).map(|mut circle| {
-            circle.push(Arrow { from: last, to: order[nearest], why: Why::RealTime });
-            circle
+        let cycle = path(sources, order[nearest], last).map(|mut cycle| {
+            cycle.push(Arrow { from: last, to: order[nearest], why: Why::RealTime });
+            cycle
         });
-        Conflict::no_order(sources, between(sources, &order[nearest..]), circle)
+        Conflict::no_order(sources, between(sources, &order[nearest..]), cycle)
     }
 
     /// Each of two blocks has a call that had finished before one of the other started.
@@ -110,8 +106,8 @@ impl Conflict {
             calls.extend(sources.shown(block.last()));
         }
         let [one, other] = blocks;
-        let circle = overtaken(sources, one, other).or_else(|| overtaken(sources, other, one));
-        Conflict::no_order(sources, calls, circle)
+        let cycle = overtaken(sources, one, other).or_else(|| overtaken(sources, other, one));
+        Conflict::no_order(sources, calls, cycle)
     }
 }
 
@@ -171,10 +167,10 @@ fn overtaken(sources: &Sources<'_>, one: &Ends<'_>, other: &Ends<'_>) -> Option<
         order.extend(path(sources, begin, write)?);
         order
     };
-    let mut circle = vec![Arrow { from: late, to: write, why: Why::Missed(writer, order) }];
-    circle.extend(path(sources, write, early)?);
-    circle.push(real_time(early, late));
-    Some(circle)
+    let mut cycle = vec![Arrow { from: late, to: write, why: Why::Missed(writer, order) }];
+    cycle.extend(path(sources, write, early)?);
+    cycle.push(real_time(early, late));
+    Some(cycle)
 }
 
 /// A call found what its source wrote.

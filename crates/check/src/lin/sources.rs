@@ -121,7 +121,7 @@ impl<'c> Sources<'c> {
         Ok(())
     }
 
-    /// Follows finds from calls that took effect to calls that must have (DESIGN, 4.4).
+    /// Follows finds from calls that took effect to calls that must have.
     fn settle_outcomes(&mut self) -> Result<(), Otherwise> {
         if self.kept.iter().all(|kept| *kept) {
             return Ok(());

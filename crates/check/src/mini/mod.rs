@@ -53,7 +53,7 @@ impl<'h> Mini<'h> {
 
     /// Decides a level; not where that takes a choice.
     pub(crate) fn check(&self, level: Level) -> Option<Verdict> {
-        let in_time = matches!(level, Level::StrictSerializable | Level::StrongSnapshotIsolation);
+        let in_time = level.shape().real_time;
         match level {
             Level::Serializable | Level::StrictSerializable => Some(self.serializable(in_time)),
             Level::Prefix if self.overwrites.diverge() => None,

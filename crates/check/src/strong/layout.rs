@@ -1,12 +1,14 @@
 //! Which node of the graph stands for what, and what an order of two versions asks of it.
 
-use isolario_model::{Level, Point, TxnId};
+use isolario_model::{Level, Nodes, Point, Shape, TxnId};
+
+use crate::graph::{commit_of, is_commit, start_of, txn_of};
 
 /// A level as a shape of graph.
 ///
-/// For the serializable levels a transaction is one node. For the others it is two: `2t` is its
-/// start, where it takes its snapshot, and `2t + 1` its commit, where its writes appear. Nodes
-/// after those of the transactions are moments in real time.
+/// For the serializable levels a transaction is one node. For the others it is two: its start, where
+/// it takes its snapshot, and its commit, where its writes appear. Nodes after those of the
+/// transactions are moments in real time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
     /// The level.
@@ -22,12 +24,13 @@ pub(crate) struct Layout {
 impl Layout {
     /// The shape of a level, if it is one of those that are decided here.
     pub(crate) fn of(level: Level, txns: usize) -> Option<Layout> {
-        let (split, exclusive, real_time) = match level {
-            Level::Prefix => (true, false, false),
-            Level::SnapshotIsolation => (true, true, false),
-            Level::StrongSnapshotIsolation => (true, true, true),
-            Level::Serializable => (false, false, false),
-            Level::StrictSerializable => (false, false, true),
+        if !level.is_decided() || !level.implies(Level::Prefix) {
+            return None;
+        }
+        let Shape { nodes, exclusive_writers: exclusive, real_time, .. } = level.shape();
+        let split = match nodes {
+            Nodes::One => false,
+            Nodes::StartAndCommit => true,
             _ => return None,
         };
         Some(Layout { level, txns: txns as u32, split, exclusive, real_time })
@@ -69,13 +72,13 @@ impl Layout {
     /// Where a transaction reads.
     #[inline]
     pub(crate) fn start(self, txn: TxnId) -> u32 {
-        if self.split { 2 * txn.0 } else { txn.0 }
+        if self.split { start_of(txn.0) } else { txn.0 }
     }
 
     /// Where its writes appear.
     #[inline]
     pub(crate) fn commit(self, txn: TxnId) -> u32 {
-        if self.split { 2 * txn.0 + 1 } else { txn.0 }
+        if self.split { commit_of(txn.0) } else { txn.0 }
     }
 
     /// Where a writer must come after the earlier writer of the same key: at its start if writers
@@ -88,13 +91,13 @@ impl Layout {
     /// The transaction of a node; none for moments in real time.
     #[inline]
     pub(crate) fn txn(self, node: u32) -> Option<TxnId> {
-        let txn = if self.split { node / 2 } else { node };
+        let txn = if self.split { txn_of(node) } else { node };
         (txn < self.txns).then_some(TxnId(txn))
     }
 
     /// The point in a transaction's life that a node of a split graph is.
     pub(crate) fn point(self, node: u32) -> Option<Point> {
         let txn = self.txn(node)?;
-        Some(if node.is_multiple_of(2) { Point::Start(txn) } else { Point::Commit(txn) })
+        Some(if is_commit(node) { Point::Commit(txn) } else { Point::Start(txn) })
     }
 }

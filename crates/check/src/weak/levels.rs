@@ -103,7 +103,7 @@ impl<'h> Weak<'h> {
             anomalies.extend_from_slice(self.non_repeatable());
         }
         anomalies.extend(self.base_cycles());
-        // Causality is undefined where transactions depend on each other in a circle.
+        // Causality is undefined where transactions depend on each other in a cycle.
         if self.resolved.order.is_none() && level == Level::Causal {
             return self.verdict(anomalies, true, || Witness::Empty);
         }
@@ -165,7 +165,7 @@ impl<'h> Weak<'h> {
     }
 
     /// What refutes every level from read atomic up by itself: wrong reads, repeated reads that
-    /// disagree, and circles of session order and reads.
+    /// disagree, and cycles of session order and reads.
     pub(crate) fn plain_anomalies(&self) -> Vec<Anomaly> {
         [self.bad_reads(), self.non_repeatable().to_vec(), self.base_cycles()].concat()
     }
