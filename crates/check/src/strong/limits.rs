@@ -1,10 +1,13 @@
-//! Time and memory that a level may take, and who is told how far it got.
+//! Time and memory that a level may take, who is told how far it got, and what is known when a limit is
+//! reached.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use isolario_model::{Level, Limit};
+use isolario_model::{Level, Limit, Parts, SearchProgress, Undecided, Verdict};
 
+use super::parts::Part;
+use super::problem::Problem;
 use crate::{Options, Phase, Progress};
 
 /// How large an argument may grow where memory has no limit.
@@ -50,5 +53,43 @@ impl<'o> Limits<'o> {
     pub(crate) fn tell(&self, phase: Phase, decided: u64, pairs: u64, conflicts: u64) {
         let level = self.level;
         self.options.watcher.tell(&Progress { level, phase, decided, pairs, conflicts });
+    }
+}
+
+/// What is known of a level so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SoFar {
+    /// How many pairs of versions of one key there are.
+    pub(crate) pairs: u64,
+    /// How many of them are in an order, if that is known.
+    pub(crate) decided: Option<u64>,
+    /// The parts that can be solved independently of each other, if they are known.
+    pub(crate) parts: Option<Parts>,
+    /// How many conflicts the search came to, if it began.
+    pub(crate) conflicts: Option<u64>,
+}
+
+impl SoFar {
+    /// Takes note of the parts, and of those that are unsolved.
+    pub(crate) fn count(
+        &mut self,
+        problem: &Problem,
+        parts: &[Part],
+        is_unsolved: impl Fn(usize) -> bool,
+    ) {
+        let unsolved = (0..parts.len()).filter(|part| is_unsolved(*part));
+        let sizes: Vec<usize> = unsolved.map(|part| parts[part].txns(problem)).collect();
+        self.parts = Some(Parts {
+            total: parts.len() as u64,
+            unsolved: sizes.len() as u64,
+            largest: sizes.into_iter().max().unwrap_or(0) as u64,
+        });
+    }
+
+    /// The verdict if a limit is reached now.
+    pub(crate) fn undecided(self, limit: Limit) -> Verdict {
+        let SoFar { pairs, decided, parts, conflicts } = self;
+        let progress = SearchProgress::Writes { pairs, decided, parts, conflicts };
+        Verdict::Undecided(Undecided::new(limit).with_progress(progress))
     }
 }

@@ -5,18 +5,16 @@
 //! ([`saturate`]), and search for the rest ([`search`]), beginning with a guess at the order of
 //! commits. Often the guess is the answer, and nothing else has to be done.
 
-mod apart;
 mod chains;
 mod choices;
 mod dump;
-mod established;
 mod explain;
+mod forced;
 mod graph;
 mod guess;
 mod layout;
 mod limits;
 mod lower;
-mod open;
 mod order;
 mod parts;
 pub(crate) mod polygraph;
@@ -26,10 +24,10 @@ mod reach;
 mod sat;
 mod saturate;
 mod search;
-mod settle;
-mod taken;
+mod solve_parts;
 #[cfg(test)]
 mod tests;
+mod undecided;
 
 use std::io;
 
@@ -38,20 +36,18 @@ use isolario_model::{Inapplicable, Level, Limit, Point, TxnId, Verdict, Witness}
 use crate::Options;
 use crate::graph::{components, shortest_cycle, topological_order};
 use crate::resolved::{Dependencies, Resolved, Version};
-use apart::{Solved, solve_apart};
 use chains::Chains;
-use established::Established;
 use explain::Explainer;
 use graph::Graph;
 use layout::Layout;
-use limits::Limits;
+use limits::{Limits, SoFar};
 use order::Order;
 use parts::Part;
 use problem::{Precedes, Problem};
 use reach::Reach;
-use saturate::Settled;
+use saturate::{Saturation, Settled, edges, saturate};
 use search::{Found, Literal, Search};
-use settle::{Outcome, edges, settle};
+use solve_parts::{Solved, solve_parts};
 
 /// How many conflicts the search may take that comes before saturation.
 const SHORT_SEARCH: u64 = 500;
@@ -134,26 +130,25 @@ impl Solver<'_, '_> {
         {
             return Verdict::Satisfied(witness);
         }
-        let mut established =
-            Established { pairs: self.problem.versions.pairs(), ..Established::default() };
+        let mut so_far = SoFar { pairs: self.problem.versions.pairs(), ..SoFar::default() };
         if let Some(limit) = limits.reached(0) {
-            return established.undecided(limit);
+            return so_far.undecided(limit);
         }
-        match self.settle(graph, nodes, settled, &guess, &limits) {
-            Outcome::Contradiction(graph, settled) => self.contradiction(&graph, &settled),
-            Outcome::Stopped(limit, settled) => {
-                established.decided = Some(settled.decided);
-                established.undecided(limit)
+        match self.saturate(graph, nodes, settled, &guess, &limits) {
+            Saturation::Contradiction(graph, settled) => self.contradiction(&graph, &settled),
+            Saturation::Stopped(limit, settled) => {
+                so_far.decided = Some(settled.decided);
+                so_far.undecided(limit)
             }
-            Outcome::Settled { graph, nodes, settled, parts } => {
+            Saturation::Settled { graph, nodes, settled, parts } => {
                 let Some(parts) = parts else {
-                    return self.solve_whole(&graph, nodes, &settled, established, &limits);
+                    return self.solve_whole(&graph, nodes, &settled, so_far, &limits);
                 };
-                established.decided = Some(settled.decided);
-                established.count(&self.problem, &parts, |_| true);
+                so_far.decided = Some(settled.decided);
+                so_far.count(&self.problem, &parts, |_| true);
                 match parts.len() {
-                    0 | 1 => self.solve_whole(&graph, nodes, &settled, established, &limits),
-                    _ => self.solve_parts(&graph, &nodes, &settled, &parts, established, &limits),
+                    0 | 1 => self.solve_whole(&graph, nodes, &settled, so_far, &limits),
+                    _ => self.solve_parts(&graph, &nodes, &settled, &parts, so_far, &limits),
                 }
             }
         }
@@ -165,7 +160,7 @@ impl Solver<'_, '_> {
         graph: &Graph,
         nodes: Vec<u32>,
         settled: &Settled,
-        mut established: Established,
+        mut so_far: SoFar,
         limits: &Limits<'_>,
     ) -> Verdict {
         let mut search = self.search(graph, nodes);
@@ -177,8 +172,8 @@ impl Solver<'_, '_> {
                 Verdict::Violated(self.explainer(settled).refutation(cycles.collect()))
             }
             Found::Stopped(limit) => {
-                established.conflicts = Some(search.conflicts);
-                established.undecided(limit)
+                so_far.conflicts = Some(search.conflicts);
+                so_far.undecided(limit)
             }
         }
     }
@@ -191,27 +186,26 @@ impl Solver<'_, '_> {
         nodes: &[u32],
         settled: &Settled,
         parts: &[Part],
-        mut established: Established,
+        mut so_far: SoFar,
         limits: &Limits<'_>,
     ) -> Verdict {
-        match solve_apart(&self.problem, graph, nodes, parts, limits) {
+        match solve_parts(&self.problem, graph, nodes, parts, limits) {
             Solved::Orders(orders) => {
                 let mut arcs = edges(&self.problem, settled);
                 arcs.extend(orders.iter().flat_map(|o| o.windows(2).map(|two| (two[0], two[1]))));
                 let graph = Graph::new(self.problem.nodes, &arcs);
                 match topological_order(&graph, nodes) {
                     Some(nodes) => Verdict::Satisfied(self.witness(&nodes)),
-                    None => established.undecided(Limit::Steps),
+                    None => so_far.undecided(Limit::Steps),
                 }
             }
             Solved::Refutation(cycles) => {
                 Verdict::Violated(self.explainer(settled).refutation(cycles))
             }
             Solved::Stopped { limit, unsolved, conflicts } => {
-                established.conflicts = Some(conflicts);
-                established
-                    .count(&self.problem, parts, |part| unsolved.binary_search(&part).is_ok());
-                established.undecided(limit)
+                so_far.conflicts = Some(conflicts);
+                so_far.count(&self.problem, parts, |part| unsolved.binary_search(&part).is_ok());
+                so_far.undecided(limit)
             }
         }
     }
@@ -277,16 +271,16 @@ impl Solver<'_, '_> {
     }
 
     /// Saturates as far as chains allow.
-    fn settle(
+    fn saturate(
         &self,
         graph: Graph,
         nodes: Vec<u32>,
         settled: Settled,
         guess: &[u32],
         limits: &Limits<'_>,
-    ) -> Outcome {
+    ) -> Saturation {
         if !self.steps.saturation {
-            return Outcome::Settled { graph, nodes, settled, parts: None };
+            return Saturation::Settled { graph, nodes, settled, parts: None };
         }
         let chains = if self.dependencies.session_order {
             Chains::of_sessions(self.dependencies, &self.problem, self.steps.most_chains)
@@ -296,8 +290,10 @@ impl Solver<'_, '_> {
             Chains::of_paths(&graph, &nodes, is_kept, self.steps.most_chains)
         };
         match chains.or_else(|| single_chains(self.problem.nodes)) {
-            Some(chains) => settle(&self.problem, &chains, (graph, nodes), settled, guess, limits),
-            None => Outcome::Settled { graph, nodes, settled, parts: None },
+            Some(chains) => {
+                saturate(&self.problem, &chains, (graph, nodes), settled, guess, limits)
+            }
+            None => Saturation::Settled { graph, nodes, settled, parts: None },
         }
     }
 

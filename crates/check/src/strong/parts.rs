@@ -165,10 +165,10 @@ mod tests {
     use crate::Options;
     use crate::graph::topological_order;
     use crate::resolved::Resolved;
-    use crate::strong::apart::{Solved, solve_apart};
     use crate::strong::layout::Layout;
     use crate::strong::limits::Limits;
     use crate::strong::lower::lower;
+    use crate::strong::solve_parts::{Solved, solve_parts};
 
     #[test]
     fn pairs_of_writers_that_nothing_ties_together_are_parts_of_their_own() {
@@ -190,7 +190,7 @@ mod tests {
         assert_eq!(nodes, [[0, 1, 4], [2, 3, 5]]);
         assert!(parts.iter().all(|part| part.groups.len() == 1 && part.txns(&problem) == 3));
         let limits = Limits::new(&options, Level::Serializable);
-        let Solved::Orders(orders) = solve_apart(&problem, &graph, &order, &parts, &limits) else {
+        let Solved::Orders(orders) = solve_parts(&problem, &graph, &order, &parts, &limits) else {
             panic!("each part has an order");
         };
         // Whoever read the first version of a key saw the last version before its read.

@@ -11,17 +11,77 @@
 //! it, so that their edges to `v` are implied by what the rules say about the chain itself.
 //! No pair of versions is ever written down that is not settled in this way.
 
-use isolario_model::{KeyId, TxnId};
+use isolario_model::{KeyId, Limit, TxnId};
 use rayon::prelude::*;
 
 use super::chains::Chains;
+use super::forced::Forced;
+use super::graph::Graph;
+use super::limits::Limits;
+use super::parts::{Part, parts};
 use super::problem::{Arc, Precedes, Problem};
 use super::reach::{Reach, Row};
-use super::taken::Taken;
+
+use crate::Phase;
+use crate::graph::topological_order;
 use crate::resolved::Version;
 
 /// Keys per task.
 const KEYS_PER_TASK: usize = 256;
+
+/// How far saturation came.
+pub(crate) enum Saturation {
+    /// Nothing more follows. The parts that are left are known where saturation looked at them.
+    Settled {
+        graph: Graph,
+        nodes: Vec<u32>,
+        settled: Settled,
+        parts: Option<Vec<Part>>,
+    },
+    /// What follows has a cycle.
+    Contradiction(Graph, Settled),
+    Stopped(Limit, Settled),
+}
+
+/// What is known and settled, as edges.
+pub(crate) fn edges(problem: &Problem, settled: &Settled) -> Vec<Arc> {
+    let taken = settled.forced.arcs.iter().map(|(arc, _)| arc);
+    problem.known.iter().chain(&settled.arcs).chain(taken).copied().collect()
+}
+
+/// Settles what follows from the known edges. `nodes` is a topological order of the graph, and
+/// those of later graphs are to be close to `guess`.
+pub(crate) fn saturate(
+    problem: &Problem,
+    chains: &Chains,
+    (mut graph, mut nodes): (Graph, Vec<u32>),
+    mut settled: Settled,
+    guess: &[u32],
+    limits: &Limits<'_>,
+) -> Saturation {
+    let pairs = problem.versions.pairs();
+    loop {
+        let bytes = Reach::bytes(chains, nodes.len()) + settled.bytes() + graph.bytes();
+        if let Some(limit) = limits.reached(bytes as u64 + problem.bytes()) {
+            return Saturation::Stopped(limit, settled);
+        }
+        let reach = Reach::new(chains, &graph, &nodes);
+        let is_new = settled.round(problem, chains, &reach);
+        if !(settled.forced.round(&problem.choices, &reach) || is_new) {
+            // A choice that is written down may tie any nodes together.
+            let is_plain = problem.choices.len() == 0;
+            let parts = is_plain.then(|| parts(problem, &graph, chains, &reach, &nodes));
+            return Saturation::Settled { graph, nodes, settled, parts };
+        }
+        drop(reach);
+        limits.tell(Phase::Settling, settled.decided, pairs, 0);
+        graph = Graph::new(problem.nodes, &edges(problem, &settled));
+        match topological_order(&graph, guess) {
+            Some(order) => nodes = order,
+            None => return Saturation::Contradiction(graph, settled),
+        }
+    }
+}
 
 /// Settled orders of versions and the edges they add.
 #[derive(Default)]
@@ -36,7 +96,7 @@ pub(crate) struct Settled {
     /// Where the first facts are stated, which nothing has to follow from.
     pub(crate) stated: Vec<u64>,
     /// The alternatives of other choices that had to be taken.
-    pub(crate) taken: Taken,
+    pub(crate) forced: Forced,
     /// How many pairs of versions the last round found in an order.
     pub(crate) decided: u64,
 }
@@ -66,7 +126,7 @@ impl Settled {
     /// What they take.
     pub(crate) fn bytes(&self) -> usize {
         self.facts.capacity() * size_of::<Precedes>()
-            + (self.arcs.capacity() + self.taken.arcs.capacity()) * size_of::<(Arc, u32)>()
+            + (self.arcs.capacity() + self.forced.arcs.capacity()) * size_of::<(Arc, u32)>()
     }
 
     /// Applies the rules once to every key. Returns whether they said anything new.

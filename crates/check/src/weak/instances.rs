@@ -27,13 +27,13 @@
 use isolario_model::{AnomalyKind, KeyId, Level, OpId, Outcome, TxnId};
 use rustc_hash::FxHashSet;
 
-use super::relation::Relation;
-use super::inference::{Inference, Visibility};
-use super::visible::{Ancestors, Ways, patterns_of};
-use crate::resolved::{Dependencies, WriteSets};
 use super::Weak;
+use super::inference::{Inference, Visibility};
+use super::relation::Relation;
+use super::visible::{Ancestors, Ways, patterns_of};
 use crate::graph::{BUDGET, places};
 use crate::resolved::Source;
+use crate::resolved::{Dependencies, WriteSets};
 
 /// How many instances with different writers or names are kept at most.
 const LIMIT: usize = 1 << 22;
@@ -83,7 +83,8 @@ impl Everywhere {
     pub(super) fn find(weak: &Weak<'_>, wanted: &[AnomalyKind], relations: &[Relation]) -> Self {
         let mut collected = Collected::new(wanted, relations);
         let all_by_steps = BySteps::new(weak, relations).collect(&mut collected);
-        let order = weak.resolved.order.as_deref().filter(|_| collected.strongest() == Level::Causal);
+        let order =
+            weak.resolved.order.as_deref().filter(|_| collected.strongest() == Level::Causal);
         let all_distant =
             order.is_none_or(|order| Distant::new(weak, relations, order).collect(&mut collected));
         Everywhere { instances: collected.found, all_by_steps, all_distant }

@@ -17,9 +17,9 @@ use std::collections::BTreeMap;
 use isolario_model::{Anomaly, AnomalyKind, Edge, EdgeKind, Evidence, Level, Reason, TxnId};
 
 use super::inference::{Inference, Visibility};
-use crate::resolved::Saturated;
 use super::visible::{Ways, patterns_of};
 use crate::graph::{BUDGET, InEdges, Search, Subgraph, components, shortest_cycle};
+use crate::resolved::Saturated;
 
 /// The anomalies of a commit relation.
 pub(crate) struct Named {

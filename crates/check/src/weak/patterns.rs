@@ -16,9 +16,9 @@ use isolario_model::{
 use super::instances::{Everywhere, Instance, at_hand};
 use super::naming::{self, Closed, Closer, Namer};
 use super::relation::Relation;
-use crate::resolved::Saturated;
 use super::{Weak, witness};
 use crate::graph::BUDGET;
+use crate::resolved::Saturated;
 
 /// The patterns that can be looked for, and the level whose commit relation each is about.
 pub(crate) const PATTERNS: &[(AnomalyKind, Level)] = &[

@@ -10,12 +10,12 @@
 
 use isolario_model::{KeyId, Level, OpId, TxnId};
 
-use super::naming::Cyclic;
-use super::inference::{Inference, Visibility};
-use crate::resolved::{Dependencies, Inferred, Saturated};
 use super::Weak;
+use super::inference::{Inference, Visibility};
+use super::naming::Cyclic;
 use crate::graph::topological_order;
 use crate::resolved::Source;
+use crate::resolved::{Dependencies, Inferred, Saturated};
 
 /// The commit relation of a level.
 pub(super) struct Relation {

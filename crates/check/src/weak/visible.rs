@@ -7,8 +7,8 @@
 
 use isolario_model::{AnomalyKind, Level, OpId, TxnId};
 
-use crate::resolved::Dependencies;
 use super::inference::{Inference, Visibility};
+use crate::resolved::Dependencies;
 use crate::resolved::Source;
 
 /// The ways of one step from a writer to a reader, beside a read of the reader that missed it.

@@ -15,7 +15,7 @@ use crate::strong::saturate::Settled;
 enum Cause {
     Known,
     /// Saturation took an alternative, by its place in the list of those.
-    Taken(u32),
+    Forced(u32),
     /// An alternative that the search or a case takes.
     Chosen(u32),
 }
@@ -35,8 +35,8 @@ impl<'a> Argument<'a> {
         for (from, to) in &problem.known {
             edges[*from as usize].push((*to, Cause::Known));
         }
-        for ((from, to), taken) in &settled.taken.arcs {
-            edges[*from as usize].push((*to, Cause::Taken(*taken)));
+        for ((from, to), taken) in &settled.forced.arcs {
+            edges[*from as usize].push((*to, Cause::Forced(*taken)));
         }
         Argument { problem, settled, edges }
     }
@@ -85,14 +85,14 @@ impl<'a> Argument<'a> {
     fn told(&self, (arc, cause): Caused) -> CycleEdge {
         match cause {
             Cause::Known => (arc, None),
-            Cause::Taken(place) => (arc, Some(self.settled.taken.alternatives[place as usize].0)),
+            Cause::Forced(place) => (arc, Some(self.settled.forced.alternatives[place as usize].0)),
             Cause::Chosen(alternative) => (arc, Some(alternative)),
         }
     }
 
     /// The cycles that the other alternatives close than one that was taken.
     fn rejections(&self, place: u32) -> Vec<Vec<Caused>> {
-        let (taken, round) = self.settled.taken.alternatives[place as usize];
+        let (taken, round) = self.settled.forced.alternatives[place as usize];
         let choices = &self.problem.choices;
         let others = choices.alternatives(choices.choice(taken)).filter(|other| *other != taken);
         others.filter_map(|other| self.rejection(other, round)).collect()
@@ -111,7 +111,7 @@ impl<'a> Argument<'a> {
     /// A shortest path along what was settled before a round.
     fn path(&self, start: u32, end: u32, round: u32) -> Option<Vec<Caused>> {
         let is_settled = |cause: Cause| match cause {
-            Cause::Taken(place) => self.settled.taken.alternatives[place as usize].1 < round,
+            Cause::Forced(place) => self.settled.forced.alternatives[place as usize].1 < round,
             _ => true,
         };
         let mut came: Vec<Option<Caused>> = vec![None; self.problem.nodes];
@@ -142,7 +142,7 @@ impl<'a> Argument<'a> {
 
 fn taken((_, cause): &Caused) -> Option<u32> {
     match cause {
-        Cause::Taken(place) => Some(*place),
+        Cause::Forced(place) => Some(*place),
         _ => None,
     }
 }

@@ -19,9 +19,8 @@ use super::layout::Layout;
 use super::limits::Limits;
 use super::order::{Chosen, Order};
 use super::problem::Problem;
-use super::saturate::Settled;
+use super::saturate::{Saturation, Settled, saturate};
 use super::search::{Found, Literal, Search};
-use super::settle::{Outcome, settle};
 use super::{Steps, dump, shortest_cycles, single_chains};
 use crate::Options;
 use crate::graph::topological_order;
@@ -135,14 +134,14 @@ impl Polygraph {
         let chains = chains.or_else(|| single_chains(problem.nodes));
         let outcome = match chains.filter(|_| steps.saturation) {
             Some(chains) => {
-                settle(problem, &chains, (graph, nodes), Settled::default(), &guess, &limits)
+                saturate(problem, &chains, (graph, nodes), Settled::default(), &guess, &limits)
             }
-            None => Outcome::Settled { graph, nodes, settled: Settled::default(), parts: None },
+            None => Saturation::Settled { graph, nodes, settled: Settled::default(), parts: None },
         };
         match outcome {
-            Outcome::Contradiction(graph, settled) => self.contradiction(&graph, &settled),
-            Outcome::Stopped(limit, _) => Solution::Undecided(limit),
-            Outcome::Settled { graph, nodes, settled, .. } => {
+            Saturation::Contradiction(graph, settled) => self.contradiction(&graph, &settled),
+            Saturation::Stopped(limit, _) => Solution::Undecided(limit),
+            Saturation::Settled { graph, nodes, settled, .. } => {
                 self.search(&graph, nodes, &settled, &limits)
             }
         }

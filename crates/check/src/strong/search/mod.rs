@@ -20,9 +20,9 @@ use isolario_model::{KeyId, Limit};
 pub(crate) use literal::{Literal, Variables};
 
 use super::limits::Limits;
-use super::open::open_choices;
 use super::order::{Chosen, Order};
 use super::problem::{Alternative, Arc, Problem};
+use super::undecided::undecided_pairs;
 use crate::Phase;
 use forget::Schedule;
 use heap::Heap;
@@ -167,7 +167,7 @@ impl<'p, 'g> Search<'p, 'g> {
     /// Makes the open choices about some keys, and those of some that are written down, variables.
     /// False if there are none.
     fn open(&mut self, keys: &[KeyId], listed: &[u32]) -> bool {
-        let orders = open_choices(self.problem, &self.order, keys);
+        let orders = undecided_pairs(self.problem, &self.order, keys);
         for precedes in &orders {
             let (phase, is_new) = self.variables.order(*precedes);
             if is_new {

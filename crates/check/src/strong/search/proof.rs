@@ -5,7 +5,7 @@ use crate::strong::order::Chosen;
 
 /// A lemma: a set of literals of which one holds.
 pub(super) enum Step {
-    /// Taken together, the literals of these edges close a cycle with what is known.
+    /// Forced together, the literals of these edges close a cycle with what is known.
     Cycle(Box<[Chosen]>),
     /// The alternatives of a choice.
     Choice,

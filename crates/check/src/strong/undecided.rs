@@ -14,7 +14,11 @@ use crate::resolved::Version;
 const KEYS_PER_TASK: usize = 256;
 
 /// The choices about these keys that the order leaves open, as it orders the commits.
-pub(crate) fn open_choices(problem: &Problem, order: &Order<'_>, keys: &[KeyId]) -> Vec<Precedes> {
+pub(crate) fn undecided_pairs(
+    problem: &Problem,
+    order: &Order<'_>,
+    keys: &[KeyId],
+) -> Vec<Precedes> {
     let found: Vec<Vec<Precedes>> = keys
         .par_chunks(KEYS_PER_TASK)
         .map(|keys| {

@@ -10,7 +10,7 @@ use super::reach::Reach;
 
 /// The alternatives that had to be taken.
 #[derive(Default)]
-pub(crate) struct Taken {
+pub(crate) struct Forced {
     /// Each with the round in which it was taken.
     pub(crate) alternatives: Vec<(u32, u32)>,
     /// The edges they add, each with the alternative, by its place in the list.
@@ -20,7 +20,7 @@ pub(crate) struct Taken {
     rounds: u32,
 }
 
-impl Taken {
+impl Forced {
     /// Looks at every open choice once. Returns whether it took anything.
     pub(crate) fn round(&mut self, choices: &Choices, reach: &Reach<'_>) -> bool {
         self.is_done.resize(choices.len(), false);

@@ -37,7 +37,7 @@ enum Answer {
 /// Solves parts, small ones first; `nodes` is a topological order of the graph. The first part
 /// that has no order is the one that is told about, however many threads there are: those before
 /// it are solved, those after it are abandoned.
-pub(crate) fn solve_apart(
+pub(crate) fn solve_parts(
     problem: &Problem,
     graph: &Graph,
     nodes: &[u32],
@@ -54,7 +54,7 @@ pub(crate) fn solve_apart(
             return;
         }
         let limits = limits.for_turn(turn, &refuted);
-        let answer = Apart::new(problem, graph, &rank, &parts[*part]).solve(&limits);
+        let answer = PartProblem::new(problem, graph, &rank, &parts[*part]).solve(&limits);
         if matches!(answer, Answer::Refutation(_)) {
             refuted.fetch_min(turn, Ordering::Relaxed);
         }
@@ -93,7 +93,7 @@ fn conclude(answers: Vec<Option<Answer>>, refuted: Option<usize>) -> Solved {
 }
 
 /// A part with its own numbers for transactions, nodes and versions.
-struct Apart {
+struct PartProblem {
     problem: Problem,
     graph: Graph,
     /// The node of the whole that each node is; none where the part does not have it.
@@ -103,7 +103,7 @@ struct Apart {
     order: Vec<u32>,
 }
 
-impl Apart {
+impl PartProblem {
     fn new(whole: &Problem, graph: &Graph, rank: &[u32], part: &Part) -> Self {
         let mut txns: Vec<TxnId> = part.nodes.iter().filter_map(|n| whole.layout.txn(*n)).collect();
         txns.dedup();
@@ -130,7 +130,7 @@ impl Apart {
         let mut order: Vec<u32> = (0..nodes as u32).collect();
         let place = |node: &u32| whole_nodes[*node as usize].map(|node| rank[node as usize]);
         order.sort_by_key(place);
-        Apart {
+        PartProblem {
             graph: Graph::new(nodes, &known),
             problem: Problem {
                 layout,
