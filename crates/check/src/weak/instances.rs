@@ -31,7 +31,7 @@ use super::Weak;
 use super::inference::{Inference, Visibility};
 use super::relation::Relation;
 use super::visible::{Ancestors, Ways, patterns_of};
-use crate::graph::{BUDGET, places};
+use crate::graph::{BUDGET, Rows, places};
 use crate::resolved::Source;
 use crate::resolved::{Dependencies, WriteSets};
 
@@ -334,11 +334,7 @@ impl<'a> Collected<'a> {
 }
 
 /// Per key, kept transactions that write it, in order.
-struct Writers {
-    /// One past the last writer of each key.
-    ends: Vec<u32>,
-    txns: Vec<TxnId>,
-}
+struct Writers(Rows<TxnId>);
 
 impl Writers {
     fn new(weak: &Weak<'_>, counts: impl Fn(TxnId) -> bool) -> Self {
@@ -349,19 +345,12 @@ impl Writers {
         }
         writes.sort_unstable();
         writes.dedup();
-        let mut ends = vec![0; history.key_count()];
-        writes.iter().for_each(|(key, _)| ends[key.index()] += 1);
-        let mut total = 0;
-        for end in &mut ends {
-            total += *end;
-            *end = total;
-        }
-        Writers { ends, txns: writes.into_iter().map(|(_, txn)| txn).collect() }
+        let by_key = writes.iter().map(|(key, txn)| (key.0, *txn));
+        Writers(Rows::group(history.key_count(), by_key))
     }
 
     fn of(&self, key: KeyId) -> &[TxnId] {
-        let start = if key.index() == 0 { 0 } else { self.ends[key.index() - 1] as usize };
-        &self.txns[start..self.ends[key.index()] as usize]
+        self.0.get(key.index())
     }
 
     /// Those before a reader in its session. The transactions of a session have numbers in a row.
