@@ -4,6 +4,7 @@ use isolario_model::{Anomaly, AnomalyKind, Edge, Evidence, History, Reason, TxnI
 
 use super::calls::Register;
 use super::conflict::{Arrow, Conflict, Why};
+use super::evidence;
 use super::sources::NONE;
 use crate::cycles;
 
@@ -19,16 +20,9 @@ pub(super) fn of(history: &History, register: &Register<'_>, conflict: &Conflict
     }
 }
 
-/// These calls have no order. Where it took a call to know what the register held at first, that one
-/// is part of the argument; the last to finish comes last.
+/// These calls have no order, the last to finish last.
 pub(super) fn no_order(register: &Register<'_>, few: &[u32]) -> Anomaly {
-    let mut few = few.to_vec();
-    if let [Some(found), _] = register.found_initial
-        && !few.contains(&found)
-    {
-        few.push(found);
-        few.sort_by_key(|at| register.calls[*at as usize].finish);
-    }
+    let few = evidence::with_initial(register, few);
     let ops = few.iter().map(|at| register.calls[*at as usize].op).collect();
     let evidence = Evidence::Operations { key: register.key, ops };
     Anomaly::new(AnomalyKind::NotLinearizable, evidence)
@@ -36,9 +30,7 @@ pub(super) fn no_order(register: &Register<'_>, few: &[u32]) -> Anomaly {
 
 /// All calls together have no order.
 pub(super) fn no_order_of_all(register: &Register<'_>) -> Anomaly {
-    let mut all: Vec<u32> = (0..register.calls.len() as u32).collect();
-    all.sort_by_key(|at| register.calls[*at as usize].finish);
-    no_order(register, &all)
+    no_order(register, &evidence::all(register.calls))
 }
 
 /// Two calls found different values that nobody wrote, and a register has only one initial value.

@@ -64,7 +64,7 @@ pub(super) struct Call {
 /// *Absent*, where no operation carries that value: the word of no value.
 const ABSENT: u64 = u64::MAX;
 /// What a register holds at first, where no word says it: the word of no value.
-const INITIAL: u64 = u64::MAX - 2;
+pub(super) const INITIAL: u64 = u64::MAX - 2;
 
 /// All calls of a history, by register.
 pub(super) struct Registers<'h> {

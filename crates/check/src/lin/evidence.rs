@@ -16,7 +16,7 @@
 //! the relaxed calls; if there is none, there was none for the whole history either. The verifier
 //! relaxes and searches by itself.
 
-use super::calls::{Action, Call};
+use super::calls::{Action, Call, INITIAL, Register};
 use super::search::{Found, Limits, search};
 
 /// How many ways may be looked at in all to make the evidence smaller.
@@ -36,6 +36,40 @@ pub(super) fn few(calls: &[Call], initial: u64, stuck: u32) -> Vec<u32> {
     evidence.drop_parts(&mut few);
     few.push(stuck);
     few
+}
+
+/// All calls, the last to finish last.
+pub(super) fn all(calls: &[Call]) -> Vec<u32> {
+    let mut all: Vec<u32> = (0..calls.len() as u32).collect();
+    all.sort_by_key(|at| calls[*at as usize].finish);
+    all
+}
+
+/// Where it took a call to know what the register held at first, evidence that depends on it must
+/// have that call in it, and in time.
+pub(super) fn with_initial(register: &Register<'_>, few: &[u32]) -> Vec<u32> {
+    let Register { calls, found_initial: [Some(found), _], .. } = register else {
+        return few.to_vec();
+    };
+    let finish = |at: &u32| calls[*at as usize].finish;
+    let end = few.iter().map(finish).max().unwrap_or(i64::MAX);
+    let in_time = finish(found) <= end;
+    if few.contains(found) && in_time {
+        return few.to_vec();
+    }
+    let mut listed = few.to_vec();
+    listed.sort_unstable();
+    let relaxed = relaxed(calls, &listed, end);
+    let limits = Limits { ways: Some(BUDGET), ..Limits::default() };
+    let is_stuck = |initial| matches!(search(&relaxed, initial, limits), Found::Stuck(_));
+    let asked_for = relaxed.iter().filter_map(|call| call.action.old_word());
+    if asked_for.chain([INITIAL]).all(is_stuck) {
+        few.to_vec()
+    } else if in_time {
+        [&[*found], few].concat()
+    } else {
+        all(calls)
+    }
 }
 
 struct Evidence<'c> {

@@ -69,6 +69,9 @@ fn ambiguous_reads_that_are_wrong_whichever_write_they_saw_are_violations() {
     let open = "session a\n T1 aborted: w x 1\nsession b\n T2 aborted: w x 1
                 session d\n T4: w x 1\nsession c\n T3: r x 1";
     assert!(not_applicable(open, Level::ReadCommitted).contains("AmbiguousRead"));
+    // So is the initial version, if it may be that.
+    let initial = "session a\n T1: r x nil, delete x\nsession b\n T2 aborted: delete x";
+    assert!(not_applicable(initial, Level::ReadCommitted).contains("AmbiguousRead"));
     let list = "session a\n T1 aborted: append x 1\nsession b\n T2 aborted: append x 1
                 session c\n T3: r x [1]";
     assert_eq!(names(list, Level::AdyaReadCommitted), ["AbortedRead"]);

@@ -82,6 +82,7 @@ impl Checking<'_> {
                     dump_problems(&checker, &request.levels, file)?;
                 }
                 let results = checker.check_all(&request.levels);
+                drop(checker);
                 drop(progress);
                 if let Some(file) = dump {
                     console.info(&format!("wrote the problem to {}", file.display()));

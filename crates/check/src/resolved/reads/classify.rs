@@ -51,6 +51,7 @@ pub(super) fn wrong_anyhow(history: &History, ambiguous: &mut Vec<AmbiguousRead>
         let reader = reader(a.read);
         history.op_kinds()[a.read.index()] == OpKind::Read
             && reader.own_write_before().is_none()
+            && !reader.may_be_initial()
             && !reader.is_explained_by(a.first)
             && !reader.is_explained_by(a.second)
     };
@@ -171,12 +172,17 @@ impl<'h> Classifier<'h> {
         }
     }
 
-    /// Whether it is a right read if it saw the write of this transaction, or of `init`.
+    /// Whether it may have seen the initial version, although others wrote the same.
+    fn may_be_initial(&self) -> bool {
+        let is_shared = matches!(self.history.initial(), Initial::Value(_) | Initial::Marked);
+        is_shared && self.history.initial_word() == Some(self.word)
+    }
+
+    /// Whether it is a right read if it saw the write of this transaction.
     fn is_explained_by(&self, writer: TxnId) -> bool {
-        writer.is_init()
-            || writer != self.reader
-                && self.history.outcome(writer) != Outcome::Aborted
-                && self.writes_of(writer).last() == self.write_seen(writer)
+        writer != self.reader
+            && self.history.outcome(writer) != Outcome::Aborted
+            && self.writes_of(writer).last() == self.write_seen(writer)
     }
 
     fn report(
