@@ -1,6 +1,6 @@
 //! The check of a run's history: what was asked for, or what the database claims.
 
-use isolario_check::{Options, check, supported};
+use isolario_check::{Checker, Options, supported};
 use isolario_db::Claim;
 use isolario_model::{
     AnomalyKind, Contention, History, Level, LevelResult, RunVerdict, Verdict, VerdictKind,
@@ -47,30 +47,31 @@ pub enum Judgement {
 /// Decides what was asked. Of a claim that cannot be decided, it decides whatever weaker level it
 /// can: to break one of those is to break the claim. Without a claim, it decides all levels.
 pub fn examine(history: &History, ask: &Ask, claim: &Claim, options: &Options) -> Examination {
+    let checker = Checker::new(history, options.clone());
     let claimed = match ask {
         Ask::Levels { levels, named } => {
-            let results = check(history, levels, options);
+            let results = checker.check_all(levels);
             return Examination { named: named.clone(), ..Examination::of(history, results) };
         }
         Ask::Claim if claim.levels.is_empty() => {
-            let results = check(history, supported(), options);
+            let results = checker.check_all(supported());
             return Examination { weakest_only: true, ..Examination::of(history, results) };
         }
         Ask::Claim => &claim.levels,
     };
     let has_checker = |level: &Level| supported().contains(level);
     let decidable: Vec<Level> = claimed.iter().copied().filter(has_checker).collect();
-    let mut results = check(history, &decidable, options);
+    let mut results = checker.check_all(&decidable);
     let mut missing: Vec<Level> =
         claimed.iter().copied().filter(|level| !is_decided(*level, &results)).collect();
     if !missing.is_empty() && !results.iter().any(|result| result.level == Level::Linearizable) {
         // Single operations that are linearizable took effect one after the other, in an order that
         // real time and sessions agree with: as transactions, they are strictly serializable. The
         // converse says nothing about weaker claims, so only a "yes" counts.
-        let linearizable = check(history, &[Level::Linearizable], options);
-        if linearizable.iter().all(|result| result.verdict.is_satisfied()) {
+        let linearizable = checker.check(Level::Linearizable);
+        if linearizable.verdict.is_satisfied() {
             results.retain(|result| !missing.contains(&result.level));
-            results.extend(linearizable);
+            results.push(linearizable);
             missing.clear();
         }
     }
@@ -79,7 +80,7 @@ pub fn examine(history: &History, ask: &Ask, claim: &Claim, options: &Options) -
         let weaker: Vec<Level> = (supported().iter().copied())
             .filter(|level| follows(level) && !decidable.contains(level))
             .collect();
-        let answers = check(history, &weaker, options).into_iter();
+        let answers = checker.check_all(&weaker).into_iter();
         results.extend(answers.filter(|answer| is_answer(&answer.verdict)));
     }
     results.sort_by_key(|result| result.level);
