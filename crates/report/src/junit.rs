@@ -9,6 +9,7 @@ use std::io;
 use isolario_model::{LevelResult, PatternResult, Verdict};
 
 use crate::human::anomaly_text;
+use crate::implied::{Known, known};
 use crate::meaning::Meaning;
 use crate::names::{Names, counted};
 use crate::report::{Renderer, Report};
@@ -64,7 +65,13 @@ enum End {
 fn level(report: &Report<'_>, result: &LevelResult) -> Case {
     let end = match report.meaning(result) {
         Meaning::Satisfied => End::Passed,
-        Meaning::Violated => failure(report, &result.verdict),
+        Meaning::Violated => match known(report.results, result.level) {
+            Some(Known { follows_from: Some(source), .. }) => {
+                let message = format!("violated, since {source} is, which it implies");
+                End::Failure { kind: "implied", message, text: String::new() }
+            }
+            _ => failure(report, &result.verdict),
+        },
         Meaning::Undecided => End::Error { kind: "undecided", message: why(report, result) },
         Meaning::DoesNotApply => {
             End::Error { kind: "not-applicable", message: why(report, result) }

@@ -27,6 +27,7 @@ mod github;
 #[cfg(feature = "html")]
 pub mod html;
 mod human;
+mod implied;
 mod involved;
 #[cfg(feature = "json")]
 mod json;
@@ -48,6 +49,7 @@ mod xml;
 
 pub use github::Github;
 pub use human::{Hints, Human, Style};
+pub use implied::{Known, known, levels_known};
 pub use involved::{Involved, first_counterexample, involved};
 #[cfg(feature = "json")]
 pub use json::Json;

@@ -1,7 +1,8 @@
 //! What an answer means for whoever asked. Exit codes, colours and CI formats all follow it.
 
-use isolario_model::{Level, LevelResult, PatternResult, Verdict};
+use isolario_model::{Level, LevelResult, PatternResult, Verdict, VerdictKind};
 
+use crate::implied::known;
 use crate::report::Report;
 
 /// What an answer means for whoever asked. What outweighs comes last: of several answers, the
@@ -43,7 +44,12 @@ impl Asked<'_> {
     pub fn meaning(&self, result: &LevelResult, results: &[LevelResult]) -> Meaning {
         let counts = !self.weakest_only
             || deciding(results).is_some_and(|deciding| deciding.level == result.level);
-        of(&result.verdict, counts, self.named.contains(&result.level))
+        let must_apply = self.named.contains(&result.level);
+        match known(results, result.level) {
+            // What a named level cannot say by itself may follow from another one.
+            Some(known) if must_apply => of(known.verdict, counts, must_apply),
+            _ => of(result.verdict.kind(), counts, must_apply),
+        }
     }
 
     /// What all answers come to.
@@ -55,7 +61,7 @@ impl Asked<'_> {
 
 /// What answers about single anomalies come to. Those that were named must be decided.
 pub fn overall_of_patterns(results: &[PatternResult], named: bool) -> Meaning {
-    let meanings = results.iter().map(|result| of(&result.verdict, true, named));
+    let meanings = results.iter().map(|result| of(result.verdict.kind(), true, named));
     meanings.max().unwrap_or(Meaning::Unasked)
 }
 
@@ -67,12 +73,12 @@ impl Report<'_> {
     }
 }
 
-fn of(verdict: &Verdict, counts: bool, must_apply: bool) -> Meaning {
+fn of(verdict: VerdictKind, counts: bool, must_apply: bool) -> Meaning {
     match verdict {
-        Verdict::Satisfied(_) => Meaning::Satisfied,
-        Verdict::NotApplicable(_) if must_apply => Meaning::DoesNotApply,
-        Verdict::Violated(_) if counts => Meaning::Violated,
-        Verdict::Undecided(_) if counts => Meaning::Undecided,
+        VerdictKind::Satisfied => Meaning::Satisfied,
+        VerdictKind::NotApplicable if must_apply => Meaning::DoesNotApply,
+        VerdictKind::Violated if counts => Meaning::Violated,
+        VerdictKind::Undecided if counts => Meaning::Undecided,
         _ => Meaning::Unasked,
     }
 }
@@ -122,17 +128,18 @@ mod tests {
             (Level::CutIsolation, violated()),
             (Level::ReadAtomic, satisfied()),
             (Level::Causal, violated()),
+            (Level::Linearizable, not_applicable()),
         ]);
         let meanings = |report: &Report<'_>| -> Vec<Meaning> {
             report.results.iter().map(|result| report.meaning(result)).collect()
         };
         let report = Report::new("h", &history, &results);
-        assert_eq!(meanings(&report), [Unasked, Violated, Satisfied, Violated]);
-        let named = report.clone().with_named(&[Level::AdyaReadCommitted]);
-        assert_eq!(meanings(&named), [DoesNotApply, Violated, Satisfied, Violated]);
+        assert_eq!(meanings(&report), [Unasked, Violated, Satisfied, Violated, Unasked]);
+        let named = report.clone().with_named(&[Level::Linearizable]);
+        assert_eq!(meanings(&named), [Unasked, Violated, Satisfied, Violated, DoesNotApply]);
         // The weakest level that applies is satisfied, and the rest is for information.
         let weakest = report.with_weakest_only(true);
-        assert_eq!(meanings(&weakest), [Unasked, Unasked, Satisfied, Unasked]);
+        assert_eq!(meanings(&weakest), [Unasked, Unasked, Satisfied, Unasked, Unasked]);
     }
 
     #[test]
@@ -162,5 +169,8 @@ mod tests {
         assert_eq!(overall(false, &[StrictSerializable], &verdicts), Meaning::DoesNotApply);
         let worse = [(ReadCommitted, undecided()), (StrictSerializable, violated())];
         assert_eq!(overall(false, &[ReadCommitted], &worse), Meaning::Violated);
+        // What does not apply by itself is violated where a level that it implies is.
+        let implied = [(ReadCommitted, violated()), (StrictSerializable, not_applicable())];
+        assert_eq!(overall(false, &[StrictSerializable], &implied), Meaning::Violated);
     }
 }

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use isolario_model::{
-    Anomaly, History, Level, LevelResult, LevelSet, Outcome, PatternResult, Verdict, VerdictKind,
+    Anomaly, History, Level, LevelResult, Outcome, PatternResult, Verdict, VerdictKind,
 };
 
+use crate::implied::levels_known;
 use crate::summary::Summary;
 use crate::words::needs_session_order;
 
@@ -135,17 +136,12 @@ impl<'h> Report<'h> {
 
     /// The satisfied levels that no other satisfied level implies.
     pub fn strongest(&self) -> Vec<Level> {
-        self.levels_that_are(VerdictKind::Satisfied).strongest().iter().collect()
+        levels_known(self.results, VerdictKind::Satisfied).strongest().iter().collect()
     }
 
     /// The violated levels that imply no other violated level.
     pub fn weakest_violated(&self) -> Vec<Level> {
-        self.levels_that_are(VerdictKind::Violated).weakest().iter().collect()
-    }
-
-    fn levels_that_are(&self, kind: VerdictKind) -> LevelSet {
-        let results = self.results.iter().filter(|result| result.verdict.kind() == kind);
-        results.map(|result| result.level).collect()
+        levels_known(self.results, VerdictKind::Violated).weakest().iter().collect()
     }
 
     /// The anomalies of all levels, those of weaker levels first and clearest first. What a weak

@@ -2,8 +2,9 @@
 
 use std::io::{self, Write};
 
-use isolario_model::{Level, Verdict};
+use isolario_model::Level;
 
+use crate::implied::{Known, known};
 use crate::report::Report;
 
 const WIDTH: i32 = 672;
@@ -70,13 +71,18 @@ pub(super) fn write(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> 
     }
     for level in Level::all() {
         let (x, row) = place(level);
-        let verdict = verdict_of(report, level).map_or("unasked", Verdict::name);
+        let known = known(report.results, level);
+        let verdict = known.map_or("unasked", |known| known.verdict.name());
+        let (class, why) = match known.and_then(|known| known.follows_from) {
+            Some(source) => (" implied", format!("<title>follows from {source}</title>")),
+            None => ("", String::new()),
+        };
         let (left, above, middle) = (x - BOX.0 / 2, y(row) - BOX.1 / 2, y(row) + 4);
         let (w, h) = BOX;
         let sign = if verdict == "unasked" { "" } else { mark(verdict) };
         writeln!(
             out,
-            "<g class=\"{verdict}\"><rect x=\"{left}\" y=\"{above}\" width=\"{w}\" height=\"{h}\" \
+            "<g class=\"{verdict}{class}\">{why}<rect x=\"{left}\" y=\"{above}\" width=\"{w}\" height=\"{h}\" \
              rx=\"5\"/><text x=\"{x}\" y=\"{middle}\">{sign} {}</text></g>",
             level.name()
         )?;
@@ -84,19 +90,18 @@ pub(super) fn write(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> 
     writeln!(
         out,
         "</svg>\n<figcaption>✓ satisfied, ✗ violated, ? undecided, – does not apply; a level implies \
-         those below it. Without a mark: not asked.</figcaption>\n</figure>"
+         those below it. Pale: follows from another level. Without a mark: not asked.</figcaption>\n\
+         </figure>"
     )
 }
 
-fn verdict_of<'r>(report: &Report<'r>, level: Level) -> Option<&'r Verdict> {
-    report.results.iter().find(|result| result.level == level).map(|result| &result.verdict)
-}
-
 fn told(report: &Report<'_>) -> String {
-    let one = |result: &isolario_model::LevelResult| {
-        format!("{} {}", result.level.name(), result.verdict.name())
+    let one = |level: Level| {
+        let Known { verdict, follows_from } = known(report.results, level)?;
+        let source = follows_from.map_or(String::new(), |source| format!(" (from {source})"));
+        Some(format!("{level} {}{source}", verdict.name()))
     };
-    report.results.iter().map(one).collect::<Vec<_>>().join(", ")
+    Level::all().filter_map(one).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

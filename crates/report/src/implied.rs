@@ -1,0 +1,111 @@
+//! What verdicts say about other levels. A satisfied level satisfies what it implies; a violated one
+//! violates what implies it, also where that level cannot be decided by itself.
+
+use isolario_model::{Level, LevelResult, LevelSet, VerdictKind};
+
+/// What is known of a level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Known {
+    /// The answer.
+    pub verdict: VerdictKind,
+    /// The level it follows from, where it is not its own.
+    pub follows_from: Option<Level>,
+}
+
+/// What results say about a level, by itself or by what follows from another; nothing where it was
+/// not asked for and nothing follows.
+pub fn known(results: &[LevelResult], level: Level) -> Option<Known> {
+    let own = results.iter().find(|result| result.level == level);
+    let own = own.map(|result| Known { verdict: result.verdict.kind(), follows_from: None });
+    let is_answer =
+        |known: &Known| matches!(known.verdict, VerdictKind::Satisfied | VerdictKind::Violated);
+    own.filter(is_answer).or_else(|| follows(results, level)).or(own)
+}
+
+fn follows(results: &[LevelResult], level: Level) -> Option<Known> {
+    let from = |verdict, source: &LevelResult| Known { verdict, follows_from: Some(source.level) };
+    let rules_out =
+        |result: &&LevelResult| result.verdict.is_violated() && level.implies(result.level);
+    if let Some(source) = results.iter().find(rules_out) {
+        return Some(from(VerdictKind::Violated, source));
+    }
+    // Linearizability is decided only for single operations, and for those it is strict
+    // serializability: operations on different keys never conflict.
+    let satisfies = |result: &&LevelResult| {
+        let strongest = match result.level {
+            Level::Linearizable => Level::StrictSerializable,
+            level => level,
+        };
+        result.verdict.is_satisfied() && strongest.implies(level)
+    };
+    results.iter().rev().find(satisfies).map(|source| from(VerdictKind::Satisfied, source))
+}
+
+/// The levels of which results say this, by themselves or by what follows.
+pub fn levels_known(results: &[LevelResult], verdict: VerdictKind) -> LevelSet {
+    let says = |level: &Level| known(results, *level).is_some_and(|known| known.verdict == verdict);
+    Level::all().filter(says).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use isolario_model::{Engine, Findings, Inapplicable, Verdict, Witness};
+
+    use super::*;
+
+    fn result(level: Level, verdict: Verdict) -> LevelResult {
+        LevelResult { level, engine: Engine::Weak, verdict }
+    }
+
+    fn satisfied(level: Level) -> LevelResult {
+        result(level, Verdict::Satisfied(Witness::Empty))
+    }
+
+    fn not_applicable(level: Level) -> LevelResult {
+        result(level, Verdict::NotApplicable(Inapplicable::NoTimes))
+    }
+
+    fn follows_from(verdict: VerdictKind, source: Level) -> Option<Known> {
+        Some(Known { verdict, follows_from: Some(source) })
+    }
+
+    #[test]
+    fn a_satisfied_level_fills_everything_below_it() {
+        let results = [satisfied(Level::StrictSerializable)];
+        for level in Level::all().filter(|level| *level != Level::Linearizable) {
+            let expected = match level {
+                Level::StrictSerializable => None,
+                _ => Some(Level::StrictSerializable),
+            };
+            let known = known(&results, level).unwrap();
+            assert_eq!(known, Known { verdict: VerdictKind::Satisfied, follows_from: expected });
+        }
+        assert_eq!(known(&results, Level::Linearizable), None);
+    }
+
+    #[test]
+    fn what_is_violated_violates_what_implies_it_where_that_does_not_apply() {
+        let violated = result(Level::ReadAtomic, Verdict::Violated(Findings::default()));
+        let results = [violated, not_applicable(Level::SnapshotIsolation)];
+        let expected = follows_from(VerdictKind::Violated, Level::ReadAtomic);
+        assert_eq!(known(&results, Level::SnapshotIsolation), expected);
+        assert_eq!(known(&results, Level::Serializable), expected);
+        assert_eq!(known(&results, Level::ReadCommitted), None);
+    }
+
+    #[test]
+    fn what_does_not_apply_stays_so_where_nothing_follows() {
+        let results = [satisfied(Level::Causal), not_applicable(Level::Prefix)];
+        let own = Known { verdict: VerdictKind::NotApplicable, follows_from: None };
+        assert_eq!(known(&results, Level::Prefix), Some(own));
+        assert_eq!(known(&results, Level::Serializable), None);
+    }
+
+    #[test]
+    fn single_operations_that_are_linearizable_satisfy_everything() {
+        let results = [not_applicable(Level::Causal), satisfied(Level::Linearizable)];
+        let expected = follows_from(VerdictKind::Satisfied, Level::Linearizable);
+        assert_eq!(known(&results, Level::Causal), expected);
+        assert_eq!(known(&results, Level::StrictSerializable), expected);
+    }
+}
