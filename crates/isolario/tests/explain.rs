@@ -46,8 +46,6 @@ fn has_its_own_name(kind: AnomalyKind) -> bool {
 /// Whether the history of an anomaly should violate a level.
 fn expected_at(kind: AnomalyKind, level: Level) -> bool {
     match (kind, level) {
-        // Two reads of one key that differ are not repeatable either.
-        (AnomalyKind::NonMonotonicRead, Level::CutIsolation) => true,
         // Nothing is wrong unless somebody trusts the order that the database states.
         (AnomalyKind::OrderContradiction, _) => false,
         // Its single operations are transactions, too, and one of them read a stale version.

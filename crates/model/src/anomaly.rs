@@ -269,7 +269,7 @@ static TABLE: [AnomalyNames; 35] = [
             "NonMonotonicRead",
             "Non-monotonic read",
             &["monotonic reads"],
-            &[L::ReadCommitted, L::RepeatableRead],
+            &[L::ReadCommitted, L::CutIsolation, L::RepeatableRead],
             "A transaction read a newer version of a key and then an older one.",
         )
     },

@@ -98,7 +98,7 @@ fn of_a_read(
 
 fn of_two_reads(kind: A) -> &'static str {
     match kind {
-        A::NonRepeatableRead => "somebody else's commit became visible in the middle of it",
+        A::NonRepeatableRead => "what somebody else had written became visible in the middle of it",
         A::NonMonotonicRead => "for this transaction, the key went back in time",
         A::IncompatibleOrder => {
             "a list only grows at its end, so one of the two saw a list that never was"
