@@ -12,7 +12,7 @@ use crate::Options;
 use crate::findings;
 use crate::lin;
 use crate::mini::Mini;
-use crate::resolved::{BlindWrite, Resolved, first_on_list, first_unsupported};
+use crate::resolved::{BlindWrite, RESOLVED, Resolved, first_outside};
 use crate::stop::{unlooked, unlooked_level};
 use crate::strong;
 use crate::weak::Weak;
@@ -112,7 +112,7 @@ impl<'h> Checker<'h> {
     pub fn problem(&self, level: Level, out: &mut dyn io::Write) -> io::Result<bool> {
         match self.engines() {
             Ok(Engines { resolved, weak, .. })
-                if first_on_list(self.history).is_none()
+                if first_outside(self.history, level.needs().operations).is_none()
                     && resolved.dependencies.reads.choices.refusal.is_none()
                     && weak.plain_anomalies().is_empty() =>
             {
@@ -123,7 +123,7 @@ impl<'h> Checker<'h> {
     }
 
     fn engines(&self) -> Result<&Engines<'h>, OpId> {
-        let resolve = || match first_unsupported(self.history) {
+        let resolve = || match first_outside(self.history, RESOLVED) {
             Some(op) => Err(op),
             None => {
                 let resolved = Arc::new(Resolved::new(self.history, &self.options));
@@ -136,7 +136,7 @@ impl<'h> Checker<'h> {
 
     /// The engines, or the answer to whatever they are asked.
     fn known_engines(&self) -> Result<&Engines<'h>, Verdict> {
-        if self.options.stop.is_asked() && first_unsupported(self.history).is_none() {
+        if self.options.stop.is_asked() && first_outside(self.history, RESOLVED).is_none() {
             return Err(unlooked());
         }
         self.engines().map_err(|op| Verdict::NotApplicable(Inapplicable::Operation { op }))
@@ -229,7 +229,7 @@ impl<'h> Checker<'h> {
 
     /// What a strong level needs and the history does not have.
     fn lacks(&self, level: Level) -> Option<Inapplicable> {
-        if let Some(op) = first_on_list(self.history) {
+        if let Some(op) = first_outside(self.history, level.needs().operations) {
             return Some(Inapplicable::Operation { op });
         }
         if !level.needs().times {

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::op::OpKind;
+
 /// An isolation level.
 ///
 /// Weaker levels come first in the declaration; the lattice itself is [`Level::weaker`].
@@ -63,6 +65,22 @@ pub enum OpFamily {
     Conditionals,
     /// Reads and writes of whichever rows satisfy a predicate.
     Predicates,
+}
+
+impl OpFamily {
+    /// The family of a kind of operation.
+    pub fn of(kind: OpKind) -> OpFamily {
+        match kind {
+            OpKind::Read | OpKind::ReadUnobserved | OpKind::Write | OpKind::Delete => {
+                OpFamily::Registers
+            }
+            OpKind::Append | OpKind::ReadList | OpKind::ReadListUnobserved => OpFamily::Lists,
+            OpKind::InsertIfAbsent | OpKind::CompareAndSet => OpFamily::Conditionals,
+            OpKind::PredicateRead | OpKind::PredicateWrite | OpKind::Aggregate => {
+                OpFamily::Predicates
+            }
+        }
+    }
 }
 
 /// How a level constrains the order of transactions.

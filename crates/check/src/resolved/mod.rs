@@ -24,7 +24,7 @@ mod write_sets;
 
 use std::sync::{Arc, OnceLock};
 
-use isolario_model::{History, OpId, OpKind};
+use isolario_model::{History, OpFamily, OpId, OpKind};
 
 pub(crate) use accesses::writes;
 pub(crate) use choices::{AmbiguousRead, Choices};
@@ -104,22 +104,13 @@ fn first_order(dependencies: &Dependencies<'_>, guess: &[u32]) -> Option<Vec<u32
     Some(order.into_nodes())
 }
 
-/// The first operation that is not on a register or a list.
-pub(crate) fn first_unsupported(history: &History) -> Option<OpId> {
-    let is_supported = |kind: &OpKind| {
-        use OpKind::{Append, Delete, Read, ReadList, ReadListUnobserved, ReadUnobserved, Write};
-        matches!(
-            kind,
-            Read | ReadUnobserved | Write | Delete | Append | ReadList | ReadListUnobserved
-        )
-    };
-    history.op_kinds().iter().position(|kind| !is_supported(kind)).map(OpId::at)
-}
+/// The operations that can be resolved.
+pub(crate) const RESOLVED: &[OpFamily] = &[OpFamily::Registers, OpFamily::Lists];
 
-/// The first operation on a list.
-pub(crate) fn first_on_list(history: &History) -> Option<OpId> {
-    let is_on_list = |kind: &OpKind| {
-        matches!(kind, OpKind::Append | OpKind::ReadList | OpKind::ReadListUnobserved)
-    };
-    history.op_kinds().iter().position(is_on_list).map(OpId::at)
+/// The first operation that belongs to none of these families.
+pub(crate) fn first_outside(history: &History, families: &[OpFamily]) -> Option<OpId> {
+    // A bit per family: there may be many millions of operations to look at.
+    let known = families.iter().fold(0u32, |known, family| known | 1 << *family as u32);
+    let is_unknown = |kind: &OpKind| known >> OpFamily::of(*kind) as u32 & 1 == 0;
+    history.op_kinds().iter().position(is_unknown).map(OpId::at)
 }

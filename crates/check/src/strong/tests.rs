@@ -9,7 +9,7 @@ use isolario_oracle::{Answer, Draft, satisfies, volume};
 
 use super::{Steps, check_with};
 use crate::Options;
-use crate::resolved::{Resolved, first_unsupported};
+use crate::resolved::{RESOLVED, Resolved, first_outside};
 use crate::weak::Weak;
 
 const LEVELS: [Level; 5] = [
@@ -30,7 +30,7 @@ pub(super) const ALL_WAYS: [Steps; 4] = [
 
 fn complaint(draft: &Draft, options: &Options, steps: Steps) -> Option<String> {
     let history = draft.history().unwrap();
-    if first_unsupported(&history).is_some() {
+    if first_outside(&history, RESOLVED).is_some() {
         return None;
     }
     let resolved = Arc::new(Resolved::new(&history, options));

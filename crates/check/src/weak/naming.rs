@@ -225,7 +225,14 @@ impl<'g> Namer<'g> {
         let (visible, kind) = match (lettered.filter(is_strongest), of_key) {
             (Some(visible), of_key) if of_key.is_none_or(|way| visible.rule() == way.rule()) => {
                 let (causally, by_commit) = patterns_of(visible.rule());
-                (visible, if closed.causal { causally } else { by_commit })
+                // Plume has no letter for a session that misses its own write: to it this is a
+                // fractured read. To its user it is something else, and is mended elsewhere.
+                let kind = match visible {
+                    Visibility::Session => AnomalyKind::SessionGuaranteeViolation,
+                    _ if closed.causal => causally,
+                    _ => by_commit,
+                };
+                (visible, kind)
             }
             (_, Some(visible)) => (visible, AnomalyKind::NonMonotonicRead),
             _ => return None,

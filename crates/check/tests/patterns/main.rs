@@ -141,7 +141,15 @@ fn names_in_reports_on_levels_are_patterns_that_occur() {
                 }
                 _ => Vec::new(),
             });
-            names.filter(|(_, kind)| !found.contains(kind)).collect()
+            // What a session misses of its own has an everyday name; its letter is TAP-k or TAP-l.
+            let fractured = [AnomalyKind::FracturedReadCo, AnomalyKind::FracturedReadCm];
+            let occurs = |kind: AnomalyKind| match kind {
+                AnomalyKind::SessionGuaranteeViolation => {
+                    fractured.iter().any(|kind| found.contains(kind))
+                }
+                kind => found.contains(&kind),
+            };
+            names.filter(|(_, kind)| !occurs(*kind)).collect()
         };
         assert_small(draft, |d| unfound(d).is_empty(), |d| format!("{:?}", unfound(d)));
     }

@@ -88,9 +88,10 @@ fn each_pattern_is_found_under_its_own_name() {
 #[test]
 fn the_session_case_of_tap_k_and_tap_l() {
     let k = "initial none\nsession a\n t1: w x 1\nsession b\n t2: r x 1, w x 2\n t3: r x 1";
-    assert_eq!(names(k, Level::ReadAtomic), ["FracturedReadCO"]);
+    assert_eq!(names(k, Level::ReadAtomic), ["SessionGuaranteeViolation"]);
+    assert_eq!(names(k, Level::Causal), ["SessionGuaranteeViolation"]);
     let l = "initial none\nsession a\n t1: w x 1\n t4: r x 2\nsession b\n t2: w x 2\n t3: r x 1";
-    assert_eq!(names(l, Level::ReadAtomic), ["FracturedReadCM"]);
+    assert_eq!(names(l, Level::ReadAtomic), ["SessionGuaranteeViolation"]);
 }
 
 #[test]

@@ -12,7 +12,7 @@ fn initial_state_precedes_everything() {
     // A stale read of the initial value: the session itself had overwritten it.
     let stale = "initial 0\nsession a\n T1: w x 1\n T2: r x 0";
     assert_eq!(weakest_violated(stale), ["read-atomic"]);
-    assert_eq!(names(stale, Level::ReadAtomic), ["FracturedReadCO"]);
+    assert_eq!(names(stale, Level::ReadAtomic), ["SessionGuaranteeViolation"]);
     // From another session it may simply have come first.
     assert_eq!(
         weakest_violated("initial 0\nsession a\n T1: w x 1\nsession b\n T2: r x 0"),

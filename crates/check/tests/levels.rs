@@ -1,0 +1,85 @@
+//! What the table of levels promises is what the checkers do.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use isolario_check::{Options, check};
+use isolario_model::{
+    Batch, History, Inapplicable, Level, Op, OpFamily, OpInput, Outcome, TxnEnd, TxnSink, TxnStart,
+    ValueRef, Verdict,
+};
+
+const FAMILIES: [OpFamily; 4] =
+    [OpFamily::Registers, OpFamily::Lists, OpFamily::Conditionals, OpFamily::Predicates];
+
+/// A write and a read of a family, each a transaction of its own, one after the other; with times, so
+/// that no level lacks them.
+fn history(family: OpFamily) -> History {
+    let (x, one, zero) = (ValueRef::Text("x"), ValueRef::Int(1), ValueRef::Nil);
+    let list = [one];
+    let ops: Vec<OpInput<'_>> = match family {
+        OpFamily::Registers => {
+            vec![Op::Write { key: x, value: one }, Op::Read { key: x, value: Some(one) }]
+        }
+        OpFamily::Lists => {
+            vec![
+                Op::Append { key: x, element: one },
+                Op::ReadList { key: x, elements: Some(&list) },
+            ]
+        }
+        OpFamily::Conditionals => vec![
+            Op::CompareAndSet { key: x, expected: zero, new: one, applied: Some(true), seen: None },
+            Op::Read { key: x, value: Some(one) },
+        ],
+        _ => vec![Op::PredicateRead { predicate: "v > 0", rows: None }],
+    };
+    built(&ops)
+}
+
+fn built(ops: &[OpInput<'_>]) -> History {
+    let mut batch = Batch::new();
+    for (at, op) in (0..).zip(ops) {
+        batch.begin(&TxnStart { session: "a".into(), id: None, line: None }).unwrap();
+        batch.op(op).unwrap();
+        let (start, finish) = (Some(10 * at), Some(10 * at + 5));
+        batch.end(&TxnEnd { start, finish, ..TxnEnd::new(Outcome::Committed) }).unwrap();
+    }
+    batch.build().unwrap()
+}
+
+#[test]
+fn levels_are_decided_for_the_operations_that_the_table_says() {
+    for family in FAMILIES {
+        let history = history(family);
+        for level in Level::all() {
+            let verdict = &check(&history, &[level], &Options::default())[0].verdict;
+            let expected = level.needs().operations.contains(&family);
+            let is_decided = !matches!(
+                verdict,
+                Verdict::NotApplicable(Inapplicable::Operation { .. } | Inapplicable::NoChecker)
+            );
+            assert_eq!(is_decided, expected, "{level} of {family:?}: {verdict:?}");
+            assert_eq!(verdict.is_satisfied(), expected, "{level} of {family:?}: {verdict:?}");
+        }
+    }
+}
+
+#[test]
+fn what_a_level_needs_is_said_where_it_lacks() {
+    let mut batch = Batch::new();
+    batch.begin(&TxnStart { session: "a".into(), id: None, line: None }).unwrap();
+    batch.op(&Op::Write { key: "x".into(), value: 1i64.into() }).unwrap();
+    batch.op(&Op::Write { key: "y".into(), value: 1i64.into() }).unwrap();
+    batch.end(&TxnEnd::new(Outcome::Committed)).unwrap();
+    let history = batch.build().unwrap();
+    for level in Level::decided() {
+        let verdict = &check(&history, &[level], &Options::default())[0].verdict;
+        let needs = level.needs();
+        match verdict {
+            Verdict::NotApplicable(Inapplicable::NoTimes) => assert!(needs.times, "{level}"),
+            Verdict::NotApplicable(Inapplicable::SeveralOperations { .. }) => {
+                assert!(needs.single_operations, "{level}");
+            }
+            verdict => assert!(verdict.is_satisfied() && !needs.times, "{level}: {verdict:?}"),
+        }
+    }
+}
