@@ -19,7 +19,7 @@ pub(crate) enum Lifetime {
     /// It gets this signal when our process ends, however that happens.
     Ours(&'static str),
     /// It stays until somebody stops it.
-    Standing,
+    Detached,
 }
 
 /// How to run a program.
@@ -80,7 +80,7 @@ impl Launch {
         let errors = output.try_clone().doing(doing)?;
         let death = match lifetime {
             Lifetime::Ours(signal) => Some(signal),
-            Lifetime::Standing => None,
+            Lifetime::Detached => None,
         };
         let mut command = self.command(death);
         command.stdin(Stdio::null()).stdout(output).stderr(errors);

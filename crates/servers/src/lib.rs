@@ -19,6 +19,7 @@
 //! in their directory says how to find and stop them.
 
 mod certificate;
+mod dev_servers;
 mod error;
 mod kinds;
 mod launch;
@@ -29,14 +30,13 @@ mod programs;
 mod proxy;
 mod ready;
 mod servers;
-mod standing;
 mod user;
 
+pub use dev_servers::DevServers;
 pub use error::ServerError;
 pub use kinds::{Durability, Kind};
 pub use proxy::Proxy;
 pub use servers::Servers;
-pub use standing::Standing;
 
 /// The account that has a password, where a server has accounts. Everyone else on the loopback
 /// interface gets in without.

@@ -4,7 +4,7 @@ use std::env;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use isolario_servers::{Durability, Kind, Standing};
+use isolario_servers::{DevServers, Durability, Kind};
 
 const USAGE: &str = "\
 usage: scripts/servers start|stop|status [--durable] [NAME...]
@@ -44,13 +44,13 @@ fn run(arguments: impl Iterator<Item = String>) -> Result<ExitCode, Failure> {
         false => words.iter().map(|word| word.parse()).collect::<Result<_, _>>()?,
     };
     let directory = env::var_os("ISOLARIO_SERVERS_DIR").unwrap_or_else(|| "target/servers".into());
-    let standing = Standing::at(directory);
+    let servers = DevServers::at(directory);
     for kind in kinds {
         match command.as_str() {
-            "start" => say(kind, &standing.start(kind, durability)?.join("  "))?,
-            "stop" if standing.stop(kind)? => say(kind, "stopped")?,
+            "start" => say(kind, &servers.start(kind, durability)?.join("  "))?,
+            "stop" if servers.stop(kind)? => say(kind, "stopped")?,
             "stop" => say(kind, "was not running")?,
-            "status" => match standing.urls(kind)? {
+            "status" => match servers.urls(kind)? {
                 Some(urls) => say(kind, &urls.join("  "))?,
                 None => say(kind, "not running")?,
             },

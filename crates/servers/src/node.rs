@@ -40,12 +40,12 @@ pub(crate) fn bring_up(
     root: &Path,
     durability: Durability,
     ports: &mut Ports,
-    standing: bool,
+    detached: bool,
 ) -> Result<Vec<Node>, ServerError> {
     let plan = kind.plan(root, durability, ports)?;
     let mut nodes = Vec::with_capacity(plan.nodes.len());
     for plan_of_node in plan.nodes {
-        let mut node = Node::new(plan_of_node, kind.stop(), root, standing);
+        let mut node = Node::new(plan_of_node, kind.stop(), root, detached);
         node.launch()?;
         if plan.order == Order::OneByOne {
             node.wait_until_ready()?;
@@ -64,9 +64,9 @@ pub(crate) fn bring_up(
 }
 
 impl Node {
-    fn new(plan: NodePlan, stop: Stop, root: &Path, standing: bool) -> Self {
-        let lifetime = match standing {
-            true => Lifetime::Standing,
+    fn new(plan: NodePlan, stop: Stop, root: &Path, detached: bool) -> Self {
+        let lifetime = match detached {
+            true => Lifetime::Detached,
             false => Lifetime::Ours(stop.at_once_name),
         };
         let log = root.join(format!("{}.log", plan.name));

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use isolario_servers::{Durability, Kind, Servers, Standing};
+use isolario_servers::{DevServers, Durability, Kind, Servers};
 
 fn start(kind: Kind) -> Servers {
     Servers::start(kind, Durability::Fast).unwrap_or_else(|error| panic!("{error}"))
@@ -136,14 +136,14 @@ fn servers_die_with_a_killed_process() {
 }
 
 #[test]
-fn standing_servers_are_found_again_and_stopped() {
+fn servers_of_developers_are_found_again_and_stopped() {
     let directory = tempfile::tempdir().unwrap();
-    let standing = || Standing::at(directory.path());
-    assert_eq!(standing().urls(Kind::Redis).unwrap(), None);
-    let urls = standing().start(Kind::Redis, Durability::Fast).unwrap();
-    assert_eq!(standing().start(Kind::Redis, Durability::Fast).unwrap(), urls);
-    assert_eq!(standing().urls(Kind::Redis).unwrap(), Some(urls));
-    assert!(standing().stop(Kind::Redis).unwrap());
-    assert!(!standing().stop(Kind::Redis).unwrap());
+    let servers = || DevServers::at(directory.path());
+    assert_eq!(servers().urls(Kind::Redis).unwrap(), None);
+    let urls = servers().start(Kind::Redis, Durability::Fast).unwrap();
+    assert_eq!(servers().start(Kind::Redis, Durability::Fast).unwrap(), urls);
+    assert_eq!(servers().urls(Kind::Redis).unwrap(), Some(urls));
+    assert!(servers().stop(Kind::Redis).unwrap());
+    assert!(!servers().stop(Kind::Redis).unwrap());
     assert!(!Path::new(directory.path()).join("redis").exists());
 }

@@ -52,7 +52,7 @@ fn transactions_that_nobody_saw_do_not_break_the_pattern() {
 }
 
 #[test]
-fn a_circle_of_reads_is_found_at_snapshot_isolation() {
+fn a_cycle_of_reads_is_found_at_snapshot_isolation() {
     // Two transactions that waited for each other: found only if a start comes before its commit.
     let text =
         "initial 0\nsession a\n T1: r x 0, r y 1, w x 1\nsession b\n T2: r y 0, r x 1, w y 1";

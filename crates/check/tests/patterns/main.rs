@@ -189,7 +189,7 @@ fn patterns_of_lists_are_what_violates_levels() {
 }
 
 #[test]
-fn a_dirty_write_does_not_hide_a_circle_of_reads() {
+fn a_dirty_write_does_not_hide_a_cycle_of_reads() {
     let text = "a: a(x,1) a(y,1) l(z,[2])\nb: a(x,2) a(y,2) a(z,2)\nc: l(x,[1,2]) l(y,[2,1])";
     assert!(occurring(text).contains(&"CyclicCO"));
     let alone = "a: a(x,1) a(y,1)\nb: a(x,2) a(y,2)\nc: l(x,[1,2]) l(y,[2,1])";
@@ -272,7 +272,7 @@ fn ambiguous_reads_and_other_operations_leave_it_open() {
     assert_eq!(verdicts(ambiguous, AnomalyKind::ThinAirRead), "violated");
     assert_eq!(verdicts("a: a(l,1)", AnomalyKind::ThinAirRead), "satisfied");
     assert_eq!(verdicts("a: w(x,1)", AnomalyKind::LostUpdate), "not-applicable");
-    let circle = "a: r(y,1) w(x,1)\nb: r(x,1) w(y,1)";
-    assert_eq!(verdicts(circle, AnomalyKind::CyclicCo), "violated");
-    assert_eq!(verdicts(circle, AnomalyKind::ConflictCm), "not-applicable");
+    let cycle = "a: r(y,1) w(x,1)\nb: r(x,1) w(y,1)";
+    assert_eq!(verdicts(cycle, AnomalyKind::CyclicCo), "violated");
+    assert_eq!(verdicts(cycle, AnomalyKind::ConflictCm), "not-applicable");
 }

@@ -102,7 +102,7 @@ fn an_argument_within_an_argument() {
     );
     let results = check(&history, &[Level::Causal, Level::Serializable], &Options::default());
     let text = all_forms(&Report::new("example.txt", &history, &results));
-    assert!(text.contains("would close a circle"), "{text}");
+    assert!(text.contains("would close a cycle"), "{text}");
     insta::assert_snapshot!(text);
 }
 

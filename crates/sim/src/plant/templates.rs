@@ -199,7 +199,7 @@ pub(super) static TABLE: [Template; 32] = [
     ),
     template(
         A::ItemAntiDependencyCycle,
-        "Three in a circle: each reads what the next one writes, before it does.",
+        "Three in a cycle: each reads what the next one writes, before it does.",
         &[txn(0, &[R(X, 0), W(Y, 1)]), txn(1, &[R(Y, 0), W(Z, 2)]), txn(2, &[R(Z, 0), W(X, 3)])],
     ),
     Template {
@@ -244,7 +244,7 @@ pub(super) static TABLE: [Template; 32] = [
         )
     },
     Template {
-        // Registers show the order of versions only by reads, and these then run in a circle.
+        // Registers show the order of versions only by reads, and these then form a cycle.
         beside: &[A::CyclicCo],
         ..template(
             A::CyclicVersions,

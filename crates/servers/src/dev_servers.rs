@@ -17,7 +17,7 @@ use crate::{Durability, Kind, ServerError};
 const STOPPING: Duration = Duration::from_secs(20);
 
 /// The servers of a developer, each kind in a directory of its own.
-pub struct Standing {
+pub struct DevServers {
     directory: PathBuf,
 }
 
@@ -30,7 +30,7 @@ struct Record {
     url: String,
 }
 
-impl Standing {
+impl DevServers {
     /// The servers below a directory.
     pub fn at(directory: impl Into<PathBuf>) -> Self {
         Self { directory: directory.into() }
