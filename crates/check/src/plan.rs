@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use isolario_model::{
     Anomaly, AnomalyKind, Clock, Engine, Findings, History, Inapplicable, Level, LevelResult,
-    Nodes, OpId, PatternResult, Verdict,
+    Nodes, OpId, PatternResult, Verdict, VerdictKind,
 };
 
 use crate::Options;
@@ -62,8 +62,24 @@ impl<'h> Checker<'h> {
 
     /// Decides each of the levels. An anomaly that several of them find is one.
     pub fn check_all(&self, levels: &[Level]) -> Vec<LevelResult> {
+        self.check_named(levels, &[])
+    }
+
+    /// As [`Checker::check_all`], with more where one of the named levels does not apply to the
+    /// history: it is violated all the same if one that it implies is. So those are decided, too,
+    /// and what is violated of them follows the other results.
+    pub fn check_named(&self, levels: &[Level], named: &[Level]) -> Vec<LevelResult> {
         let mut results: Vec<LevelResult> =
             levels.iter().map(|level| self.decide(*level)).collect();
+        let does_not_apply = |level: &Level| {
+            let own = results.iter().find(|result| result.level == *level);
+            own.is_some_and(|result| result.verdict.kind() == VerdictKind::NotApplicable)
+        };
+        let without: Vec<Level> = named.iter().copied().filter(does_not_apply).collect();
+        let implied = |level: &Level| without.iter().any(|named| named.implies(*level));
+        let weaker = Level::decided().filter(|level| implied(level) && !levels.contains(level));
+        let violated = weaker.map(|level| self.decide(level)).filter(|r| r.verdict.is_violated());
+        results.extend(violated);
         findings::share(&mut results);
         results
     }

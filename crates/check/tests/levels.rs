@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use isolario_check::{Options, check};
+use isolario_check::{Checker, Options, check};
 use isolario_model::{
     Batch, History, Inapplicable, Level, Op, OpFamily, OpInput, Outcome, TxnEnd, TxnSink, TxnStart,
     ValueRef, Verdict,
@@ -61,6 +61,26 @@ fn levels_are_decided_for_the_operations_that_the_table_says() {
             assert_eq!(verdict.is_satisfied(), expected, "{level} of {family:?}: {verdict:?}");
         }
     }
+}
+
+#[test]
+fn a_named_level_that_does_not_apply_is_looked_at_through_those_it_implies() {
+    // A list that lost an append of the reader's own session.
+    let (x, list) = (ValueRef::Text("x"), [ValueRef::Int(1), ValueRef::Int(2)]);
+    let history = built(&[
+        Op::Append { key: x, element: list[0] },
+        Op::Append { key: x, element: list[1] },
+        Op::ReadList { key: x, elements: Some(&list[1..]) },
+    ]);
+    let named = [Level::Serializable];
+    let results = Checker::new(&history, Options::default()).check_named(&named, &named);
+    assert!(matches!(results[0].verdict, Verdict::NotApplicable(_)));
+    assert!(results.len() > 1 && results[1..].iter().all(|result| result.verdict.is_violated()));
+    assert!(results[1..].iter().all(|result| Level::Serializable.implies(result.level)));
+    // Nothing else is decided where the level applies, or was not named.
+    let checker = Checker::new(&history, Options::default());
+    assert_eq!(checker.check_all(&named).len(), 1);
+    assert_eq!(checker.check_named(&[Level::Causal], &[Level::Causal]).len(), 1);
 }
 
 #[test]

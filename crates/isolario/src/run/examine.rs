@@ -50,7 +50,7 @@ pub fn examine(history: &History, ask: &Ask, claim: &Claim, options: &Options) -
     let checker = Checker::new(history, options.clone());
     let claimed = match ask {
         Ask::Levels { levels, named } => {
-            let results = checker.check_all(levels);
+            let results = checker.check_named(levels, named);
             return Examination { named: named.clone(), ..Examination::of(history, results) };
         }
         Ask::Claim if claim.levels.is_empty() => {
