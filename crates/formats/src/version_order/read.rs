@@ -40,9 +40,9 @@ impl Unknown {
 /// Reads the orders that a file states about the versions of a history.
 ///
 /// Keys and versions that the history does not have are counted and left out. The initial version
-/// of a key may stand first. The version of a transaction that aborted is an error, since no
-/// database that keeps its promises has it, and so is one that several transactions may have
-/// written.
+/// of a key may stand first; anywhere else it is an error, since it comes before all others. The
+/// version of a transaction that aborted is an error, since no database that keeps its promises has
+/// it, and so is one that several transactions may have written.
 pub fn read(source: &Source, history: &History) -> Result<Statements, ReadError> {
     let bytes = source.require_file()?;
     let mut reader = Reader { names: Names::new(history), statements: Statements::default() };
@@ -85,8 +85,13 @@ impl Reader<'_> {
                 .map_err(|problem| Fault::new(form.at(version), problem))?;
             match writer {
                 Some(TxnId::INIT) if is_first => {}
-                Some(txn) if !txn.is_init() => writers.push(txn),
-                _ => {
+                Some(TxnId::INIT) => {
+                    let found = format!("{} after another version", form.render(version));
+                    let problem = Problem::malformed("the initial version first", found);
+                    return Err(Fault::new(form.at(version), problem));
+                }
+                Some(txn) => writers.push(txn),
+                None => {
                     let what =
                         || format!("{} of the key {}", form.render(version), form.render(key));
                     self.statements.unknown.versions += 1;
@@ -234,6 +239,14 @@ mod tests {
             (
                 r#"{"key":"y","values":[0]}"#,
                 "1:22: init and 4 both wrote 0 to y, so that it is not clear which version is meant",
+            ),
+            (
+                r#"{"key":"x","values":[20,0]}"#,
+                "1:25: expected the initial version first, found 0 after another version",
+            ),
+            (
+                r#"{"key":"x","values":[7,0]}"#,
+                "1:24: expected the initial version first, found 0 after another version",
             ),
             (r#"{"key":"x"}"#, "1:1: expected either `values` or `writers`, found {"),
             (r#"{"values":[]}"#, "1:1: expected `key` and `values` or `writers` alone, found {"),
