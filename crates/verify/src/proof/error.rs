@@ -46,16 +46,27 @@ pub enum ProofProblem {
          history again to get a proof that it can verify"
     )]
     OtherVersion(String),
+    /// It has fewer or more of something than it counts.
+    #[error("the proof counts {stated} {what} and has {found}")]
+    Miscounted {
+        /// Of what.
+        what: &'static str,
+        /// How many it counts.
+        stated: u64,
+        /// How many there are, as far as it was read.
+        found: u64,
+    },
     /// It names a transaction, an operation or a key that the history does not have.
     #[error("the history has no {0}")]
     NotThere(String),
 }
 
 impl ProofError {
-    /// Whether the file is a proof at all, if a wrong one: one of another history, or one that
-    /// names what is not there.
+    /// Whether the file is a proof at all, if a wrong one: one of another history, one that names
+    /// what is not there, or one with less or more than it counts.
     pub fn is_wrong_proof(&self) -> bool {
-        matches!(self.problem, ProofProblem::OtherHistory { .. } | ProofProblem::NotThere(_))
+        use ProofProblem::{Miscounted, NotThere, OtherHistory};
+        matches!(self.problem, OtherHistory { .. } | NotThere(_) | Miscounted { .. })
     }
 }
 

@@ -59,6 +59,16 @@ impl<'l> Lines<'l> {
         }
     }
 
+    /// The object on the next line, if there is one with this field: a section that ends before it
+    /// should is a wrong one.
+    fn next_with(&mut self, field: &str) -> Result<Option<Fields<'l>>, ProofError> {
+        if self.rest.is_empty() {
+            return Ok(None);
+        }
+        let fields = self.next(field)?.object()?;
+        Ok(fields.has(field).then_some(fields))
+    }
+
     /// Refuses a file that goes on.
     fn finish(mut self) -> Result<(), ProofError> {
         if self.rest.is_empty() {
@@ -147,9 +157,14 @@ enum Claim {
 impl<'l, 'h> Sections<'l, 'h> {
     fn read(mut self, anomalies: u64, levels: &[Level]) -> Result<Vec<LevelResult>, ProofError> {
         while (self.anomalies.len() as u64) < anomalies {
-            let line = self.lines.next(&format!("`anomaly`, {anomalies} in all"))?;
+            let Some(line) = self.lines.next_with("anomaly")? else {
+                let found = self.anomalies.len() as u64;
+                let problem =
+                    ProofProblem::Miscounted { what: "anomalies", stated: anomalies, found };
+                return Err(ProofError { position: Some((self.lines.number, 1)), problem });
+            };
             let reader = EvidenceReader { refer: &self.refer };
-            self.anomalies.push(reader.anomaly(line.object()?)?);
+            self.anomalies.push(reader.anomaly(line)?);
         }
         let sections: Vec<(Level, Engine, Claim)> =
             levels.iter().map(|level| self.section(*level)).collect::<Result<_, _>>()?;
@@ -184,15 +199,15 @@ impl<'l, 'h> Sections<'l, 'h> {
             "empty" => Witness::Empty,
             "commit-order" => {
                 let count = fields.take("count")?;
-                Witness::CommitOrder(self.in_parts("order", count, References::txn)?)
+                Witness::CommitOrder(self.in_parts("order", "transactions", count, References::txn)?)
             }
             "points" => {
                 let count = fields.take("count")?;
-                Witness::Points(self.in_parts("points", count, point)?)
+                Witness::Points(self.in_parts("points", "points", count, point)?)
             }
             "linearization" => {
                 let count = fields.take("count")?;
-                Witness::Linearization(self.in_parts("ops", count, References::op)?)
+                Witness::Linearization(self.in_parts("ops", "operations", count, References::op)?)
             }
             _ => return Err(form.expected("empty, commit-order, points or linearization")),
         };
@@ -204,19 +219,26 @@ impl<'l, 'h> Sections<'l, 'h> {
     fn in_parts<T>(
         &mut self,
         field: &str,
+        what: &'static str,
         count: Node<'_>,
         item: impl Fn(&References<'h>, Node<'l>) -> Result<T, ProofError>,
     ) -> Result<Vec<T>, ProofError> {
-        let total = count.unsigned()?;
+        let stated = count.unsigned()?;
+        let miscounted = |found| ProofProblem::Miscounted { what, stated, found };
         let mut items = Vec::new();
-        while (items.len() as u64) < total {
-            let mut fields =
-                self.lines.next(&format!("`{field}`, up to {total} in all"))?.object()?;
+        while (items.len() as u64) < stated {
+            let found = items.len() as u64;
+            let Some(mut fields) = self.lines.next_with(field)? else {
+                return Err(count.error(miscounted(found)));
+            };
             let part = fields.take(field)?;
             let nodes = part.array()?;
             // An empty part would let a short file ask for many lines.
-            if nodes.len() == 0 || (items.len() + nodes.len()) as u64 > total {
-                return Err(part.expected(format!("some, and no more than {total} in all")));
+            if nodes.len() == 0 {
+                return Err(part.expected("some"));
+            }
+            if found + nodes.len() as u64 > stated {
+                return Err(part.error(miscounted(found + nodes.len() as u64)));
             }
             for node in nodes {
                 items.push(item(&self.refer, node)?);

@@ -186,6 +186,11 @@ impl<'l> Fields<'l> {
         })
     }
 
+    /// Whether a field is there.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.fields.iter().any(|(other, _)| other == name)
+    }
+
     /// A field that may be there.
     pub(super) fn optional(&mut self, name: &str) -> Option<Node<'l>> {
         let at = self.fields.iter().position(|(other, _)| other == name)?;
