@@ -13,8 +13,9 @@ use crate::worlds::{outcomes, some_choice};
 enum Cut {
     /// It does not count.
     Uncounted,
-    /// It read the initial version.
-    Init,
+    /// It read the initial version. Where that may be any value nobody wrote, two values are two
+    /// versions, whichever of them is the initial one.
+    Init(Option<u64>),
     /// It read what another committed transaction wrote.
     Txn(usize),
 }
@@ -30,8 +31,7 @@ pub(crate) fn satisfied(small: &Small) -> bool {
 }
 
 /// All ways to explain a read. None are left where only transactions of unknown outcome wrote what
-/// it saw and all of them are taken for aborted: having been read, one of them did commit
-/// (DESIGN, 4.4).
+/// it saw and all of them are taken for aborted: having been read, one of them did commit.
 fn cuts(small: &Small, read: &Read, committed: Txns) -> Vec<Cut> {
     if let Seen::List(elements) = read.seen
         && !elements.iter().all(|element| may_be_shown(small, read, element.word(), committed))
@@ -39,7 +39,7 @@ fn cuts(small: &Small, read: &Read, committed: Txns) -> Vec<Cut> {
         return Vec::new();
     }
     let (version, initial) = last_of_others(small, read);
-    let Some(version) = version else { return vec![Cut::Init] };
+    let Some(version) = version else { return vec![Cut::Init(None)] };
     let mut cuts = Vec::new();
     let mut wrote_it = false;
     for write in small.writes_of(read.key, version) {
@@ -51,7 +51,7 @@ fn cuts(small: &Small, read: &Read, committed: Txns) -> Vec<Cut> {
         }
     }
     if initial {
-        cuts.push(Cut::Init);
+        cuts.push(Cut::Init(Some(version)));
     } else if !wrote_it {
         cuts.push(Cut::Uncounted);
     }

@@ -93,15 +93,6 @@ pub const LEVELS: [Level; 10] = [
     Level::StrictSerializable,
 ];
 
-/// The levels whose axioms are stated for lists as well as for registers.
-const LIST_LEVELS: [Level; 5] = [
-    Level::AdyaReadCommitted,
-    Level::ReadCommitted,
-    Level::CutIsolation,
-    Level::ReadAtomic,
-    Level::Causal,
-];
-
 /// Whether a history satisfies a level. Takes time exponential in the number of transactions:
 /// meant for up to seven. Beside the [`LEVELS`], it takes linearizable for histories of single
 /// operations with times.
@@ -109,41 +100,45 @@ pub fn satisfies(history: &History, level: Level, options: Options) -> Answer {
     if level == Level::Linearizable {
         return linear::answer(history, options);
     }
-    let Some(small) = Small::new(history) else { return Answer::Unsupported };
-    if !LEVELS.contains(&level) || (small.has_lists() && !LIST_LEVELS.contains(&level)) {
-        return Answer::Unsupported;
-    }
-    let satisfied = match level {
-        Level::CutIsolation => cut::satisfied(&small),
-        level => {
-            let holds = |world: &worlds::World| axioms::some_commit_order(world, level);
-            worlds::any(&small, level, options, holds)
-        }
-    };
-    if satisfied { Answer::Satisfied } else { Answer::Violated }
+    satisfies_stated(history, level, options, &[])
 }
 
 /// As [`satisfies`], with orders of versions that are part of the question: of those writers that
-/// committed, each comes before the next. For levels from prefix on.
+/// committed, each comes before the next. Cut isolation knows no order, and ignores them.
 pub fn satisfies_stated(
     history: &History,
     level: Level,
     options: Options,
     stated: &[StatedOrder],
 ) -> Answer {
-    let small = Small::new(history).filter(|small| !small.has_lists());
-    let Some(small) = small.filter(|_| LEVELS.contains(&level) && level.implies(Level::Prefix))
-    else {
+    let Some(small) = Small::new(history).filter(|_| LEVELS.contains(&level)) else {
         return Answer::Unsupported;
     };
-    let holds = |world: &worlds::World| axioms::some_commit_order(&world.stating(stated), level);
-    let satisfied = worlds::any(&small, level, options, holds);
+    let satisfied = match level {
+        Level::CutIsolation => cut::satisfied(&small),
+        level => worlds::any(&small, level, options, stated, |world| {
+            axioms::some_commit_order(world, level)
+        }),
+    };
     if satisfied { Answer::Satisfied } else { Answer::Violated }
 }
 
-/// Whether some read of a transaction that may have committed could have seen the writes of two
-/// transactions, counting the one that wrote the initial state. Checkers may refuse such
-/// histories.
-pub fn is_ambiguous(history: &History) -> bool {
-    Small::new(history).is_some_and(|small| small.is_ambiguous())
+/// Whether a level may be refused because some read of a transaction that may have committed could
+/// have seen the writes of two transactions, counting the one that wrote the initial state. Not
+/// where all that it may have seen is wrong, nor where another read [is wrong](has_bad_read) by
+/// itself: that is a violation at every level but cut isolation.
+pub fn is_ambiguous(history: &History, level: Level) -> bool {
+    Small::new(history).is_some_and(|small| match level {
+        Level::CutIsolation => small.has_ambiguous_read(|_| true),
+        _ => {
+            !small.has_bad_read()
+                && small.has_ambiguous_read(|read| views::may_be_right(&small, read))
+        }
+    })
+}
+
+/// Whether some read of a committed transaction is wrong by itself: whoever wrote what it saw
+/// aborted, or wrote it later in the same transaction, or replaced it, or nobody did.
+pub fn has_bad_read(history: &History) -> bool {
+    Small::new(history).is_some_and(|small| small.has_bad_read())
 }

@@ -1,23 +1,22 @@
 //! Linearizability of single operations (MTC, Definition 7): every order that real time allows is
 //! tried, on all keys at once, with every choice of outcomes for the unknown ones.
 
-use isolario_model::{History, Initial, KeyId, Op, Outcome, TxnId, ValueId, ValueRef};
+use isolario_model::{History, Initial, KeyId, Op, OpView, Outcome, TxnId, ValueId, ValueRef};
 
 use crate::small::{MAX_TXNS, Txns, bit, members};
+use crate::worlds::some_choice;
 use crate::{Answer, Options};
 
 pub(crate) fn answer(history: &History, options: Options) -> Answer {
     let Some(singles) = Singles::new(history, options) else { return Answer::Unsupported };
-    let state = vec![State::Initial; history.key_count()];
-    if singles.goes_on(0, &state) { Answer::Satisfied } else { Answer::Violated }
+    let initial: Vec<Vec<State>> =
+        (0..history.key_count()).map(|key| singles.initial_states(key)).collect();
+    let satisfied = some_choice(&initial, &mut Vec::new(), &|states| singles.goes_on(0, states));
+    if satisfied { Answer::Satisfied } else { Answer::Violated }
 }
 
-/// What a key holds.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum State<'h> {
-    Initial,
-    Holds(ValueRef<'h>),
-}
+/// What a key holds; none for a value that no operation mentions.
+type State<'h> = Option<ValueRef<'h>>;
 
 /// A history of single operations.
 struct Singles<'h> {
@@ -95,11 +94,11 @@ impl<'h> Singles<'h> {
         let op = self.history.op(op);
         let Some(key) = op.key().map(KeyId::index) else { return Vec::new() };
         let now = state[key];
-        let is = |value| self.may_be(now, key, value);
+        let is = |value| now == Some(value);
         let mut after = Vec::new();
         match op {
             Op::Write { value, .. } => after.push(self.holds(value)),
-            Op::Delete { .. } => after.push(State::Holds(ValueRef::Nil)),
+            Op::Delete { .. } => after.push(Some(ValueRef::Nil)),
             Op::Read { value, .. } => {
                 after
                     .extend(value.is_none_or(|value| is(self.history.value(value))).then_some(now));
@@ -117,8 +116,8 @@ impl<'h> Singles<'h> {
                     after.extend(is(expected).then_some(self.holds(new)));
                 }
                 if applied != Some(true) {
-                    let fails = self.may_differ(now, key, expected)
-                        && seen.is_none_or(|seen| seen != expected && is(seen));
+                    let fails =
+                        !is(expected) && seen.is_none_or(|seen| seen != expected && is(seen));
                     after.extend(fails.then_some(now));
                 }
             }
@@ -128,42 +127,58 @@ impl<'h> Singles<'h> {
     }
 
     fn holds(&self, value: ValueId) -> State<'h> {
-        State::Holds(self.history.value(value))
+        Some(self.history.value(value))
     }
 
-    /// Whether a key may hold a value (DESIGN, 4.1). Without an initial state it is absent at first.
-    fn may_be(&self, state: State<'h>, key: usize, value: ValueRef<'_>) -> bool {
-        match (state, self.history.initial()) {
-            (State::Holds(held), _) => held == value,
-            (State::Initial, Initial::Value(initial)) => initial.as_ref() == value,
-            (State::Initial, Initial::UnlessWritten(initial)) => {
-                initial.as_ref() == value && !self.is_written(key, value)
+    /// What a key may hold at first. Without an initial state it is absent.
+    fn initial_states(&self, key: usize) -> Vec<State<'h>> {
+        match self.history.initial() {
+            Initial::Value(initial) => vec![Some(initial.as_ref())],
+            Initial::UnlessWritten(initial) => {
+                let initial = initial.as_ref();
+                vec![Some(initial).filter(|initial| !self.is_written(key, *initial))]
             }
-            (State::Initial, Initial::Unwritten) => !self.is_written(key, value),
-            (State::Initial, _) => value == ValueRef::Nil,
+            Initial::Unwritten => {
+                let unwritten = self.found(key).filter(|value| !self.is_written(key, *value));
+                unwritten.map(Some).chain([None]).collect()
+            }
+            _ => vec![Some(ValueRef::Nil)],
         }
     }
 
-    fn may_differ(&self, state: State<'h>, key: usize, value: ValueRef<'_>) -> bool {
-        // What nobody wrote may be there at first, or something else that nobody wrote.
-        let anything = state == State::Initial && *self.history.initial() == Initial::Unwritten;
-        anything || !self.may_be(state, key, value)
+    /// Every value that an operation on a key found, or may have found.
+    fn found(&self, key: usize) -> impl Iterator<Item = ValueRef<'h>> {
+        self.ops(key).flat_map(|op| {
+            let (expected, seen) = match op {
+                Op::Read { value, .. } => (None, value),
+                Op::CompareAndSet { expected, seen, .. } => (Some(expected), seen),
+                Op::InsertIfAbsent { seen, .. } => (None, seen),
+                _ => (None, None),
+            };
+            let absent = matches!(op, Op::InsertIfAbsent { .. }).then_some(ValueRef::Nil);
+            let values = [expected, seen].into_iter().flatten().map(|v| self.history.value(v));
+            values.chain(absent)
+        })
+    }
+
+    /// The operations on a key, of transactions of any outcome.
+    fn ops(&self, key: usize) -> impl Iterator<Item = OpView<'h>> {
+        let ops = self.history.txns().flat_map(|txn| self.history.txn_ops(txn));
+        let ops = ops.map(|op| self.history.op(op));
+        ops.filter(move |op| op.key().map(KeyId::index) == Some(key))
     }
 
     /// Whether anyone wrote a value to a key, in a transaction of any outcome.
     fn is_written(&self, key: usize, value: ValueRef<'_>) -> bool {
-        let ops = self.history.txns().flat_map(|txn| self.history.txn_ops(txn));
-        ops.map(|op| self.history.op(op)).filter(|op| op.key().map(KeyId::index) == Some(key)).any(
-            |op| match op {
-                Op::Write { value: new, .. } => self.history.value(new) == value,
-                Op::Delete { .. } => value == ValueRef::Nil,
-                Op::InsertIfAbsent { value: new, applied, .. }
-                | Op::CompareAndSet { new, applied, .. } => {
-                    applied != Some(false) && self.history.value(new) == value
-                }
-                _ => false,
-            },
-        )
+        self.ops(key).any(|op| match op {
+            Op::Write { value: new, .. } => self.history.value(new) == value,
+            Op::Delete { .. } => value == ValueRef::Nil,
+            Op::InsertIfAbsent { value: new, applied, .. }
+            | Op::CompareAndSet { new, applied, .. } => {
+                applied != Some(false) && self.history.value(new) == value
+            }
+            _ => false,
+        })
     }
 }
 

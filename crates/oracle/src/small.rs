@@ -2,6 +2,8 @@
 
 use isolario_model::{History, Initial, Op, OpId, Outcome, ValueId};
 
+use crate::views;
+
 /// A set of transactions, as bits.
 pub(crate) type Txns = u16;
 
@@ -47,6 +49,8 @@ pub(crate) struct Write {
     pub(crate) word: u64,
     /// Whether its transaction writes the key again.
     pub(crate) replaced: bool,
+    /// Whether it appends to a list.
+    pub(crate) appends: bool,
 }
 
 /// A small history.
@@ -94,19 +98,12 @@ impl<'h> Small<'h> {
                 self.reads.push(Read { txn, at, key, seen: Seen::List(elements) });
             }
             Op::Write { .. } | Op::Delete { .. } | Op::Append { .. } => {
-                self.writes.push(Write { txn, at, key, word: word(), replaced: false });
+                let appends = matches!(view, Op::Append { .. });
+                self.writes.push(Write { txn, at, key, word: word(), replaced: false, appends });
             }
             _ => return None,
         }
         Some(())
-    }
-
-    /// Whether any list is read or appended to.
-    pub(crate) fn has_lists(&self) -> bool {
-        let is_list = |op: usize| {
-            matches!(self.history.op(OpId::at(op)), Op::Append { .. } | Op::ReadList { .. })
-        };
-        (0..self.history.op_count()).any(is_list)
     }
 
     /// All transactions of an outcome.
@@ -122,7 +119,7 @@ impl<'h> Small<'h> {
         self.writes.iter().copied().filter(move |write| write.key == key && write.word == word)
     }
 
-    /// Whether a version of a register may be the initial one (DESIGN, 4.1).
+    /// Whether a version of a register may be the initial one.
     pub(crate) fn may_be_initial(&self, key: usize, word: u64) -> bool {
         let nobody_wrote_it = || self.writes_of(key, word).next().is_none();
         match self.history.initial() {
@@ -135,19 +132,32 @@ impl<'h> Small<'h> {
         }
     }
 
-    /// See [`crate::is_ambiguous`].
-    pub(crate) fn is_ambiguous(&self) -> bool {
-        let writers = |key, word| {
-            self.writes_of(key, word).fold(0, |set: Txns, write| set | bit(write.txn)).count_ones()
-        };
+    /// Whether some such read of a transaction that may have committed could have seen the writes of
+    /// two transactions.
+    pub(crate) fn has_ambiguous_read(&self, such: impl Fn(&Read) -> bool) -> bool {
         let may_have_committed = |read: &&Read| self.outcomes[read.txn] != Outcome::Aborted;
-        self.reads.iter().filter(may_have_committed).any(|read| match read.seen {
+        let mut reads = self.reads.iter().filter(may_have_committed);
+        reads.any(|read| self.has_several_candidates(read) && such(read))
+    }
+
+    /// See [`crate::has_bad_read`].
+    pub(crate) fn has_bad_read(&self) -> bool {
+        let has_committed = |read: &&Read| self.outcomes[read.txn] == Outcome::Committed;
+        let mut reads = self.reads.iter().filter(has_committed);
+        reads.any(|read| !views::may_be_right(self, read))
+    }
+
+    /// Whether two transactions, `init` counted, wrote what a read saw.
+    fn has_several_candidates(&self, read: &Read) -> bool {
+        let writers = |word| {
+            let writers = self.writes_of(read.key, word).fold(0, |set, write| set | bit(write.txn));
+            writers.count_ones()
+        };
+        match read.seen {
             Seen::Version(word) => {
-                writers(read.key, word) + u32::from(self.may_be_initial(read.key, word)) > 1
+                writers(word) + u32::from(self.may_be_initial(read.key, word)) > 1
             }
-            Seen::List(elements) => {
-                elements.iter().any(|element| writers(read.key, element.word()) > 1)
-            }
-        })
+            Seen::List(elements) => elements.iter().any(|element| writers(element.word()) > 1),
+        }
     }
 }

@@ -1,37 +1,43 @@
-//! How a read can be explained: the transactions it may have read from without breaking read
-//! consistency (AWDIT, Definition 2.3).
+//! How a read can be explained without breaking read consistency (AWDIT, Definition 2.3).
 
-use isolario_model::ValueId;
+use isolario_model::{Outcome, ValueId};
 
-use crate::small::{Read, Seen, Small, Txns, Write, bit};
+use crate::small::{Read, Seen, Small, Write};
 
 /// One consistent explanation of a read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct View {
-    /// The transaction it read from.
-    pub(crate) from: Source,
-    /// Who must have committed for it: everyone whose writes it shows.
-    pub(crate) needs: Txns,
-    /// The appends that a list shows, the reader's own left out; empty for registers.
-    pub(crate) appends: Vec<Write>,
+pub(crate) enum View {
+    /// It returned its own transaction's last write of the key.
+    Own,
+    /// It returned the initial value of a register.
+    Init,
+    /// It returned what another transaction wrote to a register.
+    Txn(usize),
+    /// It returned the version of a list that has these elements, and its own appends after them.
+    /// Which version that is, if any, only a commit order tells.
+    List(Vec<u64>),
 }
 
-/// Where a read came from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
-    /// The reader itself.
-    Own,
-    /// The initial state.
-    Init,
-    /// Another transaction.
-    Txn(usize),
+/// Whether a read has an explanation, as far as its own key tells without an order.
+pub(crate) fn may_be_right(small: &Small, read: &Read) -> bool {
+    let may_be_shown =
+        |word: &u64| small.writes_of(read.key, *word).any(|w| is_of_others(small, read, &w));
+    views(small, read).iter().any(|view| match view {
+        View::List(shown) => shown.iter().all(may_be_shown),
+        _ => true,
+    })
+}
+
+/// Whether a write is another transaction's, which may have committed.
+fn is_of_others(small: &Small, read: &Read, write: &Write) -> bool {
+    write.txn != read.txn && small.outcomes[write.txn] != Outcome::Aborted
 }
 
 /// All consistent explanations of a read.
 pub(crate) fn views(small: &Small, read: &Read) -> Vec<View> {
     match read.seen {
         Seen::Version(word) => register_views(small, read, word),
-        Seen::List(elements) => list_views(small, read, elements),
+        Seen::List(elements) => list_view(small, read, elements).into_iter().collect(),
     }
 }
 
@@ -43,56 +49,25 @@ fn own_before<'s>(small: &'s Small, read: &Read) -> impl Iterator<Item = Write> 
 }
 
 fn register_views(small: &Small, read: &Read, word: u64) -> Vec<View> {
-    let view = |from, needs| View { from, needs, appends: Vec::new() };
     if let Some(own) = own_before(small, read).last() {
         // Observe own writes: nothing else explains such a read.
-        return if own.word == word { vec![view(Source::Own, 0)] } else { Vec::new() };
+        return if own.word == word { vec![View::Own] } else { Vec::new() };
     }
     // Not the transaction's own later write (no future reads), and only last writes of others
-    // (observe latest write). That the writer committed is up to the world.
-    let of_others = small.writes_of(read.key, word).filter(|w| w.txn != read.txn && !w.replaced);
-    let mut views: Vec<View> = of_others.map(|w| view(Source::Txn(w.txn), bit(w.txn))).collect();
+    // (observe latest write) that did not abort. Whether a writer of unknown outcome committed is up
+    // to the world.
+    let may_be_seen = |w: &Write| is_of_others(small, read, w) && !w.replaced;
+    let of_others = small.writes_of(read.key, word).filter(may_be_seen);
+    let mut views: Vec<View> = of_others.map(|w| View::Txn(w.txn)).collect();
     if small.may_be_initial(read.key, word) {
-        views.push(view(Source::Init, 0));
+        views.push(View::Init);
     }
     views
 }
 
-/// A list must end with exactly the reader's own appends so far. What comes before shows appends
-/// of others: each at most once, and of a transaction all or none, in program order.
-fn list_views(small: &Small, read: &Read, elements: &[ValueId]) -> Vec<View> {
+/// A list must end with exactly the reader's own appends so far.
+fn list_view(small: &Small, read: &Read, elements: &[ValueId]) -> Option<View> {
     let own: Vec<u64> = own_before(small, read).map(|w| w.word).collect();
     let words: Vec<u64> = elements.iter().map(|element| element.word()).collect();
-    let Some(foreign) = words.strip_suffix(own.as_slice()) else { return Vec::new() };
-    let mut explanations = vec![Vec::new()];
-    for word in foreign {
-        let candidates: Vec<Write> =
-            small.writes_of(read.key, *word).filter(|w| w.txn != read.txn).collect();
-        explanations = explanations
-            .iter()
-            .flat_map(|before| candidates.iter().map(|w| extended(before, *w)))
-            .collect();
-    }
-    explanations.retain(|appends| whole_transactions_in_order(small, appends));
-    explanations.into_iter().map(list_view).collect()
-}
-
-fn extended(before: &[Write], write: Write) -> Vec<Write> {
-    before.iter().copied().chain([write]).collect()
-}
-
-fn whole_transactions_in_order(small: &Small, appends: &[Write]) -> bool {
-    appends.iter().all(|shown| {
-        let of_txn = |w: &&Write| w.txn == shown.txn && w.key == shown.key;
-        let all = small.writes.iter().filter(of_txn).map(|w| w.at);
-        all.eq(appends.iter().filter(of_txn).map(|w| w.at))
-    })
-}
-
-fn list_view(appends: Vec<Write>) -> View {
-    View {
-        from: appends.last().map_or(Source::Init, |last| Source::Txn(last.txn)),
-        needs: appends.iter().fold(0, |needs, w| needs | bit(w.txn)),
-        appends,
-    }
+    words.strip_suffix(own.as_slice()).map(|others| View::List(others.to_vec()))
 }

@@ -1,36 +1,36 @@
 //! What may have happened: every choice of outcomes for the unknown transactions, and every
-//! resolution of the reads of those that committed.
+//! assignment of the reads of those that committed to the writes they may have seen.
 
 use isolario_model::{Level, Outcome, SessionId, StatedOrder, TxnId};
 
 use crate::Options;
-use crate::small::{MAX_TXNS, Small, Txns, Write, bit, members};
-use crate::views::{Source, View, views};
+use crate::small::{MAX_TXNS, Read, Seen, Small, Txns, Write, bit, members};
+use crate::views::{View, views};
 
-/// A read from another transaction or from the initial state.
+/// A read that did not return its own transaction's write.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ExternalRead {
+pub(crate) struct ExternalRead<'w> {
     pub(crate) reader: usize,
     pub(crate) key: usize,
-    /// The transaction it read from; none for `init`.
-    pub(crate) from: Option<usize>,
+    pub(crate) saw: &'w View,
 }
 
 /// One way in which things may have happened, up to the commit order.
 #[derive(Clone, Debug)]
-pub(crate) struct World {
+pub(crate) struct World<'w> {
     /// Who committed.
     pub(crate) committed: Txns,
     /// The external reads, in program order within each reader.
-    pub(crate) reads: Vec<ExternalRead>,
+    pub(crate) reads: Vec<ExternalRead<'w>>,
+    /// The appends of those that committed, in program order within each transaction.
+    pub(crate) appends: Vec<Write>,
     /// Who wrote each key, among the committed.
     pub(crate) writers: Vec<Txns>,
-    /// Per transaction, those before it by session order, write-read, and real time if the level
-    /// has it: what a commit order must respect and what is visible at once.
-    pub(crate) direct: [Txns; MAX_TXNS],
-    /// Per transaction, those before it because a list shows their elements in this order, or
-    /// because somebody states it.
-    pub(crate) listed: [Txns; MAX_TXNS],
+    /// Per transaction, those before it by session order, and by real time if the level has it:
+    /// what a commit order must respect and what is visible at once.
+    pub(crate) given: [Txns; MAX_TXNS],
+    /// Per transaction, those before it because somebody states it.
+    pub(crate) stated: [Txns; MAX_TXNS],
 }
 
 /// Whether some world satisfies a condition.
@@ -38,22 +38,23 @@ pub(crate) fn any(
     small: &Small,
     level: Level,
     options: Options,
+    stated: &[StatedOrder],
     holds: impl Fn(&World) -> bool,
 ) -> bool {
     let all_views: Vec<Vec<View>> = small.reads.iter().map(|read| views(small, read)).collect();
     outcomes(small).any(|committed| {
-        let reads: Vec<usize> = (0..small.reads.len())
-            .filter(|read| committed & bit(small.reads[*read].txn) != 0)
-            .collect();
-        let order = given_order(small, level, options, committed);
-        let has_committed = |view: &&View| view.needs & !committed == 0;
-        let choices: Vec<Vec<&View>> = reads
+        let Some(stated) = stated_order(stated, committed) else { return false };
+        let given = given_order(small, level, options, committed);
+        let (reads, choices): (Vec<&Read>, Vec<Vec<&View>>) = small
+            .reads
             .iter()
-            .map(|read| all_views[*read].iter().filter(has_committed).collect())
-            .collect();
+            .zip(&all_views)
+            .filter(|(read, _)| committed & bit(read.txn) != 0)
+            .map(|(read, views)| (read, views.iter().filter(|v| is_there(v, committed)).collect()))
+            .unzip();
         some_choice(&choices, &mut Vec::new(), &|chosen| {
-            lists_agree(small, &reads, chosen)
-                && holds(&world(small, committed, order, &reads, chosen))
+            have_one_initial_value(&reads, chosen)
+                && holds(&World::new(small, committed, given, stated, &reads, chosen))
         })
     })
 }
@@ -80,8 +81,27 @@ pub(crate) fn some_choice<T: Copy>(
     })
 }
 
+/// Whether the writer that a view is about committed.
+fn is_there(view: &View, committed: Txns) -> bool {
+    match view {
+        View::Txn(writer) => committed & bit(*writer) != 0,
+        View::Own | View::Init | View::List(_) => true,
+    }
+}
+
+/// A key has one initial value, also where it may be any that nobody wrote.
+fn have_one_initial_value(reads: &[&Read], chosen: &[&View]) -> bool {
+    let mut initial: Vec<(usize, u64)> = Vec::new();
+    for (read, view) in reads.iter().zip(chosen) {
+        if let (View::Init, Seen::Version(word)) = (view, read.seen) {
+            initial.push((read.key, word));
+        }
+    }
+    initial.iter().all(|(key, word)| initial.iter().all(|(k, w)| k != key || w == word))
+}
+
 /// Session order, and real time where the level has it. Nothing follows a transaction of unknown
-/// outcome by either (DESIGN, 4.4).
+/// outcome by either.
 fn given_order(small: &Small, level: Level, options: Options, committed: Txns) -> [Txns; MAX_TXNS] {
     let history = small.history;
     let in_time = level.implies(Level::StrongSnapshotIsolation);
@@ -104,67 +124,52 @@ fn given_order(small: &Small, level: Level, options: Options, committed: Txns) -
     before
 }
 
-/// Of any two reads of a list, one must be a prefix of the other, the readers' own appends left
-/// out.
-fn lists_agree(small: &Small, reads: &[usize], chosen: &[&View]) -> bool {
-    let appends = |at: usize| -> Vec<usize> { chosen[at].appends.iter().map(|w| w.at).collect() };
-    (0..reads.len()).all(|a| {
-        (0..a).filter(|b| small.reads[reads[a]].key == small.reads[reads[*b]].key).all(|b| {
-            let (one, other) = (appends(a), appends(b));
-            one.starts_with(&other) || other.starts_with(&one)
-        })
-    })
-}
-
-fn world(
-    small: &Small,
-    committed: Txns,
-    order: [Txns; MAX_TXNS],
-    reads: &[usize],
-    chosen: &[&View],
-) -> World {
-    let mut world = World {
-        committed,
-        reads: Vec::with_capacity(reads.len()),
-        writers: vec![0; small.history.key_count()],
-        direct: order,
-        listed: [0; MAX_TXNS],
-    };
-    for write in small.writes.iter().filter(|write| committed & bit(write.txn) != 0) {
-        world.writers[write.key] |= bit(write.txn);
-    }
-    for (read, view) in reads.iter().zip(chosen) {
-        let (reader, key) = (small.reads[*read].txn, small.reads[*read].key);
-        let from = match view.from {
-            Source::Own => continue,
-            Source::Init => None,
-            Source::Txn(from) => Some(from),
-        };
-        world.reads.push(ExternalRead { reader, key, from });
-        world.direct[reader] |= from.map_or(0, bit);
-        world.order_by_list(&view.appends);
-    }
-    world
-}
-
-impl World {
-    /// The same world with these orders of versions. Writers that did not commit do not count.
-    pub(crate) fn stating(&self, stated: &[StatedOrder]) -> World {
-        let mut world = self.clone();
-        for order in stated {
-            let writers = order.writers.iter().map(|txn| txn.index());
-            let writers: Vec<usize> =
-                writers.filter(|txn| self.committed & bit(*txn) != 0).collect();
-            for pair in writers.windows(2).filter(|pair| pair[0] != pair[1]) {
-                world.listed[pair[1]] |= bit(pair[0]);
+/// Of those writers that committed, each comes before the next. None where a statement has the
+/// initial version after another one: no order agrees with that.
+fn stated_order(stated: &[StatedOrder], committed: Txns) -> Option<[Txns; MAX_TXNS]> {
+    let mut before = [0; MAX_TXNS];
+    for order in stated {
+        let mut last = None;
+        for writer in &order.writers {
+            if writer.is_init() {
+                if last.is_some() {
+                    return None;
+                }
+                continue;
+            }
+            let writer = writer.index();
+            if committed & bit(writer) != 0 {
+                before[writer] |= last.filter(|last| *last != writer).map_or(0, bit);
+                last = Some(writer);
             }
         }
-        world
     }
+    Some(before)
+}
 
-    fn order_by_list(&mut self, appends: &[Write]) {
-        for pair in appends.windows(2).filter(|pair| pair[0].txn != pair[1].txn) {
-            self.listed[pair[1].txn] |= bit(pair[0].txn);
+impl<'w> World<'w> {
+    fn new(
+        small: &Small,
+        committed: Txns,
+        given: [Txns; MAX_TXNS],
+        stated: [Txns; MAX_TXNS],
+        reads: &[&Read],
+        chosen: &[&'w View],
+    ) -> World<'w> {
+        let writes = || small.writes.iter().filter(|write| committed & bit(write.txn) != 0);
+        let mut writers = vec![0; small.history.key_count()];
+        writes().for_each(|write| writers[write.key] |= bit(write.txn));
+        let external = |(read, saw): (&&Read, &&'w View)| {
+            let (reader, key) = (read.txn, read.key);
+            (**saw != View::Own).then_some(ExternalRead { reader, key, saw: *saw })
+        };
+        World {
+            committed,
+            reads: reads.iter().zip(chosen).filter_map(external).collect(),
+            appends: writes().filter(|write| write.appends).copied().collect(),
+            writers,
+            given,
+            stated,
         }
     }
 }

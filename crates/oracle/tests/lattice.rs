@@ -3,9 +3,13 @@
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
-use isolario_model::History;
+use std::ops::RangeInclusive;
+
+use isolario_model::{History, Initial, Level, Outcome, Value};
 use isolario_oracle::random::{Case, shrink};
-use isolario_oracle::{Answer, Draft, LEVELS, Options, satisfies, volume};
+use isolario_oracle::{
+    Answer, Draft, DraftOp, LEVELS, Options, has_bad_read, is_ambiguous, satisfies, volume,
+};
 
 fn answers(history: &History, options: Options) -> Vec<Answer> {
     LEVELS.iter().map(|level| satisfies(history, *level, options)).collect()
@@ -38,13 +42,16 @@ fn a_history_that_satisfies_a_level_satisfies_the_weaker_ones() {
     }
 }
 
-#[test]
-fn every_level_is_often_satisfied_often_violated_and_told_apart_from_its_neighbours() {
-    let cases = (volume() / 4).max(1_000);
+/// Asserts that a level is satisfied by such a share of some histories, in percent, and that it is
+/// told apart from those right below it.
+#[track_caller]
+fn levels_are_told_apart(drafts: impl Iterator<Item = Draft>, shares: RangeInclusive<u64>) {
+    let mut cases = 0;
     let mut satisfied = [0_u64; LEVELS.len()];
     let mut between = [[0_u64; LEVELS.len()]; LEVELS.len()];
-    for case in Case::first(cases) {
-        let answers = answers(&case.history().expect("small"), Options::default());
+    for draft in drafts {
+        cases += 1;
+        let answers = answers(&draft.history().expect("small"), Options::default());
         for (level, answer) in answers.iter().enumerate() {
             satisfied[level] += u64::from(*answer == Answer::Satisfied);
             for (other, other_answer) in answers.iter().enumerate() {
@@ -55,7 +62,7 @@ fn every_level_is_often_satisfied_often_violated_and_told_apart_from_its_neighbo
     for (level, satisfied) in LEVELS.iter().zip(satisfied) {
         let share = 100 * satisfied / cases;
         println!("{level}: {share}% satisfied");
-        assert!((20..=80).contains(&share), "{level}: {share}% satisfied");
+        assert!(shares.contains(&share), "{level}: {share}% satisfied");
     }
     for (strong, level) in LEVELS.iter().enumerate() {
         let weaker = level.weaker().iter().filter_map(|w| LEVELS.iter().position(|l| l == w));
@@ -65,6 +72,127 @@ fn every_level_is_often_satisfied_often_violated_and_told_apart_from_its_neighbo
             assert!(per_mille >= 1, "{} and {level} are hardly told apart", LEVELS[weak]);
         }
     }
+}
+
+#[test]
+fn every_level_of_registers_is_often_satisfied_often_violated_and_told_apart() {
+    levels_are_told_apart(Case::first((volume() / 4).max(1_000)).map(Case::draft), 20..=80);
+}
+
+#[test]
+fn every_level_of_lists_is_often_satisfied_often_violated_and_told_apart() {
+    levels_are_told_apart(Case::first((volume() / 4).max(1_000)).map(Case::list_draft), 10..=90);
+}
+
+/// Asserts that of so many histories at least this share has each property.
+#[track_caller]
+fn are_frequent(drafts: &[Draft], properties: &[(&str, usize, &dyn Fn(&Draft) -> bool)]) {
+    for (name, at_least, holds) in properties {
+        let share = 1_000 * drafts.iter().filter(|draft| holds(draft)).count() / drafts.len();
+        println!("{name}: {share} per mille");
+        assert!(share >= *at_least, "{name}: {share} per mille");
+    }
+}
+
+fn has_outcome(outcome: Outcome) -> impl Fn(&Draft) -> bool {
+    move |draft| draft.txns.iter().any(|txn| txn.outcome == outcome)
+}
+
+/// The operations of committed transactions.
+fn committed(draft: &Draft) -> impl Iterator<Item = &DraftOp> {
+    let txns = draft.txns.iter().filter(|txn| txn.outcome == Outcome::Committed);
+    txns.flat_map(|txn| &txn.ops)
+}
+
+/// Whether two different items among those that are looked for agree.
+fn some_pair<T>(items: &[T], agree: impl Fn(&T, &T) -> bool) -> bool {
+    items.iter().enumerate().any(|(at, one)| items[..at].iter().any(|other| agree(other, one)))
+}
+
+fn appends(draft: &Draft) -> Vec<(&str, &Value)> {
+    let append = |op| match op {
+        &DraftOp::Append(ref key, ref element) => Some((key.as_str(), element)),
+        _ => None,
+    };
+    committed(draft).filter_map(append).collect()
+}
+
+fn has_an_append_that_nobody_reads(draft: &Draft) -> bool {
+    let shows = |op: &DraftOp, key: &str, element: &Value| match op {
+        DraftOp::ReadList(other, Some(elements)) => other == key && elements.contains(element),
+        _ => false,
+    };
+    appends(draft).iter().any(|(key, element)| {
+        committed(draft).any(|op| op.key() == *key && matches!(op, DraftOp::ReadList(_, Some(_))))
+            && !committed(draft).any(|op| shows(op, key, element))
+    })
+}
+
+fn repeats_a_read(draft: &Draft) -> bool {
+    draft.txns.iter().any(|txn| {
+        let reads = txn.ops.iter().filter(|op| matches!(op, DraftOp::ReadList(..)));
+        some_pair(&reads.collect::<Vec<_>>(), |one, other| one.key() == other.key())
+    })
+}
+
+#[test]
+fn lists_have_all_that_is_difficult_about_them() {
+    let drafts: Vec<Draft> = Case::first(2_000).map(Case::list_draft).collect();
+    let sessions =
+        |draft: &Draft| some_pair(&draft.txns, |one, other| one.session != other.session);
+    are_frequent(
+        &drafts,
+        &[
+            ("appends that nobody reads", 300, &has_an_append_that_nobody_reads),
+            ("several sessions", 800, &sessions),
+            ("aborted transactions", 100, &has_outcome(Outcome::Aborted)),
+            ("unknown outcomes", 150, &has_outcome(Outcome::Unknown)),
+            ("repeated reads", 300, &repeats_a_read),
+            ("equal elements", 40, &|draft| some_pair(&appends(draft), |one, other| one == other)),
+        ],
+    );
+}
+
+#[test]
+fn registers_have_all_that_is_difficult_about_their_values() {
+    let drafts: Vec<Draft> = Case::first(4_000).map(Case::draft).collect();
+    let writes = |draft: &Draft| {
+        let write = |op: &DraftOp| match op {
+            DraftOp::Write(key, value) => Some((key.clone(), value.clone())),
+            _ => None,
+        };
+        some_pair(&committed(draft).filter_map(write).collect::<Vec<_>>(), |one, other| {
+            one == other
+        })
+    };
+    let any_initial = |draft: &Draft| draft.initial == Initial::Unwritten;
+    are_frequent(
+        &drafts,
+        &[
+            ("equal values", 40, &writes),
+            ("any initial value", 100, &any_initial),
+            ("two initial values of a key", 15, &has_two_initial_values),
+            ("bad reads", 50, &|draft| has_bad_read(&draft.history().expect("small"))),
+            ("ambiguous reads", 20, &|draft| {
+                is_ambiguous(&draft.history().expect("small"), Level::Causal)
+            }),
+        ],
+    );
+}
+
+fn has_two_initial_values(draft: &Draft) -> bool {
+    let is_written = |key: &str, value: &Value| {
+        let mut ops = draft.txns.iter().flat_map(|txn| &txn.ops);
+        ops.any(|op| matches!(op, DraftOp::Write(k, v) if k == key && v == value))
+    };
+    let unwritten = committed(draft).filter_map(|op| match op {
+        DraftOp::Read(key, Some(value)) if !is_written(key, value) => Some((key, value)),
+        _ => None,
+    });
+    draft.initial == Initial::Unwritten
+        && some_pair(&unwritten.collect::<Vec<_>>(), |one, other| {
+            one.0 == other.0 && one.1 != other.1
+        })
 }
 
 #[test]

@@ -41,6 +41,9 @@ fn verify_anomaly(facts: &Facts<'_>, level: Level, anomaly: &Anomaly) -> Result<
             let disagree = lists::disagree(facts, *key, *first, *second)?;
             if disagree { Ok(()) } else { Err(Refusal::WrongKind { kind, why }) }
         }
+        Evidence::Reads { key, first, second, edges } if kind == AnomalyKind::ThinAirRead => {
+            are_two_initial_values(facts, *key, *first, *second, edges)
+        }
         Evidence::Reads { key, first, second, edges } => {
             let pair = Pair::new(facts, kind, *key, *first, *second)?;
             pair.verify(facts, level, kind, edges)
@@ -49,6 +52,23 @@ fn verify_anomaly(facts: &Facts<'_>, level: Level, anomaly: &Anomaly) -> Result<
         Evidence::Cases { cycles } => cases::verify(facts, level, kind, cycles),
         _ => Err(Refusal::Unsupported("evidence of this kind")),
     }
+}
+
+/// Refuses two reads unless they returned two values that nobody wrote, of which a key has only one:
+/// the other came out of thin air.
+fn are_two_initial_values(
+    facts: &Facts<'_>,
+    key: KeyId,
+    first: OpId,
+    second: OpId,
+    edges: &[Edge],
+) -> Result<(), Refusal> {
+    for read in [first, second] {
+        facts.committed(facts.txn(facts.known_op(read)?))?;
+    }
+    let two = facts.key(first) == key && facts.see_two_initial_values(first, second);
+    let (kind, why) = (AnomalyKind::ThinAirRead, "they are not two values that nobody wrote");
+    if two && edges.is_empty() { Ok(()) } else { Err(Refusal::WrongKind { kind, why }) }
 }
 
 /// Two reads of one key by one transaction, from two others.
@@ -77,10 +97,12 @@ impl Pair {
             return wrong("the reads are of another key");
         }
         match (facts.external(first)?, facts.external(second)?) {
-            (Some((first, _)), Some((second, _))) if first != second => {
-                facts.committed(first)?;
-                facts.committed(second)?;
-                Ok(Pair { first, second })
+            (Some((one, _)), Some((other, _)))
+                if one != other || facts.see_two_initial_values(first, second) =>
+            {
+                facts.committed(one)?;
+                facts.committed(other)?;
+                Ok(Pair { first: one, second: other })
             }
             _ => wrong("the reads did not see two other transactions"),
         }
@@ -111,7 +133,7 @@ impl Pair {
     ) -> Result<(), Refusal> {
         justify::all(facts, level, path)?;
         let ends = edges::ends(path)?;
-        let from_init = path.is_empty() && self.second.is_init();
+        let from_init = path.is_empty() && self.second.is_init() && !self.first.is_init();
         if from_init || ends == Some((self.second, self.first)) {
             return Ok(());
         }

@@ -16,7 +16,7 @@ pub(crate) fn verify(facts: &Facts<'_>) -> Result<(), Refusal> {
                 continue;
             }
             let (first, before) = *first_reads.entry(facts.key(second)).or_insert((second, from));
-            if before != from {
+            if before != from || facts.see_two_initial_values(first, second) {
                 return Err(Refusal::Disagree { first, second });
             }
         }

@@ -145,7 +145,10 @@ impl<'a> Claim<'a, '_> {
     ) -> Result<RestsOn<'a>, Refusal> {
         let to = self.edge.to;
         let both_write = self.facts.writes_key(writer, key) && self.facts.writes_key(to, key);
-        self.holds(both_write && writer != to && !to.is_init(), "they do not both write the key")?;
+        // Only a statement may have the initial version after another one.
+        let stated = matches!(known, VersionOrder::Stated { .. });
+        let may_follow = writer != to && (stated || !to.is_init());
+        self.holds(both_write && may_follow, "they do not both write the key")?;
         let before = Before { first: writer, second: to };
         match known {
             VersionOrder::Initial => {
@@ -169,7 +172,8 @@ impl<'a> Claim<'a, '_> {
                 Ok(RestsOn::Path(edges))
             }
             VersionOrder::Stated { at } => {
-                self.holds(self.level.implies(Level::Prefix), "the level knows no stated order")?;
+                let has_order = self.level.implies(Level::AdyaReadCommitted);
+                self.holds(has_order, "the level knows no order of versions")?;
                 let stated = self.facts.stated.says(*at, key, writer, to);
                 self.holds(stated, "no trusted order of versions says so there")
             }

@@ -93,8 +93,9 @@ impl<'h> Facts<'h> {
                 let older = writes.iter().take_while(|(other, _)| *other < word).count();
                 writes = &writes[older..];
                 let count = writes.iter().take_while(|(other, _)| *other == word).count();
+                let writes = &writes[..count];
                 for (_, read) in same {
-                    sources[read.index()] = Some(self.resolve(*read, &writes[..count]));
+                    sources[read.index()] = Some(self.resolve(*read, writes));
                 }
             }
         }
@@ -105,7 +106,7 @@ impl<'h> Facts<'h> {
         self.committed.get_or_init(|| self.settle_outcomes())
     }
 
-    /// A transaction of unknown outcome that a committed one read from did commit (DESIGN, 4.4).
+    /// A transaction of unknown outcome that a committed one read from did commit.
     fn settle_outcomes(&self) -> Vec<bool> {
         let is_committed = |txn| self.history.outcome(txn) == Outcome::Committed;
         let mut committed: Vec<bool> = self.history.txns().map(is_committed).collect();
@@ -258,7 +259,7 @@ impl Facts<'_> {
         self.writes().of_version(key, word).iter().map(|(_, op)| *op)
     }
 
-    /// Whether a read may have seen the initial version (DESIGN, 4.1).
+    /// Whether a read may have seen the initial version.
     pub(crate) fn may_be_initial(&self, read: OpId) -> bool {
         self.is_initial(read, || self.candidates(read).next().is_some())
     }
@@ -271,6 +272,37 @@ impl Facts<'_> {
             Initial::Unwritten => !is_written(),
             _ => false,
         }
+    }
+
+    /// Whether two reads of a key returned values that nobody wrote, and different ones: both may be
+    /// initial where the format says so, but a key has only one initial value.
+    pub(crate) fn see_two_initial_values(&self, one: OpId, other: OpId) -> bool {
+        let is_read = |op: OpId| self.history.op_kinds()[op.index()] == OpKind::Read;
+        let word = |op: OpId| self.history.version_word(op);
+        let both = |holds: &dyn Fn(OpId) -> bool| holds(one) && holds(other);
+        *self.history.initial() == Initial::Unwritten
+            && both(&is_read)
+            && both(&|op| self.may_be_initial(op))
+            && self.key(one) == self.key(other)
+            && word(one) != word(other)
+    }
+
+    /// Refuses transactions of which two saw different initial values of a key.
+    pub(crate) fn agree_on_initial_values(&self, txns: &[TxnId]) -> Result<(), Refusal> {
+        if *self.history.initial() != Initial::Unwritten {
+            return Ok(());
+        }
+        let mut first_reads = vec![None; self.history.key_count()];
+        for second in txns.iter().flat_map(|txn| self.reads(*txn)) {
+            if self.source(second) != Some(Source::Init) {
+                continue;
+            }
+            let first = *first_reads[self.key(second).index()].get_or_insert(second);
+            if self.see_two_initial_values(first, second) {
+                return Err(Refusal::Disagree { first, second });
+            }
+        }
+        Ok(())
     }
 
     /// Where the answer of a read came from; none if it is not a read with an answer.
@@ -291,10 +323,22 @@ impl Facts<'_> {
         let Some(last) = last else {
             return if initial { Source::Init } else { Source::Nobody };
         };
+        let may_be_right = self.may_see_one(read, candidates.clone());
         // Ids follow transactions, so if the first and the last are of one, all are. Of several
         // writes by one transaction, its last of the key is the right one to see.
         let of_one = candidates.next().is_none_or(|first| self.txn(first) == self.txn(last));
-        if of_one && !initial { Source::Write(last) } else { Source::Ambiguous }
+        if !initial && (of_one || !may_be_right) { Source::Write(last) } else { Source::Ambiguous }
+    }
+
+    /// Whether a read may have seen one of some writes and be right, as far as their outcomes tell:
+    /// not the own ones, nor those of aborted transactions. Where it may not, it does not matter which
+    /// one it saw.
+    pub(crate) fn may_see_one(&self, read: OpId, writes: impl IntoIterator<Item = OpId>) -> bool {
+        let reader = self.txn(read);
+        writes
+            .into_iter()
+            .map(|write| self.txn(write))
+            .any(|writer| writer != reader && self.history.outcome(writer) != Outcome::Aborted)
     }
 
     /// The other transaction that a read certainly read from, and its write unless it is `init`.
@@ -354,8 +398,7 @@ impl Facts<'_> {
         }
     }
 
-    /// Whether one transaction finished before another started, however the clocks differ
-    /// (DESIGN, 4.8). Times that are missing order nothing, and nothing follows a transaction of
+    /// Whether one transaction finished before another started, however the clocks differ. Times that are missing order nothing, and nothing follows a transaction of
     /// unknown outcome, which may take effect at any time after.
     pub(crate) fn in_real_time(&self, first: TxnId, second: TxnId) -> bool {
         match (self.latest_finish(first), self.earliest_start(second)) {

@@ -81,7 +81,7 @@ pub struct Options {
     /// is widened by that much on both sides.
     pub clock_skew: u64,
     /// Whether orders of versions that are stated beside the history are part of what is asked of
-    /// the levels from prefix on. [`Verifier::with_version_order`] takes them.
+    /// the levels from adya-read-committed on. [`Verifier::with_version_order`] takes them.
     pub trust_version_order: bool,
 }
 
@@ -187,6 +187,7 @@ fn verify_witness(facts: &Facts<'_>, level: Level, witness: &Witness) -> Result<
 
 fn verify_weak_order(order: &Order<'_, '_>, level: Level) -> Result<(), Refusal> {
     lists::check_order(order)?;
+    order.agrees_with_statements()?;
     match level {
         Level::ReadCommitted => visible::verify_read_committed(order),
         Level::ReadAtomic => visible::verify_read_atomic(order),

@@ -5,7 +5,7 @@
 //! reads of a list, one is a prefix of the other, own appends left out.
 
 use isolario_model::{AnomalyKind, KeyId, Op, OpId, Outcome, TxnId, ValueId};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::Refusal;
 use crate::facts::{Facts, Source};
@@ -52,6 +52,28 @@ impl<'h> ListRead<'h> {
         facts.key(append) == self.key && element(facts, append).is_some_and(is_it)
     }
 
+    /// Whether the list shows an append although nobody may have appended that element whom the
+    /// reader may see: who did aborted, or is the reader itself, later.
+    fn shows_wrongly(&self, facts: &Facts<'_>, append: OpId) -> bool {
+        let own_left_out = self.foreign(facts).is_some();
+        let explains = |other: OpId| {
+            let writer = facts.txn(other);
+            let is_own = writer == self.reader;
+            facts.history.outcome(writer) != Outcome::Aborted
+                && (!is_own || (other < self.read && !own_left_out))
+        };
+        facts.key(append) == self.key
+            && element(facts, append).is_some_and(|e| {
+                self.others(facts).contains(&e) && !facts.appends(self.key, e).any(explains)
+            })
+    }
+
+    /// What the list shows, without the own appends at its end: these are the reader's, whoever
+    /// else appended the same. All of it where they are missing.
+    fn others(&self, facts: &Facts<'_>) -> &'h [ValueId] {
+        self.foreign(facts).unwrap_or(self.elements)
+    }
+
     /// Whether the list shows an append, but not all that its transaction appended.
     fn shows_part_of(&self, facts: &Facts<'_>, append: OpId) -> bool {
         let writer = facts.txn(append);
@@ -95,16 +117,17 @@ pub(crate) fn elements_of(facts: &Facts<'_>, txn: TxnId, key: KeyId) -> Vec<Valu
 /// read. The own appends at its end are the reader's, whoever else appended the same.
 pub(crate) fn source(facts: &Facts<'_>, read: OpId) -> Option<Source> {
     let list = ListRead::new(facts, read)?;
-    let elements = list.foreign(facts).unwrap_or(list.elements);
+    let elements = list.others(facts);
     let sole = |e: &ValueId| facts.appender(list.key, *e);
     let own = elements_of(facts, list.reader, list.key);
     let Some(last) = elements.iter().rfind(|e| !own.contains(e)) else {
         return Some(Source::Init);
     };
+    let all_wrong = |e: &ValueId| !facts.may_see_one(list.read, facts.appends(list.key, *e));
     Some(match facts.appends(list.key, *last).next_back() {
         None => Source::Nobody,
-        Some(_) if sole(last).is_none() => Source::Ambiguous,
-        Some(append) => Source::Write(append),
+        Some(append) if sole(last).is_some() || all_wrong(last) => Source::Write(append),
+        Some(_) => Source::Ambiguous,
     })
 }
 
@@ -132,7 +155,29 @@ pub(crate) fn check_order(order: &Order<'_, '_>) -> Result<(), Refusal> {
     }
     let mut keys: Vec<_> = longest.iter().collect();
     keys.sort_unstable_by_key(|(key, _)| **key);
-    keys.iter().try_for_each(|(key, (_, all))| follows(order, **key, all))
+    keys.iter().try_for_each(|(key, (_, all))| follows(order, **key, all))?;
+    forgets_nothing(order, longest)
+}
+
+/// Lists never forget: what the longest read of a list does not show was appended after the last
+/// that it shows. Shorter reads leave out what the longest one orders.
+fn forgets_nothing(order: &Order<'_, '_>, longest: &Longest<'_>) -> Result<(), Refusal> {
+    let mut shown: FxHashSet<(KeyId, TxnId)> = FxHashSet::default();
+    for (key, (_, all)) in longest {
+        shown.extend(all.iter().filter_map(|e| Some((*key, order.facts.appender(*key, *e)?))));
+    }
+    for second in order.txns {
+        for op in order.facts.history.txn_ops(*second) {
+            let Op::Append { key, .. } = order.facts.history.op(op) else { continue };
+            let Some(last) = longest.get(&key).and_then(|(_, all)| all.last()) else { continue };
+            let Some(first) = order.facts.appender(key, *last) else { continue };
+            if !shown.contains(&(key, *second)) && order.place(*second) < order.place(first) {
+                let (second, why) = (*second, "a list shows the one and not the other");
+                return Err(Refusal::OutOfOrder { first, second, why });
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The list reads of an order's transactions.
@@ -246,8 +291,7 @@ pub(crate) fn shows(facts: &Facts<'_>, kind: AnomalyKind, bad: BadRead) -> Optio
     let BadRead { saw, instead, .. } = bad;
     let own = list.own_before(facts);
     let own_missing = || list.foreign(facts).is_none() && instead == own.last().copied();
-    // The own appends at the end are the reader's, whoever else appended the same.
-    let others = ListRead { elements: list.foreign(facts).unwrap_or(list.elements), ..list };
+    let others = ListRead { elements: list.others(facts), ..list };
     let is_own = |append: OpId| facts.txn(append) == list.reader;
     Some(match (kind, saw) {
         (AnomalyKind::ThinAirRead, None) => {
@@ -255,10 +299,10 @@ pub(crate) fn shows(facts: &Facts<'_>, kind: AnomalyKind, bad: BadRead) -> Optio
         }
         (AnomalyKind::AbortedRead, Some(saw)) => {
             let aborted = facts.history.outcome(facts.txn(saw)) == Outcome::Aborted;
-            others.certainly_shows(facts, saw) && !is_own(saw) && aborted
+            !is_own(saw) && aborted && list.shows_wrongly(facts, saw)
         }
         (AnomalyKind::FutureRead, Some(saw)) => {
-            others.certainly_shows(facts, saw) && is_own(saw) && saw > bad.read
+            is_own(saw) && saw > bad.read && list.shows_wrongly(facts, saw)
         }
         (AnomalyKind::NotMyOwnWrite, None) => own_missing(),
         (AnomalyKind::NotMyLastWrite, Some(saw)) => {

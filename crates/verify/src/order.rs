@@ -52,6 +52,7 @@ impl<'f, 'h> Order<'f, 'h> {
         }
         let order = Order { facts, txns, places, scans: Scans::default() };
         order.has_all_committed()?;
+        facts.agree_on_initial_values(txns)?;
         order.respects_sessions()?;
         Ok(order)
     }
@@ -84,6 +85,12 @@ impl<'f, 'h> Order<'f, 'h> {
             }
         }
         Ok(())
+    }
+
+    /// Refuses an order that contradicts what is stated of the order of versions.
+    pub(crate) fn agrees_with_statements(&self) -> Result<(), Refusal> {
+        let place = |txn| Some(self.place(txn)).filter(|place| *place > 0);
+        self.facts.stated.agrees_with(place)
     }
 
     /// Read consistency, and that the order respects the reads.

@@ -121,7 +121,10 @@ impl<'f, 'h> Replay<'f, 'h> {
         };
         match history.txns().find(is_missing) {
             Some(txn) => Err(Refusal::Missing(txn)),
-            None => self.agrees_with_statements(),
+            None => {
+                self.facts.agree_on_initial_values(&self.commits)?;
+                self.agrees_with_statements()
+            }
         }
     }
 

@@ -10,8 +10,7 @@ use crate::store::Store;
 pub(crate) fn verify(order: &Order<'_, '_>, level: Level) -> Result<(), Refusal> {
     let mut store = Store::new(order.facts);
     order.txns.iter().try_for_each(|txn| store.run(*txn))?;
-    let place = |txn| Some(order.place(txn)).filter(|place| *place > 0);
-    order.facts.stated.agrees_with(place)?;
+    order.agrees_with_statements()?;
     if level == Level::StrictSerializable { respects_real_time(order) } else { Ok(()) }
 }
 

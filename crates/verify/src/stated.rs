@@ -29,8 +29,9 @@ impl<'h> Stated<'h> {
     }
 
     /// Refuses an order of commits that contradicts a statement. Those that have no place did not
-    /// commit and do not count.
+    /// commit and do not count. `init` comes before all that do.
     pub(crate) fn agrees_with(&self, place: impl Fn(TxnId) -> Option<u32>) -> Result<(), Refusal> {
+        let place = |txn: TxnId| if txn.is_init() { Some(0) } else { place(txn).map(|at| at + 1) };
         for order in &self.orders {
             let mut before: Option<(u32, TxnId)> = None;
             for writer in &order.writers {

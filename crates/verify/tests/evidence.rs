@@ -192,6 +192,50 @@ fn an_append_that_a_read_does_not_show_comes_after_the_last_that_it_shows() {
     }
 }
 
+#[test]
+fn a_key_has_one_initial_value_though_any_may_be_it() {
+    let pair = |first, second| Evidence::Reads {
+        key: KeyId(0),
+        first: OpId(first),
+        second: OpId(second),
+        edges: Vec::new(),
+    };
+    let (level, kind) = (Level::AdyaReadCommitted, AnomalyKind::ThinAirRead);
+    let two = "initial unwritten\n a: r(x,5)\n b: r(x,7)";
+    assert_eq!(judge(two, level, kind, pair(0, 1)), Ok(()));
+    assert!(judge(two, level, kind, read(0, None, None)).is_err());
+    assert!(judge(two, Level::CutIsolation, kind, pair(0, 1)).is_err());
+    for (why, text) in [
+        ("they are the same", "initial unwritten\n a: r(x,5)\n b: r(x,5)"),
+        ("they are of two keys", "initial unwritten\n a: r(x,5)\n b: r(y,7)"),
+        ("one was written", "initial unwritten\n a: r(x,5)\n b: r(x,7)\n c: w(x,7)"),
+        ("one was not read", "initial unwritten\n a: r(x,5)\n b: r(x,7) unknown"),
+        ("one is initial, and the other is not", "initial 5\n a: r(x,5)\n b: r(x,7)"),
+    ] {
+        assert!(judge(text, level, kind, pair(0, 1)).is_err(), "{why}");
+    }
+    let (level, kind) = (Level::CutIsolation, AnomalyKind::NonRepeatableRead);
+    assert_eq!(judge("initial unwritten\n a: r(x,5) r(x,7)", level, kind, pair(0, 1)), Ok(()));
+    assert!(judge("initial unwritten\n a: r(x,5) r(x,5)", level, kind, pair(0, 1)).is_err());
+    assert!(judge(two, level, kind, pair(0, 1)).is_err());
+}
+
+#[test]
+fn a_list_is_wrong_if_everyone_who_appended_an_element_is() {
+    use AnomalyKind::{AbortedRead, FutureRead};
+    let judge = |text, kind, evidence| judge(text, Level::AdyaReadCommitted, kind, evidence);
+    let aborted = "a: a(x,1) aborted\n b: a(x,1) aborted\n c: l(x,[1])";
+    assert_eq!(judge(aborted, AbortedRead, read(2, Some(0), None)), Ok(()));
+    assert_eq!(judge(aborted, AbortedRead, read(2, Some(1), None)), Ok(()));
+    let future = "a: a(x,1) aborted\n b: l(x,[1]) a(x,1)";
+    assert_eq!(judge(future, AbortedRead, read(1, Some(0), None)), Ok(()));
+    assert_eq!(judge(future, FutureRead, read(1, Some(2), None)), Ok(()));
+    let explained = "a: a(x,1) aborted\n b: a(x,1)\n c: l(x,[1])";
+    assert!(judge(explained, AbortedRead, read(2, Some(0), None)).is_err());
+    let unknown = "a: a(x,1) aborted\n b: a(x,1) unknown\n c: l(x,[1])";
+    assert!(judge(unknown, AbortedRead, read(2, Some(0), None)).is_err());
+}
+
 /// Two transactions that each overwrite what the other read.
 const SKEW: &str = "a: r(x,nil) w(y,1)\n b: r(y,nil) w(x,1)";
 

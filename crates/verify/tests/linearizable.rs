@@ -179,7 +179,13 @@ impl Forger<'_> {
             RealTimeCycle, StaleRead, ThinAirRead,
         };
         let cycles = [StaleRead, RealTimeCycle, LostUpdate, CyclicCo, ItemAntiDependencyCycle];
-        match self.rng.below(8) {
+        match self.rng.below(9) {
+            8 => {
+                let (first, second) = (self.txn(), self.txn());
+                let (first, second) = (self.op(first), self.op(second));
+                let evidence = Evidence::Reads { key: KeyId(0), first, second, edges: Vec::new() };
+                Anomaly { kind: ThinAirRead, evidence }
+            }
             0 => {
                 let read = self.txn();
                 let saw = self.rng.percent(50).then(|| self.txn()).map(|txn| self.op(txn));

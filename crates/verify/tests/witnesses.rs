@@ -3,10 +3,13 @@
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
-use isolario_model::{Engine, History, Level, LevelResult, Outcome, TxnId, Verdict, Witness};
-use isolario_oracle::random::{Case, shrink};
-use isolario_oracle::{Answer, Draft, is_ambiguous, satisfies, volume};
-use isolario_verify::{Options, Refusal, verify};
+use isolario_model::{
+    Engine, History, KeyId, Level, LevelResult, Op, OpId, Outcome, StatedOrder, TxnId, Verdict,
+    Witness,
+};
+use isolario_oracle::random::{Case, Rng, shrink};
+use isolario_oracle::{Answer, Draft, is_ambiguous, satisfies_stated, volume};
+use isolario_verify::{Options, Refusal, Verifier};
 
 const LEVELS: [Level; 6] = [
     Level::AdyaReadCommitted,
@@ -23,17 +26,68 @@ fn judge(
     witness: Witness,
     options: &Options,
 ) -> Result<(), Refusal> {
+    judge_stated(history, level, witness, options, &[])
+}
+
+fn judge_stated(
+    history: &History,
+    level: Level,
+    witness: Witness,
+    options: &Options,
+    stated: &[StatedOrder],
+) -> Result<(), Refusal> {
     let result = LevelResult { level, engine: Engine::Weak, verdict: Verdict::Satisfied(witness) };
-    verify(history, &result, options)
+    Verifier::new(history, options).with_version_order(stated).verify(&result)
+}
+
+/// A way to read a history, by the oracle and the verifier alike.
+#[derive(Clone, Copy, Debug)]
+struct Reading {
+    session_order: bool,
+    /// The seed of orders of versions that are trusted.
+    stated: Option<u64>,
+}
+
+impl Reading {
+    /// For each key, some of its writers in some order.
+    fn stated(self, history: &History) -> Vec<StatedOrder> {
+        let Some(seed) = self.stated else { return Vec::new() };
+        let mut rng = Rng::new(seed);
+        let writes = |txn: &TxnId, key: KeyId| {
+            let is_write = |op: OpId| {
+                use Op::{Append, Delete, Write};
+                matches!(history.op(op), Write { .. } | Delete { .. } | Append { .. })
+            };
+            history.txn_ops(*txn).any(|op| is_write(op) && history.op_keys()[op.index()] == key)
+        };
+        let statement = |key: usize| {
+            let mut writers: Vec<TxnId> =
+                history.txns().filter(|txn| writes(txn, KeyId::at(key))).collect();
+            for at in (1..writers.len()).rev() {
+                writers.swap(at, rng.below(at + 1));
+            }
+            writers.truncate(3);
+            if rng.percent(20) {
+                writers.insert(rng.below(writers.len() + 1), TxnId::INIT);
+            }
+            StatedOrder { key: KeyId::at(key), writers, at: key as u64 }
+        };
+        (0..history.key_count()).map(statement).collect()
+    }
 }
 
 /// Whether some order of some of the transactions is accepted: all beginnings are tried, the whole
 /// set of transactions first.
-fn some_order_is_accepted(history: &History, level: Level, options: &Options) -> bool {
+fn some_order_is_accepted(history: &History, level: Level, reading: Reading) -> bool {
     let may_commit = |txn: &TxnId| history.outcome(*txn) != Outcome::Aborted;
     let txns: Vec<TxnId> = history.txns().filter(may_commit).collect();
+    let stated = reading.stated(history);
+    let options = Options::default()
+        .with_session_order(reading.session_order)
+        .with_trusted_version_order(reading.stated.is_some());
     some_extension(&mut Vec::new(), &txns, &|order| {
-        judge(history, level, Witness::CommitOrder(order.to_vec()), options).is_ok()
+        let witness = Witness::CommitOrder(order.to_vec());
+        judge_stated(history, level, witness, &options, &stated).is_ok()
     })
 }
 
@@ -52,35 +106,59 @@ fn some_extension(
     longer || accepted(order)
 }
 
-fn complaint(draft: &Draft, session_order: bool) -> Option<String> {
+fn complaint(draft: &Draft, reading: Reading) -> Option<String> {
     let history = draft.history().expect("small");
-    let options = isolario_oracle::Options::default().with_session_order(session_order);
-    let satisfied = |level| satisfies(&history, level, options) == Answer::Satisfied;
-    let options = Options::default().with_session_order(session_order);
-    let accepted = |level| some_order_is_accepted(&history, level, &options);
+    let options = isolario_oracle::Options::default().with_session_order(reading.session_order);
+    let stated = reading.stated(&history);
+    let satisfied =
+        |level| satisfies_stated(&history, level, options, &stated) == Answer::Satisfied;
     // Replaying needs no resolution of reads; the other levels refuse what is ambiguous.
-    let decided = |level: &Level| level.implies(Level::Serializable) || !is_ambiguous(&history);
+    let decided =
+        |level: &Level| level.implies(Level::Serializable) || !is_ambiguous(&history, *level);
     let wrong = LEVELS
         .iter()
         .filter(|level| decided(level))
-        .find(|level| satisfied(**level) != accepted(**level));
+        .find(|level| satisfied(**level) != some_order_is_accepted(&history, **level, reading));
     if let Some(level) = wrong {
         return Some(format!("{level}: satisfied is {}, accepted is not", satisfied(*level)));
     }
+    let options = Options::default().with_session_order(reading.session_order);
     let cut = judge(&history, Level::CutIsolation, Witness::Empty, &options).is_ok();
-    (!is_ambiguous(&history) && cut != satisfied(Level::CutIsolation))
+    (!is_ambiguous(&history, Level::CutIsolation) && cut != satisfied(Level::CutIsolation))
         .then(|| format!("cut-isolation: accepted is {cut}, satisfied is not"))
+}
+
+#[track_caller]
+fn are_accepted_exactly_where_the_oracle_finds_one(draft: Draft, reading: Reading) {
+    if draft.txns.len() <= 5 && complaint(&draft, reading).is_some() {
+        let small = shrink(draft, |draft| complaint(draft, reading).is_some());
+        let complaint = complaint(&small, reading).unwrap_or_default();
+        panic!("{reading:?}\n{small}\n{complaint}");
+    }
 }
 
 #[test]
 fn an_order_is_accepted_exactly_where_the_oracle_finds_one() {
     for case in Case::first(volume() / 20) {
-        let (draft, session_order) = (case.draft(), case.seed % 4 != 0);
-        if draft.txns.len() <= 5 && complaint(&draft, session_order).is_some() {
-            let small = shrink(draft, |draft| complaint(draft, session_order).is_some());
-            let complaint = complaint(&small, session_order);
-            panic!("session order: {session_order}\n{small}\n{}", complaint.unwrap_or_default());
-        }
+        let reading = Reading { session_order: case.seed % 4 != 0, stated: None };
+        are_accepted_exactly_where_the_oracle_finds_one(case.draft(), reading);
+    }
+}
+
+#[test]
+fn an_order_of_lists_is_accepted_exactly_where_the_oracle_finds_one() {
+    for case in Case::first(volume() / 20) {
+        let reading = Reading { session_order: case.seed % 4 != 0, stated: None };
+        are_accepted_exactly_where_the_oracle_finds_one(case.list_draft(), reading);
+    }
+}
+
+#[test]
+fn an_order_with_statements_is_accepted_exactly_where_the_oracle_finds_one() {
+    for case in Case::first(volume() / 40) {
+        let reading = Reading { session_order: case.seed % 4 != 0, stated: Some(case.seed) };
+        are_accepted_exactly_where_the_oracle_finds_one(case.draft(), reading);
+        are_accepted_exactly_where_the_oracle_finds_one(case.list_draft(), reading);
     }
 }
 

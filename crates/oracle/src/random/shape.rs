@@ -95,8 +95,16 @@ impl Shape {
             Shape { times: true, forked: 0, stale: 40, stray: 0, txns: (3, 4), ..plain.clone() },
             Shape { repeated: 70, reads: 75, wandering: 50, ..plain.clone() },
             Shape { reads: 70, keys: 1, sessions: 5, wandering: 50, ..plain.clone() },
-            Shape { duplicates: 12, deletes: 5, unknown: 5, ..plain.clone() },
+            Shape { duplicates: 25, deletes: 5, unknown: 5, ..plain.clone() },
+            Shape { duplicates: 35, aborted: 20, stray: 15, ..plain.clone() },
             Shape { initial: Initial::Unwritten, garbage: 4, unknown: 5, ..plain.clone() },
+            Shape {
+                initial: Initial::Unwritten,
+                garbage: 10,
+                reads: 75,
+                stray: 2,
+                ..plain.clone()
+            },
             Shape { initial: Initial::UnlessWritten(zero()), duplicates: 3, ..plain.clone() },
             Shape { initial: Initial::Value(zero()), sessions: 1, forked: 0, ..plain.clone() },
             Shape { initial: Initial::None, reads: 40, keys: 1, ..plain.clone() },
@@ -133,11 +141,17 @@ impl Shape {
     /// Shapes of list histories.
     pub fn lists() -> Vec<Shape> {
         let plain = Shape { lists: true, stray: 4, ..Shape::default() };
+        let calm = Shape { stray: 0, wandering: 0, forked: 10, ..plain.clone() };
         vec![
             plain.clone(),
-            Shape { aborted: 10, unknown: 15, unobserved: 5, ..plain.clone() },
+            Shape { aborted: 15, unknown: 30, unobserved: 5, stray: 10, ..plain.clone() },
             Shape { repeated: 50, reads: 70, ..plain.clone() },
-            Shape { duplicates: 5, stray: 15, garbage: 2, ..plain },
+            Shape { duplicates: 5, stray: 15, garbage: 2, ..plain.clone() },
+            Shape { duplicates: 25, aborted: 15, stray: 20, ..plain },
+            Shape { reads: 35, sessions: 2, ..calm.clone() },
+            Shape { reads: 40, keys: 1, sessions: 4, forked: 50, ..calm.clone() },
+            Shape { reads: 40, keys: 3, unknown: 30, forked: 40, ops: (1, 3), ..calm.clone() },
+            Shape { times: true, stale: 35, forked: 0, ops: (1, 3), ..calm },
         ]
     }
 }

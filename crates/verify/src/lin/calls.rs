@@ -44,6 +44,17 @@ impl Did {
             _ => None,
         }
     }
+
+    /// What it found, or may have, or says that it did not.
+    fn found(self) -> Option<Option<u64>> {
+        match self {
+            Did::Found(old)
+            | Did::Missed(old)
+            | Did::Replaced(old, _)
+            | Did::ReplacedOrMissed(old, _) => Some(old),
+            Did::Nothing | Did::Wrote(_) | Did::Nonsense => None,
+        }
+    }
 }
 
 /// A history of single operations.
@@ -53,6 +64,9 @@ pub(super) struct Singles<'h> {
     absent: Option<u64>,
     /// What anyone wrote, where the initial state depends on that.
     written: HashSet<(KeyId, Option<u64>), FxBuildHasher>,
+    /// What somebody found, or may have found, of a key, and nobody wrote to it, where that may be
+    /// the initial state: sorted.
+    unwritten: Vec<(KeyId, Option<u64>)>,
     /// The operations on each key that may have taken effect, when first asked for.
     by_key: OnceCell<Vec<Vec<OpId>>>,
 }
@@ -66,6 +80,7 @@ impl<'h> Singles<'h> {
             options,
             absent,
             written: HashSet::default(),
+            unwritten: Vec::new(),
             by_key: OnceCell::new(),
         };
         for txn in history.txns().filter(|txn| history.outcome(*txn) != Outcome::Aborted) {
@@ -80,6 +95,15 @@ impl<'h> Singles<'h> {
             let ops = history.txns().flat_map(|txn| history.txn_ops(txn));
             let writes = ops.filter_map(|op| Some((singles.key(op), singles.did(op).written()?)));
             singles.written = writes.collect();
+        }
+        if *history.initial() == Initial::Unwritten {
+            let ops = history.txns().flat_map(|txn| history.txn_ops(txn));
+            let found = ops.filter_map(|op| Some((singles.key(op), singles.did(op).found()?)));
+            let mut unwritten: Vec<_> =
+                found.filter(|found| !singles.written.contains(found)).collect();
+            unwritten.sort_unstable();
+            unwritten.dedup();
+            singles.unwritten = unwritten;
         }
         Ok(singles)
     }
@@ -137,10 +161,18 @@ impl<'h> Singles<'h> {
         tells.then(|| i128::from(finish) + i128::from(self.options.clock_skew))
     }
 
+    /// Every state in which a key may be at first. Where any value that nobody wrote may be the
+    /// initial one, it is one of those that somebody asked for, or another.
+    pub(super) fn initial_states(&self, key: KeyId) -> Vec<State> {
+        let begin = self.unwritten.partition_point(|(other, _)| *other < key);
+        let of_key = self.unwritten[begin..].iter().take_while(|(other, _)| *other == key);
+        of_key.map(|(_, word)| State::Holds(*word)).chain([State::Initial]).collect()
+    }
+
     /// Every state in which an operation may leave its key.
     pub(super) fn after(&self, key: KeyId, did: Did, state: State) -> impl Iterator<Item = State> {
-        let is = |word| self.may_be(key, state, word);
-        let misses = |word| self.may_miss(key, state, word);
+        let is = |word| self.is(key, state, word);
+        let misses = |word| !self.is(key, state, word);
         let (wrote, stayed) = match did {
             Did::Nothing => (None, true),
             Did::Found(old) => (None, is(old)),
@@ -153,11 +185,18 @@ impl<'h> Singles<'h> {
         wrote.map(State::Holds).into_iter().chain(stayed.then_some(state))
     }
 
-    /// Whether a key may hold a version (DESIGN, 4.1). Without an initial state it is absent.
-    pub(super) fn may_be(&self, key: KeyId, state: State, word: Option<u64>) -> bool {
-        if let State::Holds(held) = state {
-            return held == word;
+    /// Whether a key holds a version. Where the initial value may be any that nobody wrote, those
+    /// that matter are states of their own.
+    fn is(&self, key: KeyId, state: State, word: Option<u64>) -> bool {
+        match state {
+            State::Holds(held) => held == word,
+            State::Initial if *self.history.initial() == Initial::Unwritten => false,
+            State::Initial => self.may_be_initial(key, word),
         }
+    }
+
+    /// Whether a version may be the initial one of a key. Without an initial state it is absent.
+    pub(super) fn may_be_initial(&self, key: KeyId, word: Option<u64>) -> bool {
         let is_absent = word == self.absent;
         let nobody_wrote_it = || !self.written.contains(&(key, word));
         match self.history.initial() {
@@ -176,13 +215,6 @@ impl<'h> Singles<'h> {
             ValueRef::Nil => word == self.absent,
             _ => word.is_some() && self.history.initial_word() == word,
         }
-    }
-
-    /// Whether a key may hold anything but a version. What nobody wrote may be there at first, or
-    /// something else that nobody wrote.
-    fn may_miss(&self, key: KeyId, state: State, word: Option<u64>) -> bool {
-        let anything = state == State::Initial && *self.history.initial() == Initial::Unwritten;
-        anything || !self.may_be(key, state, word)
     }
 }
 

@@ -1,14 +1,16 @@
-//! Circles of single operations, and single operations that are wrong by themselves.
+//! Cycles of single operations, and single operations that are wrong by themselves.
 //!
-//! Every operation of a circle must have taken effect for certain, and where an edge says whose
+//! Every operation of a cycle must have taken effect for certain, and where an edge says whose
 //! version was found, nobody else may have written it.
 
-use isolario_model::{AnomalyKind, Edge, KeyId, Level, OpId, Outcome, Reason, TxnId, VersionOrder};
+use isolario_model::{
+    AnomalyKind, Edge, Initial, KeyId, Level, OpId, Outcome, Reason, TxnId, VersionOrder,
+};
 
-use super::calls::{Did, Singles, State};
+use super::calls::{Did, Singles};
 use crate::{Refusal, cycles, edges, shapes};
 
-/// Refuses a circle that is none, or another one than its name says.
+/// Refuses a cycle that is none, or another one than its name says.
 pub(super) fn verify(
     singles: &Singles<'_>,
     kind: AnomalyKind,
@@ -40,7 +42,7 @@ pub(super) fn verify_read(
     certain(singles, txn)?;
     let Some(old) = found(singles.did(read)) else { return wrong("it found nothing") };
     let key = singles.key(read);
-    if singles.writers(key, old).next().is_some() || singles.may_be(key, State::Initial, old) {
+    if singles.writers(key, old).next().is_some() || singles.may_be_initial(key, old) {
         return wrong("what it found may have been there");
     }
     let is_aborted = |write: &OpId| {
@@ -61,6 +63,30 @@ pub(super) fn verify_read(
             if ops.any(|op| is_aborted(&op)) { wrong("an aborted write wrote it") } else { Ok(()) }
         }
         _ => wrong("it is of another kind"),
+    }
+}
+
+/// Refuses two operations unless they found two values of a key that nobody wrote: it has only one
+/// initial value, so the other came out of thin air.
+pub(super) fn verify_initial_values(
+    singles: &Singles<'_>,
+    kind: AnomalyKind,
+    key: KeyId,
+    reads: [OpId; 2],
+) -> Result<(), Refusal> {
+    let wrong = |why| Err(Refusal::WrongKind { kind, why });
+    let mut values = Vec::new();
+    for read in reads {
+        certain(singles, super::kept_txn(singles.history, read)?)?;
+        let old = found(singles.did(read)).filter(|_| singles.key(read) == key);
+        let Some(old) = old else { return wrong("it found nothing, or on another key") };
+        values.push(old);
+    }
+    let unwritten = *singles.history.initial() == Initial::Unwritten
+        && values.iter().all(|old| singles.may_be_initial(key, *old));
+    match kind {
+        AnomalyKind::ThinAirRead if unwritten && values[0] != values[1] => Ok(()),
+        _ => wrong("they are not two values that nobody wrote"),
     }
 }
 
@@ -171,7 +197,7 @@ fn source(
     let op = single(singles, txn, key).filter(|op| *op == read)?;
     let old = found(singles.did(op))?;
     let mut writers = singles.writers(key, old);
-    let initial = singles.may_be(key, State::Initial, old);
+    let initial = singles.may_be_initial(key, old);
     let source = match (writers.next(), initial) {
         (None, true) => Some(TxnId::INIT),
         (Some(write), false) => Some(singles.history.op_txn(write)),

@@ -1,16 +1,16 @@
 //! Linearizability: the order is run on a store; what is said to have no order is searched again.
 
 mod calls;
-mod circles;
+mod cycles;
 mod search;
 
 use isolario_model::{
-    Anomaly, AnomalyKind, Evidence, History, Level, OpId, Outcome, TxnId, Verdict, Witness,
+    Anomaly, AnomalyKind, Evidence, History, KeyId, Level, OpId, Outcome, TxnId, Verdict, Witness,
 };
 
 use crate::{Options, Refusal, anomalies};
+use calls::Singles;
 pub(crate) use calls::is_known;
-use calls::{Singles, State};
 
 /// Re-checks a verdict on linearizability.
 pub(crate) fn verify(
@@ -41,9 +41,12 @@ fn is_wrong(singles: &Singles<'_>, anomaly: &Anomaly) -> Result<(), Refusal> {
             search::verify(singles, *key, ops)
         }
         Evidence::Read { read, saw, instead: None } => {
-            circles::verify_read(singles, kind, *read, *saw)
+            cycles::verify_read(singles, kind, *read, *saw)
         }
-        Evidence::Cycle { edges } => circles::verify(singles, kind, edges),
+        Evidence::Reads { key, first, second, edges } if edges.is_empty() => {
+            cycles::verify_initial_values(singles, kind, *key, [*first, *second])
+        }
+        Evidence::Cycle { edges } => cycles::verify(singles, kind, edges),
         _ => Err(Refusal::WrongKind { kind, why: "such evidence does not show it" }),
     }
 }
@@ -94,10 +97,11 @@ fn respects_real_time(singles: &Singles<'_>, order: &[OpId]) -> Result<(), Refus
     Ok(())
 }
 
-/// Every operation finds what it found. Where a client does not know whether its write took effect
-/// and the initial state may be anything, several states are possible.
+/// Every operation finds what it found. Where the initial state may be anything that nobody wrote,
+/// several states are possible.
 fn explains(singles: &Singles<'_>, order: &[OpId]) -> Result<(), Refusal> {
-    let mut store = vec![vec![State::Initial]; singles.history.key_count()];
+    let keys = (0..singles.history.key_count()).map(KeyId::at);
+    let mut store: Vec<_> = keys.map(|key| singles.initial_states(key)).collect();
     for op in order {
         let key = singles.key(*op);
         let states = &mut store[key.index()];

@@ -29,9 +29,9 @@ const MOST_SITUATIONS: usize = 1 << 22;
 /// Refuses operations for which there is an order after all.
 pub(super) fn verify(singles: &Singles<'_>, key: KeyId, ops: &[OpId]) -> Result<(), Refusal> {
     let claims = relaxed(singles, key, ops)?;
-    let start = Situation { done: vec![0; claims.len().div_ceil(64)], state: State::Initial };
+    let start = |state| Situation { done: vec![0; claims.len().div_ceil(64)], state };
     let mut seen: HashSet<Situation, FxBuildHasher> = HashSet::default();
-    let mut to_do = vec![start];
+    let mut to_do: Vec<Situation> = singles.initial_states(key).into_iter().map(start).collect();
     while let Some(situation) = to_do.pop() {
         if claims.iter().enumerate().all(|(at, claim)| !claim.must || situation.has_done(at)) {
             return Err(wrong("an order explains the operations"));

@@ -33,16 +33,21 @@ impl<'h> Edges<'h> {
     }
 
     fn reads(&self, txn: TxnId) -> Vec<OpId> {
-        self.history.txn_ops(txn).filter(|op| self.is(*op, &[OpKind::Read])).collect()
+        let kinds = [OpKind::Read, OpKind::ReadList];
+        self.history.txn_ops(txn).filter(|op| self.is(*op, &kinds)).collect()
     }
 
     fn writes(&self, txn: TxnId, key: KeyId) -> Vec<OpId> {
-        let is_write = |op: &OpId| self.is(*op, &[OpKind::Write, OpKind::Delete]);
+        let kinds = [OpKind::Write, OpKind::Delete, OpKind::Append];
+        let is_write = |op: &OpId| self.is(*op, &kinds);
         self.history.txn_ops(txn).filter(|op| is_write(op) && self.key(*op) == key).collect()
     }
 
     /// Who seems to have written what a read saw, and by which write.
     fn sources(&self, read: OpId) -> Vec<(TxnId, Option<OpId>)> {
+        if self.is(read, &[OpKind::ReadList]) {
+            return self.appenders(self.key(read));
+        }
         let (key, word) = (self.key(read), self.history.version_word(read));
         let of = |txn: &TxnId| {
             let writes = self.writes(*txn, key).into_iter();
@@ -57,6 +62,12 @@ impl<'h> Edges<'h> {
         sources
     }
 
+    /// Any of those who appended to a list may have been the last one that a read shows.
+    fn appenders(&self, key: KeyId) -> Vec<(TxnId, Option<OpId>)> {
+        let last = |txn: &TxnId| self.writes(*txn, key).last().map(|write| (*txn, Some(*write)));
+        self.txns.iter().filter_map(last).chain([(TxnId::INIT, None)]).collect()
+    }
+
     /// How the order of a writer's version and another's seems to be known.
     fn orders(&self, key: KeyId, first: TxnId, second: TxnId) -> Vec<VersionOrder> {
         let mut orders = self.derived.get(&(first, second)).cloned().unwrap_or_default();
@@ -66,6 +77,11 @@ impl<'h> Edges<'h> {
         for read in self.reads(second).into_iter().filter(|read| self.key(*read) == key) {
             if self.sources(read).iter().any(|(txn, _)| *txn == first) {
                 orders.push(VersionOrder::ReadModifyWrite { read });
+            }
+        }
+        for read in self.txns.iter().flat_map(|txn| self.reads(*txn)) {
+            if self.key(read) == key && self.is(read, &[OpKind::ReadList]) {
+                orders.extend([VersionOrder::List { read }, VersionOrder::NotShown { read }]);
             }
         }
         orders

@@ -12,12 +12,14 @@ use isolario_model::{
     Reason, Verdict, VersionOrder,
 };
 use isolario_oracle::random::Case;
-use isolario_oracle::{Answer, is_ambiguous, satisfies, volume};
+use isolario_oracle::{Answer, Draft, is_ambiguous, satisfies, volume};
 use isolario_verify::{Options, Refusal, Verifier};
 
 use edges::Edges;
 
-const LEVELS: [Level; 7] = [
+const LEVELS: [Level; 9] = [
+    Level::AdyaReadCommitted,
+    Level::ReadCommitted,
     Level::ReadAtomic,
     Level::Causal,
     Level::Prefix,
@@ -59,7 +61,8 @@ fn claim_anomaly(level: Level, anomaly: Anomaly) -> LevelResult {
 /// Per level, how many cycles were accepted.
 type Accepted = BTreeMap<Level, u32>;
 
-fn judge_all(case: Case, history: &History, cycles: &[Vec<Edge>], accepted: &mut Accepted) {
+fn judge_all(case: Case, draft: &Draft, cycles: &[Vec<Edge>], accepted: &mut Accepted) {
+    let history = &draft.history().expect("small");
     let session_order = !case.seed.is_multiple_of(4);
     let options = Options::default().with_session_order(session_order);
     let verifier = Verifier::new(history, &options);
@@ -69,22 +72,32 @@ fn judge_all(case: Case, history: &History, cycles: &[Vec<Edge>], accepted: &mut
         let proofs: Vec<_> = proofs.collect();
         if let Some(proof) = proofs.first() {
             let answer = satisfies(history, level, options);
-            assert_eq!(answer, Answer::Violated, "{level}: {proof:#?}\n{}", case.draft());
+            assert_eq!(answer, Answer::Violated, "{level}: {proof:#?}\n{draft}");
         }
         *accepted.entry(level).or_default() += proofs.len() as u32;
     }
 }
 
-#[test]
-fn a_cycle_is_accepted_only_where_the_level_is_violated() {
+fn are_accepted_only_where_the_level_is_violated(draft: fn(Case) -> Draft, levels: &[Level]) {
     let mut accepted = Accepted::new();
     for case in Case::first(volume() / 10) {
-        let history = case.history().expect("small");
-        if !is_ambiguous(&history) {
-            judge_all(case, &history, &Edges::new(&history).cycles(4), &mut accepted);
+        let draft = draft(case);
+        let history = draft.history().expect("small");
+        if !is_ambiguous(&history, Level::Serializable) {
+            judge_all(case, &draft, &Edges::new(&history).cycles(4), &mut accepted);
         }
     }
-    assert!(LEVELS.iter().all(|level| accepted[level] > 0), "{accepted:?}");
+    assert!(levels.iter().all(|level| accepted[level] > 0), "{accepted:?}");
+}
+
+#[test]
+fn a_cycle_is_accepted_only_where_the_level_is_violated() {
+    are_accepted_only_where_the_level_is_violated(Case::draft, &LEVELS);
+}
+
+#[test]
+fn a_cycle_of_lists_is_accepted_only_where_the_level_is_violated() {
+    are_accepted_only_where_the_level_is_violated(Case::list_draft, &LEVELS);
 }
 
 /// Adds the orders of writers that one refuted cycle each would show, if it is one.
@@ -127,14 +140,14 @@ fn a_cycle_of_refuted_orders_is_accepted_only_where_the_level_is_violated() {
     let mut accepted = Accepted::new();
     for case in Case::first(volume() / 20) {
         let history = case.history().expect("small");
-        if is_ambiguous(&history) || history.txn_count() > 4 {
+        if is_ambiguous(&history, Level::Serializable) || history.txn_count() > 4 {
             continue;
         }
         let mut edges = Edges::new(&history);
         derive(&mut edges);
         let rests = |cycle: &Vec<Edge>| cycle.iter().any(|edge| is_refuted(&edge.reason));
         let cycles: Vec<_> = edges.cycles(3).into_iter().filter(rests).collect();
-        judge_all(case, &history, &cycles, &mut accepted);
+        judge_all(case, &case.draft(), &cycles, &mut accepted);
     }
     let strong = LEVELS.iter().filter(|level| level.implies(Level::Prefix));
     assert!(strong.clone().all(|level| accepted[level] > 0), "{accepted:?}");
@@ -173,7 +186,10 @@ fn every_case_is_closed_exactly_where_the_level_is_violated() {
         let options = isolario_oracle::Options::default();
         let holds = |level| satisfies(&history, level, options) == Answer::Satisfied;
         let reads_are_right = holds(Level::AdyaReadCommitted) && holds(Level::CutIsolation);
-        if is_ambiguous(&history) || history.txn_count() > 4 || !reads_are_right {
+        if is_ambiguous(&history, Level::Serializable)
+            || history.txn_count() > 4
+            || !reads_are_right
+        {
             continue;
         }
         let cycles = with_assumptions(&history);
