@@ -28,13 +28,12 @@ mod linear;
 pub mod random;
 mod small;
 mod views;
-mod volume;
 mod worlds;
 
 use isolario_model::{History, Level, StatedOrder};
 
 pub use draft::{Applied, Draft, DraftOp, DraftTxn, ParseError};
-pub use volume::volume;
+pub use random::volume;
 
 use small::Small;
 

@@ -4,7 +4,7 @@ use isolario_model::{Anomaly, AnomalyKind, Edge, Evidence, Findings, KeyId, Leve
 
 use crate::facts::Facts;
 use crate::single_reads::{self, BadRead};
-use crate::{Refusal, cases, cycles, edges, justify, lists};
+use crate::{Refusal, cycles, edges, justify, lists};
 
 /// Refuses findings of which one is wrong, or that show nothing.
 pub(crate) fn verify(facts: &Facts<'_>, level: Level, findings: &Findings) -> Result<(), Refusal> {
@@ -49,7 +49,7 @@ fn verify_anomaly(facts: &Facts<'_>, level: Level, anomaly: &Anomaly) -> Result<
             pair.verify(facts, level, kind, edges)
         }
         Evidence::Cycle { edges } => cycles::verify(facts, level, kind, edges),
-        Evidence::Cases { cycles } => cases::verify(facts, level, kind, cycles),
+        Evidence::Cases { cycles } => cycles::verify_cases(facts, level, kind, cycles),
         _ => Err(Refusal::Unsupported("evidence of this kind")),
     }
 }

@@ -36,10 +36,8 @@
 
 mod anomalies;
 mod by_key;
-mod cases;
 mod causal;
 mod clauses;
-mod cut;
 mod cycles;
 mod edges;
 mod facts;
@@ -49,7 +47,6 @@ mod lin;
 mod lists;
 mod order;
 mod own;
-mod points;
 #[cfg(feature = "proof")]
 pub mod proof;
 mod refusal;
@@ -60,7 +57,7 @@ mod single_reads;
 mod span;
 mod stated;
 mod store;
-mod visible;
+mod weak;
 
 use std::cell::OnceCell;
 
@@ -169,14 +166,14 @@ fn is_supported(kind: OpKind) -> bool {
 
 fn verify_witness(facts: &Facts<'_>, level: Level, witness: &Witness) -> Result<(), Refusal> {
     match (level, witness) {
-        (Level::CutIsolation, Witness::Empty) => cut::verify(facts),
+        (Level::CutIsolation, Witness::Empty) => weak::verify_cut_isolation(facts),
         (Level::Serializable | Level::StrictSerializable, Witness::CommitOrder(order)) => {
-            replay::verify(&Order::new(facts, order)?, level)
+            replay::verify_order(&Order::new(facts, order)?, level)
         }
         (
             Level::Prefix | Level::SnapshotIsolation | Level::StrongSnapshotIsolation,
             Witness::Points(all),
-        ) => points::verify(facts, level, all),
+        ) => replay::verify_points(facts, level, all),
         (
             Level::AdyaReadCommitted | Level::ReadCommitted | Level::ReadAtomic | Level::Causal,
             Witness::CommitOrder(order),
@@ -189,8 +186,8 @@ fn verify_weak_order(order: &Order<'_, '_>, level: Level) -> Result<(), Refusal>
     lists::check_order(order)?;
     order.agrees_with_statements()?;
     match level {
-        Level::ReadCommitted => visible::verify_read_committed(order),
-        Level::ReadAtomic => visible::verify_read_atomic(order),
+        Level::ReadCommitted => weak::verify_read_committed(order),
+        Level::ReadAtomic => weak::verify_read_atomic(order),
         Level::Causal => causal::verify(order),
         _ => order.check_reads(),
     }

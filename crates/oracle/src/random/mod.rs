@@ -9,7 +9,6 @@
 //! ```
 
 mod generate;
-mod rng;
 mod shape;
 mod shrink;
 pub mod single;
@@ -19,7 +18,6 @@ use isolario_model::{History, SinkError};
 use crate::Draft;
 
 pub use generate::generate;
-pub use rng::Rng;
 pub use shape::Shape;
 pub use shrink::shrink;
 
@@ -68,5 +66,72 @@ impl Case {
         let mut rng = Rng::new(self.seed);
         let shape = &shapes[rng.below(shapes.len())];
         generate(shape, &mut rng)
+    }
+}
+
+/// The splitmix64 generator: small, fast and good enough for tests.
+#[derive(Clone, Debug)]
+pub struct Rng {
+    state: u64,
+}
+
+impl Rng {
+    /// A generator whose numbers follow from the seed.
+    pub fn new(seed: u64) -> Rng {
+        Rng { state: seed }
+    }
+
+    /// The next 64 bits.
+    pub fn bits(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut bits = self.state;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        bits ^ (bits >> 31)
+    }
+
+    /// A number below the bound; 0 for a bound of 0.
+    pub fn below(&mut self, bound: usize) -> usize {
+        (self.bits() % bound.max(1) as u64) as usize
+    }
+
+    /// A number in a closed range.
+    pub fn between(&mut self, low: usize, high: usize) -> usize {
+        low + self.below(high.saturating_sub(low) + 1)
+    }
+
+    /// True this often, of a hundred times.
+    pub fn percent(&mut self, share: usize) -> bool {
+        self.below(100) < share
+    }
+}
+
+/// The variable that sets it.
+const VARIABLE: &str = "ISOLARIO_TEST_VOLUME";
+
+/// What `cargo test` does without it: seconds, not minutes, in a debug build.
+const DEFAULT: u64 = 20_000;
+
+/// How many random cases a property test should go through: the number in `ISOLARIO_TEST_VOLUME`,
+/// or 20,000. Every heavy property test asks here, so that one variable governs them all.
+pub fn volume() -> u64 {
+    parse(std::env::var(VARIABLE).ok().as_deref())
+}
+
+/// A variable that is not a number is taken for a missing one.
+fn parse(variable: Option<&str>) -> u64 {
+    variable.and_then(|text| text.trim().replace('_', "").parse().ok()).unwrap_or(DEFAULT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_variable_is_a_number_of_cases() {
+        assert_eq!(parse(Some("300000")), 300_000);
+        assert_eq!(parse(Some(" 300_000\n")), 300_000);
+        assert_eq!(parse(Some("many")), DEFAULT);
+        assert_eq!(parse(None), DEFAULT);
     }
 }

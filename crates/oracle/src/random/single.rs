@@ -2,7 +2,7 @@
 
 use isolario_model::{Initial, Outcome, Value};
 
-use super::rng::Rng;
+use super::Rng;
 use crate::draft::{Applied, Draft, DraftOp, DraftTxn};
 
 /// The parameters of a random history of single operations. Shares are percentages.

@@ -199,7 +199,12 @@ impl<'l, 'h> Sections<'l, 'h> {
             "empty" => Witness::Empty,
             "commit-order" => {
                 let count = fields.take("count")?;
-                Witness::CommitOrder(self.in_parts("order", "transactions", count, References::txn)?)
+                Witness::CommitOrder(self.in_parts(
+                    "order",
+                    "transactions",
+                    count,
+                    References::txn,
+                )?)
             }
             "points" => {
                 let count = fields.take("count")?;

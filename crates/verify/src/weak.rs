@@ -1,12 +1,32 @@
-//! Read committed and read atomic: what is visible to a transaction at once, by its reads and its
-//! session, must not be newer than what it read.
+//! The levels at which each transaction is looked at by itself.
+//!
+//! Cut isolation needs no witness. At read committed and read atomic, what is visible to a
+//! transaction at once, by its reads and its session, must not be newer than what it read.
 
-use isolario_model::{KeyId, Outcome, TxnId};
+use isolario_model::{KeyId, OpId, Outcome, TxnId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::Refusal;
 use crate::facts::Facts;
 use crate::order::{ExternalRead, Order};
+
+/// All reads of a key from other, committed transactions saw the same one (Plume, Definition 3).
+pub(crate) fn verify_cut_isolation(facts: &Facts<'_>) -> Result<(), Refusal> {
+    for txn in facts.history.txns().filter(|txn| facts.committed(*txn).is_ok()) {
+        let mut first_reads: FxHashMap<KeyId, (OpId, TxnId)> = FxHashMap::default();
+        for second in facts.reads(txn) {
+            let Some((from, _)) = facts.external(second)? else { continue };
+            if facts.history.outcome(from) == Outcome::Aborted {
+                continue;
+            }
+            let (first, before) = *first_reads.entry(facts.key(second)).or_insert((second, from));
+            if before != from || facts.see_two_initial_values(first, second) {
+                return Err(Refusal::Disagree { first, second });
+            }
+        }
+    }
+    Ok(())
+}
 
 /// Per key, the last place in the order of a visible transaction that writes it.
 type Newest = FxHashMap<KeyId, u32>;
