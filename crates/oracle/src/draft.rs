@@ -1,19 +1,17 @@
 //! Small histories as plain data that is easy to write, to print and to take apart.
 //!
-//! One line is one transaction: its session, its operations, and how it ended unless it committed.
+//! The language is that of the `text` format, but for sessions: one line is one transaction, which
+//! begins with the name of its session instead of its own.
 //!
 //! ```text
 //! initial 0
-//! alice: w(x,1) r(y,0) d(z) @10..20
-//! bob:   r(x,?) a(l,1) aborted
-//! carol: l(l,[1,2]) unknown
-//! dave:  i(x,1,ok) i(x,2,no) c(x,1,3,?) c(x,1,4,saw:3)
+//! alice [10, 20]: w x 1, r y 0, delete z
+//! bob aborted:    r x ?, append l 1
+//! carol unknown:  r l [1 2], r l [?]
+//! dave:           insert x 1 ok, insert x 2 failed, cas x 1 -> 3 ?, cas x 1 -> 4 failed saw 3
 //! ```
 //!
-//! `r` reads (`?`: the answer never came), `w` writes, `d` deletes, `a` appends to a list, `l` reads
-//! a list, `i` inserts if absent and `c` compares and sets (`ok`: applied, `no`: not, `saw`: not, and
-//! what was found instead, `?`: the client does not know), and `@` gives start and finish times, either of which may be missing. The initial state
-//! is `nil` unless the first line says otherwise.
+//! Values are whole numbers and `nil`. The initial state is `nil` unless a line says otherwise.
 
 use std::fmt;
 
@@ -116,6 +114,17 @@ impl Default for Draft {
     }
 }
 
+/// The history that a text describes, for tests that know it to be well formed.
+///
+/// # Panics
+///
+/// If it is not: the test is wrong.
+#[expect(clippy::panic, reason = "for tests, which fail by panicking")]
+pub fn history(text: &str) -> History {
+    let draft = Draft::parse(text).unwrap_or_else(|error| panic!("{error}"));
+    draft.history().unwrap_or_else(|error| panic!("{error}"))
+}
+
 /// Building.
 impl Draft {
     /// The history that it describes.
@@ -211,94 +220,91 @@ impl Draft {
 }
 
 fn parse_initial(rule: &str) -> Result<Initial, String> {
-    Ok(match rule.split_once(' ') {
-        Some(("unless-written", value)) => Initial::UnlessWritten(parse_value(value)?),
+    Ok(match rule.strip_suffix(" unless written") {
+        Some(value) => Initial::UnlessWritten(parse_value(value)?),
         None if rule == "unwritten" => Initial::Unwritten,
         None if rule == "none" => Initial::None,
-        _ => Initial::Value(parse_value(rule)?),
+        None => Initial::Value(parse_value(rule)?),
     })
 }
 
 fn parse_txn(line: &str) -> Result<DraftTxn, String> {
-    let (session, rest) = line.split_once(':').ok_or("expected a session and a colon")?;
-    let mut txn = DraftTxn {
-        session: session.trim().to_owned(),
-        ops: Vec::new(),
-        outcome: Outcome::Committed,
-        start: None,
-        finish: None,
+    let (head, ops) = line.split_once(':').ok_or("expected a session and a colon")?;
+    let (head, times) = match head.split_once('[') {
+        Some((head, times)) => (head, parse_times(times)?),
+        None => (head, (None, None)),
     };
-    for word in rest.split_whitespace() {
-        match (word, word.strip_prefix('@')) {
-            ("aborted", _) => txn.outcome = Outcome::Aborted,
-            ("unknown", _) => txn.outcome = Outcome::Unknown,
-            (_, Some(times)) => (txn.start, txn.finish) = parse_times(times)?,
-            _ => txn.ops.push(parse_op(word)?),
-        }
-    }
-    Ok(txn)
+    let (session, outcome) = head.trim().split_once(' ').unwrap_or((head.trim(), ""));
+    let outcome = match outcome.trim() {
+        "" => Outcome::Committed,
+        "aborted" => Outcome::Aborted,
+        "unknown" => Outcome::Unknown,
+        other => return Err(format!("{other:?} is not an outcome")),
+    };
+    let ops = ops.split(',').map(str::trim).filter(|op| !op.is_empty());
+    let ops = ops.map(parse_op).collect::<Result<_, _>>()?;
+    Ok(DraftTxn { session: session.to_owned(), ops, outcome, start: times.0, finish: times.1 })
 }
 
+/// What follows the bracket.
 fn parse_times(times: &str) -> Result<(Option<i64>, Option<i64>), String> {
-    let time = |text: &str| match text {
-        "" => Ok(None),
-        _ => text.parse().map(Some).map_err(|_| format!("{text} is not a time")),
+    let expected = || "expected times such as [1, 2]".to_owned();
+    let time = |text: &str| match text.trim() {
+        "?" => Ok(None),
+        text => text.parse().map(Some).map_err(|_| expected()),
     };
-    let (start, finish) = times.split_once("..").ok_or("expected times such as @1..2")?;
+    let times = times.trim_end().strip_suffix(']').ok_or_else(expected)?;
+    let (start, finish) = times.split_once(',').ok_or_else(expected)?;
     Ok((time(start)?, time(finish)?))
 }
 
-fn parse_op(word: &str) -> Result<DraftOp, String> {
-    let unknown = || format!("{word} is not an operation");
-    let (name, arguments) = word.split_once('(').ok_or_else(unknown)?;
-    let arguments = arguments.strip_suffix(')').ok_or_else(unknown)?;
-    let (key, value) = arguments.split_once(',').unwrap_or((arguments, ""));
-    let key = key.to_owned();
-    Ok(match (name, value) {
-        ("r", "?") => DraftOp::Read(key, None),
-        ("l", "?") => DraftOp::ReadList(key, None),
-        ("d", "") => DraftOp::Delete(key),
-        ("r", value) => DraftOp::Read(key, Some(parse_value(value)?)),
-        ("w", value) => DraftOp::Write(key, parse_value(value)?),
-        ("a", value) => DraftOp::Append(key, parse_value(value)?),
-        ("l", list) => DraftOp::ReadList(key, Some(parse_list(list).ok_or_else(unknown)?)),
-        ("i" | "c", rest) => {
-            let parts: Vec<&str> = rest.split(',').collect();
-            match (name, parts[..].as_ref()) {
-                ("i", [value, applied]) => {
-                    DraftOp::Insert(key, parse_value(value)?, parse_applied(applied)?)
-                }
-                ("c", [expected, new, applied]) => {
-                    let (expected, new) = (parse_value(expected)?, parse_value(new)?);
-                    DraftOp::CompareAndSet(key, expected, new, parse_applied(applied)?)
-                }
-                _ => return Err(unknown()),
-            }
+fn parse_op(op: &str) -> Result<DraftOp, String> {
+    let unknown = || format!("{op:?} is not an operation");
+    let words: Vec<&str> = op.split_whitespace().collect();
+    let [name, key, rest @ ..] = words.as_slice() else { return Err(unknown()) };
+    let key = (*key).to_owned();
+    Ok(match (*name, rest) {
+        ("r", ["?"]) => DraftOp::Read(key, None),
+        ("r", ["[?]"]) => DraftOp::ReadList(key, None),
+        ("r", [first, ..]) if first.starts_with('[') => {
+            DraftOp::ReadList(key, Some(parse_list(&rest.join(" ")).ok_or_else(unknown)?))
+        }
+        ("r", [value]) => DraftOp::Read(key, Some(parse_value(value)?)),
+        ("w", [value]) => DraftOp::Write(key, parse_value(value)?),
+        ("delete", []) => DraftOp::Delete(key),
+        ("append", [element]) => DraftOp::Append(key, parse_value(element)?),
+        ("insert", [value, ending @ ..]) => {
+            DraftOp::Insert(key, parse_value(value)?, parse_applied(ending)?)
+        }
+        ("cas", [expected, "->", new, ending @ ..]) => {
+            let (expected, new) = (parse_value(expected)?, parse_value(new)?);
+            DraftOp::CompareAndSet(key, expected, new, parse_applied(ending)?)
         }
         _ => return Err(unknown()),
     })
 }
 
-fn parse_applied(text: &str) -> Result<Applied, String> {
-    Ok(match (text, text.strip_prefix("saw:")) {
-        ("ok", _) => Applied::Yes,
-        ("no", _) => Applied::No,
-        ("?", _) => Applied::Unknown,
-        (_, Some(value)) => Applied::Saw(parse_value(value)?),
-        _ => return Err(format!("{text:?} is not ok, no, ? or saw:VALUE")),
+fn parse_applied(ending: &[&str]) -> Result<Applied, String> {
+    Ok(match ending {
+        ["ok"] => Applied::Yes,
+        ["failed"] => Applied::No,
+        ["failed", "saw", value] => Applied::Saw(parse_value(value)?),
+        ["?"] => Applied::Unknown,
+        _ => {
+            return Err(format!("{:?} is not ok, failed, failed saw VALUE or ?", ending.join(" ")));
+        }
     })
 }
 
 fn parse_list(list: &str) -> Option<Vec<Value>> {
-    let elements = list.strip_prefix('[')?.strip_suffix(']')?;
-    let elements = elements.split(',').filter(|element| !element.is_empty());
+    let elements = list.strip_prefix('[')?.strip_suffix(']')?.split_whitespace();
     elements.map(|element| parse_value(element).ok()).collect()
 }
 
 fn parse_value(text: &str) -> Result<Value, String> {
-    match text {
+    match text.trim() {
         "nil" => Ok(Value::Nil),
-        _ => text.parse().map(Value::Int).map_err(|_| format!("{text:?} is not a value")),
+        text => text.parse().map(Value::Int).map_err(|_| format!("{text:?} is not a value")),
     }
 }
 
@@ -308,7 +314,7 @@ impl fmt::Display for Draft {
         match &self.initial {
             Initial::Value(Value::Nil) => {}
             Initial::Value(value) => writeln!(f, "initial {value}")?,
-            Initial::UnlessWritten(value) => writeln!(f, "initial unless-written {value}")?,
+            Initial::UnlessWritten(value) => writeln!(f, "initial {value} unless written")?,
             Initial::Unwritten => writeln!(f, "initial unwritten")?,
             _ => writeln!(f, "initial none")?,
         }
@@ -318,37 +324,41 @@ impl fmt::Display for Draft {
 
 impl fmt::Display for DraftTxn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:", self.session)?;
-        self.ops.iter().try_for_each(|op| write!(f, " {op}"))?;
+        write!(f, "{}", self.session)?;
         match self.outcome {
             Outcome::Committed => {}
             Outcome::Aborted => write!(f, " aborted")?,
             Outcome::Unknown => write!(f, " unknown")?,
         }
-        let time = |time: Option<i64>| time.map_or_else(String::new, |time| time.to_string());
-        match (self.start, self.finish) {
-            (None, None) => Ok(()),
-            (start, finish) => write!(f, " @{}..{}", time(start), time(finish)),
+        if self.start.is_some() || self.finish.is_some() {
+            let time = |time: Option<i64>| time.map_or_else(|| "?".to_owned(), |t| t.to_string());
+            write!(f, " [{}, {}]", time(self.start), time(self.finish))?;
         }
+        let mut separator = ":";
+        for op in &self.ops {
+            write!(f, "{separator} {op}")?;
+            separator = ",";
+        }
+        if self.ops.is_empty() { write!(f, ":") } else { Ok(()) }
     }
 }
 
 impl fmt::Display for DraftOp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            DraftOp::Read(key, None) => write!(f, "r({key},?)"),
-            DraftOp::Read(key, Some(value)) => write!(f, "r({key},{value})"),
-            DraftOp::Write(key, value) => write!(f, "w({key},{value})"),
-            DraftOp::Delete(key) => write!(f, "d({key})"),
-            DraftOp::Append(key, element) => write!(f, "a({key},{element})"),
-            DraftOp::ReadList(key, None) => write!(f, "l({key},?)"),
+            DraftOp::Read(key, None) => write!(f, "r {key} ?"),
+            DraftOp::Read(key, Some(value)) => write!(f, "r {key} {value}"),
+            DraftOp::Write(key, value) => write!(f, "w {key} {value}"),
+            DraftOp::Delete(key) => write!(f, "delete {key}"),
+            DraftOp::Append(key, element) => write!(f, "append {key} {element}"),
+            DraftOp::ReadList(key, None) => write!(f, "r {key} [?]"),
             DraftOp::ReadList(key, Some(elements)) => {
                 let elements: Vec<String> = elements.iter().map(Value::to_string).collect();
-                write!(f, "l({key},[{}])", elements.join(","))
+                write!(f, "r {key} [{}]", elements.join(" "))
             }
-            DraftOp::Insert(key, value, applied) => write!(f, "i({key},{value},{applied})"),
+            DraftOp::Insert(key, value, applied) => write!(f, "insert {key} {value} {applied}"),
             DraftOp::CompareAndSet(key, expected, new, applied) => {
-                write!(f, "c({key},{expected},{new},{applied})")
+                write!(f, "cas {key} {expected} -> {new} {applied}")
             }
         }
     }
@@ -358,8 +368,8 @@ impl fmt::Display for Applied {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Applied::Yes => f.write_str("ok"),
-            Applied::No => f.write_str("no"),
-            Applied::Saw(value) => write!(f, "saw:{value}"),
+            Applied::No => f.write_str("failed"),
+            Applied::Saw(value) => write!(f, "failed saw {value}"),
             Applied::Unknown => f.write_str("?"),
         }
     }
@@ -371,11 +381,12 @@ mod tests {
 
     #[test]
     fn text_comes_back_as_it_was() {
-        let text = "initial unless-written 0\n\
-                    alice: w(x,1) r(y,nil) r(z,?) d(x) @10..20\n\
-                    bob: a(l,1) l(l,[1,2]) l(l,[]) l(l,?) aborted\n\
-                    carol: i(x,1,ok) i(x,2,no) c(x,1,3,?) c(x,1,4,saw:nil)\n\
-                    alice: unknown @..-5\n";
+        let text = "initial 0 unless written\n\
+                    alice [10, 20]: w x 1, r y nil, r z ?, delete x\n\
+                    bob aborted: append l 1, r l [1 2], r l [], r l [?]\n\
+                    carol: insert x 1 ok, insert x 2 failed, cas x 1 -> 3 ?, \
+                    cas x 1 -> 4 failed saw nil\n\
+                    alice unknown [?, -5]:\n";
         let draft = Draft::parse(text).expect("well formed");
         assert_eq!(draft.to_string(), text);
         let history = draft.history().expect("small");
@@ -385,12 +396,13 @@ mod tests {
     #[test]
     fn mistakes_are_named_with_their_line() {
         for (text, message) in [
-            ("r(x,1)", "expected a session and a colon"),
-            ("a: x(y,1)", "x(y,1) is not an operation"),
-            ("a: w(y,one)", "\"one\" is not a value"),
-            ("a: l(y,[1)", "l(y,[1) is not an operation"),
-            ("a: i(x,1,maybe)", "\"maybe\" is not ok, no, ? or saw:VALUE"),
-            ("a: @1", "expected times such as @1..2"),
+            ("r x 1", "expected a session and a colon"),
+            ("a lost: r x 1", "\"lost\" is not an outcome"),
+            ("a: x y 1", "\"x y 1\" is not an operation"),
+            ("a: w y one", "\"one\" is not a value"),
+            ("a: r y [1", "\"r y [1\" is not an operation"),
+            ("a: insert x 1 maybe", "\"maybe\" is not ok, failed, failed saw VALUE or ?"),
+            ("a [1]: w x 1", "expected times such as [1, 2]"),
         ] {
             let error = Draft::parse(&format!("\n{text}")).expect_err(text);
             assert_eq!((error.line, error.message.as_str()), (2, message));

@@ -7,18 +7,16 @@
 //!
 //! ```
 //! use isolario_model::Level;
-//! use isolario_oracle::{Answer, Draft, Options, satisfies};
+//! use isolario_oracle::{Answer, Options, history, satisfies};
 //!
 //! // Both read the same version of x, and both overwrite it.
-//! let history = Draft::parse(
-//!     "alice: r(x,nil) w(x,1)
-//!      bob:   r(x,nil) w(x,2)",
-//! )?
-//! .history()?;
+//! let lost_update = history(
+//!     "alice: r x nil, w x 1
+//!      bob:   r x nil, w x 2",
+//! );
 //! let options = Options::default();
-//! assert_eq!(satisfies(&history, Level::Causal, options), Answer::Satisfied);
-//! assert_eq!(satisfies(&history, Level::SnapshotIsolation, options), Answer::Violated);
-//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! assert_eq!(satisfies(&lost_update, Level::Causal, options), Answer::Satisfied);
+//! assert_eq!(satisfies(&lost_update, Level::SnapshotIsolation, options), Answer::Violated);
 //! ```
 
 mod axioms;
@@ -32,7 +30,7 @@ mod worlds;
 
 use isolario_model::{History, Level, StatedOrder};
 
-pub use draft::{Applied, Draft, DraftOp, DraftTxn, ParseError};
+pub use draft::{Applied, Draft, DraftOp, DraftTxn, ParseError, history};
 pub use random::volume;
 
 use small::Small;

@@ -104,6 +104,6 @@ fn oracle_checkers_and_verifier_agree_on_lists() {
 
 #[test]
 fn a_read_between_two_own_writes_of_one_value_saw_the_first() {
-    let draft = Draft::parse("a: w(x,3) r(x,3) w(x,3)").expect("well formed");
+    let draft = Draft::parse("a: w x 3, r x 3, w x 3").expect("well formed");
     agree(draft, Reading { session_order: true, clock_skew: 0 });
 }

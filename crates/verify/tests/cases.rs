@@ -20,11 +20,11 @@ const NOWHERE: OpId = OpId(u32::MAX);
 fn draft(rng: &mut Rng) -> Draft {
     let mut sessions: Vec<String> = Vec::new();
     for (key, value) in [("x", 1), ("x", 2), ("y", 1), ("y", 2)] {
-        sessions.push(format!("w({key},{value})"));
+        sessions.push(format!("w {key} {value}"));
     }
     for (x, y) in [(1, 1), (2, 1), (2, 2), (1, 2)] {
-        let (x, y) = (format!("r(x,{x})"), format!("r(y,{y})"));
-        sessions.push(if rng.below(2) == 0 { format!("{x} {y}") } else { format!("{y} {x}") });
+        let (x, y) = (format!("r x {x}"), format!("r y {y}"));
+        sessions.push(if rng.below(2) == 0 { format!("{x}, {y}") } else { format!("{y}, {x}") });
     }
     for at in (1..sessions.len()).rev() {
         sessions.swap(at, rng.below(at + 1));
@@ -33,7 +33,7 @@ fn draft(rng: &mut Rng) -> Draft {
     for (at, ops) in sessions.iter().enumerate() {
         // Keys of one's own tie nobody to anybody.
         for value in 1..=rng.below(3) {
-            lines.push(format!("s{at}: w(own{at},{value})"));
+            lines.push(format!("s{at}: w own{at} {value}"));
         }
         lines.push(format!("s{at}: {ops}"));
     }

@@ -184,7 +184,7 @@ impl Forger<'_> {
                 let (first, second) = (self.txn(), self.txn());
                 let (first, second) = (self.op(first), self.op(second));
                 let evidence = Evidence::Reads { key: KeyId(0), first, second, edges: Vec::new() };
-                Anomaly { kind: ThinAirRead, evidence }
+                Anomaly::new(ThinAirRead, evidence)
             }
             0 => {
                 let read = self.txn();

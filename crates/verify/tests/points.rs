@@ -7,7 +7,7 @@ use isolario_model::{
     Engine, History, KeyId, Level, LevelResult, Outcome, Point, TxnId, Verdict, Witness,
 };
 use isolario_oracle::random::{Case, shrink};
-use isolario_oracle::{Answer, Draft, satisfies, volume};
+use isolario_oracle::{Answer, Draft, history, satisfies, volume};
 use isolario_verify::{Options, Refusal, Verifier};
 
 const LEVELS: [Level; 3] =
@@ -81,13 +81,13 @@ fn points(text: &str) -> Vec<Point> {
 }
 
 fn judge(text: &str, level: Level, at: &str) -> Result<(), Refusal> {
-    let history = Draft::parse(text).expect("well formed").history().expect("small");
+    let history = history(text);
     Verifier::new(&history, &Options::default()).verify(&claim(level, &points(at)))
 }
 
 #[test]
 fn every_committed_transaction_starts_once_and_commits_once_after() {
-    let text = "a: w(x,1)\n b: r(x,1)\n c: w(y,1) aborted\n d: w(z,1) unknown";
+    let text = "a: w x 1\n b: r x 1\n c aborted: w y 1\n d unknown: w z 1";
     for level in LEVELS {
         let judge = |at| judge(text, level, at);
         assert_eq!(judge("s0 c0 s1 c1"), Ok(()));
@@ -108,22 +108,22 @@ fn every_committed_transaction_starts_once_and_commits_once_after() {
 
 #[test]
 fn writers_of_one_key_overlap_at_prefix_only() {
-    let lost_update = "a: r(x,nil) w(x,1)\n b: r(x,nil) w(x,2)";
+    let lost_update = "a: r x nil, w x 1\n b: r x nil, w x 2";
     assert_eq!(judge(lost_update, Level::Prefix, "s0 s1 c0 c1"), Ok(()));
     let (first, second) = (TxnId(0), TxnId(1));
     let refused = judge(lost_update, Level::SnapshotIsolation, "s0 s1 c0 c1");
     assert_eq!(refused, Err(Refusal::Conflict { key: KeyId(0), first, second }));
-    let skew = "a: r(x,nil) r(y,nil) w(x,1)\n b: r(x,nil) r(y,nil) w(y,1)";
+    let skew = "a: r x nil, r y nil, w x 1\n b: r x nil, r y nil, w y 1";
     assert_eq!(judge(skew, Level::SnapshotIsolation, "s0 s1 c1 c0"), Ok(()));
 }
 
 #[test]
 fn session_order_and_real_time_put_a_commit_before_the_next_start() {
-    let session = "a: w(x,1)\n a: r(y,nil)";
+    let session = "a: w x 1\n a: r y nil";
     let (first, second) = (TxnId(0), TxnId(1));
     let refused = judge(session, Level::Prefix, "s0 s1 c0 c1");
     assert_eq!(refused, Err(Refusal::OutOfOrder { first, second, why: "session order" }));
-    let stale = "a: w(x,1) @1..2\n b: r(x,nil) @3..4";
+    let stale = "a [1, 2]: w x 1\n b [3, 4]: r x nil";
     assert_eq!(judge(stale, Level::SnapshotIsolation, "s1 s0 c0 c1"), Ok(()));
     let refused = judge(stale, Level::StrongSnapshotIsolation, "s1 s0 c0 c1");
     assert_eq!(refused, Err(Refusal::OutOfOrder { first, second, why: "real time" }));
@@ -131,7 +131,7 @@ fn session_order_and_real_time_put_a_commit_before_the_next_start() {
 
 #[test]
 fn a_transaction_sees_its_snapshot_and_its_own_writes() {
-    let text = "a: w(x,1)\n b: r(x,nil) w(y,1) r(y,1) w(y,2) r(y,2)\n c: r(x,1) r(y,nil)";
+    let text = "a: w x 1\n b: r x nil, w y 1, r y 1, w y 2, r y 2\n c: r x 1, r y nil";
     for level in LEVELS {
         assert_eq!(judge(text, level, "s1 s0 c0 s2 c1 c2"), Ok(()));
         assert!(judge(text, level, "s0 c0 s1 s2 c1 c2").is_err());
@@ -141,8 +141,8 @@ fn a_transaction_sees_its_snapshot_and_its_own_writes() {
 
 #[test]
 fn lists_are_what_the_snapshot_holds_and_the_own_appends() {
-    let text = "a: a(x,1)\n b: l(x,[1]) a(x,2) l(x,[1,2])\n c: l(x,[1]) a(x,3) l(x,[1,3])\n \
-                d: l(x,[1,2,3])";
+    let text = "a: append x 1\n b: r x [1], append x 2, r x [1 2]\n c: r x [1], append x 3, r x [1 3]\n \
+                d: r x [1 2 3]";
     assert_eq!(judge(text, Level::Prefix, "s0 c0 s1 s2 c1 c2 s3 c3"), Ok(()));
     assert!(judge(text, Level::Prefix, "s0 c0 s1 s2 c2 c1 s3 c3").is_err());
     assert!(judge(text, Level::Prefix, "s0 c0 s1 c1 s2 c2 s3 c3").is_err());

@@ -8,7 +8,7 @@ use isolario_model::{
     Witness,
 };
 use isolario_oracle::random::{Case, Rng, shrink};
-use isolario_oracle::{Answer, Draft, is_ambiguous, satisfies_stated, volume};
+use isolario_oracle::{Answer, Draft, history, is_ambiguous, satisfies_stated, volume};
 use isolario_verify::{Options, Refusal, Verifier};
 
 const LEVELS: [Level; 6] = [
@@ -162,10 +162,6 @@ fn an_order_with_statements_is_accepted_exactly_where_the_oracle_finds_one() {
     }
 }
 
-fn history(text: &str) -> History {
-    Draft::parse(text).expect("well formed").history().expect("small")
-}
-
 fn judge_order(text: &str, level: Level, order: &[u32]) -> Result<(), Refusal> {
     let order = order.iter().map(|txn| TxnId(*txn)).collect();
     judge(&history(text), level, Witness::CommitOrder(order), &Options::default())
@@ -173,7 +169,7 @@ fn judge_order(text: &str, level: Level, order: &[u32]) -> Result<(), Refusal> {
 
 #[test]
 fn an_order_has_every_committed_transaction_once_and_nothing_else() {
-    let text = "a: w(x,1)\n b: r(x,1)\n c: w(y,1) aborted\n d: w(z,1) unknown";
+    let text = "a: w x 1\n b: r x 1\n c aborted: w y 1\n d unknown: w z 1";
     for level in LEVELS {
         let judge = |order: &[u32]| judge_order(text, level, order);
         assert_eq!(judge(&[0, 1]), Ok(()));
@@ -189,7 +185,7 @@ fn an_order_has_every_committed_transaction_once_and_nothing_else() {
 #[test]
 fn an_unknown_transaction_that_was_read_from_must_be_in_the_order() {
     for level in LEVELS {
-        let judge = |order: &[u32]| judge_order("a: w(x,1) unknown\n b: r(x,1)", level, order);
+        let judge = |order: &[u32]| judge_order("a unknown: w x 1\n b: r x 1", level, order);
         assert_eq!(judge(&[0, 1]), Ok(()));
         assert!(matches!(judge(&[1]), Err(Refusal::Unexplained { .. })));
     }
@@ -197,24 +193,26 @@ fn an_unknown_transaction_that_was_read_from_must_be_in_the_order() {
 
 #[test]
 fn lists_are_replayed_as_a_whole() {
-    let text = "a: a(x,1)\n a: a(x,2)\n b: l(x,[1])\n c: a(x,3) l(x,[1,2,3])\n d: l(x,[])";
+    let text =
+        "a: append x 1\n a: append x 2\n b: r x [1]\n c: append x 3, r x [1 2 3]\n d: r x []";
     for level in [Level::Serializable, Level::StrictSerializable] {
         assert_eq!(judge_order(text, level, &[4, 0, 2, 1, 3]), Ok(()));
         assert!(judge_order(text, level, &[0, 4, 2, 1, 3]).is_err());
         assert!(judge_order(text, level, &[4, 0, 1, 2, 3]).is_err());
         assert!(judge_order(text, level, &[4, 0, 2, 3, 1]).is_err());
         // The element 1 and a list of two elements are stored as the same word, and are not the same.
-        assert!(judge_order("a: a(x,1)\n b: l(x,[1,2])", level, &[0, 1]).is_err());
+        assert!(judge_order("a: append x 1\n b: r x [1 2]", level, &[0, 1]).is_err());
     }
 }
 
 #[test]
 fn a_list_that_diverges_from_all_others_is_compared_element_by_element() {
-    let text = "a: a(x,1)\n b: a(x,2)\n c: l(x,[1])\n d: l(x,[2])";
+    let text = "a: append x 1\n b: append x 2\n c: r x [1]\n d: r x [2]";
     for order in [[0, 1, 2, 3], [0, 2, 1, 3], [1, 3, 0, 2]] {
         assert!(judge_order(text, Level::Serializable, &order).is_err());
     }
-    let diverging = "a: a(x,1)\n b: a(x,2)\n c: l(x,[1]) aborted\n d: l(x,[2])\n e: l(x,[2,1])";
+    let diverging =
+        "a: append x 1\n b: append x 2\n c aborted: r x [1]\n d: r x [2]\n e: r x [2 1]";
     assert_eq!(judge_order(diverging, Level::Serializable, &[1, 3, 0, 4]), Ok(()));
 }
 
@@ -222,16 +220,16 @@ fn a_list_that_diverges_from_all_others_is_compared_element_by_element() {
 fn an_order_respects_sessions_and_reads() {
     let why = "session order";
     let (first, second) = (TxnId(0), TxnId(1));
-    let refused = judge_order("a: w(x,1)\n a: w(x,2)", Level::Causal, &[1, 0]);
+    let refused = judge_order("a: w x 1\n a: w x 2", Level::Causal, &[1, 0]);
     assert_eq!(refused, Err(Refusal::OutOfOrder { first, second, why }));
-    let refused = judge_order("a: w(x,1)\n b: r(x,1)", Level::AdyaReadCommitted, &[1, 0]);
+    let refused = judge_order("a: w x 1\n b: r x 1", Level::AdyaReadCommitted, &[1, 0]);
     assert!(matches!(refused, Err(Refusal::OutOfOrder { .. })));
 }
 
 #[test]
 fn a_long_chain_needs_no_deep_stack() {
     let count = 20_000;
-    let txns = (0..count).map(|i| format!("s{}: r(x,{}) w(x,{})\n", i % 7, i - 1, i));
+    let txns = (0..count).map(|i| format!("s{}: r x {}, w x {}\n", i % 7, i - 1, i));
     let text = format!("initial -1\n{}", txns.collect::<String>());
     let order: Vec<u32> = {
         // Sessions are contiguous in the history: transaction i of the text is found there.
@@ -254,7 +252,7 @@ fn a_long_chain_needs_no_deep_stack() {
 
 #[test]
 fn a_witness_of_the_wrong_kind_shows_nothing() {
-    let history = history("a: w(x,1)");
+    let history = history("a: w x 1");
     let judge = |level, witness| judge(&history, level, witness, &Options::default());
     let order = Witness::CommitOrder(vec![TxnId(0)]);
     assert_eq!(judge(Level::Causal, Witness::Empty), Err(Refusal::WrongWitness(Level::Causal)));

@@ -113,6 +113,7 @@ fn two_reads(names: Names<'_>, kind: AnomalyKind, key: KeyId, first: OpId, secon
             }
         }
         AnomalyKind::NonMonotonicRead => format!("{both}, which is older"),
+        AnomalyKind::ThinAirRead => format!("{both}, and nobody wrote the one or the other"),
         AnomalyKind::IncompatibleOrder => format!("{both}: neither list continues the other"),
         _ => format!("{both}: {}", meaning(kind)),
     }

@@ -100,6 +100,7 @@ fn of_two_reads(kind: A) -> &'static str {
     match kind {
         A::NonRepeatableRead => "what somebody else had written became visible in the middle of it",
         A::NonMonotonicRead => "for this transaction, the key went back in time",
+        A::ThinAirRead => "a key has one initial value, so one of the two came out of thin air",
         A::IncompatibleOrder => {
             "a list only grows at its end, so one of the two saw a list that never was"
         }

@@ -244,6 +244,7 @@ fn summaries_of_two_reads() {
         &[
             (A::NonRepeatableRead, reads(4, 6)),
             (A::NonMonotonicRead, reads(4, 6)),
+            (A::ThinAirRead, reads(2, 6)),
             (A::OrderContradiction, reads(4, 6)),
         ],
     );

@@ -1,12 +1,13 @@
 //! Proofs with something changed: refused, or still right.
 
 use isolario_model::{Engine, History, Level, LevelResult, TxnId, Verdict, Witness};
+use isolario_oracle::history;
 use isolario_oracle::random::{Case, Rng};
 use isolario_oracle::{Answer, satisfies, volume};
 use isolario_verify::Options;
 use isolario_verify::proof::{self, ProofProblem};
 
-use crate::support::{history, options, proof_of, results, write};
+use crate::support::{options, proof_of, results, write};
 
 /// Whether brute force says otherwise.
 fn is_contradicted(history: &History, result: &LevelResult, session_order: bool) -> bool {
@@ -144,8 +145,8 @@ fn a_proof_without_one_of_its_lines_is_no_proof() {
 
 #[test]
 fn a_proof_of_one_history_is_none_of_another() {
-    let one = history("a: w(x,1)\n b: r(x,1)");
-    let other = history("a: w(x,1)\n b: r(x,nil)");
+    let one = history("a: w x 1\n b: r x 1");
+    let other = history("a: w x 1\n b: r x nil");
     let file = proof_of(&one);
     assert!(proof::verify_proof(&one, file.as_bytes()).expect("well formed").is_right());
     let error = proof::verify_proof(&other, file.as_bytes()).expect_err("another history");
@@ -155,7 +156,7 @@ fn a_proof_of_one_history_is_none_of_another() {
 
 #[test]
 fn the_proof_says_by_how_much_clocks_may_differ() {
-    let history = history("a: w(x,1) @1..2\n b: r(x,nil) @7..8");
+    let history = history("a [1, 2]: w x 1\n b [7, 8]: r x nil");
     let options = Options::default().with_clock_skew(3);
     let order = Witness::CommitOrder(vec![TxnId(1), TxnId(0)]);
     let (level, verdict) = (Level::StrictSerializable, Verdict::Satisfied(order));
@@ -172,7 +173,7 @@ fn the_proof_says_by_how_much_clocks_may_differ() {
 
 #[test]
 fn without_session_order_less_is_violated_and_the_proof_says_so() {
-    let history = history("a: r(x,1)\n a: w(x,1)");
+    let history = history("a: r x 1\n a: w x 1");
     let (with, without) = (options(true), options(false));
     let file = write(&history, &results(&history, &without), &without);
     assert!(proof::verify_proof(&history, file.as_bytes()).expect("well formed").is_right());

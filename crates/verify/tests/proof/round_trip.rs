@@ -2,12 +2,13 @@
 
 use isolario_model::{Anomaly, AnomalyKind, TxnId, Verdict, Witness};
 use isolario_model::{Edge, Engine, Evidence, Findings, Level, LevelResult, OpId, Reason};
+use isolario_oracle::history;
 use isolario_oracle::random::{Case, Rng};
 use isolario_oracle::volume;
 use isolario_verify::{Options, proof};
 
 use crate::forger::Forger;
-use crate::support::{history, oddly_named, options, proof_of, results, write};
+use crate::support::{oddly_named, options, proof_of, results, write};
 
 #[test]
 fn what_the_checkers_show_is_read_back_and_verified() {
@@ -67,7 +68,7 @@ fn transactions_go_by_their_own_names_where_these_are_unique_and_by_position_els
 
 #[test]
 fn a_long_order_is_many_lines() {
-    let text: String = (0..1_000).map(|n| format!("a: w(x,{n})\n")).collect();
+    let text: String = (0..1_000).map(|n| format!("a: w x {n}\n")).collect();
     let history = history(&text);
     let results = [satisfied(history.txns().collect())];
     let file = write(&history, &results, &Options::default());
@@ -89,7 +90,7 @@ fn nested(depth: usize) -> LevelResult {
 
 #[test]
 fn reasons_lie_within_each_other_to_a_depth_that_writer_and_reader_agree_on() {
-    let history = history("a: w(x,1)");
+    let history = history("a: w x 1");
     let deepest = (0..)
         .take_while(|depth| {
             let mut file = Vec::new();
@@ -103,7 +104,7 @@ fn reasons_lie_within_each_other_to_a_depth_that_writer_and_reader_agree_on() {
 
 #[test]
 fn what_the_history_does_not_have_cannot_be_written() {
-    let history = history("a: w(x,1)");
+    let history = history("a: w x 1");
     let mut wrong = vec![satisfied(vec![TxnId(1)])];
     let evidence = Evidence::Read { read: OpId(1), saw: None, instead: None };
     let anomalies = vec![Anomaly::new(AnomalyKind::ThinAirRead, evidence)];

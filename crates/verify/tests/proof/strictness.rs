@@ -1,9 +1,10 @@
 //! Files that are no proofs: each complaint says where, what was expected and what was found.
 
 use isolario_model::History;
+use isolario_oracle::history;
 use isolario_verify::proof;
 
-use crate::support::{history, oddly_named, proof_of};
+use crate::support::{oddly_named, proof_of};
 
 /// What is wrong with a proof in which something was replaced.
 fn complaint(history: &History, from: &str, to: &str) -> String {
@@ -21,7 +22,7 @@ fn complaints(history: &History, changes: &[(&str, &str)]) -> String {
 
 #[test]
 fn complaints_about_the_header() {
-    let history = history("a: w(x,1)\n b: r(x,1)");
+    let history = history("a: w x 1\n b: r x 1");
     let shown = complaints(
         &history,
         &[
@@ -45,7 +46,7 @@ fn complaints_about_the_header() {
 
 #[test]
 fn complaints_about_sections() {
-    let history = history("a: w(x,1)\n b: r(x,1)");
+    let history = history("a: w x 1\n b: r x 1");
     let shown = complaints(
         &history,
         &[
@@ -94,7 +95,7 @@ fn complaints_about_names() {
 
 #[test]
 fn complaints_about_evidence() {
-    let history = history("a: w(x,1) w(y,1)\n b: r(x,1) r(y,nil) w(x,3)\n a: r(z,7)");
+    let history = history("a: w x 1, w y 1\n b: r x 1, r y nil, w x 3\n a: r z 7");
     let shown = complaints(
         &history,
         &[
@@ -116,7 +117,7 @@ fn complaints_about_evidence() {
 
 #[test]
 fn bytes_that_are_no_text_and_depth_without_end_are_refused() {
-    let history = history("a: w(x,1)\n b: r(x,nil) r(x,1) r(x,nil)");
+    let history = history("a: w x 1\n b: r x nil, r x 1, r x nil");
     let mut file = proof_of(&history).into_bytes();
     let end = file.len() - 3;
     file[end] = 0xff;

@@ -4,12 +4,7 @@ use isolario_check::{check, supported};
 use isolario_model::{
     Batch, History, LevelResult, Op, Outcome, TxnEnd, TxnSink, TxnStart, ValueRef,
 };
-use isolario_oracle::Draft;
 use isolario_verify::{Options, proof};
-
-pub(crate) fn history(text: &str) -> History {
-    Draft::parse(text).expect("well formed").history().expect("small")
-}
 
 pub(crate) fn options(session_order: bool) -> Options {
     Options::default().with_session_order(session_order)
