@@ -12,7 +12,7 @@ fn is_interrupted(verdict: &Verdict) -> bool {
 
 #[test]
 fn nothing_is_claimed_of_what_was_not_looked_at() {
-    let history = Draft::parse("a: w(x,1) @0..1\nb: r(x,1) @2..3").unwrap().history().unwrap();
+    let history = Draft::parse("a [0, 1]: w x 1\nb [2, 3]: r x 1").unwrap().history().unwrap();
     let options = Options::default();
     let decided = check(&history, supported(), &options);
     assert!(decided.iter().all(|result| matches!(result.verdict, Verdict::Satisfied(_))));

@@ -89,6 +89,19 @@ impl DraftOp {
             | DraftOp::CompareAndSet(key, ..) => key,
         }
     }
+
+    /// The key it is on, to be changed.
+    pub fn key_mut(&mut self) -> &mut String {
+        match self {
+            DraftOp::Read(key, _)
+            | DraftOp::Write(key, _)
+            | DraftOp::Delete(key)
+            | DraftOp::Append(key, _)
+            | DraftOp::ReadList(key, _)
+            | DraftOp::Insert(key, ..)
+            | DraftOp::CompareAndSet(key, ..) => key,
+        }
+    }
 }
 
 /// A line that is not a transaction.

@@ -173,8 +173,8 @@ mod tests {
     #[test]
     fn pairs_of_writers_that_nothing_ties_together_are_parts_of_their_own() {
         // Blind writers of x and of y, and two writers of z of which one read from the other.
-        let text = "a: w(x,1)\nb: w(x,2)\nc: w(y,1)\nd: w(y,2)\ne: r(x,1)\nf: r(y,1) w(z,1)\n\
-                    g: r(z,1) w(z,2)";
+        let text = "a: w x 1\nb: w x 2\nc: w y 1\nd: w y 2\ne: r x 1\nf: r y 1, w z 1\n\
+                    g: r z 1, w z 2";
         let history = Draft::parse(text).unwrap().history().unwrap();
         let options = Options::default();
         let resolved = Resolved::new(&history, &options);

@@ -64,7 +64,7 @@ fn complaint(draft: &Draft, options: &Options, steps: Steps) -> Option<String> {
 #[test]
 fn a_solver_that_is_asked_to_stop_does_before_its_long_work() {
     // Two readers saw two writes in different orders: no order of the writes is right.
-    let text = "a: w(x,1)\nb: w(x,2)\nc: r(x,1)\nc: r(x,2)\nd: r(x,2)\nd: r(x,1)";
+    let text = "a: w x 1\nb: w x 2\nc: r x 1\nc: r x 2\nd: r x 2\nd: r x 1";
     let history = Draft::parse(text).unwrap().history().unwrap();
     let options = Options::default();
     let resolved = Resolved::new(&history, &options);
@@ -81,11 +81,12 @@ fn a_solver_that_is_asked_to_stop_does_before_its_long_work() {
 fn side_by_side(drafts: &[Draft]) -> Draft {
     let mut all = Draft { initial: drafts[0].initial.clone(), txns: Vec::new() };
     for (number, draft) in drafts.iter().enumerate() {
-        let apart = draft.txns.iter().map(|txn| {
-            let text = format!("{number}{txn}").replace('(', &format!("({number}"));
-            Draft::parse(&text).unwrap().txns
-        });
-        all.txns.extend(apart.flatten());
+        let mut txns = draft.txns.clone();
+        for txn in &mut txns {
+            txn.session = format!("{number}{}", txn.session);
+            txn.ops.iter_mut().for_each(|op| *op.key_mut() = format!("{number}{}", op.key()));
+        }
+        all.txns.extend(txns);
     }
     all
 }

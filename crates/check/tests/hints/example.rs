@@ -6,7 +6,7 @@ use isolario_oracle::Draft;
 
 use crate::support::{answers, complaint, hinting, verify};
 
-const EXAMPLE: &str = "a: w(x,1)\nb: w(x,2)\nc: r(x,1)";
+const EXAMPLE: &str = "a: w x 1\nb: w x 2\nc: r x 1";
 
 fn stating(writers: [u32; 2]) -> Options {
     let writers = writers.map(TxnId).to_vec();
@@ -49,7 +49,7 @@ fn the_version_order_leaves_one_order_of_transactions() {
 fn what_clients_saw_contradicts_a_wrong_version_order() {
     // T3 now read from both, one after the other, in two transactions of its session.
     let history =
-        Draft::parse("a: w(x,1)\nb: w(x,2)\nc: r(x,1)\nc: r(x,2)").unwrap().history().unwrap();
+        Draft::parse("a: w x 1\nb: w x 2\nc: r x 1\nc: r x 2").unwrap().history().unwrap();
     let right = stating([0, 1]);
     assert_eq!(complaint(&history, &right), None);
     let wrong = stating([1, 0]);
@@ -64,7 +64,7 @@ fn what_clients_saw_contradicts_a_wrong_version_order() {
 #[test]
 fn a_trusted_order_holds_at_every_level_that_orders_anything() {
     // Nothing but the statement puts the second transaction of a session before the first.
-    let history = Draft::parse("a: w(x,1)\na: w(x,2)").unwrap().history().unwrap();
+    let history = Draft::parse("a: w x 1\na: w x 2").unwrap().history().unwrap();
     let wrong = stating([1, 0]);
     for level in isolario_check::supported().iter().copied() {
         let result = Checker::new(&history, wrong.clone()).check(level);

@@ -41,29 +41,29 @@ fn outcome(text: &str) -> String {
 #[test]
 fn figure_4_of_the_mtc_paper() {
     let linearizable = "initial 0
-        a: c(x,0,1,ok) @0..20
-        b: c(x,1,2,ok) @10..30
-        c: c(x,2,3,ok) @15..40";
+        a [0, 20]: cas x 0 -> 1 ok
+        b [10, 30]: cas x 1 -> 2 ok
+        c [15, 40]: cas x 2 -> 3 ok";
     assert_eq!(outcome(linearizable), "satisfied");
     // The second operation finished before the first one started, whose value it found.
     let not = "initial 0
-        a: c(x,0,1,ok) @30..40
-        b: c(x,1,2,ok) @10..20
-        c: c(x,2,3,ok) @15..50";
+        a [30, 40]: cas x 0 -> 1 ok
+        b [10, 20]: cas x 1 -> 2 ok
+        c [15, 50]: cas x 2 -> 3 ok";
     assert_eq!(outcome(not), "RealTimeCycle");
 }
 
 #[test]
 fn violations_have_names() {
     for (text, name) in [
-        ("a: w(x,1) @0..1\n b: r(x,nil) @2..3", "StaleRead"),
-        ("a: w(x,1) @0..1\n b: w(x,2) @2..3\n c: r(x,1) @4..5", "StaleRead"),
-        ("a: i(x,1,ok) @0..9\n b: i(x,2,ok) @0..9", "LostUpdate"),
-        ("a: r(x,1) @0..1\n b: w(x,1) @2..3", "RealTimeCycle"),
-        ("a: c(x,1,2,ok) @0..9\n b: c(x,2,1,ok) @0..9", "CyclicCO"),
-        ("a: w(x,1) @0..9\n b: r(x,2) @0..9", "ThinAirRead"),
-        ("a: w(x,1) aborted @0..9\n b: c(x,1,2,ok) @0..9", "AbortedRead"),
-        ("a: c(x,1,2,saw:1) @0..9\n b: w(x,1) @0..9", "NotLinearizable"),
+        ("a [0, 1]: w x 1\n b [2, 3]: r x nil", "StaleRead"),
+        ("a [0, 1]: w x 1\n b [2, 3]: w x 2\n c [4, 5]: r x 1", "StaleRead"),
+        ("a [0, 9]: insert x 1 ok\n b [0, 9]: insert x 2 ok", "LostUpdate"),
+        ("a [0, 1]: r x 1\n b [2, 3]: w x 1", "RealTimeCycle"),
+        ("a [0, 9]: cas x 1 -> 2 ok\n b [0, 9]: cas x 2 -> 1 ok", "CyclicCO"),
+        ("a [0, 9]: w x 1\n b [0, 9]: r x 2", "ThinAirRead"),
+        ("a aborted [0, 9]: w x 1\n b [0, 9]: cas x 1 -> 2 ok", "AbortedRead"),
+        ("a [0, 9]: cas x 1 -> 2 failed saw 1\n b [0, 9]: w x 1", "NotLinearizable"),
     ] {
         assert_eq!(outcome(text), name, "{text}");
     }
@@ -71,42 +71,43 @@ fn violations_have_names() {
 
 #[test]
 fn keys_are_decided_one_by_one_and_reported_together() {
-    let text = "a: w(x,1) @0..1\n b: r(x,nil) @2..3\n a: w(y,1) @4..5\n b: r(y,1) @6..7
-                a: w(z,1) @8..9\n b: r(z,nil) @10..11";
+    let text = "a [0, 1]: w x 1\n b [2, 3]: r x nil\n a [4, 5]: w y 1\n b [6, 7]: r y 1
+                a [8, 9]: w z 1\n b [10, 11]: r z nil";
     let Verdict::Violated(findings) = verdict(text) else { panic!("it is linearizable") };
     assert_eq!((findings.anomalies.len(), findings.total, findings.exact), (2, 2, false));
 }
 
 #[test]
 fn what_is_unknown_may_have_happened_at_any_later_time_or_not_at_all() {
-    let unknown = |rest: &str| outcome(&format!("a: w(x,1) unknown @0..1\n{rest}"));
-    assert_eq!(unknown("b: r(x,nil) @2..3\n b: r(x,1) @4..5"), "satisfied");
-    assert_eq!(unknown("b: r(x,nil) @2..3"), "satisfied");
-    assert_eq!(unknown("b: r(x,1) @2..3\n b: r(x,nil) @4..5"), "NotLinearizable");
-    assert_eq!(outcome("a: w(x,1) unknown @5..6\n b: r(x,1) @2..3"), "NotLinearizable");
+    let unknown = |rest: &str| outcome(&format!("a unknown [0, 1]: w x 1\n{rest}"));
+    assert_eq!(unknown("b [2, 3]: r x nil\n b [4, 5]: r x 1"), "satisfied");
+    assert_eq!(unknown("b [2, 3]: r x nil"), "satisfied");
+    assert_eq!(unknown("b [2, 3]: r x 1\n b [4, 5]: r x nil"), "NotLinearizable");
+    assert_eq!(outcome("a unknown [5, 6]: w x 1\n b [2, 3]: r x 1"), "NotLinearizable");
 }
 
 #[test]
 fn a_failed_comparison_may_be_explained_by_what_is_unknown() {
-    let failed = "b: i(x,1,ok) @0..1\n c: c(x,1,3,no) @4..5";
+    let failed = "b [0, 1]: insert x 1 ok\n c [4, 5]: cas x 1 -> 3 failed";
     assert_eq!(outcome(failed), "NotLinearizable");
-    assert_eq!(outcome(&format!("{failed}\n d: c(x,1,2,?) unknown @2..3")), "satisfied");
-    assert_eq!(outcome(&format!("{failed}\n d: c(x,1,2,?) unknown @6..7")), "NotLinearizable");
+    assert_eq!(outcome(&format!("{failed}\n d unknown [2, 3]: cas x 1 -> 2 ?")), "satisfied");
+    assert_eq!(outcome(&format!("{failed}\n d unknown [6, 7]: cas x 1 -> 2 ?")), "NotLinearizable");
 }
 
 #[test]
 fn a_delete_makes_a_key_absent_again() {
-    let text = "a: i(x,1,ok) @0..1\n a: d(x) @2..3\n a: i(x,2,ok) @4..5\n b: r(x,2) @6..7";
+    let text =
+        "a [0, 1]: insert x 1 ok\n a [2, 3]: delete x\n a [4, 5]: insert x 2 ok\n b [6, 7]: r x 2";
     assert_eq!(outcome(text), "satisfied");
-    assert_eq!(outcome(&text.replace("d(x)", "r(x,1)")), "LostUpdate");
+    assert_eq!(outcome(&text.replace("delete x", "r x 1")), "LostUpdate");
 }
 
 #[test]
 fn values_may_repeat() {
     let text = "initial 0
-        a: w(x,1) @0..1\n a: w(x,0) @2..3\n b: r(x,0) @4..5\n b: r(x,1) @6..7";
+        a [0, 1]: w x 1\n a [2, 3]: w x 0\n b [4, 5]: r x 0\n b [6, 7]: r x 1";
     assert_eq!(outcome(text), "NotLinearizable");
-    assert_eq!(outcome(&text.replace("r(x,1)", "r(x,0)")), "satisfied");
+    assert_eq!(outcome(&text.replace("r x 1", "r x 0")), "satisfied");
 }
 
 #[test]
@@ -114,9 +115,9 @@ fn evidence_is_small_in_a_long_history() {
     let mut text = "initial 0\n".to_owned();
     for turn in 0..200 {
         let (from, to) = (turn % 5, (turn + 1) % 5);
-        text += &format!("s: c(x,{from},{to},ok) @{}..{}\n", 10 * turn, 10 * turn + 5);
+        text += &format!("s [{}, {}]: cas x {from} -> {to} ok\n", 10 * turn, 10 * turn + 5);
     }
-    text += "t: r(x,3) @5000..5001";
+    text += "t [5000, 5001]: r x 3";
     let Verdict::Violated(findings) = verdict(&text) else { panic!("it is linearizable") };
     let Evidence::Operations { ops, .. } = &findings.anomalies[0].evidence else {
         panic!("{findings:?}")
@@ -127,7 +128,7 @@ fn evidence_is_small_in_a_long_history() {
 #[test]
 fn clocks_that_differ_widen_every_interval() {
     let history =
-        Draft::parse("a: w(x,1) @0..10\n b: r(x,nil) @15..20").unwrap().history().unwrap();
+        Draft::parse("a [0, 10]: w x 1\n b [15, 20]: r x nil").unwrap().history().unwrap();
     for (clock_skew, violated) in [(0, true), (2, true), (3, false)] {
         let mut options = Options::default();
         options.clock_skew = clock_skew;
@@ -142,12 +143,12 @@ fn it_is_about_single_operations_with_times() {
         Verdict::NotApplicable(why) => why,
         other => panic!("{other:?}"),
     };
-    let two = "a: w(x,1) @0..1\n b: r(x,1) r(x,1) @2..3";
+    let two = "a [0, 1]: w x 1\n b [2, 3]: r x 1, r x 1";
     assert_eq!(not_applicable(two), Inapplicable::SeveralOperations { txn: TxnId(1) });
-    assert_eq!(not_applicable("a: w(x,1)"), Inapplicable::NoTimes);
-    assert_eq!(not_applicable("a: a(x,1) @0..1"), Inapplicable::Operation { op: OpId(0) });
+    assert_eq!(not_applicable("a: w x 1"), Inapplicable::NoTimes);
+    assert_eq!(not_applicable("a [0, 1]: append x 1"), Inapplicable::Operation { op: OpId(0) });
     // What aborted may be anything.
-    assert_eq!(outcome("a: w(x,1) w(y,1) aborted @0..1\n b: w(x,2) @0..1"), "satisfied");
+    assert_eq!(outcome("a aborted [0, 1]: w x 1, w y 1\n b [0, 1]: w x 2"), "satisfied");
 }
 
 /// Many writes of few values, all at the same time, most of which cannot be told apart.

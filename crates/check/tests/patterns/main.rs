@@ -190,9 +190,9 @@ fn patterns_of_lists_are_what_violates_levels() {
 
 #[test]
 fn a_dirty_write_does_not_hide_a_cycle_of_reads() {
-    let text = "a: a(x,1) a(y,1) l(z,[2])\nb: a(x,2) a(y,2) a(z,2)\nc: l(x,[1,2]) l(y,[2,1])";
+    let text = "a: append x 1, append y 1, r z [2]\nb: append x 2, append y 2, append z 2\nc: r x [1 2], r y [2 1]";
     assert!(occurring(text).contains(&"CyclicCO"));
-    let alone = "a: a(x,1) a(y,1)\nb: a(x,2) a(y,2)\nc: l(x,[1,2]) l(y,[2,1])";
+    let alone = "a: append x 1, append y 1\nb: append x 2, append y 2\nc: r x [1 2], r y [2 1]";
     assert!(!occurring(alone).contains(&"CyclicCO"));
 }
 
@@ -203,7 +203,7 @@ fn occurring(text: &str) -> Vec<&'static str> {
 #[test]
 fn one_pattern_does_not_hide_another_of_the_same_writers() {
     // Carol goes back in time; Dave sees the same two writers the other way round.
-    let text = "alice: w(x,1)\nalice: w(x,2) w(y,2)\ncarol: r(y,2) r(x,1)\ndave: r(x,1) r(y,2)";
+    let text = "alice: w x 1\nalice: w x 2, w y 2\ncarol: r y 2, r x 1\ndave: r x 1, r y 2";
     assert_eq!(occurring(text), ["NonMonoReadCO", "FracturedReadCO"]);
 }
 
@@ -267,12 +267,12 @@ fn ambiguous_reads_and_other_operations_leave_it_open() {
         let history = Draft::parse(text).unwrap().history().unwrap();
         patterns(&history, &[kind], &Options::default())[0].verdict.name()
     };
-    let ambiguous = "a: w(x,1)\nb: w(x,1)\nc: r(x,1) r(y,7)";
+    let ambiguous = "a: w x 1\nb: w x 1\nc: r x 1, r y 7";
     assert_eq!(verdicts(ambiguous, AnomalyKind::FracturedReadCo), "not-applicable");
     assert_eq!(verdicts(ambiguous, AnomalyKind::ThinAirRead), "violated");
-    assert_eq!(verdicts("a: a(l,1)", AnomalyKind::ThinAirRead), "satisfied");
-    assert_eq!(verdicts("a: w(x,1)", AnomalyKind::LostUpdate), "not-applicable");
-    let cycle = "a: r(y,1) w(x,1)\nb: r(x,1) w(y,1)";
+    assert_eq!(verdicts("a: append l 1", AnomalyKind::ThinAirRead), "satisfied");
+    assert_eq!(verdicts("a: w x 1", AnomalyKind::LostUpdate), "not-applicable");
+    let cycle = "a: r y 1, w x 1\nb: r x 1, w y 1";
     assert_eq!(verdicts(cycle, AnomalyKind::CyclicCo), "violated");
     assert_eq!(verdicts(cycle, AnomalyKind::ConflictCm), "not-applicable");
 }
