@@ -66,9 +66,13 @@ fn are_two_initial_values(
     for read in [first, second] {
         facts.committed(facts.txn(facts.known_op(read)?))?;
     }
-    let two = facts.key(first) == key && facts.see_two_initial_values(first, second);
+    let two = facts.see_two_initial_values(first, second) && first < second;
     let (kind, why) = (AnomalyKind::ThinAirRead, "they are not two values that nobody wrote");
-    if two && edges.is_empty() { Ok(()) } else { Err(Refusal::WrongKind { kind, why }) }
+    if two && facts.key(first) == key && edges.is_empty() {
+        Ok(())
+    } else {
+        Err(Refusal::WrongKind { kind, why })
+    }
 }
 
 /// Two reads of one key by one transaction, from two others.

@@ -341,6 +341,19 @@ impl Facts<'_> {
             .any(|writer| writer != reader && self.history.outcome(writer) != Outcome::Aborted)
     }
 
+    /// Whether none of the writes that a read may have seen is its own or an aborted transaction's.
+    pub(crate) fn may_see_only_others(&self, read: OpId) -> bool {
+        let reader = self.txn(read);
+        let is_others = |write: OpId| {
+            let writer = self.txn(write);
+            writer != reader && self.history.outcome(writer) != Outcome::Aborted
+        };
+        match lists::last_of_others(self, read) {
+            Some((key, element)) => self.appends(key, element).all(is_others),
+            None => self.candidates(read).all(is_others),
+        }
+    }
+
     /// The other transaction that a read certainly read from, and its write unless it is `init`.
     pub(crate) fn external(&self, read: OpId) -> Result<Option<(TxnId, Option<OpId>)>, Refusal> {
         match self.source(read) {

@@ -113,20 +113,25 @@ pub(crate) fn elements_of(facts: &Facts<'_>, txn: TxnId, key: KeyId) -> Vec<Valu
     appends_of(facts, txn, key).filter_map(|op| element(facts, op)).collect()
 }
 
-/// Where a list read came from: the last element that is not the reader's own; none if it is no list
-/// read. The own appends at its end are the reader's, whoever else appended the same.
-pub(crate) fn source(facts: &Facts<'_>, read: OpId) -> Option<Source> {
+/// The last element of a list read that is not the reader's own, with its key; none if there is no
+/// such element, or it is no list read. The own appends at its end are the reader's, whoever else
+/// appended the same.
+pub(crate) fn last_of_others(facts: &Facts<'_>, read: OpId) -> Option<(KeyId, ValueId)> {
     let list = ListRead::new(facts, read)?;
-    let elements = list.others(facts);
-    let sole = |e: &ValueId| facts.appender(list.key, *e);
     let own = elements_of(facts, list.reader, list.key);
-    let Some(last) = elements.iter().rfind(|e| !own.contains(e)) else {
-        return Some(Source::Init);
-    };
-    let all_wrong = |e: &ValueId| !facts.may_see_one(list.read, facts.appends(list.key, *e));
-    Some(match facts.appends(list.key, *last).next_back() {
+    let last = list.others(facts).iter().rfind(|e| !own.contains(e))?;
+    Some((list.key, *last))
+}
+
+/// Where a list read came from: the last element of others; none if it is no list read.
+pub(crate) fn source(facts: &Facts<'_>, read: OpId) -> Option<Source> {
+    ListRead::new(facts, read)?;
+    let Some((key, last)) = last_of_others(facts, read) else { return Some(Source::Init) };
+    let is_sole = || facts.appender(key, last).is_some();
+    let all_wrong = || !facts.may_see_one(read, facts.appends(key, last));
+    Some(match facts.appends(key, last).next_back() {
         None => Source::Nobody,
-        Some(append) if sole(last).is_some() || all_wrong(last) => Source::Write(append),
+        Some(append) if is_sole() || all_wrong() => Source::Write(append),
         Some(_) => Source::Ambiguous,
     })
 }

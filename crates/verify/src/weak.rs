@@ -10,22 +10,33 @@ use crate::Refusal;
 use crate::facts::Facts;
 use crate::order::{ExternalRead, Order};
 
-/// All reads of a key from other, committed transactions saw the same one (Plume, Definition 3).
+/// All reads of a key from other, committed transactions saw the same one (Plume, Definition 3). A
+/// read that may have seen several writes cannot be compared with another; one that may have seen an
+/// aborted write, or an own one, need not be.
 pub(crate) fn verify_cut_isolation(facts: &Facts<'_>) -> Result<(), Refusal> {
     for txn in facts.history.txns().filter(|txn| facts.committed(*txn).is_ok()) {
-        let mut first_reads: FxHashMap<KeyId, (OpId, TxnId)> = FxHashMap::default();
-        for second in facts.reads(txn) {
-            let Some((from, _)) = facts.external(second)? else { continue };
-            if facts.history.outcome(from) == Outcome::Aborted {
+        let mut first_reads: FxHashMap<KeyId, OpId> = FxHashMap::default();
+        for second in facts.reads(txn).filter(|read| counts(facts, *read)) {
+            let first = *first_reads.entry(facts.key(second)).or_insert(second);
+            if first == second {
                 continue;
             }
-            let (first, before) = *first_reads.entry(facts.key(second)).or_insert((second, from));
-            if before != from || facts.see_two_initial_values(first, second) {
+            let from = |read| facts.external(read).map(|from| from.map(|(writer, _)| writer));
+            if from(first)? != from(second)? || facts.see_two_initial_values(first, second) {
                 return Err(Refusal::Disagree { first, second });
             }
         }
     }
     Ok(())
+}
+
+/// Whether a read certainly saw what another transaction wrote that did not abort.
+fn counts(facts: &Facts<'_>, read: OpId) -> bool {
+    match facts.external(read) {
+        Ok(Some((from, _))) => from.is_init() || facts.history.outcome(from) != Outcome::Aborted,
+        Ok(None) => false,
+        Err(_) => facts.may_see_only_others(read),
+    }
 }
 
 /// Per key, the last place in the order of a visible transaction that writes it.

@@ -253,7 +253,11 @@ fn wrong_kinds(anomaly: &Anomaly) -> Vec<AnomalyKind> {
     let of_pairs = [AnomalyKind::NonRepeatableRead];
     let wrong = |kind: &AnomalyKind| match anomaly.evidence {
         Evidence::Read { .. } => *kind != anomaly.kind,
-        Evidence::Reads { .. } => of_reads(kind) || *kind == AnomalyKind::CyclicCo,
+        Evidence::Reads { .. } => {
+            // Two initial values of a key may be called by this name as well.
+            let two_initial = *kind == AnomalyKind::ThinAirRead;
+            (of_reads(kind) && !two_initial) || *kind == AnomalyKind::CyclicCo
+        }
         _ => {
             let crossed = [AnomalyKind::WriteSkew, AnomalyKind::LostUpdate].contains(kind);
             let timed = [AnomalyKind::StaleRead, AnomalyKind::RealTimeCycle];

@@ -211,21 +211,21 @@ fn one_pattern_does_not_hide_another_of_the_same_writers() {
 fn a_pattern_that_closes_only_in_the_relation_of_a_stronger_level_is_the_general_one() {
     // T1 comes before T2 by what T3 read in this order, which is read committed's rule; back it goes
     // only by what T4 missed of its session, which is read atomic's.
-    let text = "a: w(y,2) w(x,3)\nb: w(y,4)\nc: r(x,3) r(y,4) w(x,5)\nc: r(x,3)";
+    let text = "a: w y 2, w x 3\nb: w y 4\nc: r x 3, r y 4, w x 5\nc: r x 3";
     assert_eq!(occurring(text), ["FracturedReadCO", "FracturedReadCM"]);
 }
 
 #[test]
 fn a_causal_conflict_does_not_hide_one_by_commit_order() {
     // As above, with a longer way in place of the session.
-    let text = "a: w(q,1) w(x,1)\nb: w(q,2)\nc: r(x,1) r(q,2) w(x,2)\nd: r(x,2) w(y,3)\n\
-                e: r(y,3) r(x,1)";
+    let text = "a: w q 1, w x 1\nb: w q 2\nc: r x 1, r q 2, w x 2\nd: r x 2, w y 3\n\
+                e: r y 3, r x 1";
     assert_eq!(occurring(text), ["COConflictCM", "ConflictCM"]);
 }
 
 #[test]
 fn a_non_repeatable_read_does_not_hide_a_fractured_one() {
-    let text = "a: w(z,6) w(x,7)\nb: w(z,8) w(x,9)\nc: r(x,9) r(z,8) r(x,7)";
+    let text = "a: w z 6, w x 7\nb: w z 8, w x 9\nc: r x 9, r z 8, r x 7";
     assert_eq!(occurring(text), ["NonRepeatableRead", "FracturedReadCM"]);
 }
 
@@ -233,9 +233,9 @@ fn a_non_repeatable_read_does_not_hide_a_fractured_one() {
 fn a_plain_non_repeatable_read_is_called_nothing_else() {
     let plain = [AnomalyKind::NonRepeatableRead];
     for text in [
-        "a: w(x,1)\nb: w(x,2)\nc: r(x,1) r(x,2)",
-        "a: w(x,1)\nb: r(x,1) w(x,2)\nc: r(x,1) r(x,2)",
-        "b: w(x,2)\nc: r(x,nil) r(x,2)",
+        "a: w x 1\nb: w x 2\nc: r x 1, r x 2",
+        "a: w x 1\nb: r x 1, w x 2\nc: r x 1, r x 2",
+        "b: w x 2\nc: r x nil, r x 2",
     ] {
         let history = Draft::parse(text).unwrap().history().unwrap();
         for result in check(&history, &[Level::ReadAtomic, Level::Causal], &options(true)) {
@@ -243,7 +243,7 @@ fn a_plain_non_repeatable_read_is_called_nothing_else() {
             assert!(findings.anomalies.iter().map(|a| a.kind).eq(plain), "{findings:?}");
         }
     }
-    assert_eq!(occurring("a: w(x,1)\nb: w(x,2)\nc: r(x,1) r(x,2)"), ["NonRepeatableRead"]);
+    assert_eq!(occurring("a: w x 1\nb: w x 2\nc: r x 1, r x 2"), ["NonRepeatableRead"]);
 }
 
 #[test]

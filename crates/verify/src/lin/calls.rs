@@ -169,6 +169,23 @@ impl<'h> Singles<'h> {
         of_key.map(|(_, word)| State::Holds(*word)).chain([State::Initial]).collect()
     }
 
+    /// The same, without those that someone contradicts: who found for certain what nobody wrote says
+    /// what was there at first, whenever that was.
+    pub(super) fn possible_initial_states(&self, key: KeyId) -> Vec<State> {
+        let is_certain =
+            |op: &OpId| self.history.outcome(self.history.op_txn(*op)) == Outcome::Committed;
+        let found = |op: &OpId| match self.did(*op) {
+            Did::Found(old) | Did::Replaced(old, _) => Some(State::Holds(old)),
+            _ => None,
+        };
+        let mut states = self.initial_states(key);
+        for first in self.on_key(key).iter().filter(|op| is_certain(op)).filter_map(found) {
+            let is_unwritten = matches!(first, State::Holds(word) if self.unwritten.binary_search(&(key, word)).is_ok());
+            states.retain(|state| !is_unwritten || *state == first);
+        }
+        states
+    }
+
     /// Every state in which an operation may leave its key.
     pub(super) fn after(&self, key: KeyId, did: Did, state: State) -> impl Iterator<Item = State> {
         let is = |word| self.is(key, state, word);

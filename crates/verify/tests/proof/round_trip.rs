@@ -83,7 +83,7 @@ fn nested(depth: usize) -> LevelResult {
         edge = Edge { reason: Reason::Refuted { cycle: vec![edge.clone()] }, ..edge };
     }
     let evidence = Evidence::Cycle { edges: vec![edge] };
-    let anomalies = vec![Anomaly::new(AnomalyKind::CyclicCo, evidence)];
+    let anomalies = vec![Anomaly::new(AnomalyKind::CyclicCo, evidence).at(Level::Causal)];
     let verdict = Verdict::Violated(Findings::new(anomalies, true));
     LevelResult { level: Level::Causal, engine: Engine::Weak, verdict }
 }

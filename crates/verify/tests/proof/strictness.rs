@@ -26,7 +26,7 @@ fn complaints_about_the_header() {
     let shown = complaints(
         &history,
         &[
-            ("isolario.proof/1", "isolario.proof/2"),
+            ("isolario.proof/2", "isolario.proof/3"),
             (r#""schema":"#, r#""scheme":"#),
             (r#""tool":"#, r#""tools":"#),
             (r#""session_order":true"#, r#""session_order":1"#),
@@ -106,7 +106,7 @@ fn complaints_about_evidence() {
             (r##""read":[{"#":1},0]"##, r##""read":[{"#":1},9]"##),
             (r##""read":[{"#":1},0]"##, r##""read":[{"#":"init"},0]"##),
             (r##""read":[{"#":1},0]"##, r#""read":null"#),
-            (r#""rule":"read-atomic""#, r#""rule":"ra""#),
+            (r#""rule":"read-committed""#, r#""rule":"rc""#),
             (r#""why":"visible""#, r#""why":"seen""#),
             (r#""key":"x""#, r#""key":"w""#),
             (r#""exact":true"#, r#""exact":"yes""#),
