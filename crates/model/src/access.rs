@@ -29,11 +29,12 @@ impl History {
             OpKind::InsertIfAbsent
             | OpKind::CompareAndSet
             | OpKind::PredicateRead
-            | OpKind::PredicateWrite => self.rare_effects(op, &mut tell),
+            | OpKind::PredicateWrite => self.compound_effects(op, &mut tell),
         }
     }
 
-    fn rare_effects(&self, op: OpId, tell: &mut dyn FnMut(KeyId, Effect)) {
+    /// The effects of operations that have several, or none that their kind tells.
+    fn compound_effects(&self, op: OpId, tell: &mut dyn FnMut(KeyId, Effect)) {
         match self.op(op) {
             Op::InsertIfAbsent { key, value: new, applied, seen }
             | Op::CompareAndSet { key, new, applied, seen, .. } => {
@@ -50,11 +51,12 @@ impl History {
                 }
             }
             Op::PredicateRead { rows, .. } => {
-                rows.unwrap_or_default().iter().for_each(|(key, _)| tell(*key, Effect::Observed));
+                rows.unwrap_or_default().iter().for_each(|row| tell(row.key, Effect::Observed));
             }
             Op::PredicateWrite { rows, .. } => {
-                let rows = rows.unwrap_or_default();
-                rows.iter().for_each(|(key, value)| tell(*key, Effect::Wrote(value.word())));
+                for row in rows.unwrap_or_default() {
+                    tell(row.key, Effect::Wrote(self.row_version_word(row)));
+                }
             }
             _ => {}
         }
@@ -70,7 +72,7 @@ impl History {
         if let Op::PredicateRead { rows: Some(rows), .. }
         | Op::PredicateWrite { rows: Some(rows), .. } = self.op(op)
         {
-            rows.iter().for_each(|(key, _)| tell(*key));
+            rows.iter().for_each(|row| tell(row.key));
         }
     }
 }
@@ -78,8 +80,8 @@ impl History {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{int, one_txn};
-    use crate::{OpInput, ValueId};
+    use crate::testing::{int, one_txn, select, update};
+    use crate::{OpInput, RowInput, ValueId};
 
     fn effects(op: OpInput<'_>) -> Vec<(u32, Effect)> {
         let history = one_txn(&[op]);
@@ -109,12 +111,11 @@ mod tests {
 
     #[test]
     fn predicate_operations_act_on_their_rows() {
-        let rows = [(int(1), int(10)), (int(2), int(20))];
-        let read = Op::PredicateRead { predicate: "true", rows: Some(&rows) };
-        let write = Op::PredicateWrite { predicate: "true", rows: Some(&rows) };
+        let rows = [RowInput::new(1, 10), RowInput::new(2, 20)];
+        let (read, write) = (select(Some(&rows)), update(Some(&rows)));
         assert_eq!(effects(read), [(0, Effect::Observed), (1, Effect::Observed)]);
         assert_eq!(effects(write), [(0, wrote(10)), (1, wrote(20))]);
-        assert_eq!(effects(Op::PredicateRead { predicate: "true", rows: None }), []);
+        assert_eq!(effects(select(None)), []);
     }
 
     #[test]

@@ -1,78 +1,12 @@
 //! A batch of transactions in the order they arrived: what a sink collects before the whole
 //! history is known.
 
-use indexmap::IndexSet;
-use rustc_hash::FxBuildHasher;
-
-use crate::column::Column;
-use crate::lists::Lists;
-use crate::op::{Op, OpInput, OpKind, OpNotes, Outcome, Stamp, TxnEnd, TxnStart, VersionRef};
+use crate::columns::{Conditional, MAX_ROWS, OpColumns, TxnColumns, TxnTexts};
+use crate::op::{Op, OpInput, OpKind, OpNotes, Outcome, TxnEnd, TxnStart, VersionRef};
 use crate::sink::{Meta, SinkError, TxnSink};
-use crate::value::{NameTable, ValueId, ValueRef, ValueTable};
-use crate::{History, KeyId, VersionId};
-
-/// The most rows of one kind a history can number.
-pub(crate) const MAX_ROWS: usize = u32::MAX as usize - 1;
-
-/// A conditional write, whose columns word is its position among them.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Conditional {
-    /// The expected value; none for an insert.
-    pub(crate) expected: Option<ValueId>,
-    pub(crate) new: ValueId,
-    pub(crate) applied: Option<bool>,
-    pub(crate) seen: Option<ValueId>,
-}
-
-/// A predicate operation, whose columns word is its position among them.
-#[derive(Clone, Debug)]
-pub(crate) struct Relational {
-    /// The function of an aggregate; empty otherwise.
-    pub(crate) function: Box<str>,
-    pub(crate) predicate: Box<str>,
-    pub(crate) rows: Option<Box<[(KeyId, ValueId)]>>,
-    pub(crate) result: Option<ValueId>,
-}
-
-/// The operations of a batch or of a history, one array per field.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct OpColumns {
-    pub(crate) kinds: Vec<OpKind>,
-    pub(crate) keys: Vec<KeyId>,
-    /// The value's word; the word of a list; or a position in `conditionals` or `relational`.
-    pub(crate) words: Vec<u64>,
-    pub(crate) versions: Column<VersionId>,
-    pub(crate) conditionals: Vec<Conditional>,
-    pub(crate) relational: Vec<Relational>,
-    pub(crate) lists: Lists,
-    pub(crate) version_names: IndexSet<VersionRef, FxBuildHasher>,
-    /// Statements, by operation, in order.
-    pub(crate) sql: Vec<(u32, Box<str>)>,
-}
-
-/// Texts about a transaction that few have.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct TxnTexts {
-    pub(crate) snapshot: Option<Box<str>>,
-    pub(crate) error: Option<Box<str>>,
-}
-
-/// The transactions of a batch or of a history, one array per field.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct TxnColumns {
-    pub(crate) sessions: Vec<u32>,
-    /// One past the last operation of each.
-    pub(crate) op_ends: Vec<u32>,
-    pub(crate) outcomes: Vec<Outcome>,
-    pub(crate) names: Column<ValueId>,
-    pub(crate) lines: Column<u64>,
-    pub(crate) starts: Column<i64>,
-    pub(crate) finishes: Column<i64>,
-    pub(crate) db_starts: Column<Stamp>,
-    pub(crate) db_commits: Column<Stamp>,
-    /// Texts, by transaction, in order.
-    pub(crate) texts: Vec<(u32, TxnTexts)>,
-}
+use crate::table::{NameTable, ValueId, ValueTable};
+use crate::value::ValueRef;
+use crate::{History, KeyId, Row, RowInput, VersionId};
 
 /// Transactions in the order they arrived, in columns with name tables of their own.
 ///
@@ -148,13 +82,16 @@ impl Batch {
                 (OpKind::CompareAndSet, self.conditional(Some(expected), new, applied, seen))
             }
             Op::PredicateRead { predicate, rows } => {
-                (OpKind::PredicateRead, self.relational("", predicate, rows, None))
+                self.push_rows(rows);
+                (OpKind::PredicateRead, self.ops.predicates.push_row_op(predicate, rows.is_some()))
             }
             Op::PredicateWrite { predicate, rows } => {
-                (OpKind::PredicateWrite, self.relational("", predicate, rows, None))
+                self.push_rows(rows);
+                (OpKind::PredicateWrite, self.ops.predicates.push_row_op(predicate, rows.is_some()))
             }
             Op::Aggregate { function, predicate, result } => {
-                (OpKind::Aggregate, self.relational(function, predicate, None, result))
+                let result = result.map(|value| self.values.intern(value));
+                (OpKind::Aggregate, self.ops.predicates.push_aggregate(predicate, function, result))
             }
         }
     }
@@ -172,26 +109,23 @@ impl Batch {
         self.ops.conditionals.len() as u64 - 1
     }
 
-    fn relational(
-        &mut self,
-        function: &str,
-        predicate: &str,
-        rows: Option<&[(ValueRef<'_>, ValueRef<'_>)]>,
-        result: Option<ValueRef<'_>>,
-    ) -> u64 {
-        let (keys, values) = (&mut self.keys, &mut self.values);
-        let rows = rows.map(|rows| {
-            rows.iter().map(|(k, v)| (KeyId(keys.intern(*k)), values.intern(*v))).collect()
-        });
-        let result = result.map(|v| values.intern(v));
-        let (function, predicate) = (function.into(), predicate.into());
-        self.ops.relational.push(Relational { function, predicate, rows, result });
-        self.ops.relational.len() as u64 - 1
+    /// Adds rows for the predicate operation that is being encoded.
+    fn push_rows(&mut self, rows: Option<&[RowInput<'_>]>) {
+        for row in rows.unwrap_or_default() {
+            let key = KeyId(self.keys.intern(row.key));
+            let value = self.values.intern(row.value);
+            let version = row.version.map_or(VersionId::NONE, |name| self.version_id(name));
+            self.ops.predicates.push_row(Row { key, value, version });
+        }
+    }
+
+    fn version_id(&mut self, name: VersionRef) -> VersionId {
+        VersionId::at(self.ops.version_names.insert_full(name).0)
     }
 
     fn note(&mut self, op: usize, notes: &OpNotes<'_>) {
         if let Some(version) = notes.version {
-            let id = VersionId::at(self.ops.version_names.insert_full(version).0);
+            let id = self.version_id(version);
             self.ops.versions.set(op, Some(id));
         }
         if let Some(sql) = notes.sql {
@@ -266,5 +200,101 @@ impl TxnSink for Batch {
             self.txns.texts.push((txn as u32, texts));
         }
         Ok(())
+    }
+}
+
+/// A short cut for readers whose files number names themselves. Looking up the key of every
+/// operation is most of the cost of filling a batch. A file with a dictionary needs one look-up per
+/// entry: it interns its dictionary once and then adds operations by the ids it got.
+impl Batch {
+    /// The id of a key in this batch, for [`Batch::ops_by_id`].
+    pub fn key_id(&mut self, name: ValueRef<'_>) -> KeyId {
+        KeyId(self.keys.intern(name))
+    }
+
+    /// The id of a value in this batch, for [`Batch::ops_by_id`].
+    #[inline]
+    pub fn value_id(&mut self, value: ValueRef<'_>) -> ValueId {
+        self.values.intern(value)
+    }
+
+    /// Adds reads, writes and appends, one row of each column per operation, by the ids this batch
+    /// gave to their keys and values. The same as [`TxnSink::op`](crate::TxnSink::op) for each,
+    /// without the look-ups. Either all are added or none.
+    #[inline]
+    pub fn ops_by_id(
+        &mut self,
+        kinds: &[OpKind],
+        keys: &[KeyId],
+        values: &[ValueId],
+    ) -> Result<(), SinkError> {
+        if !self.open {
+            return Err(SinkError::Sequence("an operation outside of a transaction"));
+        }
+        if kinds.len() != keys.len() || kinds.len() != values.len() {
+            return Err(SinkError::Sequence("columns of operations of different lengths"));
+        }
+        if !kinds.iter().all(|k| matches!(k, OpKind::Read | OpKind::Write | OpKind::Append)) {
+            return Err(SinkError::Sequence("an operation by id that is no read, write or append"));
+        }
+        let (key_count, value_count) = (self.keys.len(), self.values.interned().len());
+        let known = |v: &ValueId| v.table_index().is_none_or(|index| index < value_count);
+        if !keys.iter().all(|key| key.index() < key_count) || !values.iter().all(known) {
+            return Err(SinkError::Sequence("an id that its batch never gave"));
+        }
+        if self.ops.kinds.len() + kinds.len() > MAX_ROWS {
+            return Err(SinkError::TooLarge { what: "operations", limit: MAX_ROWS as u64 });
+        }
+        self.ops.kinds.extend_from_slice(kinds);
+        self.ops.keys.extend_from_slice(keys);
+        self.ops.words.extend(values.iter().map(|value| value.word()));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Op, Outcome, TxnEnd, TxnSink, TxnStart};
+
+    fn begin(batch: &mut Batch) {
+        batch.begin(&TxnStart { session: ValueRef::Int(0), id: None, line: None }).unwrap();
+    }
+
+    #[test]
+    fn operations_by_id_are_those_by_name() {
+        let (x, nil) = (ValueRef::Text("x"), ValueRef::Nil);
+        let mut by_id = Batch::new();
+        begin(&mut by_id);
+        let (key, value) = (by_id.key_id(x), by_id.value_id(nil));
+        let kinds = [OpKind::Read, OpKind::Write, OpKind::Append];
+        by_id.ops_by_id(&kinds, &[key; 3], &[value; 3]).unwrap();
+        by_id.end(&TxnEnd::new(Outcome::Committed)).unwrap();
+
+        let mut by_name = Batch::new();
+        begin(&mut by_name);
+        by_name.op(&Op::Read { key: x, value: Some(nil) }).unwrap();
+        by_name.op(&Op::Write { key: x, value: nil }).unwrap();
+        by_name.op(&Op::Append { key: x, element: nil }).unwrap();
+        by_name.end(&TxnEnd::new(Outcome::Committed)).unwrap();
+        assert_eq!(by_id.build().unwrap(), by_name.build().unwrap());
+    }
+
+    #[test]
+    fn foreign_ids_other_kinds_and_no_transaction_are_refused() {
+        let mut other = Batch::new();
+        let foreign = other.value_id(ValueRef::Text("foreign"));
+        let mut batch = Batch::new();
+        let (key, value) = (batch.key_id(ValueRef::Int(1)), batch.value_id(ValueRef::Int(1)));
+        let mut add = |kind, key, value| batch.ops_by_id(&[kind], &[key], &[value]);
+        assert!(add(OpKind::Write, key, value).is_err());
+        begin(&mut batch);
+        let mut add = |kind, key, value| batch.ops_by_id(&[kind], &[key], &[value]);
+        assert!(add(OpKind::Write, KeyId(1), value).is_err());
+        assert!(add(OpKind::Write, key, foreign).is_err());
+        assert!(add(OpKind::Delete, key, value).is_err());
+        assert!(add(OpKind::Write, key, value).is_ok());
+        assert!(batch.ops_by_id(&[OpKind::Write], &[key], &[]).is_err());
+        assert_eq!(batch.ops.kinds.len(), 1);
     }
 }

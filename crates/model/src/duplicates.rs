@@ -103,8 +103,10 @@ fn part_of(key: KeyId, version: u64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{int, one_txn, write};
-    use crate::{Batch, Op, OpInput, OpNotes, Outcome, TxnEnd, TxnSink, TxnStart, VersionRef};
+    use crate::testing::{int, one_txn, update, write};
+    use crate::{
+        Batch, Op, OpInput, OpNotes, Outcome, RowInput, TxnEnd, TxnSink, TxnStart, VersionRef,
+    };
 
     fn of(ops: &[OpInput<'_>]) -> (usize, usize, Tally<Duplicate>) {
         let Duplicates { writes, unique, repeated } = Duplicates::of(&one_txn(ops));
@@ -122,11 +124,11 @@ mod tests {
 
     #[test]
     fn deletes_appends_conditionals_and_rows_are_writes_too() {
-        let rows = [(int(1), int(5)), (int(2), crate::ValueRef::Nil)];
+        let rows = [RowInput::new(1, 5), RowInput::new(2, crate::ValueRef::Nil)];
         let ops = [
             write(1, 5),
             Op::Delete { key: int(2) },
-            Op::PredicateWrite { predicate: "true", rows: Some(&rows) },
+            update(Some(&rows)),
             Op::Append { key: int(3), element: int(5) },
             Op::InsertIfAbsent { key: int(3), value: int(5), applied: None, seen: None },
             Op::InsertIfAbsent { key: int(3), value: int(5), applied: Some(false), seen: None },

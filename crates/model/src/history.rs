@@ -2,14 +2,18 @@
 
 use std::ops::Range;
 
-use crate::batch::{OpColumns, TxnColumns};
+use isolario_predicate::Predicate;
+
+use crate::columns::{OpColumns, TxnColumns, TxnTexts};
 use crate::lists::ListRef;
 use crate::op::{
-    Op, OpInput, OpKind, OpNotes, OpView, Outcome, Stamp, TxnEnd, TxnStart, VersionRef,
+    Op, OpInput, OpKind, OpNotes, OpView, Outcome, Row, RowInput, RowView, Stamp, TxnEnd, TxnStart,
+    VersionRef,
 };
 use crate::sink::{Clock, Initial, Meta, SinkError, TxnSink};
-use crate::value::{NameTable, Value, ValueId, ValueRef, ValueTable};
-use crate::{KeyId, OpId, SessionId, TxnId, VersionId};
+use crate::table::{NameTable, ValueId, ValueTable};
+use crate::value::{Value, ValueRef};
+use crate::{KeyId, OpId, PredicateId, SessionId, TxnId, VersionId};
 
 /// What was observed: sessions of transactions of operations.
 ///
@@ -103,7 +107,6 @@ impl History {
         let at = op.index();
         let (key, word) = (self.ops.keys[at], self.ops.words[at]);
         let value = ValueId::from_word(word);
-        let relational = || &self.ops.relational[word as usize];
         match self.ops.kinds[at] {
             OpKind::Read => Op::Read { key, value: Some(value) },
             OpKind::ReadUnobserved => Op::Read { key, value: None },
@@ -124,17 +127,16 @@ impl History {
                 }
             }
             OpKind::PredicateRead => {
-                let r = relational();
-                Op::PredicateRead { predicate: &r.predicate, rows: r.rows.as_deref() }
+                let (predicate, rows) = self.ops.predicates.row_op(word);
+                Op::PredicateRead { predicate: self.predicate(predicate), rows }
             }
             OpKind::PredicateWrite => {
-                let r = relational();
-                Op::PredicateWrite { predicate: &r.predicate, rows: r.rows.as_deref() }
+                let (predicate, rows) = self.ops.predicates.row_op(word);
+                Op::PredicateWrite { predicate: self.predicate(predicate), rows }
             }
             OpKind::Aggregate => {
-                let r = relational();
-                let result = r.result;
-                Op::Aggregate { function: &r.function, predicate: &r.predicate, result }
+                let (predicate, function, result) = self.ops.predicates.aggregate(word);
+                Op::Aggregate { function, predicate: self.predicate(predicate), result }
             }
         }
     }
@@ -177,7 +179,7 @@ impl History {
 
     /// Whether the format names versions apart from values.
     pub fn names_versions(&self) -> bool {
-        !self.ops.versions.is_empty()
+        !self.ops.version_names.is_empty()
     }
 
     /// The value words of all operations: where no versions are named, the same as
@@ -201,6 +203,39 @@ impl History {
     pub fn op_sql(&self, op: OpId) -> Option<&str> {
         let at = self.ops.sql.binary_search_by_key(&op.0, |(op, _)| *op).ok()?;
         Some(&self.ops.sql[at].1)
+    }
+
+    /// The predicate of an operation that has one.
+    pub fn op_predicate(&self, op: OpId) -> Option<PredicateId> {
+        let (predicates, word) = (&self.ops.predicates, self.ops.words[op.index()]);
+        match self.ops.kinds[op.index()] {
+            OpKind::PredicateRead | OpKind::PredicateWrite => Some(predicates.row_op(word).0),
+            OpKind::Aggregate => Some(predicates.aggregate(word).0),
+            _ => None,
+        }
+    }
+
+    /// The predicate of an id.
+    pub fn predicate(&self, id: PredicateId) -> &Predicate {
+        self.ops.predicates.predicate(id)
+    }
+
+    /// All predicates, in the order of their ids.
+    pub fn predicates(&self) -> impl ExactSizeIterator<Item = &Predicate> {
+        self.ops.predicates.predicates()
+    }
+
+    /// As [`History::version_word`], for a row of a predicate operation.
+    pub fn row_version_word(&self, row: &RowView) -> u64 {
+        match row.version {
+            VersionId::NONE => row.value.word(),
+            version => named_version_word(version),
+        }
+    }
+
+    /// The name of the version of a row, where the format gives one.
+    pub fn row_version(&self, row: &RowView) -> Option<VersionRef> {
+        self.ops.version_names.get_index(row.version.index()).copied()
     }
 
     /// The longest list a key was seen to hold, as far as reads agree.
@@ -268,7 +303,7 @@ impl History {
         self.texts(txn)?.error.as_deref()
     }
 
-    fn texts(&self, txn: TxnId) -> Option<&crate::batch::TxnTexts> {
+    fn texts(&self, txn: TxnId) -> Option<&TxnTexts> {
         let at = self.txns.texts.binary_search_by_key(&txn.0, |(txn, _)| *txn).ok()?;
         Some(&self.txns.texts[at].1)
     }
@@ -375,9 +410,8 @@ impl History {
     pub fn with_op_input<R>(&self, op: OpId, take: impl FnOnce(&OpInput<'_>) -> R) -> R {
         let name = |key| self.key_name(key);
         let value = |id| self.value(id);
-        let rows = |rows: &[(KeyId, ValueId)]| -> Vec<_> {
-            rows.iter().map(|(k, v)| (name(*k), value(*v))).collect()
-        };
+        let rows =
+            |rows: &[RowView]| -> Vec<_> { rows.iter().map(|row| self.row_input(row)).collect() };
         match self.op(op) {
             Op::Read { key, value: v } => take(&Op::Read { key: name(key), value: v.map(value) }),
             Op::Write { key, value: v } => take(&Op::Write { key: name(key), value: value(v) }),
@@ -412,6 +446,15 @@ impl History {
             Op::Aggregate { function, predicate, result } => {
                 take(&Op::Aggregate { function, predicate, result: result.map(value) })
             }
+        }
+    }
+
+    /// A row of a predicate operation with the user's own names.
+    pub fn row_input(&self, row: &RowView) -> RowInput<'_> {
+        Row {
+            key: self.key_name(row.key),
+            value: self.value(row.value),
+            version: self.row_version(row),
         }
     }
 

@@ -46,6 +46,10 @@ dense_id! {
     KeyId, "k"
 }
 dense_id! {
+    /// A predicate. Equal predicates have one id.
+    PredicateId, "p"
+}
+dense_id! {
     /// The identity of a version where the format names it apart from its value.
     VersionId, "v"
 }

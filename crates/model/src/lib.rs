@@ -31,8 +31,7 @@ mod access;
 mod anomaly;
 mod assemble;
 mod batch;
-mod bulk;
-mod column;
+mod columns;
 mod duplicates;
 mod edge;
 mod evidence;
@@ -41,15 +40,17 @@ mod ids;
 mod level;
 mod lists;
 mod op;
+mod predicate_ops;
 mod remark;
 #[cfg(feature = "run-record")]
 mod run_record;
 mod sink;
-mod stated;
 mod stats;
+mod table;
 mod tally;
 #[cfg(test)]
 mod testing;
+mod tuple;
 mod validate;
 mod value;
 mod verdict;
@@ -60,21 +61,26 @@ pub use batch::Batch;
 pub use edge::{Edge, EdgeKind, Reason, VersionOrder};
 pub use evidence::Contention;
 pub use history::History;
-pub use ids::{KeyId, OpId, SessionId, TxnId, VersionId};
+pub use ids::{KeyId, OpId, PredicateId, SessionId, TxnId, VersionId};
+pub use isolario_predicate::{Aggregate, Decimal, DecimalRef, Predicate};
 pub use level::{Level, LevelSet, Needs, Nodes, OpFamily, Shape, Visible};
-pub use op::{Op, OpInput, OpKind, OpNotes, OpView, Outcome, Stamp, TxnEnd, TxnStart, VersionRef};
+pub use op::{
+    Op, OpInput, OpKind, OpNotes, OpView, Outcome, Row, RowInput, RowView, Stamp, StatedOrder,
+    TxnEnd, TxnStart, VersionRef,
+};
 pub use remark::{Problem, Remark, Severity};
 #[cfg(feature = "run-record")]
 pub use run_record::{
     AbortReason, Counts, GoneNode, Latency, RunRecord, RunShape, RunVerdict, Second, StopReason,
 };
 pub use sink::{Clock, Initial, Meta, SinkError, TxnSink};
-pub use stated::StatedOrder;
 pub use stats::{
     Bucket, Concurrency, Distribution, KeyUse, Outcomes, ReadModifyWrite, Share, Skew, Stats,
     Uniqueness,
 };
-pub use value::{NameTable, Value, ValueId, ValueRef, ValueTable};
+pub use table::{NameTable, ValueId, ValueTable};
+pub use tuple::{Tuple, TupleParts, TupleRef};
+pub use value::{Value, ValueRef};
 pub use verdict::{
     Anomaly, Engine, Evidence, Findings, Inapplicable, LevelResult, Limit, Parts, PatternResult,
     Point, SearchProgress, Undecided, Verdict, VerdictKind, Witness,

@@ -1,15 +1,20 @@
 //! Operations, and what is known of a transaction beside them.
 
+use isolario_predicate::{Aggregate, Predicate};
+
 use crate::value::ValueRef;
-use crate::{KeyId, ValueId};
+use crate::{KeyId, TxnId, ValueId, VersionId};
 
 /// One operation of a transaction.
 ///
 /// The same type serves on the way in, with borrowed names ([`OpInput`]), and on the way out, with
-/// dense ids ([`OpView`]).
+/// dense ids ([`OpView`]): for keys, values and the versions of rows.
+///
+/// Rows need no operations of their own where one is read or written by its key: the key is a
+/// [tuple](crate::TupleRef) with a table, and the value one without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Op<'a, K, V> {
+pub enum Op<'a, K, V, W> {
     /// A read of a register. Without a value it is *unobserved*: the client never got the answer.
     Read {
         /// What was read.
@@ -69,36 +74,62 @@ pub enum Op<'a, K, V> {
     },
     /// A read of all rows that satisfy a predicate. Without rows it is unobserved.
     PredicateRead {
-        /// The condition, as written.
-        predicate: &'a str,
+        /// Which rows were asked for.
+        predicate: &'a Predicate,
         /// The rows that came back.
-        rows: Option<&'a [(K, V)]>,
+        rows: Option<&'a [Row<K, V, W>]>,
     },
     /// A write to all rows that satisfy a predicate.
     PredicateWrite {
-        /// The condition, as written.
-        predicate: &'a str,
-        /// The rows that were written, with their new values; *nil* for deleted ones.
-        rows: Option<&'a [(K, V)]>,
+        /// Which rows were to be written.
+        predicate: &'a Predicate,
+        /// The rows that were written, with their new values; *nil* for deleted ones. Without rows
+        /// the client does not know which.
+        rows: Option<&'a [Row<K, V, W>]>,
     },
     /// A function over all rows that satisfy a predicate.
     Aggregate {
-        /// The function, as written: `count(*)`, `sum(v)`.
-        function: &'a str,
-        /// The condition, as written.
-        predicate: &'a str,
+        /// The function.
+        function: &'a Aggregate,
+        /// Which rows it is taken over.
+        predicate: &'a Predicate,
         /// What came back; without one it is unobserved.
         result: Option<V>,
     },
 }
 
+/// A row that a predicate operation read or wrote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row<K, V, W> {
+    /// What the row is called by: its table and primary key.
+    pub key: K,
+    /// What it held, or holds from now on.
+    pub value: V,
+    /// Which version that is, where the format says so apart from the value.
+    pub version: W,
+}
+
+/// A row with the user's own names.
+pub type RowInput<'a> = Row<ValueRef<'a>, ValueRef<'a>, Option<VersionRef>>;
+
+/// A row of a [`History`](crate::History). Its version is [`VersionId::NONE`] where its value says
+/// which one it is.
+pub type RowView = Row<KeyId, ValueId, VersionId>;
+
+impl<'a> RowInput<'a> {
+    /// A row whose version is known by its value.
+    pub fn new(key: impl Into<ValueRef<'a>>, value: impl Into<ValueRef<'a>>) -> RowInput<'a> {
+        Row { key: key.into(), value: value.into(), version: None }
+    }
+}
+
 /// An operation with the user's own names.
-pub type OpInput<'a> = Op<'a, ValueRef<'a>, ValueRef<'a>>;
+pub type OpInput<'a> = Op<'a, ValueRef<'a>, ValueRef<'a>, Option<VersionRef>>;
 
 /// An operation of a [`History`](crate::History).
-pub type OpView<'h> = Op<'h, KeyId, ValueId>;
+pub type OpView<'h> = Op<'h, KeyId, ValueId, VersionId>;
 
-impl<K: Copy, V: Copy> Op<'_, K, V> {
+impl<K: Copy, V: Copy, W: Copy> Op<'_, K, V, W> {
     /// The one key the operation touches; none for predicate operations.
     pub fn key(&self) -> Option<K> {
         match *self {
@@ -239,4 +270,16 @@ impl TxnEnd<'_> {
             error: None,
         }
     }
+}
+
+/// Versions of one key in the order in which they were written, as far as the database or the user
+/// states it: neighbours are not necessarily successive versions, and any may be missing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StatedOrder {
+    /// The key.
+    pub key: KeyId,
+    /// Who wrote the versions, earlier ones first. Those that did not commit do not count.
+    pub writers: Vec<TxnId>,
+    /// The line or position of the statement.
+    pub at: u64,
 }

@@ -198,7 +198,7 @@ fn written_value(history: &History, op: OpId, of: KeyId) -> ValueRef<'_> {
         Op::Append { element, .. } => Some(element),
         Op::CompareAndSet { new, .. } => Some(new),
         Op::PredicateWrite { rows: Some(rows), .. } => {
-            rows.iter().find(|(key, _)| *key == of).map(|(_, value)| *value)
+            rows.iter().find(|row| row.key == of).map(|row| row.value)
         }
         _ => None,
     };

@@ -176,7 +176,7 @@ fn failed(history: &History, op: OpId) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Txn, history, int, one_txn, read, txn, write};
+    use crate::testing::{Txn, count, history, int, one_txn, read, select, txn, update, write};
 
     #[test]
     fn an_empty_history_has_figures_too() {
@@ -218,18 +218,14 @@ mod tests {
             Op::Read { key, value: None },
             Op::ReadList { key, elements: None },
             Op::ReadList { key, elements: Some(&[]) },
-            Op::PredicateRead { predicate: "", rows: None },
-            Op::Aggregate { function: "", predicate: "", result: None },
+            select(None),
+            count(None),
             insert(Some(false)),
             cas(Some(false)),
         ] {
             assert_eq!(counts(op), (1, 0), "{op:?}");
         }
-        for op in [
-            Op::Delete { key },
-            Op::Append { key, element: value },
-            Op::PredicateWrite { predicate: "", rows: None },
-        ] {
+        for op in [Op::Delete { key }, Op::Append { key, element: value }, update(None)] {
             assert_eq!(counts(op), (0, 1), "{op:?}");
         }
         for op in [insert(Some(true)), insert(None), cas(Some(true)), cas(None)] {

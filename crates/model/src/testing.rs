@@ -1,6 +1,10 @@
 //! Short ways to write histories in tests.
 
-use crate::{Batch, History, Op, OpInput, Outcome, TxnEnd, TxnSink, TxnStart, ValueRef};
+use std::sync::LazyLock;
+
+use isolario_predicate::{Aggregate, Predicate};
+
+use crate::{Batch, History, Op, OpInput, Outcome, RowInput, TxnEnd, TxnSink, TxnStart, ValueRef};
 
 pub(crate) fn int(i: i64) -> ValueRef<'static> {
     ValueRef::Int(i)
@@ -12,6 +16,25 @@ pub(crate) fn read(key: i64, value: i64) -> OpInput<'static> {
 
 pub(crate) fn write(key: i64, value: i64) -> OpInput<'static> {
     Op::Write { key: int(key), value: int(value) }
+}
+
+/// Some predicate.
+pub(crate) fn predicate() -> &'static Predicate {
+    static PREDICATE: LazyLock<Predicate> = LazyLock::new(|| Predicate::unparsed("p"));
+    &PREDICATE
+}
+
+pub(crate) fn select<'a>(rows: Option<&'a [RowInput<'a>]>) -> OpInput<'a> {
+    Op::PredicateRead { predicate: predicate(), rows }
+}
+
+pub(crate) fn update<'a>(rows: Option<&'a [RowInput<'a>]>) -> OpInput<'a> {
+    Op::PredicateWrite { predicate: predicate(), rows }
+}
+
+pub(crate) fn count(result: Option<i64>) -> OpInput<'static> {
+    let function = &Aggregate::Count;
+    Op::Aggregate { function, predicate: predicate(), result: result.map(int) }
 }
 
 /// A transaction by name, on its own line of a file.

@@ -167,8 +167,8 @@ fn empty_txns(history: &History) -> Tally<Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Txn, batch, history, int, read, timed, txn, write};
-    use crate::{Batch, Meta, Op, Outcome, Severity, TxnSink, Value};
+    use crate::testing::{Txn, batch, history, int, read, select, timed, txn, update, write};
+    use crate::{Batch, Meta, Op, Outcome, RowInput, Severity, TxnSink, Value};
 
     /// The name, count and sentence of every remark.
     fn found(history: &History) -> Vec<(&'static str, usize, String)> {
@@ -231,9 +231,9 @@ mod tests {
 
     #[test]
     fn duplicates_of_rows_and_conditionals_show_their_values() {
-        let rows = [(int(2), int(6)), (int(1), int(5))];
+        let rows = [RowInput::new(2, 6), RowInput::new(1, 5)];
         let ops = [
-            Op::PredicateWrite { predicate: "true", rows: Some(&rows) },
+            update(Some(&rows)),
             Op::CompareAndSet {
                 key: int(1),
                 expected: int(3),
@@ -285,9 +285,9 @@ mod tests {
 
     #[test]
     fn a_key_is_a_register_or_a_list() {
-        let rows = [(int(1), int(9))];
+        let rows = [RowInput::new(1, 9)];
         let append = [Op::Append { key: int(1), element: int(3) }];
-        let select = [Op::PredicateRead { predicate: "true", rows: Some(&rows) }];
+        let select = [select(Some(&rows))];
         let list = [Op::ReadList { key: int(2), elements: None }];
         let txns = [txn(&append), txn(&list), txn(&select)];
         let text = "key 1 is a register in transaction #2 (line 3) and a list in transaction #0 \

@@ -1,18 +1,17 @@
 //! The user's own names: keys, values, session names and transaction ids, typed.
 //!
-//! `1`, `"1"` and `:x` are three different values. Integers, by far the most common, are packed
-//! into a [`ValueId`] word; everything else is interned in a [`ValueTable`].
+//! `1`, `"1"` and `:x` are three different values.
 
 use std::fmt;
-use std::hash::BuildHasher;
 
-use indexmap::{Equivalent, IndexSet};
-use rustc_hash::FxBuildHasher;
+use isolario_predicate::{Decimal, DecimalRef, Literal};
+
+use crate::tuple::{Tuple, TupleRef};
 
 /// A value borrowed from wherever it was read.
 ///
-/// `Uint` holds only what `Int` cannot, so that equal numbers are equal values: build numbers
-/// with `From<u64>` and `From<i64>`.
+/// `Uint` holds only what `Int` cannot, so that equal integers are equal values: build them with
+/// `From`, which every integer type has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ValueRef<'a> {
     /// Nothing there: SQL's null, EDN's `nil`, an absent row. What a delete writes.
@@ -23,12 +22,16 @@ pub enum ValueRef<'a> {
     Int(i64),
     /// A whole number above `i64::MAX`.
     Uint(u64),
+    /// An exact decimal. `1` and `1.0` are different values, as they are in SQL.
+    Decimal(DecimalRef<'a>),
     /// A string.
     Text(&'a str),
     /// An EDN keyword, without its colon.
     Keyword(&'a str),
-    /// Anything else (floating point, nested collections), as canonical text of its format.
+    /// Anything else (floating point, dates, nested collections), as canonical text of its format.
     Other(&'a str),
+    /// Named columns: what a row holds, or what it is called by.
+    Tuple(TupleRef<'a>),
 }
 
 /// An owned [`ValueRef`].
@@ -42,12 +45,16 @@ pub enum Value {
     Int(i64),
     /// See [`ValueRef::Uint`].
     Uint(u64),
+    /// See [`ValueRef::Decimal`].
+    Decimal(Decimal),
     /// See [`ValueRef::Text`].
     Text(Box<str>),
     /// See [`ValueRef::Keyword`].
     Keyword(Box<str>),
     /// See [`ValueRef::Other`].
     Other(Box<str>),
+    /// See [`ValueRef::Tuple`].
+    Tuple(Box<Tuple>),
 }
 
 impl Value {
@@ -58,9 +65,11 @@ impl Value {
             Value::Bool(b) => ValueRef::Bool(*b),
             Value::Int(i) => ValueRef::Int(*i),
             Value::Uint(u) => ValueRef::Uint(*u),
+            Value::Decimal(d) => ValueRef::Decimal(d.as_ref()),
             Value::Text(s) => ValueRef::Text(s),
             Value::Keyword(s) => ValueRef::Keyword(s),
             Value::Other(s) => ValueRef::Other(s),
+            Value::Tuple(t) => ValueRef::Tuple((**t).as_ref()),
         }
     }
 }
@@ -73,12 +82,35 @@ impl ValueRef<'_> {
             ValueRef::Bool(b) => Value::Bool(b),
             ValueRef::Int(i) => Value::Int(i),
             ValueRef::Uint(u) => Value::Uint(u),
+            ValueRef::Decimal(d) => Value::Decimal(d.to_owned()),
             ValueRef::Text(s) => Value::Text(s.into()),
             ValueRef::Keyword(s) => Value::Keyword(s.into()),
             ValueRef::Other(s) => Value::Other(s.into()),
+            ValueRef::Tuple(t) => Value::Tuple(Box::new(t.to_owned())),
         }
     }
 }
+
+/// Integers, however wide, are the same values.
+macro_rules! from_integers {
+    ($narrow:ty: $($int:ty),+) => {$(
+        impl From<$int> for ValueRef<'_> {
+            #[inline]
+            fn from(int: $int) -> Self {
+                ValueRef::from(int as $narrow)
+            }
+        }
+
+        impl From<$int> for Value {
+            fn from(int: $int) -> Self {
+                ValueRef::from(int).to_owned()
+            }
+        }
+    )+};
+}
+
+from_integers!(i64: i8, i16, i32, isize);
+from_integers!(u64: u8, u16, u32, usize);
 
 impl From<i64> for ValueRef<'_> {
     #[inline]
@@ -94,15 +126,115 @@ impl From<u64> for ValueRef<'_> {
     }
 }
 
+impl From<bool> for ValueRef<'_> {
+    fn from(b: bool) -> Self {
+        ValueRef::Bool(b)
+    }
+}
+
 impl<'a> From<&'a str> for ValueRef<'a> {
     fn from(s: &'a str) -> Self {
         ValueRef::Text(s)
     }
 }
 
+impl<'a> From<&'a String> for ValueRef<'a> {
+    fn from(s: &'a String) -> Self {
+        ValueRef::Text(s)
+    }
+}
+
+impl<'a> From<&'a Value> for ValueRef<'a> {
+    fn from(value: &'a Value) -> Self {
+        value.as_ref()
+    }
+}
+
+impl<'a> From<&'a Literal> for ValueRef<'a> {
+    fn from(literal: &'a Literal) -> Self {
+        match literal {
+            Literal::Null => ValueRef::Nil,
+            Literal::Bool(b) => ValueRef::Bool(*b),
+            Literal::Int(i) => ValueRef::Int(*i),
+            Literal::Decimal(d) => ValueRef::Decimal(d.as_ref()),
+            Literal::Text(s) => ValueRef::Text(s),
+            Literal::Other(s) => ValueRef::Other(s),
+        }
+    }
+}
+
 impl From<ValueRef<'_>> for Value {
     fn from(value: ValueRef<'_>) -> Self {
         value.to_owned()
+    }
+}
+
+impl From<i64> for Value {
+    fn from(i: i64) -> Self {
+        Value::Int(i)
+    }
+}
+
+impl From<u64> for Value {
+    fn from(u: u64) -> Self {
+        ValueRef::from(u).to_owned()
+    }
+}
+
+/// Integers beyond 64 bits are decimals.
+impl From<i128> for Value {
+    fn from(i: i128) -> Self {
+        i64::try_from(i).map_or_else(|_| Value::from_wide(i.try_into(), i.into()), Value::Int)
+    }
+}
+
+/// Integers beyond 64 bits are decimals.
+impl From<u128> for Value {
+    fn from(u: u128) -> Self {
+        Value::from_wide(u.try_into(), u.into())
+    }
+}
+
+impl Value {
+    fn from_wide<E>(narrow: Result<u64, E>, wide: Decimal) -> Value {
+        narrow.map_or(Value::Decimal(wide), Value::from)
+    }
+}
+
+impl From<bool> for Value {
+    fn from(b: bool) -> Self {
+        Value::Bool(b)
+    }
+}
+
+impl From<&str> for Value {
+    fn from(s: &str) -> Self {
+        Value::Text(s.into())
+    }
+}
+
+impl From<String> for Value {
+    fn from(s: String) -> Self {
+        Value::Text(s.into())
+    }
+}
+
+/// Bytes are text where they are UTF-8, and SQL's `x'…'` otherwise.
+impl From<&[u8]> for Value {
+    fn from(bytes: &[u8]) -> Self {
+        match str::from_utf8(bytes) {
+            Ok(text) => text.into(),
+            Err(_) => {
+                let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+                Value::Other(format!("x'{digits}'").into())
+            }
+        }
+    }
+}
+
+impl From<Vec<u8>> for Value {
+    fn from(bytes: Vec<u8>) -> Self {
+        bytes.as_slice().into()
     }
 }
 
@@ -123,10 +255,12 @@ impl fmt::Display for ValueRef<'_> {
             ValueRef::Bool(b) => write!(f, "{b}"),
             ValueRef::Int(i) => write!(f, "{i}"),
             ValueRef::Uint(u) => write!(f, "{u}"),
+            ValueRef::Decimal(d) => d.fmt(f),
             ValueRef::Text(s) if is_plain_name(s) => f.write_str(s),
             ValueRef::Text(s) => write!(f, "{s:?}"),
             ValueRef::Keyword(s) => write!(f, ":{s}"),
             ValueRef::Other(s) => f.write_str(s),
+            ValueRef::Tuple(t) => t.fmt(f),
         }
     }
 }
@@ -137,242 +271,33 @@ impl fmt::Display for Value {
     }
 }
 
-/// A value as one word. Within one table, equal words are equal values.
-///
-/// An even word is an integer of 63 bits; an odd word is an index into the table. Almost every
-/// history writes small integers, and so never touches the table.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ValueId(u64);
-
-impl ValueId {
-    /// The word of an integer that fits in 63 bits.
-    #[inline]
-    pub const fn inline(i: i64) -> Option<ValueId> {
-        let word = (i as u64) << 1;
-        if (word as i64) >> 1 == i { Some(ValueId(word)) } else { None }
-    }
-
-    /// The integer, if the word holds one.
-    #[inline]
-    pub const fn as_inline(self) -> Option<i64> {
-        if self.0 & 1 == 0 { Some(self.0 as i64 >> 1) } else { None }
-    }
-
-    /// The raw word: for hashing, sorting and joining, not for showing.
-    #[inline]
-    pub const fn word(self) -> u64 {
-        self.0
-    }
-
-    /// Rebuilds a value from its raw word.
-    #[inline]
-    pub(crate) const fn from_word(word: u64) -> ValueId {
-        ValueId(word)
-    }
-
-    const fn interned(index: usize) -> ValueId {
-        ValueId((index as u64) << 1 | 1)
-    }
-
-    /// The index into the value table, for words that are not inline.
-    #[inline]
-    pub const fn table_index(self) -> Option<usize> {
-        if self.0 & 1 == 1 { Some((self.0 >> 1) as usize) } else { None }
-    }
-}
-
-impl fmt::Debug for ValueId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.as_inline() {
-            Some(i) => write!(f, "{i}"),
-            None => write!(f, "#{}", self.0 >> 1),
-        }
-    }
-}
-
-/// Lets the interning sets be searched by a borrowed value. Sound because both enums have the
-/// same variants in the same order, so that the derived hashes agree.
-impl Equivalent<Value> for ValueRef<'_> {
-    fn equivalent(&self, key: &Value) -> bool {
-        *self == key.as_ref()
-    }
-}
-
-/// Interned values, numbered in the order they were first seen.
-#[derive(Clone, Debug, Default)]
-pub struct ValueTable {
-    values: IndexSet<Value, FxBuildHasher>,
-}
-
-impl ValueTable {
-    /// The word of a value, interning it if need be.
-    #[inline]
-    pub fn intern(&mut self, value: ValueRef<'_>) -> ValueId {
-        if let ValueRef::Int(i) = value
-            && let Some(id) = ValueId::inline(i)
-        {
-            return id;
-        }
-        ValueId::interned(intern_index(&mut self.values, value))
-    }
-
-    /// The word of a value that may not be there.
-    pub fn find(&self, value: ValueRef<'_>) -> Option<ValueId> {
-        if let ValueRef::Int(i) = value
-            && let Some(id) = ValueId::inline(i)
-        {
-            return Some(id);
-        }
-        self.values.get_index_of(&value).map(ValueId::interned)
-    }
-
-    /// The value of a word. A word of another table reads as [`ValueRef::Nil`] at worst.
-    pub fn get(&self, id: ValueId) -> ValueRef<'_> {
-        match id.as_inline() {
-            Some(i) => ValueRef::Int(i),
-            None => {
-                self.values.get_index((id.0 >> 1) as usize).map_or(ValueRef::Nil, Value::as_ref)
-            }
-        }
-    }
-
-    /// The interned values, in the order of their indices.
-    pub fn interned(&self) -> impl ExactSizeIterator<Item = ValueRef<'_>> {
-        self.values.iter().map(Value::as_ref)
-    }
-}
-
-/// Names with dense numbers, in the order they were first seen: keys and sessions.
-#[derive(Clone, Debug, Default)]
-pub struct NameTable {
-    names: IndexSet<Value, FxBuildHasher>,
-    /// The numbers of the names 0, 1, 2 and so on, [`NOT_THERE`] where not known. Only a shortcut:
-    /// most histories call their keys and sessions so, and an array is far faster than hashing.
-    whole: Vec<u32>,
-}
-
-/// The place of a number that is not in the shortcut.
-const NOT_THERE: u32 = u32::MAX;
-
-impl NameTable {
-    /// The number of a name, adding it if need be.
-    #[inline]
-    pub fn intern(&mut self, name: ValueRef<'_>) -> u32 {
-        // A negative name is larger than any array as an index.
-        if let ValueRef::Int(i) = name
-            && let Some(number) = self.whole.get(i as usize)
-            && *number != NOT_THERE
-        {
-            return *number;
-        }
-        self.intern_by_hash(name)
-    }
-
-    fn intern_by_hash(&mut self, name: ValueRef<'_>) -> u32 {
-        let number = intern_index(&mut self.names, name) as u32;
-        if let ValueRef::Int(i) = name
-            && (i as usize) < self.shortcut_limit()
-        {
-            let i = i as usize;
-            if i >= self.whole.len() {
-                self.whole.resize(i + 1, NOT_THERE);
-            }
-            self.whole[i] = number;
-        }
-        number
-    }
-
-    /// How long the shortcut may be: in proportion to the names, so that a single large name does
-    /// not make it large.
-    fn shortcut_limit(&self) -> usize {
-        1024 + 8 * self.names.len()
-    }
-
-    /// The number of a name that may not be there.
-    pub fn find(&self, name: ValueRef<'_>) -> Option<u32> {
-        self.names.get_index_of(&name).map(|index| index as u32)
-    }
-
-    /// The name of a number. A number never given reads as [`ValueRef::Nil`].
-    pub fn get(&self, id: u32) -> ValueRef<'_> {
-        self.names.get_index(id as usize).map_or(ValueRef::Nil, Value::as_ref)
-    }
-
-    /// How many names there are.
-    pub fn len(&self) -> usize {
-        self.names.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.names.is_empty()
-    }
-
-    /// The names in the order of their numbers.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = ValueRef<'_>> {
-        self.names.iter().map(Value::as_ref)
-    }
-}
-
-fn intern_index<S: BuildHasher>(set: &mut IndexSet<Value, S>, value: ValueRef<'_>) -> usize {
-    match set.get_index_of(&value) {
-        Some(index) => index,
-        None => set.insert_full(value.to_owned()).0,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn inline_words_cover_63_bits() {
-        for i in [0, 1, -1, (1 << 62) - 1, -(1 << 62)] {
-            assert_eq!(ValueId::inline(i).and_then(ValueId::as_inline), Some(i));
-        }
-        for i in [1 << 62, -(1 << 62) - 1, i64::MAX, i64::MIN] {
-            assert_eq!(ValueId::inline(i), None);
-        }
+    fn integers_of_every_width_are_one_value_each() {
+        let one = ValueRef::Int(1);
+        let narrow = [ValueRef::from(1i8), 1u8.into(), 1i16.into(), 1u16.into(), 1i32.into()];
+        let wide = [ValueRef::from(1u32), 1i64.into(), 1u64.into(), 1isize.into(), 1usize.into()];
+        assert!(narrow.iter().chain(&wide).all(|value| *value == one));
+        assert_eq!([Value::from(1i128), Value::from(1u128)].map(|v| v.as_ref() == one), [true; 2]);
+        assert_eq!(Value::from(i128::from(u64::MAX)), Value::Uint(u64::MAX));
+        assert_eq!(Value::from(i128::from(i64::MIN)), Value::Int(i64::MIN));
+        assert_eq!(Value::from(-1i128 << 64).to_string(), "-18446744073709551616.0");
+        assert_eq!(Value::from(1u128 << 64).to_string(), "18446744073709551616.0");
     }
 
     #[test]
-    fn a_table_gives_back_what_went_in_and_equal_words_for_equal_values() {
-        let mut table = ValueTable::default();
-        let values = [
-            ValueRef::Nil,
-            ValueRef::Int(1),
-            ValueRef::Int(i64::MIN),
-            ValueRef::from(u64::MAX),
-            ValueRef::Text("1"),
-            ValueRef::Keyword("1"),
-            ValueRef::Other("1"),
-            ValueRef::Bool(true),
-        ];
-        let ids: Vec<_> = values.iter().map(|v| table.intern(*v)).collect();
-        for (value, id) in values.iter().zip(&ids) {
-            assert_eq!(table.get(*id), *value);
-            assert_eq!(table.intern(*value), *id);
-            assert_eq!(table.find(*value), Some(*id));
-        }
-        let distinct: std::collections::BTreeSet<_> = ids.iter().collect();
-        assert_eq!(distinct.len(), ids.len());
+    fn bytes_are_text_where_they_can_be() {
+        assert_eq!(Value::from("é".as_bytes()), Value::from("é"));
+        assert_eq!(Value::from(vec![0xff, 0x01]), Value::Other("x'ff01'".into()));
     }
 
     #[test]
-    fn names_keep_their_numbers_whether_small_large_or_no_numbers() {
-        let mut table = NameTable::default();
-        let large = (1..400).map(|i| ValueRef::Int(i * 17));
-        let odd = [ValueRef::Int(-1), ValueRef::Int(i64::MAX), ValueRef::Int(i64::MIN)];
-        let names: Vec<_> = large.chain(odd).chain(["7".into(), ValueRef::Int(0)]).collect();
-        // Again and again: names seen before the shortcut was long enough enter it later.
-        for _ in 0..3 {
-            for (number, name) in names.iter().enumerate() {
-                assert_eq!(table.intern(*name), number as u32);
-                assert_eq!(table.find(*name), Some(number as u32));
-            }
-        }
-        assert_eq!(table.len(), names.len());
-        assert!(table.iter().eq(names));
+    fn a_borrowed_value_is_three_words() {
+        assert_eq!(size_of::<ValueRef<'_>>(), 24);
+        assert_eq!(size_of::<Value>(), 24);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use isolario_model::{History, KeyId, Op, OpId, TxnId, ValueId};
+use isolario_model::{History, KeyId, Op, OpId, Predicate, RowView, TxnId, ValueId};
 
 /// The longest value a sentence shows in full.
 const LONGEST_VALUE: usize = 40;
@@ -110,16 +110,24 @@ impl<'h> Names<'h> {
                 self.ending(applied, seen)
             ),
             Op::PredicateRead { predicate, rows } => {
-                format!("select where {predicate}{}", self.rows(rows))
+                format!("select {}{}", self.matching(predicate), self.rows(rows))
             }
             Op::PredicateWrite { predicate, rows } => {
-                format!("update where {predicate}{}", self.rows(rows))
+                format!("update {}{}", self.matching(predicate), self.rows(rows))
             }
             Op::Aggregate { function, predicate, result } => {
                 let result = result.map_or("?".to_owned(), |value| self.value(value));
-                format!("{function} where {predicate} = {result}")
+                format!("{function} {} = {result}", self.matching(predicate))
             }
             _ => "an operation of an unknown kind".to_owned(),
+        }
+    }
+
+    /// Which rows a predicate asks for: `where v > 0`, `from t where v > 0`.
+    pub(crate) fn matching(&self, predicate: &Predicate) -> String {
+        match (predicate.table(), predicate.condition()) {
+            (Some(table), Some(condition)) => format!("from {table} where {condition}"),
+            _ => format!("where {predicate}"),
         }
     }
 
@@ -133,12 +141,12 @@ impl<'h> Names<'h> {
         }
     }
 
-    fn rows(&self, rows: Option<&[(KeyId, ValueId)]>) -> String {
+    fn rows(&self, rows: Option<&[RowView]>) -> String {
         let Some(rows) = rows else { return ": ?".to_owned() };
         let mut text = String::from(":");
-        for (key, value) in rows.iter().take(LONGEST_LIST) {
+        for row in rows.iter().take(LONGEST_LIST) {
             // Writing to a string does not fail.
-            let _ = write!(text, " {}={}", self.key(*key), self.value(*value));
+            let _ = write!(text, " {}={}", self.key(row.key), self.value(row.value));
         }
         match rows.len() {
             0 => text.push_str(" no rows"),
@@ -181,7 +189,7 @@ pub(crate) fn counted(count: u64, noun: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use isolario_model::ValueRef;
+    use isolario_model::{Aggregate, Predicate, RowInput, TupleParts, ValueRef};
 
     use super::*;
     use crate::testing::{History as Builder, int, text};
@@ -203,7 +211,12 @@ mod tests {
 
     #[test]
     fn every_kind_of_operation_has_a_short_form() {
-        let (x, rows) = (text("x"), [(text("x"), int(1)), (int(2), text("a b"))]);
+        let (x, rows) = (text("x"), [RowInput::new("x", 1), RowInput::new(2, "a b")]);
+        let positive = Predicate::from_sql("v > 0");
+        let rich = Predicate::from_sql("FROM accounts WHERE balance > 100");
+        let account = TupleParts { table: "accounts", columns: &[("id", int(1))] };
+        let held = TupleParts { table: "", columns: &[("balance", int(200))] };
+        let accounts = [RowInput::new(&account, &held)];
         let long: Vec<_> = (0..20).map(int).collect();
         let (yes, no) = (Some(true), Some(false));
         let cas = |applied, seen| Op::CompareAndSet {
@@ -229,10 +242,15 @@ mod tests {
                 cas(yes, None),
                 cas(no, Some(int(7))),
                 cas(None, None),
-                Op::PredicateRead { predicate: "v > 0", rows: Some(&rows) },
-                Op::PredicateRead { predicate: "v > 0", rows: Some(&[]) },
-                Op::PredicateWrite { predicate: "v > 0", rows: None },
-                Op::Aggregate { function: "count(*)", predicate: "v > 0", result: Some(int(2)) },
+                Op::PredicateRead { predicate: &positive, rows: Some(&rows) },
+                Op::PredicateRead { predicate: &positive, rows: Some(&[]) },
+                Op::PredicateWrite { predicate: &positive, rows: None },
+                Op::Aggregate {
+                    function: &Aggregate::Count,
+                    predicate: &positive,
+                    result: Some(int(2)),
+                },
+                Op::PredicateRead { predicate: &rich, rows: Some(&accounts) },
             ])
             .build();
         let names = Names::new(&history);

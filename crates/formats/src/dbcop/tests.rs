@@ -1,4 +1,6 @@
-use isolario_model::{Initial, Op, Outcome, Value, ValueRef};
+use std::sync::LazyLock;
+
+use isolario_model::{Initial, Op, Outcome, Predicate, Value, ValueRef};
 use proptest::prelude::*;
 
 use super::{Dbcop, has_header};
@@ -202,6 +204,7 @@ fn what_dbcop_cannot_say_is_refused() {
     let ops = |op| history_of(zero(), &[&[(op, None)]]);
     let number = "it takes whole numbers from 0 to 2^64-1";
     says(&ops(Op::Read { key, value: Some(key) }), &format!("the key x: {number}"));
+    static PREDICATE: LazyLock<Predicate> = LazyLock::new(|| Predicate::unparsed("p"));
     for (op, what) in [
         (Op::Read { key, value: None }, "an unobserved read of x"),
         (Op::Delete { key }, "a delete of x"),
@@ -216,7 +219,7 @@ fn what_dbcop_cannot_say_is_refused() {
             Op::CompareAndSet { key, expected: key, new: key, applied: None, seen: None },
             "a compare-and-set of x",
         ),
-        (Op::PredicateRead { predicate: "p", rows: None }, "predicate operations"),
+        (Op::PredicateRead { predicate: &PREDICATE, rows: None }, "predicate operations"),
     ] {
         says(&ops(op), what);
     }

@@ -36,6 +36,8 @@ impl<'a> From<ValueRef<'a>> for ValueParts<'a> {
             ValueRef::Text(s) => (tag::TEXT, None, Some(s)),
             ValueRef::Keyword(s) => (tag::KEYWORD, None, Some(s)),
             ValueRef::Other(s) => (tag::OTHER, None, Some(s)),
+            // Refused before they come here.
+            ValueRef::Decimal(_) | ValueRef::Tuple(_) => (tag::OTHER, None, None),
         };
         ValueParts { tag, int, text }
     }

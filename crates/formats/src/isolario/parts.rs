@@ -1,10 +1,13 @@
 //! What each kind of operation consists of, in which order: stated once for blocks, which put
 //! every part into a column, and for row records, which put them one after the other.
 
-use isolario_model::{Op, OpInput, OpNotes, SinkError, ValueRef, VersionRef};
+use isolario_model::{
+    Aggregate, Op, OpInput, OpNotes, Predicate, RowInput, SinkError, TxnStart, ValueRef, VersionRef,
+};
 
-use super::layout::{inexpressible, unknown};
+use super::layout::{FORMAT, inexpressible, unknown};
 use crate::Problem;
+use crate::express::{require_plain, require_plain_op};
 
 /// The kinds of operation by number.
 pub(super) mod code {
@@ -63,12 +66,19 @@ pub(super) trait GetParts<'b> {
     fn version(&mut self) -> Result<VersionRef, Problem>;
 }
 
+/// Refuses names of sessions and transactions that the format has no place for.
+pub(super) fn require_plain_names(start: &TxnStart<'_>) -> Result<(), SinkError> {
+    require_plain(FORMAT, start.session)?;
+    start.id.map_or(Ok(()), |name| require_plain(FORMAT, name))
+}
+
 /// Takes an operation apart.
 pub(super) fn put_op(
     op: &OpInput<'_>,
     notes: &OpNotes<'_>,
     parts: &mut impl PutParts,
 ) -> Result<(), SinkError> {
+    require_plain_op(FORMAT, op)?;
     let version_bit = if notes.version.is_some() { HAS_VERSION } else { 0 };
     let sql_bit = if notes.sql.is_some() { HAS_SQL } else { 0 };
     parts.head(code_of(op)? | version_bit | sql_bit);
@@ -88,13 +98,13 @@ pub(super) fn put_op(
         }
         Op::PredicateRead { predicate, rows } | Op::PredicateWrite { predicate, rows } => {
             parts.state(u8::from(rows.is_some()));
-            parts.text(predicate);
+            parts.text(&predicate.to_string());
             put_rows(parts, rows);
         }
         Op::Aggregate { function, predicate, result } => {
             parts.state(u8::from(result.is_some()));
-            parts.text(function);
-            parts.text(predicate);
+            parts.text(&function.to_string());
+            parts.text(&predicate.to_string());
             result.into_iter().for_each(|value| parts.value(value));
         }
         // The kind says all. An operation the format does not know was refused by `code_of`.
@@ -139,12 +149,12 @@ fn put_conditional(
     expected.into_iter().chain([new]).chain(seen).for_each(|value| parts.value(value));
 }
 
-fn put_rows(parts: &mut impl PutParts, rows: Option<&[(ValueRef<'_>, ValueRef<'_>)]>) {
+fn put_rows(parts: &mut impl PutParts, rows: Option<&[RowInput<'_>]>) {
     let Some(rows) = rows else { return };
     parts.count(rows.len());
-    for (key, value) in rows {
-        parts.key(*key);
-        parts.value(*value);
+    for row in rows {
+        parts.key(row.key);
+        parts.value(row.value);
     }
 }
 
@@ -152,7 +162,9 @@ fn put_rows(parts: &mut impl PutParts, rows: Option<&[(ValueRef<'_>, ValueRef<'_
 #[derive(Default)]
 pub(super) struct Scratch<'b> {
     elements: Vec<ValueRef<'b>>,
-    rows: Vec<(ValueRef<'b>, ValueRef<'b>)>,
+    rows: Vec<RowInput<'b>>,
+    predicate: Option<Predicate>,
+    function: Option<Aggregate>,
 }
 
 /// Puts an operation together whose first part was `head`.
@@ -186,16 +198,17 @@ pub(super) fn get_op<'x, 'b: 'x>(
             Op::CompareAndSet { key, expected, new, applied, seen: get_value_if(has_seen, parts)? }
         }
         code::PREDICATE_READ => {
-            let (predicate, rows) = get_rows(parts, &mut scratch.rows)?;
+            let (predicate, rows) = get_rows(parts, scratch)?;
             Op::PredicateRead { predicate, rows }
         }
         code::PREDICATE_WRITE => {
-            let (predicate, rows) = get_rows(parts, &mut scratch.rows)?;
+            let (predicate, rows) = get_rows(parts, scratch)?;
             Op::PredicateWrite { predicate, rows }
         }
         code::AGGREGATE => {
             let has_result = get_presence(parts)?;
-            let (function, predicate) = (parts.text()?, parts.text()?);
+            let function = scratch.function.insert(Aggregate::from_sql(parts.text()?));
+            let predicate = scratch.predicate.insert(Predicate::from_sql(parts.text()?));
             Op::Aggregate { function, predicate, result: get_value_if(has_result, parts)? }
         }
         other => return Err(unknown("a kind of operation, 0 to 11", other)),
@@ -232,20 +245,21 @@ fn get_value_if<'b>(
 }
 
 /// A predicate and the rows it met.
-type Matched<'x> = (&'x str, Option<&'x [(ValueRef<'x>, ValueRef<'x>)]>);
+type Matched<'x> = (&'x Predicate, Option<&'x [RowInput<'x>]>);
 
 fn get_rows<'x, 'b: 'x>(
     parts: &mut impl GetParts<'b>,
-    rows: &'x mut Vec<(ValueRef<'b>, ValueRef<'b>)>,
+    scratch: &'x mut Scratch<'b>,
 ) -> Result<Matched<'x>, Problem> {
     let has_rows = get_presence(parts)?;
-    let predicate = parts.text()?;
+    let Scratch { rows, predicate, .. } = scratch;
+    let predicate = predicate.insert(Predicate::from_sql(parts.text()?));
     if !has_rows {
         return Ok((predicate, None));
     }
     rows.clear();
     for _ in 0..parts.count()? {
-        rows.push((parts.key()?, parts.value()?));
+        rows.push(RowInput::new(parts.key()?, parts.value()?));
     }
     Ok((predicate, Some(rows)))
 }

@@ -16,7 +16,8 @@ use super::drain::outcome_of;
 use super::fill::outcome_code;
 use super::layout::{frame, unknown};
 use super::parts::{
-    GetParts, PutParts, Scratch, fact, get_op, put_op, version_from_parts, version_parts,
+    GetParts, PutParts, Scratch, fact, get_op, put_op, require_plain_names, version_from_parts,
+    version_parts,
 };
 use crate::Problem;
 
@@ -75,6 +76,7 @@ pub(super) fn put_begin(
     at: Option<i64>,
     intended: &[OpInput<'_>],
 ) -> Result<(), SinkError> {
+    require_plain_names(start)?;
     let there = |there, fact| if there { fact } else { 0 };
     out.push(
         there(start.id.is_some(), fact::NAME)

@@ -6,6 +6,7 @@ use isolario_model::{Meta, OpInput, OpNotes, SinkError, TxnEnd, TxnSink, TxnStar
 
 use super::fill::{BlockSize, Filling};
 use super::layout::{Version, frame, put_frame, put_header};
+use super::parts::require_plain_names;
 use crate::HistoryWriter;
 
 /// A sink that packs transactions into blocks, in the order they come.
@@ -96,6 +97,7 @@ impl<W: Write> TxnSink for Writer<W> {
             return Err(SinkError::Sequence("a transaction begins inside another one"));
         }
         self.start()?;
+        require_plain_names(start)?;
         self.open = true;
         self.block.begin(start);
         Ok(())

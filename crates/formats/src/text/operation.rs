@@ -1,6 +1,6 @@
 //! Operations.
 
-use isolario_model::{Op, OpInput, TxnSink, ValueRef};
+use isolario_model::{Aggregate, Op, OpInput, Predicate, RowInput, TxnSink, ValueRef};
 
 use super::parser::{Datum, Parser};
 use super::token::Token;
@@ -50,13 +50,15 @@ impl<'a> Parser<'a> {
                 let predicate = self.quoted("a predicate")?;
                 let result = self.observed(Self::value)?;
                 let result = result.as_ref().map(Datum::as_ref);
-                send(&Op::Aggregate { function: &function, predicate: &predicate, result })
+                let function = &Aggregate::from_sql(&function);
+                let predicate = &Predicate::from_sql(&predicate);
+                send(&Op::Aggregate { function, predicate, result })
             }
             word => {
                 let predicate = self.quoted("a predicate")?;
                 let rows = self.observed(Self::rows)?;
                 let rows = rows.as_ref().map(|rows| borrow_rows(rows));
-                let (predicate, rows) = (predicate.as_str(), rows.as_deref());
+                let (predicate, rows) = (&Predicate::from_sql(&predicate), rows.as_deref());
                 if word == "select" {
                     send(&Op::PredicateRead { predicate, rows })
                 } else {
@@ -162,6 +164,6 @@ impl<'a> Parser<'a> {
     }
 }
 
-fn borrow_rows<'r>(rows: &'r [(Datum<'_>, Datum<'_>)]) -> Vec<(ValueRef<'r>, ValueRef<'r>)> {
-    rows.iter().map(|(key, value)| (key.as_ref(), value.as_ref())).collect()
+fn borrow_rows<'r>(rows: &'r [(Datum<'_>, Datum<'_>)]) -> Vec<RowInput<'r>> {
+    rows.iter().map(|(key, value)| RowInput::new(key.as_ref(), value.as_ref())).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter, Write};
 
-use isolario_model::{Stamp, ValueRef};
+use isolario_model::{RowInput, Stamp, ValueRef};
 
 use super::token::is_word_char;
 use super::words::RESERVED;
@@ -23,6 +23,8 @@ impl Display for Shown<'_> {
             ValueRef::Keyword(text) if is_word(text) => write!(f, ":{text}"),
             ValueRef::Keyword(text) => write!(f, ":{}", Quoted(text, '"')),
             ValueRef::Other(text) => Quoted(text, '`').fmt(f),
+            // Refused before they come here.
+            ValueRef::Decimal(_) | ValueRef::Tuple(_) => Ok(()),
         }
     }
 }
@@ -95,14 +97,14 @@ impl Display for List<'_> {
 }
 
 /// The rows a predicate operation read or wrote.
-pub(super) struct Rows<'a>(pub(super) &'a [(ValueRef<'a>, ValueRef<'a>)]);
+pub(super) struct Rows<'a>(pub(super) &'a [RowInput<'a>]);
 
 impl Display for Rows<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_char('{')?;
-        for (i, (key, value)) in self.0.iter().enumerate() {
+        for (i, row) in self.0.iter().enumerate() {
             let comma = if i > 0 { ", " } else { "" };
-            write!(f, "{comma}{}: {}", Shown(*key), Shown(*value))?;
+            write!(f, "{comma}{}: {}", Shown(row.key), Shown(row.value))?;
         }
         f.write_char('}')
     }

@@ -6,7 +6,7 @@ use super::Pieces;
 use super::tables::Tables;
 use crate::batch::Batch;
 use crate::sink::SinkError;
-use crate::value::ValueId;
+use crate::table::ValueId;
 
 /// Where everything goes.
 ///

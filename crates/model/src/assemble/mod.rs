@@ -5,11 +5,12 @@
 
 mod grouping;
 mod ops;
-mod rare;
+mod side_tables;
 mod tables;
 mod txns;
 
-use crate::batch::{Batch, MAX_ROWS};
+use crate::batch::Batch;
+use crate::columns::MAX_ROWS;
 use crate::history::History;
 use crate::sink::SinkError;
 use grouping::Grouping;

@@ -5,10 +5,11 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::grouping::Grouping;
-use super::rare::{self, Shift};
+use super::side_tables::{self, Shift};
 use super::tables::{Maps, Tables};
 use crate::KeyId;
-use crate::batch::{Batch, OpColumns, TxnColumns};
+use crate::batch::Batch;
+use crate::columns::{OpColumns, TxnColumns};
 use crate::op::OpKind;
 
 /// Joins the columns of all operations. Empties the side tables of the batches.
@@ -19,7 +20,7 @@ pub(super) fn gather(
     txns: &TxnColumns,
 ) -> OpColumns {
     let mut ops = OpColumns::default();
-    let shifts = rare::gather_side_tables(&mut ops, batches, tables);
+    let shifts = side_tables::gather_side_tables(&mut ops, batches, tables);
     let total = txns.op_ends.last().map_or(0, |end| *end as usize);
     ops.kinds = vec![OpKind::Read; total];
     ops.keys = vec![KeyId(0); total];
@@ -35,7 +36,7 @@ pub(super) fn gather(
             copy(&batches[batch].ops, from, to, &tables.maps[batch], &shifts[batch]);
         });
     });
-    rare::gather_notes(&mut ops, batches, tables, grouping, &txns.op_ends);
+    side_tables::gather_notes(&mut ops, batches, tables, grouping, &txns.op_ends);
     ops
 }
 

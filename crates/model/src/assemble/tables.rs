@@ -2,7 +2,7 @@
 
 use crate::KeyId;
 use crate::batch::Batch;
-use crate::value::{NameTable, ValueId, ValueTable};
+use crate::table::{NameTable, ValueId, ValueTable};
 
 /// The joined name tables, and per batch how its own numbers map into them.
 pub(super) struct Tables {

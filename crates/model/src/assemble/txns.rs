@@ -2,8 +2,8 @@
 
 use super::grouping::{Arrival, Grouping};
 use super::tables::Tables;
-use crate::batch::{Batch, TxnColumns, TxnTexts};
-use crate::column::Column;
+use crate::batch::Batch;
+use crate::columns::{Column, TxnColumns, TxnTexts};
 use crate::op::Outcome;
 
 /// Joins the columns, each in a task of its own.

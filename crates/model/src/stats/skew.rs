@@ -67,8 +67,8 @@ fn gini(mut uses: Vec<u64>) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Op;
-    use crate::testing::{int, one_txn, read};
+    use crate::RowInput;
+    use crate::testing::{count, one_txn, read, select};
 
     #[test]
     fn gini_coefficients_by_hand() {
@@ -84,10 +84,10 @@ mod tests {
 
     #[test]
     fn the_busiest_keys_come_first_and_ties_by_appearance() {
-        let rows = [(int(2), int(0)), (int(3), int(0))];
+        let rows = [RowInput::new(2, 0), RowInput::new(3, 0)];
         let mut ops = vec![read(1, 0), read(2, 0), read(3, 0), read(2, 0)];
-        ops.push(Op::PredicateRead { predicate: "true", rows: Some(&rows) });
-        ops.push(Op::Aggregate { function: "count(*)", predicate: "true", result: None });
+        ops.push(select(Some(&rows)));
+        ops.push(count(None));
         let skew = Skew::of(&one_txn(&ops));
         let top: Vec<_> = skew.top.iter().map(|u| (u.key.0, u.operations.part)).collect();
         assert_eq!(top, [(1, 3), (2, 2), (0, 1)]);

@@ -1,8 +1,10 @@
 //! Random transactions of every kind of operation, whole and in pieces.
 
 use isolario_model::{
-    Op, OpNotes, Outcome, Stamp, TxnEnd, TxnSink, TxnStart, Value, ValueRef, VersionRef,
+    Aggregate, Decimal, Op, OpInput, OpNotes, Outcome, Predicate, Row, RowInput, Stamp, Tuple,
+    TxnEnd, TxnSink, TxnStart, Value, ValueRef, VersionRef,
 };
+use isolario_predicate::{Comparison, Expr, Literal};
 use proptest::prelude::*;
 
 /// An operation that owns its names.
@@ -15,16 +17,23 @@ pub enum TestOp {
     ReadList(Value, Option<Vec<Value>>),
     Insert(Value, Value, Option<bool>, Option<Value>),
     Cas(Value, Value, Value, Option<bool>, Option<Value>),
-    PredicateRead(String, Option<Vec<(Value, Value)>>),
-    PredicateWrite(String, Option<Vec<(Value, Value)>>),
-    Aggregate(String, String, Option<Value>),
+    PredicateRead(Predicate, Option<Vec<TestRow>>),
+    PredicateWrite(Predicate, Option<Vec<TestRow>>),
+    Aggregate(Aggregate, Predicate, Option<Value>),
 }
+
+/// A row that owns its names.
+pub type TestRow = Row<Value, Value, Option<VersionRef>>;
 
 impl TestOp {
     /// Hands over the operation as a sink takes it.
-    pub fn with_input<R>(&self, take: impl FnOnce(&Op<'_, ValueRef<'_>, ValueRef<'_>>) -> R) -> R {
-        fn rows(rows: &[(Value, Value)]) -> Vec<(ValueRef<'_>, ValueRef<'_>)> {
-            rows.iter().map(|(key, value)| (key.as_ref(), value.as_ref())).collect()
+    pub fn with_input<R>(&self, take: impl FnOnce(&OpInput<'_>) -> R) -> R {
+        fn rows(rows: &[TestRow]) -> Vec<RowInput<'_>> {
+            let borrow = |row| {
+                let Row { key, value, version }: &TestRow = row;
+                Row { key: key.as_ref(), value: value.as_ref(), version: *version }
+            };
+            rows.iter().map(borrow).collect()
         }
         match self {
             TestOp::Read(key, value) => take(&Op::Read { key: key.as_ref(), value: known(value) }),
@@ -149,12 +158,35 @@ fn value() -> impl Strategy<Value = Value> {
             Value::Keyword("1".into()),
             Value::Other("[1]".into()),
             Value::Text("".into()),
+            Value::Decimal(Decimal::parse("1").unwrap()),
+            Tuple::new("t", [("a", 1)]).into(),
+            Tuple::new("t", [("a", Value::from(1)), ("b", "text".into())]).into(),
+            Tuple::new("", [("a", "1")]).into(),
         ]),
     ]
 }
 
-fn rows() -> impl Strategy<Value = Option<Vec<(Value, Value)>>> {
-    prop::option::of(prop::collection::vec((value(), value()), 0..4))
+fn rows() -> impl Strategy<Value = Option<Vec<TestRow>>> {
+    let row = (value(), value(), prop::option::weighted(0.3, version()));
+    let row = row.prop_map(|(key, value, version)| Row { key, value, version });
+    prop::option::of(prop::collection::vec(row, 0..4))
+}
+
+fn predicate() -> impl Strategy<Value = Predicate> {
+    let text = "[a-c]".prop_map(|text| Predicate::unparsed(&text));
+    let structured = ("[a-c]", 0..3i64).prop_map(|(column, bound)| {
+        let bound = Expr::literal(Literal::Int(bound));
+        let condition = Expr::column(&column).compare(Comparison::Less, bound).unwrap();
+        Predicate::rows("t", condition).unwrap()
+    });
+    prop_oneof![text, structured]
+}
+
+fn function() -> impl Strategy<Value = Aggregate> {
+    prop_oneof![
+        Just(Aggregate::Count),
+        "[a-c]".prop_map(|name| Aggregate::Max(Expr::column(&name)))
+    ]
 }
 
 /// Mostly prefixes of one list, as reads of an append-only list are; some diverge.
@@ -177,19 +209,23 @@ fn op() -> impl Strategy<Value = TestOp> {
         (value(), value(), value(), applied(), maybe()).prop_map(
             |(key, expected, new, applied, seen)| TestOp::Cas(key, expected, new, applied, seen)
         ),
-        ("[a-c]", rows()).prop_map(|(predicate, rows)| TestOp::PredicateRead(predicate, rows)),
-        ("[a-c]", rows()).prop_map(|(predicate, rows)| TestOp::PredicateWrite(predicate, rows)),
-        ("[a-c]", "[a-c]", maybe()).prop_map(|(f, p, result)| TestOp::Aggregate(f, p, result)),
+        (predicate(), rows()).prop_map(|(predicate, rows)| TestOp::PredicateRead(predicate, rows)),
+        (predicate(), rows()).prop_map(|(predicate, rows)| TestOp::PredicateWrite(predicate, rows)),
+        (function(), predicate(), maybe())
+            .prop_map(|(f, p, result)| TestOp::Aggregate(f, p, result)),
+    ]
+}
+
+fn version() -> impl Strategy<Value = VersionRef> {
+    prop_oneof![
+        Just(VersionRef::Initial),
+        (0..3u64, 0..3u64).prop_map(|(txn, write)| VersionRef::ByWriter { txn, write }),
+        (0..3u64, 0..3u64).prop_map(|(write, value)| VersionRef::ByWrite { write, value }),
     ]
 }
 
 fn notes() -> impl Strategy<Value = TestNotes> {
-    let version = prop_oneof![
-        Just(VersionRef::Initial),
-        (0..3u64, 0..3u64).prop_map(|(txn, write)| VersionRef::ByWriter { txn, write }),
-        (0..3u64, 0..3u64).prop_map(|(write, value)| VersionRef::ByWrite { write, value }),
-    ];
-    let rare = (prop::option::of(version), prop::option::of("[a-z]{0,3}"));
+    let rare = (prop::option::of(version()), prop::option::of("[a-z]{0,3}"));
     prop_oneof![
         4 => Just(TestNotes::default()),
         1 => rare.prop_map(|(version, sql)| TestNotes { version, sql }),

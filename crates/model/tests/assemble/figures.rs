@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use isolario_model::{History, Outcome, Share, Stats, Value, VersionRef};
 
-use crate::arrivals::{TestNotes, TestOp, TestTxn};
+use crate::arrivals::{TestNotes, TestOp, TestRow, TestTxn};
 
 /// Checks what `Stats` and `validate` count against the transactions themselves.
 pub fn check_figures(arrivals: &[TestTxn], history: &History) {
@@ -59,10 +59,11 @@ fn effects(op: &TestOp, notes: &TestNotes) -> Vec<Effect> {
                 (Some(false), None) => vec![],
             }
         }
-        TestOp::PredicateRead(_, rows) => rows.iter().flatten().map(|(key, _)| saw(key)).collect(),
+        TestOp::PredicateRead(_, rows) => rows.iter().flatten().map(|row| saw(&row.key)).collect(),
         TestOp::PredicateWrite(_, rows) => {
-            let wrote = |(key, value): &(Value, Value)| {
-                Effect::Wrote(key.clone(), Version::Value(value.clone()))
+            let wrote = |row: &TestRow| {
+                let by_value = || Version::Value(row.value.clone());
+                Effect::Wrote(row.key.clone(), row.version.map_or_else(by_value, Version::Named))
             };
             rows.iter().flatten().map(wrote).collect()
         }

@@ -86,7 +86,7 @@ fn check_keys(arrivals: &[TestTxn], history: &History) {
     for (op, _) in arrivals.iter().flat_map(|txn| &txn.ops) {
         match op {
             TestOp::PredicateRead(_, rows) | TestOp::PredicateWrite(_, rows) => {
-                rows.iter().flatten().for_each(|(key, _)| see(key));
+                rows.iter().flatten().for_each(|row| see(&row.key));
             }
             TestOp::Aggregate(..) => {}
             _ => op.with_input(|input| see(&input.key().unwrap().to_owned())),

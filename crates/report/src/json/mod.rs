@@ -286,10 +286,9 @@ impl<'a> JsonEdge<'a> {
 
 #[cfg(test)]
 mod tests {
-
     use isolario_model::{
-        AnomalyKind, Engine, Findings, Inapplicable, KeyId, Level, Limit, Op, OpId, Reason,
-        Undecided, Witness,
+        Aggregate, AnomalyKind, Decimal, Engine, Findings, Inapplicable, KeyId, Level, Limit, Op,
+        OpId, Predicate, Reason, RowInput, TupleParts, Undecided, Witness,
     };
 
     use super::*;
@@ -356,7 +355,16 @@ mod tests {
     #[test]
     fn every_operation_and_value_has_its_json() {
         let x = text("x");
-        let rows = [(x, int(1))];
+        let positive = Predicate::from_sql("v > 0");
+        let rich = Predicate::from_sql("FROM accounts WHERE balance > 100");
+        let account = TupleParts { table: "accounts", columns: &[("id", int(1))] };
+        let price = Decimal::parse("1.50").unwrap();
+        let held = TupleParts {
+            table: "",
+            columns: &[("balance", int(200)), ("price", ValueRef::Decimal(price.as_ref()))],
+        };
+        let accounts = [RowInput::new(&account, &held)];
+        let rows = [RowInput::new(x, 1)];
         let (applied, seen) = (Some(false), Some(int(7)));
         let ops = [
             r("x", 1 << 53),
@@ -372,9 +380,14 @@ mod tests {
             Op::ReadList { key: x, elements: None },
             Op::InsertIfAbsent { key: x, value: int(1), applied: None, seen: None },
             Op::CompareAndSet { key: x, expected: int(1), new: int(2), applied, seen },
-            Op::PredicateRead { predicate: "v > 0", rows: Some(&rows) },
-            Op::PredicateWrite { predicate: "v > 0", rows: None },
-            Op::Aggregate { function: "sum(v)", predicate: "v > 0", result: Some(int(2)) },
+            Op::PredicateRead { predicate: &positive, rows: Some(&rows) },
+            Op::PredicateWrite { predicate: &positive, rows: None },
+            Op::Aggregate {
+                function: &Aggregate::from_sql("sum(v)"),
+                predicate: &positive,
+                result: Some(int(2)),
+            },
+            Op::PredicateRead { predicate: &rich, rows: Some(&accounts) },
         ];
         let history = Builder::new().txn(&ops).build();
         let json = |op| serde_json::to_string(&JsonOp::of(&history, OpId::at(op))).unwrap();

@@ -1,12 +1,13 @@
 //! Operations and values as JSON.
 
-use isolario_model::{History, KeyId, Op, OpId, ValueId, ValueRef};
+use isolario_model::{History, KeyId, Op, OpId, RowView, ValueId, ValueRef};
 use serde::{Serialize, Serializer};
 
 /// The largest integer up to which JSON readers that use floating point are exact.
 const EXACT: u64 = 1 << 53;
 
-/// A value: integers beyond 2^53 as strings, keywords with their colon.
+/// A value: integers beyond 2^53 and decimals as strings, keywords with their colon, what a row
+/// holds as an object.
 #[derive(Clone, Copy)]
 pub(super) struct JsonValue<'a>(pub(super) ValueRef<'a>);
 
@@ -17,6 +18,9 @@ impl Serialize for JsonValue<'_> {
             ValueRef::Bool(b) => serializer.serialize_bool(b),
             ValueRef::Int(i) if i.unsigned_abs() <= EXACT => serializer.serialize_i64(i),
             ValueRef::Text(s) => serializer.serialize_str(s),
+            // What a row holds. The key of a row is a name like any other.
+            ValueRef::Tuple(tuple) if tuple.table().is_empty() => serializer
+                .collect_map(tuple.columns().map(|(name, value)| (name, JsonValue(value)))),
             other => serializer.collect_str(&other),
         }
     }
@@ -59,16 +63,16 @@ pub(super) enum JsonOp<'a> {
         seen: Option<JsonValue<'a>>,
     },
     Select {
-        predicate: &'a str,
+        predicate: String,
         rows: Option<Rows<'a>>,
     },
     Update {
-        predicate: &'a str,
+        predicate: String,
         rows: Option<Rows<'a>>,
     },
     Aggregate {
-        function: &'a str,
-        predicate: &'a str,
+        function: String,
+        predicate: String,
         value: Option<JsonValue<'a>>,
     },
     /// A kind of operation newer than this program.
@@ -94,8 +98,8 @@ impl<'a> JsonOp<'a> {
     pub(super) fn of(history: &'a History, op: OpId) -> Self {
         let name = |key: KeyId| JsonValue(history.key_name(key));
         let value = |id: ValueId| JsonValue(history.value(id));
-        let rows = |rows: &[(KeyId, ValueId)]| -> Rows<'a> {
-            rows.iter().map(|(key, v)| (name(*key), value(*v))).collect()
+        let rows = |rows: &[RowView]| -> Rows<'a> {
+            rows.iter().map(|row| (name(row.key), value(row.value))).collect()
         };
         match history.op(op) {
             Op::Read { key, value: seen } => JsonOp::R {
@@ -125,14 +129,16 @@ impl<'a> JsonOp<'a> {
                 seen: seen.map(value),
             },
             Op::PredicateRead { predicate, rows: seen } => {
-                JsonOp::Select { predicate, rows: seen.map(rows) }
+                JsonOp::Select { predicate: predicate.to_string(), rows: seen.map(rows) }
             }
             Op::PredicateWrite { predicate, rows: written } => {
-                JsonOp::Update { predicate, rows: written.map(rows) }
+                JsonOp::Update { predicate: predicate.to_string(), rows: written.map(rows) }
             }
-            Op::Aggregate { function, predicate, result } => {
-                JsonOp::Aggregate { function, predicate, value: result.map(value) }
-            }
+            Op::Aggregate { function, predicate, result } => JsonOp::Aggregate {
+                function: function.to_string(),
+                predicate: predicate.to_string(),
+                value: result.map(value),
+            },
             _ => JsonOp::Other {},
         }
     }

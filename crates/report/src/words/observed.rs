@@ -26,10 +26,11 @@ pub(super) fn saw(names: Names<'_>, op: OpId, key: KeyId) -> String {
         }
         Op::InsertIfAbsent { .. } => format!("found {x} to be there already"),
         Op::PredicateRead { predicate, rows } => {
-            let row = rows.unwrap_or_default().iter().find(|(row, _)| *row == key);
+            let row = rows.unwrap_or_default().iter().find(|row| row.key == key);
+            let matching = names.matching(predicate);
             match row {
-                Some((_, v)) => format!("got {x}={} where {predicate}", names.value(*v)),
-                None => format!("did not get {x} where {predicate}"),
+                Some(row) => format!("got {x}={} {matching}", names.value(row.value)),
+                None => format!("did not get {x} {matching}"),
             }
         }
         Op::Aggregate { .. } => asked(names, op),
@@ -42,7 +43,9 @@ pub(super) fn asked(names: Names<'_>, op: OpId) -> String {
     match names.history().op(op) {
         Op::PredicateRead { predicate, .. } => format!("selected {predicate}"),
         Op::Aggregate { function, predicate, .. } => format!("took {function} of {predicate}"),
-        Op::PredicateWrite { predicate, .. } => format!("updated the rows where {predicate}"),
+        Op::PredicateWrite { predicate, .. } => {
+            format!("updated the rows {}", names.matching(predicate))
+        }
         _ => format!("read {}", names.version(op)),
     }
 }
@@ -121,7 +124,7 @@ fn writes(history: &History, op: OpId, key: KeyId) -> bool {
             written == key && applied != Some(false)
         }
         Op::PredicateWrite { rows, .. } => {
-            rows.unwrap_or_default().iter().any(|(written, _)| *written == key)
+            rows.unwrap_or_default().iter().any(|row| row.key == key)
         }
         _ => false,
     }

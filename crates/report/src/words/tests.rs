@@ -1,8 +1,9 @@
 //! Every sentence, as people read it.
 
 use isolario_model::{
-    Anomaly, AnomalyKind, Batch, Clock, Edge, Evidence, Inapplicable, KeyId, Level, Meta, Op, OpId,
-    Outcome, Reason, TxnEnd, TxnId, TxnSink, TxnStart, ValueRef, VersionOrder,
+    Aggregate, Anomaly, AnomalyKind, Batch, Clock, Edge, Evidence, Inapplicable, KeyId, Level,
+    Meta, Op, OpId, Outcome, Predicate, Reason, RowInput, TxnEnd, TxnId, TxnSink, TxnStart,
+    ValueRef, VersionOrder,
 };
 
 use super::*;
@@ -139,7 +140,8 @@ fn reasons_of_conditionals_deletes_and_predicates() {
     let cas =
         |applied, seen| Op::CompareAndSet { key: x, expected: int(1), new: int(2), applied, seen };
     let insert = |applied, seen| Op::InsertIfAbsent { key: x, value: int(1), applied, seen };
-    let rows = [(x, int(1))];
+    let rows = [RowInput::new(x, 1)];
+    let positive = Predicate::from_sql("v > 0");
     let history = Builder::new()
         .txn(&[w("x", 1), Op::Delete { key: x }])
         .txn(&[
@@ -149,9 +151,13 @@ fn reasons_of_conditionals_deletes_and_predicates() {
             insert(yes, None),
             insert(no, Some(int(7))),
             insert(no, None),
-            Op::PredicateRead { predicate: "v > 0", rows: Some(&rows) },
-            Op::PredicateRead { predicate: "v > 5", rows: Some(&[]) },
-            Op::Aggregate { function: "count(*)", predicate: "v > 0", result: Some(int(2)) },
+            Op::PredicateRead { predicate: &positive, rows: Some(&rows) },
+            Op::PredicateRead { predicate: &Predicate::from_sql("v > 5"), rows: Some(&[]) },
+            Op::Aggregate {
+                function: &Aggregate::Count,
+                predicate: &positive,
+                result: Some(int(2)),
+            },
             Op::Read { key: x, value: None },
             Op::Read { key: x, value: Some(ValueRef::Nil) },
         ])

@@ -8,8 +8,8 @@
 use std::fmt;
 
 use isolario_model::{
-    Clock, History, Initial, Op, OpId, OpInput, Outcome, SessionId, Stamp, TxnId, ValueRef,
-    VersionRef,
+    Clock, History, Initial, Op, OpId, OpInput, Outcome, Predicate, RowInput, SessionId, Stamp,
+    TxnId, ValueRef, VersionRef,
 };
 use sha2::{Digest as _, Sha256};
 
@@ -134,12 +134,7 @@ impl Stream {
 
     fn op(&mut self, history: &History, op: OpId) {
         history.with_op_input(op, |input| self.op_input(input));
-        match history.op_version(op) {
-            None => self.tag(0),
-            Some(VersionRef::Initial) => self.tag(1),
-            Some(VersionRef::ByWriter { txn, write }) => self.version(2, txn, write),
-            Some(VersionRef::ByWrite { write, value }) => self.version(3, write, value),
-        }
+        self.version(history.op_version(op));
     }
 
     fn op_input(&mut self, op: &OpInput<'_>) {
@@ -179,8 +174,8 @@ impl Stream {
             Op::PredicateWrite { predicate, rows } => self.predicate(b'q', predicate, rows),
             Op::Aggregate { function, predicate, result } => {
                 self.tag(b'g');
-                self.text(function);
-                self.text(predicate);
+                self.text(&function.to_string());
+                self.text(&predicate.to_string());
                 self.optional(result, Stream::value);
             }
             _ => self.tag(UNNAMED),
@@ -198,24 +193,34 @@ impl Stream {
         self.optional(seen, Stream::value);
     }
 
-    fn predicate(
-        &mut self,
-        tag: u8,
-        predicate: &str,
-        rows: Option<&[(ValueRef<'_>, ValueRef<'_>)]>,
-    ) {
+    fn predicate(&mut self, tag: u8, predicate: &Predicate, rows: Option<&[RowInput<'_>]>) {
         self.tag(tag);
-        self.text(predicate);
+        self.text(&predicate.to_string());
         self.optional(rows, |stream, rows| {
             stream.count(rows.len());
-            for (key, value) in rows {
-                stream.value(*key);
-                stream.value(*value);
+            for row in rows {
+                stream.value(row.key);
+                stream.value(row.value);
+                // A row without a named version has no tag here, which no value and no version of
+                // an operation has: so it was before rows could have one.
+                if row.version.is_some() {
+                    stream.tag(ROW_VERSION);
+                    stream.version(row.version);
+                }
             }
         });
     }
 
-    fn version(&mut self, tag: u8, first: u64, second: u64) {
+    fn version(&mut self, version: Option<VersionRef>) {
+        match version {
+            None => self.tag(0),
+            Some(VersionRef::Initial) => self.tag(1),
+            Some(VersionRef::ByWriter { txn, write }) => self.numbered_version(2, txn, write),
+            Some(VersionRef::ByWrite { write, value }) => self.numbered_version(3, write, value),
+        }
+    }
+
+    fn numbered_version(&mut self, tag: u8, first: u64, second: u64) {
         self.tag(tag);
         self.unsigned(first);
         self.unsigned(second);
@@ -226,6 +231,9 @@ impl Stream {
         self.unsigned(stamp.logical);
     }
 }
+
+/// Before the version of a row, where it is named.
+const ROW_VERSION: u8 = 0x10;
 
 /// For what this version of the definition has no tag for: the model may grow before it does.
 const UNNAMED: u8 = 0xff;
@@ -272,6 +280,15 @@ impl Stream {
             ValueRef::Text(text) => tagged_text(5, text),
             ValueRef::Keyword(text) => tagged_text(6, text),
             ValueRef::Other(text) => tagged_text(7, text),
+            ValueRef::Decimal(decimal) => tagged_text(8, decimal.as_str()),
+            ValueRef::Tuple(tuple) => {
+                tagged_text(9, tuple.table());
+                self.count(tuple.len());
+                for (name, value) in tuple.columns() {
+                    self.text(name);
+                    self.value(value);
+                }
+            }
             ValueRef::Nil => self.tag(0),
             ValueRef::Bool(false) => self.tag(1),
             ValueRef::Bool(true) => self.tag(2),

@@ -125,6 +125,14 @@ impl Serialize for Typed<'_> {
             ValueRef::Text(text) => text.serialize(serializer),
             ValueRef::Keyword(text) => one_field(serializer, "keyword", text),
             ValueRef::Other(text) => one_field(serializer, "other", text),
+            ValueRef::Decimal(decimal) => one_field(serializer, "decimal", decimal.as_str()),
+            ValueRef::Tuple(tuple) => {
+                let columns = tuple.columns().map(|(name, value)| (name, Typed(value)));
+                let mut map = serializer.serialize_map(Some(2))?;
+                map.serialize_entry("table", tuple.table())?;
+                map.serialize_entry("columns", &columns.collect::<Vec<_>>())?;
+                map.end()
+            }
         }
     }
 }

@@ -1,8 +1,8 @@
 //! What the digest depends on, and what not.
 
 use isolario_model::{
-    Batch, Clock, History, Initial, Meta, Op, OpInput, OpNotes, Outcome, Stamp, TxnEnd, TxnSink,
-    TxnStart, Value, ValueRef, VersionRef,
+    Aggregate, Batch, Clock, Decimal, History, Initial, Meta, Op, OpInput, OpNotes, Outcome,
+    Predicate, Row, Stamp, TupleParts, TxnEnd, TxnSink, TxnStart, Value, ValueRef, VersionRef,
 };
 use isolario_verify::proof::Digest;
 
@@ -45,7 +45,7 @@ fn digest(batch: Batch) -> String {
     Digest::of(&batch.build().expect("small")).to_string()
 }
 
-fn op(op: OpInput<'static>) -> One<'static> {
+fn op(op: OpInput<'_>) -> One<'_> {
     One { op, ..One::default() }
 }
 
@@ -69,6 +69,15 @@ fn everything_that_can_matter_to_a_verdict_changes_the_digest() {
     let cas =
         |applied, seen| op(Op::CompareAndSet { key: X, expected: X, new: ONE, applied, seen });
     let stamp = Some(Stamp { physical: 1, logical: 2 });
+    let one = Decimal::parse("1").unwrap();
+    let tuples = [("", "a", ONE), ("t", "a", ONE), ("t", "b", ONE), ("t", "a", X)];
+    let columns = tuples.map(|(_, name, value)| [(name, value)]);
+    let tuples = [0, 1, 2, 3].map(|i| TupleParts { table: tuples[i].0, columns: &columns[i] });
+    let (x, y) = (&Predicate::unparsed("x"), &Predicate::unparsed("y"));
+    let (count, exists) = (&Aggregate::Count, &Aggregate::Exists);
+    let versions =
+        [None, Some(VersionRef::Initial), Some(VersionRef::ByWrite { write: 1, value: 2 })];
+    let rows = versions.map(|version| Row { key: X, value: ONE, version });
     let variants = [
         One::default(),
         meta(Initial::Value(Value::Int(0)), Clock::Nanoseconds),
@@ -102,11 +111,20 @@ fn everything_that_can_matter_to_a_verdict_changes_the_digest() {
         cas(Some(true), None),
         cas(Some(false), None),
         cas(Some(false), Some(ONE)),
-        op(Op::PredicateRead { predicate: "x", rows: None }),
-        op(Op::PredicateRead { predicate: "x", rows: Some(&[(X, ONE)]) }),
-        op(Op::PredicateWrite { predicate: "x", rows: None }),
-        op(Op::Aggregate { function: "f", predicate: "x", result: None }),
-        op(Op::Aggregate { function: "f", predicate: "x", result: Some(ONE) }),
+        op(Op::Write { key: X, value: ValueRef::Decimal(one.as_ref()) }),
+        op(Op::Write { key: X, value: ValueRef::from(&tuples[0]) }),
+        op(Op::Write { key: X, value: ValueRef::from(&tuples[1]) }),
+        op(Op::Write { key: X, value: ValueRef::from(&tuples[2]) }),
+        op(Op::Write { key: X, value: ValueRef::from(&tuples[3]) }),
+        op(Op::PredicateRead { predicate: x, rows: None }),
+        op(Op::PredicateRead { predicate: y, rows: None }),
+        op(Op::PredicateRead { predicate: x, rows: Some(&rows[..1]) }),
+        op(Op::PredicateRead { predicate: x, rows: Some(&rows[1..2]) }),
+        op(Op::PredicateRead { predicate: x, rows: Some(&rows[2..]) }),
+        op(Op::PredicateWrite { predicate: x, rows: None }),
+        op(Op::Aggregate { function: count, predicate: x, result: None }),
+        op(Op::Aggregate { function: count, predicate: x, result: Some(ONE) }),
+        op(Op::Aggregate { function: exists, predicate: x, result: None }),
         note(VersionRef::Initial),
         note(VersionRef::ByWriter { txn: 1, write: 2 }),
         note(VersionRef::ByWrite { write: 1, value: 2 }),

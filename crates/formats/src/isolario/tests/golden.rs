@@ -4,9 +4,11 @@
 //! They were written once, by `mixed_file` and by a `Recorder`, for the histories below, and are
 //! never written again: a test that wrote them anew would prove nothing about old files.
 
+use std::sync::LazyLock;
+
 use isolario_model::{
-    Clock, History, Initial, Meta, Op, OpInput, OpNotes, Outcome, SinkError, Stamp, TxnEnd,
-    TxnSink, TxnStart, Value, ValueRef, VersionRef,
+    Aggregate, Clock, History, Initial, Meta, Op, OpInput, OpNotes, Outcome, Predicate, Row,
+    RowInput, SinkError, Stamp, TxnEnd, TxnSink, TxnStart, Value, ValueRef, VersionRef,
 };
 
 use super::{history, load, read, write};
@@ -18,8 +20,13 @@ const UNFINISHED: &[u8] = include_bytes!("../../../tests/golden/unfinished.iso")
 const KEY: ValueRef<'_> = ValueRef::Text("x");
 
 fn ops() -> Vec<OpInput<'static>> {
-    const ROWS: &[(ValueRef<'_>, ValueRef<'_>)] =
-        &[(KEY, ValueRef::Nil), (ValueRef::Int(2), ValueRef::Bool(true))];
+    const ROWS: &[RowInput<'_>] = &[
+        Row { key: KEY, value: ValueRef::Nil, version: None },
+        Row { key: ValueRef::Int(2), value: ValueRef::Bool(true), version: None },
+    ];
+    static PREDICATES: LazyLock<[Predicate; 3]> =
+        LazyLock::new(|| ["v > 1", "v < 1", "true"].map(Predicate::from_sql));
+    let [above, below, all] = &*PREDICATES;
     const SHORT: &[ValueRef<'_>] = &[ValueRef::Int(1), ValueRef::Int(2)];
     const LONG: &[ValueRef<'_>] = &[ValueRef::Int(1), ValueRef::Int(2), ValueRef::Other("1.5")];
     const OTHER: &[ValueRef<'_>] = &[ValueRef::Int(2)];
@@ -37,9 +44,9 @@ fn ops() -> Vec<OpInput<'static>> {
         Op::InsertIfAbsent { key, value: new, applied: Some(false), seen },
         Op::CompareAndSet { key, expected: KEY, new, applied: Some(true), seen: None },
         Op::CompareAndSet { key, expected: KEY, new, applied: None, seen: None },
-        Op::PredicateRead { predicate: "v > 1", rows: Some(ROWS) },
-        Op::PredicateWrite { predicate: "v < 1", rows: None },
-        Op::Aggregate { function: "count(*)", predicate: "true", result: Some(KEY) },
+        Op::PredicateRead { predicate: above, rows: Some(ROWS) },
+        Op::PredicateWrite { predicate: below, rows: None },
+        Op::Aggregate { function: &Aggregate::Count, predicate: all, result: Some(KEY) },
     ]
 }
 

@@ -22,7 +22,10 @@ impl Values {
             ValueRef::Bool(_) | ValueRef::Int(_) | ValueRef::Uint(_) => {
                 out.push_str(&value.to_string());
             }
-            ValueRef::Keyword(_) | ValueRef::Other(_) => {
+            ValueRef::Keyword(_)
+            | ValueRef::Other(_)
+            | ValueRef::Decimal(_)
+            | ValueRef::Tuple(_) => {
                 let text = value.to_string();
                 if !self.reads_back(&text, value) {
                     return Err(inexpressible(self.format, format!("the value {value}")));

@@ -1,8 +1,8 @@
 //! What is written, and what is refused.
 
 use isolario_model::{
-    Clock, Initial, Meta, Op, OpInput, OpNotes, Outcome, SinkError, TxnEnd, TxnSink, TxnStart,
-    Value, ValueRef, VersionRef,
+    Clock, Initial, Meta, Op, OpInput, OpNotes, Outcome, Predicate, SinkError, TxnEnd, TxnSink,
+    TxnStart, Value, ValueRef, VersionRef,
 };
 
 use super::write_with;
@@ -77,7 +77,10 @@ fn what_would_change_the_meaning_is_refused() {
             Op::InsertIfAbsent { key: one, value: one, applied: None, seen: None },
             "conditional writes",
         ),
-        (Op::PredicateRead { predicate: "v = 1", rows: None }, "predicate operations"),
+        (
+            Op::PredicateRead { predicate: &Predicate::unparsed("v = 1"), rows: None },
+            "predicate operations",
+        ),
     ] {
         let error = write_txn(INITIAL, &op, &committed).unwrap_err().to_string();
         assert_eq!(error, format!("the plume format cannot express {what}"));

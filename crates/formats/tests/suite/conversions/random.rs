@@ -1,7 +1,8 @@
 //! Random histories within what two formats have in common.
 
 use isolario_model::{
-    Batch, History, Initial, Meta, Op, OpInput, Outcome, Stamp, TxnEnd, TxnSink, TxnStart, ValueRef,
+    Batch, History, Initial, Meta, Op, OpInput, Outcome, Predicate, RowInput, Stamp, TxnEnd,
+    TxnSink, TxnStart, ValueRef,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -185,7 +186,8 @@ impl Recipe<'_> {
                 send(&Op::CompareAndSet { key, expected, new: own, applied, seen: None });
             }
             Kind::Select => {
-                send(&Op::PredicateRead { predicate: "v > 0", rows: Some(&[(key, own)]) });
+                let (predicate, row) = (&Predicate::from_sql("v > 0"), RowInput::new(key, own));
+                send(&Op::PredicateRead { predicate, rows: Some(&[row]) });
             }
         }
     }

@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use isolario_model::Value;
+use isolario_model::{DecimalRef, Tuple, Value};
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -137,6 +137,19 @@ impl<'l> Node<'l> {
 
     /// A value with its type.
     pub(super) fn value(self) -> Result<Value, ProofError> {
+        let mut fields = match self.raw.as_bytes().first() {
+            Some(b'{') => self.object()?,
+            _ => return self.scalar(),
+        };
+        let Some(columns) = fields.optional("columns") else { return self.scalar() };
+        let table = fields.take("table")?.string()?;
+        fields.finish()?;
+        let columns: Result<Vec<_>, _> = columns.array()?.map(Node::column).collect();
+        Ok(Tuple::new(&table, columns?).into())
+    }
+
+    /// A value that is no tuple.
+    fn scalar(self) -> Result<Value, ProofError> {
         match self.raw.as_bytes().first() {
             Some(b'n') => Ok(Value::Nil),
             Some(b't' | b'f') => Ok(Value::Bool(self.boolean()?)),
@@ -157,11 +170,24 @@ impl<'l> Node<'l> {
             Value::Keyword(text.string()?.into())
         } else if let Some(text) = fields.optional("other") {
             Value::Other(text.string()?.into())
+        } else if let Some(text) = fields.optional("decimal") {
+            let digits = text.string()?;
+            let canonical = DecimalRef::from_canonical(&digits);
+            Value::Decimal(canonical.ok_or_else(|| text.expected(A_DECIMAL))?.to_owned())
         } else {
             return Err(self.expected(A_VALUE));
         };
         fields.finish()?;
         Ok(value)
+    }
+
+    /// The name and the value of a column, which is no tuple.
+    fn column(self) -> Result<(String, Value), ProofError> {
+        let mut parts = self.array()?;
+        match (parts.next(), parts.next(), parts.next()) {
+            (Some(name), Some(value), None) => Ok((name.string()?, value.scalar()?)),
+            _ => Err(self.expected("a name and a value")),
+        }
     }
 
     /// One of several words.
@@ -176,7 +202,9 @@ impl<'l> Node<'l> {
 }
 
 const A_VALUE: &str = "a value: null, true, false, a whole number of 64 bits, a string, \
-                       {\"keyword\":…} or {\"other\":…}";
+                       {\"keyword\":…}, {\"other\":…}, {\"decimal\":…} or \
+                       {\"table\":…,\"columns\":…}";
+const A_DECIMAL: &str = "the canonical digits of a decimal, such as \"1.5\"";
 
 impl<'l> Fields<'l> {
     /// A field that must be there.

@@ -1,4 +1,67 @@
-//! A column that costs nothing until something is put into it.
+//! The columns of batches and histories: one array per field.
+
+use indexmap::IndexSet;
+use rustc_hash::FxBuildHasher;
+
+use crate::lists::Lists;
+use crate::op::{OpKind, Outcome, Stamp, VersionRef};
+use crate::predicate_ops::PredicateOps;
+use crate::table::ValueId;
+use crate::{KeyId, VersionId};
+
+/// The most rows of one kind a history can number.
+pub(crate) const MAX_ROWS: usize = u32::MAX as usize - 1;
+
+/// A conditional write, whose columns word is its position among them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Conditional {
+    /// The expected value; none for an insert.
+    pub(crate) expected: Option<ValueId>,
+    pub(crate) new: ValueId,
+    pub(crate) applied: Option<bool>,
+    pub(crate) seen: Option<ValueId>,
+}
+
+/// The operations of a batch or of a history, one array per field.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OpColumns {
+    pub(crate) kinds: Vec<OpKind>,
+    pub(crate) keys: Vec<KeyId>,
+    /// The value's word, the word of a list, or the position of a conditional write or of a
+    /// predicate operation among their like.
+    pub(crate) words: Vec<u64>,
+    pub(crate) versions: Column<VersionId>,
+    pub(crate) conditionals: Vec<Conditional>,
+    pub(crate) predicates: PredicateOps,
+    pub(crate) lists: Lists,
+    pub(crate) version_names: IndexSet<VersionRef, FxBuildHasher>,
+    /// Statements, by operation, in order.
+    pub(crate) sql: Vec<(u32, Box<str>)>,
+}
+
+/// Texts about a transaction that few have.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TxnTexts {
+    pub(crate) snapshot: Option<Box<str>>,
+    pub(crate) error: Option<Box<str>>,
+}
+
+/// The transactions of a batch or of a history, one array per field.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TxnColumns {
+    pub(crate) sessions: Vec<u32>,
+    /// One past the last operation of each.
+    pub(crate) op_ends: Vec<u32>,
+    pub(crate) outcomes: Vec<Outcome>,
+    pub(crate) names: Column<ValueId>,
+    pub(crate) lines: Column<u64>,
+    pub(crate) starts: Column<i64>,
+    pub(crate) finishes: Column<i64>,
+    pub(crate) db_starts: Column<Stamp>,
+    pub(crate) db_commits: Column<Stamp>,
+    /// Texts, by transaction, in order.
+    pub(crate) texts: Vec<(u32, TxnTexts)>,
+}
 
 /// Per-row facts that most histories do not have. Rows never set read as missing.
 ///

@@ -1,13 +1,15 @@
-//! What few operations have: conditional writes, predicates, lists, versions, statements.
+//! The side tables: conditional writes, predicate operations, lists, versions, statements.
 
 use super::grouping::Grouping;
 use super::ops::Places;
 use super::tables::{Maps, Tables};
 use crate::VersionId;
-use crate::batch::{Batch, OpColumns};
+use crate::batch::Batch;
+use crate::columns::OpColumns;
 use crate::lists::ListRef;
-use crate::op::OpKind;
-use crate::value::ValueId;
+use crate::op::{OpKind, RowView};
+use crate::predicate_ops::PredicateOpsStart;
+use crate::table::ValueId;
 
 /// How the words of a batch change.
 pub(super) struct Shift {
@@ -16,7 +18,7 @@ pub(super) struct Shift {
     /// Where its conditional writes begin among the joined ones.
     conditionals: u64,
     /// Where its predicate operations do.
-    relational: u64,
+    predicates: PredicateOpsStart,
 }
 
 impl Shift {
@@ -28,9 +30,8 @@ impl Shift {
                 maps.value(ValueId::from_word(word)).word()
             }
             OpKind::InsertIfAbsent | OpKind::CompareAndSet => word + self.conditionals,
-            OpKind::PredicateRead | OpKind::PredicateWrite | OpKind::Aggregate => {
-                word + self.relational
-            }
+            OpKind::PredicateRead | OpKind::PredicateWrite => word + self.predicates.row_ops,
+            OpKind::Aggregate => word + self.predicates.aggregate_ops,
             OpKind::ReadList | OpKind::ReadUnobserved | OpKind::ReadListUnobserved => word,
         }
     }
@@ -45,26 +46,25 @@ pub(super) fn gather_side_tables(
     let mut shifts = Vec::with_capacity(batches.len());
     for (batch, maps) in batches.iter_mut().zip(&tables.maps) {
         let has_side_tables =
-            !batch.ops.conditionals.is_empty() || !batch.ops.relational.is_empty();
-        shifts.push(Shift {
-            keeps_words: maps.values.is_empty() && !has_side_tables,
-            conditionals: ops.conditionals.len() as u64,
-            relational: ops.relational.len() as u64,
-        });
+            !batch.ops.conditionals.is_empty() || !batch.ops.predicates.is_empty();
         let value = |v: ValueId| maps.value(v);
+        let conditionals = ops.conditionals.len() as u64;
         ops.conditionals.extend(batch.ops.conditionals.drain(..).map(|mut c| {
             c.expected = c.expected.map(value);
             c.new = value(c.new);
             c.seen = c.seen.map(value);
             c
         }));
-        ops.relational.extend(batch.ops.relational.drain(..).map(|mut r| {
-            for (key, v) in r.rows.iter_mut().flatten() {
-                (*key, *v) = (maps.key(*key), value(*v));
-            }
-            r.result = r.result.map(value);
-            r
-        }));
+        // The versions of rows are renumbered with those of operations, in order of arrival.
+        let row = |row: RowView| RowView {
+            key: maps.key(row.key),
+            value: value(row.value),
+            version: row.version,
+        };
+        let predicates =
+            ops.predicates.append(std::mem::take(&mut batch.ops.predicates), row, value);
+        let keeps_words = maps.values.is_empty() && !has_side_tables;
+        shifts.push(Shift { keeps_words, conditionals, predicates });
     }
     shifts
 }
@@ -77,8 +77,9 @@ pub(super) fn gather_notes(
     grouping: &Grouping,
     op_ends: &[u32],
 ) {
-    let has_notes =
-        |ops: &OpColumns| !ops.lists.is_empty() || !ops.versions.is_empty() || !ops.sql.is_empty();
+    let has_notes = |ops: &OpColumns| {
+        !ops.lists.is_empty() || !ops.version_names.is_empty() || !ops.sql.is_empty()
+    };
     if !batches.iter().any(|batch| has_notes(&batch.ops)) {
         return;
     }
@@ -106,10 +107,19 @@ fn copy_notes(source: &OpColumns, from: usize, ops: &mut OpColumns, to: usize, m
             }
         };
     }
+    let names = &mut ops.version_names;
+    let mut rename = |version: VersionId| {
+        VersionId::at(names.insert_full(source.version_names[version.index()]).0)
+    };
+    if matches!(source.kinds[from], OpKind::PredicateRead | OpKind::PredicateWrite) {
+        for row in ops.predicates.rows_mut(ops.words[to]) {
+            if row.version != VersionId::NONE {
+                row.version = rename(row.version);
+            }
+        }
+    }
     if let Some(version) = source.versions.get(from) {
-        let name = source.version_names[version.index()];
-        let id = VersionId::at(ops.version_names.insert_full(name).0);
-        ops.versions.set(to, Some(id));
+        ops.versions.set(to, Some(rename(version)));
     }
     if let Ok(found) = source.sql.binary_search_by_key(&(from as u32), |(op, _)| *op) {
         ops.sql.push((to as u32, source.sql[found].1.clone()));

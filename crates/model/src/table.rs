@@ -1,0 +1,415 @@
+//! Tables of names and values: what is on the side of the columns.
+//!
+//! Integers, by far the most common, are packed into a [`ValueId`] word; everything else is
+//! interned.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+use indexmap::{Equivalent, IndexSet};
+use rustc_hash::FxBuildHasher;
+
+use crate::tuple::TupleRef;
+use crate::value::{Value, ValueRef};
+
+/// A value as one word. Within one table, equal words are equal values.
+///
+/// An even word is an integer of 63 bits; an odd word is an index into the table. Almost every
+/// history writes small integers, and so never touches the table.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ValueId(u64);
+
+impl ValueId {
+    /// The word of an integer that fits in 63 bits.
+    #[inline]
+    pub const fn inline(i: i64) -> Option<ValueId> {
+        let word = (i as u64) << 1;
+        if (word as i64) >> 1 == i { Some(ValueId(word)) } else { None }
+    }
+
+    /// The integer, if the word holds one.
+    #[inline]
+    pub const fn as_inline(self) -> Option<i64> {
+        if self.0 & 1 == 0 { Some(self.0 as i64 >> 1) } else { None }
+    }
+
+    /// The raw word: for hashing, sorting and joining, not for showing.
+    #[inline]
+    pub const fn word(self) -> u64 {
+        self.0
+    }
+
+    /// Rebuilds a value from its raw word.
+    #[inline]
+    pub(crate) const fn from_word(word: u64) -> ValueId {
+        ValueId(word)
+    }
+
+    const fn interned(index: usize) -> ValueId {
+        ValueId((index as u64) << 1 | 1)
+    }
+
+    /// The index into the value table, for words that are not inline.
+    #[inline]
+    pub const fn table_index(self) -> Option<usize> {
+        if self.0 & 1 == 1 { Some((self.0 >> 1) as usize) } else { None }
+    }
+}
+
+impl fmt::Debug for ValueId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.as_inline() {
+            Some(i) => write!(f, "{i}"),
+            None => write!(f, "#{}", self.0 >> 1),
+        }
+    }
+}
+
+/// What a table holds under an index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Entry {
+    /// Anything but a tuple.
+    Scalar(Value),
+    Tuple(InternedTuple),
+}
+
+/// A tuple as words of a [`ValueTable`].
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct InternedTuple {
+    schema: u32,
+    pub(crate) cells: Box<[ValueId]>,
+}
+
+/// What tuples of one form have in common.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Schema {
+    pub(crate) table: Box<str>,
+    pub(crate) columns: Box<[Box<str>]>,
+}
+
+impl Entry {
+    /// The value, given the table that has the cells of tuples.
+    fn as_ref<'t>(&'t self, cells: &'t ValueTable) -> ValueRef<'t> {
+        match self {
+            Entry::Scalar(value) => value.as_ref(),
+            Entry::Tuple(tuple) => ValueRef::Tuple(TupleRef::interned(tuple, cells)),
+        }
+    }
+}
+
+/// As that of the borrowed forms that entries are searched by.
+impl Hash for Entry {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match self {
+            Entry::Scalar(value) => value.as_ref().hash(state),
+            Entry::Tuple(tuple) => (tuple.schema, &*tuple.cells).hash(state),
+        }
+    }
+}
+
+impl Equivalent<Entry> for ValueRef<'_> {
+    fn equivalent(&self, entry: &Entry) -> bool {
+        matches!(entry, Entry::Scalar(value) if *self == value.as_ref())
+    }
+}
+
+/// A tuple to look for: its schema and its cells.
+#[derive(Hash)]
+struct Cells<'a>(u32, &'a [ValueId]);
+
+impl Equivalent<Entry> for Cells<'_> {
+    fn equivalent(&self, entry: &Entry) -> bool {
+        matches!(entry, Entry::Tuple(tuple) if tuple.schema == self.0 && *tuple.cells == *self.1)
+    }
+}
+
+impl Hash for Schema {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.table.hash(state);
+        self.columns.iter().for_each(|name| name.hash(state));
+    }
+}
+
+/// A tuple whose schema is looked for.
+struct SchemaOf<'a>(TupleRef<'a>);
+
+impl Hash for SchemaOf<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.table().hash(state);
+        self.0.columns().for_each(|(name, _)| name.hash(state));
+    }
+}
+
+impl Equivalent<Schema> for SchemaOf<'_> {
+    fn equivalent(&self, schema: &Schema) -> bool {
+        let names = self.0.columns().map(|(name, _)| name);
+        *schema.table == *self.0.table() && names.eq(schema.columns.iter().map(|name| &**name))
+    }
+}
+
+/// Interned values, numbered in the order they were first seen.
+///
+/// A tuple is the number of its schema and the words of its columns, so that rows of a table share
+/// their names and equal columns are equal words.
+#[derive(Clone, Debug, Default)]
+pub struct ValueTable {
+    entries: IndexSet<Entry, FxBuildHasher>,
+    schemas: IndexSet<Schema, FxBuildHasher>,
+    /// Reused for the cells of a tuple, so that finding one that is there allocates nothing.
+    scratch: Vec<ValueId>,
+}
+
+impl ValueTable {
+    /// The word of a value, interning it if need be.
+    #[inline]
+    pub fn intern(&mut self, value: ValueRef<'_>) -> ValueId {
+        if let ValueRef::Int(i) = value
+            && let Some(id) = ValueId::inline(i)
+        {
+            return id;
+        }
+        self.intern_by_hash(value)
+    }
+
+    fn intern_by_hash(&mut self, value: ValueRef<'_>) -> ValueId {
+        let ValueRef::Tuple(tuple) = value else {
+            return ValueId::interned(intern_scalar(&mut self.entries, value));
+        };
+        let cells = self.intern_cells(tuple);
+        let index = intern_tuple(&mut self.entries, &cells);
+        self.scratch = cells.1;
+        ValueId::interned(index)
+    }
+
+    /// The schema and the cells of a tuple. The cells are the scratch, to be given back.
+    fn intern_cells(&mut self, tuple: TupleRef<'_>) -> (u32, Vec<ValueId>) {
+        let schema = match self.schemas.get_index_of(&SchemaOf(tuple)) {
+            Some(schema) => schema,
+            None => {
+                let columns = tuple.columns().map(|(name, _)| name.into()).collect();
+                self.schemas.insert_full(Schema { table: tuple.table().into(), columns }).0
+            }
+        };
+        let mut cells = std::mem::take(&mut self.scratch);
+        cells.clear();
+        cells.extend(tuple.columns().map(|(_, value)| self.intern(value)));
+        (schema as u32, cells)
+    }
+
+    /// The word of a value that may not be there.
+    pub fn find(&self, value: ValueRef<'_>) -> Option<ValueId> {
+        if let ValueRef::Int(i) = value
+            && let Some(id) = ValueId::inline(i)
+        {
+            return Some(id);
+        }
+        let index = match value {
+            ValueRef::Tuple(tuple) => self.find_tuple(&self.entries, tuple),
+            _ => self.entries.get_index_of(&value),
+        };
+        index.map(ValueId::interned)
+    }
+
+    /// The index of a tuple among `entries`, whose cells are in this table.
+    fn find_tuple(
+        &self,
+        entries: &IndexSet<Entry, FxBuildHasher>,
+        tuple: TupleRef<'_>,
+    ) -> Option<usize> {
+        let schema = self.schemas.get_index_of(&SchemaOf(tuple))?;
+        let cells: Option<Vec<_>> = tuple.columns().map(|(_, value)| self.find(value)).collect();
+        entries.get_index_of(&Cells(schema as u32, &cells?))
+    }
+
+    /// The value of a word. A word of another table reads as [`ValueRef::Nil`] at worst.
+    pub fn get(&self, id: ValueId) -> ValueRef<'_> {
+        match id.as_inline() {
+            Some(i) => ValueRef::Int(i),
+            None => {
+                let entry = self.entries.get_index((id.0 >> 1) as usize);
+                entry.map_or(ValueRef::Nil, |entry| entry.as_ref(self))
+            }
+        }
+    }
+
+    /// The interned values, in the order of their indices. The columns of a tuple come before it.
+    pub fn interned(&self) -> impl ExactSizeIterator<Item = ValueRef<'_>> {
+        self.entries.iter().map(|entry| entry.as_ref(self))
+    }
+
+    pub(crate) fn schema(&self, tuple: &InternedTuple) -> &Schema {
+        &self.schemas[tuple.schema as usize]
+    }
+}
+
+fn intern_scalar(entries: &mut IndexSet<Entry, FxBuildHasher>, value: ValueRef<'_>) -> usize {
+    match entries.get_index_of(&value) {
+        Some(index) => index,
+        None => entries.insert_full(Entry::Scalar(value.to_owned())).0,
+    }
+}
+
+fn intern_tuple(
+    entries: &mut IndexSet<Entry, FxBuildHasher>,
+    (schema, cells): &(u32, Vec<ValueId>),
+) -> usize {
+    match entries.get_index_of(&Cells(*schema, cells)) {
+        Some(index) => index,
+        None => {
+            let tuple = InternedTuple { schema: *schema, cells: cells.as_slice().into() };
+            entries.insert_full(Entry::Tuple(tuple)).0
+        }
+    }
+}
+
+/// Names with dense numbers, in the order they were first seen: keys and sessions.
+#[derive(Clone, Debug, Default)]
+pub struct NameTable {
+    names: IndexSet<Entry, FxBuildHasher>,
+    /// The schemas and cells of names that are tuples: keys of rows.
+    cells: ValueTable,
+    /// The numbers of the names 0, 1, 2 and so on, [`NOT_THERE`] where not known. Only a shortcut:
+    /// most histories call their keys and sessions so, and an array is far faster than hashing.
+    whole: Vec<u32>,
+}
+
+/// The place of a number that is not in the shortcut.
+const NOT_THERE: u32 = u32::MAX;
+
+impl NameTable {
+    /// The number of a name, adding it if need be.
+    #[inline]
+    pub fn intern(&mut self, name: ValueRef<'_>) -> u32 {
+        // A negative name is larger than any array as an index.
+        if let ValueRef::Int(i) = name
+            && let Some(number) = self.whole.get(i as usize)
+            && *number != NOT_THERE
+        {
+            return *number;
+        }
+        self.intern_by_hash(name)
+    }
+
+    fn intern_by_hash(&mut self, name: ValueRef<'_>) -> u32 {
+        let number = match name {
+            ValueRef::Tuple(tuple) => {
+                let cells = self.cells.intern_cells(tuple);
+                let number = intern_tuple(&mut self.names, &cells);
+                self.cells.scratch = cells.1;
+                number
+            }
+            _ => intern_scalar(&mut self.names, name),
+        } as u32;
+        if let ValueRef::Int(i) = name
+            && (i as usize) < self.shortcut_limit()
+        {
+            let i = i as usize;
+            if i >= self.whole.len() {
+                self.whole.resize(i + 1, NOT_THERE);
+            }
+            self.whole[i] = number;
+        }
+        number
+    }
+
+    /// How long the shortcut may be: in proportion to the names, so that a single large name does
+    /// not make it large.
+    fn shortcut_limit(&self) -> usize {
+        1024 + 8 * self.names.len()
+    }
+
+    /// The number of a name that may not be there.
+    pub fn find(&self, name: ValueRef<'_>) -> Option<u32> {
+        let index = match name {
+            ValueRef::Tuple(tuple) => self.cells.find_tuple(&self.names, tuple),
+            _ => self.names.get_index_of(&name),
+        };
+        index.map(|index| index as u32)
+    }
+
+    /// The name of a number. A number never given reads as [`ValueRef::Nil`].
+    pub fn get(&self, id: u32) -> ValueRef<'_> {
+        let entry = self.names.get_index(id as usize);
+        entry.map_or(ValueRef::Nil, |entry| entry.as_ref(&self.cells))
+    }
+
+    /// How many names there are.
+    pub fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    /// The names in the order of their numbers.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = ValueRef<'_>> {
+        self.names.iter().map(|entry| entry.as_ref(&self.cells))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::TupleParts;
+
+    #[test]
+    fn inline_words_cover_63_bits() {
+        for i in [0, 1, -1, (1 << 62) - 1, -(1 << 62)] {
+            assert_eq!(ValueId::inline(i).and_then(ValueId::as_inline), Some(i));
+        }
+        for i in [1 << 62, -(1 << 62) - 1, i64::MAX, i64::MIN] {
+            assert_eq!(ValueId::inline(i), None);
+        }
+    }
+
+    #[test]
+    fn a_table_gives_back_what_went_in_and_equal_words_for_equal_values() {
+        let mut table = ValueTable::default();
+        let values = [
+            ValueRef::Nil,
+            ValueRef::Int(1),
+            ValueRef::Int(i64::MIN),
+            ValueRef::from(u64::MAX),
+            ValueRef::Text("1"),
+            ValueRef::Keyword("1"),
+            ValueRef::Other("1"),
+            ValueRef::Bool(true),
+            ValueRef::Decimal(isolario_predicate::DecimalRef::from_canonical("1.0").unwrap()),
+            ValueRef::from(&TupleParts { table: "t", columns: &[("a", ValueRef::Int(1))] }),
+            ValueRef::from(&TupleParts { table: "", columns: &[("a", ValueRef::Int(1))] }),
+            ValueRef::from(&TupleParts { table: "t", columns: &[("b", ValueRef::Int(1))] }),
+            ValueRef::from(&TupleParts { table: "t", columns: &[("a", ValueRef::Text("new"))] }),
+            ValueRef::from(&TupleParts { table: "t(a=1)", columns: &[] }),
+        ];
+        let ids: Vec<_> = values.iter().map(|v| table.intern(*v)).collect();
+        for (value, id) in values.iter().zip(&ids) {
+            assert_eq!(table.get(*id), *value);
+            assert_eq!(table.intern(*value), *id);
+            assert_eq!(table.find(*value), Some(*id));
+        }
+        let distinct: std::collections::BTreeSet<_> = ids.iter().collect();
+        assert_eq!(distinct.len(), ids.len());
+    }
+
+    #[test]
+    fn names_keep_their_numbers_whether_small_large_or_no_numbers() {
+        let mut table = NameTable::default();
+        let large = (1..400).map(|i| ValueRef::Int(i * 17));
+        let odd = [ValueRef::Int(-1), ValueRef::Int(i64::MAX), ValueRef::Int(i64::MIN)];
+        let row = |columns| TupleParts { table: "t", columns };
+        let (one, two) = (row(&[("a", ValueRef::Int(0))]), row(&[("a", ValueRef::Text("0"))]));
+        let others = ["7".into(), ValueRef::from(&one), ValueRef::Int(0), ValueRef::from(&two)];
+        let names: Vec<_> = large.chain(odd).chain(others).collect();
+        // Again and again: names seen before the shortcut was long enough enter it later.
+        for _ in 0..3 {
+            for (number, name) in names.iter().enumerate() {
+                assert_eq!(table.intern(*name), number as u32);
+                assert_eq!(table.find(*name), Some(number as u32));
+            }
+        }
+        assert_eq!(table.len(), names.len());
+        assert!(table.iter().eq(names));
+    }
+}
