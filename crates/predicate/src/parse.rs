@@ -9,7 +9,7 @@ use sqlparser::ast::{
     BinaryOperator, CastKind, DataType, Expr as Sql, Function, FunctionArg, FunctionArgExpr,
     FunctionArguments, Spanned, UnaryOperator, Value,
 };
-use sqlparser::dialect::GenericDialect;
+use sqlparser::dialect::Dialect;
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
@@ -139,15 +139,40 @@ const MAX_TOKENS: usize = 3 * MAX_NODES;
 /// parentheses, and a few times more around them.
 const MAX_RECURSION: usize = 2 * MAX_NESTING + 8;
 
+/// What the dialects have in common.
+#[derive(Debug)]
+struct PlainSql;
+
+impl Dialect for PlainSql {
+    fn is_delimited_identifier_start(&self, c: char) -> bool {
+        matches!(c, '"' | '`')
+    }
+
+    fn is_identifier_start(&self, c: char) -> bool {
+        c.is_alphabetic() || c == '_'
+    }
+
+    fn is_identifier_part(&self, c: char) -> bool {
+        c.is_alphanumeric() || c == '_'
+    }
+
+    /// The parser takes `NOT (…` for a negation and, where that fails and this does not forbid it,
+    /// for a function of that name: twice the work on every level of a nest.
+    fn is_reserved_for_identifier(&self, keyword: Keyword) -> bool {
+        keyword == Keyword::NOT
+    }
+}
+
 /// A parser for a text that it can be trusted with.
 fn parser_of(text: &str) -> Result<Parser<'static>, ParseError> {
-    let tokens = Tokenizer::new(&GenericDialect {}, text).tokenize_with_location();
+    let tokens = Tokenizer::new(&PlainSql, text).tokenize_with_location();
     let tokens = tokens.map_err(|error| ParseError {
         kind: ParseErrorKind::Syntax(error.message.clone()),
         position: known(error.location),
     })?;
     limit_chains(&tokens)?;
-    let parser = Parser::new(&GenericDialect {}).with_recursion_limit(MAX_RECURSION);
+    refuse_foreign_tokens(&tokens)?;
+    let parser = Parser::new(&PlainSql).with_recursion_limit(MAX_RECURSION);
     Ok(parser.with_tokens_with_locations(tokens))
 }
 
@@ -175,6 +200,65 @@ fn limit_chains(tokens: &[TokenWithSpan]) -> Result<(), ParseError> {
         }
     }
     Ok(())
+}
+
+/// Refuses, before the parser sees them, words and signs that no expression of the language has.
+///
+/// Not only for the sake of the message. For many of them the parser tries one thing after the
+/// other, at every level of a nest, in time that doubles with each level: `CAST(…` is first taken
+/// for a cast and then for a function of that name, `(a) -> …` for a lambda and then for an
+/// operator. Casts of strings stay: they do not nest.
+fn refuse_foreign_tokens(tokens: &[TokenWithSpan]) -> Result<(), ParseError> {
+    let mut tokens = tokens.iter().filter(|t| !matches!(t.token, Token::Whitespace(_))).peekable();
+    let mut is_first = true;
+    while let Some(TokenWithSpan { token, span }) = tokens.next() {
+        let called = tokens.peek().is_some_and(|next| next.token == Token::LParen);
+        let argument = || tokens.clone().nth(1).map(|next| &next.token);
+        let foreign = match token {
+            Token::Word(word) if word.quote_style.is_none() => match word.keyword {
+                Keyword::CAST if called => match argument() {
+                    Some(Token::SingleQuotedString(_)) => None,
+                    _ => Some("a cast"),
+                },
+                // An aggregate is a function of the whole text.
+                keyword => foreign_word(keyword, called && !is_first),
+            },
+            Token::Word(_) if called => Some("a function"),
+            token => foreign_sign(token),
+        };
+        if let Some(what) = foreign {
+            return Err(unsupported(what, span.start));
+        }
+        is_first = false;
+    }
+    Ok(())
+}
+
+fn foreign_word(keyword: Keyword, called: bool) -> Option<&'static str> {
+    match keyword {
+        Keyword::CASE => Some("CASE"),
+        Keyword::INTERVAL => Some("an interval"),
+        Keyword::SELECT | Keyword::WITH => Some("a subquery"),
+        Keyword::ARRAY | Keyword::STRUCT | Keyword::MAP | Keyword::PRIOR => {
+            Some("this form of expression")
+        }
+        Keyword::AND | Keyword::OR | Keyword::NOT | Keyword::IN | Keyword::BETWEEN => None,
+        Keyword::LIKE | Keyword::IS | Keyword::WHERE => None,
+        _ => called.then_some("a function"),
+    }
+}
+
+fn foreign_sign(token: &Token) -> Option<&'static str> {
+    match token {
+        Token::EOF | Token::Word(_) | Token::Number(..) | Token::SingleQuotedString(_) => None,
+        Token::Eq | Token::DoubleEq | Token::Neq => None,
+        Token::Lt | Token::LtEq | Token::Gt | Token::GtEq => None,
+        Token::Plus | Token::Minus | Token::Mul | Token::Div | Token::Mod => None,
+        Token::LParen | Token::RParen | Token::Comma | Token::Period => None,
+        Token::DoubleColon => Some("a cast"),
+        Token::Placeholder(_) | Token::Question => Some("a placeholder"),
+        _ => Some("this sign"),
+    }
 }
 
 fn expect_end(parser: &Parser<'_>) -> Result<(), ParseError> {

@@ -42,7 +42,7 @@ fn one_form_for_what_is_the_same() {
 fn what_is_left_out_is_refused_by_name_and_place() {
     for (text, message) in [
         ("a = (SELECT 1)", "line 1, column 6: a subquery: not part of the predicate language"),
-        ("a IN (SELECT 1)", "line 1, column 1: a subquery: not part of the predicate language"),
+        ("a IN (SELECT 1)", "line 1, column 7: a subquery: not part of the predicate language"),
         (
             "a = 1 AND lower(b) = 'x'",
             "line 1, column 11: a function: not part of the predicate language",
@@ -67,7 +67,7 @@ fn what_is_left_out_is_refused_by_name_and_place() {
             "a IS TRUE",
             "line 1, column 1: an IS other than IS [NOT] NULL: not part of the predicate language",
         ),
-        ("a || b = 'c'", "line 1, column 1: this operator: not part of the predicate language"),
+        ("a || b = 'c'", "line 1, column 3: this sign: not part of the predicate language"),
         ("a = ?", "line 1, column 5: a placeholder: not part of the predicate language"),
         ("CASE WHEN a THEN 1 END", "line 1, column 1: CASE: not part of the predicate language"),
         ("a + 'x' = 1", "line 1, column 1: + takes a number, and this is a string"),
@@ -141,10 +141,38 @@ fn hostile_text_is_refused_and_overflows_no_stack() {
     );
     assert_eq!(refused(format!("a{}", "[1]".repeat(depth))), too_large);
     assert_eq!(refused("CASE ".repeat(depth)), too_large);
+    assert_eq!(refused("CASE ".repeat(800)), ParseErrorKind::Unsupported("CASE"));
     assert_eq!(refused("a IN (".repeat(depth)), too_large);
     assert_eq!(refused("a IN (".repeat(1000)), too_deep);
-    for open in ["f(", "CAST(", "EXISTS(", "(SELECT ", "ARRAY[", "INTERVAL (", "{a:", "a[", "a.("] {
+    for open in [
+        "f(",
+        "CAST(",
+        "EXISTS(",
+        "(SELECT ",
+        "ARRAY[",
+        "INTERVAL (",
+        "{a:",
+        "a[",
+        "a.(",
+        "PRIOR ",
+        "INTERVAL ",
+        "STRUCT<",
+        "ARRAY<",
+        "a IN ((",
+        "NOT (",
+        "TRIM(",
+        "EXTRACT(",
+        "POSITION(",
+        "MAP {",
+        "((a, ",
+        "(a) -> (",
+        "a BETWEEN (",
+        "f((",
+        "- (",
+    ] {
+        let started = std::time::Instant::now();
         refused(open.repeat(800));
+        assert!(started.elapsed().as_secs() < 10, "{open}");
     }
 }
 

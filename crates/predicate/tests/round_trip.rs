@@ -131,16 +131,20 @@ proptest! {
 }
 
 #[test]
-fn every_keyword_is_a_column_when_it_is_quoted_or_plain() {
+fn every_keyword_can_be_the_name_of_a_column_and_of_a_table() {
+    let mut lost = Vec::new();
     for word in sqlparser::keywords::ALL_KEYWORDS {
         for name in [word.to_lowercase(), (*word).to_owned()] {
-            let column =
-                Expr::column(&name).compare(Comparison::Equal, Expr::column(&name)).unwrap();
-            let text = column.to_string();
-            assert_eq!(text.parse(), Ok(column), "{text}");
-            let predicate = Predicate::rows(&name, Expr::column(&name)).unwrap();
-            let text = predicate.to_string();
-            assert_eq!(text.parse(), Ok(predicate), "{text}");
+            let column = Expr::column(&name);
+            let equal = column.clone().compare(Comparison::Equal, column.clone()).unwrap();
+            let predicate = Predicate::rows(&name, column.clone().and(equal).unwrap()).unwrap();
+            let aggregate = Aggregate::Min(column);
+            if predicate.to_string().parse() != Ok(predicate)
+                || aggregate.to_string().parse() != Ok(aggregate)
+            {
+                lost.push(name);
+            }
         }
     }
+    assert_eq!(lost, [""; 0]);
 }
