@@ -4,8 +4,8 @@
 
 use isolario_check::{Checker, Options, check};
 use isolario_model::{
-    Batch, History, Inapplicable, Level, Op, OpFamily, OpInput, Outcome, TxnEnd, TxnSink, TxnStart,
-    ValueRef, Verdict,
+    Batch, History, Inapplicable, Level, Op, OpFamily, OpInput, Outcome, Predicate, TxnEnd,
+    TxnSink, TxnStart, ValueRef, Verdict,
 };
 
 const FAMILIES: [OpFamily; 4] =
@@ -16,6 +16,7 @@ const FAMILIES: [OpFamily; 4] =
 fn history(family: OpFamily) -> History {
     let (x, one, zero) = (ValueRef::Text("x"), ValueRef::Int(1), ValueRef::Nil);
     let list = [one];
+    let predicate = Predicate::unparsed("v > 0");
     let ops: Vec<OpInput<'_>> = match family {
         OpFamily::Registers => {
             vec![Op::Write { key: x, value: one }, Op::Read { key: x, value: Some(one) }]
@@ -30,7 +31,7 @@ fn history(family: OpFamily) -> History {
             Op::CompareAndSet { key: x, expected: zero, new: one, applied: Some(true), seen: None },
             Op::Read { key: x, value: Some(one) },
         ],
-        _ => vec![Op::PredicateRead { predicate: "v > 0", rows: None }],
+        _ => vec![Op::PredicateRead { predicate: &predicate, rows: None }],
     };
     built(&ops)
 }

@@ -18,6 +18,7 @@ mod narrow;
 mod notation;
 mod number_set;
 mod plume;
+mod predicates;
 mod session_files;
 mod source;
 #[cfg(test)]

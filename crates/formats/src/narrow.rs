@@ -91,45 +91,6 @@ pub(crate) fn inexpressible(format: &'static str, what: impl Into<String>) -> Si
     SinkError::Inexpressible { format, what: what.into() }
 }
 
-/// Refuses a value that is a decimal or a tuple.
-pub(crate) fn require_plain(format: &'static str, value: ValueRef<'_>) -> Result<(), SinkError> {
-    match value {
-        ValueRef::Decimal(_) => Err(inexpressible(format, format!("the decimal {value}"))),
-        ValueRef::Tuple(_) => Err(inexpressible(format, format!("the tuple {value}"))),
-        _ => Ok(()),
-    }
-}
-
-/// Refuses operations with decimals, tuples or named versions of rows.
-pub(crate) fn require_plain_op(format: &'static str, op: &OpInput<'_>) -> Result<(), SinkError> {
-    let plain = |value| require_plain(format, value);
-    op.key().map_or(Ok(()), plain)?;
-    match *op {
-        Op::Read { value: Some(value), .. }
-        | Op::Write { value, .. }
-        | Op::Append { element: value, .. }
-        | Op::Aggregate { result: Some(value), .. } => plain(value),
-        Op::ReadList { elements: Some(elements), .. } => {
-            elements.iter().try_for_each(|element| plain(*element))
-        }
-        Op::InsertIfAbsent { value, seen, .. } => {
-            plain(value)?;
-            seen.map_or(Ok(()), plain)
-        }
-        Op::CompareAndSet { expected, new, seen, .. } => {
-            [expected, new].into_iter().chain(seen).try_for_each(plain)
-        }
-        Op::PredicateRead { rows: Some(rows), .. }
-        | Op::PredicateWrite { rows: Some(rows), .. } => {
-            rows.iter().try_for_each(|row| match row.version {
-                Some(_) => Err(inexpressible(format, "named versions of rows")),
-                None => plain(row.key).and_then(|()| plain(row.value)),
-            })
-        }
-        _ => Ok(()),
-    }
-}
-
 /// Takes reads with a value and writes; refuses everything else.
 pub(crate) fn register_access<'a>(
     format: &'static str,

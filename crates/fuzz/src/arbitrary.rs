@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use isolario_model::{
-    Batch, Clock, History, Initial, Meta, Op, OpInput, OpNotes, Outcome, SinkError, Stamp, TxnEnd,
-    TxnSink, TxnStart, Value, ValueRef, VersionRef,
+    Aggregate, Batch, Clock, Decimal, History, Initial, Meta, Op, OpInput, OpNotes, Outcome,
+    Predicate, RowInput, SinkError, Stamp, Tuple, TxnEnd, TxnSink, TxnStart, Value, ValueRef,
+    VersionRef,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -32,9 +33,10 @@ struct OpParts {
     values: [Value; 2],
     answer: Option<Value>,
     list: Option<Vec<Value>>,
-    rows: Option<Vec<(Value, Value)>>,
+    rows: Option<Vec<(Value, Value, Option<VersionRef>)>>,
     applied: Option<bool>,
-    texts: [String; 2],
+    predicate: Predicate,
+    function: Aggregate,
     version: Option<VersionRef>,
     sql: Option<String>,
 }
@@ -86,6 +88,14 @@ fn text() -> impl Strategy<Value = String> {
 }
 
 fn value() -> impl Strategy<Value = Value> {
+    let columns = prop::collection::btree_map(text(), scalar(), 0..3);
+    let tuple = (prop_oneof![2 => Just(String::new()), 1 => text()], columns)
+        .prop_map(|(table, columns)| Value::from(Tuple::new(&table, columns)));
+    prop_oneof![12 => scalar(), 1 => tuple]
+}
+
+/// A value that is no tuple.
+fn scalar() -> impl Strategy<Value = Value> {
     prop_oneof![
         6 => (0i64..5).prop_map(Value::Int),
         1 => any::<i64>().prop_map(Value::Int),
@@ -95,7 +105,35 @@ fn value() -> impl Strategy<Value = Value> {
         3 => text().prop_map(|text| Value::Text(text.into())),
         1 => text().prop_map(|text| Value::Keyword(text.into())),
         1 => text().prop_map(|text| Value::Other(text.into())),
+        1 => "-?[0-9]{1,4}\\.[0-9]{1,3}".prop_filter_map("a decimal", |text| {
+            Decimal::parse(&text).map(Value::Decimal)
+        }),
     ]
+}
+
+fn predicate() -> impl Strategy<Value = Predicate> {
+    let known = [
+        "balance > 10",
+        "from accounts where balance > 10 and owner = 'it''s -> \"x\"'",
+        "from \"odd table\" where \"->\" between 1 and 2.5 or name is null",
+        "from t where name like 'a%' and not v in (1, 2)",
+        "from t where name = 'line\nend'",
+        "no predicate at all {",
+    ];
+    let text = prop_oneof![
+        3 => prop::sample::select(known.to_vec()).prop_map(str::to_owned),
+        1 => text(),
+    ];
+    text.prop_map(|text| Predicate::from_sql(&text))
+}
+
+fn function() -> impl Strategy<Value = Aggregate> {
+    let known = ["count(*)", "exists(*)", "sum(balance - 1)", "max(name)", "median(v)"];
+    let text = prop_oneof![
+        3 => prop::sample::select(known.to_vec()).prop_map(str::to_owned),
+        1 => text(),
+    ];
+    text.prop_map(|text| Aggregate::from_sql(&text))
 }
 
 fn version() -> impl Strategy<Value = VersionRef> {
@@ -115,11 +153,19 @@ fn op() -> impl Strategy<Value = OpParts> {
         [value(), value()],
         answers,
         any::<Option<bool>>(),
-        [text(), text()],
+        (predicate(), function()),
         notes,
     )
         .prop_map(
-            |(kind, key, values, (answer, list, rows), applied, texts, (version, sql))| OpParts {
+            |(
+                kind,
+                key,
+                values,
+                (answer, list, rows),
+                applied,
+                (predicate, function),
+                (version, sql),
+            )| OpParts {
                 kind,
                 key,
                 values,
@@ -127,15 +173,16 @@ fn op() -> impl Strategy<Value = OpParts> {
                 list,
                 rows,
                 applied,
-                texts,
+                predicate,
+                function,
                 version,
                 sql,
             },
         )
 }
 
-fn rows() -> impl Strategy<Value = Vec<(Value, Value)>> {
-    vec((value(), value()), 0..3)
+fn rows() -> impl Strategy<Value = Vec<(Value, Value, Option<VersionRef>)>> {
+    vec((value(), value(), option::of(version())), 0..3)
 }
 
 fn txn() -> impl Strategy<Value = TxnParts> {
@@ -242,11 +289,8 @@ fn with_op<T>(op: &OpParts, send: impl FnOnce(&OpInput<'_>) -> T) -> T {
     let answer = op.answer.as_ref().map(Value::as_ref);
     let list: Option<Vec<_>> =
         op.list.as_ref().map(|list| list.iter().map(Value::as_ref).collect());
-    let rows: Option<Vec<_>> = op
-        .rows
-        .as_ref()
-        .map(|rows| rows.iter().map(|(key, value)| (key.as_ref(), value.as_ref())).collect());
-    let (applied, predicate) = (op.applied, op.texts[0].as_str());
+    let rows: Option<Vec<_>> = op.rows.as_ref().map(|rows| rows.iter().map(row_input).collect());
+    let (applied, predicate) = (op.applied, &op.predicate);
     send(&match op.kind {
         0 => Op::Read { key, value: answer },
         1 => Op::Write { key, value: first },
@@ -257,6 +301,10 @@ fn with_op<T>(op: &OpParts, send: impl FnOnce(&OpInput<'_>) -> T) -> T {
         6 => Op::CompareAndSet { key, expected: first, new: second, applied, seen: answer },
         7 if applied.is_some() => Op::PredicateRead { predicate, rows: rows.as_deref() },
         7 => Op::PredicateWrite { predicate, rows: rows.as_deref() },
-        _ => Op::Aggregate { function: &op.texts[1], predicate, result: answer },
+        _ => Op::Aggregate { function: &op.function, predicate, result: answer },
     })
+}
+
+fn row_input((key, value, version): &(Value, Value, Option<VersionRef>)) -> RowInput<'_> {
+    RowInput { version: *version, ..RowInput::new(key, value) }
 }

@@ -268,7 +268,7 @@ fn push_scalar(out: &mut Vec<u8>, value: ValueRef<'_>) -> Result<(), SinkError> 
             out.extend_from_slice(value.to_string().as_bytes());
         }
         ValueRef::Text(text) => json::push_text(out, text),
-        ValueRef::Keyword(_) | ValueRef::Other(_) => {
+        ValueRef::Keyword(_) | ValueRef::Other(_) | ValueRef::Decimal(_) | ValueRef::Tuple(_) => {
             let what =
                 format!("the value {value}: it takes whole numbers, strings, booleans, null");
             return Err(inexpressible(NAME, what));

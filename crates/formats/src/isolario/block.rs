@@ -4,9 +4,9 @@
 //! parts (see [`super::parts`]): a kind of operation takes from each stream what it needs, so that
 //! rare kinds need no columns of their own.
 
-use isolario_model::ValueRef;
+use isolario_model::{Tuple, ValueRef};
 
-use super::bytes::{Cursor, ValueParts, put_varint, value_from_parts};
+use super::bytes::{Cursor, Datum, ValueParts, ValueSource, get_value, put_varint, tag};
 use super::ints;
 use super::streams::{Stream, TextStream};
 use crate::Problem;
@@ -88,7 +88,7 @@ impl Pairs {
     }
 }
 
-/// A dictionary of values.
+/// A dictionary of values. The columns of a tuple follow its tag, and are no entries of their own.
 #[derive(Default)]
 pub(super) struct Names {
     tags: Vec<u8>,
@@ -99,32 +99,95 @@ pub(super) struct Names {
 impl Names {
     pub(super) fn of<'a>(values: impl Iterator<Item = ValueRef<'a>>) -> Names {
         let mut names = Names::default();
-        for parts in values.map(ValueParts::from) {
-            names.tags.push(parts.tag);
-            names.ints.extend(parts.int);
-            parts.text.into_iter().for_each(|text| names.texts.push(text));
-        }
+        values.for_each(|value| names.push(value));
         names
     }
 
-    /// The values, in the order of their places.
-    pub(super) fn values(&self) -> Result<Vec<ValueRef<'_>>, Problem> {
-        let mut streams = (Stream::new(&self.ints), TextStream::new(&self.texts));
-        let values: Result<Vec<_>, _> = self
-            .tags
-            .iter()
-            .map(|tag| {
-                value_from_parts(
-                    &mut streams,
-                    *tag,
-                    |(ints, _)| ints.next("integers of a dictionary"),
-                    |(_, texts)| texts.next("texts of a dictionary"),
-                )
-            })
-            .collect();
-        streams.0.finish("integers of a dictionary")?;
-        streams.1.finish("texts of a dictionary")?;
-        values
+    fn push(&mut self, value: ValueRef<'_>) {
+        match ValueParts::of(value) {
+            Ok(parts) => {
+                self.tags.push(parts.tag);
+                self.ints.extend(parts.int);
+                parts.text.into_iter().for_each(|text| self.texts.push(text));
+            }
+            Err(tuple) => {
+                self.tags.push(tag::TUPLE);
+                self.ints.push(tuple.len() as i64);
+                self.texts.push(tuple.table());
+                for (name, value) in tuple.columns() {
+                    self.texts.push(name);
+                    self.push(value);
+                }
+            }
+        }
+    }
+
+    /// The tuples among the values, in the order of their places: those are put together, where
+    /// all other values are borrowed.
+    pub(super) fn tuples(&self) -> Result<Vec<Tuple>, Problem> {
+        let mut tuples = Vec::new();
+        if self.tags.contains(&tag::TUPLE) {
+            self.walk(|value| {
+                if let Datum::Tuple(tuple) = value {
+                    tuples.push(tuple);
+                }
+            })?;
+        }
+        Ok(tuples)
+    }
+
+    /// The values, in the order of their places, with these tuples among them.
+    pub(super) fn values<'b>(&'b self, tuples: &'b [Tuple]) -> Result<Vec<ValueRef<'b>>, Problem> {
+        let mut values = Vec::with_capacity(self.tags.len());
+        let mut tuples = tuples.iter().map(|tuple| ValueRef::Tuple(tuple.as_ref()));
+        self.walk(|value| match value {
+            Datum::Plain(value) => values.push(value),
+            Datum::Tuple(_) => values.extend(tuples.next()),
+        })?;
+        Ok(values)
+    }
+
+    fn walk<'b>(&'b self, mut take: impl FnMut(Datum<'b>)) -> Result<(), Problem> {
+        let mut source = NameStream {
+            tags: Stream::new(&self.tags),
+            ints: Stream::new(&self.ints),
+            texts: TextStream::new(&self.texts),
+        };
+        while !source.tags.rest().is_empty() {
+            take(get_value(&mut source)?);
+        }
+        source.ints.finish(INTS)?;
+        source.texts.finish(TEXTS)
+    }
+}
+
+const INTS: &str = "integers of a dictionary";
+const TEXTS: &str = "texts of a dictionary";
+
+struct NameStream<'b> {
+    tags: Stream<'b, u8>,
+    ints: Stream<'b, i64>,
+    texts: TextStream<'b>,
+}
+
+impl<'b> ValueSource<'b> for NameStream<'b> {
+    fn tag(&mut self) -> Result<u8, Problem> {
+        self.tags.next("tags of a dictionary")
+    }
+
+    fn int(&mut self) -> Result<i64, Problem> {
+        self.ints.next(INTS)
+    }
+
+    fn text(&mut self) -> Result<&'b str, Problem> {
+        self.texts.next(TEXTS)
+    }
+
+    fn columns(&mut self) -> Result<usize, Problem> {
+        let (count, left) = (self.int()?, self.tags.rest().len());
+        usize::try_from(count).ok().filter(|count| *count <= left).ok_or_else(|| {
+            Problem::malformed(format!("a number of columns, at most {left}"), count)
+        })
     }
 }
 

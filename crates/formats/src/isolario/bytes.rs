@@ -1,6 +1,6 @@
 //! Numbers, texts and values written inline: what headers and row records are made of.
 
-use isolario_model::ValueRef;
+use isolario_model::{DecimalRef, Tuple, TupleRef, Value, ValueRef};
 
 use crate::Problem;
 
@@ -14,9 +14,35 @@ pub(super) mod tag {
     pub(in super::super) const TEXT: u8 = 5;
     pub(in super::super) const KEYWORD: u8 = 6;
     pub(in super::super) const OTHER: u8 = 7;
+    pub(in super::super) const DECIMAL: u8 = 8;
+    pub(in super::super) const TUPLE: u8 = 9;
 }
 
-/// What a value consists of: its tag, and at most one of a number and a text.
+/// A value that was read: borrowed from the file, unless it had to be put together.
+#[derive(Debug)]
+pub(super) enum Datum<'a> {
+    Plain(ValueRef<'a>),
+    Tuple(Tuple),
+}
+
+impl Datum<'_> {
+    #[inline]
+    pub(super) fn as_ref(&self) -> ValueRef<'_> {
+        match self {
+            Datum::Plain(value) => *value,
+            Datum::Tuple(tuple) => ValueRef::Tuple(tuple.as_ref()),
+        }
+    }
+
+    pub(super) fn into_value(self) -> Value {
+        match self {
+            Datum::Plain(value) => value.to_owned(),
+            Datum::Tuple(tuple) => tuple.into(),
+        }
+    }
+}
+
+/// What a value that is no tuple consists of: its tag, and at most one of a number and a text.
 #[derive(Clone, Copy)]
 pub(super) struct ValueParts<'a> {
     pub(super) tag: u8,
@@ -25,8 +51,10 @@ pub(super) struct ValueParts<'a> {
     pub(super) text: Option<&'a str>,
 }
 
-impl<'a> From<ValueRef<'a>> for ValueParts<'a> {
-    fn from(value: ValueRef<'a>) -> Self {
+impl<'a> ValueParts<'a> {
+    /// The parts of a value, or the tuple that it is.
+    #[inline]
+    pub(super) fn of(value: ValueRef<'a>) -> Result<ValueParts<'a>, TupleRef<'a>> {
         let (tag, int, text) = match value {
             ValueRef::Nil => (tag::NIL, None, None),
             ValueRef::Bool(false) => (tag::FALSE, None, None),
@@ -36,31 +64,63 @@ impl<'a> From<ValueRef<'a>> for ValueParts<'a> {
             ValueRef::Text(s) => (tag::TEXT, None, Some(s)),
             ValueRef::Keyword(s) => (tag::KEYWORD, None, Some(s)),
             ValueRef::Other(s) => (tag::OTHER, None, Some(s)),
-            // Refused before they come here.
-            ValueRef::Decimal(_) | ValueRef::Tuple(_) => (tag::OTHER, None, None),
+            ValueRef::Decimal(d) => (tag::DECIMAL, None, Some(d.as_str())),
+            ValueRef::Tuple(tuple) => return Err(tuple),
         };
-        ValueParts { tag, int, text }
+        Ok(ValueParts { tag, int, text })
     }
 }
 
-/// Puts a value together again; asks for a number or a text only where its tag has one.
-pub(super) fn value_from_parts<'a, S>(
-    source: &mut S,
-    tag: u8,
-    int: impl FnOnce(&mut S) -> Result<i64, Problem>,
-    text: impl FnOnce(&mut S) -> Result<&'a str, Problem>,
-) -> Result<ValueRef<'a>, Problem> {
+/// What the parts of values are taken from.
+pub(super) trait ValueSource<'a> {
+    fn tag(&mut self) -> Result<u8, Problem>;
+    fn int(&mut self) -> Result<i64, Problem>;
+    fn text(&mut self) -> Result<&'a str, Problem>;
+    /// A number of columns, which is no larger than what is left.
+    fn columns(&mut self) -> Result<usize, Problem>;
+}
+
+/// Puts a value together; asks for numbers and texts only where its tag has them. A tuple is the
+/// number of its columns, its table, and the name and the value of each column.
+#[inline]
+pub(super) fn get_value<'a>(source: &mut impl ValueSource<'a>) -> Result<Datum<'a>, Problem> {
+    match source.tag()? {
+        tag::TUPLE => get_tuple(source).map(Datum::Tuple),
+        tag => get_scalar(source, tag).map(Datum::Plain),
+    }
+}
+
+#[inline]
+fn get_scalar<'a>(source: &mut impl ValueSource<'a>, tag: u8) -> Result<ValueRef<'a>, Problem> {
     Ok(match tag {
         tag::NIL => ValueRef::Nil,
         tag::FALSE => ValueRef::Bool(false),
         tag::TRUE => ValueRef::Bool(true),
-        tag::INT => ValueRef::Int(int(source)?),
-        tag::UINT => ValueRef::from(int(source)? as u64),
-        tag::TEXT => ValueRef::Text(text(source)?),
-        tag::KEYWORD => ValueRef::Keyword(text(source)?),
-        tag::OTHER => ValueRef::Other(text(source)?),
-        other => return Err(Problem::malformed("the tag of a value, 0 to 7", other)),
+        tag::INT => ValueRef::Int(source.int()?),
+        tag::UINT => ValueRef::from(source.int()? as u64),
+        tag::TEXT => ValueRef::Text(source.text()?),
+        tag::KEYWORD => ValueRef::Keyword(source.text()?),
+        tag::OTHER => ValueRef::Other(source.text()?),
+        tag::DECIMAL => {
+            let text = source.text()?;
+            let decimal = DecimalRef::from_canonical(text)
+                .ok_or_else(|| Problem::malformed("a decimal such as 1.5", text))?;
+            ValueRef::Decimal(decimal)
+        }
+        other => return Err(Problem::malformed("the tag of a value, 0 to 9", other)),
     })
+}
+
+#[cold]
+fn get_tuple<'a>(source: &mut impl ValueSource<'a>) -> Result<Tuple, Problem> {
+    let (count, table) = (source.columns()?, source.text()?);
+    let mut columns = Vec::with_capacity(count);
+    for _ in 0..count {
+        let name = source.text()?;
+        let tag = source.tag()?;
+        columns.push((name, get_scalar(source, tag)?));
+    }
+    Ok(Tuple::new(table, columns))
 }
 
 /// Writes a number in groups of seven bits, the lowest first; the high bit says that more follow.
@@ -136,17 +196,27 @@ pub(super) fn put_text(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(text.as_bytes());
 }
 
-/// Writes a value: its tag, then its number or its text.
+/// Writes a value: its tag, then its number or its text, or the parts of a tuple.
 #[inline]
 pub(super) fn put_value(out: &mut Vec<u8>, value: ValueRef<'_>) {
-    let ValueParts { tag, int, text } = ValueParts::from(value);
-    match (int, text) {
-        (Some(int), _) => put_tagged(out, tag, unsign(int)),
-        (None, Some(text)) => {
+    match ValueParts::of(value) {
+        Ok(ValueParts { tag, int: Some(int), .. }) => put_tagged(out, tag, unsign(int)),
+        Ok(ValueParts { tag, text: Some(text), .. }) => {
             put_tagged(out, tag, text.len() as u64);
             out.extend_from_slice(text.as_bytes());
         }
-        (None, None) => out.push(tag),
+        Ok(ValueParts { tag, .. }) => out.push(tag),
+        Err(tuple) => put_tuple(out, tuple),
+    }
+}
+
+#[cold]
+fn put_tuple(out: &mut Vec<u8>, tuple: TupleRef<'_>) {
+    put_tagged(out, tag::TUPLE, tuple.len() as u64);
+    put_text(out, tuple.table());
+    for (name, value) in tuple.columns() {
+        put_text(out, name);
+        put_value(out, value);
     }
 }
 
@@ -233,14 +303,34 @@ impl<'a> Cursor<'a> {
         std::str::from_utf8(bytes).map_err(|error| Problem::malformed("UTF-8 text", error))
     }
 
-    pub(super) fn value(&mut self) -> Result<ValueRef<'a>, Problem> {
-        let tag = self.byte("a value")?;
-        value_from_parts(self, tag, |c| c.signed("an integer"), |c| c.text("a text"))
+    #[inline]
+    pub(super) fn value(&mut self) -> Result<Datum<'a>, Problem> {
+        get_value(self)
+    }
+}
+
+impl<'a> ValueSource<'a> for Cursor<'a> {
+    fn tag(&mut self) -> Result<u8, Problem> {
+        self.byte("a value")
+    }
+
+    fn int(&mut self) -> Result<i64, Problem> {
+        self.signed("an integer")
+    }
+
+    fn text(&mut self) -> Result<&'a str, Problem> {
+        Cursor::text(self, "a text")
+    }
+
+    fn columns(&mut self) -> Result<usize, Problem> {
+        self.count("a number of columns")
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use isolario_model::TupleParts;
+
     use super::*;
 
     #[test]
@@ -259,6 +349,12 @@ mod tests {
             ValueRef::Text(""),
             ValueRef::Keyword("ü"),
             ValueRef::Other("1.5"),
+            ValueRef::Decimal(DecimalRef::from_canonical("1.5").unwrap()),
+            ValueRef::from(&TupleParts { table: "", columns: &[] }),
+            ValueRef::from(&TupleParts {
+                table: "accounts",
+                columns: &[("id", ValueRef::Int(-7)), ("", ValueRef::Nil)],
+            }),
         ];
         numbers.iter().for_each(|n| put_varint(&mut out, *n));
         signed.iter().for_each(|n| put_signed(&mut out, *n));
@@ -271,7 +367,7 @@ mod tests {
             assert_eq!(cursor.signed("n").unwrap(), number);
         }
         for value in values {
-            assert_eq!(cursor.value().unwrap(), value);
+            assert_eq!(cursor.value().unwrap().as_ref(), value);
         }
         assert!(cursor.is_empty());
     }

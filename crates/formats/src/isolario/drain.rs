@@ -1,23 +1,28 @@
 //! Empties a block into a batch.
 
 use isolario_model::{
-    Batch, KeyId, OpKind, Outcome, TxnEnd, TxnSink, TxnStart, ValueId, ValueRef, VersionRef,
+    Batch, KeyId, OpKind, Outcome, Tuple, TxnEnd, TxnSink, TxnStart, ValueId, ValueRef, VersionRef,
 };
 
-use super::block::{Block, INLINE, Values};
+use super::block::{Block, INLINE, Names, Values};
+use super::bytes::Datum;
 use super::layout::unknown;
-use super::parts::{GetParts, Scratch, code, fact, get_op, version_from_parts};
+use super::parts::{Elements, GetParts, code, fact, version_from_parts, with_op};
 use super::streams::{PairStream, Stream, TextStream, ValueStream, entry};
 use crate::Problem;
+use crate::predicates::Predicates;
 
 /// The block's transactions as a batch.
 pub(super) fn drain(block: &Block) -> Result<Batch, Problem> {
     let mut batch = Batch::with_capacity(block.outcomes.len(), block.heads.len());
-    let names = Dictionaries::new(block, &mut batch)?;
+    let dictionaries = [&block.sessions, &block.keys, &block.values];
+    let [sessions, keys, values] = dictionaries.map(Names::tuples);
+    let tuples = [sessions?, keys?, values?];
+    let names = Dictionaries::new(block, &tuples, &mut batch)?;
     let mut txns = Txns::new(block, &names);
     let ids = Ids::new(block, &names, &mut batch)?;
     let mut ops = Ops::new(block, &names, ids);
-    let mut scratch = Scratch::default();
+    let mut scratch = Predicates::default();
     for _ in 0..block.outcomes.len() {
         let facts = txns.facts.next("facts of transactions")?;
         batch.begin(&txns.start(facts)?)?;
@@ -42,10 +47,14 @@ struct Dictionaries<'b> {
 }
 
 impl<'b> Dictionaries<'b> {
-    fn new(block: &'b Block, batch: &mut Batch) -> Result<Self, Problem> {
-        let (keys, values) = (block.keys.values()?, block.values.values()?);
+    fn new(
+        block: &'b Block,
+        [sessions, keys, values]: &'b [Vec<Tuple>; 3],
+        batch: &mut Batch,
+    ) -> Result<Self, Problem> {
+        let (keys, values) = (block.keys.values(keys)?, block.values.values(values)?);
         Ok(Dictionaries {
-            sessions: block.sessions.values()?,
+            sessions: block.sessions.values(sessions)?,
             key_ids: keys.iter().map(|key| batch.key_id(*key)).collect(),
             value_ids: values.iter().map(|value| batch.value_id(*value)).collect(),
             keys,
@@ -245,14 +254,13 @@ impl<'b, 'd> Ops<'b, 'd> {
         &mut self,
         most: usize,
         batch: &mut Batch,
-        scratch: &mut Scratch<'b>,
+        scratch: &mut Predicates,
     ) -> Result<usize, Problem> {
         let heads = &self.heads.rest()[..most];
         let plain = heads.iter().take_while(|head| plain_kind(**head).is_some()).count();
         if plain == 0 {
             let head = self.heads.next("operations")?;
-            let (op, notes) = get_op(head, self, scratch)?;
-            batch.op_with(&op, &notes)?;
+            with_op(head, self, scratch, |op, notes| batch.op_with(op, notes))??;
             return Ok(1);
         }
         self.add_plain(plain, batch)?;
@@ -290,13 +298,13 @@ impl<'b, 'd> Ops<'b, 'd> {
 }
 
 impl<'b> GetParts<'b> for Ops<'b, '_> {
-    fn key(&mut self) -> Result<ValueRef<'b>, Problem> {
+    fn key(&mut self) -> Result<Datum<'b>, Problem> {
         self.key = self.keys.next("keys")?;
-        entry(&self.names.keys, self.key, "keys")
+        entry(&self.names.keys, self.key, "keys").map(Datum::Plain)
     }
 
-    fn value(&mut self) -> Result<ValueRef<'b>, Problem> {
-        self.values.next(&self.names.values, ValueRef::Int)
+    fn value(&mut self) -> Result<Datum<'b>, Problem> {
+        self.values.next(&self.names.values, ValueRef::Int).map(Datum::Plain)
     }
 
     fn state(&mut self) -> Result<u8, Problem> {
@@ -311,7 +319,7 @@ impl<'b> GetParts<'b> for Ops<'b, '_> {
         self.texts.next("texts of operations")
     }
 
-    fn list(&mut self, elements: &mut Vec<ValueRef<'b>>) -> Result<(), Problem> {
+    fn list(&mut self) -> Result<Elements<'b>, Problem> {
         let (shared, fresh) = (self.small_count()?, self.small_count()?);
         if self.pools.is_empty() {
             self.pools.resize_with(self.names.keys.len(), Vec::new);
@@ -326,16 +334,16 @@ impl<'b> GetParts<'b> for Ops<'b, '_> {
                 format_args!("{shared} shared elements and {fresh} new ones"),
             ));
         };
-        elements.clear();
+        let mut elements = Vec::with_capacity(begins.len());
         elements.extend_from_slice(begins);
         for _ in 0..fresh {
-            elements.push(self.value()?);
+            elements.push(self.values.next(&self.names.values, ValueRef::Int)?);
         }
         if shared == pool.len() {
             pool.extend_from_slice(&elements[shared..]);
         }
         self.pools[self.key as usize] = pool;
-        Ok(())
+        Ok(Elements::Listed(elements))
     }
 
     fn version(&mut self) -> Result<VersionRef, Problem> {

@@ -86,7 +86,7 @@ impl<'b> Frames<'b> {
     pub(super) fn next(&mut self, defer: impl Fn(u8) -> bool) -> Result<Next<'b>, Fault> {
         let at = self.at;
         let is_room = |rest: &[u8]| rest.iter().all(|byte| *byte == 0);
-        let is_recording = self.version == Version::Recording;
+        let is_recording = self.version.is_recording();
         match self.bytes.get(at..).and_then(|rest| rest.split_first()) {
             None => return Ok(Next::End),
             // Nothing more is looked at before the kind is there: somebody may be storing it.
@@ -110,7 +110,7 @@ impl<'b> Frames<'b> {
 
     /// The end is cut if no whole frame begins anywhere from `from` on.
     fn cut_unless_more(&self, from: usize) -> Result<Next<'b>, Fault> {
-        if self.version == Version::Recording {
+        if self.version.is_recording() {
             return Ok(Next::Cut);
         }
         let bytes = self.bytes;

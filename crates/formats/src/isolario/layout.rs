@@ -9,8 +9,7 @@ use crate::Problem;
 /// went through something that takes it for text.
 pub(super) const MAGIC: [u8; 8] = *b"\x89ISO\r\n\x1a\n";
 
-/// The versions of the format. A file says the first one that has all that it uses, so that older
-/// readers can read it, too. A reader refuses later ones: see [`read_header`].
+/// The versions of the format. A reader refuses later ones: see [`read_header`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Version {
     /// Blocks and row records, each in a frame of its own.
@@ -18,13 +17,23 @@ pub(super) enum Version {
     /// Row records of which several may share a frame, in a file with room behind them. What comes
     /// after the first frame that is not whole is no part of it.
     Recording = 2,
+    /// As the first, with decimals, tuples, and versions of the rows of predicate operations.
+    Rows = 3,
+    /// As a recording, with the same.
+    RowsRecording = 4,
 }
 
 impl Version {
-    const LAST: Version = Version::Recording;
+    const ALL: [Version; 4] =
+        [Version::First, Version::Recording, Version::Rows, Version::RowsRecording];
 
     fn of(number: u16) -> Option<Version> {
-        [Version::First, Version::Recording].into_iter().find(|version| *version as u16 == number)
+        Version::ALL.into_iter().find(|version| *version as u16 == number)
+    }
+
+    /// Whether the file is one that a recorder appends to.
+    pub(super) fn is_recording(self) -> bool {
+        matches!(self, Version::Recording | Version::RowsRecording)
     }
 }
 
@@ -152,7 +161,7 @@ pub(super) fn read_header(bytes: &[u8]) -> Result<Header, Problem> {
     }
     let Some(version) = Version::of(version) else {
         return Err(Problem::malformed(
-            format!("an isolario file of version 1 to {}", Version::LAST as u16),
+            format!("an isolario file of version 1 to {}", Version::ALL.len()),
             format_args!("version {version}: update isolario to read it"),
         ));
     };
@@ -191,8 +200,8 @@ impl Header {
 
 fn read_initial(content: &mut Cursor<'_>) -> Result<Initial, Problem> {
     Ok(match content.byte("the rule for the initial state")? {
-        initial::VALUE => Initial::Value(content.value()?.to_owned()),
-        initial::UNLESS_WRITTEN => Initial::UnlessWritten(content.value()?.to_owned()),
+        initial::VALUE => Initial::Value(content.value()?.into_value()),
+        initial::UNLESS_WRITTEN => Initial::UnlessWritten(content.value()?.into_value()),
         initial::UNWRITTEN => Initial::Unwritten,
         initial::MARKED => Initial::Marked,
         initial::NONE => Initial::None,
@@ -337,7 +346,7 @@ mod tests {
         let error = read_header(&bytes).map(|_| ()).unwrap_err().to_string();
         assert_eq!(
             error,
-            "expected an isolario file of version 1 to 2, \
+            "expected an isolario file of version 1 to 4, \
              found version 9: update isolario to read it"
         );
     }

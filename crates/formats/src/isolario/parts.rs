@@ -1,13 +1,14 @@
 //! What each kind of operation consists of, in which order: stated once for blocks, which put
 //! every part into a column, and for row records, which put them one after the other.
 
-use isolario_model::{
-    Aggregate, Op, OpInput, OpNotes, Predicate, RowInput, SinkError, TxnStart, ValueRef, VersionRef,
-};
+use std::borrow::Cow;
 
-use super::layout::{FORMAT, inexpressible, unknown};
+use isolario_model::{Op, OpInput, OpNotes, Row, RowInput, SinkError, ValueRef, VersionRef};
+
+use super::bytes::Datum;
+use super::layout::{inexpressible, unknown};
 use crate::Problem;
-use crate::express::{require_plain, require_plain_op};
+use crate::predicates::Predicates;
 
 /// The kinds of operation by number.
 pub(super) mod code {
@@ -38,6 +39,14 @@ mod conditional {
     pub(super) const SEEN: u8 = 4;
 }
 
+/// What is known of the answer of a predicate operation.
+mod answer {
+    pub(super) const UNOBSERVED: u8 = 0;
+    pub(super) const OBSERVED: u8 = 1;
+    /// Observed, and the versions of some rows are named.
+    pub(super) const WITH_VERSIONS: u8 = 2;
+}
+
 /// Takes the parts of operations.
 pub(super) trait PutParts {
     /// The kind of an operation and which notes it has: its first part.
@@ -56,20 +65,22 @@ pub(super) trait PutParts {
 
 /// Gives the parts of operations back, in the same order.
 pub(super) trait GetParts<'b> {
-    fn key(&mut self) -> Result<ValueRef<'b>, Problem>;
-    fn value(&mut self) -> Result<ValueRef<'b>, Problem>;
+    fn key(&mut self) -> Result<Datum<'b>, Problem>;
+    fn value(&mut self) -> Result<Datum<'b>, Problem>;
     fn state(&mut self) -> Result<u8, Problem>;
     fn count(&mut self) -> Result<usize, Problem>;
     fn text(&mut self) -> Result<&'b str, Problem>;
-    /// Replaces what is in `elements`.
-    fn list(&mut self, elements: &mut Vec<ValueRef<'b>>) -> Result<(), Problem>;
+    /// The elements of a list; its key came just before.
+    fn list(&mut self) -> Result<Elements<'b>, Problem>;
     fn version(&mut self) -> Result<VersionRef, Problem>;
 }
 
-/// Refuses names of sessions and transactions that the format has no place for.
-pub(super) fn require_plain_names(start: &TxnStart<'_>) -> Result<(), SinkError> {
-    require_plain(FORMAT, start.session)?;
-    start.id.map_or(Ok(()), |name| require_plain(FORMAT, name))
+/// The elements of a list.
+pub(super) enum Elements<'b> {
+    /// As a dictionary has them.
+    Listed(Vec<ValueRef<'b>>),
+    /// As they were read.
+    Inline(Vec<Datum<'b>>),
 }
 
 /// Takes an operation apart.
@@ -78,7 +89,6 @@ pub(super) fn put_op(
     notes: &OpNotes<'_>,
     parts: &mut impl PutParts,
 ) -> Result<(), SinkError> {
-    require_plain_op(FORMAT, op)?;
     let version_bit = if notes.version.is_some() { HAS_VERSION } else { 0 };
     let sql_bit = if notes.sql.is_some() { HAS_SQL } else { 0 };
     parts.head(code_of(op)? | version_bit | sql_bit);
@@ -97,12 +107,13 @@ pub(super) fn put_op(
             put_conditional(parts, Some(expected), new, applied, seen);
         }
         Op::PredicateRead { predicate, rows } | Op::PredicateWrite { predicate, rows } => {
-            parts.state(u8::from(rows.is_some()));
-            parts.text(&predicate.to_string());
-            put_rows(parts, rows);
+            put_rows(parts, &predicate.to_string(), rows);
         }
         Op::Aggregate { function, predicate, result } => {
-            parts.state(u8::from(result.is_some()));
+            parts.state(match result {
+                Some(_) => answer::OBSERVED,
+                None => answer::UNOBSERVED,
+            });
             parts.text(&function.to_string());
             parts.text(&predicate.to_string());
             result.into_iter().for_each(|value| parts.value(value));
@@ -149,73 +160,117 @@ fn put_conditional(
     expected.into_iter().chain([new]).chain(seen).for_each(|value| parts.value(value));
 }
 
-fn put_rows(parts: &mut impl PutParts, rows: Option<&[RowInput<'_>]>) {
+fn put_rows(parts: &mut impl PutParts, predicate: &str, rows: Option<&[RowInput<'_>]>) {
+    let has_versions = rows.is_some_and(|rows| rows.iter().any(|row| row.version.is_some()));
+    parts.state(match rows {
+        None => answer::UNOBSERVED,
+        Some(_) if has_versions => answer::WITH_VERSIONS,
+        Some(_) => answer::OBSERVED,
+    });
+    parts.text(predicate);
     let Some(rows) = rows else { return };
     parts.count(rows.len());
     for row in rows {
         parts.key(row.key);
         parts.value(row.value);
+        if has_versions {
+            parts.state(u8::from(row.version.is_some()));
+            row.version.into_iter().for_each(|version| parts.version(version));
+        }
     }
 }
 
-/// Room for the elements or rows of one operation, used again for the next.
-#[derive(Default)]
-pub(super) struct Scratch<'b> {
-    elements: Vec<ValueRef<'b>>,
-    rows: Vec<RowInput<'b>>,
-    predicate: Option<Predicate>,
-    function: Option<Aggregate>,
-}
-
-/// Puts an operation together whose first part was `head`.
-pub(super) fn get_op<'x, 'b: 'x>(
+/// Puts an operation together whose first part was `head`, and hands it over.
+pub(super) fn with_op<'b, P: GetParts<'b>, R>(
     head: u8,
-    parts: &mut impl GetParts<'b>,
-    scratch: &'x mut Scratch<'b>,
-) -> Result<(OpInput<'x>, OpNotes<'x>), Problem> {
-    let op = match head & !(HAS_VERSION | HAS_SQL) {
-        code::READ => Op::Read { key: parts.key()?, value: Some(parts.value()?) },
-        code::READ_UNOBSERVED => Op::Read { key: parts.key()?, value: None },
-        code::WRITE => Op::Write { key: parts.key()?, value: parts.value()? },
-        code::DELETE => Op::Delete { key: parts.key()? },
-        code::APPEND => Op::Append { key: parts.key()?, element: parts.value()? },
+    parts: &mut P,
+    predicates: &mut Predicates,
+    take: impl FnOnce(&OpInput<'_>, &OpNotes<'_>) -> R,
+) -> Result<R, Problem> {
+    let take = |parts: &mut P, op: &OpInput<'_>| {
+        let version = if head & HAS_VERSION == 0 { None } else { Some(parts.version()?) };
+        let sql = if head & HAS_SQL == 0 { None } else { Some(parts.text()?) };
+        Ok(take(op, &OpNotes { version, sql }))
+    };
+    match head & !(HAS_VERSION | HAS_SQL) {
+        code::READ => {
+            let (key, value) = (parts.key()?, parts.value()?);
+            take(parts, &Op::Read { key: key.as_ref(), value: Some(value.as_ref()) })
+        }
+        code::READ_UNOBSERVED => {
+            let key = parts.key()?;
+            take(parts, &Op::Read { key: key.as_ref(), value: None })
+        }
+        code::WRITE => {
+            let (key, value) = (parts.key()?, parts.value()?);
+            take(parts, &Op::Write { key: key.as_ref(), value: value.as_ref() })
+        }
+        code::DELETE => {
+            let key = parts.key()?;
+            take(parts, &Op::Delete { key: key.as_ref() })
+        }
+        code::APPEND => {
+            let (key, element) = (parts.key()?, parts.value()?);
+            take(parts, &Op::Append { key: key.as_ref(), element: element.as_ref() })
+        }
         code::READ_LIST => {
             let key = parts.key()?;
-            parts.list(&mut scratch.elements)?;
-            Op::ReadList { key, elements: Some(&scratch.elements) }
+            let list = parts.list()?;
+            let elements = match &list {
+                Elements::Listed(values) => Cow::Borrowed(&values[..]),
+                Elements::Inline(data) => data.iter().map(Datum::as_ref).collect(),
+            };
+            take(parts, &Op::ReadList { key: key.as_ref(), elements: Some(&elements) })
         }
-        code::READ_LIST_UNOBSERVED => Op::ReadList { key: parts.key()?, elements: None },
+        code::READ_LIST_UNOBSERVED => {
+            let key = parts.key()?;
+            take(parts, &Op::ReadList { key: key.as_ref(), elements: None })
+        }
         code::INSERT_IF_ABSENT => {
             let key = parts.key()?;
             let (applied, has_seen) = get_conditional(parts)?;
-            let value = parts.value()?;
-            Op::InsertIfAbsent { key, value, applied, seen: get_value_if(has_seen, parts)? }
+            let (value, seen) = (parts.value()?, get_value_if(has_seen, parts)?);
+            let (key, value) = (key.as_ref(), value.as_ref());
+            let seen = seen.as_ref().map(Datum::as_ref);
+            take(parts, &Op::InsertIfAbsent { key, value, applied, seen })
         }
         code::COMPARE_AND_SET => {
             let key = parts.key()?;
             let (applied, has_seen) = get_conditional(parts)?;
             let (expected, new) = (parts.value()?, parts.value()?);
-            Op::CompareAndSet { key, expected, new, applied, seen: get_value_if(has_seen, parts)? }
+            let seen = get_value_if(has_seen, parts)?;
+            let (key, expected, new) = (key.as_ref(), expected.as_ref(), new.as_ref());
+            let seen = seen.as_ref().map(Datum::as_ref);
+            take(parts, &Op::CompareAndSet { key, expected, new, applied, seen })
         }
-        code::PREDICATE_READ => {
-            let (predicate, rows) = get_rows(parts, scratch)?;
-            Op::PredicateRead { predicate, rows }
-        }
-        code::PREDICATE_WRITE => {
-            let (predicate, rows) = get_rows(parts, scratch)?;
-            Op::PredicateWrite { predicate, rows }
+        code @ (code::PREDICATE_READ | code::PREDICATE_WRITE) => {
+            let state = parts.state()?;
+            let predicate = predicates.predicate(parts.text()?);
+            let rows = get_rows(parts, state)?;
+            let rows: Option<Vec<RowInput<'_>>> =
+                rows.as_ref().map(|rows| rows.iter().map(borrow).collect());
+            let rows = rows.as_deref();
+            take(
+                parts,
+                &match code {
+                    code::PREDICATE_READ => Op::PredicateRead { predicate, rows },
+                    _ => Op::PredicateWrite { predicate, rows },
+                },
+            )
         }
         code::AGGREGATE => {
-            let has_result = get_presence(parts)?;
-            let function = scratch.function.insert(Aggregate::from_sql(parts.text()?));
-            let predicate = scratch.predicate.insert(Predicate::from_sql(parts.text()?));
-            Op::Aggregate { function, predicate, result: get_value_if(has_result, parts)? }
+            let has_result = match parts.state()? {
+                answer::UNOBSERVED => false,
+                answer::OBSERVED => true,
+                other => return Err(unknown("the state of an aggregate, 0 or 1", other)),
+            };
+            let (function, predicate) = predicates.aggregate(parts.text()?, parts.text()?);
+            let result = get_value_if(has_result, parts)?;
+            let result = result.as_ref().map(Datum::as_ref);
+            take(parts, &Op::Aggregate { function, predicate, result })
         }
-        other => return Err(unknown("a kind of operation, 0 to 11", other)),
-    };
-    let version = if head & HAS_VERSION == 0 { None } else { Some(parts.version()?) };
-    let sql = if head & HAS_SQL == 0 { None } else { Some(parts.text()?) };
-    Ok((op, OpNotes { version, sql }))
+        other => Err(unknown("a kind of operation, 0 to 11", other)),
+    }
 }
 
 fn get_conditional<'b>(parts: &mut impl GetParts<'b>) -> Result<(Option<bool>, bool), Problem> {
@@ -229,39 +284,41 @@ fn get_conditional<'b>(parts: &mut impl GetParts<'b>) -> Result<(Option<bool>, b
     Ok((applied, state & conditional::SEEN != 0))
 }
 
-fn get_presence<'b>(parts: &mut impl GetParts<'b>) -> Result<bool, Problem> {
-    match parts.state()? {
-        0 => Ok(false),
-        1 => Ok(true),
-        other => Err(unknown("the state of a predicate operation, 0 or 1", other)),
-    }
-}
-
 fn get_value_if<'b>(
     there: bool,
     parts: &mut impl GetParts<'b>,
-) -> Result<Option<ValueRef<'b>>, Problem> {
+) -> Result<Option<Datum<'b>>, Problem> {
     if there { parts.value().map(Some) } else { Ok(None) }
 }
 
-/// A predicate and the rows it met.
-type Matched<'x> = (&'x Predicate, Option<&'x [RowInput<'x>]>);
+/// A row of a predicate operation.
+type RowDatum<'b> = Row<Datum<'b>, Datum<'b>, Option<VersionRef>>;
 
-fn get_rows<'x, 'b: 'x>(
+/// The rows of a predicate operation in this state.
+fn get_rows<'b>(
     parts: &mut impl GetParts<'b>,
-    scratch: &'x mut Scratch<'b>,
-) -> Result<Matched<'x>, Problem> {
-    let has_rows = get_presence(parts)?;
-    let Scratch { rows, predicate, .. } = scratch;
-    let predicate = predicate.insert(Predicate::from_sql(parts.text()?));
-    if !has_rows {
-        return Ok((predicate, None));
-    }
-    rows.clear();
+    state: u8,
+) -> Result<Option<Vec<RowDatum<'b>>>, Problem> {
+    let has_versions = match state {
+        answer::UNOBSERVED => return Ok(None),
+        answer::OBSERVED => false,
+        answer::WITH_VERSIONS => true,
+        other => return Err(unknown("the state of a predicate operation, 0 to 2", other)),
+    };
+    let mut rows = Vec::new();
     for _ in 0..parts.count()? {
-        rows.push(RowInput::new(parts.key()?, parts.value()?));
+        let (key, value) = (parts.key()?, parts.value()?);
+        let version = match has_versions && parts.state()? != 0 {
+            true => Some(parts.version()?),
+            false => None,
+        };
+        rows.push(Row { key, value, version });
     }
-    Ok((predicate, Some(rows)))
+    Ok(Some(rows))
+}
+
+fn borrow<'r>(row: &'r RowDatum<'_>) -> RowInput<'r> {
+    Row { key: row.key.as_ref(), value: row.value.as_ref(), version: row.version }
 }
 
 /// The kinds of version names by number.

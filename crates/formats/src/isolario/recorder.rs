@@ -65,7 +65,7 @@ impl LiveRecorder {
     /// Creates the file, or empties it.
     pub fn create(path: &Path, meta: &Meta) -> Result<LiveRecorder, SinkError> {
         let mut header = Vec::new();
-        put_header(&mut header, Version::Recording, meta)?;
+        put_header(&mut header, Version::RowsRecording, meta)?;
         let tape = Mutex::new(Tape::create(path, &header)?);
         Ok(LiveRecorder { path: path.to_owned(), next: AtomicU64::new(0), tape })
     }

@@ -11,15 +11,15 @@ use isolario_model::{
     VersionRef,
 };
 
-use super::bytes::{Cursor, put_signed, put_text, put_value, put_varint};
+use super::bytes::{Cursor, Datum, put_signed, put_text, put_value, put_varint};
 use super::drain::outcome_of;
 use super::fill::outcome_code;
 use super::layout::{frame, unknown};
 use super::parts::{
-    GetParts, PutParts, Scratch, fact, get_op, put_op, require_plain_names, version_from_parts,
-    version_parts,
+    Elements, GetParts, PutParts, fact, put_op, version_from_parts, version_parts, with_op,
 };
 use crate::Problem;
+use crate::predicates::Predicates;
 
 /// Writes a record behind others of the same frame: how long it is, its kind, and its content, which
 /// `fill` writes. Where that fails, nothing is written.
@@ -76,7 +76,6 @@ pub(super) fn put_begin(
     at: Option<i64>,
     intended: &[OpInput<'_>],
 ) -> Result<(), SinkError> {
-    require_plain_names(start)?;
     let there = |there, fact| if there { fact } else { 0 };
     out.push(
         there(start.id.is_some(), fact::NAME)
@@ -186,11 +185,11 @@ impl PutParts for Row<'_> {
 }
 
 impl<'b> GetParts<'b> for Cursor<'b> {
-    fn key(&mut self) -> Result<ValueRef<'b>, Problem> {
+    fn key(&mut self) -> Result<Datum<'b>, Problem> {
         Cursor::value(self)
     }
 
-    fn value(&mut self) -> Result<ValueRef<'b>, Problem> {
+    fn value(&mut self) -> Result<Datum<'b>, Problem> {
         Cursor::value(self)
     }
 
@@ -206,12 +205,9 @@ impl<'b> GetParts<'b> for Cursor<'b> {
         Cursor::text(self, "a text of an operation")
     }
 
-    fn list(&mut self, elements: &mut Vec<ValueRef<'b>>) -> Result<(), Problem> {
-        elements.clear();
-        for _ in 0..GetParts::count(self)? {
-            elements.push(Cursor::value(self)?);
-        }
-        Ok(())
+    fn list(&mut self) -> Result<Elements<'b>, Problem> {
+        let count = GetParts::count(self)?;
+        (0..count).map(|_| Cursor::value(self)).collect::<Result<_, _>>().map(Elements::Inline)
     }
 
     fn version(&mut self) -> Result<VersionRef, Problem> {
@@ -227,7 +223,7 @@ impl<'b> GetParts<'b> for Cursor<'b> {
 pub(super) struct Replay<'b> {
     /// By number, which is the order in which they began.
     open: BTreeMap<u64, Open<'b>>,
-    scratch: Scratch<'b>,
+    predicates: Predicates,
     pub(super) txns: u64,
     pub(super) ops: u64,
 }
@@ -299,15 +295,14 @@ impl<'b> Replay<'b> {
         sink: &mut dyn TxnSink,
     ) -> Result<(), Problem> {
         let mut begin = open.begin;
-        let (start, at) = read_start(&mut begin)?;
-        end.start = end.start.or(at);
-        sink.begin(&start)?;
+        let start = Start::read(&mut begin)?;
+        end.start = end.start.or(start.at);
+        sink.begin(&start.txn_start())?;
         for op in &open.ops {
             let mut parts = *op;
             let head = parts.byte("an operation")?;
-            let (op, notes) = get_op(head, &mut parts, &mut self.scratch)?;
+            with_op(head, &mut parts, &mut self.predicates, |op, notes| sink.op_with(op, notes))??;
             require_end(parts)?;
-            sink.op_with(&op, &notes)?;
         }
         self.ops += open.ops.len() as u64;
         if end.outcome == Outcome::Unknown {
@@ -338,8 +333,8 @@ impl<'b> Replay<'b> {
                 Some(left) => *left -= 1,
                 None => {
                     let head = again.byte("an operation")?;
-                    let (op, notes) = get_op(head, &mut again, &mut self.scratch)?;
-                    sink.op_with(&op, &notes)?;
+                    let send = |op: &OpInput<'_>, notes: &OpNotes<'_>| sink.op_with(op, notes);
+                    with_op(head, &mut again, &mut self.predicates, send)??;
                     self.ops += 1;
                 }
             }
@@ -350,9 +345,10 @@ impl<'b> Replay<'b> {
     /// The bytes of an operation's intent: equal for an operation meant and the same one done.
     fn intent_key(&mut self, parts: &mut Cursor<'b>) -> Result<Vec<u8>, Problem> {
         let head = parts.byte("an operation")?;
-        let (op, _) = get_op(head, parts, &mut self.scratch)?;
         let mut key = Vec::new();
-        put_op(&intent(&op), &OpNotes::default(), &mut Row(&mut key))?;
+        with_op(head, parts, &mut self.predicates, |op, _| {
+            put_op(&intent(op), &OpNotes::default(), &mut Row(&mut key))
+        })??;
         Ok(key)
     }
 }
@@ -364,13 +360,28 @@ fn require_end(rest: Cursor<'_>) -> Result<(), Problem> {
     }
 }
 
-fn read_start<'b>(record: &mut Cursor<'b>) -> Result<(TxnStart<'b>, Option<i64>), Problem> {
-    let facts = record.byte("the facts of a transaction")?;
-    let session = Cursor::value(record)?;
-    let id = if facts & fact::NAME == 0 { None } else { Some(Cursor::value(record)?) };
-    let line = if facts & fact::LINE == 0 { None } else { Some(record.varint("a line")?) };
-    let at = if facts & fact::START == 0 { None } else { Some(record.signed("a start time")?) };
-    Ok((TxnStart { session, id, line }, at))
+/// What a `begin` says before what is intended.
+struct Start<'b> {
+    session: Datum<'b>,
+    id: Option<Datum<'b>>,
+    line: Option<u64>,
+    at: Option<i64>,
+}
+
+impl<'b> Start<'b> {
+    fn read(record: &mut Cursor<'b>) -> Result<Start<'b>, Problem> {
+        let facts = record.byte("the facts of a transaction")?;
+        let session = Cursor::value(record)?;
+        let id = if facts & fact::NAME == 0 { None } else { Some(Cursor::value(record)?) };
+        let line = if facts & fact::LINE == 0 { None } else { Some(record.varint("a line")?) };
+        let at = if facts & fact::START == 0 { None } else { Some(record.signed("a start time")?) };
+        Ok(Start { session, id, line, at })
+    }
+
+    fn txn_start(&self) -> TxnStart<'_> {
+        let id = self.id.as_ref().map(Datum::as_ref);
+        TxnStart { session: self.session.as_ref(), id, line: self.line }
+    }
 }
 
 fn read_end(mut record: Cursor<'_>) -> Result<TxnEnd<'_>, Problem> {

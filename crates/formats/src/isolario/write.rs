@@ -6,7 +6,6 @@ use isolario_model::{Meta, OpInput, OpNotes, SinkError, TxnEnd, TxnSink, TxnStar
 
 use super::fill::{BlockSize, Filling};
 use super::layout::{Version, frame, put_frame, put_header};
-use super::parts::require_plain_names;
 use crate::HistoryWriter;
 
 /// A sink that packs transactions into blocks, in the order they come.
@@ -43,7 +42,7 @@ impl<W: Write> Writer<W> {
         if !self.started {
             self.started = true;
             self.buffer.clear();
-            put_header(&mut self.buffer, Version::First, &self.meta)?;
+            put_header(&mut self.buffer, Version::Rows, &self.meta)?;
             self.out.write_all(&self.buffer)?;
         }
         Ok(())
@@ -97,7 +96,6 @@ impl<W: Write> TxnSink for Writer<W> {
             return Err(SinkError::Sequence("a transaction begins inside another one"));
         }
         self.start()?;
-        require_plain_names(start)?;
         self.open = true;
         self.block.begin(start);
         Ok(())

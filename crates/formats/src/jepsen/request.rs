@@ -38,6 +38,10 @@ pub(super) enum Keying {
     Tuples,
 }
 
+/// What to do with a history of other operations, predicates among them: what they mean is a matter
+/// of the test that recorded them, and a guess could turn a violation into none.
+const OTHERS: &str = "others can be brought as jsonl, which has predicates, too";
+
 /// What an entry is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Style {
@@ -60,7 +64,7 @@ impl Style {
                 let txn = notation.field("f", &notation.word("txn"));
                 Err(Fault::malformed(
                     form.at(node),
-                    format!("{txn} or a register operation (read, write, cas)"),
+                    format!("{txn} or a register operation (read, write, cas); {OTHERS}"),
                     notation.field("f", &form.render(node)),
                 ))
             }
@@ -118,7 +122,7 @@ fn read_micro_operation(form: &Form<'_>, node: usize) -> Result<Request, Fault> 
         Some("cas") => Function::CompareAndSet,
         _ => {
             let [r, w, append, cas] = ["r", "w", "append", "cas"].map(|w| form.notation().word(w));
-            let expected = format!("{r}, {w}, {append} or {cas}");
+            let expected = format!("{r}, {w}, {append} or {cas}; {OTHERS}");
             return Err(Fault::malformed(form.at(name), expected, form.render(name)));
         }
     };

@@ -16,6 +16,7 @@ use memchr::memmem;
 use crate::error::{Fault, utf8};
 use crate::lines::{self, Chunk, Lines};
 use crate::notation::{Form, Notation, Shape, json};
+use crate::predicates::Predicates;
 use crate::{HistoryFormat, HistoryWriter, Ignored, Loaded, Position, ReadError, Source, Target};
 
 /// JSON lines.
@@ -88,6 +89,7 @@ fn join(parts: Vec<Part>) -> Result<History, SinkError> {
 struct Part {
     header: Option<Meta>,
     batch: Batch,
+    predicates: Predicates,
     unknown_fields: Option<Ignored>,
 }
 
@@ -109,7 +111,7 @@ fn part(chunk: Chunk<'_>, first: Option<u64>) -> Result<Part, Fault> {
 impl Part {
     fn take(&mut self, form: &mut Form<'_>, line: u64, is_first: bool) -> Result<(), Fault> {
         let unknown = if !record::is_header(form) {
-            record::read_txn(form, line, &mut self.batch)?
+            record::read_txn(form, line, &mut self.predicates, &mut self.batch)?
         } else if is_first {
             let (meta, unknown) = record::read_header(form)?;
             self.header = Some(meta);

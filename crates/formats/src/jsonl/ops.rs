@@ -1,10 +1,11 @@
 //! Operations as JSON arrays: a tag, then what it needs.
 
-use isolario_model::{Op, OpInput, ValueRef};
+use isolario_model::{Op, OpInput, Row, RowInput, ValueRef};
 
-use super::value::{prepare, value};
+use super::value::{prepare, value, version};
 use crate::error::Fault;
 use crate::notation::Form;
+use crate::predicates::Predicates;
 
 /// Every tag, with the forms it takes: what error messages show.
 pub(super) const FORMS: &[(&str, &str)] = &[
@@ -14,8 +15,14 @@ pub(super) const FORMS: &[(&str, &str)] = &[
     ("append", r#"["append", key, element]"#),
     ("insert", r#"["insert", key, value, true | false | null], then perhaps the value seen"#),
     ("cas", r#"["cas", key, expected, new, true | false | null], then perhaps the value seen"#),
-    ("select", r#"["select", predicate, [[key, value], …]], or null and "unobserved""#),
-    ("update", r#"["update", predicate, [[key, value], …]], or null and "unobserved""#),
+    (
+        "select",
+        r#"["select", predicate, [[key, value], …]] with versions as third parts, or null and "unobserved""#,
+    ),
+    (
+        "update",
+        r#"["update", predicate, [[key, value], …]] with versions as third parts, or null and "unobserved""#,
+    ),
     ("aggregate", r#"["aggregate", function, predicate, result], or null and "unobserved""#),
 ];
 
@@ -30,6 +37,7 @@ type Parts = ([usize; 6], usize);
 pub(super) fn with_op<R>(
     form: &mut Form<'_>,
     node: usize,
+    predicates: &mut Predicates,
     take: impl FnOnce(&OpInput<'_>) -> R,
 ) -> Result<R, Fault> {
     let Some((tag, (parts, count))) = split(form, node) else { return Err(no_op(form, node)) };
@@ -42,8 +50,8 @@ pub(super) fn with_op<R>(
         }
     }
     let decoder = Decoder { form, parts };
-    let (mut elements, mut rows) = (Vec::new(), Vec::new());
-    match decoder.op(form.word(tag).unwrap_or(""), &mut elements, &mut rows) {
+    let mut answer = Answer::default();
+    match decoder.op(form.word(tag).unwrap_or(""), &mut answer, predicates) {
         Some(op) => Ok(take(&op)),
         None => Err(no_op(form, node)),
     }
@@ -79,15 +87,29 @@ fn prepare_rows(form: &mut Form<'_>, rows: usize) -> Result<(), Fault> {
     let end = form.skip(rows);
     let mut row = rows + 1;
     while row < end {
+        let end_of_row = form.skip(row);
         if form.is_sequence(row) {
-            prepare_all(form, row)?;
+            // The third part, if there is one, is a version and no value.
+            let (key, end) = (row + 1, end_of_row);
+            if key < end {
+                prepare(form, key)?;
+                let value = form.skip(key);
+                if value < end {
+                    prepare(form, value)?;
+                }
+            }
         }
-        row = form.skip(row);
+        row = end_of_row;
     }
     Ok(())
 }
 
-type Row<'f> = (ValueRef<'f>, ValueRef<'f>);
+/// An answer of several values.
+#[derive(Default)]
+struct Answer<'f> {
+    elements: Vec<ValueRef<'f>>,
+    rows: Vec<RowInput<'f>>,
+}
 
 /// Makes an operation of its parts, if they are as its tag wants them.
 struct Decoder<'f, 'a> {
@@ -99,8 +121,8 @@ impl<'f> Decoder<'f, '_> {
     fn op<'x>(
         &self,
         tag: &str,
-        elements: &'x mut Vec<ValueRef<'f>>,
-        rows: &'x mut Vec<Row<'f>>,
+        answers: &'x mut Answer<'f>,
+        predicates: &'x mut Predicates,
     ) -> Option<OpInput<'x>>
     where
         'f: 'x,
@@ -108,8 +130,8 @@ impl<'f> Decoder<'f, '_> {
         let value = |node: &usize| value(self.form, *node);
         Some(match (tag, self.parts) {
             ("r", [key, list]) if self.form.is_sequence(*list) => {
-                elements.extend(self.form.children(*list).map(|node| value(&node)));
-                Op::ReadList { key: value(key), elements: Some(elements) }
+                answers.elements.extend(self.form.children(*list).map(|node| value(&node)));
+                Op::ReadList { key: value(key), elements: Some(&answers.elements) }
             }
             ("r", [key, seen]) => Op::Read { key: value(key), value: Some(value(seen)) },
             ("r", [key, none, mark]) if self.is_unobserved(*mark) => {
@@ -138,28 +160,29 @@ impl<'f> Decoder<'f, '_> {
                 seen: self.seen(seen)?,
             },
             ("select", [predicate, answer @ ..]) => {
-                let (predicate, rows) = (self.text(*predicate)?, self.rows(answer, rows)?);
-                Op::PredicateRead { predicate, rows }
+                let rows = self.rows(answer, &mut answers.rows)?;
+                Op::PredicateRead { predicate: predicates.predicate(self.text(*predicate)?), rows }
             }
             ("update", [predicate, answer @ ..]) => {
-                let (predicate, rows) = (self.text(*predicate)?, self.rows(answer, rows)?);
-                Op::PredicateWrite { predicate, rows }
+                let rows = self.rows(answer, &mut answers.rows)?;
+                Op::PredicateWrite { predicate: predicates.predicate(self.text(*predicate)?), rows }
             }
-            ("aggregate", [function, predicate, answer @ ..]) => Op::Aggregate {
-                function: self.text(*function)?,
-                predicate: self.text(*predicate)?,
-                result: match answer {
+            ("aggregate", [function, predicate, answer @ ..]) => {
+                let result = match answer {
                     [result] => Some(value(result)),
                     [none, mark] if self.is_nothing(*none, *mark) => None,
                     _ => return None,
-                },
-            },
+                };
+                let (function, predicate) = (self.text(*function)?, self.text(*predicate)?);
+                let (function, predicate) = predicates.aggregate(function, predicate);
+                Op::Aggregate { function, predicate, result }
+            }
             _ => return None,
         })
     }
 
     fn text(&self, node: usize) -> Option<&'f str> {
-        self.form.word(node)
+        self.form.text(node)
     }
 
     /// The word is a mark only behind an answer; elsewhere it is a value like any other.
@@ -190,14 +213,21 @@ impl<'f> Decoder<'f, '_> {
     fn rows<'x>(
         &self,
         answer: &[usize],
-        rows: &'x mut Vec<Row<'f>>,
-    ) -> Option<Option<&'x [Row<'f>]>> {
+        rows: &'x mut Vec<RowInput<'f>>,
+    ) -> Option<Option<&'x [RowInput<'f>]>> {
         match answer {
             [none, mark] if self.is_nothing(*none, *mark) => Some(None),
             [list] if self.form.is_sequence(*list) => {
                 for row in self.form.children(*list) {
-                    let [key, new] = self.form.exactly(row)?;
-                    rows.push((value(self.form, key), value(self.form, new)));
+                    let (key, new, name) = match self.form.exactly(row) {
+                        Some([key, new]) => (key, new, None),
+                        None => {
+                            let [key, new, name] = self.form.exactly(row)?;
+                            (key, new, Some(version(self.form, name)?))
+                        }
+                    };
+                    let (key, value) = (value(self.form, key), value(self.form, new));
+                    rows.push(Row { key, value, version: name });
                 }
                 Some(Some(rows))
             }

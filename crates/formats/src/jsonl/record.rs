@@ -7,12 +7,13 @@ use isolario_model::{
 };
 
 use super::ops;
-use super::value::{prepare, value};
+use super::value::{prepare, unsigned, value, version};
 use crate::error::Fault;
 use crate::notation::{Form, Item, Shape};
+use crate::predicates::Predicates;
 
 /// The version of the format that the header states.
-pub(super) const VERSION: u64 = 1;
+pub(super) const VERSION: u64 = 2;
 
 /// Whether the line is a header. What it is not, is a transaction.
 pub(super) fn is_header(form: &Form<'_>) -> bool {
@@ -23,8 +24,8 @@ pub(super) fn is_header(form: &Form<'_>) -> bool {
 pub(super) fn read_header(form: &mut Form<'_>) -> Result<(Meta, u64), Fault> {
     let ([version, initial, clock], unknown) = form.fields(0, &["isolario", "initial", "clock"])?;
     let fields = Fields { form };
-    fields.decode("isolario", version, "1, the version of the format", |node| {
-        (fields.unsigned(node) == Some(VERSION)).then_some(())
+    fields.decode("isolario", version, "1 or 2, the version of the format", |node| {
+        unsigned(form, node).filter(|version| (1..=VERSION).contains(version))
     })?;
     let clock = fields.decode("clock", clock, r#""ns" or "order""#, |node| {
         match fields.form.word(node)? {
@@ -79,6 +80,7 @@ fn read_initial(form: &mut Form<'_>, node: usize) -> Result<Initial, Fault> {
 pub(super) fn read_txn(
     form: &mut Form<'_>,
     line: u64,
+    predicates: &mut Predicates,
     sink: &mut dyn TxnSink,
 ) -> Result<u64, Fault> {
     const NAMES: [&str; 12] = [
@@ -139,7 +141,7 @@ pub(super) fn read_txn(
         let sql = notes.sql.get(&index).map(|node| form.word(*node).unwrap_or("").to_owned());
         let op_notes =
             OpNotes { version: notes.versions.get(&index).copied(), sql: sql.as_deref() };
-        ops::with_op(form, op, |op| sink.op_with(op, &op_notes))?
+        ops::with_op(form, op, predicates, |op| sink.op_with(op, &op_notes))?
             .map_err(Fault::refused(form.at(op)))?;
         (op, index) = (next, index + 1);
     }
@@ -185,8 +187,7 @@ impl Notes {
         }
         for (index, node) in fields.indexed("versions", versions, count)? {
             let forms = r#""initial", {"txn": …, "write": …} or {"write": …, "value": …}"#;
-            let version = fields
-                .version(node)
+            let version = version(form, node)
                 .ok_or_else(|| fields.wrong(&format!("versions[{index}]"), node, forms))?;
             notes.versions.insert(index, version);
         }
@@ -244,21 +245,12 @@ impl<'f> Fields<'f, '_> {
         }
     }
 
-    /// A number that counts or numbers something.
-    fn unsigned(self, node: usize) -> Option<u64> {
-        match self.form.item(node) {
-            Item::Int(number) => u64::try_from(number).ok(),
-            Item::Uint(number) => Some(number),
-            _ => None,
-        }
-    }
-
     fn stamp(self, node: usize) -> Option<Stamp> {
         let (physical, logical) = match self.form.exactly(node) {
-            Some([physical, logical]) => (physical, self.unsigned(logical)?),
+            Some([physical, logical]) => (physical, unsigned(self.form, logical)?),
             None => (node, 0),
         };
-        Some(Stamp { physical: self.unsigned(physical)?, logical })
+        Some(Stamp { physical: unsigned(self.form, physical)?, logical })
     }
 
     /// The entries of an object from positions of operations to something.
@@ -289,24 +281,5 @@ impl<'f> Fields<'f, '_> {
             }
         }
         Ok(entries)
-    }
-
-    fn version(self, node: usize) -> Option<VersionRef> {
-        if self.form.text(node) == Some("initial") {
-            return Some(VersionRef::Initial);
-        }
-        self.form.shape(node).filter(|shape| *shape == Shape::Map)?;
-        let ([txn, write, value], 0) = self.form.fields(node, &["txn", "write", "value"]).ok()?
-        else {
-            return None;
-        };
-        let write = self.unsigned(write?)?;
-        match (txn, value) {
-            (Some(txn), None) => Some(VersionRef::ByWriter { txn: self.unsigned(txn)?, write }),
-            (None, Some(value)) => {
-                Some(VersionRef::ByWrite { write, value: self.unsigned(value)? })
-            }
-            _ => None,
-        }
     }
 }

@@ -143,6 +143,14 @@ fn mistakes_are_named_with_their_place() {
             "1:30: expected a smaller number, or a string, found 18446744073709551616, which is beyond 64 bits",
         ),
         (
+            r#"{"session":1,"ops":[["select","v > 1",[["x",1,"first"]]]]}"#,
+            r#"1:21: expected ["select", predicate, [[key, value], …]] with versions as third parts, or null and "unobserved", found ["select","v > 1",[["x",1,"first"]]]"#,
+        ),
+        (
+            r#"{"session":1,"ops":[["w","x",{"row":{"a":1,"a":2}}]]}"#,
+            "1:44: expected each column once, found a",
+        ),
+        (
             r#"{"session":1,"ops":[],"sql":{"0":"x"}}"#,
             r#"1:30: expected positions of operations, below 0, in "sql", found 0"#,
         ),
@@ -156,8 +164,8 @@ fn mistakes_are_named_with_their_place() {
             "2:1: expected a transaction (the header stands first), found a header",
         ),
         (
-            r#"{"isolario":2}"#,
-            r#"1:13: expected 1, the version of the format as "isolario", found 2"#,
+            r#"{"isolario":3}"#,
+            r#"1:13: expected 1 or 2, the version of the format as "isolario", found 3"#,
         ),
         (
             r#"{"isolario":1,"initial":"zero"}"#,

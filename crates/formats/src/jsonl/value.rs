@@ -1,20 +1,41 @@
-//! Values in JSON: what JSON has itself, `{"keyword": …}` and `{"other": …}` for what it lacks, and
-//! the canonical text of everything else.
+//! Values in JSON: what JSON has itself, objects with a tag for what it lacks, and the canonical text
+//! of everything else.
+//!
+//! | object | is |
+//! |---|---|
+//! | `{"keyword": "x"}` | an EDN keyword |
+//! | `{"decimal": "1.5"}` | an exact decimal |
+//! | `{"row": {"balance": 5}}` | what a row holds: a tuple of columns |
+//! | `{"table": "accounts", "row": {"id": 1}}` | what a row is called by |
+//! | `{"other": "…"}` | text of another format |
 
-use isolario_model::{SinkError, ValueRef};
+use isolario_model::{Decimal, SinkError, Tuple, TupleRef, Value, ValueRef, VersionRef};
 
 use crate::error::Fault;
+use crate::narrow::inexpressible;
 use crate::notation::{Form, Item, Shape, json};
 
-/// Makes sure that [`value`] can give a single value for the node: fractions and collections become
-/// their canonical text.
+/// Makes sure that [`value`] can give a single value for the node.
 #[inline]
 pub(crate) fn prepare(form: &mut Form<'_>, node: usize) -> Result<(), Fault> {
-    if matches!(form.item(node), Item::Other(_) | Item::Open(..)) && tagged(form, node).is_none() {
-        let mut text = String::new();
-        push_canonical(form, node, &mut text)?;
-        form.keep(node, &text);
+    match form.item(node) {
+        Item::Other(_) | Item::Open(..) => prepare_object(form, node),
+        _ => Ok(()),
     }
+}
+
+fn prepare_object(form: &mut Form<'_>, node: usize) -> Result<(), Fault> {
+    let value = match tag(form, node) {
+        Some(Tag::Text(_)) => return Ok(()),
+        Some(Tag::Decimal(text)) => read_decimal(form, text)?,
+        Some(Tag::Row { table, row }) => read_row(form, table, row)?,
+        None => {
+            let mut text = String::new();
+            push_canonical(form, node, &mut text)?;
+            Value::Other(text.into())
+        }
+    };
+    form.keep(node, value);
     Ok(())
 }
 
@@ -22,20 +43,102 @@ pub(crate) fn prepare(form: &mut Form<'_>, node: usize) -> Result<(), Fault> {
 #[inline]
 pub(crate) fn value<'f>(form: &'f Form<'_>, node: usize) -> ValueRef<'f> {
     match form.item(node) {
-        Item::Open(..) => tagged(form, node).unwrap_or_else(|| form.value(node)),
+        Item::Open(..) => match tag(form, node) {
+            Some(Tag::Text(value)) => value,
+            _ => form.value(node),
+        },
         _ => form.value(node),
     }
 }
 
-fn tagged<'f>(form: &'f Form<'_>, node: usize) -> Option<ValueRef<'f>> {
+/// What an object stands for, with the nodes of its parts.
+enum Tag<'f> {
+    /// A keyword or another text.
+    Text(ValueRef<'f>),
+    Decimal(usize),
+    Row {
+        table: Option<usize>,
+        row: usize,
+    },
+}
+
+fn tag<'f>(form: &'f Form<'_>, node: usize) -> Option<Tag<'f>> {
     if form.shape(node) != Some(Shape::Map) {
         return None;
     }
     let mut children = form.children(node);
-    let (tag, text) = (form.word(children.next()?)?, form.word(children.next()?)?);
-    match (tag, children.next()) {
-        ("keyword", None) => Some(ValueRef::Keyword(text)),
-        ("other", None) => Some(ValueRef::Other(text)),
+    let (name, content) = (form.word(children.next()?)?, children.next()?);
+    let second = children.next().zip(children.next());
+    let is_last = children.next().is_none();
+    match (name, second) {
+        ("keyword", None) => form.text(content).map(ValueRef::Keyword).map(Tag::Text),
+        ("other", None) => form.text(content).map(ValueRef::Other).map(Tag::Text),
+        ("decimal", None) if form.text(content).is_some() => Some(Tag::Decimal(content)),
+        ("row", None) if is_map(form, content) => Some(Tag::Row { table: None, row: content }),
+        ("table", Some((name, row)))
+            if is_last
+                && form.text(content).is_some()
+                && form.word(name) == Some("row")
+                && is_map(form, row) =>
+        {
+            Some(Tag::Row { table: Some(content), row })
+        }
+        _ => None,
+    }
+}
+
+fn is_map(form: &Form<'_>, node: usize) -> bool {
+    form.shape(node) == Some(Shape::Map)
+}
+
+fn read_decimal(form: &Form<'_>, node: usize) -> Result<Value, Fault> {
+    let decimal = form.text(node).and_then(Decimal::parse).map(Value::Decimal);
+    decimal.ok_or_else(|| {
+        Fault::malformed(form.at(node), "a decimal such as \"1.5\"", form.render(node))
+    })
+}
+
+fn read_row(form: &mut Form<'_>, table: Option<usize>, row: usize) -> Result<Value, Fault> {
+    let nodes: Vec<usize> = form.children(row).collect();
+    let mut columns: Vec<(String, Value)> = Vec::with_capacity(nodes.len() / 2);
+    for pair in nodes.chunks_exact(2) {
+        let name = form.word(pair[0]).unwrap_or("").to_owned();
+        if columns.iter().any(|(known, _)| *known == name) {
+            return Err(Fault::malformed(form.at(pair[0]), "each column once", name));
+        }
+        if let Some(Tag::Row { .. }) = tag(form, pair[1]) {
+            let expected = "a column that is no row itself";
+            return Err(Fault::malformed(form.at(pair[1]), expected, form.render(pair[1])));
+        }
+        prepare(form, pair[1])?;
+        columns.push((name, value(form, pair[1]).to_owned()));
+    }
+    let table = table.and_then(|table| form.text(table)).unwrap_or("");
+    Ok(Tuple::new(table, columns).into())
+}
+
+/// The name of a version, apart from its value.
+pub(super) fn version(form: &Form<'_>, node: usize) -> Option<VersionRef> {
+    if form.text(node) == Some("initial") {
+        return Some(VersionRef::Initial);
+    }
+    if !is_map(form, node) {
+        return None;
+    }
+    let (fields, 0) = form.fields(node, &["txn", "write", "value"]).ok()? else { return None };
+    let [txn, write, value] = fields.map(|node| node.and_then(|node| unsigned(form, node)));
+    match (fields, txn, write?, value) {
+        ([_, _, None], Some(txn), write, _) => Some(VersionRef::ByWriter { txn, write }),
+        ([None, ..], _, write, Some(value)) => Some(VersionRef::ByWrite { write, value }),
+        _ => None,
+    }
+}
+
+/// A number that counts or numbers something.
+pub(super) fn unsigned(form: &Form<'_>, node: usize) -> Option<u64> {
+    match form.item(node) {
+        Item::Int(number) => u64::try_from(number).ok(),
+        Item::Uint(number) => Some(number),
         _ => None,
     }
 }
@@ -103,8 +206,8 @@ fn canonical_number(at: usize, token: &str) -> Result<String, Fault> {
     Ok(if is_plain { number.to_string() } else { format!("{number:?}") })
 }
 
-/// Appends a value.
-pub(super) fn push_value(out: &mut Vec<u8>, value: ValueRef<'_>) {
+/// Appends a value. One that cannot be written is a row with two columns of one name.
+pub(super) fn push_value(out: &mut Vec<u8>, value: ValueRef<'_>) -> Result<(), SinkError> {
     let tagged = |out: &mut Vec<u8>, tag: &str, text| {
         out.extend_from_slice(tag.as_bytes());
         json::push_text(out, text);
@@ -113,25 +216,58 @@ pub(super) fn push_value(out: &mut Vec<u8>, value: ValueRef<'_>) {
     match value {
         ValueRef::Keyword(text) => tagged(out, "{\"keyword\":", text),
         ValueRef::Other(text) => tagged(out, "{\"other\":", text),
+        ValueRef::Decimal(decimal) => tagged(out, "{\"decimal\":", decimal.as_str()),
         ValueRef::Text(text) => json::push_text(out, text),
         ValueRef::Nil => out.extend_from_slice(b"null"),
         ValueRef::Bool(b) => out.extend_from_slice(if b { b"true" } else { b"false" }),
         ValueRef::Int(i) => json::push_int(out, i),
         ValueRef::Uint(u) => crate::decimal::push_u64(out, u),
+        ValueRef::Tuple(tuple) => return push_row(out, tuple),
     }
+    Ok(())
+}
+
+fn push_row(out: &mut Vec<u8>, tuple: TupleRef<'_>) -> Result<(), SinkError> {
+    out.push(b'{');
+    if !tuple.table().is_empty() {
+        out.extend_from_slice(b"\"table\":");
+        json::push_text(out, tuple.table());
+        out.push(b',');
+    }
+    out.extend_from_slice(b"\"row\":{");
+    for (position, (name, value)) in tuple.columns().enumerate() {
+        if tuple.columns().take(position).any(|(other, _)| other == name) {
+            return Err(inexpressible("jsonl", format!("two columns of one name, {name}")));
+        }
+        if position > 0 {
+            out.push(b',');
+        }
+        json::push_text(out, name);
+        out.push(b':');
+        push_value(out, value)?;
+    }
+    out.extend_from_slice(b"}}");
+    Ok(())
 }
 
 /// Appends the values of a list.
 pub(super) fn push_values(out: &mut Vec<u8>, values: &[ValueRef<'_>]) -> Result<(), SinkError> {
-    json::push_array(out, values, |out, value| {
-        push_value(out, *value);
-        Ok(())
-    })
+    json::push_array(out, values, |out, value| push_value(out, *value))
+}
+
+/// Appends the name of a version.
+pub(super) fn push_version(out: &mut Vec<u8>, version: VersionRef) {
+    let text = match version {
+        VersionRef::Initial => "\"initial\"".to_owned(),
+        VersionRef::ByWriter { txn, write } => format!("{{\"txn\":{txn},\"write\":{write}}}"),
+        VersionRef::ByWrite { write, value } => format!("{{\"write\":{write},\"value\":{value}}}"),
+    };
+    out.extend_from_slice(text.as_bytes());
 }
 
 #[cfg(test)]
 mod tests {
-    use isolario_model::Value;
+    use isolario_model::TupleParts;
     use proptest::prelude::*;
 
     use super::*;
@@ -146,6 +282,10 @@ mod tests {
 
     #[test]
     fn every_document_is_a_value() {
+        let decimal = Decimal::parse("1.5").unwrap();
+        let decimal = ValueRef::Decimal(decimal.as_ref());
+        let columns = [("a", ValueRef::Nil), ("b", decimal)];
+        let held = TupleParts { table: "", columns: &columns };
         let cases = [
             ("null", ValueRef::Nil),
             ("true", ValueRef::Bool(true)),
@@ -161,6 +301,14 @@ mod tests {
             (r#"{"b": 1, "a": "x"}"#, ValueRef::Other(r#"{"a":"x","b":1}"#)),
             (r#"{"keyword": 1}"#, ValueRef::Other(r#"{"keyword":1}"#)),
             (r#"{"key": "x"}"#, ValueRef::Other(r#"{"key":"x"}"#)),
+            (r#"{"row": 1}"#, ValueRef::Other(r#"{"row":1}"#)),
+            (r#"{"row": {"a": 1}, "x": 2}"#, ValueRef::Other(r#"{"row":{"a":1},"x":2}"#)),
+            (r#"{"decimal": "01.50"}"#, decimal),
+            (r#"{"row": {"a": null, "b": {"decimal": "1.5"}}}"#, ValueRef::from(&held)),
+            (
+                r#"{"table": "t", "row": {"id": 1}}"#,
+                ValueRef::from(&TupleParts { table: "t", columns: &[("id", ValueRef::Int(1))] }),
+            ),
         ];
         for (text, value) in cases {
             assert_eq!(read(text).unwrap().as_ref(), value, "{text}");
@@ -169,7 +317,15 @@ mod tests {
 
     #[test]
     fn what_would_be_lost_is_refused() {
-        for text in ["18446744073709551616", "-9223372036854775809", "1e300", r#"{"a":1,"a":1}"#] {
+        for text in [
+            "18446744073709551616",
+            "-9223372036854775809",
+            "1e300",
+            r#"{"a":1,"a":1}"#,
+            r#"{"decimal":"1.5x"}"#,
+            r#"{"row":{"a":1,"a":2}}"#,
+            r#"{"row":{"a":{"row":{}}}}"#,
+        ] {
             assert!(read(text).is_err(), "{text}");
         }
         let deep = "[".repeat(1000) + &"]".repeat(1000);

@@ -3,13 +3,13 @@
 use std::io::{BufWriter, Write};
 
 use isolario_model::{
-    Clock, Initial, Meta, Op, OpInput, OpNotes, Outcome, SinkError, Stamp, TxnEnd, TxnSink,
-    TxnStart, ValueRef, VersionRef,
+    Clock, Initial, Meta, Op, OpInput, OpNotes, Outcome, RowInput, SinkError, Stamp, TxnEnd,
+    TxnSink, TxnStart, ValueRef,
 };
 
 use super::ops::UNOBSERVED;
 use super::record::VERSION;
-use super::value::{push_value, push_values};
+use super::value::{push_value, push_values, push_version};
 use crate::narrow::inexpressible;
 use crate::notation::json;
 use crate::{HistoryWriter, Target};
@@ -74,13 +74,13 @@ impl TxnSink for Writer {
         }
         self.op_count = 0;
         self.line.extend_from_slice(b"{\"session\":");
-        push_value(&mut self.line, start.session);
+        push_value(&mut self.line, start.session)?;
         match start.id {
             None => {}
             Some(ValueRef::Nil) => return Err(inexpressible("jsonl", "a transaction named nil")),
             Some(id) => {
                 self.line.extend_from_slice(b",\"id\":");
-                push_value(&mut self.line, id);
+                push_value(&mut self.line, id)?;
             }
         }
         Ok(())
@@ -96,7 +96,7 @@ impl TxnSink for Writer {
         }
         if let Some(version) = notes.version {
             put_index(&mut self.versions, self.op_count)?;
-            put_version(&mut self.versions, version)?;
+            push_version(&mut self.versions, version);
         }
         if self.op_count > 0 {
             self.ops.push(b',');
@@ -129,17 +129,20 @@ impl TxnSink for Writer {
 fn put_initial(buffer: &mut Vec<u8>, initial: &Initial) -> Result<(), SinkError> {
     let tagged = |buffer: &mut Vec<u8>, tag: &[u8], value| {
         buffer.extend_from_slice(tag);
-        push_value(buffer, value);
+        push_value(buffer, value)?;
         buffer.push(b'}');
+        Ok::<(), SinkError>(())
     };
     match initial {
         Initial::Value(value) => match value.as_ref() {
             scalar @ (ValueRef::Nil | ValueRef::Bool(_) | ValueRef::Int(_) | ValueRef::Uint(_)) => {
-                push_value(buffer, scalar);
+                push_value(buffer, scalar)?;
             }
-            value => tagged(buffer, b"{\"value\":", value),
+            value => tagged(buffer, b"{\"value\":", value)?,
         },
-        Initial::UnlessWritten(value) => tagged(buffer, b"{\"unless_written\":", value.as_ref()),
+        Initial::UnlessWritten(value) => {
+            tagged(buffer, b"{\"unless_written\":", value.as_ref())?;
+        }
         Initial::Unwritten => json::push_text(buffer, "unwritten"),
         Initial::Marked => json::push_text(buffer, "marked"),
         Initial::None => json::push_text(buffer, "none"),
@@ -179,45 +182,46 @@ fn put_end(buffer: &mut Vec<u8>, end: &TxnEnd<'_>) -> Result<(), SinkError> {
 
 fn put_op(buffer: &mut Vec<u8>, op: &OpInput<'_>) -> Result<(), SinkError> {
     match *op {
-        Op::Read { key, value: Some(value) } => put_values(buffer, "r", &[key, value]),
+        Op::Read { key, value: Some(value) } => put_values(buffer, "r", &[key, value])?,
         Op::Read { key, value: None } => {
-            put_values(buffer, "r", &[key]);
-            put_unobserved(buffer, "null");
+            put_values(buffer, "r", &[key])?;
+            put_unobserved(buffer, "null")?;
         }
-        Op::Write { key, value } => put_values(buffer, "w", &[key, value]),
-        Op::Delete { key } => put_values(buffer, "delete", &[key]),
-        Op::Append { key, element } => put_values(buffer, "append", &[key, element]),
+        Op::Write { key, value } => put_values(buffer, "w", &[key, value])?,
+        Op::Delete { key } => put_values(buffer, "delete", &[key])?,
+        Op::Append { key, element } => put_values(buffer, "append", &[key, element])?,
         Op::ReadList { key, elements } => {
-            put_values(buffer, "r", &[key]);
+            put_values(buffer, "r", &[key])?;
             match elements {
                 Some(elements) => {
                     buffer.push(b',');
                     push_values(buffer, elements)?;
                 }
-                None => put_unobserved(buffer, "[]"),
+                None => put_unobserved(buffer, "[]")?,
             }
         }
         Op::InsertIfAbsent { key, value, applied, seen } => {
-            put_values(buffer, "insert", &[key, value]);
-            put_ending(buffer, applied, seen);
+            put_values(buffer, "insert", &[key, value])?;
+            put_ending(buffer, applied, seen)?;
         }
         Op::CompareAndSet { key, expected, new, applied, seen } => {
-            put_values(buffer, "cas", &[key, expected, new]);
-            put_ending(buffer, applied, seen);
+            put_values(buffer, "cas", &[key, expected, new])?;
+            put_ending(buffer, applied, seen)?;
         }
         Op::PredicateRead { predicate, rows } => {
-            put_values(buffer, "select", &[predicate.into()]);
+            put_values(buffer, "select", &[(&predicate.to_string()).into()])?;
             put_rows(buffer, rows)?;
         }
         Op::PredicateWrite { predicate, rows } => {
-            put_values(buffer, "update", &[predicate.into()]);
+            put_values(buffer, "update", &[(&predicate.to_string()).into()])?;
             put_rows(buffer, rows)?;
         }
         Op::Aggregate { function, predicate, result } => {
-            put_values(buffer, "aggregate", &[function.into(), predicate.into()]);
+            let (function, predicate) = (function.to_string(), predicate.to_string());
+            put_values(buffer, "aggregate", &[(&function).into(), (&predicate).into()])?;
             match result {
-                Some(result) => put_more(buffer, &[result]),
-                None => put_unobserved(buffer, "null"),
+                Some(result) => put_more(buffer, &[result])?,
+                None => put_unobserved(buffer, "null")?,
             }
         }
         _ => return Err(inexpressible("jsonl", "this kind of operation")),
@@ -227,56 +231,53 @@ fn put_op(buffer: &mut Vec<u8>, op: &OpInput<'_>) -> Result<(), SinkError> {
 }
 
 /// The bracket of an operation, its tag, and values.
-fn put_values(buffer: &mut Vec<u8>, tag: &str, values: &[ValueRef<'_>]) {
+fn put_values(buffer: &mut Vec<u8>, tag: &str, values: &[ValueRef<'_>]) -> Result<(), SinkError> {
     buffer.extend_from_slice(b"[\"");
     buffer.extend_from_slice(tag.as_bytes());
     buffer.push(b'"');
-    put_more(buffer, values);
+    put_more(buffer, values)
 }
 
-fn put_more(buffer: &mut Vec<u8>, values: &[ValueRef<'_>]) {
+fn put_more(buffer: &mut Vec<u8>, values: &[ValueRef<'_>]) -> Result<(), SinkError> {
     for value in values {
         buffer.push(b',');
-        push_value(buffer, *value);
+        push_value(buffer, *value)?;
     }
+    Ok(())
 }
 
-fn put_unobserved(buffer: &mut Vec<u8>, answer: &str) {
+fn put_unobserved(buffer: &mut Vec<u8>, answer: &str) -> Result<(), SinkError> {
     buffer.push(b',');
     buffer.extend_from_slice(answer.as_bytes());
-    put_more(buffer, &[UNOBSERVED.into()]);
+    put_more(buffer, &[UNOBSERVED.into()])
 }
 
-fn put_ending(buffer: &mut Vec<u8>, applied: Option<bool>, seen: Option<ValueRef<'_>>) {
-    put_more(buffer, &[applied.map_or(ValueRef::Nil, ValueRef::Bool)]);
-    put_more(buffer, seen.as_slice());
-}
-
-fn put_rows(
+fn put_ending(
     buffer: &mut Vec<u8>,
-    rows: Option<&[(ValueRef<'_>, ValueRef<'_>)]>,
+    applied: Option<bool>,
+    seen: Option<ValueRef<'_>>,
 ) -> Result<(), SinkError> {
-    let Some(rows) = rows else {
-        put_unobserved(buffer, "null");
-        return Ok(());
-    };
+    put_more(buffer, &[applied.map_or(ValueRef::Nil, ValueRef::Bool)])?;
+    put_more(buffer, seen.as_slice())
+}
+
+fn put_rows(buffer: &mut Vec<u8>, rows: Option<&[RowInput<'_>]>) -> Result<(), SinkError> {
+    let Some(rows) = rows else { return put_unobserved(buffer, "null") };
     buffer.push(b',');
-    json::push_array(buffer, rows, |buffer, (key, value)| push_values(buffer, &[*key, *value]))
+    json::push_array(buffer, rows, |buffer, row| {
+        buffer.push(b'[');
+        push_value(buffer, row.key)?;
+        put_more(buffer, &[row.value])?;
+        if let Some(version) = row.version {
+            buffer.push(b',');
+            push_version(buffer, version);
+        }
+        buffer.push(b']');
+        Ok(())
+    })
 }
 
 fn put_index(buffer: &mut Vec<u8>, index: usize) -> Result<(), SinkError> {
     let comma = if buffer.is_empty() { "" } else { "," };
     Ok(write!(buffer, "{comma}\"{index}\":")?)
-}
-
-fn put_version(buffer: &mut Vec<u8>, version: VersionRef) -> Result<(), SinkError> {
-    Ok(match version {
-        VersionRef::Initial => write!(buffer, "\"initial\""),
-        VersionRef::ByWriter { txn, write } => {
-            write!(buffer, "{{\"txn\":{txn},\"write\":{write}}}")
-        }
-        VersionRef::ByWrite { write, value } => {
-            write!(buffer, "{{\"write\":{write},\"value\":{value}}}")
-        }
-    }?)
 }

@@ -3,9 +3,7 @@
 //! A reader fills the same [`Form`] again for every operation of a file, so that reading allocates
 //! next to nothing, and a collection costs a node and not a box.
 
-use std::ops::Range;
-
-use isolario_model::ValueRef;
+use isolario_model::{Value, ValueRef};
 use rustc_hash::FxHashMap;
 
 use super::quoted;
@@ -86,21 +84,22 @@ pub(crate) struct Form<'a> {
     notation: Notation,
     nodes: Vec<(usize, Item<'a>)>,
     scratch: String,
-    /// Collections that were rendered to stand for a single value, as ranges of the scratch space.
-    rendered: FxHashMap<usize, Range<usize>>,
+    /// What nodes stand for that are not values as they are: collections, and more where a format
+    /// says so.
+    kept: FxHashMap<usize, Value>,
 }
 
 /// Filling.
 impl<'a> Form<'a> {
     pub(crate) fn new(notation: Notation) -> Self {
-        let rendered = FxHashMap::default();
-        Form { notation, nodes: Vec::new(), scratch: String::new(), rendered }
+        let kept = FxHashMap::default();
+        Form { notation, nodes: Vec::new(), scratch: String::new(), kept }
     }
 
     pub(crate) fn clear(&mut self) {
         self.nodes.clear();
         self.scratch.clear();
-        self.rendered.clear();
+        self.kept.clear();
     }
 
     pub(crate) fn push(&mut self, at: usize, item: Item<'a>) {
@@ -247,19 +246,17 @@ impl Form<'_> {
     /// rendered as text.
     pub(crate) fn prepare(&mut self, node: usize) {
         if !matches!(self.item(node), Item::Open(..) | Item::Tag(_))
-            || self.rendered.contains_key(&node)
+            || self.kept.contains_key(&node)
         {
             return;
         }
         let text = self.render(node);
-        self.keep(node, &text);
+        self.keep(node, Value::Other(text.into()));
     }
 
-    /// Gives a node a text to stand for it as a single value.
-    pub(crate) fn keep(&mut self, node: usize, text: &str) {
-        let start = self.scratch.len();
-        self.scratch.push_str(text);
-        self.rendered.insert(node, start..self.scratch.len());
+    /// Says what value a node stands for.
+    pub(crate) fn keep(&mut self, node: usize, value: Value) {
+        self.kept.insert(node, value);
     }
 
     /// The node as a value. Collections and tagged values want [`Form::prepare`] first.
@@ -273,13 +270,11 @@ impl Form<'_> {
             Item::Text(s) => ValueRef::Text(s),
             Item::Unescaped(start, end) => ValueRef::Text(&self.scratch[start..end]),
             Item::Keyword(s) => ValueRef::Keyword(s),
-            Item::Other(s) => ValueRef::Other(self.kept(node).unwrap_or(s)),
-            Item::Tag(_) | Item::Open(..) => ValueRef::Other(self.kept(node).unwrap_or("")),
+            Item::Other(s) => self.kept.get(&node).map_or(ValueRef::Other(s), Value::as_ref),
+            Item::Tag(_) | Item::Open(..) => {
+                self.kept.get(&node).map_or(ValueRef::Other(""), Value::as_ref)
+            }
         }
-    }
-
-    fn kept(&self, node: usize) -> Option<&str> {
-        self.rendered.get(&node).map(|range| &self.scratch[range.clone()])
     }
 
     /// The text of a value in the form's notation, with single spaces and no comments: equal

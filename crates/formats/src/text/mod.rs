@@ -16,6 +16,7 @@ mod awdit;
 mod operation;
 mod parse;
 mod parser;
+mod predicate;
 mod read;
 mod show;
 mod token;

@@ -1,8 +1,9 @@
-//! Operations.
+//! Operations on registers and lists; those on rows are in `predicate`.
 
-use isolario_model::{Aggregate, Op, OpInput, Predicate, RowInput, TxnSink, ValueRef};
+use isolario_model::{Op, OpInput, TxnSink, ValueRef};
 
 use super::parser::{Datum, Parser};
+use super::predicate::Send;
 use super::token::Token;
 use super::words::{OPERATIONS, RESULTS};
 use crate::error::Fault;
@@ -45,26 +46,8 @@ impl<'a> Parser<'a> {
                 let (key, expected, new) = (key.as_ref(), expected.as_ref(), new.as_ref());
                 send(&Op::CompareAndSet { key, expected, new, applied, seen })
             }
-            "aggregate" => {
-                let function = self.quoted("a function")?;
-                let predicate = self.quoted("a predicate")?;
-                let result = self.observed(Self::value)?;
-                let result = result.as_ref().map(Datum::as_ref);
-                let function = &Aggregate::from_sql(&function);
-                let predicate = &Predicate::from_sql(&predicate);
-                send(&Op::Aggregate { function, predicate, result })
-            }
-            word => {
-                let predicate = self.quoted("a predicate")?;
-                let rows = self.observed(Self::rows)?;
-                let rows = rows.as_ref().map(|rows| borrow_rows(rows));
-                let (predicate, rows) = (&Predicate::from_sql(&predicate), rows.as_deref());
-                if word == "select" {
-                    send(&Op::PredicateRead { predicate, rows })
-                } else {
-                    send(&Op::PredicateWrite { predicate, rows })
-                }
-            }
+            "aggregate" => self.aggregate_operation(&mut send),
+            word => self.rows_operation(word, &mut send),
         }
     }
 
@@ -77,16 +60,15 @@ impl<'a> Parser<'a> {
             let expected = format!("an operation ({})", OPERATIONS.join(", "));
             return Err(self.unknown_word(expected, OPERATIONS));
         };
-        self.advance()?;
+        // What follows the others is SQL, and no token of ours.
+        if !matches!(word, "select" | "update" | "aggregate") {
+            self.advance()?;
+        }
         Ok(word)
     }
 
     /// The answer of a read says what was read: `[…]` is a list, anything else a register.
-    fn read(
-        &mut self,
-        key: ValueRef<'_>,
-        send: &mut dyn FnMut(&OpInput<'_>) -> Result<(), Fault>,
-    ) -> Result<(), Fault> {
+    fn read(&mut self, key: ValueRef<'_>, send: Send<'_>) -> Result<(), Fault> {
         if !self.at_sign('[') {
             let value = self.observed(Self::value)?;
             return send(&Op::Read { key, value: value.as_ref().map(Datum::as_ref) });
@@ -98,7 +80,7 @@ impl<'a> Parser<'a> {
     }
 
     /// What a client saw, or `?` where it never got an answer.
-    fn observed<T>(
+    pub(super) fn observed<T>(
         &mut self,
         answer: impl FnOnce(&mut Self) -> Result<T, Fault>,
     ) -> Result<Option<T>, Fault> {
@@ -123,26 +105,6 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// `{k1: 5, k2: 6}`.
-    fn rows(&mut self) -> Result<Vec<(Datum<'a>, Datum<'a>)>, Fault> {
-        self.expect_sign('{')?;
-        let mut rows = Vec::new();
-        loop {
-            self.skip_line_ends()?;
-            if self.take_sign('}')? {
-                return Ok(rows);
-            }
-            let key = self.value()?;
-            self.expect_sign(':')?;
-            rows.push((key, self.value()?));
-            if !self.take_sign(',')? {
-                self.skip_line_ends()?;
-                self.expect_sign('}')?;
-                return Ok(rows);
-            }
-        }
-    }
-
     fn expect_arrow(&mut self) -> Result<(), Fault> {
         let expected = "`->` and the new value";
         if self.take_arrow()? { Ok(()) } else { Err(self.unexpected(expected)) }
@@ -162,8 +124,4 @@ impl<'a> Parser<'a> {
         let seen = if self.take_word("saw")? { Some(self.value()?) } else { None };
         Ok((applied, seen))
     }
-}
-
-fn borrow_rows<'r>(rows: &'r [(Datum<'_>, Datum<'_>)]) -> Vec<RowInput<'r>> {
-    rows.iter().map(|(key, value)| RowInput::new(key.as_ref(), value.as_ref())).collect()
 }

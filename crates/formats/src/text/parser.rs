@@ -4,11 +4,20 @@
 
 use std::borrow::Cow;
 
-use isolario_model::{Value, ValueRef};
+use isolario_model::{Decimal, Tuple, Value, ValueRef};
 
 use super::token::{Lexer, Token};
 use super::words;
 use crate::error::Fault;
+use crate::predicates::Predicates;
+
+/// A place to go back to.
+pub(super) struct Mark<'a> {
+    lexer: Lexer<'a>,
+    token: Token<'a>,
+    at: usize,
+    line: u64,
+}
 
 pub(super) struct Parser<'a> {
     lexer: Lexer<'a>,
@@ -16,6 +25,7 @@ pub(super) struct Parser<'a> {
     token: Token<'a>,
     at: usize,
     line: u64,
+    predicates: Predicates,
 }
 
 /// Tokens.
@@ -28,7 +38,7 @@ impl<'a> Parser<'a> {
     pub(super) fn from(text: &'a str, at: usize, line: u64) -> Result<Self, Fault> {
         let mut lexer = Lexer::from(text, at, line);
         let (token, at, line) = lexer.next()?;
-        Ok(Parser { lexer, token, at, line })
+        Ok(Parser { lexer, token, at, line, predicates: Predicates::default() })
     }
 
     /// Takes the token.
@@ -36,6 +46,32 @@ impl<'a> Parser<'a> {
     pub(super) fn advance(&mut self) -> Result<(), Fault> {
         (self.token, self.at, self.line) = self.lexer.next()?;
         Ok(())
+    }
+
+    /// Where the text goes on behind the token.
+    pub(super) fn mark(&self) -> Mark<'a> {
+        Mark { lexer: self.lexer, token: self.token.clone(), at: self.at, line: self.line }
+    }
+
+    /// Goes back to where a mark was made.
+    pub(super) fn reset(&mut self, mark: Mark<'a>) {
+        (self.lexer, self.token, self.at, self.line) = (mark.lexer, mark.token, mark.at, mark.line);
+    }
+
+    /// Whether a text in quotes follows the token.
+    pub(super) fn quote_follows(&self) -> bool {
+        self.lexer.quote_follows()
+    }
+
+    /// What stands between the token and the next arrow on its line, and where it begins. The
+    /// arrow is the next token.
+    pub(super) fn raw_to_arrow(&mut self) -> Result<(usize, &'a str), Fault> {
+        self.lexer.raw_to_arrow()
+    }
+
+    /// What is known of the predicates met so far.
+    pub(super) fn predicates(&mut self) -> &mut Predicates {
+        &mut self.predicates
     }
 
     /// The token not yet taken.
@@ -91,6 +127,13 @@ impl<'a> Parser<'a> {
         Ok(there)
     }
 
+    /// Takes the token if it is a word, of whatever meaning.
+    pub(super) fn take_any_word(&mut self, expected: &str) -> Result<&'a str, Fault> {
+        let Token::Word(word) = self.token else { return Err(self.unexpected(expected)) };
+        self.advance()?;
+        Ok(word)
+    }
+
     pub(super) fn expect_sign(&mut self, sign: char) -> Result<(), Fault> {
         if self.take_sign(sign)? { Ok(()) } else { Err(self.unexpected(format!("`{sign}`"))) }
     }
@@ -136,6 +179,8 @@ pub(super) enum Datum<'a> {
     Text(Cow<'a, str>),
     Keyword(Cow<'a, str>),
     Other(Cow<'a, str>),
+    Decimal(Decimal),
+    Tuple(Tuple),
 }
 
 impl Datum<'_> {
@@ -146,6 +191,8 @@ impl Datum<'_> {
             Datum::Text(text) => ValueRef::Text(text),
             Datum::Keyword(text) => ValueRef::Keyword(text),
             Datum::Other(text) => ValueRef::Other(text),
+            Datum::Decimal(decimal) => ValueRef::Decimal(decimal.as_ref()),
+            Datum::Tuple(tuple) => ValueRef::Tuple(tuple.as_ref()),
         }
     }
 
@@ -156,39 +203,79 @@ impl Datum<'_> {
 
 /// The value that a word stands for, or what it should have been.
 #[inline]
-fn value_of_word(word: &str) -> Result<ValueRef<'_>, &'static str> {
+fn value_of_word(word: &str) -> Result<Datum<'_>, &'static str> {
     if word.starts_with(|c: char| c.is_ascii_digit() || c == '-') {
         let int = word.parse().map(ValueRef::Int);
-        let number = int.or_else(|_| word.parse().map(ValueRef::Uint));
-        return number.map_err(|_| NO_NUMBER);
+        let number = int.or_else(|_| word.parse().map(ValueRef::Uint)).map(Datum::Plain);
+        return number.or_else(|_| decimal_of_word(word).ok_or(NO_NUMBER));
     }
-    match word {
-        "nil" => Ok(ValueRef::Nil),
-        "true" => Ok(ValueRef::Bool(true)),
-        "false" => Ok(ValueRef::Bool(false)),
-        "null" => Err("a value: `nil`, or \"null\" for the text"),
-        _ if word.starts_with(|c: char| c.is_alphabetic() || c == '_') => Ok(ValueRef::Text(word)),
-        _ => Err(NO_NUMBER),
-    }
+    Ok(Datum::Plain(match word {
+        "nil" => ValueRef::Nil,
+        "true" => ValueRef::Bool(true),
+        "false" => ValueRef::Bool(false),
+        "null" => return Err("a value: `nil`, or \"null\" for the text"),
+        _ if word.starts_with(|c: char| c.is_alphabetic() || c == '_') => ValueRef::Text(word),
+        _ => return Err(NO_NUMBER),
+    }))
 }
 
-const NO_NUMBER: &str = "a whole number of 64 bits, or the value in \"quotes\"";
+/// `1.5`: digits on both sides of a point.
+fn decimal_of_word(word: &str) -> Option<Datum<'_>> {
+    let (whole, fraction) = word.split_once('.')?;
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    let is_decimal = digits(whole.strip_prefix('-').unwrap_or(whole)) && digits(fraction);
+    Decimal::parse(word).filter(|_| is_decimal).map(Datum::Decimal)
+}
+
+const NO_NUMBER: &str = "a whole number of 64 bits, a decimal, or the value in \"quotes\"";
 
 /// Values.
 impl<'a> Parser<'a> {
     pub(super) fn value(&mut self) -> Result<Datum<'a>, Fault> {
         let value = match &mut self.token {
             Token::Word(word) => match value_of_word(word) {
-                Ok(value) => Datum::Plain(value),
+                Ok(value) => value,
                 Err(expected) => return Err(self.unexpected(expected)),
             },
             Token::Text(text) => Datum::Text(std::mem::take(text)),
             Token::Keyword(text) => Datum::Keyword(std::mem::take(text)),
             Token::Other(text) => Datum::Other(std::mem::take(text)),
+            Token::Table(table) => {
+                let table = std::mem::take(table);
+                return self.tuple(&table);
+            }
+            Token::Sign('(') => return self.tuple(""),
             _ => return Err(self.unexpected("a value")),
         };
         self.advance()?;
         Ok(value)
+    }
+
+    /// The columns of a tuple, `id=1, open=true)`, behind its opening parenthesis.
+    fn tuple(&mut self, table: &str) -> Result<Datum<'a>, Fault> {
+        self.advance()?;
+        let mut columns: Vec<(String, Value)> = Vec::new();
+        loop {
+            self.skip_line_ends()?;
+            if self.take_sign(')')? {
+                return Ok(Datum::Tuple(Tuple::new(table, columns)));
+            }
+            if !columns.is_empty() {
+                self.expect_sign(',')?;
+                self.skip_line_ends()?;
+            }
+            let name = match &self.token {
+                Token::Word(word) => (*word).to_owned(),
+                Token::Text(text) => text.to_string(),
+                _ => return Err(self.unexpected("a column and its value, or `)`")),
+            };
+            self.advance()?;
+            self.expect_sign('=')?;
+            if matches!(self.token, Token::Table(_) | Token::Sign('(')) {
+                return Err(self.unexpected("a value that is no row itself"));
+            }
+            columns.push((name, self.value()?.to_value()));
+        }
     }
 
     /// A text in quotes.

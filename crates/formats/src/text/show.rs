@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter, Write};
 
-use isolario_model::{RowInput, Stamp, ValueRef};
+use isolario_model::{Aggregate, Predicate, RowInput, Stamp, TupleRef, ValueRef, VersionRef};
 
 use super::token::is_word_char;
 use super::words::RESERVED;
@@ -23,9 +23,48 @@ impl Display for Shown<'_> {
             ValueRef::Keyword(text) if is_word(text) => write!(f, ":{text}"),
             ValueRef::Keyword(text) => write!(f, ":{}", Quoted(text, '"')),
             ValueRef::Other(text) => Quoted(text, '`').fmt(f),
-            // Refused before they come here.
-            ValueRef::Decimal(_) | ValueRef::Tuple(_) => Ok(()),
+            ValueRef::Decimal(decimal) => decimal.fmt(f),
+            ValueRef::Tuple(tuple) => show_tuple(tuple, f),
         }
+    }
+}
+
+/// `accounts(id=1)`, or `(balance=5)` where there is no table.
+fn show_tuple(tuple: TupleRef<'_>, f: &mut Formatter<'_>) -> fmt::Result {
+    if !tuple.table().is_empty() {
+        Shown(ValueRef::Text(tuple.table())).fmt(f)?;
+    }
+    for (position, (name, value)) in tuple.columns().enumerate() {
+        let before = if position == 0 { "(" } else { ", " };
+        write!(f, "{before}{}={}", Shown(ValueRef::Text(name)), Shown(value))?;
+    }
+    f.write_str(if tuple.is_empty() { "()" } else { ")" })
+}
+
+/// A predicate as SQL; in quotes where it is in no form of our language of predicates, or would not
+/// stand on one line.
+pub(super) struct Sql<'a> {
+    pub(super) function: Option<&'a Aggregate>,
+    pub(super) predicate: &'a Predicate,
+}
+
+impl Display for Sql<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let function = self.function.map(ToString::to_string);
+        let predicate = self.predicate.to_string();
+        let is_plain = matches!(self.predicate, Predicate::Rows { .. })
+            && !matches!(self.function, Some(Aggregate::Unparsed(_)))
+            && !function.iter().chain([&predicate]).any(|text| text.contains(char::is_control));
+        match function {
+            Some(function) if is_plain => write!(f, "{function} ")?,
+            Some(function) => write!(f, "{} ", Quoted(&function, '"'))?,
+            None => {}
+        }
+        if !is_plain {
+            return Quoted(&predicate, '"').fmt(f);
+        }
+        let before = if self.predicate.table().is_none() { "where " } else { "" };
+        write!(f, "{before}{predicate}")
     }
 }
 
@@ -105,6 +144,12 @@ impl Display for Rows<'_> {
         for (i, row) in self.0.iter().enumerate() {
             let comma = if i > 0 { ", " } else { "" };
             write!(f, "{comma}{}: {}", Shown(row.key), Shown(row.value))?;
+            match row.version {
+                None => {}
+                Some(VersionRef::Initial) => f.write_str(" @initial")?,
+                Some(VersionRef::ByWriter { txn, write }) => write!(f, " @{txn}/{write}")?,
+                Some(VersionRef::ByWrite { write, value }) => write!(f, " @{write}={value}")?,
+            }
         }
         f.write_char('}')
     }

@@ -15,7 +15,9 @@ pub(super) enum Token<'a> {
     Keyword(Cow<'a, str>),
     /// `` `…` ``
     Other(Cow<'a, str>),
-    /// One of `:`, `,`, `[`, `]`, `{`, `}`, `?`.
+    /// A name and the parenthesis that touches it: the key of a row begins.
+    Table(Cow<'a, str>),
+    /// One of `:`, `,`, `[`, `]`, `{`, `}`, `(`, `)`, `=`, `@`, `?`.
     Sign(char),
     /// `->`
     Arrow,
@@ -31,6 +33,7 @@ impl fmt::Display for Token<'_> {
             Token::Text(text) => write!(f, "{text:?}"),
             Token::Keyword(text) => write!(f, "the keyword `:{text}`"),
             Token::Other(text) => write!(f, "`{text}` in backquotes"),
+            Token::Table(table) => write!(f, "`{table}(`"),
             Token::Sign(sign) => write!(f, "`{sign}`"),
             Token::Arrow => f.write_str("`->`"),
             Token::EndOfLine => f.write_str("the end of the line"),
@@ -44,6 +47,7 @@ pub(super) fn is_word_char(c: char) -> bool {
 }
 
 /// Cuts a text into tokens.
+#[derive(Clone, Copy)]
 pub(super) struct Lexer<'a> {
     text: &'a str,
     at: usize,
@@ -67,7 +71,7 @@ impl<'a> Lexer<'a> {
                 self.line += 1;
                 self.sign(Token::EndOfLine, 1)
             }
-            Some(b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'_') => Token::Word(self.word()),
+            Some(b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'_') => self.word_or_table(),
             Some(b',') => self.sign(Token::Sign(','), 1),
             Some(_) => self.rarer_token()?,
         };
@@ -80,7 +84,10 @@ impl<'a> Lexer<'a> {
         Ok(match (chars.next(), chars.next()) {
             (None, _) => Token::EndOfFile,
             (Some('-'), Some('>')) => self.sign(Token::Arrow, 2),
-            (Some('"'), _) => Token::Text(self.quoted('"')?),
+            (Some('"'), _) => {
+                let text = self.quoted('"')?;
+                if self.take_parenthesis() { Token::Table(text) } else { Token::Text(text) }
+            }
             (Some('`'), _) => Token::Other(self.quoted('`')?),
             (Some(':'), Some(next)) if self.keyword_may_begin() && is_word_char(next) => {
                 self.at += 1;
@@ -90,15 +97,55 @@ impl<'a> Lexer<'a> {
                 self.at += 1;
                 Token::Keyword(self.quoted('"')?)
             }
-            (Some(sign @ (':' | ',' | '[' | ']' | '{' | '}' | '?')), _) => {
+            (Some(sign @ (':' | ',' | '[' | ']' | '{' | '}' | '(' | ')' | '=' | '@' | '?')), _) => {
                 self.sign(Token::Sign(sign), 1)
             }
-            (Some(c), _) if is_word_char(c) => Token::Word(self.word()),
+            (Some(c), _) if is_word_char(c) => self.word_or_table(),
             (Some(c), _) => {
                 let expected = "a word, a number or a sign";
                 return Err(Fault::malformed(self.at, expected, format_args!("{c:?}")));
             }
         })
+    }
+
+    #[inline]
+    fn word_or_table(&mut self) -> Token<'a> {
+        let word = self.word();
+        if self.take_parenthesis() { Token::Table(word.into()) } else { Token::Word(word) }
+    }
+
+    #[inline]
+    fn take_parenthesis(&mut self) -> bool {
+        let is_there = self.text.as_bytes().get(self.at) == Some(&b'(');
+        self.at += usize::from(is_there);
+        is_there
+    }
+
+    pub(super) fn quote_follows(&self) -> bool {
+        self.text[self.at..].trim_start_matches([' ', '\t']).starts_with('"')
+    }
+
+    /// What stands before the next arrow on the line that is in no quotes, and where it begins.
+    pub(super) fn raw_to_arrow(&mut self) -> Result<(usize, &'a str), Fault> {
+        self.skip_blanks();
+        let start = self.at;
+        let rest = &self.text[start..];
+        let mut quote = None;
+        for (at, byte) in rest.bytes().enumerate() {
+            match (byte, quote) {
+                (b'\n', _) => break,
+                (b'\'' | b'"', None) => quote = Some(byte),
+                (_, Some(open)) if byte == open => quote = None,
+                (b'-', None) if rest[at..].starts_with("->") => {
+                    self.at = start + at;
+                    return Ok((start, rest[..at].trim_end()));
+                }
+                _ => {}
+            }
+        }
+        let expected = "a predicate, `->` and what came back, on one line";
+        let line = rest.lines().next().unwrap_or("");
+        Err(Fault::malformed(start, expected, if line.is_empty() { "nothing" } else { line }))
     }
 
     fn sign(&mut self, token: Token<'a>, len: usize) -> Token<'a> {
@@ -121,7 +168,7 @@ impl<'a> Lexer<'a> {
     /// before it: `T1:r x 0` and `{k:1}` read as people mean them.
     fn keyword_may_begin(&self) -> bool {
         let before = self.text[..self.at].chars().next_back();
-        before.is_none_or(|c| c.is_whitespace() || matches!(c, ',' | '[' | '{' | ':'))
+        before.is_none_or(|c| c.is_whitespace() || matches!(c, ',' | '[' | '{' | '(' | '=' | ':'))
     }
 
     #[inline]

@@ -8,7 +8,7 @@ use isolario_model::{
     Value, ValueRef,
 };
 
-use super::show::{Dotted, Ending, InHeader, List, OrUnknown, Quoted, Rows, Shown};
+use super::show::{Dotted, Ending, InHeader, List, OrUnknown, Quoted, Rows, Shown, Sql};
 use crate::narrow::{as_unsigned, inexpressible};
 use crate::number_set::NumberSet;
 use crate::{HistoryWriter, Target};
@@ -187,16 +187,16 @@ fn put_op(buffer: &mut Vec<u8>, op: &OpInput<'_>) -> Result<(), SinkError> {
             write!(buffer, "cas {key} {expected} -> {new} {ending}")
         }
         Op::PredicateRead { predicate, rows } => {
-            let rows = OrUnknown(rows.map(Rows));
-            write!(buffer, "select {} {rows}", Quoted(predicate, '"'))
+            let (sql, rows) = (Sql { function: None, predicate }, OrUnknown(rows.map(Rows)));
+            write!(buffer, "select {sql} -> {rows}")
         }
         Op::PredicateWrite { predicate, rows } => {
-            let rows = OrUnknown(rows.map(Rows));
-            write!(buffer, "update {} {rows}", Quoted(predicate, '"'))
+            let (sql, rows) = (Sql { function: None, predicate }, OrUnknown(rows.map(Rows)));
+            write!(buffer, "update {sql} -> {rows}")
         }
         Op::Aggregate { function, predicate, result } => {
-            let (function, predicate) = (Quoted(function, '"'), Quoted(predicate, '"'));
-            write!(buffer, "aggregate {function} {predicate} {}", OrUnknown(result.map(Shown)))
+            let sql = Sql { function: Some(function), predicate };
+            write!(buffer, "aggregate {sql} -> {}", OrUnknown(result.map(Shown)))
         }
         _ => return Err(inexpressible("text", "this kind of operation")),
     }?)

@@ -9,7 +9,8 @@ use isolario_model::{
 
 use tempfile::NamedTempFile;
 
-use super::{describe, history, read, temp_file, write};
+use super::super::layout::read_header;
+use super::{describe, history, load, read, temp_file, write};
 use crate::LiveRecorder;
 
 fn create(file: &NamedTempFile) -> LiveRecorder {
@@ -216,4 +217,32 @@ fn a_recording_that_cannot_be_packed_stays_readable() {
     assert!(recorder.finish().is_err());
     std::fs::remove_dir(&packing).unwrap();
     assert_eq!(crate::read(file.path()).unwrap().history.txn_count(), 1);
+}
+
+/// Files of versions 1 and 2 differ from those of 3 and 4 in nothing that they use.
+#[test]
+fn files_of_older_versions_are_read_as_ever() {
+    let as_version = |path: &Path, version: u8| {
+        let mut bytes = std::fs::read(path).unwrap();
+        let crc = read_header(&bytes).unwrap().len - 4;
+        bytes[8] = version;
+        let fits = crc32fast::hash(&bytes[..crc]).to_le_bytes();
+        bytes[crc..crc + 4].copy_from_slice(&fits);
+        load(&bytes).unwrap().history
+    };
+    let file = temp_file();
+    let recorder = create(&file);
+    let mut records = recorder.session();
+    for value in 0..3 {
+        records.begin(&start(0), Some(value), &[write(1, value)]).unwrap();
+        records.op(&write(1, value)).unwrap();
+        records.end(&committed()).unwrap();
+    }
+    records.flush().unwrap();
+    let running = as_version(file.path(), 2);
+    recorder.finish().unwrap();
+    let finished = as_version(file.path(), 1);
+    let now = crate::read(file.path()).unwrap().history;
+    assert_eq!(now.txn_count(), 3);
+    assert!(running == now && finished == now);
 }

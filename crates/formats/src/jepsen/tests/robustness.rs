@@ -17,16 +17,22 @@ fn errors_say_where_and_what() {
     for (text, expected) in [
         (
             "{:type :ok,\n  :process 0 :f :transfer :value {}}",
-            "h:2:17: expected :f :txn or a register operation (read, write, cas), found \
-             :f :transfer",
+            "h:2:17: expected :f :txn or a register operation (read, write, cas); others can \
+             be brought as jsonl, which has predicates, too, found :f :transfer",
         ),
         (
             "{:type :ok :process 0 :value [[:r 1]]}",
             "h:1:31: expected an operation [function key value], found [:r 1]",
         ),
         (
+            "{:type :ok :process 0 :value [[:rp [:> 1] {1 2}]]}",
+            "h:1:32: expected :r, :w, :append or :cas; others can be brought as jsonl, which has \
+             predicates, too, found :rp",
+        ),
+        (
             "{:type :ok :process 0 :value [[:x 1 2]]}",
-            "h:1:32: expected :r, :w, :append or :cas, found :x",
+            "h:1:32: expected :r, :w, :append or :cas; others can be brought as jsonl, which has \
+             predicates, too, found :x",
         ),
         ("{:type :done}", "h:1:8: expected :type :invoke, :ok, :fail or :info, found :done"),
         (
@@ -76,8 +82,8 @@ fn errors_in_json_and_logs_say_where_too() {
         ("{\"type\":\"ok\",\"value\":[01]}", "h:1:23: expected a value, found 01"),
         (
             "{\"type\":\"ok\",\"f\":\"add\"}",
-            "h:1:18: expected \"f\": \"txn\" or a register operation (read, write, cas), found \
-             \"f\": \"add\"",
+            "h:1:18: expected \"f\": \"txn\" or a register operation (read, write, cas); \
+             others can be brought as jsonl, which has predicates, too, found \"f\": \"add\"",
         ),
         (
             "{\"type\":\"ok\",\"value\":\"\n\"}",
