@@ -12,6 +12,7 @@ use isolario::report::explain::{self, Found, Topic};
 use crate::args::{
     Args, Command as RawCommand, ConvertArgs, OutputForm, ReportForm, StatsArgs, VerifyArgs,
 };
+use crate::clashes::Files;
 use crate::failure::Failure;
 use crate::generate::Generate;
 use crate::output::Output;
@@ -138,6 +139,8 @@ fn find_format(flag: &str, name: &str) -> Result<&'static dyn HistoryFormat, Fai
 impl Convert {
     fn build(args: ConvertArgs) -> Result<Convert, Failure> {
         let format = output_format("--to", args.to_format.as_deref(), &args.to)?;
+        let to = (args.to.as_os_str() != "-").then_some(&args.to);
+        Files::reading([args.from.as_path()]).writing("TO", to).refuse_clashes()?;
         Ok(Convert {
             from_format: InputFormat::build("--from", &args.from_format)?,
             from: args.from,

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 
 /// Where a command writes to.
 pub(crate) struct Console {
-    out: BufWriter<PipeTolerant<Stdout>>,
+    out: BufWriter<Persistent<Stdout>>,
     /// The style of data.
     pub(crate) style: Style,
     error_style: Style,
@@ -29,7 +29,7 @@ impl Console {
             _ => Style::Coloured,
         };
         Console {
-            out: BufWriter::new(PipeTolerant::new(io::stdout())),
+            out: BufWriter::new(Persistent::new(io::stdout())),
             style: style(AutoStream::choice(&io::stdout())),
             error_style: style(AutoStream::choice(&io::stderr())),
             quiet: args.quiet,
@@ -42,9 +42,10 @@ impl Console {
         &mut self.out
     }
 
-    /// Writes out what is still held back.
+    /// Writes out what is still held back. If standard output failed, it says so now.
     pub(crate) fn finish(&mut self) -> io::Result<()> {
-        self.out.flush()
+        self.out.flush()?;
+        self.out.get_mut().failure.take().map_or(Ok(()), Err)
     }
 
     /// Says what went wrong and what mends it.
@@ -82,6 +83,48 @@ impl Console {
         // itself fails, there is nobody left to tell.
         let _ = self.out.flush();
         let _ = writeln!(io::stderr(), "{style}{label}{style:#}: {message}");
+    }
+}
+
+/// A writer that keeps its first error for the end: standard output on a full disk must not cost the
+/// files that can still be written.
+struct Persistent<W> {
+    inner: PipeTolerant<W>,
+    failure: Option<io::Error>,
+}
+
+impl<W> Persistent<W> {
+    fn new(inner: W) -> Self {
+        Persistent { inner: PipeTolerant::new(inner), failure: None }
+    }
+
+    fn keep<T>(&mut self, result: io::Result<T>, instead: T) -> io::Result<T> {
+        result.or_else(|error| match error.kind() {
+            // Whoever wrote tries again.
+            io::ErrorKind::Interrupted => Err(error),
+            _ => {
+                self.failure = Some(error);
+                Ok(instead)
+            }
+        })
+    }
+}
+
+impl<W: Write> Write for Persistent<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.failure.is_some() {
+            return Ok(bytes.len());
+        }
+        let written = self.inner.write(bytes);
+        self.keep(written, bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.failure.is_some() {
+            return Ok(());
+        }
+        let flushed = self.inner.flush();
+        self.keep(flushed, ())
     }
 }
 
@@ -150,5 +193,12 @@ mod tests {
         assert!(closed.flush().is_ok());
         let mut full = PipeTolerant::new(Failing(io::ErrorKind::StorageFull));
         assert!(full.write_all(b"some").is_err() && full.flush().is_err());
+    }
+
+    #[test]
+    fn an_error_is_kept_for_the_end() {
+        let mut full = Persistent::new(Failing(io::ErrorKind::StorageFull));
+        assert!(full.write_all(b"some").is_ok() && full.flush().is_ok());
+        assert_eq!(full.failure.map(|error| error.kind()), Some(io::ErrorKind::StorageFull));
     }
 }

@@ -1,16 +1,15 @@
 //! Ctrl-C: once to end what is going on and report what came of it, twice to leave.
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use isolario::check::Stop;
 use isolario::run::{Handle, Stage};
 
-use crate::draft::remove;
 use crate::exit::leave;
 use crate::failure::Failure;
+use crate::outfile::abandon_drafts;
 
 /// Listens for Ctrl-C, and for the request to terminate.
 pub(crate) struct Interrupt {
@@ -33,13 +32,18 @@ enum GoingOn {
     Run(Handle),
     /// A check.
     Check(Stop),
-    /// A file that is worth nothing before it is complete.
-    Draft(PathBuf),
 }
 
+/// A process has one handler of signals, and so one state.
+static LISTENING: OnceLock<Arc<Shared>> = OnceLock::new();
+
 impl Interrupt {
+    /// Begins to listen, if nobody does yet.
     pub(crate) fn listen(quiet: bool) -> Result<Interrupt, Failure> {
-        let shared = Arc::new(Shared::default());
+        if let Some(shared) = LISTENING.get() {
+            return Ok(Interrupt { shared: Arc::clone(shared) });
+        }
+        let shared = Arc::clone(LISTENING.get_or_init(Arc::default));
         let heard = Arc::clone(&shared);
         let listening = ctrlc::set_handler(move || heard.end(quiet));
         listening.map_err(|error| Failure::new(format!("cannot listen for Ctrl-C: {error}")))?;
@@ -62,11 +66,6 @@ impl Interrupt {
         *self.shared.going_on() = GoingOn::Check(stop.clone());
         stop
     }
-
-    /// A file in the making, which Ctrl-C removes.
-    pub(crate) fn draft(&self, path: &Path) {
-        *self.shared.going_on() = GoingOn::Draft(path.to_owned());
-    }
 }
 
 impl Shared {
@@ -79,12 +78,8 @@ impl Shared {
     fn end(&self, quiet: bool) {
         let again = self.happened.swap(true, Ordering::Relaxed);
         let what_follows = match &*self.going_on() {
-            _ if again => leave(),
-            GoingOn::Nothing => leave(),
-            GoingOn::Draft(path) => {
-                remove(path);
-                leave()
-            }
+            _ if again => abandon(),
+            GoingOn::Nothing => abandon(),
             GoingOn::Run(handle) => match handle.interrupt() {
                 Stage::Driving => "checking what was recorded",
                 Stage::Checking => "reporting what is decided",
@@ -101,4 +96,16 @@ impl Shared {
             let _ = writeln!(io::stderr(), "note: interrupted: {what_follows}; again to leave");
         }
     }
+}
+
+/// Leaves at once, and nothing half-written behind.
+fn abandon() -> ! {
+    let (drafts, _held) = abandon_drafts();
+    let files = match drafts {
+        0 => "",
+        1 => ": the file that was being written is not there",
+        _ => ": the files that were being written are not there",
+    };
+    let _ = writeln!(io::stderr(), "error: interrupted{files}");
+    leave()
 }

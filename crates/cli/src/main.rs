@@ -1,16 +1,17 @@
 //! The `isolario` command: flags, wiring and exit codes around the library.
 
 mod args;
+mod clashes;
 mod commands;
 mod config;
 mod console;
-mod draft;
 mod exit;
 mod failure;
 mod generate;
 mod interrupt;
 mod knobs;
 mod load;
+mod outfile;
 mod output;
 mod progress;
 mod reports;
@@ -28,6 +29,7 @@ use config::Config;
 use console::Console;
 use exit::Outcome;
 use failure::Failure;
+use interrupt::Interrupt;
 
 fn main() -> ExitCode {
     run(std::env::args_os()).into()
@@ -55,6 +57,8 @@ fn usage(stop: &clap::Error) -> Outcome {
 }
 
 fn execute(config: &Config, console: &mut Console) -> Result<Outcome, Failure> {
+    // Before there is anything to leave behind.
+    Interrupt::listen(console.quiet)?;
     if let Some(threads) = config.threads {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(threads)).build_global();
         pool.map_err(|error| Failure::new(format!("cannot start {threads} threads: {error}")))?;

@@ -1,4 +1,4 @@
-//! Writing a history: to standard output, or to a file that is there completely or not at all.
+//! Writing a history: to a stream, or to a file that is there completely or not at all.
 
 use std::io::{self, BufWriter};
 use std::path::PathBuf;
@@ -6,10 +6,8 @@ use std::path::PathBuf;
 use isolario::formats::{HistoryFormat, Target};
 use isolario::model::{SinkError, TxnSink};
 
-use crate::console::PipeTolerant;
-use crate::draft::{Draft, refuse_impossible};
 use crate::failure::Failure;
-use crate::interrupt::Interrupt;
+use crate::outfile::{Draft, Place, open_stream, refuse_replacing};
 
 /// Where to write a history, and in which format.
 pub(crate) struct Output {
@@ -27,50 +25,55 @@ impl Output {
         self.path.as_os_str() == "-"
     }
 
-    /// Refuses a target that would have to be replaced, before any work is done.
+    /// Refuses a target that would have to be replaced, before any work is done. A directory is
+    /// never replaced: it may hold more than a history.
     pub(crate) fn refuse_existing(&self) -> Result<(), Failure> {
-        let name = self.path.display();
-        // A link that leads nowhere is there, too.
-        match self.path.symlink_metadata() {
-            _ if self.is_stdout() => Ok(()),
-            Err(_) => refuse_impossible(&self.path),
-            // A directory may hold more than a history: nobody's files are removed on a flag.
-            Ok(found) if found.is_dir() => {
-                Err(Failure::new(format!("{name} exists and is a directory"))
-                    .with_hint("remove it, or choose another name"))
-            }
-            Ok(_) if self.force => Ok(()),
-            Ok(_) => Err(Failure::new(format!("{name} exists already"))
-                .with_hint("replace it with --force, or choose another name")),
+        if self.is_stdout() { Ok(()) } else { refuse_replacing(&self.path, self.force) }
+    }
+
+    /// Writes what `fill` puts into the sink. Nothing is the answer where whoever reads closed the
+    /// pipe: then there is no reason to go on.
+    pub(crate) fn write<T>(
+        &self,
+        fill: impl FnOnce(&mut dyn TxnSink) -> Result<T, SinkError>,
+    ) -> Result<Option<T>, Failure> {
+        match self.try_write(fill) {
+            Ok(filled) => Ok(Some(filled)),
+            Err(SinkError::Io(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(None),
+            Err(error) => Err(self.failed(&error)),
         }
     }
 
-    /// Writes what `fill` puts into the sink. A file is written beside its place and renamed at the
-    /// end: a failure leaves nothing half-written.
-    pub(crate) fn write<T>(
+    fn try_write<T>(
         &self,
-        fill: impl FnOnce(&mut dyn TxnSink) -> Result<T, Failure>,
-    ) -> Result<T, Failure> {
+        fill: impl FnOnce(&mut dyn TxnSink) -> Result<T, SinkError>,
+    ) -> Result<T, SinkError> {
         if self.is_stdout() {
-            let stdout = BufWriter::new(PipeTolerant::new(io::stdout()));
+            let stdout = BufWriter::new(io::stdout());
             return self.write_to(Target::Stream(Box::new(stdout)), fill);
         }
-        let draft = Draft::beside(&self.path);
-        let interrupt = Interrupt::listen(true)?;
-        interrupt.draft(draft.path());
-        let filled = self.write_to(Target::Path(draft.path().to_owned()), fill)?;
-        draft.keep_as(&self.path).map_err(|error| self.failed(&error.into()))?;
-        Ok(filled)
+        match Place::of(&self.path)? {
+            Place::File { target, there } => {
+                let draft = Draft::begin(target, there)?;
+                let filled = self.write_to(Target::Path(draft.path()), fill)?;
+                draft.keep()?;
+                Ok(filled)
+            }
+            place => {
+                let through = BufWriter::new(open_stream(&place)?);
+                self.write_to(Target::Stream(Box::new(through)), fill)
+            }
+        }
     }
 
     fn write_to<T>(
         &self,
         target: Target,
-        fill: impl FnOnce(&mut dyn TxnSink) -> Result<T, Failure>,
-    ) -> Result<T, Failure> {
-        let mut writer = self.format.writer(target).map_err(|error| self.failed(&error))?;
+        fill: impl FnOnce(&mut dyn TxnSink) -> Result<T, SinkError>,
+    ) -> Result<T, SinkError> {
+        let mut writer = self.format.writer(target)?;
         let filled = fill(writer.as_mut())?;
-        writer.finish().map_err(|error| self.failed(&error))?;
+        writer.finish()?;
         Ok(filled)
     }
 

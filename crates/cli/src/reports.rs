@@ -1,15 +1,14 @@
 //! Reports: in which form they go to standard output, and which go to files.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use isolario::report::{Github, Hints, Human, Json, Junit, Renderer, Report, dot, html, svg};
 
 use crate::args::{ReportArgs, ReportForm};
 use crate::console::Console;
-use crate::draft::{Draft, refuse_impossible};
 use crate::failure::Failure;
+use crate::outfile::Place;
+pub(crate) use crate::outfile::write_whole;
 
 /// The renderer for standard output.
 pub(crate) fn renderer(form: ReportForm, console: &Console) -> Box<dyn Renderer> {
@@ -33,10 +32,10 @@ pub(crate) fn renderer(form: ReportForm, console: &Console) -> Box<dyn Renderer>
 /// Which reports go to which files.
 #[derive(Debug, Default)]
 pub(crate) struct ReportFiles {
-    html: Option<PathBuf>,
-    dot: Option<PathBuf>,
-    svg: Option<PathBuf>,
-    junit: Option<PathBuf>,
+    pub(crate) html: Option<PathBuf>,
+    pub(crate) dot: Option<PathBuf>,
+    pub(crate) svg: Option<PathBuf>,
+    pub(crate) junit: Option<PathBuf>,
 }
 
 impl ReportFiles {
@@ -48,8 +47,6 @@ impl ReportFiles {
                 Err(Failure::new(message).with_hint("check them one by one"))
             }
             _ => {
-                let files = [&args.report, &args.dot, &args.svg, &args.junit];
-                files.into_iter().flatten().try_for_each(|file| refuse_impossible(file))?;
                 let ReportArgs { report: html, dot, svg, junit } = args;
                 Ok(ReportFiles { html, dot, svg, junit })
             }
@@ -57,7 +54,7 @@ impl ReportFiles {
     }
 }
 
-/// The files of one run. Each is complete after every history: whoever interrupts the run finds
+/// The files of one check. Each is complete after every history: whoever interrupts the check finds
 /// what was decided until then.
 pub(crate) struct Files<'c> {
     config: &'c ReportFiles,
@@ -71,47 +68,52 @@ impl<'c> Files<'c> {
     }
 
     /// Writes the report on a history to all files. One that cannot be written does not stop the
-    /// others; what was wrong with the first of those is the answer.
-    pub(crate) fn report(
-        &mut self,
-        report: &Report<'_>,
-        console: &mut Console,
-    ) -> Result<(), Failure> {
-        let mut result = Ok(());
-        if let Some(file) = &self.config.html {
+    /// others. The answer says whether all were.
+    pub(crate) fn report(&mut self, report: &Report<'_>, console: &mut Console) -> bool {
+        let mut all = true;
+        let ReportFiles { html, dot, svg, .. } = self.config;
+        if let Some(file) = html {
             let written = write_whole(file, |out| html::write(report, None, out));
-            if written.is_ok() {
-                console.info(&format!("wrote the report to {}", file.display()));
-            }
-            result = result.and(written);
+            all &= tell(written, "the report", file, console);
         }
-        let mut quietly = |file: &Path, written: Result<(), Failure>| {
-            if written.is_ok() {
-                console.detail(&format!("wrote {}", file.display()));
-            }
-            written
-        };
-        if let Some(file) = &self.config.dot {
-            result = result.and(quietly(file, write_whole(file, |out| dot::write(report, out))));
+        if let Some(file) = dot {
+            let written = write_whole(file, |out| dot::write(report, out));
+            all &= tell(written, "the graphs", file, console);
         }
-        if let Some(file) = &self.config.svg {
-            result = result.and(quietly(file, write_whole(file, |out| svg::write(report, out))));
+        if let Some(file) = svg {
+            let written = write_whole(file, |out| svg::write(report, out));
+            all &= tell(written, "the picture", file, console);
         }
-        if let Some(file) = &self.config.junit {
-            Junit.report(report, &mut self.junit)?;
-            result = result.and(quietly(file, self.write_junit(file)));
+        if self.config.junit.is_some() {
+            // Writing to memory does not fail.
+            let _ = Junit.report(report, &mut self.junit);
         }
-        result
+        self.write_junit_so_far(console) && all
     }
 
     /// Writes that a history could not be checked.
-    pub(crate) fn failure(&mut self, name: &str, error: &str) -> Result<(), Failure> {
+    pub(crate) fn failure(&mut self, name: &str, error: &str, console: &mut Console) -> bool {
+        if self.config.junit.is_some() {
+            let _ = Junit.failure(name, error, &mut self.junit);
+        }
+        self.write_junit_so_far(console)
+    }
+
+    /// Writes what holds all histories.
+    pub(crate) fn end(&self, console: &mut Console) -> bool {
         match &self.config.junit {
-            Some(file) => {
-                Junit.failure(name, error, &mut self.junit)?;
-                self.write_junit(file)
+            Some(file) => tell(self.write_junit(file), "the results", file, console),
+            None => true,
+        }
+    }
+
+    /// What is written through cannot be written anew: it waits for the end.
+    fn write_junit_so_far(&self, console: &mut Console) -> bool {
+        match &self.config.junit {
+            Some(file) if matches!(Place::of(file), Ok(Place::File { .. })) => {
+                self.write_junit(file).map_err(|failure| console.error(&failure)).is_ok()
             }
-            None => Ok(()),
+            _ => true,
         }
     }
 
@@ -124,17 +126,16 @@ impl<'c> Files<'c> {
     }
 }
 
-/// Writes a file that is there as a whole or not at all.
-pub(crate) fn write_whole(
+/// Says whether a file was written, and gives that back.
+pub(crate) fn tell(
+    written: Result<(), Failure>,
+    what: &str,
     file: &Path,
-    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> Result<(), Failure> {
-    let whole = || -> io::Result<()> {
-        let draft = Draft::beside(file);
-        let mut out = BufWriter::new(File::create(draft.path())?);
-        write(&mut out)?;
-        out.flush()?;
-        draft.keep_as(file)
-    };
-    whole().map_err(|error| Failure::new(format!("cannot write {}: {error}", file.display())))
+    console: &mut Console,
+) -> bool {
+    match &written {
+        Ok(()) => console.info(&format!("wrote {what} to {}", file.display())),
+        Err(failure) => console.error(failure),
+    }
+    written.is_ok()
 }

@@ -1,7 +1,5 @@
 //! `isolario check`: which levels recorded histories satisfy.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::time::Instant;
 
@@ -16,8 +14,9 @@ use crate::exit::{Outcome, judge};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::load::{LoadedHistory, load, report_remarks};
+use crate::outfile::write_whole;
 use crate::progress::Progress;
-use crate::reports::{Files, renderer};
+use crate::reports::{Files, renderer, tell};
 use crate::version_order;
 use isolario::run::peak_rss_bytes;
 
@@ -39,12 +38,8 @@ pub(crate) fn run(config: &Check, console: &mut Console) -> Result<Outcome, Fail
             true => checking.leave_out(path, console)?,
         });
     }
-    let Checking { mut renderer, summary, is_lost, .. } = checking;
-    if config.histories.len() > 1 {
-        renderer.summary(&summary, console.out())?;
-    }
-    renderer.end(console.out())?;
-    Ok(if is_lost { Outcome::Error } else { outcome })
+    checking.end(console)?;
+    Ok(if checking.is_lost { Outcome::Error } else { outcome })
 }
 
 /// A run over histories.
@@ -77,16 +72,8 @@ impl Checking<'_> {
                 let begun = Instant::now();
                 let progress = (!console.quiet).then(|| Progress::of_check(&mut options));
                 let checker = Checker::new(&loaded.history, options.clone());
-                let dump = &self.config.dump_problem;
-                if let Some(file) = dump {
-                    dump_problems(&checker, &request.levels, file)?;
-                }
                 let results = checker.check_all(&request.levels);
-                drop(checker);
                 drop(progress);
-                if let Some(file) = dump {
-                    console.info(&format!("wrote the problem to {}", file.display()));
-                }
                 let report = Report::new(&name, &loaded.history, &results)
                     .with_weakest_only(request.open)
                     .with_named(&request.named)
@@ -96,10 +83,12 @@ impl Checking<'_> {
                     console.warning(&format!("{name}: no level could be decided"));
                 }
                 if let Some(file) = &self.config.proof {
-                    match write_proof(&loaded.history, &results, &options, &name, file) {
-                        Ok(()) => console.info(&format!("wrote the proof to {}", file.display())),
-                        Err(failure) => self.lose(&failure, console),
-                    }
+                    let written = write_proof(&loaded.history, &results, &options, &name, file);
+                    self.is_lost |= !tell(written, "the proof", file, console);
+                }
+                if let Some(file) = &self.config.dump_problem {
+                    let written = dump_problems(&checker, &request.levels, file);
+                    self.is_lost |= !tell(written, "the problem", file, console);
                 }
                 Ok(judge(request, &results))
             }
@@ -147,36 +136,40 @@ impl Checking<'_> {
     /// Reports that there is no answer about a history.
     fn failure(&mut self, name: &str, why: &str, console: &mut Console) -> Result<(), Failure> {
         self.renderer.failure(name, why, console.out())?;
-        let written = self.files.failure(name, why);
-        written.unwrap_or_else(|failure| self.lose(&failure, console));
+        self.is_lost |= !self.files.failure(name, why, console);
         self.summary.add_failure();
         Ok(())
     }
 
+    /// Prints first and writes files then: whatever becomes of those, the verdict is out.
     fn report(&mut self, report: Report<'_>, console: &mut Console) -> Result<(), Failure> {
         let report = report.with_max_anomalies(self.config.max_anomalies);
         self.summary.add(&report);
         self.renderer.report(&report, console.out())?;
-        let written = self.files.report(&report, console);
-        written.unwrap_or_else(|failure| self.lose(&failure, console));
+        console.out().flush()?;
+        self.is_lost |= !self.files.report(&report, console);
         Ok(())
     }
 
-    /// Says that a file could not be written. The work goes on: there may be others.
-    fn lose(&mut self, failure: &Failure, console: &mut Console) {
-        console.error(failure);
-        self.is_lost = true;
+    fn end(&mut self, console: &mut Console) -> Result<(), Failure> {
+        if self.config.histories.len() > 1 {
+            self.renderer.summary(&self.summary, console.out())?;
+        }
+        self.renderer.end(console.out())?;
+        console.out().flush()?;
+        self.is_lost |= !self.files.end(console);
+        Ok(())
     }
 }
 
 /// Writes down the problems that levels make of a history.
 fn dump_problems(checker: &Checker<'_>, levels: &[Level], file: &Path) -> Result<(), Failure> {
-    let failed = |error: io::Error| Failure::new(format!("{}: {error}", file.display()));
-    let mut out = BufWriter::new(File::create(file).map_err(failed)?);
-    for level in levels {
-        checker.problem(*level, &mut out).map_err(failed)?;
-    }
-    out.flush().map_err(failed)
+    write_whole(file, |out| {
+        for level in levels {
+            checker.problem(*level, out)?;
+        }
+        Ok(())
+    })
 }
 
 fn timing(loaded: &LoadedHistory, begun: Instant) -> Timing {

@@ -10,8 +10,8 @@ pub(crate) fn run(config: &Convert, console: &mut Console) -> Result<Outcome, Fa
     let to = &config.to;
     to.refuse_existing()?;
     let history = load(&config.from, config.from_format, console)?.history;
-    to.write(|sink| history.replay(sink).map_err(|error| to.failed(&error)))?;
-    if !to.is_stdout() {
+    let written = to.write(|sink| history.replay(sink))?;
+    if written.is_some() && !to.is_stdout() {
         let (count, name, format) = (history.txn_count(), to.path.display(), to.format.name());
         let txns = if count == 1 { "transaction" } else { "transactions" };
         console.info(&format!("wrote {count} {txns} to {name} ({format})"));

@@ -10,21 +10,22 @@ use crate::args::Args;
 use crate::console::Console;
 use crate::exit::Outcome;
 use crate::failure::Failure;
+use crate::outfile::write_whole;
 
 pub(crate) fn run(dir: Option<&Path>, console: &mut Console) -> Result<Outcome, Failure> {
     match dir {
-        Some(dir) => write_files(dir).map_err(|error| {
-            Failure::new(format!("{}: cannot write the pages there: {error}", dir.display()))
-                .with_hint("--dir takes a directory")
-        })?,
+        Some(dir) => {
+            std::fs::create_dir_all(dir).map_err(|error| {
+                Failure::new(format!("{}: cannot write the pages there: {error}", dir.display()))
+                    .with_hint("--dir takes a directory")
+            })?;
+            for (name, page) in pages()? {
+                write_whole(&dir.join(name), |out| out.write_all(&page))?;
+            }
+        }
         None => pages()?.iter().try_for_each(|(_, page)| console.out().write_all(page))?,
     }
     Ok(Outcome::Done)
-}
-
-fn write_files(dir: &Path) -> io::Result<()> {
-    std::fs::create_dir_all(dir)?;
-    pages()?.iter().try_for_each(|(name, page)| std::fs::write(dir.join(name), page))
 }
 
 /// The pages of the program and of each command, with the names of their files.

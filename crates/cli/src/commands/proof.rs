@@ -1,15 +1,13 @@
 //! `isolario check --proof`: why the answers are what they are, for another program to re-check.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use isolario::check;
 use isolario::model::{History, LevelResult};
 use isolario::verify::{Options, proof};
 
-use crate::draft::Draft;
 use crate::failure::Failure;
+use crate::outfile::write_whole;
 
 /// Writes the proof of some results. The file is there as a whole or not at all.
 pub(crate) fn write_proof(
@@ -23,14 +21,5 @@ pub(crate) fn write_proof(
         .with_session_order(options.session_order)
         .with_clock_skew(options.clock_skew)
         .with_trusted_version_order(options.trust_version_order);
-    let write = || -> io::Result<()> {
-        let draft = Draft::beside(file);
-        let mut out = BufWriter::new(File::create(draft.path())?);
-        proof::write(history, results, &options, name, &mut out)?;
-        out.flush()?;
-        draft.keep_as(file)
-    };
-    write().map_err(|error| {
-        Failure::new(format!("cannot write the proof to {}: {error}", file.display()))
-    })
+    write_whole(file, |out| proof::write(history, results, &options, name, &mut { out }))
 }

@@ -9,7 +9,7 @@ use isolario::model::{AnomalyKind, Level};
 use super::InputFormat;
 use super::anomaly::Use;
 use crate::args::{CheckArgs, ReportForm};
-use crate::draft::refuse_impossible;
+use crate::clashes::Files;
 use crate::failure::Failure;
 use crate::reports::ReportFiles;
 use crate::suggest::closest;
@@ -74,9 +74,7 @@ impl Check {
             let message = format!("--dump-problem takes one history, and there are {count}");
             return Err(Failure::new(message).with_hint("check them one by one"));
         }
-        for file in [&args.proof, &args.search.dump_problem].into_iter().flatten() {
-            refuse_impossible(file)?;
-        }
+        refuse_clashes(&args)?;
         let question = Question::build(&args.level, &args.pattern)?;
         let options = options(&args, &question);
         let reports = ReportFiles::of(args.reports, args.histories.len())?;
@@ -93,6 +91,19 @@ impl Check {
             reports,
         })
     }
+}
+
+/// No output may be an input or another output.
+fn refuse_clashes(args: &CheckArgs) -> Result<(), Failure> {
+    let inputs = args.histories.iter().chain(&args.search.version_order);
+    Files::reading(inputs.map(PathBuf::as_path))
+        .writing("--report", args.reports.report.as_ref())
+        .writing("--dot", args.reports.dot.as_ref())
+        .writing("--svg", args.reports.svg.as_ref())
+        .writing("--junit", args.reports.junit.as_ref())
+        .writing("--proof", args.proof.as_ref())
+        .writing("--dump-problem", args.search.dump_problem.as_ref())
+        .refuse_clashes()
 }
 
 /// How to read the histories, and what deciding may cost.

@@ -1,15 +1,16 @@
 //! The true orders of a generated history, as files.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, Write};
+use std::path::PathBuf;
 
 use isolario::formats::version_order::Writer;
 use isolario::model::{SinkError, Stamp};
 use isolario::sim::Chronicle;
 
-use crate::draft::Draft;
+use crate::console::Console;
 use crate::failure::Failure;
+use crate::outfile::{OutFile, cannot_write, refuse_replacing, write_whole};
+use crate::reports::tell;
 
 /// Transactions of the serialization order that stand on one line.
 const PER_LINE: usize = 100;
@@ -27,22 +28,13 @@ impl Orders {
     /// Refuses files that would have to be replaced, before any work is done.
     pub(crate) fn refuse_existing(&self, force: bool) -> Result<(), Failure> {
         let mut files = self.versions.iter().chain(&self.serialization);
-        match files.find(|file| file.symlink_metadata().is_ok() && !force) {
-            None => Ok(()),
-            Some(file) => Err(Failure::new(format!("{} exists already", file.display()))
-                .with_hint("replace it with --force, or choose another name")),
-        }
+        files.try_for_each(|file| refuse_replacing(file, force))
     }
 
     /// Begins to write.
-    pub(crate) fn create(&self) -> Result<OrderFiles<'_>, Failure> {
-        let open = |file: &PathBuf| -> Result<_, Failure> {
-            let draft = Draft::beside(file);
-            let out = File::create(draft.path()).map_err(|error| failed(file, &error))?;
-            Ok((Writer::new(BufWriter::new(out)), draft))
-        };
-        let versions = self.versions.as_ref().map(open).transpose()?;
-        Ok(OrderFiles { orders: self, versions, commits: Vec::new() })
+    pub(crate) fn create(&self) -> OrderFiles<'_> {
+        let open = |file: &PathBuf| OutFile::create(file).map(Writer::new);
+        OrderFiles { orders: self, versions: self.versions.as_ref().map(open), commits: Vec::new() }
     }
 }
 
@@ -50,16 +42,19 @@ impl Orders {
 /// only reads takes its place among those that committed long before.
 pub(crate) struct OrderFiles<'o> {
     orders: &'o Orders,
-    versions: Option<(Writer<BufWriter<File>>, Draft)>,
+    /// What went wrong is told at the end: the history can still be written.
+    versions: Option<io::Result<Writer<OutFile>>>,
     commits: Vec<(Stamp, u64)>,
 }
 
 impl Chronicle for OrderFiles<'_> {
     fn version(&mut self, key: u64, value: i64) -> Result<(), SinkError> {
-        match &mut self.versions {
-            Some((writer, _)) => Ok(writer.version(key, value)?),
-            None => Ok(()),
+        if let Some(Ok(writer)) = &mut self.versions
+            && let Err(error) = writer.version(key, value)
+        {
+            self.versions = Some(Err(error));
         }
+        Ok(())
     }
 
     fn committed(&mut self, txn: u64, place: Stamp) -> Result<(), SinkError> {
@@ -71,31 +66,27 @@ impl Chronicle for OrderFiles<'_> {
 }
 
 impl OrderFiles<'_> {
-    /// Puts the files in their places.
-    pub(crate) fn finish(mut self) -> Result<(), Failure> {
-        if let (Some((writer, draft)), Some(file)) = (self.versions.take(), &self.orders.versions) {
-            let written = writer.finish().and_then(|_| draft.keep_as(file));
-            written.map_err(|error| failed(file, &error))?;
+    /// Puts the files in their places, and says so. The answer says whether all could be.
+    pub(crate) fn finish(mut self, console: &mut Console) -> bool {
+        let mut all = true;
+        if let (Some(writer), Some(file)) = (self.versions.take(), &self.orders.versions) {
+            let written = writer.and_then(Writer::finish).and_then(OutFile::finish);
+            let written = written.map_err(|error| cannot_write(file, &error));
+            all &= tell(written, "the order of versions", file, console);
         }
         if let Some(file) = &self.orders.serialization {
             self.commits.sort_unstable();
-            write_commits(&self.commits, file).map_err(|error| failed(file, &error))?;
+            let written = write_whole(file, |out| write_commits(&self.commits, out));
+            all &= tell(written, "the order of transactions", file, console);
         }
-        Ok(())
+        all
     }
 }
 
-fn write_commits(commits: &[(Stamp, u64)], file: &Path) -> io::Result<()> {
-    let draft = Draft::beside(file);
-    let mut out = BufWriter::new(File::create(draft.path())?);
+fn write_commits(commits: &[(Stamp, u64)], out: &mut dyn Write) -> io::Result<()> {
     for part in commits.chunks(PER_LINE) {
         let names: Vec<String> = part.iter().map(|(_, txn)| txn.to_string()).collect();
         writeln!(out, "{{\"order\":[{}]}}", names.join(","))?;
     }
-    out.flush()?;
-    draft.keep_as(file)
-}
-
-fn failed(file: &Path, error: &io::Error) -> Failure {
-    Failure::new(format!("{}: {error}", file.display()))
+    Ok(())
 }

@@ -1,8 +1,9 @@
 //! Generates, writes and tells.
 
+use std::io;
 use std::time::Instant;
 
-use isolario::model::TxnSink;
+use isolario::model::{SinkError, TxnSink};
 use isolario::sim::{Chronicle, GenerateError, Summary, Thinned, generate_with};
 
 use super::settings::Generate;
@@ -24,28 +25,30 @@ pub(crate) fn run(
     }
     what.output.refuse_existing()?;
     what.orders.refuse_existing(what.output.force)?;
-    let mut orders = what.orders.create()?;
+    let mut orders = what.orders.create();
     let begun = Instant::now();
     let progress = (!console.quiet).then(|| Progress::start("generating".to_owned()));
-    let summary = what.output.write(|sink| fill(what, sink, &mut orders))?;
-    orders.finish()?;
+    let written = what.output.write(|sink| fill(what, sink, &mut orders))?;
     drop(progress);
+    // Whoever closes the pipe has seen enough.
+    let Some(summary) = written else { return Ok(Outcome::Done) };
     let told = Told { what, summary, time: begun.elapsed() };
     match output {
         OutputForm::Json => told.json(console.out())?,
         OutputForm::Human => told.notes(console),
     }
-    Ok(Outcome::Done)
+    Ok(if orders.finish(console) { Outcome::Done } else { Outcome::Error })
 }
 
 fn fill(
     what: &Generate,
     sink: &mut dyn TxnSink,
     orders: &mut dyn Chronicle,
-) -> Result<Summary, Failure> {
+) -> Result<Summary, SinkError> {
     let mut orders = Thinned::new(orders, what.orders.share, what.config.seed);
     generate_with(&what.config, sink, &mut orders).map_err(|error| match error {
-        GenerateError::Sink(error) => what.output.failed(&error),
-        other => Failure::new(other.to_string()),
+        GenerateError::Sink(error) => error,
+        // The settings were looked at before.
+        other => SinkError::Io(io::Error::other(other.to_string())),
     })
 }

@@ -5,6 +5,7 @@ use isolario::sim::{Config, ConfigError, Kind, Plant, Workload, WorkloadError, t
 
 use super::args::{GenArgs, HistoryArgs};
 use super::orders::Orders;
+use crate::clashes::Files;
 use crate::config::{Use, output_format};
 use crate::failure::Failure;
 use crate::knobs::{find_distribution, find_kind, find_preset, refuse_idle_flags};
@@ -23,6 +24,11 @@ impl Generate {
         let config = config(&args)?;
         config.validate().map_err(|error| wrong(&error))?;
         let orders = orders(&args, &config)?;
+        Files::default()
+            .writing("-o", (args.file.as_os_str() != "-").then_some(&args.file))
+            .writing("--version-order-out", args.version_order_out.as_ref())
+            .writing("--serialization-order-out", args.serialization_order_out.as_ref())
+            .refuse_clashes()?;
         Ok(Generate { config, output: output(*args)?, orders })
     }
 }

@@ -103,18 +103,25 @@ fn every_file_that_was_asked_for_is_written() {
 
 /// Nobody could read half a file.
 #[test]
-fn a_file_in_the_making_is_removed() {
+fn files_in_the_making_are_removed_and_that_is_said() {
     let sandbox = Sandbox::new();
     let before = sandbox.names();
-    let mut command =
-        sandbox.command(&["gen", "history", "--txns", "1000000000000", "-o", "h.iso"]);
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    while sandbox.names() == before {
-        std::thread::sleep(Duration::from_millis(5));
+    let args = ["gen", "history", "--txns", "1000000000000", "-o", "h.iso"];
+    let args = [&args[..], &["--version-order-out", "v"]].concat();
+    for wait in [0, 10, 20, 50] {
+        let mut command = sandbox.command(&args);
+        let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        while sandbox.names() == before {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        std::thread::sleep(Duration::from_millis(wait));
+        signal(&child, "-INT");
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.starts_with("error: interrupted: the file"), "{said}");
+        assert_eq!(sandbox.names(), before);
     }
-    signal(&child, "-INT");
-    assert_eq!(child.wait().unwrap().code(), Some(2));
-    assert_eq!(sandbox.names(), before);
 }
 
 #[test]

@@ -8,6 +8,8 @@ mod information;
 #[cfg(unix)]
 mod interrupt;
 mod live;
+#[cfg(unix)]
+mod outputs;
 mod reports;
 mod sandbox;
 mod usage;

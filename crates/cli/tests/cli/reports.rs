@@ -56,23 +56,6 @@ fn a_place_where_no_file_can_be_is_refused_before_the_work() {
     insta::assert_snapshot!(shown.join("\n"));
 }
 
-/// A full disk, say.
-#[cfg(target_os = "linux")]
-#[test]
-fn a_file_that_cannot_be_written_does_not_take_the_others_with_it() {
-    let sandbox = Sandbox::new();
-    // Drafts stand beside their targets, and nothing can stand in there.
-    let args = ["--report", "/proc/out.html", "--svg", "out.svg", "--junit", "out.xml"];
-    let more = ["--proof", "out.proof", "fine.txt"];
-    let output = sandbox.run(&[&["check"], &args[..], &more].concat());
-    assert_eq!(output.status.code(), Some(2));
-    let error = String::from_utf8(output.stderr).unwrap();
-    assert!(error.contains("error: cannot write /proc/out.html: "), "{error}");
-    for file in ["out.svg", "out.xml", "out.proof"] {
-        assert!(!sandbox.read(file).is_empty(), "{file}");
-    }
-}
-
 #[test]
 fn pictures_and_the_page_are_files_that_stand_alone() {
     let sandbox = Sandbox::new();
