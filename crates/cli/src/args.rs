@@ -8,8 +8,8 @@ use clap_complete::Shell;
 use isolario::formats::FORMATS;
 
 use crate::generate::{self, GenArgs};
-use crate::knobs;
 use crate::run::{self, RunArgs};
+use crate::units;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -17,12 +17,13 @@ Examples:
   isolario run --db postgres://user@host/db   one of your own
   isolario check history.txt                  which levels it satisfies, and why not more
   isolario check --level rc,ra history.edn    whether it satisfies these
+  isolario show history.txt T7                one transaction, key or session
   isolario stats history.iso                  how large, skewed and concurrent it is
   isolario explain lost-update                what an anomaly or a level means
   isolario convert history.edn history.iso    from one format to another
   isolario gen history -o history.iso         a synthetic history
 
-Exit codes: 0 done, all requested levels satisfied; 1 a violation was found; 2 an error;
+Exit codes: 0 done, every requested level is satisfied; 1 a violation was found; 2 an error;
 3 undecided within the limits.";
 
 const CHECK_EXAMPLES: &str = "\
@@ -34,10 +35,17 @@ Examples:
   isolario check --level si --junit si.xml h.txt
   zcat h.txt.gz | isolario check -            from standard input
 
-Without --level, the exit code follows the weakest level that applies, cut-isolation left aside.
-A level that is named and does not apply is an error (2). With --pattern, 1 means that one of the
-anomalies was found. Several histories end in a table of how many show which anomaly; in JSON, that
-is one more line, with the schema isolario.summary/1.";
+Exit codes:
+  0  every requested level is satisfied; with --pattern: none of the anomalies was found
+  1  a violation was found
+  2  an error: usage, a file that cannot be read or written, a level named explicitly that does not
+     apply, nothing to check
+  3  undecided: a limit was reached first, and no violation was found
+Of several histories or levels, the first of 2, 1, 3, 0 counts. Without --level, the exit code
+follows the weakest level that applies, cut-isolation left aside.
+
+Several histories end in a table of how many show which anomaly; in JSON, that is one more line, with
+the schema isolario.summary/1.";
 
 const VERIFY_EXAMPLES: &str = "\
 Examples:
@@ -60,6 +68,13 @@ const STATS_EXAMPLES: &str = "\
 Examples:
   isolario stats h.iso
   isolario stats --json h.edn";
+
+const SHOW_EXAMPLES: &str = "\
+Examples:
+  isolario show h.txt T7                      a transaction, as reports call it
+  isolario show h.txt balance                 a key: its versions, who wrote and who read them
+  isolario show h.txt session alice           where a name means several things, say which
+  isolario show --json h.txt key 1";
 
 const LEVELS_EXAMPLES: &str = "\
 Examples:
@@ -121,9 +136,9 @@ pub(crate) struct GlobalArgs {
     pub(crate) verbose: bool,
 
     /// The form of the result: text for people, or JSON, one object per line; for `check` also
-    /// JUnit XML or the annotations of GitHub Actions
-    #[arg(long, global = true, value_name = "FORM", default_value = "human")]
-    pub(crate) output: ReportForm,
+    /// JUnit XML or the annotations of GitHub Actions [default: human]
+    #[arg(long, global = true, value_name = "FORM")]
+    pub(crate) output: Option<ReportForm>,
 
     /// Short for `--output json`
     #[arg(long, global = true)]
@@ -183,6 +198,10 @@ pub(crate) enum Command {
     #[command(after_help = STATS_EXAMPLES)]
     Stats(StatsArgs),
 
+    /// Show one transaction, key or session: operations, times, who read from whom
+    #[command(after_help = SHOW_EXAMPLES)]
+    Show(ShowArgs),
+
     /// Explain an anomaly or a level: what it means, an example, which levels forbid it
     #[command(after_help = EXPLAIN_EXAMPLES)]
     Explain {
@@ -234,20 +253,24 @@ pub(crate) struct CheckArgs {
     pub(crate) no_session_order: bool,
 
     /// By how much the clocks of two clients may differ: `100us`, `5ms`
-    #[arg(long, value_name = "D", value_parser = knobs::duration)]
+    #[arg(long, value_name = "D", value_parser = units::duration)]
     pub(crate) clock_skew: Option<Duration>,
 
     /// How long each level that needs search may take: `10s`, `5m`; 60 seconds if no level is named
-    #[arg(long, value_name = "D", value_parser = knobs::duration)]
+    #[arg(long, value_name = "D", value_parser = units::duration)]
     pub(crate) timeout: Option<Duration>,
 
     /// How much memory a level that needs search may take: `500MB`, `2GB`
-    #[arg(long, value_name = "SIZE", value_parser = knobs::bytes)]
+    #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
     pub(crate) memory: Option<u64>,
 
     /// How many anomalies to print in full
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) max_anomalies: usize,
+
+    /// Take a history with nothing to check for satisfied, instead of for an error
+    #[arg(long)]
+    pub(crate) allow_empty: bool,
 
     /// Write the proof of every answer to a file, for `isolario verify`; takes one history
     #[arg(long, value_name = "FILE", conflicts_with = "pattern")]
@@ -354,6 +377,20 @@ pub(crate) struct ConvertArgs {
 pub(crate) struct StatsArgs {
     /// The history; `-` is standard input
     pub(crate) history: PathBuf,
+
+    #[arg(long, value_name = "FORMAT", default_value = "auto", help = format_help("The format"))]
+    pub(crate) format: String,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ShowArgs {
+    /// The history; `-` is standard input
+    pub(crate) history: PathBuf,
+
+    /// The name of a transaction, a key or a session; `txn NAME`, `key NAME` and `session NAME` say
+    /// which
+    #[arg(required = true, value_name = "TXN|KEY|SESSION")]
+    pub(crate) name: Vec<String>,
 
     #[arg(long, value_name = "FORMAT", default_value = "auto", help = format_help("The format"))]
     pub(crate) format: String,

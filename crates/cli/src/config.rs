@@ -10,7 +10,8 @@ use isolario::formats::{self, FORMATS, HistoryFormat};
 use isolario::report::explain::{self, Found, Topic};
 
 use crate::args::{
-    Args, Command as RawCommand, ConvertArgs, OutputForm, ReportForm, StatsArgs, VerifyArgs,
+    Args, Command as RawCommand, ConvertArgs, GlobalArgs, OutputForm, ReportForm, ShowArgs,
+    StatsArgs, VerifyArgs,
 };
 use crate::clashes::Files;
 use crate::failure::Failure;
@@ -43,6 +44,7 @@ pub(crate) enum Command {
     Gen(Generate),
     Run(Box<Run>),
     Stats(Stats),
+    Show(Show),
     Explain(Explain),
     Verify(Verify),
     Levels,
@@ -72,6 +74,13 @@ pub(crate) struct Stats {
     pub(crate) format: InputFormat,
 }
 
+pub(crate) struct Show {
+    pub(crate) history: PathBuf,
+    /// What to show.
+    pub(crate) name: String,
+    pub(crate) format: InputFormat,
+}
+
 pub(crate) struct Verify {
     pub(crate) history: PathBuf,
     pub(crate) proof: PathBuf,
@@ -82,7 +91,7 @@ pub(crate) struct Verify {
 
 impl Config {
     pub(crate) fn build(args: Args) -> Result<Config, Failure> {
-        let form = if args.global.json { ReportForm::Json } else { args.global.output };
+        let form = report_form(&args.global)?;
         let command = match args.command {
             RawCommand::Check(args) => Command::Check(Check::build(*args, form)?),
             RawCommand::Convert(args) => Command::Convert(Convert::build(args)?),
@@ -91,6 +100,11 @@ impl Config {
             RawCommand::Stats(StatsArgs { history, format }) => {
                 Command::Stats(Stats { history, format: InputFormat::build("--format", &format)? })
             }
+            RawCommand::Show(ShowArgs { history, name, format }) => Command::Show(Show {
+                history,
+                name: name.join(" "),
+                format: InputFormat::build("--format", &format)?,
+            }),
             RawCommand::Explain { name } => Command::Explain(Explain::build(&name)?),
             RawCommand::Verify(args) => Command::Verify(Verify::build(args)?),
             RawCommand::Levels => Command::Levels,
@@ -104,6 +118,16 @@ impl Config {
             None => return Err(only_for_verdicts()),
         };
         Ok(Config { threads: args.global.threads, output, command })
+    }
+}
+
+/// `--json` is short for `--output json`, and contradicts any other.
+fn report_form(args: &GlobalArgs) -> Result<ReportForm, Failure> {
+    match (args.json, args.output) {
+        (true, None | Some(ReportForm::Json)) => Ok(ReportForm::Json),
+        (true, Some(_)) => Err(Failure::new("--json and --output ask for different forms")
+            .with_hint("--json is short for --output json: leave one of them out")),
+        (false, output) => Ok(output.unwrap_or(ReportForm::Human)),
     }
 }
 
@@ -189,7 +213,7 @@ fn suggestion(typed: &str, names: &[String]) -> String {
 }
 
 /// The format that files of such a name are usually in.
-fn by_extension(path: &Path) -> Option<&'static dyn HistoryFormat> {
+pub(crate) fn by_extension(path: &Path) -> Option<&'static dyn HistoryFormat> {
     let name = match path.extension()?.to_str()? {
         "iso" => "isolario",
         "jsonl" => "jsonl",

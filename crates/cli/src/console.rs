@@ -5,14 +5,15 @@ use std::io::{self, BufWriter, Stdout, Write};
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style as Ansi};
 use clap::ColorChoice;
-use isolario::report::Style;
+use isolario::report::{Style, printable};
 
 use crate::args::GlobalArgs;
 use crate::failure::Failure;
+use crate::terminal::Guarded;
 
 /// Where a command writes to.
 pub(crate) struct Console {
-    out: BufWriter<Persistent<Stdout>>,
+    out: Guarded<BufWriter<Persistent<Stdout>>>,
     /// The style of data.
     pub(crate) style: Style,
     error_style: Style,
@@ -29,7 +30,7 @@ impl Console {
             _ => Style::Coloured,
         };
         Console {
-            out: BufWriter::new(Persistent::new(io::stdout())),
+            out: Guarded::new(BufWriter::new(Persistent::new(io::stdout()))),
             style: style(AutoStream::choice(&io::stdout())),
             error_style: style(AutoStream::choice(&io::stderr())),
             quiet: args.quiet,
@@ -45,7 +46,7 @@ impl Console {
     /// Writes out what is still held back. If standard output failed, it says so now.
     pub(crate) fn finish(&mut self) -> io::Result<()> {
         self.out.flush()?;
-        self.out.get_mut().failure.take().map_or(Ok(()), Err)
+        self.out.inner().get_mut().failure.take().map_or(Ok(()), Err)
     }
 
     /// Says what went wrong and what mends it.
@@ -82,7 +83,7 @@ impl Console {
         // Data first, so that both streams read in order on one terminal. Where the error stream
         // itself fails, there is nobody left to tell.
         let _ = self.out.flush();
-        let _ = writeln!(io::stderr(), "{style}{label}{style:#}: {message}");
+        let _ = writeln!(io::stderr(), "{style}{label}{style:#}: {}", printable(message));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use isolario::formats::{Problem, ReadError};
+use isolario::formats::{FORMATS, Problem, ReadError};
 use isolario::model::SinkError;
 
 use crate::config::InputFormat;
@@ -29,7 +29,12 @@ impl Failure {
         let failure = Failure::new(error.to_string());
         match &error.problem {
             Problem::Unrecognised => {
-                failure.with_hint(format!("name its format with {}", format.flag))
+                let names: Vec<_> = FORMATS.iter().map(|format| format.name()).collect();
+                failure.with_hint(format!(
+                    "name its format with {}: {}",
+                    format.flag,
+                    names.join(", ")
+                ))
             }
             Problem::UnpacksTooLarge { .. } => failure.with_hint(
                 "if it is what it should be, unpack it first: a plain file takes no memory",

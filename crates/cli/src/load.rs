@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use isolario::formats::{self, Content, Meter, Position, Problem, ReadError, Source};
 use isolario::model::{History, Remark, Severity};
 
-use crate::config::InputFormat;
+use crate::config::{InputFormat, by_extension};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::progress::Progress;
@@ -26,7 +26,7 @@ pub(crate) fn load(
     let name = path.display();
     let begun = Instant::now();
     let meter = Meter::default();
-    let progress = (!console.quiet).then(|| Progress::of_reading(name.to_string(), meter.clone()));
+    let progress = (!console.quiet).then(|| Progress::of_reading(&name.to_string(), meter.clone()));
     let loaded = read(path, format, meter)?;
     let time = begun.elapsed();
     drop(progress);
@@ -78,7 +78,16 @@ fn read(path: &Path, format: InputFormat, meter: Meter) -> Result<formats::Loade
         });
     }
     let Some(guess) = guess else {
-        return Err(unrecognised(&source, format));
+        return match by_extension(path) {
+            // What is wrong with it says more than that it looks like nothing.
+            Some(usual) if has_content(&source) => usual.read(&source).map_err(|error| {
+                let (name, flag) = (usual.name(), format.flag);
+                let hint =
+                    format!("it was read as {name}, by its name; {flag} names another format");
+                failed(&error).with_hint(hint)
+            }),
+            _ => Err(unrecognised(&source, format)),
+        };
     };
     guess.read(&source).map_err(|error| failed(&error).with_guess(guess.name(), format.flag))
 }
@@ -100,9 +109,28 @@ fn unrecognised(source: &Source, format: InputFormat) -> Failure {
             "a directory is one history, of a file per session: name its files to read them \
                      one by one, or its format with {flag}"
         )),
-        Content::File(_) => {
-            Failure::reading(&source.error(Position::Whole, Problem::Unrecognised), format)
+        Content::File(bytes) => {
+            let error = source.error(Position::Whole, Problem::Unrecognised);
+            let failure = Failure::reading(&error, format);
+            match PACKERS.iter().find(|(_, magic)| bytes.starts_with(magic)) {
+                None => failure,
+                Some((packer, _)) => Failure::new(format!("{name}: it is packed with {packer}"))
+                    .with_hint(format!("unpack it first: {packer} -dc {name} | isolario check -")),
+            }
         }
+    }
+}
+
+/// What histories may be packed with and is not read, by how it begins.
+const PACKERS: [(&str, &[u8]); 2] = [("xz", b"\xfd7zXZ\0"), ("bzip2", b"BZh")];
+
+/// Whether there is anything in a file but what a packer made of it.
+fn has_content(source: &Source) -> bool {
+    match source.content() {
+        Content::File(bytes) => {
+            !bytes.is_empty() && !PACKERS.iter().any(|(_, magic)| bytes.starts_with(magic))
+        }
+        Content::Directory(_) => false,
     }
 }
 

@@ -9,7 +9,6 @@ mod exit;
 mod failure;
 mod generate;
 mod interrupt;
-mod knobs;
 mod load;
 mod outfile;
 mod output;
@@ -17,7 +16,10 @@ mod progress;
 mod reports;
 mod run;
 mod suggest;
+mod terminal;
+mod units;
 mod version_order;
+mod workload_flags;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

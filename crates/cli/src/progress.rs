@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use isolario::check::{self, Options, Watcher};
 use isolario::formats::Meter;
+use isolario::report::printable;
 
 /// Shorter work needs no sign.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -46,7 +47,8 @@ impl Progress {
     }
 
     /// A history that is read, with how much of it is, how fast, and how long the rest will take.
-    pub(crate) fn of_reading(name: String, meter: Meter) -> Progress {
+    pub(crate) fn of_reading(name: &str, meter: Meter) -> Progress {
+        let name = printable(name).into_owned();
         let begun = Instant::now();
         Progress::show(move || {
             format!("reading {name}{}", share(meter.read(), meter.total(), begun.elapsed()))

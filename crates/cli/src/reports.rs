@@ -22,6 +22,7 @@ pub(crate) fn renderer(form: ReportForm, console: &Console) -> Box<dyn Renderer>
             human.hints = Hints {
                 more: "--max-anomalies N shows more",
                 levels: "--level L shows those of a level",
+                ask: "--level L asks for another",
                 meaning: "`isolario explain NAME` says what an anomaly means, and what to look at.",
             };
             Box::new(human)
@@ -133,9 +134,14 @@ pub(crate) fn tell(
     file: &Path,
     console: &mut Console,
 ) -> bool {
-    match &written {
-        Ok(()) => console.info(&format!("wrote {what} to {}", file.display())),
-        Err(failure) => console.error(failure),
+    match written {
+        Ok(()) => {
+            console.info(&format!("wrote {what} to {}", file.display()));
+            true
+        }
+        Err(failure) => {
+            console.error(&failure);
+            false
+        }
     }
-    written.is_ok()
 }

@@ -6,11 +6,11 @@
 use std::fmt;
 use std::io;
 
-use isolario_model::{Anomaly, Level};
+use isolario_model::{Anomaly, Level, LevelResult};
 
 use crate::human::anomaly_text;
 use crate::involved::involved;
-use crate::meaning::Meaning;
+use crate::meaning::{Meaning, deciding};
 use crate::names::{Names, counted, listed};
 use crate::report::{Renderer, Report};
 use crate::summary::Summary;
@@ -86,11 +86,24 @@ fn without_answer(
     Ok(())
 }
 
-/// What the history comes to, in a line.
+/// What the history comes to, in a line: the levels that were asked for and their answers, or else
+/// what it satisfies, and which level counts.
 fn conclusion(report: &Report<'_>, out: &mut dyn io::Write) -> io::Result<()> {
     if report.results.is_empty() {
         return Ok(());
     }
+    let text = if report.weakest_only {
+        without_question(report)
+    } else {
+        let answer = |result: &LevelResult| {
+            format!("{}: {}", result.level, result.verdict.name().replace('-', " "))
+        };
+        report.results.iter().map(answer).collect::<Vec<_>>().join("; ")
+    };
+    annotation("notice", &[("file", report.name), ("title", "Isolario")], &text, out)
+}
+
+fn without_question(report: &Report<'_>) -> String {
     let list = |levels: &[Level]| {
         listed(&levels.iter().map(|level| level.name().to_owned()).collect::<Vec<_>>())
     };
@@ -102,7 +115,10 @@ fn conclusion(report: &Report<'_>, out: &mut dyn io::Write) -> io::Result<()> {
     if !violated.is_empty() {
         text.push_str(&format!("; violates {}", list(&violated)));
     }
-    annotation("notice", &[("file", report.name), ("title", "Isolario")], &text, out)
+    if let Some(deciding) = deciding(report.results) {
+        text.push_str(&format!("; no level was asked for: the step follows {}", deciding.level));
+    }
+    text
 }
 
 fn annotation(
@@ -143,8 +159,8 @@ mod tests {
     use std::time::Duration;
 
     use isolario_model::{
-        AnomalyKind, Engine, Evidence, Findings, Inapplicable, LevelResult, Limit, OpId, Undecided,
-        Verdict, Witness,
+        AnomalyKind, Engine, Evidence, Findings, Inapplicable, Limit, OpId, Undecided, Verdict,
+        Witness,
     };
 
     use super::*;

@@ -12,6 +12,7 @@ use crate::human::anomaly_text;
 use crate::implied::{Known, known};
 use crate::meaning::Meaning;
 use crate::names::{Names, counted};
+use crate::printable::printable;
 use crate::report::{Renderer, Report};
 use crate::summary::Summary;
 use crate::words::{summary, why_no_answer};
@@ -134,7 +135,8 @@ fn suite(name: &str, seconds: f64, cases: &[Case], out: &mut dyn io::Write) -> i
     let failures = count(|end| matches!(end, End::Failure { .. }));
     let errors = count(|end| matches!(end, End::Error { .. }));
     let skipped = count(|end| matches!(end, End::Skipped { .. }));
-    let (name, tests) = (Escaped(name), cases.len());
+    let name = printable(name);
+    let (name, tests) = (Escaped(&name), cases.len());
     writeln!(
         out,
         "  <testsuite name=\"{name}\" tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\" \
@@ -162,7 +164,8 @@ fn write_end(end: &End, out: &mut dyn io::Write) -> io::Result<()> {
             writeln!(out, "      <failure type=\"{kind}\" message=\"{message}\">{text}</failure>")
         }
         End::Error { kind, message } => {
-            writeln!(out, "      <error type=\"{kind}\" message=\"{}\"/>", Escaped(message))
+            let message = printable(message);
+            writeln!(out, "      <error type=\"{kind}\" message=\"{}\"/>", Escaped(&message))
         }
         End::Skipped { message } => {
             writeln!(out, "      <skipped message=\"{}\"/>", Escaped(message))

@@ -36,7 +36,9 @@ mod meaning;
 mod names;
 #[cfg(feature = "html")]
 mod picture;
+mod printable;
 mod report;
+mod show;
 mod stats;
 mod summary;
 #[cfg(feature = "html")]
@@ -56,7 +58,9 @@ pub use json::Json;
 pub use junit::Junit;
 pub use meaning::{Asked, Meaning, deciding, overall_of_patterns};
 pub use names::Names;
+pub use printable::{is_unprintable, printable};
 pub use report::{Renderer, Report, Size, Timing};
+pub use show::{ShownVersion, Sources, Subject, Versions};
 pub use stats::StatsReport;
 pub use summary::Summary;
 pub use wrap::wrap;

@@ -2,7 +2,9 @@
 
 use std::fmt::Write;
 
-use isolario_model::{History, KeyId, Op, OpId, Predicate, RowView, TxnId, ValueId};
+use isolario_model::{History, KeyId, Op, OpId, Predicate, RowView, SessionId, TxnId, ValueId};
+
+use crate::printable::printable;
 
 /// The longest value a sentence shows in full.
 const LONGEST_VALUE: usize = 40;
@@ -35,7 +37,10 @@ impl<'h> Names<'h> {
             return "the initial state".to_owned();
         }
         let label = self.history.txn_label(txn);
-        if label.parse::<i128>().is_ok() { format!("T{label}") } else { label }
+        match label.parse::<i128>() {
+            Ok(_) => format!("T{label}"),
+            Err(_) => printable(&label).into_owned(),
+        }
     }
 
     /// The transaction of an operation.
@@ -45,17 +50,22 @@ impl<'h> Names<'h> {
 
     /// The session of a transaction.
     pub fn session(&self, txn: TxnId) -> String {
-        self.history.session_name(self.history.session_of(txn)).to_string()
+        self.session_named(self.history.session_of(txn))
+    }
+
+    /// A session.
+    pub fn session_named(&self, session: SessionId) -> String {
+        printable(&self.history.session_name(session).to_string()).into_owned()
     }
 
     /// A key.
     pub fn key(&self, key: KeyId) -> String {
-        shorten(self.history.key_name(key).to_string())
+        shorten(&self.history.key_name(key).to_string())
     }
 
     /// A value.
     pub fn value(&self, value: ValueId) -> String {
-        shorten(self.history.value(value).to_string())
+        shorten(&self.history.value(value).to_string())
     }
 
     /// The elements of a list; the middle of a long one is left out.
@@ -125,10 +135,11 @@ impl<'h> Names<'h> {
 
     /// Which rows a predicate asks for: `where v > 0`, `from t where v > 0`.
     pub(crate) fn matching(&self, predicate: &Predicate) -> String {
-        match (predicate.table(), predicate.condition()) {
+        let text = match (predicate.table(), predicate.condition()) {
             (Some(table), Some(condition)) => format!("from {table} where {condition}"),
             _ => format!("where {predicate}"),
-        }
+        };
+        printable(&text).to_string()
     }
 
     /// How a conditional write ended.
@@ -159,10 +170,10 @@ impl<'h> Names<'h> {
     }
 }
 
-fn shorten(text: String) -> String {
+fn shorten(text: &str) -> String {
     match text.char_indices().nth(LONGEST_VALUE) {
-        Some((cut, _)) => format!("{}…", &text[..cut]),
-        None => text,
+        Some((cut, _)) => format!("{}…", printable(&text[..cut])),
+        None => printable(text).into_owned(),
     }
 }
 
@@ -207,6 +218,17 @@ mod tests {
         let called: Vec<_> = history.txns().map(|txn| names.txn(txn)).collect();
         assert_eq!(called, ["T7", "T8", "pay", ":pay", "#4"]);
         assert_eq!(names.txn(TxnId::INIT), "the initial state");
+    }
+
+    #[test]
+    fn names_do_nothing_to_a_terminal() {
+        let history = Builder::new()
+            .named(text("pay\u{1b}[2J\nerror: x"), &[])
+            .named(ValueRef::Keyword("a\u{202e}b"), &[])
+            .build();
+        let names = Names::new(&history);
+        let called: Vec<_> = history.txns().map(|txn| names.txn(txn)).collect();
+        assert_eq!(called, ["pay\\u{1b}[2J\\nerror: x", ":a\\u{202e}b"]);
     }
 
     #[test]

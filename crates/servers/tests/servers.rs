@@ -3,8 +3,10 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
 
 use std::env;
+use std::fs::{Permissions, set_permissions};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread::sleep;
@@ -113,9 +115,13 @@ fn hold_servers() {
 
 #[test]
 fn servers_die_with_a_killed_process() {
+    // Nobody tidies up after the killed one, and servers under accounts of their own must get in.
+    let directory = tempfile::tempdir().unwrap();
+    set_permissions(directory.path(), Permissions::from_mode(0o755)).unwrap();
     let mut holder = Command::new(env::current_exe().unwrap())
         .args(["--ignored", "--exact", "hold_servers", "--nocapture"])
         .env("ISOLARIO_HOLD_SERVERS", "1")
+        .env("TMPDIR", directory.path())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()

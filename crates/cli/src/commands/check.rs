@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use isolario::check::{self, Checker, Options, Stop};
-use isolario::model::Level;
+use isolario::model::{History, Level, Outcome as TxnOutcome, TxnId};
 use isolario::report::{Renderer, Report, Summary, Timing, deciding, overall_of_patterns};
 
 use crate::commands::proof::write_proof;
@@ -187,6 +187,21 @@ fn load_valid(
     let remarks = loaded.history.validate();
     match report_remarks(name, &loaded.history, &remarks, console) {
         Some(contradiction) => Err(contradiction),
+        None if !config.allow_empty && !loaded.history.has_evidence() => {
+            Err(nothing_to_check(name, &loaded.history))
+        }
         None => Ok(loaded),
     }
+}
+
+/// Every level holds of a history that shows nothing. To say so would let a test pass by accident.
+fn nothing_to_check(name: &str, history: &History) -> Failure {
+    let committed = |txn: &TxnId| history.outcome(*txn) == TxnOutcome::Committed;
+    let why = match (history.txn_count(), history.txns().filter(committed).count()) {
+        (0, _) => "the history has no transactions",
+        (_, 0) => "no transaction committed",
+        _ => "no committed transaction wrote anything or learnt what it read",
+    };
+    Failure::new(format!("{name}: nothing to check: {why}"))
+        .with_hint("with --allow-empty, such a history satisfies every level")
 }

@@ -7,6 +7,7 @@ mod explain;
 mod levels;
 mod man;
 pub(crate) mod proof;
+mod show;
 mod stats;
 mod verify;
 
@@ -29,6 +30,7 @@ pub(crate) fn dispatch(
         Command::Gen(what) => generate::run(what, output, console),
         Command::Run(what) => run::run(what, output, console),
         Command::Stats(stats) => stats::run(stats, output, console),
+        Command::Show(show) => show::run(show, output, console),
         Command::Explain(explain) => explain::run(explain, output, console),
         Command::Verify(verify) => verify::run(verify, output, console),
         Command::Levels => levels::run(output, console),

@@ -26,6 +26,8 @@ pub(crate) struct Check {
     pub(crate) format: InputFormat,
     pub(crate) options: Options,
     pub(crate) max_anomalies: usize,
+    /// Whether a history with nothing to check is satisfied.
+    pub(crate) allow_empty: bool,
     /// Where the proof goes; then there is one history.
     pub(crate) proof: Option<PathBuf>,
     /// Where orders of versions are stated.
@@ -84,6 +86,7 @@ impl Check {
             question,
             format: InputFormat::build("--format", &args.format)?,
             max_anomalies: args.max_anomalies,
+            allow_empty: args.allow_empty,
             proof: args.proof,
             version_order: args.search.version_order,
             dump_problem: args.search.dump_problem,

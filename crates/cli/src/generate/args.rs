@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, Subcommand};
 use isolario::sim::{Config, Kind, Workload};
 
-use crate::knobs::{preset_help, share};
+use crate::units::share;
+use crate::workload_flags::preset_help;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -49,7 +50,7 @@ pub(crate) struct HistoryArgs {
     #[arg(
         long,
         value_name = "N",
-        help = or("How many transactions, of any outcome, beside planted ones", knobs().txns)
+        help = or("How many transactions, of any outcome, beside planted ones", defaults().txns)
     )]
     pub(crate) txns: Option<u64>,
 
@@ -58,7 +59,7 @@ pub(crate) struct HistoryArgs {
         long,
         value_name = "N",
         value_parser = clap::value_parser!(u32).range(1..=1_000_000),
-        help = or("How many sessions, beside those of planted anomalies", knobs().sessions)
+        help = or("How many sessions, beside those of planted anomalies", defaults().sessions)
     )]
     pub(crate) sessions: Option<u32>,
 
@@ -163,7 +164,7 @@ pub(crate) struct HistoryArgs {
     pub(crate) force: bool,
 }
 
-fn knobs() -> Config {
+fn defaults() -> Config {
     Config::default()
 }
 

@@ -8,9 +8,9 @@ use super::orders::Orders;
 use crate::clashes::Files;
 use crate::config::{Use, output_format};
 use crate::failure::Failure;
-use crate::knobs::{find_distribution, find_kind, find_preset, refuse_idle_flags};
 use crate::output::Output;
 use crate::suggest::no_such;
+use crate::workload_flags::{find_distribution, find_kind, find_preset, refuse_idle_flags};
 
 /// A history to generate, and where to.
 pub(crate) struct Generate {
@@ -139,7 +139,7 @@ fn find_level(name: &str) -> Result<Level, Failure> {
     })
 }
 
-/// Knobs that contradict each other.
+/// Options that contradict each other.
 fn wrong(error: &ConfigError) -> Failure {
     let failure = Failure::new(error.to_string());
     match error {

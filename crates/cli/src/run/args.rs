@@ -7,7 +7,8 @@ use clap::Args as ClapArgs;
 use isolario::db::DRIVERS;
 use isolario::workload::Kind;
 
-use crate::knobs::{duration, preset_help, share};
+use crate::units::{duration, positive_duration, share};
+use crate::workload_flags::preset_help;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -131,7 +132,7 @@ pub(crate) struct DriveArgs {
     pub(crate) max_retries: u32,
 
     /// How long the database may take to answer
-    #[arg(long, value_name = "D", value_parser = duration, default_value = "5s")]
+    #[arg(long, value_name = "D", value_parser = positive_duration, default_value = "5s")]
     pub(crate) statement_timeout: Duration,
 
     /// Check the growing history now and then, and stop at the first violation

@@ -9,7 +9,7 @@ use isolario::workload::{DefaultRun, Kind, Preset, Workload};
 use super::args::{RunArgs, ShapeArgs};
 use crate::config::Request;
 use crate::failure::Failure;
-use crate::knobs::{find_distribution, find_kind, find_preset, refuse_idle_flags};
+use crate::workload_flags::{find_distribution, find_kind, find_preset, refuse_idle_flags};
 
 /// A run, or several.
 pub(crate) struct Run {

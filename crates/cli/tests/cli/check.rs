@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::sandbox::{CIRCLE, Sandbox, transcript};
+use crate::sandbox::{CYCLE, Sandbox, transcript};
 
 #[test]
 fn a_satisfied_history_exits_with_0() {
@@ -13,7 +13,7 @@ fn a_satisfied_history_exits_with_0() {
 
 #[test]
 fn a_violation_exits_with_1_and_is_explained() {
-    insta::assert_snapshot!(Sandbox::new().transcript(&["check", "circle.txt"]));
+    insta::assert_snapshot!(Sandbox::new().transcript(&["check", "cycle.txt"]));
 }
 
 #[test]
@@ -21,7 +21,7 @@ fn named_levels_are_decided_alone() {
     let sandbox = Sandbox::new();
     insta::assert_snapshot!(sandbox.transcript(&["check", "--level", "pl-2,rc", "fine.txt"]));
     assert_eq!(sandbox.code(&["check", "--level", "all", "fine.txt"]), 0);
-    assert_eq!(sandbox.code(&["check", "--level", "all", "circle.txt"]), 1);
+    assert_eq!(sandbox.code(&["check", "--level", "all", "cycle.txt"]), 1);
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn bad_files_do_not_stop_the_others() {
     let sandbox = Sandbox::new()
         .file("malformed.txt", "session alice\n  T1: r x 0, frobnicate x\n")
         .file("picture.bin", "\u{1}\u{2}\u{3}");
-    let args = ["check", "malformed.txt", "circle.txt", "missing.txt", "picture.bin", "fine.txt"];
+    let args = ["check", "malformed.txt", "cycle.txt", "missing.txt", "picture.bin", "fine.txt"];
     insta::assert_snapshot!(sandbox.transcript(&args));
 }
 
@@ -83,7 +83,7 @@ fn what_is_no_history_gets_advice() {
 #[test]
 fn json_is_one_object_per_history_with_errors_among_them() {
     let sandbox = Sandbox::new();
-    let args = ["check", "--json", "circle.txt", "missing.txt", "fine.txt", "ambiguous.txt"];
+    let args = ["check", "--json", "cycle.txt", "missing.txt", "fine.txt", "ambiguous.txt"];
     let stdout = sandbox.stdout(&args);
     let objects: Vec<Value> =
         stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -97,10 +97,10 @@ fn json_is_one_object_per_history_with_errors_among_them() {
     }
     assert!(objects[1]["error"].as_str().unwrap().starts_with("missing.txt: "));
     assert!(objects[0]["timing"]["load_ms"].as_f64().unwrap() > 0.0);
-    let circle = &objects[0]["results"][0];
-    assert_eq!(circle["verdict"], "violated");
-    assert_eq!(circle["anomalies_total"], 2);
-    assert_eq!(circle["anomalies"][1]["edges"].as_array().unwrap().len(), 2);
+    let cycle = &objects[0]["results"][0];
+    assert_eq!(cycle["verdict"], "violated");
+    assert_eq!(cycle["anomalies_total"], 2);
+    assert_eq!(cycle["anomalies"][1]["edges"].as_array().unwrap().len(), 2);
     assert_eq!(objects[3]["results"][0]["verdict"], "not-applicable");
     assert!(objects[3]["results"][0]["reason"].is_string());
     insta::assert_snapshot!(sandbox.transcript(&["check", "--output", "json", "fine.txt"]));
@@ -108,7 +108,7 @@ fn json_is_one_object_per_history_with_errors_among_them() {
 
 #[test]
 fn anomalies_beyond_the_limit_are_counted_only() {
-    let args = ["check", "--level", "rc", "--max-anomalies", "1", "circle.txt"];
+    let args = ["check", "--level", "rc", "--max-anomalies", "1", "cycle.txt"];
     insta::assert_snapshot!(Sandbox::new().transcript(&args));
 }
 
@@ -138,14 +138,14 @@ fn what_comes_before_the_initial_state() {
 #[test]
 fn patterns_instead_of_levels() {
     let sandbox = Sandbox::new();
-    let args = ["check", "--pattern", "TAP-g,g1a", "circle.txt"];
+    let args = ["check", "--pattern", "TAP-g,g1a", "cycle.txt"];
     insta::assert_snapshot!(sandbox.transcript(&args));
-    assert_eq!(sandbox.code(&["check", "--pattern", "AbortedRead", "circle.txt"]), 0);
+    assert_eq!(sandbox.code(&["check", "--pattern", "AbortedRead", "cycle.txt"]), 0);
     assert_eq!(sandbox.code(&["check", "--pattern", "all", "fine.txt"]), 0);
     assert_eq!(sandbox.code(&["check", "--pattern", "tap-k", "ambiguous.txt"]), 2);
     assert_eq!(sandbox.code(&["check", "--pattern", "all", "lists.txt"]), 0);
     assert_eq!(sandbox.code(&["check", "--pattern", "tap-k", "--level", "rc", "fine.txt"]), 2);
-    let json = sandbox.stdout(&["check", "--json", "--pattern", "TAP-g,TAP-b", "circle.txt"]);
+    let json = sandbox.stdout(&["check", "--json", "--pattern", "TAP-g,TAP-b", "cycle.txt"]);
     let json: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["patterns"][0]["name"], "AbortedRead");
     assert_eq!(json["patterns"][0]["occurs"], false);
@@ -165,9 +165,8 @@ fn patterns_that_cannot_be_looked_for_are_refused() {
 
 #[test]
 fn several_histories_end_in_a_table_of_anomalies() {
-    let sandbox =
-        Sandbox::new().file("again.txt", CIRCLE).file("thin.txt", "session a\n T1: r x 1");
-    let args = ["check", "--max-anomalies", "0", "circle.txt", "again.txt", "thin.txt", "fine.txt"];
+    let sandbox = Sandbox::new().file("again.txt", CYCLE).file("thin.txt", "session a\n T1: r x 1");
+    let args = ["check", "--max-anomalies", "0", "cycle.txt", "again.txt", "thin.txt", "fine.txt"];
     insta::assert_snapshot!(sandbox.transcript(&args));
     let fine = sandbox.stdout(&["check", "fine.txt", "fine.txt"]);
     assert!(!fine.contains("In all"), "{fine}");
@@ -185,7 +184,7 @@ fn without_session_order_sessions_prove_nothing() {
 fn standard_input_is_a_history_called_dash() {
     let sandbox = Sandbox::new();
     let args = ["check", "--level", "pl-2", "-"];
-    let output = sandbox.run_with_input(&args, CIRCLE);
+    let output = sandbox.run_with_input(&args, CYCLE);
     insta::assert_snapshot!(transcript(&args, &output));
 }
 
@@ -193,13 +192,13 @@ fn standard_input_is_a_history_called_dash() {
 fn colour_follows_the_flag_and_no_color() {
     let sandbox = Sandbox::new();
     let coloured = |args: &[&str]| sandbox.stdout(args).contains('\u{1b}');
-    assert!(!coloured(&["check", "circle.txt"]), "a pipe is no terminal");
-    assert!(coloured(&["check", "--color", "always", "circle.txt"]));
-    assert!(!coloured(&["check", "--color", "never", "circle.txt"]));
-    let mut forced = sandbox.command(&["check", "circle.txt"]);
+    assert!(!coloured(&["check", "cycle.txt"]), "a pipe is no terminal");
+    assert!(coloured(&["check", "--color", "always", "cycle.txt"]));
+    assert!(!coloured(&["check", "--color", "never", "cycle.txt"]));
+    let mut forced = sandbox.command(&["check", "cycle.txt"]);
     let forced = forced.env("CLICOLOR_FORCE", "1").output().unwrap();
     assert!(forced.stdout.contains(&0x1b));
-    let mut plain = sandbox.command(&["check", "circle.txt"]);
+    let mut plain = sandbox.command(&["check", "cycle.txt"]);
     let plain = plain.env("CLICOLOR_FORCE", "1").env("NO_COLOR", "1").output().unwrap();
     assert!(!plain.stdout.contains(&0x1b));
 }
@@ -207,7 +206,7 @@ fn colour_follows_the_flag_and_no_color() {
 #[test]
 fn a_closed_pipe_is_no_error_and_the_verdict_still_counts() {
     let sandbox = Sandbox::new();
-    for (history, code) in [("circle.txt", 1), ("fine.txt", 0)] {
+    for (history, code) in [("cycle.txt", 1), ("fine.txt", 0)] {
         let mut command = sandbox.command(&["check", history]);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         drop(child.stdout.take());
@@ -240,8 +239,8 @@ fn warnings_are_said_unless_quiet_and_what_was_ignored_when_asked() {
 #[test]
 fn the_result_is_the_same_for_any_number_of_threads() {
     let sandbox = Sandbox::new();
-    let one = sandbox.stdout(&["check", "--threads", "1", "circle.txt"]);
-    assert_eq!(one, sandbox.stdout(&["check", "--threads", "7", "circle.txt"]));
+    let one = sandbox.stdout(&["check", "--threads", "1", "cycle.txt"]);
+    assert_eq!(one, sandbox.stdout(&["check", "--threads", "7", "cycle.txt"]));
 }
 
 #[test]
@@ -256,5 +255,55 @@ fn clocks_may_differ() {
     assert_eq!(code(&[]), 1);
     assert_eq!(code(&["--clock-skew", "400ns"]), 1);
     assert_eq!(code(&["--clock-skew", "1us"]), 0);
+    assert_eq!(code(&["--clock-skew", "0s"]), 1);
     assert_eq!(code(&["--clock-skew", "much"]), 2);
+    // Five of what decides whether this read was stale.
+    insta::assert_snapshot!(sandbox.transcript(&["check", "--clock-skew", "5", "stale.txt"]));
+}
+
+/// Every level holds of a history that shows nothing, and a test must not pass by that.
+#[test]
+fn nothing_to_check_is_an_error_unless_allowed() {
+    let sandbox = Sandbox::new()
+        .file("none.txt", "initial 0\nsession alice\n")
+        .file("aborted.txt", "session alice\n  T1 aborted: w x 1\n  T2 unknown: w x 2\n")
+        .file("unobserved.txt", "session alice\n  T1: r x ?\n");
+    let histories = ["none.txt", "aborted.txt", "unobserved.txt"];
+    insta::assert_snapshot!(sandbox.transcript(&[&["check"], &histories[..]].concat()));
+    for history in histories {
+        for more in [&["--level", "ser"][..], &["--pattern", "all"], &["--level", "all"], &[]] {
+            let args = [&["check", "-q", history], more].concat();
+            assert_eq!(sandbox.code(&args), 2, "{args:?}");
+            let allowed = [&args[..], &["--allow-empty"]].concat();
+            assert_eq!(sandbox.code(&allowed), 0, "{allowed:?}");
+        }
+    }
+    let json: Value =
+        serde_json::from_str(&sandbox.stdout(&["check", "--json", "none.txt"])).unwrap();
+    assert!(json["error"].as_str().unwrap().contains("nothing to check"), "{json}");
+}
+
+#[test]
+fn the_level_that_the_exit_code_follows_is_said() {
+    let sandbox = Sandbox::new();
+    let follows = "The exit code follows adya-read-committed";
+    assert!(sandbox.stdout(&["check", "cycle.txt"]).contains(follows));
+    assert!(!sandbox.stdout(&["check", "--level", "rc", "cycle.txt"]).contains("exit code"));
+    let json: Value =
+        serde_json::from_str(&sandbox.stdout(&["check", "--json", "fine.txt"])).unwrap();
+    assert_eq!(json["exit_code_follows"], "adya-read-committed");
+    let github = sandbox.stdout(&["check", "--output", "github", "fine.txt"]);
+    assert!(github.contains("the step follows adya-read-committed"), "{github}");
+}
+
+#[test]
+fn what_is_not_recognised_is_read_by_its_name_or_gets_the_list_of_formats() {
+    let sandbox = Sandbox::new()
+        .file("typo.txt", "sesion alice\n  T1: w x 1\n")
+        .file("h.jsonl", "not json\n")
+        .file("h.log", "nothing known\n");
+    std::fs::write(sandbox.path("h.txt.xz"), b"\xfd7zXZ\0...").unwrap();
+    std::fs::write(sandbox.path("h.bz2"), b"BZh91AY...").unwrap();
+    let args = ["check", "typo.txt", "h.jsonl", "h.log", "h.txt.xz", "h.bz2"];
+    insta::assert_snapshot!(sandbox.transcript(&args));
 }

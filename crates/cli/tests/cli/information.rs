@@ -6,7 +6,7 @@ use crate::sandbox::Sandbox;
 
 #[test]
 fn stats_for_people() {
-    insta::assert_snapshot!(Sandbox::new().transcript(&["stats", "circle.txt"]));
+    insta::assert_snapshot!(Sandbox::new().transcript(&["stats", "cycle.txt"]));
 }
 
 #[test]

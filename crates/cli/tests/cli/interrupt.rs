@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::sandbox::{CIRCLE, FINE, Sandbox};
+use crate::sandbox::{CYCLE, FINE, Sandbox};
 
 /// More than a pipe holds: once all of it is written, somebody reads.
 const MORE_THAN_A_PIPE_HOLDS: usize = 1 << 20;
@@ -60,9 +60,9 @@ impl Waiting {
 #[test]
 fn what_was_decided_is_reported_and_the_rest_is_undecided() {
     let sandbox = Sandbox::new();
-    let args = ["check", "--json", "--junit", "junit.xml", "fine.txt", "-", "circle.txt"];
+    let args = ["check", "--json", "--junit", "junit.xml", "fine.txt", "-", "cycle.txt"];
     for signal in ["-INT", "-TERM"] {
-        let mut waiting = Waiting::start(&sandbox, &args, CIRCLE);
+        let mut waiting = Waiting::start(&sandbox, &args, CYCLE);
         waiting.signal(signal);
         waiting.hears();
         let (code, stdout) = waiting.end();

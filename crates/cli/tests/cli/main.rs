@@ -12,6 +12,8 @@ mod live;
 mod outputs;
 mod reports;
 mod sandbox;
+mod show;
+mod terminal;
 mod usage;
 mod verify;
 mod version_order;

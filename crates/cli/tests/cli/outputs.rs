@@ -153,7 +153,7 @@ fn a_file_that_is_replaced_keeps_its_permissions() {
 fn standard_output_can_be_named() {
     let sandbox = Sandbox::new();
     symlink("/proc/self/fd/1", sandbox.path("stdout")).unwrap();
-    let args = ["check", "--level", "rc", "--junit", "stdout", "fine.txt", "circle.txt"];
+    let args = ["check", "--level", "rc", "--junit", "stdout", "fine.txt", "cycle.txt"];
     let piped = stdout(&sandbox.run(&args));
     assert_eq!(piped.matches("<testsuites").count(), 1, "{piped}");
     assert!(piped.find("fine.txt: 2 sessions") < piped.find("<testsuites"), "{piped}");
@@ -270,7 +270,7 @@ fn a_full_disk_costs_what_does_not_fit_and_nothing_else() {
 #[test]
 fn standard_output_on_a_full_disk_costs_no_files() {
     let sandbox = Sandbox::new();
-    let mut command = sandbox.command(&["check", "--junit", "out.xml", "circle.txt", "fine.txt"]);
+    let mut command = sandbox.command(&["check", "--junit", "out.xml", "cycle.txt", "fine.txt"]);
     let output = command.stdout(File::create("/dev/full").unwrap()).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("cannot write to standard output"), "{}", stderr(&output));

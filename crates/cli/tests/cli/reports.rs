@@ -15,14 +15,14 @@ fn without_times(xml: &str) -> String {
 #[test]
 fn junit_has_a_suite_per_history_and_a_case_per_level() {
     let sandbox = Sandbox::new();
-    let args = ["check", "--level", "pl-2,rc", "--output", "junit", "circle.txt", "missing.txt"];
+    let args = ["check", "--level", "pl-2,rc", "--output", "junit", "cycle.txt", "missing.txt"];
     insta::assert_snapshot!(without_times(&sandbox.transcript(&args)));
 }
 
 #[test]
 fn github_has_an_annotation_per_anomaly() {
     let sandbox = Sandbox::new();
-    let args = ["check", "--level", "rc", "--output", "github", "circle.txt", "fine.txt"];
+    let args = ["check", "--level", "rc", "--output", "github", "cycle.txt", "fine.txt"];
     insta::assert_snapshot!(sandbox.transcript(&args));
 }
 
@@ -34,7 +34,7 @@ fn forms_for_ci_are_for_verdicts_only() {
 #[test]
 fn a_junit_file_holds_what_standard_output_would() {
     let sandbox = Sandbox::new();
-    let histories = ["circle.txt", "missing.txt", "fine.txt"];
+    let histories = ["cycle.txt", "missing.txt", "fine.txt"];
     let beside = [&["check", "--level", "rc", "--junit", "out.xml"], &histories[..]].concat();
     let alone = [&["check", "--level", "rc", "--output", "junit"], &histories[..]].concat();
     assert_eq!(sandbox.code(&beside), 2);
@@ -60,7 +60,7 @@ fn a_place_where_no_file_can_be_is_refused_before_the_work() {
 fn pictures_and_the_page_are_files_that_stand_alone() {
     let sandbox = Sandbox::new();
     let files = ["--report", "out.html", "--svg", "out.svg", "--dot", "out.dot"];
-    let check = ["check", "--level", "rc", "circle.txt"];
+    let check = ["check", "--level", "rc", "cycle.txt"];
     assert_eq!(sandbox.code(&[&check[..], &files].concat()), 1);
     let (page, picture, graph) =
         (sandbox.read("out.html"), sandbox.read("out.svg"), sandbox.read("out.dot"));
@@ -77,7 +77,7 @@ fn pictures_and_the_page_are_files_that_stand_alone() {
 #[test]
 fn a_page_is_of_one_history() {
     for flag in ["--report", "--svg", "--dot"] {
-        let output = Sandbox::new().run(&["check", flag, "out", "circle.txt", "fine.txt"]);
+        let output = Sandbox::new().run(&["check", flag, "out", "cycle.txt", "fine.txt"]);
         assert_eq!(output.status.code(), Some(2));
         let error = String::from_utf8(output.stderr).unwrap();
         assert!(error.contains(&format!("{flag} takes one history, and there are 2")), "{error}");

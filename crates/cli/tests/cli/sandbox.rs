@@ -8,7 +8,7 @@ use isolario::formats::FORMATS;
 use tempfile::TempDir;
 
 /// Two transactions that read each other's writes, and a read of what nobody wrote.
-pub(crate) const CIRCLE: &str = "\
+pub(crate) const CYCLE: &str = "\
 initial 0
 session alice
   T1: r y 1, w x 1
@@ -47,13 +47,15 @@ session bob
 
 pub(crate) struct Sandbox {
     dir: TempDir,
+    /// For what commands put aside: one that is killed cannot tidy up.
+    temporary: TempDir,
 }
 
 impl Sandbox {
     pub(crate) fn new() -> Sandbox {
-        let sandbox = Sandbox { dir: TempDir::new().unwrap() };
+        let sandbox = Sandbox { dir: TempDir::new().unwrap(), temporary: TempDir::new().unwrap() };
         sandbox
-            .file("circle.txt", CIRCLE)
+            .file("cycle.txt", CYCLE)
             .file("fine.txt", FINE)
             .file("ambiguous.txt", AMBIGUOUS)
             .file("lists.txt", LISTS)
@@ -85,6 +87,7 @@ impl Sandbox {
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_isolario"));
         command.args(args).current_dir(self.dir.path()).stdin(Stdio::null());
+        command.env("TMPDIR", self.temporary.path());
         for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS"] {
             command.env_remove(name);
         }

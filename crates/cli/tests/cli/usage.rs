@@ -8,8 +8,18 @@ use crate::sandbox::Sandbox;
 fn help_has_examples() {
     let sandbox = Sandbox::new();
     insta::assert_snapshot!(sandbox.transcript(&["--help"]));
-    let commands =
-        ["check", "verify", "convert", "gen", "stats", "explain", "levels", "completions", "man"];
+    let commands = [
+        "check",
+        "verify",
+        "convert",
+        "gen",
+        "stats",
+        "show",
+        "explain",
+        "levels",
+        "completions",
+        "man",
+    ];
     for command in commands {
         let help = sandbox.transcript(&[command, "--help"]);
         insta::assert_snapshot!(format!("help_{command}"), help);
@@ -34,6 +44,10 @@ fn mistakes_exit_with_2_and_say_what_to_do() {
         &["check", "--threads", "0", "fine.txt"],
         &["check", "-q", "-v", "fine.txt"],
         &["check", "--output", "jsn", "fine.txt"],
+        &["check", "--json", "--output", "junit", "fine.txt"],
+        &["check", "--timeout", "60", "fine.txt"],
+        &["run", "--duration", "10"],
+        &["run", "--statement-timeout", "0s"],
     ]
     .iter()
     .map(|args| sandbox.transcript(args))
@@ -61,4 +75,10 @@ fn help_into_a_closed_pipe_is_no_error() {
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), &output.stderr[..]), (Some(0), &b""[..]));
+}
+
+#[test]
+fn one_form_may_be_asked_for_twice() {
+    let sandbox = Sandbox::new();
+    assert_eq!(sandbox.code(&["check", "--json", "--output", "json", "fine.txt"]), 0);
 }

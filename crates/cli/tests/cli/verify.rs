@@ -91,7 +91,7 @@ fn json_says_the_same() {
     let right = proved(FINE).stdout(&["verify", "--json", "h.txt", "h.proof"]);
     let order = forged(FINE, r#"["T1","T2"]"#, r#"["T2","T1"]"#);
     let wrong = order.stdout(&["verify", "--json", "h.txt", "h.proof"]);
-    let other = order.stdout(&["verify", "--json", "circle.txt", "h.proof"]);
+    let other = order.stdout(&["verify", "--json", "cycle.txt", "h.proof"]);
     insta::assert_snapshot!([right, wrong, other].concat());
 }
 
@@ -128,7 +128,7 @@ fn the_flags_of_the_check_are_those_of_the_proof() {
 fn a_proof_is_of_one_history_and_leaves_nothing_half_written() {
     let sandbox = Sandbox::new();
     let before = sandbox.names();
-    let several = ["check", "--proof", "h.proof", "fine.txt", "circle.txt"];
+    let several = ["check", "--proof", "h.proof", "fine.txt", "cycle.txt"];
     let nowhere = ["check", "--proof", "no/dir/h.proof", "fine.txt"];
     let shown = [sandbox.transcript(&several), sandbox.transcript(&nowhere)];
     insta::assert_snapshot!(shown.join("\n"));

@@ -3,6 +3,7 @@
 mod anomaly;
 mod explain;
 mod palette;
+mod show;
 mod stats;
 mod summary;
 mod verdicts;
@@ -12,6 +13,7 @@ use std::io;
 use isolario_model::Anomaly;
 
 use crate::names::{Names, counted};
+use crate::printable::printable;
 use crate::report::{Renderer, Report, Size, Timing};
 use crate::summary::Summary;
 use crate::wrap::{WIDTH, wrap};
@@ -50,6 +52,8 @@ pub struct Hints {
     pub more: &'static str,
     /// How to see the anomalies of stronger levels.
     pub levels: &'static str,
+    /// How to ask for a level, where none was.
+    pub ask: &'static str,
     /// How to learn what an anomaly means.
     pub meaning: &'static str,
 }
@@ -68,7 +72,7 @@ impl Renderer for Human {
             writeln!(out)?;
         }
         heading(report.name, &report.size, &palette, out)?;
-        verdicts::write(report, &palette, out)?;
+        verdicts::write(report, self.hints.ask, &palette, out)?;
         if self.timing {
             writeln!(out, "  {}", palette.dim(&timing_words(&report.timing)))?;
         }
@@ -146,9 +150,10 @@ fn with_hint(text: &str, hint: &str) -> String {
 
 /// The name of a history and its size.
 fn heading(name: &str, size: &Size, palette: &Palette, out: &mut dyn io::Write) -> io::Result<()> {
+    let name = printable(name);
     let text = wrap(&size_words(size), WIDTH, &format!("{name}: "), "  ");
-    let text = text.strip_prefix(name).unwrap_or(&text);
-    writeln!(out, "{}{text}\n", palette.heading(name))
+    let text = text.strip_prefix(&*name).unwrap_or(&text);
+    writeln!(out, "{}{text}\n", palette.heading(&name))
 }
 
 fn size_words(size: &Size) -> String {

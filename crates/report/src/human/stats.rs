@@ -21,9 +21,9 @@ impl Human {
         heading(report.name, &Size::of(report.history), &palette, out)?;
         fact("reads and writes", &reads_and_writes(stats), out)?;
         let committed = Share { part: stats.committed_operations, whole: stats.operations };
-        fact("committed", &share(committed, "operations"), out)?;
+        fact("committed", &share(committed, "operation"), out)?;
         fact("read-modify-write", &read_modify_write(stats), out)?;
-        fact("unique values", &share(stats.uniqueness.unique_writes, "writes"), out)?;
+        fact("unique values", &share(stats.uniqueness.unique_writes, "write"), out)?;
         fact("concurrency", &concurrency(stats.concurrency.as_ref()), out)?;
         sizes(&stats.transaction_sizes, &palette, out)?;
         busiest_keys(Names::new(report.history), &stats.skew, &palette, out)
@@ -39,8 +39,18 @@ fn fact(label: &str, text: &str, out: &mut dyn io::Write) -> io::Result<()> {
 fn share(share: Share, noun: &str) -> String {
     let Share { part, whole } = share;
     match share.ratio() {
-        Some(ratio) => format!("{part} of {whole} {noun} ({:.0} %)", ratio * 100.0),
-        None => format!("no {noun}"),
+        None => format!("no {noun}s"),
+        Some(_) if part == 0 => format!("none of {}", counted(whole as u64, noun)),
+        Some(ratio) => format!("{part} of {} ({})", counted(whole as u64, noun), percent(ratio)),
+    }
+}
+
+/// Some is never none, and not all is never all.
+fn percent(ratio: f64) -> String {
+    match ratio * 100.0 {
+        percent if percent < 1.0 => "under 1 %".to_owned(),
+        percent if percent > 99.0 && percent < 100.0 => "over 99 %".to_owned(),
+        percent => format!("{percent:.0} %"),
     }
 }
 
@@ -55,8 +65,8 @@ fn reads_and_writes(stats: &Stats) -> String {
 
 fn read_modify_write(stats: &Stats) -> String {
     let found = &stats.read_modify_write;
-    let transactions = share(found.transactions, "writing transactions");
-    format!("{transactions}, {}", share(found.writes, "writes"))
+    let transactions = share(found.transactions, "writing transaction");
+    format!("{transactions}, {}", share(found.writes, "write"))
 }
 
 fn concurrency(found: Option<&Concurrency>) -> String {
@@ -65,7 +75,7 @@ fn concurrency(found: Option<&Concurrency>) -> String {
         Some(Concurrency { max, mean, measured, .. }) => {
             let timed = match measured.part == measured.whole {
                 true => String::new(),
-                false => format!("; times of {}", share(*measured, "transactions")),
+                false => format!("; times of {}", share(*measured, "transaction")),
             };
             format!("at most {max} transactions at a time, {mean:.1} on average{timed}")
         }
@@ -107,7 +117,7 @@ fn busiest_keys(
             out,
             "    {:width$}  {}",
             names.key(found.key),
-            share(found.operations, "operations")
+            share(found.operations, "operation")
         )?;
     }
     Ok(())

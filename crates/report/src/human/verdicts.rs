@@ -3,10 +3,11 @@
 
 use std::io;
 
-use isolario_model::{Anomaly, Level, Verdict};
+use isolario_model::{Anomaly, Level, LevelResult, Verdict};
 
 use super::Palette;
 use crate::involved::first_counterexample;
+use crate::meaning::deciding;
 use crate::names::{Names, counted, listed};
 use crate::report::Report;
 use crate::words::{why_no_answer, why_not_applicable, why_searched};
@@ -17,6 +18,7 @@ const MOST_KINDS: usize = 3;
 
 pub(super) fn write(
     report: &Report<'_>,
+    how_to_ask: &str,
     palette: &Palette,
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
@@ -49,6 +51,7 @@ pub(super) fn write(
     if report.results.len() > 1 {
         conclusion(report, out)?;
     }
+    exit_code(report, how_to_ask, out)?;
     match first_counterexample(report.history, report.results) {
         Some(before) => writeln!(
             out,
@@ -115,13 +118,29 @@ fn not_applicable(
 /// Why levels took search, if they did.
 fn searched(report: &Report<'_>, out: &mut dyn io::Write) -> io::Result<()> {
     let names = Names::new(report.history);
-    let why = report.results.iter().find_map(|result| why_searched(names, result.engine));
-    match why {
-        Some(why) => {
-            writeln!(out, "\n{}", wrap(&format!("Decided by search: {why}."), WIDTH, "  ", "    "))
-        }
-        None => Ok(()),
+    let why = |result: &LevelResult| why_searched(names, result.engine);
+    let Some(reason) = report.results.iter().find_map(why) else { return Ok(()) };
+    let is_decided =
+        |verdict: &Verdict| matches!(verdict, Verdict::Satisfied(_) | Verdict::Violated(_));
+    let mut searched = report.results.iter().filter(|result| why(result).is_some());
+    let what = match searched.any(|result| is_decided(&result.verdict)) {
+        true => "Decided by search",
+        false => "Search is needed",
+    };
+    writeln!(out, "\n{}", wrap(&format!("{what}: {reason}."), WIDTH, "  ", "    "))
+}
+
+/// Which answer counts, where no level was asked for.
+fn exit_code(report: &Report<'_>, how_to_ask: &str, out: &mut dyn io::Write) -> io::Result<()> {
+    let Some(deciding) = deciding(report.results).filter(|_| report.weakest_only) else {
+        return Ok(());
+    };
+    let mut text =
+        format!("The exit code follows {}, the weakest level that applies", deciding.level);
+    if !how_to_ask.is_empty() {
+        text += &format!("; {how_to_ask}");
     }
+    writeln!(out, "\n{}", wrap(&format!("{text}."), WIDTH, "  ", "    "))
 }
 
 /// Which levels are satisfied, and where it begins to go wrong.

@@ -5,6 +5,7 @@
 
 mod explain;
 mod op;
+mod show;
 mod stats;
 mod summary;
 
@@ -12,11 +13,13 @@ use std::io;
 use std::time::Duration;
 
 use isolario_model::{
-    Anomaly, Evidence, LevelResult, Outcome, PatternResult, TxnId, ValueRef, Verdict,
+    Anomaly, Evidence, History, LevelResult, Outcome, PatternResult, SessionId, TxnId, ValueRef,
+    Verdict,
 };
 use serde::Serialize;
 
 use crate::involved::{Involved, first_counterexample, involved};
+use crate::meaning::deciding;
 use crate::names::Names;
 use crate::report::{Renderer, Report, Size};
 use crate::summary::Summary;
@@ -63,6 +66,9 @@ struct JsonReport<'a> {
     history: &'a str,
     size: Size,
     strongest: Vec<&'static str>,
+    /// Where no level was asked for: the one that the exit code follows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exit_code_follows: Option<&'static str>,
     results: Vec<JsonResult<'a>>,
     /// Where single anomalies were asked for instead of levels.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -157,6 +163,9 @@ impl<'a> JsonReport<'a> {
             history: report.name,
             size: report.size,
             strongest: report.strongest().iter().map(|level| level.name()).collect(),
+            exit_code_follows: deciding(report.results)
+                .filter(|_| report.weakest_only)
+                .map(|result| result.level.name()),
             results: report.results.iter().map(|r| JsonResult::of(names, r, most)).collect(),
             patterns: report.patterns.iter().map(|p| JsonPattern::of(names, p, most)).collect(),
             first_counterexample: first_counterexample(report.history, report.results),
@@ -253,19 +262,28 @@ impl<'a> JsonTxn<'a> {
         let history = names.history();
         JsonTxn {
             id: history.txn_label(part.txn),
-            session: match history.session_name(history.session_of(part.txn)) {
-                ValueRef::Text(name) => name.to_owned(),
-                name => name.to_string(),
-            },
+            session: session_label(history, history.session_of(part.txn)),
             line: history.line(part.txn),
-            outcome: match history.outcome(part.txn) {
-                Outcome::Committed => "committed",
-                Outcome::Aborted => "aborted",
-                Outcome::Unknown => "unknown",
-            },
+            outcome: outcome_name(history.outcome(part.txn)),
             ops: part.ops.iter().map(|op| JsonOp::of(history, *op)).collect(),
             omitted_ops: part.omitted,
         }
+    }
+}
+
+/// The user's own name of a session.
+fn session_label(history: &History, session: SessionId) -> String {
+    match history.session_name(session) {
+        ValueRef::Text(name) => name.to_owned(),
+        name => name.to_string(),
+    }
+}
+
+fn outcome_name(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Committed => "committed",
+        Outcome::Aborted => "aborted",
+        Outcome::Unknown => "unknown",
     }
 }
 

@@ -84,19 +84,20 @@ pub fn why_not_applicable(names: Names<'_>, why: &Inapplicable) -> String {
             ambiguous(names, *read, *first, *second, *total)
         }
         Inapplicable::Operation { op } => format!(
-            "it cannot be decided with {} yet: {} has `{}`",
+            "{} cannot be decided yet: {} has `{}`",
             kind(names, *op),
             names.txn_of(*op),
             names.op(*op)
         ),
         Inapplicable::SeveralOperations { txn } => {
-            format!("it is about single operations, and {} has several", names.txn(*txn))
+            format!(
+                "{} has several operations, and only single ones are linearizable",
+                names.txn(*txn)
+            )
         }
-        Inapplicable::NoTimes => "it needs times, and the history has none".to_owned(),
-        Inapplicable::NoVersionOrder => {
-            "it needs a version order, and the history shows none".to_owned()
-        }
-        Inapplicable::NoChecker => "there is no checker for it yet".to_owned(),
+        Inapplicable::NoTimes => "the history has no times".to_owned(),
+        Inapplicable::NoVersionOrder => "the history shows no version order".to_owned(),
+        Inapplicable::NoChecker => "there is no checker yet".to_owned(),
         Inapplicable::CyclicDependencies => {
             "transactions depend on each other in a cycle (CyclicCO), so there is no causal order"
                 .to_owned()

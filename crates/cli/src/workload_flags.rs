@@ -1,0 +1,62 @@
+//! The flags that describe a workload: what `gen` and `run` have in common.
+
+use isolario::workload::{Distribution, DistributionError, Kind, Preset};
+
+use crate::failure::Failure;
+use crate::suggest::no_such;
+
+/// Workloads that are spoken of, and cannot be had yet.
+const NOT_BUILT: [&str; 5] = ["predicate", "sql", "tpcc", "rubis", "twitter"];
+
+pub(crate) fn find_kind(name: &str) -> Result<Kind, Failure> {
+    let names = Kind::ALL.map(Kind::name);
+    let there_are = format!("workloads: {}", names.join(", "));
+    match name.parse() {
+        Ok(kind) => Ok(kind),
+        Err(_) if NOT_BUILT.contains(&name) => {
+            Err(Failure::new(format!("the {name} workload is not there yet")).with_hint(there_are))
+        }
+        Err(_) => Err(no_such("workload", name, "--workload", names, there_are)),
+    }
+}
+
+pub(crate) fn find_preset(name: &str) -> Result<&'static Preset, Failure> {
+    Preset::find(name).ok_or_else(|| {
+        let names: Vec<_> = Preset::all().iter().map(|preset| preset.name).collect();
+        let there_are = format!("presets: {}", names.join(", "));
+        no_such("preset", name, "--preset", names, there_are)
+    })
+}
+
+pub(crate) fn find_distribution(text: &str) -> Result<Distribution, Failure> {
+    text.parse().map_err(|error| match error {
+        DistributionError::Name(name) => {
+            let names = ["uniform", "zipf", "hotspot", "exponential"];
+            let there_are = "distributions: uniform, zipf:S, hotspot:H,O, exponential:L";
+            no_such("distribution", &name, "--distribution", names, there_are.to_owned())
+        }
+        other => Failure::new(format!("--distribution: {other}")),
+    })
+}
+
+/// A flag that would change nothing is a mistake. Each flag comes with whether it was given, and
+/// the kinds it is for.
+pub(crate) fn refuse_idle_flags(
+    kind: Kind,
+    flags: &[(bool, &str, &[Kind])],
+) -> Result<(), Failure> {
+    match flags.iter().find(|(given, _, kinds)| *given && !kinds.contains(&kind)) {
+        None => Ok(()),
+        Some((_, flag, kinds)) => {
+            let kinds: Vec<_> = kinds.iter().map(|kind| kind.name()).collect();
+            Err(Failure::new(format!("{flag} has no effect on the {kind} workload"))
+                .with_hint(format!("it is for --workload {}", kinds.join(", "))))
+        }
+    }
+}
+
+/// The help on presets.
+pub(crate) fn preset_help() -> String {
+    let names: Vec<_> = Preset::all().iter().map(|preset| preset.name).collect();
+    format!("A workload of the literature: {}", names.join(", "))
+}
