@@ -7,8 +7,7 @@ use isolario::report::{Github, Hints, Human, Json, Junit, Renderer, Report, dot,
 use crate::args::{ReportArgs, ReportForm};
 use crate::console::Console;
 use crate::failure::Failure;
-use crate::outfile::Place;
-pub(crate) use crate::outfile::write_whole;
+use crate::outfile::{Place, write_whole};
 
 /// The renderer for standard output.
 pub(crate) fn renderer(form: ReportForm, console: &Console) -> Box<dyn Renderer> {

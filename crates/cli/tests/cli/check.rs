@@ -121,8 +121,8 @@ fn of_stronger_levels_only_the_names_are_given_unless_asked_for() {
     );
     insta::assert_snapshot!(sandbox.transcript(&["check", "shop.txt"]));
     let all = sandbox.stdout(&["check", "--level", "all", "shop.txt"]);
-    assert_eq!(all.matches("\nNonMonoReadCO (").count(), 2, "{all}");
-    assert_eq!(all.matches("\nFracturedReadCM (").count(), 1, "{all}");
+    assert_eq!(all.matches("\n  NonMonoReadCO, TAP-h").count(), 2, "{all}");
+    assert_eq!(all.matches("\n  FracturedReadCM, TAP-l").count(), 1, "{all}");
 }
 
 #[test]

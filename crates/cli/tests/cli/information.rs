@@ -39,7 +39,7 @@ fn explanations_are_found_by_everybodys_names() {
     .collect();
     insta::assert_snapshot!("explain_what_was_meant", shown.join("\n"));
     let page = sandbox.stdout(&["explain", "lost", "update"]);
-    assert!(page.starts_with("LostUpdate: an anomaly"), "{page}");
+    assert!(page.starts_with("LostUpdate: Lost update"), "{page}");
 }
 
 #[test]
