@@ -190,7 +190,10 @@ mod tests {
 
     #[test]
     fn levels_forbid_new_things_and_leave_the_rest_to_weaker_ones() {
-        assert_eq!(newly_forbidden(Level::CutIsolation), [AnomalyKind::NonRepeatableRead]);
+        assert_eq!(
+            newly_forbidden(Level::CutIsolation),
+            [AnomalyKind::NonMonotonicRead, AnomalyKind::NonRepeatableRead]
+        );
         assert_eq!(
             newly_forbidden(Level::Causal),
             [AnomalyKind::CoConflictCm, AnomalyKind::ConflictCm]
