@@ -139,7 +139,7 @@ impl<'h> Names<'h> {
             (Some(table), Some(condition)) => format!("from {table} where {condition}"),
             _ => format!("where {predicate}"),
         };
-        printable(&text).to_string()
+        printable(&text).into_owned()
     }
 
     /// How a conditional write ended.
