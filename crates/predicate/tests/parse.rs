@@ -1,5 +1,7 @@
 //! What the parser takes, what it refuses and how it says so, and what it does with hostile text.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
 use isolario_predicate::{Aggregate, Expr, ExprError, MAX_NESTING, ParseErrorKind, Predicate};
 
 /// The canonical form of a text.
