@@ -161,7 +161,7 @@ impl<'w> World<'w> {
         writes().for_each(|write| writers[write.key] |= bit(write.txn));
         let external = |(read, saw): (&&Read, &&'w View)| {
             let (reader, key) = (read.txn, read.key);
-            (**saw != View::Own).then_some(ExternalRead { reader, key, saw: *saw })
+            (**saw != View::Own).then_some(ExternalRead { reader, key, saw })
         };
         World {
             committed,

@@ -167,10 +167,10 @@ pub(crate) fn check_order(order: &Order<'_, '_>) -> Result<(), Refusal> {
 /// Lists never forget: what the longest read of a list does not show was appended after the last
 /// that it shows. Shorter reads leave out what the longest one orders.
 fn forgets_nothing(order: &Order<'_, '_>, longest: &Longest<'_>) -> Result<(), Refusal> {
-    let mut shown: FxHashSet<(KeyId, TxnId)> = FxHashSet::default();
-    for (key, (_, all)) in longest {
-        shown.extend(all.iter().filter_map(|e| Some((*key, order.facts.appender(*key, *e)?))));
-    }
+    let appender = |key: KeyId, element| Some((key, order.facts.appender(key, element)?));
+    let shown: FxHashSet<(KeyId, TxnId)> = (longest.iter())
+        .flat_map(|(key, (_, all))| all.iter().filter_map(|element| appender(*key, *element)))
+        .collect();
     for second in order.txns {
         for op in order.facts.history.txn_ops(*second) {
             let Op::Append { key, .. } = order.facts.history.op(op) else { continue };
