@@ -1,7 +1,12 @@
 //! Over random histories: the levels imply each other as the lattice says, and none of them is
 //! nearly always satisfied or nearly always violated.
 
-#![allow(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test fails by panicking, and shows the shares it found"
+)]
 
 use std::ops::RangeInclusive;
 
@@ -84,9 +89,12 @@ fn every_level_of_lists_is_often_satisfied_often_violated_and_told_apart() {
     levels_are_told_apart(Case::first((volume() / 4).max(1_000)).map(Case::list_draft), 10..=90);
 }
 
+/// A property of a history: its name, how many of a thousand should have it, and whether one has.
+type Property<'p> = (&'p str, usize, &'p dyn Fn(&Draft) -> bool);
+
 /// Asserts that of so many histories at least this share has each property.
 #[track_caller]
-fn are_frequent(drafts: &[Draft], properties: &[(&str, usize, &dyn Fn(&Draft) -> bool)]) {
+fn are_frequent(drafts: &[Draft], properties: &[Property<'_>]) {
     for (name, at_least, holds) in properties {
         let share = 1_000 * drafts.iter().filter(|draft| holds(draft)).count() / drafts.len();
         println!("{name}: {share} per mille");
@@ -110,11 +118,13 @@ fn some_pair<T>(items: &[T], agree: impl Fn(&T, &T) -> bool) -> bool {
 }
 
 fn appends(draft: &Draft) -> Vec<(&str, &Value)> {
-    let append = |op| match op {
-        &DraftOp::Append(ref key, ref element) => Some((key.as_str(), element)),
-        _ => None,
-    };
-    committed(draft).filter_map(append).collect()
+    let mut appends = Vec::new();
+    for op in committed(draft) {
+        if let DraftOp::Append(key, element) = op {
+            appends.push((key.as_str(), element));
+        }
+    }
+    appends
 }
 
 fn has_an_append_that_nobody_reads(draft: &Draft) -> bool {

@@ -1,5 +1,7 @@
 //! What is printed is read back as the same thing, whatever it is.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use isolario_predicate::{
     Aggregate, Arithmetic, Comparison, Decimal, Expr, ExprError, Literal, Predicate,
 };
