@@ -56,6 +56,14 @@ fn the_page_on_anomalies_is_the_table() {
         .map(|kind| vec![kind.name().to_owned(), kind.names().meaning.to_owned()])
         .collect();
     assert_eq!(table(&page, "| our name | what happened |"), meanings);
+    let everyday: Vec<_> = AnomalyKind::all()
+        .map(|kind| {
+            let row = kind.names();
+            vec![row.name.to_owned(), row.title.to_owned(), row.everyday.join(", ")]
+        })
+        .collect();
+    let heading = "| our name | title in reports | other everyday names |";
+    assert_eq!(table(&page, heading), everyday);
 }
 
 #[test]
