@@ -75,7 +75,7 @@ fn lists_never_forget() {
     // version of t1 would be [2 1]. A register could have been overwritten, a list cannot.
     let lost = "session a\n t1: append x 1\nsession b\n t2: append x 2\n t3: r x [1]";
     assert_eq!(weakest_violated(lost), ["read-atomic"]);
-    assert_eq!(names(lost, Level::ReadAtomic), ["FracturedReadCM"]);
+    assert_eq!(names(lost, Level::ReadAtomic), ["SessionGuaranteeViolation"]);
     // Session order alone puts t1 before t2, and the version of t2 would be [1 2].
     let behind = "session a\n t1: append x 1\n t2: append x 2\nsession b\n t3: r x [2]";
     assert_eq!(names(behind, Level::AdyaReadCommitted), ["CyclicCO"]);
