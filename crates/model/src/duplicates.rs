@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use crate::access::Effect;
-use crate::tally::Tally;
+use crate::remark::Tally;
 use crate::{History, KeyId, OpId};
 
 /// Two writes, the first in the history's order, that made one version of a key.

@@ -47,7 +47,6 @@ mod run_record;
 mod sink;
 mod stats;
 mod table;
-mod tally;
 #[cfg(test)]
 mod testing;
 mod tuple;
@@ -68,7 +67,7 @@ pub use op::{
     Op, OpInput, OpKind, OpNotes, OpView, Outcome, Row, RowInput, RowView, Stamp, StatedOrder,
     TxnEnd, TxnStart, VersionRef,
 };
-pub use remark::{Problem, Remark, Severity};
+pub use remark::{Oddity, Remark, Severity};
 #[cfg(feature = "run-record")]
 pub use run_record::{
     AbortReason, Counts, GoneNode, Latency, RunRecord, RunShape, RunVerdict, Second, StopReason,

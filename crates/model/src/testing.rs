@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use isolario_predicate::{Aggregate, Predicate};
+use isolario_predicate::{Aggregate, Expr, Literal, Predicate};
 
 use crate::{Batch, History, Op, OpInput, Outcome, RowInput, TxnEnd, TxnSink, TxnStart, ValueRef};
 
@@ -20,7 +20,10 @@ pub(crate) fn write(key: i64, value: i64) -> OpInput<'static> {
 
 /// Some predicate.
 pub(crate) fn predicate() -> &'static Predicate {
-    static PREDICATE: LazyLock<Predicate> = LazyLock::new(|| Predicate::unparsed("p"));
+    static PREDICATE: LazyLock<Predicate> = LazyLock::new(|| {
+        let all = Expr::literal(Literal::Bool(true));
+        Predicate::rows("", all).unwrap()
+    });
     &PREDICATE
 }
 

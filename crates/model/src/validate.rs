@@ -5,10 +5,9 @@ use rayon::prelude::*;
 use crate::access::Effect;
 use crate::duplicates::Duplicates;
 use crate::op::OpKind;
-use crate::remark::{Problem, Remark, beginning, over};
+use crate::remark::{Oddity, Remark, Tally, beginning, missing_column, over};
 use crate::sink::Initial;
-use crate::tally::Tally;
-use crate::{History, KeyId, OpId, TxnId};
+use crate::{History, KeyId, Op, OpId, TxnId};
 
 impl History {
     /// Looks for what contradicts or weakens the history. Never fails: it reports.
@@ -22,15 +21,15 @@ impl History {
         );
         let [two_sessions, repeated] = names;
         let [reversed, back_in_time] = times;
-        let empty = empty_txns(self);
-        let found =
-            [two_sessions, repeated, duplicates, initial, mixed, reversed, back_in_time, empty];
-        found.into_iter().filter_map(Remark::new).collect()
+        let about_txns = [reversed, back_in_time, empty_txns(self)];
+        let found = [two_sessions, repeated, duplicates, initial, mixed].into_iter();
+        let found = found.chain(check_predicates(self)).chain(about_txns);
+        found.filter_map(Remark::new).collect()
     }
 }
 
 /// Names in two sessions, and names twice in one.
-fn check_names(history: &History) -> [Tally<Problem>; 2] {
+fn check_names(history: &History) -> [Tally<Oddity>; 2] {
     let mut two_sessions = Tally::default();
     let mut repeated = Tally::default();
     let named = |txn: TxnId| Some((history.txns.names.get(txn.index())?.word(), txn));
@@ -46,12 +45,12 @@ fn check_names(history: &History) -> [Tally<Problem>; 2] {
         let elsewhere =
             |(_, txn): &&(u64, TxnId)| history.session_of(*txn) != history.session_of(first);
         if let Some((_, second)) = same.iter().find(elsewhere) {
-            two_sessions.add(Problem::TwoSessions { first, second: *second });
+            two_sessions.add(Oddity::TwoSessions { first, second: *second });
         }
         for pair in same.windows(2) {
             let (first, second) = (pair[0].1, pair[1].1);
             if history.session_of(first) == history.session_of(second) {
-                repeated.add(Problem::RepeatedName { first, second });
+                repeated.add(Oddity::RepeatedName { first, second });
             }
         }
     }
@@ -60,7 +59,7 @@ fn check_names(history: &History) -> [Tally<Problem>; 2] {
 
 /// Transactions that finish before they start, and ones that begin before their predecessor is
 /// over.
-fn check_times(history: &History) -> [Tally<Problem>; 2] {
+fn check_times(history: &History) -> [Tally<Oddity>; 2] {
     let mut reversed = Tally::default();
     let mut back_in_time = Tally::default();
     if !history.has_times() {
@@ -72,12 +71,12 @@ fn check_times(history: &History) -> [Tally<Problem>; 2] {
             if let (Some(start), Some(finish)) = (history.start(txn), history.finish(txn))
                 && finish < start
             {
-                reversed.add(Problem::FinishBeforeStart { txn });
+                reversed.add(Oddity::FinishBeforeStart { txn });
             }
             if let Some((previous, until)) = last
                 && beginning(history, txn).is_some_and(|(_, from)| from < until)
             {
-                back_in_time.add(Problem::BackInTime { previous, txn });
+                back_in_time.add(Oddity::BackInTime { previous, txn });
             }
             last = over(history, txn).map(|(_, until)| (txn, until)).or(last);
         }
@@ -85,8 +84,8 @@ fn check_times(history: &History) -> [Tally<Problem>; 2] {
     [reversed, back_in_time]
 }
 
-fn duplicate_values(history: &History) -> Tally<Problem> {
-    Duplicates::of(history).repeated.map(|duplicate| Problem::DuplicateValue {
+fn duplicate_values(history: &History) -> Tally<Oddity> {
+    Duplicates::of(history).repeated.map(|duplicate| Oddity::DuplicateValue {
         first: duplicate.first,
         second: duplicate.second,
         key: duplicate.key,
@@ -98,18 +97,18 @@ const OPS_PER_TASK: usize = 1 << 16;
 
 /// Writes of the value that registers hold at first. Not a problem where the format says that
 /// reads then refer to the client's write, nor where versions are named.
-fn initial_values(history: &History) -> Tally<Problem> {
+fn initial_values(history: &History) -> Tally<Oddity> {
     let (Initial::Value(_), Some(word)) = (history.initial(), history.initial_word()) else {
         return Tally::default();
     };
     let initial = Effect::Wrote(word);
-    let check = |mut found: Tally<Problem>, op: usize| {
+    let check = |mut found: Tally<Oddity>, op: usize| {
         let id = OpId::at(op);
         // Lists begin empty, whatever registers hold.
         if history.op_kinds()[op] != OpKind::Append {
             history.effects(id, |key, effect| {
                 if effect == initial {
-                    found.add(Problem::InitialValueWritten { op: id, key });
+                    found.add(Oddity::InitialValueWritten { op: id, key });
                 }
             });
         }
@@ -130,7 +129,7 @@ struct Uses {
 }
 
 /// Keys used both as registers and as lists.
-fn mixed_keys(history: &History) -> Tally<Problem> {
+fn mixed_keys(history: &History) -> Tally<Oddity> {
     let mut found = Tally::default();
     if !history.op_kinds().iter().copied().any(is_list) {
         return found;
@@ -146,7 +145,7 @@ fn mixed_keys(history: &History) -> Tally<Problem> {
     }
     for (key, uses) in uses.iter().enumerate() {
         if let (Some(register), Some(list)) = (uses.register, uses.list) {
-            found.add(Problem::MixedKey { key: KeyId::at(key), register, list });
+            found.add(Oddity::MixedKey { key: KeyId::at(key), register, list });
         }
     }
     found
@@ -156,10 +155,44 @@ fn is_list(kind: OpKind) -> bool {
     matches!(kind, OpKind::Append | OpKind::ReadList | OpKind::ReadListUnobserved)
 }
 
-fn empty_txns(history: &History) -> Tally<Problem> {
+/// Rows that are there twice or lack what their predicate asks about, and predicates that nobody
+/// can evaluate.
+fn check_predicates(history: &History) -> [Tally<Oddity>; 3] {
+    let (mut repeated, mut missing, mut unparsed) = Default::default();
+    let mut is_known = vec![false; history.predicates().len()];
+    if is_known.is_empty() {
+        return [repeated, missing, unparsed];
+    }
+    // Per key, the last operation that had it as a row.
+    let mut last_seen = vec![None; history.key_count()];
+    for op in (0..history.op_count()).map(OpId::at) {
+        let Some(predicate) = history.op_predicate(op) else { continue };
+        if !std::mem::replace(&mut is_known[predicate.index()], true)
+            && history.predicate(predicate).condition().is_none()
+        {
+            unparsed.add(Oddity::UnparsedPredicate { op, predicate });
+        }
+        let (Op::PredicateRead { rows, .. } | Op::PredicateWrite { rows, .. }) = history.op(op)
+        else {
+            continue;
+        };
+        for row in rows.unwrap_or_default() {
+            let key = row.key;
+            if last_seen[key.index()].replace(op) == Some(op) {
+                repeated.add(Oddity::RepeatedRow { op, key });
+            }
+            if missing_column(history, op, row).is_some() {
+                missing.add(Oddity::MissingColumn { op, key });
+            }
+        }
+    }
+    [repeated, missing, unparsed]
+}
+
+fn empty_txns(history: &History) -> Tally<Oddity> {
     let mut found = Tally::default();
     for txn in history.txns().filter(|txn| history.op_range(*txn).is_empty()) {
-        found.add(Problem::Empty { txn });
+        found.add(Oddity::Empty { txn });
     }
     found
 }
@@ -168,7 +201,10 @@ fn empty_txns(history: &History) -> Tally<Problem> {
 mod tests {
     use super::*;
     use crate::testing::{Txn, batch, history, int, read, select, timed, txn, update, write};
-    use crate::{Batch, Meta, Op, Outcome, RowInput, Severity, TxnSink, Value};
+    use crate::{
+        Batch, Meta, Outcome, Predicate, RowInput, Severity, TupleParts, TxnSink, Value, ValueRef,
+    };
+    use isolario_predicate::{Comparison, Expr};
 
     /// The name, count and sentence of every remark.
     fn found(history: &History) -> Vec<(&'static str, usize, String)> {
@@ -254,7 +290,7 @@ mod tests {
         assert_eq!(remarks.len(), 1);
         assert_eq!(remarks[0].count, 1000);
         let firsts: Vec<_> = remarks[0].examples().collect();
-        let expected = |i: u32| Problem::DuplicateValue {
+        let expected = |i: u32| Oddity::DuplicateValue {
             first: OpId(i),
             second: OpId(i + 1000),
             key: KeyId(i),
@@ -293,6 +329,35 @@ mod tests {
         let text = "key 1 is a register in transaction #2 (line 3) and a list in transaction #0 \
                     (line 1)";
         assert_eq!(sentences(&txns), one("mixed-key", 1, text));
+    }
+
+    #[test]
+    fn rows_twice_rows_without_a_column_and_texts_for_predicates_are_warnings() {
+        let is_rich = Expr::column("balance").compare(Comparison::Less, Expr::column("id"));
+        let rich = Predicate::rows("accounts", is_rich.unwrap()).unwrap();
+        let key = TupleParts { table: "accounts", columns: &[("id", int(1))] };
+        let whole = TupleParts { table: "", columns: &[("balance", int(5))] };
+        let part = TupleParts { table: "", columns: &[("owner", int(5))] };
+        let row = |held| RowInput::new(&key, held);
+        let ask = |rows| [Op::PredicateRead { predicate: &rich, rows: Some(rows) }];
+        let ordinary = [row(ValueRef::from(&whole))];
+        // The key has the column that the value lacks; a bare value has no columns to lack.
+        assert_eq!(sentences(&[txn(&ask(&ordinary))]), []);
+        let bare = [row(int(5))];
+        assert_eq!(sentences(&[txn(&ask(&bare))]), []);
+        let text = "a predicate operation of transaction #0 (line 1) has row accounts(id=1) twice";
+        let twice = [row(ValueRef::from(&whole)); 2];
+        assert_eq!(sentences(&[txn(&ask(&twice))]), one("repeated-row", 1, text));
+        assert_eq!(sentences(&[txn(&ask(&ordinary)), txn(&ask(&ordinary))]), []);
+        let text = "row accounts(id=1) of transaction #0 (line 1) lacks column balance, which its \
+                    predicate speaks of";
+        let lacking = [row(ValueRef::from(&part))];
+        assert_eq!(sentences(&[txn(&ask(&lacking))]), one("missing-column", 1, text));
+        let text = "predicate `avg(x) > 1` of transaction #0 (line 1) is not understood, and kept \
+                    as text";
+        let predicate = &Predicate::unparsed("avg(x) > 1");
+        let unparsed = [Op::PredicateRead { predicate, rows: None }; 2];
+        assert_eq!(sentences(&[txn(&unparsed)]), one("unparsed-predicate", 1, text));
     }
 
     /// The remarks about times: the timed transactions here are all empty.

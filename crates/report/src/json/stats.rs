@@ -2,7 +2,7 @@
 
 use std::io;
 
-use isolario_model::{Bucket, Problem, Remark, Severity, Share};
+use isolario_model::{Bucket, Oddity, Remark, Severity, Share};
 use serde::Serialize;
 
 use super::op::JsonValue;
@@ -147,7 +147,7 @@ impl<'a> JsonStats<'a> {
 }
 
 fn remark(report: &StatsReport<'_>, found: &Remark) -> JsonRemark {
-    let describe = |problem: &Problem| problem.describe(report.history);
+    let describe = |oddity: &Oddity| oddity.describe(report.history);
     JsonRemark {
         name: found.name(),
         severity: match found.severity() {
