@@ -1,6 +1,5 @@
 //! What the adapters of servers share.
 
-use std::io::{self, ErrorKind};
 use std::time::Duration;
 
 use crate::error::{DbError, ErrorClass, Obstacle};
@@ -37,7 +36,10 @@ impl Stage {
 
     /// The line broke, or was never there: it may come back. Only what TLS does not trust stays as
     /// it is; TLS reports that as bad data.
-    pub(crate) fn broken(self, error: &io::Error) -> DbError {
+    #[cfg(any(feature = "etcd", feature = "mysql", feature = "redis"))]
+    pub(crate) fn broken(self, error: &std::io::Error) -> DbError {
+        use std::io::ErrorKind;
+
         match (self, error.kind()) {
             (Stage::Connect, ErrorKind::InvalidData) => distrusted(error.to_string()),
             (_, ErrorKind::WouldBlock | ErrorKind::TimedOut) => self.no_answer("no answer in time"),

@@ -72,7 +72,7 @@ impl Checking<'_> {
                 let begun = Instant::now();
                 let progress = (!console.quiet).then(|| Progress::of_check(&mut options));
                 let checker = Checker::new(&loaded.history, options.clone());
-                let results = checker.check_all(&request.levels);
+                let results = checker.check_named(&request.levels, &request.named);
                 drop(progress);
                 let report = Report::new(&name, &loaded.history, &results)
                     .with_weakest_only(request.open)

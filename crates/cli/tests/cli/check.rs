@@ -33,6 +33,15 @@ fn a_named_level_that_does_not_apply_is_an_error_and_others_are_not() {
 }
 
 #[test]
+fn a_named_level_that_does_not_apply_is_violated_where_one_that_it_implies_is() {
+    let lost = "session a\n T1: append x 1\n T2: append x 2\nsession b\n T3: r x [2]\n";
+    let kept = lost.replace("[2]", "[1 2]");
+    let sandbox = Sandbox::new().file("lost.txt", lost).file("kept.txt", &kept);
+    assert_eq!(sandbox.code(&["check", "--level", "ser", "lost.txt"]), 1);
+    assert_eq!(sandbox.code(&["check", "--level", "ser", "kept.txt"]), 2);
+}
+
+#[test]
 fn a_level_that_is_not_built_is_refused_by_name() {
     let args = ["check", "--level", "linearizable", "fine.txt"];
     insta::assert_snapshot!(Sandbox::new().transcript(&args));
