@@ -76,10 +76,10 @@ pub enum Applied {
     Unknown,
 }
 
-impl DraftOp {
-    /// The key it is on.
-    pub fn key(&self) -> &str {
-        match self {
+/// The key of an operation, borrowed as the operation is.
+macro_rules! key_of {
+    ($op:expr) => {
+        match $op {
             DraftOp::Read(key, _)
             | DraftOp::Write(key, _)
             | DraftOp::Delete(key)
@@ -88,19 +88,18 @@ impl DraftOp {
             | DraftOp::Insert(key, ..)
             | DraftOp::CompareAndSet(key, ..) => key,
         }
+    };
+}
+
+impl DraftOp {
+    /// The key it is on.
+    pub fn key(&self) -> &str {
+        key_of!(self)
     }
 
     /// The key it is on, to be changed.
     pub fn key_mut(&mut self) -> &mut String {
-        match self {
-            DraftOp::Read(key, _)
-            | DraftOp::Write(key, _)
-            | DraftOp::Delete(key)
-            | DraftOp::Append(key, _)
-            | DraftOp::ReadList(key, _)
-            | DraftOp::Insert(key, ..)
-            | DraftOp::CompareAndSet(key, ..) => key,
-        }
+        key_of!(self)
     }
 }
 

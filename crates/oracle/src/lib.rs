@@ -19,12 +19,14 @@
 //! assert_eq!(satisfies(&lost_update, Level::SnapshotIsolation, options), Answer::Violated);
 //! ```
 
+mod adya;
 mod axioms;
 mod cut;
 mod draft;
 mod linear;
 pub mod random;
 mod small;
+mod uncommitted;
 mod views;
 mod worlds;
 
@@ -34,6 +36,7 @@ pub use draft::{Applied, Draft, DraftOp, DraftTxn, ParseError, history};
 pub use random::volume;
 
 use small::Small;
+use worlds::World;
 
 /// How to read a history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,22 +79,13 @@ pub enum Answer {
     Unsupported,
 }
 
-/// The levels that the oracle has axioms for.
-pub const LEVELS: [Level; 10] = [
-    Level::AdyaReadCommitted,
-    Level::ReadCommitted,
-    Level::CutIsolation,
-    Level::ReadAtomic,
-    Level::Causal,
-    Level::Prefix,
-    Level::SnapshotIsolation,
-    Level::StrongSnapshotIsolation,
-    Level::Serializable,
-    Level::StrictSerializable,
-];
+/// The levels that the oracle has axioms for, weaker ones first: all that are about transactions.
+pub fn levels() -> impl Iterator<Item = Level> {
+    Level::all().filter(|level| !level.needs().single_operations)
+}
 
 /// Whether a history satisfies a level. Takes time exponential in the number of transactions:
-/// meant for up to seven. Beside the [`LEVELS`], it takes linearizable for histories of single
+/// meant for up to seven. Beside the [`levels`], it takes linearizable for histories of single
 /// operations with times.
 pub fn satisfies(history: &History, level: Level, options: Options) -> Answer {
     if level == Level::Linearizable {
@@ -108,14 +102,15 @@ pub fn satisfies_stated(
     options: Options,
     stated: &[StatedOrder],
 ) -> Answer {
-    let Some(small) = Small::new(history).filter(|_| LEVELS.contains(&level)) else {
+    let Some(small) = Small::new(history).filter(|_| level != Level::Linearizable) else {
         return Answer::Unsupported;
     };
-    let satisfied = match level {
-        Level::CutIsolation => cut::satisfied(&small),
-        level => worlds::any(&small, level, options, stated, |world| {
-            axioms::some_commit_order(world, level)
-        }),
+    let any = |holds: &dyn Fn(&World) -> bool| worlds::any(&small, level, options, stated, holds);
+    let satisfied = match (level, adya::forbidden_at(level)) {
+        (Level::CutIsolation, _) => cut::satisfied(&small),
+        (Level::ReadUncommitted, _) => uncommitted::satisfied(&small, level, options, stated),
+        (_, Some(forbidden)) => any(&|world| adya::some_version_orders(world, forbidden)),
+        (level, None) => any(&|world| axioms::some_commit_order(world, level)),
     };
     if satisfied { Answer::Satisfied } else { Answer::Violated }
 }

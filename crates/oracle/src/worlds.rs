@@ -102,9 +102,14 @@ fn have_one_initial_value(reads: &[&Read], chosen: &[&View]) -> bool {
 
 /// Session order, and real time where the level has it. Nothing follows a transaction of unknown
 /// outcome by either.
-fn given_order(small: &Small, level: Level, options: Options, committed: Txns) -> [Txns; MAX_TXNS] {
+pub(crate) fn given_order(
+    small: &Small,
+    level: Level,
+    options: Options,
+    committed: Txns,
+) -> [Txns; MAX_TXNS] {
     let history = small.history;
-    let in_time = level.implies(Level::StrongSnapshotIsolation);
+    let in_time = level.shape().real_time;
     let session = |txn: usize| -> SessionId { history.session_of(TxnId::at(txn)) };
     let precedes = |a: usize, b: usize| {
         let in_session = options.session_order && a < b && session(a) == session(b);
@@ -126,7 +131,7 @@ fn given_order(small: &Small, level: Level, options: Options, committed: Txns) -
 
 /// Of those writers that committed, each comes before the next. None where a statement has the
 /// initial version after another one: no order agrees with that.
-fn stated_order(stated: &[StatedOrder], committed: Txns) -> Option<[Txns; MAX_TXNS]> {
+pub(crate) fn stated_order(stated: &[StatedOrder], committed: Txns) -> Option<[Txns; MAX_TXNS]> {
     let mut before = [0; MAX_TXNS];
     for order in stated {
         let mut last = None;

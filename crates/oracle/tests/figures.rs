@@ -4,7 +4,7 @@
 
 use isolario_model::{KeyId, Level, Level::*, StatedOrder, TxnId};
 use isolario_oracle::{
-    Answer, LEVELS, Options, has_bad_read, history, is_ambiguous, satisfies, satisfies_stated,
+    Answer, Options, has_bad_read, history, is_ambiguous, levels, satisfies, satisfies_stated,
 };
 
 fn answer(text: &str, level: Level, options: Options) -> Answer {
@@ -285,7 +285,7 @@ fn stated_orders_count_at_every_level_with_an_order() {
     };
     let text = "a: w x 1\n a: w x 2";
     let init = TxnId::INIT.0;
-    for level in LEVELS.into_iter().filter(|level| *level != CutIsolation) {
+    for level in levels().filter(|level| *level != CutIsolation) {
         for (writers, expected) in [
             (&[0, 1][..], Answer::Satisfied),
             (&[init, 0, 1], Answer::Satisfied),

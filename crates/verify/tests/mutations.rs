@@ -8,7 +8,7 @@ use isolario_model::{
     OpId, Outcome, Point, Reason, TxnId, Verdict, VersionOrder, Witness,
 };
 use isolario_oracle::random::{Case, Rng};
-use isolario_oracle::{Answer, Draft, LEVELS, satisfies, volume};
+use isolario_oracle::{Answer, Draft, levels, satisfies, volume};
 use isolario_verify::{Options, verify};
 
 const NOWHERE: OpId = OpId(u32::MAX);
@@ -380,7 +380,7 @@ fn nothing_shows_that_a_satisfied_level_is_violated() {
         for result in results(&history) {
             anomalies.extend(result.verdict.anomalies().iter().map(|found| Anomaly::clone(found)));
         }
-        for level in LEVELS {
+        for level in levels() {
             if satisfies(&history, level, isolario_oracle::Options::default()) != Answer::Satisfied
             {
                 continue;

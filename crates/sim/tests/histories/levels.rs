@@ -2,7 +2,7 @@
 
 use crate::support::{ENGINES, history, random_config, satisfies};
 use isolario_model::Level;
-use isolario_oracle::{Answer, LEVELS, Options, volume};
+use isolario_oracle::{Answer, Options, levels, volume};
 use isolario_sim::{Config, Kind, Workload};
 
 fn by_brute_force(history: &isolario_model::History, level: Level) -> Answer {
@@ -16,7 +16,7 @@ fn small_histories_satisfy_their_level_by_brute_force() {
             let kind = [Kind::Mini, Kind::General, Kind::Append][seed as usize % 3];
             let config = random_config(level, kind, 3 + seed % 4, seed);
             let history = history(&config);
-            for implied in LEVELS.into_iter().filter(|implied| level.implies(*implied)) {
+            for implied in levels().filter(|implied| level.implies(*implied)) {
                 let answer = by_brute_force(&history, implied);
                 assert!(
                     answer == Answer::Satisfied

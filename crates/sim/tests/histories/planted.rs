@@ -2,7 +2,7 @@
 
 use crate::support::{history, satisfies};
 use isolario_model::{AnomalyKind, Level, OpKind, Verdict};
-use isolario_oracle::{Answer, LEVELS, Options};
+use isolario_oracle::{Answer, Options, levels};
 use isolario_sim::{Config, Kind, Plant, Template, Workload, templates};
 
 fn planted(kind: AnomalyKind, txns: u64) -> Config {
@@ -25,7 +25,7 @@ fn templates_violate_exactly_the_levels_that_forbid_them_by_brute_force() {
     for template in templates() {
         // Brute force takes ten transactions at most.
         let history = history(&planted(template.kind, 2));
-        for level in LEVELS {
+        for level in levels() {
             let answer = isolario_oracle::satisfies(&history, level, Options::default());
             let expected =
                 if forbids(level, template) { Answer::Violated } else { Answer::Satisfied };

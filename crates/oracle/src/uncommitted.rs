@@ -1,0 +1,147 @@
+//! Read uncommitted: versions are not mixed up, whatever reads saw (Adya's PL-1, no G0).
+//!
+//! Adya takes the order of versions as given. Here it is what the history shows of it, and where that
+//! leaves a choice, some order has to do:
+//!
+//! - A list shows the order of its elements. Reads may be dirty, so that aborted and invented
+//!   elements, and transactions of which a part is missing, mean nothing. What remains of all reads
+//!   are prefixes of one list: lists never forget.
+//! - Who read a register and then wrote it wrote the later version.
+//! - What is stated is stated.
+//!
+//! The elements of one transaction may stand in any order among themselves: G0 is about different
+//! ones. A transaction of unknown outcome committed or not, also if it was read from: dirty reads are
+//! allowed.
+
+use isolario_model::{Level, StatedOrder};
+
+use crate::Options;
+use crate::adya::{Forbidden, Graph, agrees_with_statements, some_orders};
+use crate::small::{MAX_TXNS, Read, Seen, Small, Txns, Write, bit};
+use crate::worlds::{given_order, outcomes, some_choice, stated_order};
+
+/// Whether some outcomes and some orders of versions have no cycle of overwrites.
+pub(crate) fn satisfied(
+    small: &Small,
+    level: Level,
+    options: Options,
+    stated: &[StatedOrder],
+) -> bool {
+    outcomes(small).any(|committed| {
+        let Some(stated) = stated_order(stated, committed) else { return false };
+        let writes = Writes::new(small, committed);
+        let reads: Vec<&Read> =
+            small.reads.iter().filter(|r| committed & bit(r.txn) != 0).collect();
+        let lists: Vec<(usize, Vec<u64>)> =
+            reads.iter().filter_map(|read| Some((read.key, writes.shown(read)?))).collect();
+        let overwritten: Vec<Vec<Before>> =
+            reads.iter().map(|read| writes.overwritten(read)).filter(|b| !b.is_empty()).collect();
+        let graph = Graph::new(&given_order(small, level, options, committed));
+        fit_together(&lists)
+            && some_choice(&overwritten, &mut Vec::new(), &|before| {
+                some_orders(&graph, Forbidden::All, &writes.writers, 0, &|graph, key, order| {
+                    graph.add_overwrites(order);
+                    let mut of_key = lists.iter().filter(|(of, _)| *of == key);
+                    agrees_with_statements(&stated, order)
+                        && agrees_with_statements(&known(before, key), order)
+                        && of_key.all(|(_, shown)| writes.explain(key, order, shown))
+                })
+            })
+    })
+}
+
+/// That a transaction, if it is one that committed, wrote a key before another one did.
+#[derive(Clone, Copy)]
+struct Before {
+    first: Option<usize>,
+    second: usize,
+    key: usize,
+}
+
+/// Per transaction, those that wrote the key before it.
+fn known(before: &[Before], key: usize) -> [Txns; MAX_TXNS] {
+    let mut known = [0; MAX_TXNS];
+    for Before { first, second, .. } in before.iter().filter(|before| before.key == key) {
+        known[*second] |= first.map_or(0, bit);
+    }
+    known
+}
+
+/// Whether of any two lists of a key one begins the other.
+fn fit_together(lists: &[(usize, Vec<u64>)]) -> bool {
+    lists.iter().all(|(key, one)| {
+        let of_key = lists.iter().filter(|(other, _)| other == key);
+        of_key.into_iter().all(|(_, other)| one.starts_with(other) || other.starts_with(one))
+    })
+}
+
+/// What those who committed wrote.
+struct Writes<'s, 'h> {
+    small: &'s Small<'h>,
+    committed: Txns,
+    /// Per key, who wrote it.
+    writers: Vec<Txns>,
+}
+
+impl<'s, 'h> Writes<'s, 'h> {
+    fn new(small: &'s Small<'h>, committed: Txns) -> Self {
+        let mut writers = vec![0; small.history.key_count()];
+        let of_committed = small.writes.iter().filter(|write| committed & bit(write.txn) != 0);
+        of_committed.for_each(|write| writers[write.key] |= bit(write.txn));
+        Writes { small, committed, writers }
+    }
+
+    /// The committed elements that a list shows; the reader's own appends so far at its end left
+    /// out. None if it is no list.
+    fn shown(&self, read: &Read) -> Option<Vec<u64>> {
+        let Seen::List(elements) = read.seen else { return None };
+        let words: Vec<u64> = elements.iter().map(|element| element.word()).collect();
+        let is_own = |w: &&Write| w.txn == read.txn && w.key == read.key && w.at < read.at;
+        let own: Vec<u64> = self.small.writes.iter().filter(is_own).map(|w| w.word).collect();
+        let others = words.strip_suffix(own.as_slice()).unwrap_or(&words);
+        let has_committed = |word: &u64| {
+            self.small.writes_of(read.key, *word).any(|w| self.committed & bit(w.txn) != 0)
+        };
+        Some(others.iter().copied().filter(has_committed).collect())
+    }
+
+    /// Whose version of a register a transaction may have read and then overwritten; empty if the
+    /// read says nothing about that.
+    fn overwritten(&self, read: &Read) -> Vec<Before> {
+        let Seen::Version(word) = read.seen else { return Vec::new() };
+        let own = |w: &&Write| w.txn == read.txn && w.key == read.key;
+        let (key, second) = (read.key, read.txn);
+        match self.small.writes.iter().find(own) {
+            Some(first) if first.at > read.at => {
+                let writers = self.small.writes_of(key, word).map(|w| w.txn);
+                let committed = |txn: usize| {
+                    Some(txn).filter(|txn| self.committed & bit(*txn) != 0 && *txn != second)
+                };
+                let init = self.small.may_be_initial(key, word).then_some(None);
+                let first = writers.map(committed).chain(init);
+                first.map(|first| Before { first, second, key }).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Whether a list shows what those who wrote the key appended, in this order of them: of each
+    /// everything, but for the last that is shown.
+    fn explain(&self, key: usize, order: &[usize], shown: &[u64]) -> bool {
+        let mut rest = shown;
+        for writer in order {
+            let of_writer = |w: &&Write| w.txn == *writer && w.key == key && w.appends;
+            let mut appended: Vec<u64> =
+                self.small.writes.iter().filter(of_writer).map(|w| w.word).collect();
+            let (now, later) = rest.split_at(rest.len().min(appended.len()));
+            for element in now {
+                match appended.iter().position(|other| other == element) {
+                    Some(at) => appended.swap_remove(at),
+                    None => return false,
+                };
+            }
+            rest = later;
+        }
+        rest.is_empty()
+    }
+}
