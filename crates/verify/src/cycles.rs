@@ -20,9 +20,6 @@ pub(crate) fn verify(
     cycle: &[Edge],
 ) -> Result<(), Refusal> {
     let wrong = |why| Err(Refusal::WrongKind { kind, why });
-    if cycle.is_empty() {
-        return wrong("there are no edges");
-    }
     closes(cycle)?;
     justify::all(facts, level, cycle)?;
     if !span::is_contradiction(facts, level, cycle) {
@@ -37,11 +34,12 @@ pub(crate) fn verify(
     Ok(())
 }
 
-/// Refuses edges that do not lead back to where they began.
+/// Refuses edges that do not lead back to where they began, and none at all.
 pub(crate) fn closes(cycle: &[Edge]) -> Result<(), Refusal> {
     match edges::ends(cycle)? {
+        None => Err(Refusal::NoEdges),
         Some((begin, end)) if begin != end => Err(Refusal::Disconnected { from: end, to: begin }),
-        _ => Ok(()),
+        Some(_) => Ok(()),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Edges: what the history must show for each reason.
 
-use isolario_model::{Edge, EdgeKind, KeyId, Level, OpId, Outcome, Reason, TxnId, VersionOrder};
+use isolario_model::{Edge, EdgeKind, KeyId, Level, OpId, Reason, TxnId, VersionOrder};
 
 use crate::facts::Facts;
 use crate::justify::Before;
@@ -77,19 +77,10 @@ impl<'a> Claim<'a, '_> {
     }
 
     fn real_time(&self, finish: i64, start: i64) -> Result<RestsOn<'a>, Refusal> {
-        let (from, to, history) = (self.edge.from, self.edge.to, self.facts.history);
-        self.holds(
-            self.level.implies(Level::StrongSnapshotIsolation),
-            "the level knows no real time",
-        )?;
-        self.holds(!from.is_init() && !to.is_init(), "init has no times")?;
-        self.holds(
-            history.outcome(from) == Outcome::Committed,
-            "nothing follows a transaction of unknown outcome in real time",
-        )?;
-        let times = (history.finish(from), history.start(to));
-        let stated = times == (Some(finish), Some(start));
-        self.holds(stated && self.facts.in_real_time(from, to), "the times do not order them")
+        let Edge { from, to, .. } = *self.edge;
+        self.holds(self.level.shape().real_time, "the level knows no real time")?;
+        let ordered = self.facts.times.order(from, to, finish, start);
+        self.holds(ordered, "the times do not order them")
     }
 
     /// Refuses unless a transaction read a key from another one by this read.

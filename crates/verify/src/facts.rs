@@ -9,6 +9,7 @@ use isolario_model::{
 use crate::by_key::ByKey;
 use crate::own::Own;
 use crate::stated::Stated;
+use crate::times::Times;
 use crate::{Options, Refusal, lists};
 
 /// Where the answer of a read came from.
@@ -32,6 +33,7 @@ pub(crate) enum Source {
 pub(crate) struct Facts<'h> {
     pub(crate) history: &'h History,
     pub(crate) options: Options,
+    pub(crate) times: Times<'h>,
     /// Orders of versions that are part of the question.
     pub(crate) stated: Stated<'h>,
     /// The word of the initial version, where there is one.
@@ -55,6 +57,7 @@ impl<'h> Facts<'h> {
         Facts {
             history,
             options,
+            times: Times::new(history, options.clock_skew),
             stated: Stated::new(stated),
             initial_word: history.initial_word(),
             own: OnceCell::new(),
@@ -394,46 +397,5 @@ impl Facts<'_> {
             }
         }
         predecessors
-    }
-
-    /// Refuses a transaction's commit if it had finished before another one, which is there
-    /// already, started: the latest of those to start.
-    pub(crate) fn nothing_started_after(
-        &self,
-        txn: TxnId,
-        latest: Option<(i128, TxnId)>,
-    ) -> Result<(), Refusal> {
-        match (self.latest_finish(txn), latest) {
-            (Some(finish), Some((start, second))) if finish < start => {
-                Err(Refusal::OutOfOrder { first: txn, second, why: "real time" })
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Whether one transaction finished before another started, however the clocks differ. Times that are missing order nothing, and nothing follows a transaction of
-    /// unknown outcome, which may take effect at any time after.
-    pub(crate) fn in_real_time(&self, first: TxnId, second: TxnId) -> bool {
-        match (self.latest_finish(first), self.earliest_start(second)) {
-            (Some(finish), Some(start)) => finish < start,
-            _ => false,
-        }
-    }
-
-    /// When a transaction had finished at the latest; none if that may be any time. A finish before
-    /// the own start tells nothing.
-    pub(crate) fn latest_finish(&self, txn: TxnId) -> Option<i128> {
-        let committed = !txn.is_init() && self.history.outcome(txn) == Outcome::Committed;
-        let finish = self.history.finish(txn).filter(|_| committed)?;
-        if self.history.start(txn).is_some_and(|start| finish < start) {
-            return None;
-        }
-        Some(i128::from(finish) + i128::from(self.options.clock_skew))
-    }
-
-    /// When a transaction had started at the earliest; none if that may be any time.
-    pub(crate) fn earliest_start(&self, txn: TxnId) -> Option<i128> {
-        let start = self.history.start(txn).filter(|_| !txn.is_init())?;
-        Some(i128::from(start) - i128::from(self.options.clock_skew))
     }
 }

@@ -57,6 +57,7 @@ mod single_reads;
 mod span;
 mod stated;
 mod store;
+mod times;
 mod weak;
 
 use std::cell::OnceCell;

@@ -4,6 +4,7 @@ use isolario_model::{OpId, OpKind, Outcome, TxnId};
 
 use crate::facts::{Facts, Source};
 use crate::scans::Scans;
+use crate::times::InTurn;
 use crate::{Refusal, lists};
 
 /// A commit order: each transaction at most once, all committed ones, no aborted ones. Those of
@@ -85,6 +86,15 @@ impl<'f, 'h> Order<'f, 'h> {
             }
         }
         Ok(())
+    }
+
+    /// Whoever finished before another started comes first.
+    pub(crate) fn respects_real_time(&self) -> Result<(), Refusal> {
+        let mut in_turn = InTurn::new(self.facts.times);
+        self.txns.iter().try_for_each(|txn| {
+            in_turn.start(*txn);
+            in_turn.commit(*txn)
+        })
     }
 
     /// Refuses an order that contradicts what is stated of the order of versions.

@@ -101,6 +101,8 @@ pub enum Refusal {
         /// What is wrong.
         why: &'static str,
     },
+    /// A cycle without edges.
+    NoEdges,
     /// The edges do not follow each other.
     Disconnected {
         /// Where an edge ended.
@@ -166,6 +168,7 @@ impl Refusal {
             Refusal::WrongEdge { from, to, why } => {
                 format!("the edge from {} to {} is not justified: {why}", txn(from), txn(to))
             }
+            Refusal::NoEdges => "a cycle has no edges".to_owned(),
             Refusal::Disconnected { from, to } => {
                 format!("no edge leads from {} to {}", txn(from), txn(to))
             }

@@ -15,24 +15,14 @@ use crate::Refusal;
 use crate::facts::Facts;
 use crate::order::Order;
 use crate::store::Store;
+use crate::times::InTurn;
 
 /// Every read must return what the store holds at its turn.
 pub(crate) fn verify_order(order: &Order<'_, '_>, level: Level) -> Result<(), Refusal> {
     let mut store = Store::new(order.facts);
     order.txns.iter().try_for_each(|txn| store.run(*txn))?;
     order.agrees_with_statements()?;
-    if level == Level::StrictSerializable { respects_real_time(order) } else { Ok(()) }
-}
-
-/// Whoever finished before another started comes first. It is enough to compare each with the one
-/// before it that started last.
-fn respects_real_time(order: &Order<'_, '_>) -> Result<(), Refusal> {
-    let mut latest: Option<(i128, TxnId)> = None;
-    for txn in order.txns {
-        latest = latest.max(order.facts.earliest_start(*txn).map(|start| (start, *txn)));
-        order.facts.nothing_started_after(*txn, latest)?;
-    }
-    Ok(())
+    if level.shape().real_time { order.respects_real_time() } else { Ok(()) }
 }
 
 /// Refuses points that are not those of all committed transactions, or that do not explain the
@@ -71,8 +61,7 @@ struct Replay<'f, 'h> {
     writers: Vec<Option<TxnId>>,
     /// Who committed, in order.
     commits: Vec<TxnId>,
-    /// Of those that have started, who did so last in real time, and when.
-    latest: Option<(i128, TxnId)>,
+    in_turn: InTurn<'h>,
 }
 
 impl<'f, 'h> Replay<'f, 'h> {
@@ -85,7 +74,7 @@ impl<'f, 'h> Replay<'f, 'h> {
             predecessors: facts.session_predecessors(),
             writers: vec![None; facts.history.key_count()],
             commits: Vec::with_capacity(facts.history.txn_count()),
-            latest: None,
+            in_turn: InTurn::new(facts.times),
         }
     }
 
@@ -97,10 +86,10 @@ impl<'f, 'h> Replay<'f, 'h> {
         self.phases[txn.index()] = Phase::Started;
         self.respects_session(txn)?;
         self.store.run_on_snapshot(txn)?;
-        if self.level.implies(Level::SnapshotIsolation) {
+        if self.level.shape().exclusive_writers {
             self.facts.written(txn).iter().try_for_each(|key| self.claim(*key, txn))?;
         }
-        self.latest = self.latest.max(self.facts.earliest_start(txn).map(|start| (start, txn)));
+        self.in_turn.start(txn);
         Ok(())
     }
 
@@ -114,10 +103,7 @@ impl<'f, 'h> Replay<'f, 'h> {
         self.store.commit(txn);
         self.commits.push(txn);
         self.facts.written(txn).iter().for_each(|key| self.writers[key.index()] = None);
-        if self.level.implies(Level::StrongSnapshotIsolation) {
-            self.facts.nothing_started_after(txn, self.latest)?;
-        }
-        Ok(())
+        if self.level.shape().real_time { self.in_turn.commit(txn) } else { Ok(()) }
     }
 
     /// The committed transaction before it in its session must have committed; those before that

@@ -135,7 +135,8 @@ impl<'a> Missed<'a> {
                     && self.by().is_some_and(|by| self.reads_before(by) && self.is_other_key(by))
             }
             AnomalyKind::FracturedReadCo | AnomalyKind::FracturedReadCm => {
-                is_older_causally == (kind == AnomalyKind::FracturedReadCo) && self.by().is_some()
+                is_older_causally == (kind == AnomalyKind::FracturedReadCo)
+                    && self.by().is_some_and(|by| by.reason.key() != self.missed.key())
             }
             AnomalyKind::CoConflictCm => is_older_causally,
             AnomalyKind::ConflictCm => !is_older_causally,
@@ -210,8 +211,10 @@ fn visible_by(edge: &Edge) -> Option<(&Edge, &Reason)> {
     }
 }
 
+/// Whether the reader saw the writer at once, and not by reading the same key: reading that twice with
+/// different results is another thing.
 fn missed_directly(edge: &Edge) -> bool {
-    visible_by(edge).is_some()
+    visible_by(edge).is_some_and(|(by, missed)| by.reason.key() != missed.key())
 }
 
 fn missed_own_session(edge: &Edge) -> bool {
@@ -276,7 +279,7 @@ mod tests {
         use AnomalyKind::*;
         let (session, time) = (Reason::Session, Reason::RealTime { finish: 1, start: 2 });
         let single = [SingleAntiDependency, ItemAntiDependencyCycle];
-        let cases: [(&[Reason], &[AnomalyKind]); 13] = [
+        let cases: [(&[Reason], &[AnomalyKind]); 14] = [
             (&[overwrite(0), overwrite(1)], &[DirtyWrite]),
             (&[overwrite(0), overwrite(0)], &[DirtyWrite, CyclicVersions]),
             (&[overwrite(0), read(1, 1)], &[CyclicCo]),
@@ -290,6 +293,8 @@ mod tests {
             ),
             (&[read(1, 2), missed(0, 1)], &[FracturedReadCo, CoConflictCm, ReadSkew]),
             (&[read(1, 2), read(2, 3), missed(0, 1)], &[CoConflictCm]),
+            // What was seen and missed is one key: nothing is fractured.
+            (&[read(0, 1), missed(0, 2)], &[NonMonotonicRead, CoConflictCm]),
             (&[missed(0, 1), overwrite(1)], &[ReadWriteSkew]),
             (&[missed(0, 1), missed(0, 2)], &[LostUpdate, ItemAntiDependencyCycle]),
             (&[missed(0, 1), missed(1, 2)], &[WriteSkew, ItemAntiDependencyCycle]),
@@ -313,6 +318,20 @@ mod tests {
             for kind in AnomalyKind::all() {
                 assert_eq!(is_of_kind(kind, &cycle), fits(&kind), "{kind}: {reasons:?}");
             }
+        }
+    }
+
+    #[test]
+    fn a_writer_that_is_seen_by_the_same_key_alone_is_not_read_in_part() {
+        use AnomalyKind::{FracturedReadCm, FracturedReadCo};
+        let visible_by = |key| {
+            let by = Edge { from: TxnId(0), to: TxnId(2), reason: read(key, 1) };
+            let (rule, key, reader, read) = (Level::ReadAtomic, KeyId(0), TxnId(2), OpId(2));
+            Reason::Visible { rule, key, reader, read, path: vec![by] }
+        };
+        for kind in [FracturedReadCo, FracturedReadCm] {
+            assert!(is_of_kind(kind, &cycle(&[visible_by(1), Reason::Session])));
+            assert!(!is_of_kind(kind, &cycle(&[visible_by(0), Reason::Session])));
         }
     }
 

@@ -3,9 +3,10 @@
 use std::cell::OnceCell;
 use std::collections::HashSet;
 
-use isolario_model::{History, Initial, KeyId, Op, OpId, Outcome, TxnId, ValueId, ValueRef};
+use isolario_model::{History, Initial, KeyId, Op, OpId, Outcome, ValueId, ValueRef};
 use rustc_hash::FxBuildHasher;
 
+use crate::times::Times;
 use crate::{Options, Refusal};
 
 /// What a key holds.
@@ -60,7 +61,7 @@ impl Did {
 /// A history of single operations.
 pub(super) struct Singles<'h> {
     pub(super) history: &'h History,
-    options: Options,
+    pub(super) times: Times<'h>,
     absent: Option<u64>,
     /// What anyone wrote, where the initial state depends on that.
     written: HashSet<(KeyId, Option<u64>), FxBuildHasher>,
@@ -77,7 +78,7 @@ impl<'h> Singles<'h> {
         let absent = history.find_value(ValueRef::Nil).map(ValueId::word);
         let mut singles = Singles {
             history,
-            options,
+            times: Times::new(history, options.clock_skew),
             absent,
             written: HashSet::default(),
             unwritten: Vec::new(),
@@ -145,20 +146,6 @@ impl<'h> Singles<'h> {
             }
             _ => Did::Nothing,
         }
-    }
-
-    /// When a transaction took effect at the earliest; none if that may be any time.
-    pub(super) fn earliest(&self, txn: TxnId) -> Option<i128> {
-        Some(i128::from(self.history.start(txn)?) - i128::from(self.options.clock_skew))
-    }
-
-    /// When it took effect at the latest. Nothing is known of an unknown outcome, nor of a finish
-    /// before the own start.
-    pub(super) fn latest(&self, txn: TxnId) -> Option<i128> {
-        let finish = self.history.finish(txn)?;
-        let tells = self.history.outcome(txn) == Outcome::Committed
-            && self.history.start(txn).is_none_or(|start| start <= finish);
-        tells.then(|| i128::from(finish) + i128::from(self.options.clock_skew))
     }
 
     /// Every state in which a key may be at first. Where any value that nobody wrote may be the

@@ -17,9 +17,6 @@ pub(super) fn verify(
     cycle: &[Edge],
 ) -> Result<(), Refusal> {
     let wrong = |why| Err(Refusal::WrongKind { kind, why });
-    if cycle.is_empty() {
-        return wrong("there are no edges");
-    }
     cycles::closes(cycle)?;
     cycle.iter().try_for_each(|edge| justify(singles, edge))?;
     if !kind.forbidden_at(Level::Linearizable) {
@@ -158,17 +155,7 @@ fn justify_plain(singles: &Singles<'_>, edge: &Edge) -> Result<(), Refusal> {
     certain(singles, from)?;
     certain(singles, to)?;
     let holds = match edge.reason {
-        Reason::RealTime { finish, start } => {
-            let history = singles.history;
-            let stated = !from.is_init() && !to.is_init();
-            let stated = stated && history.finish(from) == Some(finish);
-            stated
-                && history.start(to) == Some(start)
-                && singles
-                    .latest(from)
-                    .zip(singles.earliest(to))
-                    .is_some_and(|(end, start)| end < start)
-        }
+        Reason::RealTime { finish, start } => singles.times.order(from, to, finish, start),
         Reason::Read { key, read, write: Some(write) } => {
             let source = source(singles, to, key, read).and_then(|(_, source)| source);
             source == Some(from) && single(singles, from, key) == Some(write)

@@ -8,6 +8,7 @@ use isolario_model::{
     Anomaly, AnomalyKind, Evidence, History, KeyId, Level, OpId, Outcome, TxnId, Verdict, Witness,
 };
 
+use crate::times::InTurn;
 use crate::{Options, Refusal, anomalies};
 use calls::Singles;
 pub(crate) use calls::is_known;
@@ -81,20 +82,13 @@ fn is_complete(history: &History, order: &[OpId]) -> Result<(), Refusal> {
     }
 }
 
-/// Nobody comes after someone who started only when they had finished. It is enough to compare
-/// with the one before that started last.
 fn respects_real_time(singles: &Singles<'_>, order: &[OpId]) -> Result<(), Refusal> {
-    let mut last_start: Option<(i128, TxnId)> = None;
-    for op in order {
+    let mut in_turn = InTurn::new(singles.times);
+    order.iter().try_for_each(|op| {
         let txn = singles.history.op_txn(*op);
-        if let (Some(finish), Some((start, second))) = (singles.latest(txn), last_start)
-            && finish < start
-        {
-            return Err(Refusal::OutOfOrder { first: txn, second, why: "real time" });
-        }
-        last_start = last_start.max(singles.earliest(txn).map(|start| (start, txn)));
-    }
-    Ok(())
+        in_turn.start(txn);
+        in_turn.commit(txn)
+    })
 }
 
 /// Every operation finds what it found. Where the initial state may be anything that nobody wrote,

@@ -125,14 +125,15 @@ fn relaxed(singles: &Singles<'_>, key: KeyId, ops: &[OpId]) -> Result<Vec<Claim>
     if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
         return Err(Refusal::Repeated(pair[0]));
     }
-    let end = singles.latest(history.op_txn(*last));
+    let end = singles.times.latest_finish(history.op_txn(*last));
     let by_end = |time: Option<i128>| end.is_none_or(|end| time.is_some_and(|time| time <= end));
     let unlisted = unlisted_writes(singles, key, &sorted, end);
     let claim = |(op, txn): (&OpId, &TxnId)| {
-        let must = history.outcome(*txn) == Outcome::Committed && by_end(singles.latest(*txn));
+        let must = history.outcome(*txn) == Outcome::Committed
+            && by_end(singles.times.latest_finish(*txn));
         let (did, must) = relax(singles.did(*op), must, &unlisted);
-        let latest = singles.latest(*txn).filter(|_| must);
-        Claim { did, must, earliest: singles.earliest(*txn), latest }
+        let latest = singles.times.latest_finish(*txn).filter(|_| must);
+        Claim { did, must, earliest: singles.times.earliest_start(*txn), latest }
     };
     Ok(ops.iter().zip(&listed).map(claim).collect())
 }
@@ -145,7 +146,7 @@ fn unlisted_writes(
     end: Option<i128>,
 ) -> HashSet<Option<u64>, FxBuildHasher> {
     let history = singles.history;
-    let starts_in_time = |txn: TxnId| match (singles.earliest(txn), end) {
+    let starts_in_time = |txn: TxnId| match (singles.times.earliest_start(txn), end) {
         (Some(start), Some(end)) => start <= end,
         _ => true,
     };
