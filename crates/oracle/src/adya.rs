@@ -43,19 +43,23 @@ pub(crate) fn some_version_orders(world: &World, forbidden: Forbidden) -> bool {
 /// The cycles that a level forbids; none if it is not stated by cycles here.
 pub(crate) fn forbidden_at(level: Level) -> Option<Forbidden> {
     match level {
-        Level::AdyaReadCommitted => Some(Forbidden::Below(1)),
-        Level::RepeatableRead => Some(Forbidden::All),
+        Level::AdyaReadCommitted => Some(Forbidden::OF_DEPENDENCIES),
+        Level::RepeatableRead => Some(Forbidden::ALL),
         _ => None,
     }
 }
 
-/// Which cycles are forbidden.
+/// Which cycles are forbidden: those with fewer anti-dependencies than this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Forbidden {
-    /// Those with fewer anti-dependencies.
-    Below(u8),
-    /// All.
-    All,
+pub(crate) struct Forbidden {
+    fewer_than: usize,
+}
+
+impl Forbidden {
+    /// Cycles of dependencies.
+    pub(crate) const OF_DEPENDENCIES: Forbidden = Forbidden { fewer_than: 1 };
+    /// All cycles: none has more anti-dependencies than there are transactions.
+    pub(crate) const ALL: Forbidden = Forbidden { fewer_than: MAX_TXNS + 1 };
 }
 
 /// Who depends on whom.
@@ -104,35 +108,29 @@ impl Graph {
     /// Whether it has a cycle that is forbidden: some closed walk has so few anti-dependencies, and
     /// then so has one of the cycles that it is made of.
     fn has(&self, forbidden: Forbidden) -> bool {
-        let between = self.fewest_anti_dependencies();
-        let fewest = (0..MAX_TXNS).filter_map(|txn| between[txn][txn]).min();
-        fewest.is_some_and(|fewest| match forbidden {
-            Forbidden::Below(limit) => fewest < limit,
-            Forbidden::All => true,
-        })
+        (0..MAX_TXNS).any(|txn| self.comes_back(txn, forbidden))
     }
 
-    /// Per pair, the fewest anti-dependencies on a walk from the one to the other; none if there is
-    /// no walk.
-    fn fewest_anti_dependencies(&self) -> [[Option<u8>; MAX_TXNS]; MAX_TXNS] {
-        let mut fewest = [[None; MAX_TXNS]; MAX_TXNS];
-        for from in 0..MAX_TXNS {
-            members(self.anti_dependencies[from]).for_each(|to| fewest[from][to] = Some(1));
-            members(self.dependencies[from]).for_each(|to| fewest[from][to] = Some(0));
-        }
-        for through in 0..MAX_TXNS {
-            for from in 0..MAX_TXNS {
-                let Some(first) = fewest[from][through] else { continue };
-                for to in 0..MAX_TXNS {
-                    let Some(second) = fewest[through][to] else { continue };
-                    let found = first + second;
-                    let known = fewest[from][to];
-                    fewest[from][to] = Some(known.map_or(found, |known: u8| known.min(found)));
-                }
+    fn comes_back(&self, txn: usize, forbidden: Forbidden) -> bool {
+        // Who has been reached after 0, 1, 2, ... anti-dependencies.
+        let mut reached = bit(txn);
+        (0..forbidden.fewer_than).any(|count| {
+            let arrived = count > 0 && reached & bit(txn) != 0;
+            let mut before = 0;
+            while before != reached {
+                before = reached;
+                reached |= successors(&self.dependencies, reached);
             }
-        }
-        fewest
+            let comes_back = successors(&self.dependencies, reached) & bit(txn) != 0;
+            reached = successors(&self.anti_dependencies, reached);
+            arrived || comes_back
+        })
     }
+}
+
+/// Whoever an edge leads to from one of these.
+fn successors(edges: &[Txns; MAX_TXNS], from: Txns) -> Txns {
+    members(from).fold(0, |set, txn| set | edges[txn])
 }
 
 /// Which version of a key a read saw, counted from 1; 0 is the initial one. None if it is none of

@@ -39,7 +39,7 @@ pub(crate) fn satisfied(
         let graph = Graph::new(&given_order(small, level, options, committed));
         fit_together(&lists)
             && some_choice(&overwritten, &mut Vec::new(), &|before| {
-                some_orders(&graph, Forbidden::All, &writes.writers, 0, &|graph, key, order| {
+                some_orders(&graph, Forbidden::ALL, &writes.writers, 0, &|graph, key, order| {
                     graph.add_overwrites(order);
                     let mut of_key = lists.iter().filter(|(of, _)| *of == key);
                     agrees_with_statements(&stated, order)
