@@ -11,8 +11,8 @@ pub type Held = Option<i64>;
 
 /// A database, or one node of it. It opens connections and knows what it is.
 ///
-/// The runner calls [`prepare`](Database::prepare) once, on the first node, and then connects once
-/// per session, from the thread of the session.
+/// [`prepare`] is called once, for all nodes; the runner then connects once per session, from the
+/// thread of the session.
 pub trait Database: Send + Sync {
     /// The name of its rows in the [table of claims](crate::CLAIMS): `sqlite`, `postgres`.
     fn name(&self) -> &str;
@@ -37,6 +37,23 @@ pub trait Database: Send + Sync {
     /// a fatal error with advice: nobody's data is dropped.
     fn prepare(&self, layout: &Layout) -> Result<(), DbError>;
 
+    /// Whether it takes no writes: a standby that follows another node. Sessions on it only read.
+    fn is_read_only(&self) -> Result<bool, DbError> {
+        Ok(false)
+    }
+
+    /// How far its log goes, in words that a node which follows it understands; nothing where no
+    /// node follows another.
+    fn log_position(&self) -> Result<Option<String>, DbError> {
+        Ok(None)
+    }
+
+    /// Waits until it has followed another node's log up to this position.
+    fn follow(&self, position: &str) -> Result<(), DbError> {
+        let _ = position;
+        Ok(())
+    }
+
     /// What it does differently from a server as its users have it, for the sake of the run: one
     /// sentence each. Asked after [`prepare`](Database::prepare).
     fn remarks(&self) -> Vec<String> {
@@ -48,6 +65,35 @@ pub trait Database: Send + Sync {
     /// A server that cannot be reached is [`Retryable`](crate::ErrorClass::Retryable): the runner
     /// asks again for a while. A wrong password is [`Fatal`](crate::ErrorClass::Fatal).
     fn connect(&self) -> Result<Box<dyn Connection>, DbError>;
+}
+
+/// Makes room for a run on the first node that takes writes, and waits until those that follow it
+/// have heard of it: what an earlier run left there must not be taken for this one's. An error
+/// comes with the node, by its position.
+pub fn prepare(nodes: &[Box<dyn Database>], layout: &Layout) -> Result<(), (usize, DbError)> {
+    let mut followers = Vec::new();
+    let mut first = None;
+    for (number, node) in nodes.iter().enumerate() {
+        match node.is_read_only().map_err(|error| (number, error))? {
+            true => followers.push(number),
+            false => first = first.or(Some(number)),
+        }
+    }
+    let Some(first) = first else {
+        let error = DbError::fatal(
+            "it is a standby, which takes no writes: name the primary as well, with another --db",
+        );
+        return Err((0, error));
+    };
+    let at_first = |error| (first, error);
+    nodes[first].prepare(layout).map_err(at_first)?;
+    let position = nodes[first].log_position().map_err(at_first)?;
+    for follower in followers {
+        if let Some(position) = &position {
+            nodes[follower].follow(position).map_err(|error| (follower, error))?;
+        }
+    }
+    Ok(())
 }
 
 /// What a run needs room for.
@@ -136,6 +182,12 @@ impl Receipt {
 /// **Values**: keys are small numbers, values are positive. What was never written, or was deleted,
 /// reads as nothing, and a list as empty.
 pub trait Connection: Send {
+    /// Whether it takes no writes. The runner then asks for reads of the keys that it would have
+    /// written.
+    fn is_read_only(&self) -> bool {
+        false
+    }
+
     /// Begins a transaction.
     fn begin(&mut self, access: Access) -> Result<(), DbError>;
 

@@ -58,7 +58,7 @@ mod tls;
 mod url;
 
 pub use claims::{CLAIMS, Claim, ClaimRow, Nodes};
-pub use database::{Access, Conditional, Connection, Database, Held, Layout, Receipt};
+pub use database::{Access, Conditional, Connection, Database, Held, Layout, Receipt, prepare};
 pub use error::{DbError, ErrorClass, Obstacle};
 pub use registry::{DRIVERS, Driver, Open, Settings, open};
 pub use run::{Control, Outcome, Plan, Progress, RunError, run};

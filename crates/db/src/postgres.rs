@@ -5,12 +5,13 @@ mod session;
 
 use std::future::Future;
 use std::sync::OnceLock;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use isolario_workload::Kind;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 use tokio_postgres::config::SslMode;
+use tokio_postgres::types::FromSql;
 use tokio_postgres::{Client, Config, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
@@ -19,15 +20,15 @@ use crate::error::DbError;
 use crate::registry::{Driver, Settings};
 use crate::remote::{GRACE, OURS, Site, Stage, not_ours};
 use crate::tls::{self, Mode};
-use crate::url::DbUrl;
+use crate::url::{Address, DbUrl};
 use errors::classify;
 
 const ISOLATIONS: &[&str] = &["read-committed", "repeatable-read", "serializable"];
 
 pub(crate) const DRIVER: Driver = Driver {
     schemes: &["postgres", "postgresql"],
-    form: "postgres://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE",
-    about: "PostgreSQL",
+    form: "postgres://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE[?synchronous_commit=VALUE]",
+    about: "PostgreSQL; with standbys, by the URLs of all nodes",
     isolations: ISOLATIONS,
     open,
 };
@@ -43,9 +44,19 @@ const TABLES: [(&str, &str); 2] = [
 /// second dominates a run over few keys, in which most waits are deadlocks.
 const DEADLOCK_TIMEOUT: &str = "SET deadlock_timeout = '10ms'";
 
+/// The parameter of a URL that says what the commits of its sessions wait for.
+const SYNCHRONOUS_COMMIT: &str = "synchronous_commit";
+const COMMITS_WAIT_FOR: [&str; 5] = ["off", "local", "remote_write", "on", "remote_apply"];
+
+/// How long a standby may take to follow, and how often it is asked.
+const CATCHING_UP: Duration = Duration::from_secs(30);
+const PAUSE: Duration = Duration::from_millis(20);
+
 struct Postgres {
     config: Config,
     site: Site,
+    /// What commits wait for; as the server has it, where the URL does not say.
+    synchronous_commit: Option<&'static str>,
     /// Whether the server lets us look for deadlocks sooner. Only superusers may, and those to whom
     /// the right was granted.
     is_hurried: OnceLock<bool>,
@@ -80,7 +91,8 @@ impl Product {
 }
 
 fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> {
-    let site = Site::of(url, settings, ISOLATIONS, Mode::Prefer, &[])?;
+    let site = Site::of(url, settings, ISOLATIONS, Mode::Prefer, &[SYNCHRONOUS_COMMIT])?;
+    let synchronous_commit = synchronous_commit(&site.address)?;
     let address = &site.address;
     let mut config = Config::new();
     config
@@ -99,7 +111,20 @@ fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> 
     if !address.path.is_empty() {
         config.dbname(&address.path);
     }
-    Ok(Box::new(Postgres { config, site, is_hurried: OnceLock::new(), product: OnceLock::new() }))
+    let (is_hurried, product) = (OnceLock::new(), OnceLock::new());
+    Ok(Box::new(Postgres { config, site, synchronous_commit, is_hurried, product }))
+}
+
+fn synchronous_commit(address: &Address) -> Result<Option<&'static str>, DbError> {
+    let mut parameters = address.parameters.iter();
+    let Some((_, wanted)) = parameters.find(|(name, _)| name == SYNCHRONOUS_COMMIT) else {
+        return Ok(None);
+    };
+    let found = COMMITS_WAIT_FOR.into_iter().find(|name| name == wanted);
+    found.map(Some).ok_or_else(|| {
+        let names = COMMITS_WAIT_FOR.join(", ");
+        DbError::fatal(format!("{SYNCHRONOUS_COMMIT} {wanted:?}: expected one of {names}"))
+    })
 }
 
 /// A connection, and the runtime that moves its bytes while somebody waits for an answer.
@@ -125,6 +150,17 @@ impl Line {
 
     fn batch(&self, stage: Stage, statements: &str) -> Result<(), DbError> {
         self.ask(stage, self.client.batch_execute(statements))
+    }
+
+    /// Asks a question with one answer.
+    fn query<T: for<'a> FromSql<'a>>(&self, question: &str) -> Result<T, DbError> {
+        self.ask(Stage::Connect, self.client.query_one(question, &[])).map(|row| row.get(0))
+    }
+
+    /// Whether the server follows another one. Servers that only speak the protocol may not know the
+    /// question; a line that is broken shows at the next one.
+    fn is_standby(&self) -> bool {
+        self.query("SELECT pg_is_in_recovery()").unwrap_or(false)
     }
 }
 
@@ -189,8 +225,7 @@ impl Database for Postgres {
 
     fn version(&self) -> Result<String, DbError> {
         let line = self.line()?;
-        let row = line.ask(Stage::Connect, line.client.query_one("SELECT version()", &[]))?;
-        let product = Product::known(row.get(0));
+        let product = Product::known(&line.query::<String>("SELECT version()")?);
         Ok(self.product.get_or_init(|| product).version.clone())
     }
 
@@ -228,6 +263,35 @@ impl Database for Postgres {
         self.hurry(&line)
     }
 
+    fn is_read_only(&self) -> Result<bool, DbError> {
+        Ok(self.line()?.is_standby())
+    }
+
+    fn log_position(&self) -> Result<Option<String>, DbError> {
+        match self.name() {
+            "postgres" => self.line()?.query("SELECT pg_current_wal_lsn()::text").map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    fn follow(&self, position: &str) -> Result<(), DbError> {
+        let line = self.line()?;
+        let deadline = Instant::now() + self.site.patience.max(CATCHING_UP);
+        let question =
+            format!("SELECT coalesce(pg_last_wal_replay_lsn() >= '{position}'::pg_lsn, false)");
+        while !line.query::<bool>(&question)? {
+            if Instant::now() > deadline {
+                return Err(DbError::fatal(format!(
+                    "{} does not follow the primary: our tables have not arrived there. Does it \
+                     stream from the server that was named before it?",
+                    self.site.place
+                )));
+            }
+            std::thread::sleep(PAUSE);
+        }
+        Ok(())
+    }
+
     fn remarks(&self) -> Vec<String> {
         match self.is_hurried.get() {
             Some(true) => vec![
@@ -244,22 +308,43 @@ impl Database for Postgres {
 
     fn connect(&self) -> Result<Box<dyn Connection>, DbError> {
         let line = self.line()?;
+        let is_standby = line.is_standby();
+        // A standby refuses serializable transactions.
+        let isolation = match self.site.isolation {
+            "serializable" if is_standby => "repeatable-read",
+            isolation => isolation,
+        };
         // A small table would be read as a whole, and under serializable be locked as a whole.
-        let settings = format!(
+        let mut settings = format!(
             "SET default_transaction_isolation = '{}'; SET statement_timeout = {}; \
              SET enable_seqscan = off",
-            self.site.isolation.replace('-', " "),
+            isolation.replace('-', " "),
             self.site.patience.as_millis(),
         );
+        if let Some(value) = self.synchronous_commit {
+            settings += &format!("; SET synchronous_commit = {value}");
+        }
         line.batch(Stage::Connect, &settings)?;
         self.hurry(&line)?;
-        Ok(Box::new(session::Session::new(line)?))
+        Ok(Box::new(session::Session::new(line, is_standby)?))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_url_says_what_commits_wait_for() {
+        let setting = |parameters: &str| {
+            let url = DbUrl::parse(&format!("postgres://host/db{parameters}")).unwrap();
+            synchronous_commit(&url.address().unwrap())
+        };
+        assert_eq!(setting(""), Ok(None));
+        assert_eq!(setting("?synchronous_commit=remote_apply"), Ok(Some("remote_apply")));
+        let message = setting("?synchronous_commit=maybe").unwrap_err().message;
+        assert!(message.ends_with("expected one of off, local, remote_write, on, remote_apply"));
+    }
 
     #[test]
     fn products_are_known_by_what_they_say() {

@@ -9,7 +9,7 @@ use isolario_servers::{DevServers, Durability, Kind};
 const USAGE: &str = "\
 usage: scripts/servers start|stop|status [--durable] [NAME...]
 
-  NAME       postgres, mariadb, galera, etcd, etcd3, redis (default: all)
+  NAME       postgres, postgres-standby, mariadb, galera, etcd, etcd3, redis (default: all)
   --durable  what is committed survives a crash; slower
 
 The servers run on free loopback ports until they are stopped; stopping removes their data.

@@ -52,7 +52,11 @@ fn every_server_starts_and_stops() {
     for kind in Kind::ALL {
         let servers = start(kind);
         let pids = servers.pids();
-        let nodes = if matches!(kind, Kind::Galera | Kind::Etcd3) { 3 } else { 1 };
+        let nodes = match kind {
+            Kind::Galera | Kind::Etcd3 => 3,
+            Kind::PostgresStandby => 2,
+            _ => 1,
+        };
         assert_eq!((pids.len(), servers.urls().len()), (nodes, nodes), "{kind}");
         assert!(pids.iter().all(|&pid| runs(pid)), "{kind}");
         drop(servers);

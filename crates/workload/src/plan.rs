@@ -72,6 +72,21 @@ impl PlannedOp {
         !matches!(self, PlannedOp::Read { .. } | PlannedOp::ReadList { .. })
     }
 
+    /// The operation itself, or a read of its key in place of a change: what to ask of a node that
+    /// takes no writes.
+    #[must_use]
+    pub fn without_writing(self) -> PlannedOp {
+        match self {
+            PlannedOp::Read { key }
+            | PlannedOp::Write { key, .. }
+            | PlannedOp::InsertIfAbsent { key, .. }
+            | PlannedOp::CompareAndSet { key, .. } => PlannedOp::Read { key },
+            PlannedOp::ReadList { key } | PlannedOp::Append { key, .. } => {
+                PlannedOp::ReadList { key }
+            }
+        }
+    }
+
     /// The key it touches.
     pub fn key(&self) -> u64 {
         match *self {

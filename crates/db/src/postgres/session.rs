@@ -25,12 +25,14 @@ pub(super) struct Session {
     compare_and_set: Statement,
     read_list: Statement,
     append: Statement,
+    /// Whether the server takes no writes.
+    is_standby: bool,
     /// What a lost answer to a statement would mean.
     stage: Stage,
 }
 
 impl Session {
-    pub(super) fn new(line: Line) -> Result<Session, DbError> {
+    pub(super) fn new(line: Line, is_standby: bool) -> Result<Session, DbError> {
         let prepare = |sql| line.ask(Stage::Connect, line.client.prepare(sql));
         Ok(Session {
             read: prepare(READ)?,
@@ -39,6 +41,7 @@ impl Session {
             compare_and_set: prepare(COMPARE_AND_SET)?,
             read_list: prepare(READ_LIST)?,
             append: prepare(APPEND)?,
+            is_standby,
             stage: Stage::Statement,
             line,
         })
@@ -59,6 +62,10 @@ impl Session {
 }
 
 impl Connection for Session {
+    fn is_read_only(&self) -> bool {
+        self.is_standby
+    }
+
     /// A single operation is a statement outside of any transaction, which commits by itself.
     fn begin(&mut self, access: Access) -> Result<(), DbError> {
         self.stage = match access {

@@ -149,6 +149,9 @@ impl<'r> Session<'r> {
         self.shared.plan.generator.plan(place, &mut self.plan);
         let gone = || Failed::Database(DbError::retryable("there is no connection").disconnected());
         let connection = self.connection.as_mut().ok_or_else(gone)?;
+        if connection.is_read_only() {
+            self.plan.iter_mut().for_each(|op| *op = op.without_writing());
+        }
         let lives = i64::from(self.connections) * i64::from(self.shared.plan.sessions);
         let session = i64::from(self.number) + lives;
         let done = self.client.attempt(session, &self.plan, connection.as_mut());

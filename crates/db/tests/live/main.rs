@@ -11,5 +11,6 @@ mod postgres;
 mod promises;
 mod redis;
 mod site;
+mod standby;
 mod strangers;
 mod trial;

@@ -58,6 +58,12 @@ pub fn prepare(database: &dyn Database, kind: Workload, keys: u32) {
     eventually(|| database.prepare(&Layout::new(kind, keys)));
 }
 
+/// Empty tables on all nodes.
+pub fn prepare_nodes(nodes: &[Box<dyn Database>], kind: Workload, keys: u32) {
+    let layout = Layout::new(kind, keys);
+    eventually(|| isolario_db::prepare(nodes, &layout).map_err(|(_, error)| error));
+}
+
 /// A new connection.
 pub fn connect(database: &dyn Database) -> Box<dyn Connection> {
     eventually(|| database.connect())

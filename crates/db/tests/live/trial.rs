@@ -11,7 +11,7 @@ use isolario_verify::verify;
 use isolario_workload::{Kind, Planner, Workload};
 use tempfile::TempDir;
 
-use super::site::{SLOW, patient, prepare};
+use super::site::{SLOW, patient, prepare_nodes};
 
 /// A run, of a size that suits a test.
 #[derive(Clone)]
@@ -60,7 +60,7 @@ impl Trial {
         let open = |url: &String| patient(url, self.isolation, self.timeout);
         let databases: Vec<Box<dyn Database>> = self.urls.iter().map(open).collect();
         let (kind, keys) = (self.workload.kind, self.workload.keys);
-        prepare(&*databases[0], kind, keys);
+        prepare_nodes(&databases, kind, keys);
         let planner = Planner::new(&self.workload, self.sessions, self.seed).unwrap();
         let directory = TempDir::new().unwrap();
         let path = directory.path().join("history.iso");

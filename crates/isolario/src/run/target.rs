@@ -39,7 +39,8 @@ impl Target {
         if !first.supports(kind) {
             return Err(RunError::Unsupported { database: first.name().to_owned(), kind });
         }
-        first.prepare(&Layout::new(kind, settings.workload.keys)).map_err(|error| at(0, error))?;
+        let layout = Layout::new(kind, settings.workload.keys);
+        db::prepare(&nodes, &layout).map_err(|(node, error)| at(node, error))?;
         let version = first.version().map_err(|error| at(0, error))?;
         // A node that does not answer would not say what it is.
         for (number, node) in nodes.iter().enumerate().skip(1) {

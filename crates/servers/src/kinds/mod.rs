@@ -23,6 +23,8 @@ use crate::ready::Ready;
 pub enum Kind {
     /// PostgreSQL.
     Postgres,
+    /// PostgreSQL with a standby that streams the log of the first node.
+    PostgresStandby,
     /// MariaDB.
     MariaDb,
     /// A MariaDB Galera cluster of three nodes.
@@ -37,13 +39,21 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 6] =
-        [Self::Postgres, Self::MariaDb, Self::Galera, Self::Etcd, Self::Etcd3, Self::Redis];
+    pub const ALL: [Self; 7] = [
+        Self::Postgres,
+        Self::PostgresStandby,
+        Self::MariaDb,
+        Self::Galera,
+        Self::Etcd,
+        Self::Etcd3,
+        Self::Redis,
+    ];
 
     /// Its name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Postgres => "postgres",
+            Self::PostgresStandby => "postgres-standby",
             Self::MariaDb => "mariadb",
             Self::Galera => "galera",
             Self::Etcd => "etcd",
@@ -55,7 +65,7 @@ impl Kind {
     /// How it is told to stop.
     pub(crate) const fn stop(self) -> Stop {
         match self {
-            Self::Postgres => postgres::STOP,
+            Self::Postgres | Self::PostgresStandby => postgres::STOP,
             _ => Stop { orderly: Signal::TERM, at_once: Signal::KILL, at_once_name: "KILL" },
         }
     }
@@ -69,6 +79,7 @@ impl Kind {
     ) -> Result<Plan, ServerError> {
         match self {
             Self::Postgres => postgres::plan(root, durability, ports),
+            Self::PostgresStandby => postgres::plan_with_standby(root, durability, ports),
             Self::MariaDb => mariadb::plan(root, durability, ports),
             Self::Galera => galera::plan(root, durability, ports),
             Self::Etcd => etcd::plan::<1>(root, ports),
