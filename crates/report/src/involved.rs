@@ -5,6 +5,7 @@ use isolario_model::{
     VersionOrder,
 };
 
+use crate::show::Versions;
 use crate::words::{last_write, own_writes_between, support};
 
 /// A transaction that is part of an anomaly.
@@ -33,7 +34,30 @@ pub fn first_counterexample(history: &History, results: &[LevelResult]) -> Optio
 }
 
 /// The transactions of an anomaly, in the order in which its argument names them.
+///
+/// Of two reads that do not fit together, the evidence does not say who wrote what they saw: these
+/// writers are part of a [`Finding`](crate::Finding), and not of this.
 pub fn involved(history: &History, anomaly: &Anomaly) -> Vec<Involved> {
+    gather(history, anomaly).finish()
+}
+
+/// The transactions of an anomaly, with those who wrote what its reads saw.
+pub(crate) fn involved_with(
+    history: &History,
+    anomaly: &Anomaly,
+    versions: &Versions<'_>,
+) -> Vec<Involved> {
+    let mut gathered = gather(history, anomaly);
+    if let Evidence::Reads { first, second, .. } = anomaly.evidence {
+        let sources = [first, second].into_iter().filter_map(|read| versions.sources(read));
+        // Where it may have been either of two, neither is accused.
+        let certain = sources.filter(|sources| !sources.is_ambiguous());
+        certain.flat_map(|sources| sources.writes).for_each(|write| gathered.op(write));
+    }
+    gathered.finish()
+}
+
+fn gather<'h>(history: &'h History, anomaly: &Anomaly) -> Gathered<'h> {
     let mut gathered = Gathered { history, found: Vec::new() };
     match &anomaly.evidence {
         Evidence::Read { read, saw, instead } => {
@@ -50,7 +74,7 @@ pub fn involved(history: &History, anomaly: &Anomaly) -> Vec<Involved> {
         Evidence::Operations { ops, .. } => ops.iter().for_each(|op| gathered.op(*op)),
         _ => {}
     }
-    gathered.finish()
+    gathered
 }
 
 struct Gathered<'h> {

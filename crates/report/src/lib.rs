@@ -23,6 +23,7 @@
 #[cfg(feature = "html")]
 pub mod dot;
 pub mod explain;
+mod finding;
 mod github;
 #[cfg(feature = "html")]
 pub mod html;
@@ -37,6 +38,7 @@ mod names;
 #[cfg(feature = "html")]
 mod picture;
 mod printable;
+mod provenance;
 mod report;
 mod show;
 mod stats;
@@ -49,6 +51,7 @@ pub mod words;
 mod wrap;
 mod xml;
 
+pub use finding::{Finding, Found, Group};
 pub use github::Github;
 pub use human::{Hints, Human, Style};
 pub use implied::{Known, known, levels_known};
@@ -59,6 +62,7 @@ pub use junit::Junit;
 pub use meaning::{Asked, Meaning, deciding, overall_of_patterns};
 pub use names::Names;
 pub use printable::{is_unprintable, printable};
+pub use provenance::{Provenance, Utc};
 pub use report::{Renderer, Report, Size, Timing};
 pub use show::{ShownVersion, Sources, Subject, Versions};
 pub use stats::StatsReport;

@@ -9,7 +9,9 @@ use isolario_model::{
     Anomaly, History, Level, LevelResult, Outcome, PatternResult, Verdict, VerdictKind,
 };
 
+use crate::finding::Found;
 use crate::implied::levels_known;
+use crate::provenance::Provenance;
 use crate::summary::Summary;
 use crate::words::needs_session_order;
 
@@ -36,6 +38,8 @@ pub struct Report<'h> {
     pub timing: Timing,
     /// How many anomalies to show in full.
     pub max_anomalies: usize,
+    /// By which program it was made, when, about which history, and how to verify it.
+    pub provenance: Provenance,
 }
 
 /// How large a history is.
@@ -102,6 +106,7 @@ impl<'h> Report<'h> {
             named: &[],
             timing: Timing::default(),
             max_anomalies: 10,
+            provenance: Provenance::default(),
         }
     }
 
@@ -134,6 +139,12 @@ impl<'h> Report<'h> {
         Report { max_anomalies, ..self }
     }
 
+    /// Adds where it comes from.
+    #[must_use]
+    pub fn with_provenance(self, provenance: Provenance) -> Self {
+        Report { provenance, ..self }
+    }
+
     /// The satisfied levels that no other satisfied level implies.
     pub fn strongest(&self) -> Vec<Level> {
         levels_known(self.results, VerdictKind::Satisfied).strongest().iter().collect()
@@ -164,6 +175,11 @@ impl<'h> Report<'h> {
         [first, further].concat()
     }
 
+    /// Everything that was found, each bug once, in the order in which to tell of it.
+    pub fn found(&self) -> Found<'h> {
+        Found::of(self)
+    }
+
     /// The anomalies that violate the weakest levels; all, if single ones were asked for.
     pub fn weakest_anomalies(&self) -> Vec<&'h Anomaly> {
         let weakest = self.weakest_violated();
@@ -173,7 +189,7 @@ impl<'h> Report<'h> {
     }
 
     /// All verdicts, with the level where they are about one.
-    fn verdicts(&self) -> impl Iterator<Item = (Option<Level>, &'h Verdict)> + use<'h> {
+    pub(crate) fn verdicts(&self) -> impl Iterator<Item = (Option<Level>, &'h Verdict)> + use<'h> {
         let levels = self.results.iter().map(|result| (Some(result.level), &result.verdict));
         levels.chain(self.patterns.iter().map(|result| (None, &result.verdict)))
     }

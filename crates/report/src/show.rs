@@ -158,6 +158,30 @@ impl<'h> Versions<'h> {
         versions
     }
 
+    /// The versions that some reads saw, and nothing of who else read them.
+    pub(crate) fn seen_by(history: &'h History, reads: impl Iterator<Item = OpId>) -> Versions<'h> {
+        let mut uses: BTreeMap<(KeyId, Mark), Uses> = BTreeMap::new();
+        for read in reads {
+            if let (Some(key), (Some(mark), _)) = (history.op(read).key(), marks(history, read)) {
+                uses.entry((key, mark)).or_default();
+            }
+        }
+        if uses.is_empty() {
+            return Versions { history, uses };
+        }
+        let mut wanted = vec![false; history.key_count()];
+        uses.keys().for_each(|(key, _)| wanted[key.index()] = true);
+        for (op, key) in history.op_keys().iter().enumerate() {
+            if wanted.get(key.index()).is_some_and(|wanted| *wanted)
+                && let (_, Some(mark)) = marks(history, OpId::at(op))
+                && let Some(uses) = uses.get_mut(&(*key, mark))
+            {
+                uses.writes.push(OpId::at(op));
+            }
+        }
+        Versions { history, uses }
+    }
+
     fn add(&mut self, op: OpId, key: KeyId) {
         let (read, written) = marks(self.history, op);
         if let Some(mark) = read {

@@ -64,6 +64,20 @@ impl History {
         self.add(None, ops, Outcome::Committed)
     }
 
+    /// A transaction that ran from one moment to another; nobody knows when one without an end did.
+    pub(crate) fn timed(mut self, ops: &[OpInput<'_>], start: i64, finish: Option<i64>) -> Self {
+        let id = Some(int(self.next));
+        self.batch.begin(&TxnStart { session: int(self.session), id, line: None }).unwrap();
+        for op in ops {
+            self.batch.op(op).unwrap();
+        }
+        let outcome = if finish.is_some() { Outcome::Committed } else { Outcome::Unknown };
+        let end = TxnEnd { start: Some(start), finish, ..TxnEnd::new(outcome) };
+        self.batch.end(&end).unwrap();
+        self.next += 1;
+        self
+    }
+
     fn add(mut self, id: Option<ValueRef<'_>>, ops: &[OpInput<'_>], outcome: Outcome) -> Self {
         let line = u64::try_from(self.next).ok();
         self.batch.begin(&TxnStart { session: int(self.session), id, line }).unwrap();

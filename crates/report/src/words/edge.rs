@@ -1,8 +1,9 @@
 //! Why one transaction comes before another.
 
-use isolario_model::{Clock, Edge, EdgeKind, KeyId, Level, OpId, Reason, TxnId, VersionOrder};
+use isolario_model::{Edge, EdgeKind, KeyId, Level, OpId, Reason, TxnId, VersionOrder};
 
 use super::observed::{asked, deed, fate, origin, saw, wrote};
+use super::times::real_time;
 use crate::names::Names;
 
 /// How deep arguments within arguments are spelt out. Nobody reads further, and the depth of a
@@ -167,30 +168,6 @@ fn sentence(names: Names<'_>, edge: &Edge) -> String {
         }
         _ => format!("{from} comes before {to}"),
     }
-}
-
-fn real_time(names: Names<'_>, edge: &Edge, finish: i64, start: i64) -> String {
-    let (from, to) = (names.txn(edge.from), names.txn(edge.to));
-    match names.history().clock() {
-        Clock::Nanoseconds => {
-            let gap = duration(start.saturating_sub(finish));
-            format!("{from} had finished {gap} before {to} started")
-        }
-        _ => format!("{from} had finished (event {finish}) before {to} started (event {start})"),
-    }
-}
-
-/// Nanoseconds in the largest unit of which there is at least one, to three places.
-fn duration(nanoseconds: i64) -> String {
-    let (unit, size) = match nanoseconds {
-        1_000_000_000.. => ("s", 1_000_000_000),
-        1_000_000.. => ("ms", 1_000_000),
-        1_000.. => ("µs", 1_000),
-        _ => return format!("{nanoseconds} ns"),
-    };
-    let (whole, thousandths) = (nanoseconds / size, nanoseconds % size / (size / 1000));
-    let shown = format!("{whole}.{thousandths:03}");
-    format!("{} {unit}", shown.trim_end_matches('0').trim_end_matches('.'))
 }
 
 fn overwrite(names: Names<'_>, edge: &Edge, key: KeyId, known: &VersionOrder) -> String {

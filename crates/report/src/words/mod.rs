@@ -11,13 +11,18 @@ mod level;
 mod naming;
 mod no_answer;
 mod observed;
+mod times;
 
 pub use anomaly::summary;
 pub use consequence::{advice, consequence};
 pub use edge::{Step, argument, explain};
 pub use level::applies_to;
-pub use naming::{level_name, needs_session_order, other_names, other_names_of, rules_out, title};
+pub use naming::{
+    level_name, needs_session_order, other_names, other_names_of, other_names_of_finding,
+    rules_out, title,
+};
 pub use no_answer::{why_no_answer, why_not_applicable, why_searched};
+pub use times::{Times, began, duration, in_time};
 
 pub(crate) use anomaly::happened;
 pub(crate) use edge::{support, told};

@@ -3,6 +3,7 @@
 use isolario_model::{Anomaly, AnomalyKind, Edge, Level, LevelSet, Reason};
 
 use super::edge::support;
+use crate::finding::Finding;
 use crate::names::listed;
 
 /// What it is called and what that means, for people who have read no paper.
@@ -29,6 +30,25 @@ pub fn other_names(kind: AnomalyKind) -> Vec<String> {
 pub fn other_names_of(anomaly: &Anomaly) -> Vec<String> {
     let needs_session = needs_session_order(anomaly.evidence.edges());
     with_owners(anomaly.kind, if needs_session { "; here with session order" } else { "" })
+}
+
+/// All names of a finding but its title: our own, those others have for it, and those it was found
+/// under besides, each with its owners.
+pub fn other_names_of_finding(finding: &Finding<'_>) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    let is_a_name = |anomaly: &&Anomaly| {
+        // What has no shape has no name, unless nothing else tells it.
+        anomaly.kind != AnomalyKind::NoOrderPossible || anomaly.kind == finding.kind()
+    };
+    for anomaly in finding.anomalies().filter(is_a_name) {
+        let own = std::iter::once(anomaly.kind.name().to_owned());
+        for name in own.chain(other_names_of(anomaly)) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
+    names
 }
 
 /// `note` follows Adya and Elle.

@@ -186,6 +186,33 @@ fn event_times_are_no_durations() {
 }
 
 #[test]
+fn transactions_lie_in_time_as_people_say_it() {
+    let ms = 1_000_000;
+    let history = Builder::new()
+        .timed(&[w("x", 1)], 1000 * ms, Some(1010 * ms))
+        .session()
+        .timed(&[w("x", 2)], 1005 * ms, Some(1012 * ms))
+        .session()
+        .timed(&[w("x", 3)], 1015 * ms, None)
+        .session()
+        .timed(&[w("x", 4)], 1020 * ms, Some(1021 * ms))
+        .build();
+    let names = Names::new(&history);
+    let all: Vec<TxnId> = history.txns().collect();
+    assert_eq!(
+        in_time(names, &all),
+        ["T2 began while T1 ran", "T3 began 3 ms after T2 had ended", "T4 began while T3 ran",]
+    );
+    assert_eq!(in_time(names, &[all[3], all[0]]), ["T4 began 10 ms after T1 had ended"]);
+    let first = began(&history);
+    let when = |txn: TxnId| Times::of(&history, txn, first).in_words().unwrap();
+    assert_eq!(when(all[1]), "at 5 ms, for 7 ms");
+    assert_eq!(when(all[2]), "from 15 ms on");
+    assert_eq!(Times::of(&registers(), TxnId(0), 0).in_words(), None);
+    assert!(in_time(Names::new(&registers()), &[TxnId(0), TxnId(1)]).is_empty());
+}
+
+#[test]
 fn arguments_are_spelt_out_to_a_bounded_depth() {
     let mut deep = edge(0, 1, Reason::Session);
     for _ in 0..50 {
