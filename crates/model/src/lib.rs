@@ -70,7 +70,8 @@ pub use op::{
 pub use remark::{Oddity, Remark, Severity};
 #[cfg(feature = "run-record")]
 pub use run_record::{
-    AbortReason, Counts, GoneNode, Latency, RunRecord, RunShape, RunVerdict, Second, StopReason,
+    AbortReason, Counts, GoneNode, Latency, RunEvent, RunEventKind, RunRecord, RunShape,
+    RunVerdict, Second, StopCause, StopReason,
 };
 pub use sink::{Clock, Initial, Meta, SinkError, TxnSink};
 pub use stats::{

@@ -38,6 +38,11 @@ pub struct RunRecord {
     pub stopped: StopReason,
     /// What ended it, in words, where it was not the plan.
     pub stopped_because: Option<String>,
+    /// What ended it, as facts, where it was not the plan.
+    pub stop_cause: Option<StopCause>,
+    /// What befell the run besides its transactions, in the order in which it began: lost
+    /// connections, nodes that could not be reached, errors, and pauses.
+    pub events: Vec<RunEvent>,
     /// What was done, in all.
     pub counts: Counts,
     /// Why transactions aborted or stayed unknown, most frequent first.
@@ -116,6 +121,63 @@ pub enum StopReason {
     Database,
     /// The history could not be written.
     Recording,
+}
+
+/// What ended a run before its time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StopCause {
+    /// The node that failed, by its position among the URLs; nothing where it was no single one.
+    pub node: Option<usize>,
+    /// How long nothing had committed, where that was why.
+    pub stalled_ms: Option<f64>,
+    /// The error, or the last one before nothing committed any more: the database's own code,
+    pub code: Option<String>,
+    /// and its words.
+    pub message: Option<String>,
+}
+
+/// Something that befell a run, for a time. What happened to several sessions at once, or again and
+/// again, is one event.
+///
+/// Reports draw it as a band over the timeline: its times are those of the history's transactions,
+/// only in milliseconds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RunEvent {
+    /// What it was.
+    pub kind: RunEventKind,
+    /// When it began, in milliseconds on the clock of the history.
+    pub from_ms: f64,
+    /// When it was over; nothing where it was not when the run ended.
+    pub to_ms: Option<f64>,
+    /// The node, by its position among the URLs; nothing where it was about no single one.
+    pub node: Option<usize>,
+    /// The database's own code, where there was an error that had one.
+    pub code: Option<String>,
+    /// The first message.
+    pub message: String,
+    /// How often it happened: over how many sessions, errors or attempts.
+    pub count: u64,
+}
+
+/// What may befall a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum RunEventKind {
+    /// Sessions were without a connection.
+    ConnectionLost,
+    /// A node refused connections.
+    NodeUnreachable,
+    /// Transactions failed for another reason than a conflict that a second try resolves.
+    Errors,
+    /// Nothing committed.
+    Pause,
+    /// Something that this version does not know.
+    #[default]
+    #[serde(other)]
+    Other,
 }
 
 /// What was done.
@@ -260,6 +322,7 @@ mod tests {
             seconds: vec![Second { committed: 3, ..Second::default() }],
             run_ms: 1500.0,
             counts: Counts { committed: 3, aborted: 1, ..Counts::default() },
+            events: vec![RunEvent { kind: RunEventKind::Pause, count: 1, ..RunEvent::default() }],
             ..RunRecord::default()
         };
         let text = serde_json::to_string(&record).unwrap();
@@ -268,6 +331,8 @@ mod tests {
         assert_eq!(record.throughput(), 2.0);
         let old: RunRecord = serde_json::from_str(r#"{"seed":"7","later":1}"#).unwrap();
         assert_eq!((old.seed.as_str(), old.stopped), ("7", StopReason::Unfinished));
+        let newer: RunEvent = serde_json::from_str(r#"{"kind":"eclipse","from_ms":1}"#).unwrap();
+        assert_eq!(newer.kind, RunEventKind::Other);
     }
 
     #[test]

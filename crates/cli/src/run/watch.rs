@@ -8,6 +8,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use isolario::check::Options;
 use isolario::db;
 use isolario::model::StopReason;
+use isolario::report::words::stopped_because;
 use isolario::run::{Observer, Settings, Target};
 
 use super::summary::grouped;
@@ -86,7 +87,9 @@ impl Observer for Watch<'_> {
     /// Says why the run ended, where that was not the plan.
     fn driven(&mut self, outcome: &db::Outcome) {
         self.clear();
-        let because = outcome.because.as_deref().unwrap_or("for an unknown reason");
+        let urls: Vec<String> = self.settings.urls.iter().map(ToString::to_string).collect();
+        let because = outcome.cause.as_ref().map(|cause| stopped_because(cause, &urls));
+        let because = because.as_deref().unwrap_or("for an unknown reason");
         match outcome.stopped {
             StopReason::Database => {
                 self.console.error(&Failure::new(format!("the run ended early: {because}")));

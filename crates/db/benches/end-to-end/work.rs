@@ -85,7 +85,7 @@ impl Run {
         let outcome = run(&plan, &Control::new(), &mut |_| {})?;
         match outcome.stopped {
             StopReason::Done => Ok(Box::new(())),
-            _ => Err(outcome.because.unwrap_or_default().into()),
+            _ => Err(format!("{:?}", outcome.cause).into()),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use isolario_model::StopReason;
+use isolario_model::{StopCause, StopReason};
 
 /// Stops a run. The first reason counts.
 ///
@@ -12,7 +12,7 @@ use isolario_model::StopReason;
 #[derive(Debug, Default)]
 pub struct Control {
     stopped: AtomicBool,
-    reason: Mutex<Option<(StopReason, Option<String>)>>,
+    reason: Mutex<Option<(StopReason, Option<StopCause>)>>,
 }
 
 /// Nobody waits longer than this before looking whether the run was stopped.
@@ -24,9 +24,9 @@ impl Control {
         Control::default()
     }
 
-    /// Stops the run; without words where that was the plan.
-    pub fn stop(&self, reason: StopReason, because: Option<String>) {
-        self.reason().get_or_insert((reason, because));
+    /// Stops the run; without a cause where that was the plan.
+    pub fn stop(&self, reason: StopReason, cause: Option<StopCause>) {
+        self.reason().get_or_insert((reason, cause));
         self.stopped.store(true, Ordering::Release);
     }
 
@@ -36,7 +36,7 @@ impl Control {
     }
 
     /// Why the run was stopped; because it was done, if nobody stopped it.
-    pub fn why(&self) -> (StopReason, Option<String>) {
+    pub fn why(&self) -> (StopReason, Option<StopCause>) {
         self.reason().clone().unwrap_or((StopReason::Done, None))
     }
 
@@ -50,7 +50,7 @@ impl Control {
         }
     }
 
-    fn reason(&self) -> std::sync::MutexGuard<'_, Option<(StopReason, Option<String>)>> {
+    fn reason(&self) -> std::sync::MutexGuard<'_, Option<(StopReason, Option<StopCause>)>> {
         self.reason.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -63,10 +63,11 @@ mod tests {
     fn the_first_reason_counts() {
         let control = Control::new();
         assert_eq!((control.is_stopped(), control.why()), (false, (StopReason::Done, None)));
-        control.stop(StopReason::Database, Some("gone".to_owned()));
+        let gone = StopCause { message: Some("gone".to_owned()), ..StopCause::default() };
+        control.stop(StopReason::Database, Some(gone.clone()));
         control.stop(StopReason::Interrupted, None);
         assert!(control.is_stopped());
-        assert_eq!(control.why(), (StopReason::Database, Some("gone".to_owned())));
+        assert_eq!(control.why(), (StopReason::Database, Some(gone)));
     }
 
     #[test]

@@ -26,7 +26,14 @@ pub(super) struct Meter {
 #[derive(Default)]
 struct Reasons {
     by_code: BTreeMap<(ErrorClass, String), AbortReason>,
-    last: Option<String>,
+    last: Option<LastError>,
+}
+
+/// An error, and the node that gave it.
+#[derive(Clone)]
+pub(super) struct LastError {
+    pub(super) node: usize,
+    pub(super) error: DbError,
 }
 
 /// More different reasons than this are no reasons any more; they are counted together.
@@ -51,11 +58,11 @@ impl Meter {
         self.committed.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn failed(&self, error: &DbError) {
+    pub(super) fn failed(&self, node: usize, error: &DbError) {
         let unknown = error.class == ErrorClass::Unknown;
         let counter = if unknown { &self.unknown } else { &self.aborted };
         counter.fetch_add(1, Ordering::Relaxed);
-        self.reasons().add(error);
+        self.reasons().add(node, error);
     }
 
     pub(super) fn retried(&self) {
@@ -67,8 +74,8 @@ impl Meter {
     }
 
     /// A connection could not be opened: no transaction failed, but it is the last thing known.
-    pub(super) fn unreachable(&self, error: &DbError) {
-        self.reasons().last = Some(error.to_string());
+    pub(super) fn unreachable(&self, node: usize, error: &DbError) {
+        self.reasons().last = Some(LastError { node, error: error.clone() });
     }
 
     pub(super) fn operations(&self, count: u64) {
@@ -94,7 +101,7 @@ impl Meter {
     }
 
     /// The last thing that went wrong.
-    pub(super) fn last_error(&self) -> Option<String> {
+    pub(super) fn last_error(&self) -> Option<LastError> {
         self.reasons().last.clone()
     }
 
@@ -105,8 +112,8 @@ impl Meter {
 
 impl Reasons {
     /// Messages name rows and processes, codes do not: where there is a code, it is the reason.
-    fn add(&mut self, error: &DbError) {
-        self.last = Some(error.to_string());
+    fn add(&mut self, node: usize, error: &DbError) {
+        self.last = Some(LastError { node, error: error.clone() });
         let full = self.by_code.len() >= MOST_REASONS;
         let name = error.code.clone().unwrap_or_else(|| without_numbers(&error.message));
         let mut key = (error.class, name);
@@ -182,26 +189,26 @@ mod tests {
     fn reasons_are_counted_by_code_and_not_without_end() {
         let meter = Meter::new();
         for row in 0..300 {
-            meter.failed(&DbError::retryable(format!("row {row}")).with_code("40001"));
-            meter.failed(&DbError::aborted(format!("row {}", "x".repeat(row))));
+            meter.failed(0, &DbError::retryable(format!("row {row}")).with_code("40001"));
+            meter.failed(0, &DbError::aborted(format!("row {}", "x".repeat(row))));
         }
-        meter.failed(&DbError::unknown("gone"));
+        meter.failed(0, &DbError::unknown("gone"));
         let reasons = meter.abort_reasons();
         assert_eq!(reasons[0].count, 300);
         assert_eq!((reasons[0].code.as_deref(), &*reasons[0].message), (Some("40001"), "row 0"));
         assert_eq!((reasons[1].count, &*reasons[1].message), (101, "other reasons"));
         assert_eq!(reasons.iter().map(|reason| reason.count).sum::<u64>(), 601);
         assert_eq!((meter.counts().aborted, meter.counts().unknown), (600, 1));
-        assert_eq!(meter.last_error().as_deref(), Some("gone"));
+        assert_eq!(meter.last_error().map(|last| last.error.message).as_deref(), Some("gone"));
     }
 
     #[test]
     fn reasons_that_differ_in_numbers_alone_are_one() {
         let meter = Meter::new();
         for row in [7, 12, 345] {
-            meter.failed(&DbError::aborted(format!("row {row} is locked by process {row}00")));
+            meter.failed(0, &DbError::aborted(format!("row {row} is locked by process {row}00")));
         }
-        meter.failed(&DbError::aborted("row 7 is gone"));
+        meter.failed(0, &DbError::aborted("row 7 is gone"));
         let reasons = meter.abort_reasons();
         assert_eq!(reasons.len(), 2);
         assert_eq!((reasons[0].count, &*reasons[0].message), (3, "row 7 is locked by process 700"));

@@ -2,6 +2,7 @@
 
 mod attempt;
 mod control;
+mod events;
 mod histogram;
 mod meter;
 mod pace;
@@ -14,13 +15,16 @@ use std::sync::{Barrier, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use isolario_formats::LiveRecorder;
-use isolario_model::{AbortReason, Counts, Latency, Meta, Second, SinkError, StopReason};
+use isolario_model::{
+    AbortReason, Counts, Latency, Meta, RunEvent, Second, SinkError, StopCause, StopReason,
+};
 use isolario_workload::Generator;
 
 use crate::database::Database;
 use crate::error::DbError;
 pub use control::Control;
-use meter::{Chronicle, Meter};
+use events::Events;
+use meter::{Chronicle, LastError, Meter};
 use pace::{Pace, Tickets};
 use session::Session;
 
@@ -85,8 +89,8 @@ pub struct Progress {
 pub struct Outcome {
     /// How it ended.
     pub stopped: StopReason,
-    /// What ended it, in words, where it was not the plan.
-    pub because: Option<String>,
+    /// What ended it, where it was not the plan.
+    pub cause: Option<StopCause>,
     /// What was done.
     pub counts: Counts,
     /// Why transactions did not commit, most frequent first.
@@ -95,6 +99,8 @@ pub struct Outcome {
     pub latency: Latency,
     /// What happened second by second.
     pub seconds: Vec<Second>,
+    /// What befell it besides its transactions.
+    pub events: Vec<RunEvent>,
     /// How long it ran.
     pub elapsed: Duration,
     /// The nodes, by their position in the plan, that could not be reached when the run ended, each
@@ -108,6 +114,7 @@ struct Shared<'r> {
     control: &'r Control,
     recorder: Option<&'r LiveRecorder>,
     meter: Meter,
+    events: Events,
     tickets: Tickets,
     pace: Pace,
     epoch: Instant,
@@ -211,14 +218,16 @@ pub fn run(
         Some(path) => Some(LiveRecorder::create(path, &Meta::default())?),
         None => None,
     };
+    let epoch = Instant::now();
     let shared = Shared {
         plan,
         control,
         recorder: recorder.as_ref(),
         meter: Meter::new(),
+        events: Events::new(epoch),
         tickets: Tickets::new(plan.txns),
         pace: Pace::new(plan.rate),
-        epoch: Instant::now(),
+        epoch,
         nodes: plan.databases.iter().map(|_| Node::default()).collect(),
     };
     let mut outcome = conduct(&shared, watch)?;
@@ -226,7 +235,7 @@ pub fn run(
         // What was recorded stays as it is, and can be read.
         if outcome.stopped == StopReason::Done {
             outcome.stopped = StopReason::Recording;
-            outcome.because = Some(error.to_string());
+            outcome.cause = Some(not_recorded(&error));
         }
     }
     Ok(outcome)
@@ -284,6 +293,9 @@ fn attend(shared: &Shared<'_>, ends: &Receiver<()>, watch: &mut dyn FnMut(&Progr
         let elapsed = begun.elapsed();
         if ended == Err(RecvTimeoutError::Disconnected) {
             chronicle.close(&shared.meter);
+            if shared.meter.counts().committed == last_commit.0 {
+                shared.events.without_commit(last_commit.1, None);
+            }
             return outcome(shared, chronicle, elapsed);
         }
         if left == Some(Duration::ZERO) {
@@ -296,7 +308,9 @@ fn attend(shared: &Shared<'_>, ends: &Receiver<()>, watch: &mut dyn FnMut(&Progr
         }
         let counts = shared.meter.counts();
         if counts.committed > last_commit.0 {
-            last_commit = (counts.committed, Instant::now());
+            let now = Instant::now();
+            shared.events.without_commit(last_commit.1, Some(now));
+            last_commit = (counts.committed, now);
         } else if last_commit.1.elapsed() > shared.plan.patience {
             shared.control.stop(StopReason::Database, Some(stalled(shared)));
         }
@@ -305,12 +319,23 @@ fn attend(shared: &Shared<'_>, ends: &Receiver<()>, watch: &mut dyn FnMut(&Progr
     }
 }
 
-fn stalled(shared: &Shared<'_>) -> String {
-    let seconds = shared.plan.patience.as_secs_f64();
+fn stalled(shared: &Shared<'_>) -> StopCause {
+    let stalled_ms = Some(shared.plan.patience.as_secs_f64() * 1e3);
     match shared.meter.last_error() {
-        Some(error) => format!("nothing has committed for {seconds:.0} s; the last error: {error}"),
-        None => format!("nothing has committed for {seconds:.0} s"),
+        Some(LastError { node, error }) => StopCause { stalled_ms, ..failed(node, &error) },
+        None => StopCause { stalled_ms, ..StopCause::default() },
     }
+}
+
+/// That a node failed.
+fn failed(node: usize, error: &DbError) -> StopCause {
+    let (code, message) = (error.code.clone(), Some(error.message.clone()));
+    StopCause { node: Some(node), code, message, ..StopCause::default() }
+}
+
+/// That the history could not be written.
+fn not_recorded(error: &SinkError) -> StopCause {
+    StopCause { message: Some(error.to_string()), ..StopCause::default() }
 }
 
 fn gone(shared: &Shared<'_>) -> Vec<(usize, String)> {
@@ -319,14 +344,15 @@ fn gone(shared: &Shared<'_>) -> Vec<(usize, String)> {
 }
 
 fn outcome(shared: &Shared<'_>, chronicle: Chronicle, elapsed: Duration) -> Outcome {
-    let (stopped, because) = shared.control.why();
+    let (stopped, cause) = shared.control.why();
     Outcome {
         stopped,
-        because,
+        cause,
         counts: shared.meter.counts(),
         abort_reasons: shared.meter.abort_reasons(),
         latency: chronicle.latency(),
         seconds: chronicle.seconds,
+        events: shared.events.take(),
         elapsed,
         gone: gone(shared),
     }

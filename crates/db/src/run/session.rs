@@ -8,7 +8,8 @@ use isolario_model::{SinkError, StopReason};
 use isolario_workload::{Place, PlannedOp};
 
 use super::attempt::{Client, Failed};
-use super::{Node, Shared};
+use super::events::Lost;
+use super::{Node, Shared, failed, not_recorded};
 use crate::database::Connection;
 use crate::error::{DbError, ErrorClass};
 
@@ -25,6 +26,8 @@ pub(super) struct Session<'r> {
     /// one holds for it alone, and nothing follows a transaction of unknown outcome.
     connections: u32,
     connection: Option<Box<dyn Connection>>,
+    /// Since when there is none, once there was one.
+    lost: Option<Lost>,
     client: Client<'r>,
     plan: Vec<PlannedOp>,
 }
@@ -42,7 +45,15 @@ enum Ended {
 impl<'r> Session<'r> {
     pub(super) fn new(shared: &'r Shared<'r>, number: u32) -> Session<'r> {
         let client = Client::new(shared.recorder.map(LiveRecorder::session), shared.epoch);
-        Session { shared, number, connections: 0, connection: None, client, plan: Vec::new() }
+        Session {
+            shared,
+            number,
+            connections: 0,
+            connection: None,
+            lost: None,
+            client,
+            plan: Vec::new(),
+        }
     }
 
     /// Opens the first connection.
@@ -81,6 +92,7 @@ impl<'r> Session<'r> {
         if self.connection.is_some() {
             self.node().reached.fetch_add(1, Ordering::Relaxed);
         }
+        self.found_again(true);
         let flushed = self.client.flush();
         self.recorded(flushed);
     }
@@ -136,7 +148,7 @@ impl<'r> Session<'r> {
                 ErrorClass::Retryable => {}
                 ErrorClass::Aborted | ErrorClass::Unknown => return Ended::GivenUp,
                 ErrorClass::Fatal => {
-                    self.shared.control.stop(StopReason::Database, Some(error.to_string()));
+                    self.give_up(&error);
                     return Ended::Over;
                 }
             }
@@ -163,11 +175,17 @@ impl<'r> Session<'r> {
 
     /// Counts an error, and brings the connection to where a transaction can begin.
     fn clean_up(&mut self, error: &DbError) {
-        self.shared.meter.failed(error);
+        let node = self.shared.node_number(self.number);
+        self.shared.meter.failed(node, error);
+        // Conflicts are what a run is for.
+        if error.class != ErrorClass::Retryable {
+            self.shared.events.error(node, error);
+        }
         let lost = error.disconnected || error.class == ErrorClass::Unknown;
         let usable = !lost && self.connection.as_mut().is_some_and(|open| open.rollback().is_ok());
         if !usable {
             self.connection = None;
+            self.lost = Some(Lost::now(error));
         }
     }
 
@@ -187,13 +205,15 @@ impl<'r> Session<'r> {
                     self.connections += 1;
                     self.shared.meter.reconnected();
                     self.node().refused(None);
+                    self.found_again(false);
                 }
                 Err(error) if error.class == ErrorClass::Fatal => {
-                    self.shared.control.stop(StopReason::Database, Some(error.to_string()));
+                    self.give_up(&error);
                     return false;
                 }
                 Err(error) => {
-                    self.shared.meter.unreachable(&error);
+                    self.shared.meter.unreachable(self.shared.node_number(self.number), &error);
+                    self.lost.iter_mut().for_each(|lost| lost.refused(&error));
                     self.node().refused(Some(error.to_string()));
                     self.pause(&mut pause);
                 }
@@ -202,10 +222,23 @@ impl<'r> Session<'r> {
         true
     }
 
+    /// Notes for how long there was no connection.
+    fn found_again(&mut self, is_over: bool) {
+        if let Some(lost) = self.lost.take() {
+            self.shared.events.lost(&lost, self.shared.node_number(self.number), is_over);
+        }
+    }
+
+    /// Ends the run: the node cannot be used.
+    fn give_up(&self, error: &DbError) {
+        let cause = failed(self.shared.node_number(self.number), error);
+        self.shared.control.stop(StopReason::Database, Some(cause));
+    }
+
     /// A history that cannot be written ends the run.
     fn recorded(&self, result: Result<(), SinkError>) {
         if let Err(error) = result {
-            self.shared.control.stop(StopReason::Recording, Some(error.to_string()));
+            self.shared.control.stop(StopReason::Recording, Some(not_recorded(&error)));
         }
     }
 

@@ -214,7 +214,8 @@ fn a_fatal_error_ends_the_run_and_what_was_recorded_stays() {
     let stage = stage();
     let outcome = stage.run(Fake::new(|n| (n >= 20).then(|| DbError::fatal("no right")))).unwrap();
     assert_eq!(outcome.stopped, StopReason::Database);
-    assert_eq!(outcome.because.as_deref(), Some("no right"));
+    let cause = outcome.cause.unwrap();
+    assert_eq!((cause.node, cause.message.as_deref()), (Some(0), Some("no right")));
     assert_eq!(count(&stage.history(), Ended::Committed), 20);
 }
 
@@ -223,8 +224,8 @@ fn a_database_where_nothing_commits_is_given_up() {
     let stage = Stage { patience: Duration::from_millis(150), ..stage() };
     let outcome = stage.run(Fake::new(|_| Some(DbError::retryable("busy")))).unwrap();
     assert_eq!(outcome.stopped, StopReason::Database);
-    let words = "nothing has committed for 0 s; the last error: busy";
-    assert_eq!(outcome.because.as_deref(), Some(words));
+    let cause = outcome.cause.unwrap();
+    assert_eq!((cause.stalled_ms, cause.message.as_deref()), (Some(150.0), Some("busy")));
 }
 
 #[test]

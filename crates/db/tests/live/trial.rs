@@ -88,7 +88,7 @@ impl Trial {
     /// Runs it to its end.
     pub fn history(&self) -> History {
         let (outcome, history) = self.run_while(|_| ControlFlow::Continue(()));
-        assert_eq!(outcome.counts.committed, self.txns, "{:?}", outcome.because);
+        assert_eq!(outcome.counts.committed, self.txns, "{:?}", outcome.cause);
         history
     }
 

@@ -43,6 +43,7 @@ use isolario_check::Options;
 use isolario_db::{self as db, Database, Progress};
 use isolario_formats as formats;
 use isolario_model::{GoneNode, RunRecord, RunShape, StopReason};
+use isolario_report::words::stopped_because;
 use isolario_report::{Json, Renderer, Timing, first_counterexample, html};
 use isolario_verify::proof;
 use isolario_workload::Generator;
@@ -234,7 +235,10 @@ fn begin(settings: &Settings, target: &Target) -> RunRecord {
 /// What the workload came to.
 fn note(record: &mut RunRecord, driven: db::Outcome, settings: &Settings) {
     record.stopped = driven.stopped;
-    record.stopped_because = driven.because;
+    record.stopped_because =
+        driven.cause.as_ref().map(|cause| stopped_because(cause, &record.urls));
+    record.stop_cause = driven.cause;
+    record.events = driven.events;
     record.counts = driven.counts;
     record.abort_reasons = driven.abort_reasons;
     record.latency = driven.latency;

@@ -11,6 +11,8 @@ mod level;
 mod naming;
 mod no_answer;
 mod observed;
+#[cfg(feature = "html")]
+mod run;
 mod times;
 
 pub use anomaly::summary;
@@ -22,6 +24,8 @@ pub use naming::{
     rules_out, title,
 };
 pub use no_answer::{why_no_answer, why_not_applicable, why_searched};
+#[cfg(feature = "html")]
+pub use run::stopped_because;
 pub use times::{Times, began, duration, in_time};
 
 pub(crate) use anomaly::happened;
