@@ -31,8 +31,8 @@ impl Provenance {
 
     /// Sets the digest of the history.
     #[must_use]
-    pub fn with_digest(self, digest: impl ToString) -> Self {
-        Provenance { digest: Some(digest.to_string()), ..self }
+    pub fn with_digest(self, digest: impl Into<String>) -> Self {
+        Provenance { digest: Some(digest.into()), ..self }
     }
 
     /// Sets the command that verifies the proof.
