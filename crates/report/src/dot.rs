@@ -1,70 +1,83 @@
-//! Anomalies as graphs for Graphviz: a graph per anomaly, a cluster per session.
+//! Anomalies for Graphviz: one graph, in which every anomaly is a cluster, and every session in it.
+//!
+//! One graph per file, because many tools read only the first graph of a file.
 
 use std::fmt;
 use std::io::{self, Write};
 
-use isolario_model::EdgeKind;
+use isolario_model::{Anomaly, EdgeKind};
 
 use crate::names::Names;
 use crate::picture::{Case, Link, Node, Picture, Shown};
 use crate::report::Report;
 
-/// Writes the anomalies that a report shows in full: a graph each, and a graph for every case where
-/// the argument goes by cases.
+/// Writes the anomalies that a report shows in full; of an argument by cases, every case.
 pub fn write(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let names = Names::new(report.history);
     let shown = report.shown_anomalies();
-    if shown.is_empty() {
-        return writeln!(out, "digraph \"no anomalies\" {{\n}}");
-    }
-    for (number, anomaly) in (1..).zip(shown.iter().take(report.max_anomalies)) {
-        for picture in Picture::all_of(names, anomaly, Shown::Relevant) {
-            let (kind, case) = (anomaly.kind, picture.case);
-            let case = case.map_or(String::new(), |case| format!(", {case}"));
-            graph(&format!("{number} {kind}{case}"), &picture, out)?;
-        }
-    }
-    Ok(())
+    let shown: Vec<_> = (1..).zip(shown.into_iter().take(report.max_anomalies)).collect();
+    graph(Names::new(report.history), &shown, out)
 }
 
-fn graph(name: &str, picture: &Picture, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "digraph {} {{", Quoted(name))?;
-    let label = match picture.case {
-        Some(case) => format!("{}: {case}{}", picture.about, undrawn(case)),
-        None => picture.about.clone(),
-    };
-    writeln!(out, "  label={}; labelloc=t; fontname=sans;", Quoted(&label))?;
+/// Writes one anomaly.
+pub(crate) fn one(names: Names<'_>, anomaly: &Anomaly, out: &mut dyn Write) -> io::Result<()> {
+    graph(names, &[(1, anomaly)], out)
+}
+
+fn graph(names: Names<'_>, anomalies: &[(usize, &Anomaly)], out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "digraph anomalies {{")?;
+    writeln!(out, "  graph [fontname=sans labelloc=t];")?;
     writeln!(out, "  node [shape=box style=rounded fontname=monospace];")?;
     writeln!(out, "  edge [fontname=sans fontsize=11];")?;
+    if anomalies.is_empty() {
+        writeln!(out, "  label=\"no anomalies\";")?;
+    }
+    for (number, anomaly) in anomalies {
+        for picture in Picture::all_of(names, anomaly, Shown::Relevant) {
+            let case = picture.case.map_or(String::new(), |case| format!("c{}", case.number));
+            let title = format!("{number} {}", anomaly.kind);
+            cluster(&format!("a{number}{case}"), &title, &picture, out)?;
+        }
+    }
+    writeln!(out, "}}")
+}
+
+/// One picture. `id` is what the names of its nodes begin with.
+fn cluster(id: &str, title: &str, picture: &Picture, out: &mut dyn Write) -> io::Result<()> {
+    let about = &picture.about;
+    let label = match picture.case {
+        Some(case) => format!("{title}, {case}{}: {about}", undrawn(case)),
+        None => format!("{title}: {about}"),
+    };
+    writeln!(out, "  subgraph cluster_{id} {{\n    label={}; color=gray;", Quoted(&label))?;
     let mut sessions: Vec<_> =
         picture.nodes.iter().filter_map(|node| node.session.clone()).collect();
     sessions.sort_unstable();
     sessions.dedup();
-    for (id, session) in sessions {
-        writeln!(out, "  subgraph cluster_{} {{", id.0)?;
-        writeln!(out, "    label={}; color=gray;", Quoted(&format!("session {session}")))?;
+    for (session, name) in sessions {
+        writeln!(out, "    subgraph cluster_{id}_s{} {{", session.0)?;
+        writeln!(out, "      label={}; color=gray;", Quoted(&format!("session {name}")))?;
         for (at, node) in picture.nodes.iter().enumerate() {
-            if node.session.as_ref().is_some_and(|(of, _)| *of == id) {
-                writeln!(out, "    t{at} [label={}];", Label(node))?;
+            if node.session.as_ref().is_some_and(|(of, _)| *of == session) {
+                writeln!(out, "      {id}t{at} [label={}];", Label(node))?;
             }
         }
-        writeln!(out, "  }}")?;
+        writeln!(out, "    }}")?;
     }
     for (at, node) in picture.nodes.iter().enumerate().filter(|(_, node)| node.session.is_none()) {
-        writeln!(out, "  t{at} [label={} style=dashed];", Label(node))?;
+        writeln!(out, "    {id}t{at} [label={} style=dashed];", Label(node))?;
     }
     for link in &picture.links {
         let Link { from, to, .. } = link;
         let (label, why, style) = (Quoted(&link.label), Quoted(&link.why), style(link));
-        writeln!(out, "  t{from} -> t{to} [label={label} tooltip={why} {style}];")?;
+        writeln!(out, "    {id}t{from} -> {id}t{to} [label={label} tooltip={why} {style}];")?;
     }
-    writeln!(out, "}}")
+    writeln!(out, "  }}")
 }
 
 fn undrawn(case: Case) -> String {
     match case.undrawn() {
         0 => String::new(),
-        more => format!("; {more} are not drawn"),
+        more => format!(" ({more} are not drawn)"),
     }
 }
 

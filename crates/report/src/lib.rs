@@ -33,6 +33,7 @@ mod involved;
 #[cfg(feature = "json")]
 mod json;
 mod junit;
+mod marks;
 mod meaning;
 mod names;
 #[cfg(feature = "html")]

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use isolario_model::{History, KeyId, Op, OpId, Predicate, RowView, SessionId, TxnId, ValueId};
 
+use crate::marks::Mark;
 use crate::printable::printable;
 
 /// The longest value a sentence shows in full.
@@ -18,12 +19,24 @@ const KEPT_AT_END: usize = 6;
 #[derive(Clone, Copy, Debug)]
 pub struct Names<'h> {
     history: &'h History,
+    /// Whether names say what they are the names of: see [`crate::marks`].
+    is_marked: bool,
 }
 
 impl<'h> Names<'h> {
     /// The names of a history.
     pub fn new(history: &'h History) -> Self {
-        Names { history }
+        Names { history, is_marked: false }
+    }
+
+    /// Names that a page makes links of, wherever they stand in a sentence.
+    #[cfg(feature = "html")]
+    pub(crate) fn marked(history: &'h History) -> Self {
+        Names { history, is_marked: true }
+    }
+
+    fn mark(&self, mark: impl FnOnce() -> Mark, name: String) -> String {
+        if self.is_marked { mark().around(&name) } else { name }
     }
 
     /// The history they are from.
@@ -37,10 +50,11 @@ impl<'h> Names<'h> {
             return "the initial state".to_owned();
         }
         let label = self.history.txn_label(txn);
-        match label.parse::<i128>() {
+        let name = match label.parse::<i128>() {
             Ok(_) => format!("T{label}"),
             Err(_) => printable(&label).into_owned(),
-        }
+        };
+        self.mark(|| Mark::Txn(txn.0), name)
     }
 
     /// The transaction of an operation.
@@ -55,17 +69,30 @@ impl<'h> Names<'h> {
 
     /// A session.
     pub fn session_named(&self, session: SessionId) -> String {
-        printable(&self.history.session_name(session).to_string()).into_owned()
+        let name = printable(&self.history.session_name(session).to_string()).into_owned();
+        self.mark(|| Mark::Text(name.clone()), name.clone())
     }
 
     /// A key.
     pub fn key(&self, key: KeyId) -> String {
-        shorten(&self.history.key_name(key).to_string())
+        let name = shorten(&self.history.key_name(key).to_string());
+        self.mark(|| Mark::Key(key.0), name)
     }
 
     /// A value.
     pub fn value(&self, value: ValueId) -> String {
-        shorten(&self.history.value(value).to_string())
+        let name = shorten(&self.history.value(value).to_string());
+        self.mark(|| Mark::Text(self.full_value(value)), name)
+    }
+
+    /// A key, however long.
+    pub(crate) fn full_key(&self, key: KeyId) -> String {
+        printable(&self.history.key_name(key).to_string()).into_owned()
+    }
+
+    /// A value, however long.
+    pub(crate) fn full_value(&self, value: ValueId) -> String {
+        printable(&self.history.value(value).to_string()).into_owned()
     }
 
     /// The elements of a list; the middle of a long one is left out.
@@ -171,10 +198,20 @@ impl<'h> Names<'h> {
 }
 
 fn shorten(text: &str) -> String {
-    match text.char_indices().nth(LONGEST_VALUE) {
-        Some((cut, _)) => format!("{}…", printable(&text[..cut])),
-        None => printable(text).into_owned(),
+    printable(&middle_cut(text, LONGEST_VALUE)).into_owned()
+}
+
+/// A text of at most so many characters. Of a longer one the middle is left out: long names and
+/// values often differ only at their ends.
+pub(crate) fn middle_cut(text: &str, most: usize) -> String {
+    let count = text.chars().count();
+    if count <= most {
+        return text.to_owned();
     }
+    let kept_at_end = most * 2 / 5;
+    let start: String = text.chars().take(most - kept_at_end).collect();
+    let end: String = text.chars().skip(count - kept_at_end).collect();
+    format!("{start}…{end}")
 }
 
 /// Names in a row, as people say them: `a`, `a and b`, `a, b and c`.
@@ -185,6 +222,19 @@ pub(crate) fn listed<T: ToString>(names: &[T]) -> String {
         [one] => one.clone(),
         [start @ .., last] => format!("{} and {last}", start.join(", ")),
     }
+}
+
+/// A number with a comma after every three digits: `12,345`.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 /// A count with its noun: `1 session`, `2 sessions`.
@@ -286,6 +336,7 @@ mod tests {
         assert_eq!(counted(2, "key"), "2 keys");
         assert_eq!(counted(0, "anomaly"), "0 anomalies");
         let names = ["a", "b", "c"].map(str::to_owned);
+        assert_eq!([7, 999, 1000, 1_234_567].map(grouped), ["7", "999", "1,000", "1,234,567"]);
         assert_eq!(listed(&names[..1]), "a");
         assert_eq!(listed(&names[..2]), "a and b");
         assert_eq!(listed(&names), "a, b and c");

@@ -82,7 +82,7 @@ impl Subject {
 
 /// What a version of a key is known by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Mark {
+pub(crate) enum Mark {
     /// A list without elements.
     Empty,
     /// The word of the version, or of the last element of a list.
@@ -265,7 +265,7 @@ impl<'h> Versions<'h> {
 
 /// The versions that an operation read and wrote, as far as it is known that it did. A list is known
 /// by its last element. Rows that a predicate found are not followed.
-fn marks(history: &History, op: OpId) -> (Option<Mark>, Option<Mark>) {
+pub(crate) fn marks(history: &History, op: OpId) -> (Option<Mark>, Option<Mark>) {
     let word = |value: ValueId| Some(Mark::Word(value.word()));
     let version = Some(Mark::Word(history.version_word(op)));
     match history.op(op) {

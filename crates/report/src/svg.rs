@@ -21,6 +21,8 @@ const GAP: f64 = 34.0;
 const CAPTION_LINE: f64 = 18.0;
 const CAPTION_WIDTH: usize = 92;
 const NARROWEST: f64 = 760.0;
+/// A page shows pictures no smaller than this, and scrolls them where there is less room.
+const SMALLEST: f64 = 0.8;
 
 /// Writes the anomalies that a report shows in full, one below the other; of an argument by cases,
 /// every case.
@@ -111,7 +113,8 @@ pub(crate) fn figure(picture: &Picture, shown: Shown, out: &mut dyn Write) -> io
     writeln!(
         out,
         "<svg class=\"{class}\" viewBox=\"0 0 {width:.0} {height:.0}\" width=\"{width:.0}\" \
-         height=\"{height:.0}\" role=\"img\" aria-label=\"{}\">",
+         height=\"{height:.0}\" style=\"min-width:{:.0}px\" role=\"img\" aria-label=\"{}\">",
+        width * SMALLEST,
         Escaped(&format!("Graph: {}", told(picture)))
     )?;
     body(picture, &layout, out)?;
@@ -139,7 +142,7 @@ pub(crate) fn body(picture: &Picture, layout: &Layout, out: &mut dyn Write) -> i
         writeln!(out, "<text class=\"session\" x=\"{x}\" y=\"20\">{}</text>", Escaped(name))?;
     }
     for (at, node) in picture.nodes.iter().enumerate() {
-        write_node(at, node, layout.boxes[at], out)?;
+        write_node(at, node, picture.is_long, layout.boxes[at], out)?;
     }
     for (at, link) in picture.links.iter().enumerate() {
         write_link(at, link, &layout.routes[at], out)?;
@@ -147,18 +150,38 @@ pub(crate) fn body(picture: &Picture, layout: &Layout, out: &mut dyn Write) -> i
     Ok(())
 }
 
-fn write_node(at: usize, node: &Node, rect: Rect, out: &mut dyn Write) -> io::Result<()> {
+/// `named`: whether its session stands beside its title, for want of a column.
+fn write_node(
+    at: usize,
+    node: &Node,
+    named: bool,
+    rect: Rect,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let Rect { x, y, w, h } = rect;
     let aside = if node.is_aside { " aside" } else { "" };
+    let of = match node.txn.is_init() {
+        true => String::new(),
+        false => format!(" data-t=\"{}\"", node.txn.0),
+    };
     let init = if node.session.is_none() { " init" } else { "" };
     writeln!(
         out,
-        "<g class=\"node{aside}{init}\" data-node=\"{at}\"><rect x=\"{x:.1}\" y=\"{y:.1}\" \
+        "<g class=\"node{aside}{init}\" data-node=\"{at}\"{of}><rect x=\"{x:.1}\" y=\"{y:.1}\" \
          width=\"{w:.1}\" height=\"{h:.1}\" rx=\"6\"/><text class=\"name\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
         x + 9.0,
         y + 17.0,
         Escaped(&node.title)
     )?;
+    if let Some(place) = node.place().filter(|_| named) {
+        writeln!(
+            out,
+            "<text class=\"place\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
+            x + w - 9.0,
+            y + 17.0,
+            Escaped(&place)
+        )?;
+    }
     for (line, text) in (0..).zip(&node.lines) {
         let class = if text.matters { "op" } else { "op other" };
         let below = y + 36.0 + f64::from(line) * crate::picture::LINE;
@@ -203,17 +226,19 @@ fn class_of(kind: EdgeKind) -> &'static str {
 }
 
 fn line(route: &Route) -> String {
-    let [a, b, c, d] = route.curve.0;
-    let mut path = String::new();
-    // Writing to a string does not fail.
-    let _ = write!(path, "M{:.1} {:.1}C{:.1} {:.1} ", a.x, a.y, b.x, b.y);
-    let _ = write!(path, "{:.1} {:.1} {:.1} {:.1}", c.x, c.y, d.x, d.y);
+    let start = route.path.start();
+    let mut path = format!("M{:.1} {:.1}", start.x, start.y);
+    for curve in &route.path.0 {
+        let [_, b, c, d] = curve.0;
+        // Writing to a string does not fail.
+        let _ = write!(path, "C{:.1} {:.1} {:.1} {:.1} {:.1} {:.1}", b.x, b.y, c.x, c.y, d.x, d.y);
+    }
     path
 }
 
 /// The point of the arrow: a triangle in the direction in which the curve arrives.
 fn head(route: &Route) -> String {
-    let [.., c, d] = route.curve.0;
+    let (c, d) = (route.path.arrival(), route.path.end());
     let length = c.distance(d).max(0.001);
     let (dx, dy) = ((d.x - c.x) / length, (d.y - c.y) / length);
     let corner =

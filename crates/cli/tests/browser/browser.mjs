@@ -37,7 +37,7 @@ export async function close() {
 
 /** Opens a report and passes it on; afterwards there must have been no complaint and no request. */
 export async function withReport(name, options, use) {
-  const context = await (await browser()).newContext({ viewport: { width: 1280, height: 900 }, ...options });
+  const context = await (await browser()).newContext({ viewport: { width: 1280, height: 900 }, acceptDownloads: true, ...options });
   const page = await context.newPage();
   const complaints = [];
   page.on("console", (message) => {
@@ -51,7 +51,7 @@ export async function withReport(name, options, use) {
     dialog.dismiss();
   });
   page.on("request", (request) => {
-    if (!request.url().startsWith("file:")) complaints.push(`request: ${request.url()}`);
+    if (!/^(file|blob):/.test(request.url())) complaints.push(`request: ${request.url()}`);
   });
   await page.goto(`file://${path.join(directory, name)}`);
   if (options.javaScriptEnabled !== false) {
@@ -74,12 +74,12 @@ export async function accessibility(page) {
 }
 
 /** How many different colours a canvas shows below its axis and beside its names. */
-export async function coloursOf(canvas) {
-  return canvas.evaluate(async (element) => {
+export async function coloursOf(canvas, from = 30) {
+  return canvas.evaluate(async (element, from) => {
     await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
-    const { data } = element.getContext("2d").getImageData(112, 30, element.width - 112, element.height - 30);
+    const { data } = element.getContext("2d").getImageData(112, from, element.width - 112, element.height - from);
     const colours = new Set();
     for (let at = 0; at < data.length; at += 4) colours.add((data[at] << 16) | (data[at + 1] << 8) | data[at + 2]);
     return colours.size;
-  });
+  }, from);
 }

@@ -48,6 +48,26 @@ session h
   T8: r x 1, r y 2
 ";
 
+/// A cycle of reads down one session and back, where a straight arrow would cross the boxes between.
+const SESSIONS: &str = "\
+initial 0
+session a
+  T1: r k0 12, w k1 1
+  T4: r k3 3, w k4 4
+  T7: r k6 6, w k7 7
+  T10: r k9 9, w k10 10
+session b
+  T2: r k1 1, w k2 2
+  T5: r k4 4, w k5 5
+  T8: r k7 7, w k8 8
+  T11: r k10 10, w k11 11
+session c
+  T3: r k2 2, w k3 3
+  T6: r k5 5, w k6 6
+  T9: r k8 8, w k9 9
+  T12: r k11 11, w k0 12
+";
+
 /// Names and values that try to break out of wherever they are put.
 const HOSTILE: &str = include_str!("hostile.jsonl");
 
@@ -103,6 +123,11 @@ fn reports(directory: &Path) {
     fs::write(directory.join("versions.txt"), VERSIONS).unwrap();
     fs::write(directory.join("hostile.jsonl"), HOSTILE).unwrap();
     fs::write(directory.join("cases.txt"), CASES).unwrap();
+    fs::write(directory.join("sessions.txt"), SESSIONS).unwrap();
+    fs::write(directory.join("long.jsonl"), long_texts()).unwrap();
+    for transactions in [12, 40, 120] {
+        fs::write(directory.join(format!("ring{transactions}.txt")), ring(transactions)).unwrap();
+    }
     let gen_history = |anomalies: &str, shape: &[&str], file: &str| {
         let common = ["gen", "history", "--force", "--workload", "general", "--anomaly", anomalies];
         let outcomes = ["--abort-ratio", "0.05", "--unknown-ratio", "0.02", "-o", file];
@@ -122,6 +147,11 @@ fn reports(directory: &Path) {
         ("versions.txt", "rc,ra,cc"),
         ("hostile.jsonl", "rc,ra,cc"),
         ("cases.txt", "ser"),
+        ("ring12.txt", "ser"),
+        ("ring40.txt", "ser"),
+        ("ring120.txt", "ser"),
+        ("sessions.txt", "cc"),
+        ("long.jsonl", "rc"),
     ] {
         let report = Path::new(history).with_extension("html");
         let report = report.to_str().unwrap();
@@ -131,6 +161,28 @@ fn reports(directory: &Path) {
     let size = fs::metadata(directory.join("large.html")).unwrap().len();
     assert!(size < 5_000_000, "{size} bytes");
     run(&directory.join("run.html"));
+}
+
+/// A cycle of so many transactions, each of which missed what the next one wrote, without times.
+fn ring(transactions: usize) -> String {
+    let one = |at: usize| {
+        let next = (at + 1) % transactions;
+        format!("session s{at}\n  T{}: r k{at} 0, w k{next} {}\n", at + 1, at + 1)
+    };
+    format!("initial 0\n{}", (0..transactions).map(one).collect::<String>())
+}
+
+/// Values that differ only at their ends, long names, and text from right to left.
+fn long_texts() -> String {
+    let (long, id) = ("x".repeat(80), "transfer-".repeat(12));
+    let line = |session: &str, id: &str, ops: &str| {
+        format!("{{\"session\": \"{session}\", \"id\": \"{id}\", \"ops\": [{ops}]}}\n")
+    };
+    [
+        line("a", &id, &format!("[\"r\", \"k\", \"{long}-one\"], [\"r\", \"k\", \"{long}-two\"]")),
+        line("שלום", "b", "[\"r\", \"מפתח\", \"שלום\"]"),
+    ]
+    .concat()
 }
 
 /// A report on a run that somebody interrupted.

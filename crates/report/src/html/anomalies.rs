@@ -4,12 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use isolario_model::{
-    Anomaly, AnomalyKind, Edge, EdgeKind, Evidence, Level, Outcome, Reason, Verdict,
+    Anomaly, AnomalyKind, Edge, EdgeKind, Evidence, History, KeyId, Level, OpId, Reason, Verdict,
 };
 
 use super::embed::Embedded;
+use super::transactions::{self, MOST_OPEN};
+use crate::dot;
 use crate::involved::{Involved, involved};
-use crate::names::{Names, counted};
+use crate::marks::Linked;
+use crate::names::{Names, counted, grouped, listed};
 use crate::picture::{MOST_CASES, Picture, Shown};
 use crate::report::Report;
 use crate::svg;
@@ -17,7 +20,7 @@ use crate::words::{Step, advice, happened, other_names_of, rules_out, summary, t
 use crate::xml::Escaped;
 
 /// How many anomalies beyond those in full are listed with one sentence.
-const MOST_IN_SHORT: usize = 500;
+const MOST_IN_SHORT: usize = 2000;
 
 /// Which anomalies are shown in full, and which by one sentence.
 pub(super) struct Chosen<'h> {
@@ -46,6 +49,11 @@ impl<'h> Chosen<'h> {
         };
         Chosen { full: part(true), short: part(false) }
     }
+
+    /// All of them, in the order of their numbers on the page.
+    pub(super) fn all(&self) -> Vec<&'h Anomaly> {
+        [&self.full[..], &self.short[..]].concat()
+    }
 }
 
 /// How large the section is without what scripts need.
@@ -61,7 +69,7 @@ pub(super) fn write(
     embedded: Option<&Embedded>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let page = Page { report, names: Names::new(report.history), embedded };
+    let page = Page { report, names: Names::marked(report.history), embedded };
     writeln!(out, "<section id=\"anomalies\" aria-labelledby=\"anomalies-title\">")?;
     writeln!(out, "<h2 id=\"anomalies-title\">Anomalies</h2>")?;
     if chosen.full.is_empty() && chosen.short.is_empty() {
@@ -74,7 +82,7 @@ pub(super) fn write(
     for (number, anomaly) in (1..).zip(&chosen.full) {
         page.one(number, anomaly, out)?;
     }
-    page.in_short(&chosen.short, out)?;
+    page.in_short(chosen.full.len() + 1, &chosen.short, out)?;
     writeln!(out, "</section>")
 }
 
@@ -125,7 +133,7 @@ impl Page<'_, '_> {
                 out,
                 "<li class=\"entry\" {marks}><a href=\"#a{number}\">{}</a>: {}</li>",
                 kind.title(),
-                Escaped(&text)
+                Linked(&text)
             )?;
         }
         writeln!(out, "</ol>")
@@ -139,32 +147,34 @@ impl Page<'_, '_> {
         writeln!(out, "<h3>{number}. {}</h3>", Escaped(&title(kind)))?;
         writeln!(
             out,
-            "<p class=\"rules-out\"><span class=\"aka\">{}</span>; {}</p>",
-            Escaped(&others),
-            Escaped(&rules_out(anomaly.rules_out))
+            "<p class=\"rules-out\">{}</p>\n<p class=\"aka\">{}</p>",
+            Escaped(&rules_out(anomaly.rules_out)),
+            Escaped(&others)
         )?;
-        writeln!(out, "<p class=\"happened\">{}</p>", Escaped(&happened(names, anomaly)))?;
+        writeln!(out, "<p class=\"happened\">{}</p>", Linked(&happened(names, anomaly)))?;
         let mut involved = involved(names.history(), anomaly);
         involved.sort_by_key(|part| part.txn);
         self.shown(anomaly, &involved, out)?;
         for paragraph in advice(names.history(), anomaly) {
             writeln!(out, "<p><strong>Where to look:</strong> {}</p>", Escaped(&paragraph))?;
         }
-        self.around(number, &involved, out)?;
+        self.around(number, out)?;
         writeln!(out, "</article>")
     }
 
     /// The pictures, who took part, and the argument.
     fn shown(&self, anomaly: &Anomaly, parts: &[Involved], out: &mut dyn Write) -> io::Result<()> {
-        let names = self.names;
-        let pictures = |shown| Picture::all_of(names, anomaly, shown);
+        let (names, plain) = (self.names, Names::new(self.report.history));
+        let pictures = |shown| Picture::all_of(plain, anomaly, shown);
         let drawn = pictures(Shown::Relevant).into_iter().zip(pictures(Shown::All));
         let Evidence::Cases { cycles } = &anomaly.evidence else {
             drawn.into_iter().try_for_each(|(few, all)| graph(&few, &all, out))?;
-            transactions(names, parts, out)?;
+            source(plain, anomaly, out)?;
+            transactions::write(names, parts, out)?;
             return argument(names, &anomaly.evidence, out);
         };
-        transactions(names, parts, out)?;
+        source(plain, anomaly, out)?;
+        transactions::write(names, parts, out)?;
         writeln!(out, "<div class=\"cases\">")?;
         for (number, ((few, all), cycle)) in (1..).zip(drawn.zip(cycles)) {
             writeln!(out, "<section class=\"case\">\n<h4>Case {number} of {}</h4>", cycles.len())?;
@@ -180,33 +190,95 @@ impl Page<'_, '_> {
     }
 
     /// A place for the timeline of the sessions around it.
-    fn around(&self, number: usize, parts: &[Involved], out: &mut dyn Write) -> io::Result<()> {
-        let Some(embedded) = self.embedded else { return Ok(()) };
-        let at = parts.iter().filter_map(|part| embedded.position(part.txn));
-        let txns = at.map(|at| at.to_string()).collect::<Vec<_>>().join(" ");
+    fn around(&self, number: usize, out: &mut dyn Write) -> io::Result<()> {
+        if self.embedded.is_none() {
+            return Ok(());
+        }
         writeln!(
             out,
-            "<h4>Sessions around it</h4>\n<div class=\"around\" data-number=\"{number}\" \
-             data-txns=\"{txns}\"></div>"
+            "<h4>Sessions around it</h4>\n<div class=\"around\" data-number=\"{number}\"></div>"
         )
     }
 
-    /// What is not shown in full: a line each.
-    fn in_short(&self, anomalies: &[&Anomaly], out: &mut dyn Write) -> io::Result<()> {
+    /// What is not shown in full: a line each, by kind and key. `number` is that of the first.
+    fn in_short(
+        &self,
+        mut number: usize,
+        anomalies: &[&Anomaly],
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
         if anomalies.is_empty() {
             return Ok(());
         }
-        writeln!(out, "<h3>More, in short</h3>\n<ul class=\"in-short\">")?;
+        let history = self.report.history;
+        let count = counted(anomalies.len() as u64, "more anomaly");
+        writeln!(out, "<h3>In short: {count}, by kind and key</h3>")?;
+        let mut groups: BTreeMap<_, Vec<(usize, &Anomaly)>> = BTreeMap::new();
         for anomaly in anomalies.iter().take(MOST_IN_SHORT) {
-            let (kind, text) = (anomaly.kind, summary(self.names, anomaly));
-            writeln!(out, "<li {}><b>{kind}</b>: {}</li>", self.marks(kind), Escaped(&text))?;
+            let group = (anomaly.kind, keys(history, anomaly));
+            groups.entry(group).or_default().push((number, anomaly));
+            number += 1;
         }
-        writeln!(out, "</ul>")?;
+        for ((kind, keys), found) in &groups {
+            let named: Vec<String> = keys.iter().take(3).map(|key| self.names.key(*key)).collect();
+            let more = if keys.len() > named.len() { " and other keys" } else { "" };
+            let about = if named.is_empty() {
+                String::new()
+            } else {
+                format!(" on {}{more}", listed(&named))
+            };
+            writeln!(
+                out,
+                "<details class=\"group\" {}><summary><b>{}</b>{}: {}</summary>\n<ol class=\"in-short\">",
+                self.marks(*kind),
+                kind.title(),
+                Linked(&about),
+                grouped(found.len() as u64)
+            )?;
+            for (number, anomaly) in found {
+                let text = summary(self.names, anomaly);
+                writeln!(out, "<li id=\"a{number}\" value=\"{number}\">{}</li>", Linked(&text))?;
+            }
+            writeln!(out, "</ol></details>")?;
+        }
         match anomalies.len().saturating_sub(MOST_IN_SHORT) as u64 {
             0 => Ok(()),
-            more => writeln!(out, "<p>… and {}.</p>", counted(more, "more anomaly")),
+            more => writeln!(
+                out,
+                "<p>… and {}: the timeline below marks them, and <code>isolario check --json</code> \
+                 has them all.</p>",
+                counted(more, "more anomaly")
+            ),
         }
     }
+}
+
+/// The keys that an anomaly is about.
+fn keys(history: &History, anomaly: &Anomaly) -> Vec<KeyId> {
+    let of_ops = |ops: &[OpId]| -> Vec<KeyId> {
+        ops.iter().filter_map(|op| history.op(*op).key()).collect()
+    };
+    let of_edges = |edges: &[Edge]| -> Vec<KeyId> {
+        edges.iter().filter_map(|edge| edge.reason.key()).collect()
+    };
+    let mut keys = match &anomaly.evidence {
+        Evidence::Read { read, .. } => of_ops(&[*read]),
+        Evidence::Reads { first, second, .. } => of_ops(&[*first, *second]),
+        Evidence::Operations { ops, .. } => of_ops(ops),
+        Evidence::Cases { cycles } => cycles.iter().flat_map(|cycle| of_edges(cycle)).collect(),
+        evidence => of_edges(evidence.edges()),
+    };
+    keys.sort_unstable();
+    keys.dedup();
+    keys
+}
+
+/// The graph in the language of Graphviz, for those who take it along.
+fn source(names: Names<'_>, anomaly: &Anomaly, out: &mut dyn Write) -> io::Result<()> {
+    let mut text = Vec::new();
+    dot::one(names, anomaly, &mut text)?;
+    let text = String::from_utf8_lossy(&text);
+    writeln!(out, "<pre class=\"dot\" hidden>{}</pre>", Escaped(&text))
 }
 
 /// What the arrows of graphs and arguments mean.
@@ -233,46 +305,11 @@ fn kinds(out: &mut dyn Write) -> io::Result<()> {
 
 /// A graph in its two drawings: the operations that matter, and all.
 fn graph(few: &Picture, all: &Picture, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "<div class=\"graph\">")?;
+    let folded = if few.folded > 0 { " data-folded=\"true\"" } else { "" };
+    writeln!(out, "<div class=\"graph\"{folded}>")?;
     svg::figure(few, Shown::Relevant, out)?;
     svg::figure(all, Shown::All, out)?;
     writeln!(out, "</div>")
-}
-
-fn transactions(names: Names<'_>, involved: &[Involved], out: &mut dyn Write) -> io::Result<()> {
-    writeln!(
-        out,
-        "<table class=\"transactions\">\n<caption>Transactions</caption>\n<tr><th scope=\"col\">\
-         Transaction</th><th scope=\"col\">Session</th><th scope=\"col\">Operations that matter</th></tr>"
-    )?;
-    for part in involved {
-        let history = names.history();
-        let line = history.line(part.txn).map_or(String::new(), |line| format!(", line {line}"));
-        let outcome = match history.outcome(part.txn) {
-            Outcome::Committed => "",
-            Outcome::Aborted => ", aborted",
-            Outcome::Unknown => ", outcome unknown",
-        };
-        let place = format!("{}{line}{outcome}", names.session(part.txn));
-        writeln!(
-            out,
-            "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td></tr>",
-            Escaped(&names.txn(part.txn)),
-            Escaped(&place),
-            operations(names, part)
-        )?;
-    }
-    writeln!(out, "</table>")
-}
-
-fn operations(names: Names<'_>, part: &Involved) -> String {
-    let shown = part.ops.iter().map(|op| format!("<code>{}</code>", Escaped(&names.op(*op))));
-    let mut shown: Vec<String> = shown.collect();
-    if part.omitted > 0 {
-        let more = if shown.is_empty() { "operation" } else { "more operation" };
-        shown.push(format!("<span class=\"aka\">{}</span>", counted(part.omitted as u64, more)));
-    }
-    shown.join(" ")
 }
 
 fn argument(names: Names<'_>, evidence: &Evidence, out: &mut dyn Write) -> io::Result<()> {
@@ -299,12 +336,27 @@ fn cycle_steps(names: Names<'_>, edges: &[Edge], out: &mut dyn Write) -> io::Res
         _ => (edges, format!("So {} comes before itself.", names.txn(first.from))),
     };
     steps(names, &told(names, edges), out)?;
-    writeln!(out, "<p class=\"contradiction\">{}</p>", Escaped(&conclusion))
+    writeln!(out, "<p class=\"contradiction\">{}</p>", Linked(&conclusion))
 }
 
-/// Numbered steps; what they rest on can be folded away. As deep as `told` goes, which is not far.
-fn steps(names: Names<'_>, steps_of: &[Step], out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "<ol class=\"argument\">")?;
+/// Numbered steps. Of many, those in the middle are folded.
+fn steps(names: Names<'_>, steps: &[Step], out: &mut dyn Write) -> io::Result<()> {
+    let count = steps.len();
+    let (start, rest) = steps.split_at(if count > MOST_OPEN { MOST_OPEN / 2 } else { count });
+    let (middle, end) = rest.split_at(rest.len() - rest.len().min(MOST_OPEN / 2));
+    list(names, 1, start, out)?;
+    if !middle.is_empty() {
+        let folded = counted(middle.len() as u64, "more step");
+        writeln!(out, "<details><summary>{folded}</summary>")?;
+        list(names, start.len() + 1, middle, out)?;
+        writeln!(out, "</details>")?;
+    }
+    if end.is_empty() { Ok(()) } else { list(names, count - end.len() + 1, end, out) }
+}
+
+/// What steps rest on can be folded away. As deep as `told` goes, which is not far.
+fn list(names: Names<'_>, first: usize, steps_of: &[Step], out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "<ol class=\"argument\" start=\"{first}\">")?;
     for step in steps_of {
         let about = step.key.map_or(String::new(), |key| format!(" {}", names.key(key)));
         let label = format!("{}{about}", step.kind.name());
@@ -312,16 +364,16 @@ fn steps(names: Names<'_>, steps_of: &[Step], out: &mut dyn Write) -> io::Result
             out,
             "<li><span class=\"edge {}\">{} → {} <span class=\"kind\">{}</span></span> {}",
             step.kind.name(),
-            Escaped(&names.txn(step.from)),
-            Escaped(&names.txn(step.to)),
-            Escaped(&label),
-            Escaped(&step.sentence)
+            Linked(&names.txn(step.from)),
+            Linked(&names.txn(step.to)),
+            Linked(&label),
+            Linked(&step.sentence)
         )?;
         if !step.because.is_empty() {
             writeln!(out, "<details open><summary>Why</summary>")?;
             steps(names, &step.because, out)?;
             if let Some(conclusion) = &step.conclusion {
-                writeln!(out, "<p class=\"contradiction\">{}.</p>", Escaped(conclusion))?;
+                writeln!(out, "<p class=\"contradiction\">{}.</p>", Linked(conclusion))?;
             }
             writeln!(out, "</details>")?;
         }

@@ -7,13 +7,16 @@ use std::collections::BTreeMap;
 use std::io;
 
 use isolario_model::{
-    Anomaly, Clock, History, KeyId, Op, OpId, Outcome, Point, TxnId, ValueId, ValueRef, Verdict,
-    Witness,
+    Anomaly, Clock, History, KeyId, Level, Op, OpId, Outcome, Point, TxnId, ValueId, ValueRef,
+    Verdict, Witness,
 };
 
+use super::facts::facts;
 use super::pack::Pack;
+use super::untimed;
 use crate::involved::involved;
 use crate::names::Names;
+use crate::printable::printable;
 use crate::report::Report;
 
 /// How large the page may become, in bytes, with some room below five million.
@@ -35,6 +38,8 @@ pub(super) struct Embedded {
     pub(super) txns: Vec<TxnId>,
     /// What is known of each of them.
     pub(super) frame: String,
+    /// The anomalies: which transactions they are about, and the arrows between them.
+    pub(super) anomalies: String,
     /// Operations, block by block.
     pub(super) blocks: Vec<String>,
     /// How many transactions have their operations in the page.
@@ -42,10 +47,12 @@ pub(super) struct Embedded {
 }
 
 impl Embedded {
-    /// `taken` is how large the rest of the page is; `shown` are the anomalies it shows.
+    /// `taken` is how large the rest of the page is; `shown` are the anomalies it shows in full, and
+    /// `all` are those that it marks, in the order of their numbers.
     pub(super) fn of(
         report: &Report<'_>,
         shown: &[&Anomaly],
+        all: &[&Anomaly],
         taken: usize,
     ) -> io::Result<Embedded> {
         let history = report.history;
@@ -55,7 +62,8 @@ impl Embedded {
             _ => history.txns().collect(),
         };
         let frame = frame(report, &txns).letters()?;
-        let mut embedded = Embedded { txns, frame, blocks: Vec::new(), with_ops: 0 };
+        let anomalies = anomalies(history, &txns, all).letters()?;
+        let mut embedded = Embedded { txns, frame, anomalies, blocks: Vec::new(), with_ops: 0 };
         embedded.operations(history, &near, PAGE.saturating_sub(taken))?;
         Ok(embedded)
     }
@@ -68,12 +76,12 @@ impl Embedded {
     /// Operations of the neighbourhood first, then of all others while they fit, in the order in which
     /// they began: so what is there is there of all sessions.
     fn operations(&mut self, history: &History, near: &[TxnId], room: usize) -> io::Result<()> {
-        let mut room = room.saturating_sub(self.frame.len());
+        let mut room = room.saturating_sub(self.frame.len() + self.anomalies.len());
         let far = self.txns.iter().copied().filter(|txn| near.binary_search(txn).is_err());
         let mut far: Vec<TxnId> = far.collect();
         far.sort_by_key(|txn| beginning(history, *txn));
         let order = [near, &far[..]].concat();
-        let mut tables = Tables { names: Names::new(history), keys: BTreeMap::new() };
+        let mut tables = Tables::new(Names::new(history));
         for txns in order.chunks(BLOCK) {
             let mut pack = Pack::default();
             pack.number(txns.len() as u64);
@@ -84,6 +92,7 @@ impl Embedded {
                 last = at;
                 pack.number(history.txn_ops(*txn).len() as u64);
                 history.txn_ops(*txn).for_each(|op| tables.op(op, &mut pack));
+                tables.facts(*txn, &mut pack);
             }
             let block = pack.letters()?;
             if block.len() > room {
@@ -145,6 +154,11 @@ fn frame(report: &Report<'_>, txns: &[TxnId]) -> Pack {
         pack.number(outcome | u64::from(start.is_none()) << 2 | u64::from(finish.is_none()) << 3);
     }
     times(history, txns, &mut pack);
+    let commits = commit_order(report);
+    if !history.has_times() {
+        let order = commits.as_ref().map_or(&[][..], |(_, order)| order);
+        places(history, txns, order, &mut pack);
+    }
     let mut last = 0;
     for txn in txns {
         let int = match history.txn_name(*txn) {
@@ -160,7 +174,57 @@ fn frame(report: &Report<'_>, txns: &[TxnId]) -> Pack {
         pack.signed(line.wrapping_sub(last));
         last = line;
     }
-    witness(report, txns, &mut pack);
+    ids(history, txns, &mut pack);
+    witness(commits, txns, &mut pack);
+    pack
+}
+
+/// Which transactions these are, where some are left out: by distance.
+fn ids(history: &History, txns: &[TxnId], pack: &mut Pack) {
+    let some = txns.len() < history.txn_count();
+    pack.number(u64::from(some));
+    let mut last = 0;
+    for txn in txns.iter().filter(|_| some) {
+        pack.number(u64::from(txn.0 - last));
+        last = txn.0;
+    }
+}
+
+/// Where transactions without times are drawn, as distances.
+fn places(history: &History, txns: &[TxnId], commits: &[TxnId], pack: &mut Pack) {
+    let places = untimed::places(history, commits);
+    let mut last = 0;
+    for txn in txns {
+        let place = i64::from(places[txn.index()]);
+        pack.signed(place - last);
+        last = place;
+    }
+}
+
+/// The anomalies by position of their transactions: kind, transactions, arrows.
+fn anomalies(history: &History, txns: &[TxnId], all: &[&Anomaly]) -> Pack {
+    let mut pack = Pack::default();
+    let mut kinds = Interned::default();
+    let position = |txn: TxnId| txns.binary_search(&txn).ok();
+    pack.number(all.len() as u64);
+    for anomaly in all {
+        kinds.text(anomaly.kind.title(), &mut pack);
+        let parts = involved(history, anomaly);
+        let at: Vec<usize> = parts.iter().filter_map(|part| position(part.txn)).collect();
+        pack.number(at.len() as u64);
+        at.iter().for_each(|at| pack.number(*at as u64));
+        let edges = anomaly.evidence.edges().iter().filter_map(|edge| {
+            let ends = position(edge.from).zip(position(edge.to))?;
+            Some((ends, edge.reason.kind().name()))
+        });
+        let edges: Vec<_> = edges.collect();
+        pack.number(edges.len() as u64);
+        for ((from, to), kind) in edges {
+            pack.number(from as u64);
+            pack.number(to as u64);
+            kinds.text(kind, &mut pack);
+        }
+    }
     pack
 }
 
@@ -176,10 +240,9 @@ fn times(history: &History, txns: &[TxnId], pack: &mut Pack) {
     }
 }
 
-/// The order of commits that shows the strongest satisfied level, if there is one: its level, and the
-/// positions of transactions as distances.
-fn witness(report: &Report<'_>, txns: &[TxnId], pack: &mut Pack) {
-    let found = report.results.iter().rev().find_map(|result| match &result.verdict {
+/// The order of commits that shows the strongest satisfied level, if there is one.
+fn commit_order(report: &Report<'_>) -> Option<(Level, Vec<TxnId>)> {
+    report.results.iter().rev().find_map(|result| match &result.verdict {
         Verdict::Satisfied(Witness::CommitOrder(order)) => Some((result.level, order.clone())),
         Verdict::Satisfied(Witness::Points(points)) => {
             let commits = points.iter().filter_map(|point| match point {
@@ -189,7 +252,11 @@ fn witness(report: &Report<'_>, txns: &[TxnId], pack: &mut Pack) {
             Some((result.level, commits.collect()))
         }
         _ => None,
-    });
+    })
+}
+
+/// An order of commits: its level, and the positions of transactions as distances.
+fn witness(found: Option<(Level, Vec<TxnId>)>, txns: &[TxnId], pack: &mut Pack) {
     let (level, order) = found.map_or(("", Vec::new()), |(level, order)| (level.name(), order));
     pack.text(level);
     let at = order.iter().filter_map(|txn| txns.binary_search(txn).ok());
@@ -202,15 +269,56 @@ fn witness(report: &Report<'_>, txns: &[TxnId], pack: &mut Pack) {
     }
 }
 
-/// Keys are named once, where they first occur; then they are numbers.
+/// Texts that are written out once, where they first occur; then they are numbers.
+#[derive(Default)]
+struct Interned {
+    known: BTreeMap<String, u64>,
+}
+
+impl Interned {
+    fn text(&mut self, text: &str, pack: &mut Pack) {
+        let next = self.known.len() as u64;
+        let number = self.known.get(text).copied();
+        pack.number(number.unwrap_or(next));
+        if number.is_none() {
+            self.known.insert(text.to_owned(), next);
+            pack.text(text);
+        }
+    }
+}
+
+/// What operations have in common: names of keys, statements and errors.
 struct Tables<'h> {
     names: Names<'h>,
     keys: BTreeMap<KeyId, u64>,
+    texts: Interned,
 }
 
-impl Tables<'_> {
+impl<'h> Tables<'h> {
+    fn new(names: Names<'h>) -> Tables<'h> {
+        Tables { names, keys: BTreeMap::new(), texts: Interned::default() }
+    }
+
+    /// What is known of a transaction beside its operations: names and what they stand for.
+    fn facts(&mut self, txn: TxnId, pack: &mut Pack) {
+        let facts = facts(self.names.history(), txn);
+        pack.number(facts.len() as u64);
+        for (name, fact) in facts {
+            self.texts.text(name, pack);
+            self.texts.text(&fact, pack);
+        }
+    }
+
+    /// An operation, after its statement: 0, or the statement.
     fn op(&mut self, op: OpId, pack: &mut Pack) {
         let names = self.names;
+        match names.history().op_sql(op) {
+            None => pack.number(0),
+            Some(sql) => {
+                pack.number(1);
+                self.texts.text(&printable(sql), pack);
+            }
+        }
         match names.history().op(op) {
             Op::Read { key, value: None } => self.keyed(0, key, pack),
             Op::Read { key, value: Some(value) } => {
@@ -264,12 +372,13 @@ impl Tables<'_> {
         let number = *self.keys.entry(key).or_insert(next);
         pack.number(number);
         if number == next {
-            pack.text(&self.names.key(key));
+            pack.number(key.index() as u64);
+            pack.text(&self.names.full_key(key));
         }
     }
 
     fn value(&self, value: ValueId, pack: &mut Pack) {
-        pack.either(value.as_inline(), || self.names.value(value));
+        pack.either(value.as_inline(), || self.names.full_value(value));
     }
 }
 

@@ -23,10 +23,11 @@ pub(super) fn write(
          <p class=\"legend\"><span class=\"swatch committed\"></span> committed \
          <span class=\"swatch aborted\"></span> aborted <span class=\"swatch unknown\"></span> unknown \
          <span class=\"swatch marked\"></span> part of an anomaly</p>\n\
-         <div class=\"whole\"></div>\n<div class=\"details\"></div>\n</section>",
+         <div class=\"whole\"></div>\n</section>",
         left_out(report, embedded)
     )?;
     data("history-frame", "", &embedded.frame, out)?;
+    data("history-anomalies", "", &embedded.anomalies, out)?;
     for block in &embedded.blocks {
         data("", "history-ops", block, out)?;
     }

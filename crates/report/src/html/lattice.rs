@@ -8,6 +8,8 @@ use crate::implied::{Known, known};
 use crate::report::Report;
 
 const WIDTH: i32 = 672;
+/// What a telephone shows without shrinking it.
+const NARROW: i32 = 330;
 const BOX: (i32, i32) = (208, 26);
 /// The middle of the main column.
 const MAIN: i32 = 336;
@@ -41,17 +43,24 @@ pub(super) fn mark(verdict: &str) -> &'static str {
     }
 }
 
+/// The picture twice: as wide as the levels need, and in one column for narrow screens.
 pub(super) fn write(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "<figure class=\"lattice\">")?;
+    wide(report, out)?;
+    narrow(report, out)?;
+    writeln!(
+        out,
+        "<figcaption>✓ satisfied, ✗ violated, ? undecided, – does not apply; a level implies \
+         those below it that a line leads to. Pale: follows from another level. Without a mark: not \
+         asked.</figcaption>\n</figure>"
+    )
+}
+
+fn wide(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     let top = Level::all().map(rank).max().unwrap_or(0);
     let height = (top + 1) * STEP;
     let y = |row: i32| (top - row) * STEP + STEP / 2;
-    writeln!(
-        out,
-        "<figure class=\"lattice\">\n<svg viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" \
-         height=\"{height}\" role=\"img\" aria-labelledby=\"lattice-title\">\n\
-         <title id=\"lattice-title\">Isolation levels, stronger ones above; {}</title>",
-        told(report)
-    )?;
+    open("wide", WIDTH, height, report, out)?;
     for level in Level::all() {
         let (x, row) = place(level);
         for weaker in level.weaker() {
@@ -71,27 +80,80 @@ pub(super) fn write(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> 
     }
     for level in Level::all() {
         let (x, row) = place(level);
-        let known = known(report.results, level);
-        let verdict = known.map_or("unasked", |known| known.verdict.name());
-        let (class, why) = match known.and_then(|known| known.follows_from) {
-            Some(source) => (" implied", format!("<title>follows from {source}</title>")),
-            None => ("", String::new()),
-        };
-        let (left, above, middle) = (x - BOX.0 / 2, y(row) - BOX.1 / 2, y(row) + 4);
-        let (w, h) = BOX;
-        let sign = if verdict == "unasked" { "" } else { mark(verdict) };
-        writeln!(
-            out,
-            "<g class=\"{verdict}{class}\">{why}<rect x=\"{left}\" y=\"{above}\" width=\"{w}\" height=\"{h}\" \
-             rx=\"5\"/><text x=\"{x}\" y=\"{middle}\">{sign} {}</text></g>",
-            level.name()
-        )?;
+        level_box(report, level, x, y(row), out)?;
     }
+    writeln!(out, "</svg>")
+}
+
+/// One level per line, stronger ones above; what is not next to each other is joined at the left.
+fn narrow(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let mut levels: Vec<Level> = Level::all().collect();
+    levels.sort_by_key(|level| std::cmp::Reverse(rank(*level)));
+    let line = |level: Level| levels.iter().position(|other| *other == level).unwrap_or(0) as i32;
+    let step = BOX.1 + 10;
+    let y = |line: i32| line * step + step / 2;
+    let left = NARROW - BOX.0 - 2;
+    open("narrow", NARROW, levels.len() as i32 * step, report, out)?;
+    for level in &levels {
+        for weaker in level.weaker() {
+            let (above, below) = (line(*level), line(*weaker));
+            let (y1, y2) = (y(above), y(below));
+            match below - above {
+                1 => {
+                    let x = left + BOX.0 / 2;
+                    writeln!(out, "<path d=\"M{x} {y1}V{y2}\"/>")?;
+                }
+                far => {
+                    let x = left - 14 - (far * 9).min(left - 20);
+                    writeln!(out, "<path d=\"M{left} {y1}C{x} {y1} {x} {y2} {left} {y2}\"/>")?;
+                }
+            }
+        }
+    }
+    for level in &levels {
+        level_box(report, *level, left + BOX.0 / 2, y(line(*level)), out)?;
+    }
+    writeln!(out, "</svg>")
+}
+
+fn open(
+    class: &str,
+    width: i32,
+    height: i32,
+    report: &Report<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     writeln!(
         out,
-        "</svg>\n<figcaption>✓ satisfied, ✗ violated, ? undecided, – does not apply; a level implies \
-         those below it. Pale: follows from another level. Without a mark: not asked.</figcaption>\n\
-         </figure>"
+        "<svg class=\"{class}\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" \
+         height=\"{height}\" role=\"img\" aria-labelledby=\"lattice-{class}\">\n\
+         <title id=\"lattice-{class}\">Isolation levels, stronger ones above; {}</title>",
+        told(report)
+    )
+}
+
+/// A level around a point, with the verdict on it.
+fn level_box(
+    report: &Report<'_>,
+    level: Level,
+    x: i32,
+    y: i32,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let known = known(report.results, level);
+    let verdict = known.map_or("unasked", |known| known.verdict.name());
+    let (class, why) = match known.and_then(|known| known.follows_from) {
+        Some(source) => (" implied", format!("<title>follows from {source}</title>")),
+        None => ("", String::new()),
+    };
+    let (left, above, middle) = (x - BOX.0 / 2, y - BOX.1 / 2, y + 4);
+    let (w, h) = BOX;
+    let sign = if verdict == "unasked" { "" } else { mark(verdict) };
+    writeln!(
+        out,
+        "<g class=\"{verdict}{class}\">{why}<rect x=\"{left}\" y=\"{above}\" width=\"{w}\" \
+         height=\"{h}\" rx=\"5\"/><text x=\"{x}\" y=\"{middle}\">{sign} {}</text></g>",
+        level.name()
     )
 }
 

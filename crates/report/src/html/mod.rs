@@ -6,12 +6,15 @@
 mod anomalies;
 mod chart;
 mod embed;
+mod facts;
 mod history;
 mod lattice;
 mod pack;
 mod run;
 mod scripts;
 mod summary;
+mod transactions;
+mod untimed;
 
 use std::io::{self, Write};
 
@@ -39,7 +42,7 @@ pub fn write(report: &Report<'_>, run: Option<&RunRecord>, out: &mut dyn Write) 
     // need to know where their transactions are in it.
     let rough = anomalies::estimate(report, &chosen)?;
     let taken = top.len() + script.len() + rough;
-    let embedded = Embedded::of(report, &chosen.full, taken)?;
+    let embedded = Embedded::of(report, &chosen.full, &chosen.all(), taken)?;
     out.write_all(&top)?;
     anomalies::write(report, &chosen, Some(&embedded), out)?;
     history::write(report, &embedded, out)?;
@@ -52,7 +55,10 @@ fn head(report: &Report<'_>, policy: &str, out: &mut dyn Write) -> io::Result<()
     writeln!(out, "<meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">")?;
     writeln!(out, "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">")?;
     writeln!(out, "<title>{name}: Isolario</title>")?;
-    writeln!(out, "<style>\n{PICTURE_STYLE}{STYLE}</style>\n</head>\n<body>")
+    writeln!(
+        out,
+        "<style id=\"picture-style\">\n{PICTURE_STYLE}</style>\n<style>\n{STYLE}</style>\n</head>\n<body>"
+    )
 }
 
 fn body(

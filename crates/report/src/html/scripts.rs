@@ -6,14 +6,17 @@ use sha2::{Digest, Sha256};
 use super::pack::base64;
 
 /// In the order in which they need each other.
-const MODULES: [&str; 9] = [
+const MODULES: [&str; 12] = [
     include_str!("assets/unpack.js"),
     include_str!("assets/history.js"),
     include_str!("assets/viewport.js"),
     include_str!("assets/painter.js"),
+    include_str!("assets/strip.js"),
     include_str!("assets/timeline.js"),
+    include_str!("assets/details.js"),
     include_str!("assets/graph.js"),
     include_str!("assets/cases.js"),
+    include_str!("assets/links.js"),
     include_str!("assets/explore.js"),
     include_str!("assets/main.js"),
 ];
@@ -25,12 +28,13 @@ pub(super) fn script() -> String {
     kept.map(|line| format!("{}\n", line.strip_prefix("export ").unwrap_or(line))).collect()
 }
 
-/// What the page may do: run this script and no other, and load nothing from anywhere. Names and
+/// What the page may do: run this script and no other, and load nothing from anywhere but itself (a
+/// graph becomes a PNG by way of an image). Names and
 /// values are escaped wherever they stand; should one slip through, it still cannot run.
 pub(super) fn policy(script: &str) -> String {
     let hash = base64(&Sha256::digest(script.as_bytes()));
     format!(
-        "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{hash}'; base-uri 'none'; \
+        "default-src 'none'; style-src 'unsafe-inline'; img-src blob:; script-src 'sha256-{hash}'; base-uri 'none'; \
          form-action 'none'"
     )
 }

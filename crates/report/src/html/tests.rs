@@ -61,5 +61,5 @@ fn many_of_one_kind_do_not_hide_the_others() {
     assert_eq!(kinds(&chosen.short), [ThinAirRead, ThinAirRead]);
     let page = page(&report, None);
     assert_eq!(page.matches("<article ").count(), 3);
-    assert!(page.contains("More, in short"));
+    assert!(page.contains("In short: 2 more anomalies"));
 }

@@ -7,6 +7,7 @@ mod geometry;
 mod layout;
 mod order;
 mod route;
+mod wrapped;
 
 use std::fmt;
 
@@ -15,7 +16,7 @@ use isolario_model::{
 };
 
 use crate::involved::{Involved, involved};
-use crate::names::{Names, counted};
+use crate::names::{Names, counted, middle_cut};
 use crate::words::{explain, last_write, summary, support};
 
 pub(crate) use geometry::{Point, Rect};
@@ -24,8 +25,13 @@ pub(crate) use route::Route;
 
 /// Of an argument in more cases, only the first are drawn.
 pub(crate) const MOST_CASES: usize = 20;
-/// A longer cycle is drawn by its beginning and its end.
+/// A longer cycle is wrapped: columns would make it too wide.
+const LONGEST_IN_COLUMNS: usize = 7;
+/// Of a longer cycle, only the steps that tell most are drawn, and so many of them.
 const LONGEST_CYCLE: usize = 40;
+const FOLDED_CYCLE: usize = 24;
+/// Where all is asked for, so much is.
+const LONGEST_OF_ALL: usize = 400;
 /// More reasons behind reasons than these are left to the words.
 const MOST_REASONS: usize = 40;
 /// How deep reasons behind reasons are drawn.
@@ -34,6 +40,8 @@ const DEEPEST: usize = 2;
 const MOST_LINES: usize = 12;
 /// How wide the text of a box is, in characters.
 const WIDEST_LINE: usize = 34;
+/// How wide the name of a session is in a box.
+const WIDEST_PLACE: usize = 14;
 
 /// What is to be drawn.
 pub(crate) struct Picture {
@@ -43,6 +51,11 @@ pub(crate) struct Picture {
     pub(crate) case: Option<Case>,
     pub(crate) nodes: Vec<Node>,
     pub(crate) links: Vec<Link>,
+    /// Whether it is one cycle, too long for a column per session. Reasons behind its arrows are left
+    /// to the words.
+    pub(crate) is_long: bool,
+    /// How many steps of a very long cycle are folded away.
+    pub(crate) folded: usize,
 }
 
 /// One case of an argument by cases, counted from 1.
@@ -74,6 +87,13 @@ pub(crate) struct Node {
     pub(crate) lines: Vec<Line>,
     /// Whether only reasons behind reasons need it.
     pub(crate) is_aside: bool,
+}
+
+impl Node {
+    /// Where it ran, in words, for pictures without columns.
+    pub(crate) fn place(&self) -> Option<String> {
+        self.session.as_ref().map(|(_, name)| format!("session {}", middle_cut(name, WIDEST_PLACE)))
+    }
 }
 
 /// A line in a box.
@@ -112,11 +132,17 @@ impl Picture {
         let about = summary(names, anomaly);
         let involved = involved(names.history(), anomaly);
         let draw = |case: Option<Case>, edges: &[Edge]| {
-            let mut picture =
-                Picture { about: about.clone(), case, nodes: Vec::new(), links: Vec::new() };
+            let mut picture = Picture {
+                about: about.clone(),
+                case,
+                nodes: Vec::new(),
+                links: Vec::new(),
+                is_long: edges.len() > LONGEST_IN_COLUMNS,
+                folded: 0,
+            };
             match &anomaly.evidence {
                 Evidence::Read { read, saw, .. } => picture.bad_read(names, *read, *saw),
-                _ => picture.argument(names, edges),
+                _ => picture.argument(names, edges, shown),
             }
             picture.fill(names, &involved, shown);
             picture
@@ -134,8 +160,8 @@ impl Picture {
     /// Says in every box what its transaction did.
     fn fill(&mut self, names: Names<'_>, involved: &[Involved], shown: Shown) {
         for part in involved {
-            // Other cases bring transactions of their own.
-            if self.case.is_none() {
+            // Other cases bring transactions of their own, and so do reasons that are not drawn.
+            if self.case.is_none() && !self.is_long {
                 self.node(names, part.txn);
             }
             if let Some(node) = self.nodes.iter_mut().find(|node| node.txn == part.txn) {
@@ -161,7 +187,7 @@ impl Picture {
             let session = (history.session_of(txn), names.session(txn));
             (format!("{}{ended}", names.txn(txn)), Some(session))
         };
-        let node = Node { txn, title: cut(title), session, lines: Vec::new(), is_aside: false };
+        let node = Node { txn, title: cut(&title), session, lines: Vec::new(), is_aside: false };
         self.nodes.push(node);
         self.nodes.len() - 1
     }
@@ -175,32 +201,41 @@ impl Picture {
         self.edge(names, &Edge { from: history.op_txn(write), to: reader, reason }, None);
     }
 
-    fn argument(&mut self, names: Names<'_>, edges: &[Edge]) {
-        let (start, end) = match edges.len() {
-            long if long > LONGEST_CYCLE => {
-                (&edges[..LONGEST_CYCLE / 2], &edges[long - LONGEST_CYCLE / 2..])
-            }
-            _ => (edges, &edges[..0]),
-        };
+    fn argument(&mut self, names: Names<'_>, edges: &[Edge], shown: Shown) {
+        let is_kept = kept(edges, shown);
         let mut drawn = Vec::new();
-        for edge in start.iter().chain(end) {
+        let mut hidden = 0;
+        for (edge, is_kept) in edges.iter().zip(is_kept) {
+            if !is_kept {
+                hidden += 1;
+                continue;
+            }
+            self.gap(names, std::mem::take(&mut hidden), edge.from);
             drawn.extend(self.edge(names, edge, None).map(|at| (at, edge.clone())));
         }
-        if let (Some(last), Some(next)) = (start.last(), end.first()) {
-            let (from, to) = (self.node(names, last.to), self.node(names, next.from));
-            let hidden = counted((edges.len() - LONGEST_CYCLE) as u64, "more step");
-            let (label, why) = (format!("… {hidden}"), format!("{hidden} are not drawn"));
-            self.links.push(Link {
-                from,
-                to,
-                kind: EdgeKind::CommitOrder,
-                label,
-                why,
-                is_supposed: false,
-                behind: None,
-            });
+        if !self.is_long {
+            self.reasons(names, drawn);
         }
-        self.reasons(names, drawn);
+    }
+
+    /// An arrow for steps that are not drawn, from the last box to the one that they lead to.
+    fn gap(&mut self, names: Names<'_>, hidden: usize, to: TxnId) {
+        if hidden == 0 || self.nodes.is_empty() {
+            return;
+        }
+        let from = self.nodes.len() - 1;
+        let to = self.node(names, to);
+        let steps = counted(hidden as u64, "more step");
+        self.folded += hidden;
+        self.links.push(Link {
+            from,
+            to,
+            kind: EdgeKind::CommitOrder,
+            label: format!("… {hidden} more"),
+            why: format!("{steps} are folded here; the words below have them"),
+            is_supposed: false,
+            behind: None,
+        });
     }
 
     /// The reasons behind the arrows so far, level by level.
@@ -233,7 +268,7 @@ impl Picture {
                 | Reason::AntiDependency { known: VersionOrder::Assumed, .. }
         );
         let supposed = if is_supposed { " (supposed)" } else { "" };
-        let label = cut(format!("{}{about}{supposed}", kind.name()));
+        let label = cut(&format!("{}{about}{supposed}", kind.name()));
         let same = |link: &Link| (link.from, link.to, &link.label) == (from, to, &label);
         if from == to || self.links.iter().any(same) {
             return None;
@@ -251,6 +286,30 @@ impl Picture {
             node.is_aside = !touched.is_empty() && !touched.contains(&at);
         }
     }
+}
+
+/// Which steps of a cycle are drawn. Of a very long one those that tell most: an anti-dependency
+/// before a read, a read before the order of a session; among equals, those near the ends.
+fn kept(edges: &[Edge], shown: Shown) -> Vec<bool> {
+    let count = edges.len();
+    let most = match shown {
+        Shown::Relevant if count > LONGEST_CYCLE => FOLDED_CYCLE,
+        Shown::All => LONGEST_OF_ALL,
+        Shown::Relevant => LONGEST_CYCLE,
+    };
+    let mut order: Vec<usize> = (0..count).collect();
+    order.sort_by_key(|at| {
+        let from_the_ends = (*at).min(count - 1 - at);
+        // The picture has a beginning and an end whatever they tell.
+        (
+            from_the_ends != 0,
+            std::cmp::Reverse(order::plainness(edges[*at].reason.kind())),
+            from_the_ends,
+        )
+    });
+    let mut kept = vec![false; count];
+    order.iter().take(most).for_each(|at| kept[*at] = true);
+    kept
 }
 
 /// The arrows that a reason rests on, those that it takes for granted included.
@@ -296,7 +355,7 @@ fn lines(names: Names<'_>, part: &Involved, shown: Shown) -> Vec<Line> {
         Shown::Relevant => part.ops.clone(),
         Shown::All => names.history().txn_ops(part.txn).collect(),
     };
-    let line = |op: &OpId| Line { text: cut(names.op(*op)), matters: part.ops.contains(op) };
+    let line = |op: &OpId| Line { text: cut(&names.op(*op)), matters: part.ops.contains(op) };
     let mut lines: Vec<Line> = all.iter().take(MOST_LINES).map(line).collect();
     let hidden = match shown {
         Shown::Relevant => part.omitted,
@@ -309,9 +368,6 @@ fn lines(names: Names<'_>, part: &Involved, shown: Shown) -> Vec<Line> {
     lines
 }
 
-fn cut(text: String) -> String {
-    match text.char_indices().nth(WIDEST_LINE) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
-    }
+fn cut(text: &str) -> String {
+    middle_cut(text, WIDEST_LINE)
 }

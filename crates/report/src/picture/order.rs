@@ -31,7 +31,7 @@ impl Order {
 }
 
 /// How readily an arrow is believed to point down.
-fn plainness(kind: EdgeKind) -> usize {
+pub(super) fn plainness(kind: EdgeKind) -> usize {
     match kind {
         EdgeKind::Initial => 0,
         EdgeKind::Session => 1,

@@ -1,15 +1,8 @@
-// The whole history: its timeline, search, the transaction that was chosen, and the versions of a key.
+// The whole history: its timeline, and search.
+import { element } from "./details.js";
 import { Timeline } from "./timeline.js";
 
 const MOST_FOUND = 30;
-const PAGE_OF_VERSIONS = 200;
-
-function element(name, text, className) {
-  const made = document.createElement(name);
-  if (text !== undefined) made.textContent = text;
-  if (className) made.className = className;
-  return made;
-}
 
 /** The sessions by name, numbers by size. */
 function inOrder(sessions) {
@@ -17,26 +10,18 @@ function inOrder(sessions) {
   return sessions.map((_, at) => at).sort((a, b) => collator.compare(sessions[a].name, sessions[b].name));
 }
 
-/** A word that leads somewhere. */
-function link(text, act) {
-  const button = element("button", text, "link");
-  button.type = "button";
-  button.addEventListener("click", act);
-  return button;
-}
-
 export class Explorer {
-  constructor(place, history, marked) {
+  constructor(place, history, links) {
     this.history = history;
-    this.place = place;
-    this.details = place.querySelector(".details");
+    this.links = links;
     this.results = place.querySelector(".results");
     this.timeline = new Timeline(place.querySelector(".whole"), history, {
       label: `The whole history: ${history.count} transactions in ${history.sessions.length} sessions`,
       sessions: inOrder(history.sessions),
-      marked,
+      anomalies: history.anomalies,
       height: 480,
-      onSelect: (txn) => this.showTransaction(txn),
+      links,
+      isWhole: true,
     });
     const input = place.querySelector("input[type=search]");
     let waiting;
@@ -50,50 +35,52 @@ export class Explorer {
     });
   }
 
-  /** Opens a transaction in the timeline. */
-  reveal(txn) {
-    this.timeline.reveal(txn);
-    this.place.scrollIntoView({ block: "start" });
-  }
-
   search(query) {
     this.results.replaceChildren();
     if (query === "") return;
-    const { history } = this;
+    const { history, links } = this;
     const wanted = query.toLowerCase();
-    const has = (text) => String(text).toLowerCase().includes(wanted);
-    const is = (text) => String(text).toLowerCase() === wanted;
-    const best = (found, text) => found.sort((a, b) => is(text(b)) - is(text(a)));
-    const keys = best(this.where(history.keys.length, (key) => has(history.keys[key])), (key) => history.keys[key]);
-    const name = (txn) => history.names[txn];
-    const txns = best(this.where(history.count, (txn) => has(name(txn)) || is(name(txn).slice(1))), name);
+    const txns = this.best(history.count, (txn) => this.fits(history.names[txn], wanted));
+    const keys = this.best(history.keys.length, (key) => this.fits(history.keys[key], wanted));
     const values = this.values(wanted);
-    this.group("Keys", keys, (key) => link(history.keys[key], () => this.showKey(key)));
-    this.group("Transactions", txns, (txn) =>
-      link(`${name(txn)} (session ${history.sessionName(txn)}, ${history.outcome(txn)})`, () => this.reveal(txn)),
-    );
-    this.group("Values", values, ({ txn, op }) => link(`${op.text} in ${name(txn)}`, () => this.reveal(txn)));
+    this.group("Transactions", txns, (txn) => [links.link({ txn }), ` (session ${history.sessionName(txn)}, ${history.outcome(txn)})`]);
+    this.group("Keys", keys, (key) => [links.link({ key })]);
+    this.group("Values", values, ({ txn, op }) => [element("code", op.text), " in ", links.link({ txn })]);
     if (keys.length + txns.length + values.length === 0) {
       this.results.append(element("p", "Nothing of that name in this file."));
     }
   }
 
-  where(count, test) {
-    const found = [];
-    for (let at = 0; at < count; at++) if (test(at)) found.push(at);
-    return found;
+  /** How well a name fits: 3 the same, 2 but for the letter before its number, 1 a part, 0 not. */
+  fits(name, wanted) {
+    const text = name.toLowerCase();
+    if (text === wanted) return 3;
+    if (/^[t#]\d/.test(text) && text.slice(1) === wanted) return 2;
+    return text.includes(wanted) ? 1 : 0;
   }
 
-  /** Operations that read or wrote a value, writes first. */
+  /** Those that fit, best first. */
+  best(count, fit) {
+    const found = [[], [], [], []];
+    for (let at = 0; at < count; at++) found[fit(at)].push(at);
+    return [...found[3], ...found[2], ...found[1]];
+  }
+
+  /** Operations on values that begin so: the value itself first, writes before reads. */
   values(wanted) {
-    const [writes, reads] = [[], []];
+    const found = [[], [], [], []];
+    const rank = (value) => {
+      const text = String(value).toLowerCase();
+      return text === wanted ? 0 : text.startsWith(wanted) || text.startsWith(`"${wanted}`) ? 2 : null;
+    };
     for (let txn = 0; txn < this.history.count; txn++) {
       for (const op of this.history.ops[txn] ?? []) {
-        if (String(op.written ?? "").toLowerCase() === wanted) writes.push({ txn, op });
-        else if (String(op.read ?? "").toLowerCase() === wanted) reads.push({ txn, op });
+        const isWrite = op.written !== undefined;
+        const at = rank(isWrite ? op.written : (op.read ?? ""));
+        if (at !== null) found[at + (isWrite ? 0 : 1)].push({ txn, op });
       }
     }
-    return writes.concat(reads);
+    return found.flat();
   }
 
   group(title, found, show) {
@@ -101,87 +88,11 @@ export class Explorer {
     const list = element("ul");
     for (const one of found.slice(0, MOST_FOUND)) {
       const item = element("li");
-      item.append(show(one));
+      item.append(...show(one));
       list.append(item);
     }
+    const count = found.length.toLocaleString("en");
     const more = found.length > MOST_FOUND ? `, of which the first ${MOST_FOUND}` : "";
-    this.results.append(element("h4", `${title}: ${found.length}${more}`), list);
-  }
-
-  showTransaction(txn) {
-    const { history } = this;
-    const heading = element("h3", `${history.names[txn]}, session ${history.sessionName(txn)}, ${history.outcome(txn)}`);
-    const facts = [];
-    if (history.isTimed) {
-      facts.push(`from ${history.moment(history.start[txn])} to ${history.moment(history.finish[txn])}`);
-    }
-    if (history.lines[txn] > 0) facts.push(`line ${history.lines[txn]} of the history`);
-    const parts = [heading, element("p", facts.join(", "))];
-    const ops = history.ops[txn];
-    if (ops) parts.push(this.operations(txn, ops));
-    else parts.push(element("p", "Its operations were left out to keep this file small."));
-    this.details.replaceChildren(...parts);
-  }
-
-  operations(txn, ops) {
-    const { history } = this;
-    const list = element("ol", undefined, "operations");
-    for (const op of ops) {
-      const item = element("li");
-      item.append(element("code", op.text));
-      if (op.key !== undefined) {
-        item.append(" ", link(`all versions of ${history.keys[op.key]}`, () => this.showKey(op.key)));
-      }
-      const writer = op.read === undefined ? undefined : history.index()[op.key].writers.get(op.read);
-      if (writer !== undefined && writer !== txn) {
-        item.append(" ", link(`from ${history.names[writer]}`, () => this.reveal(writer)));
-      }
-      list.append(item);
-    }
-    return list;
-  }
-
-  showKey(key) {
-    const { words, rows } = this.history.versions(key);
-    const name = this.history.keys[key];
-    const heading = element("h3", `Versions of ${name}: ${rows.length}, ${words}`);
-    const table = element("table");
-    const caption = element("caption", `Versions of ${name}`);
-    const head = element("tr");
-    for (const title of ["#", "Version", "Written by", "Session", "Read by"]) {
-      const cell = element("th", title);
-      cell.scope = "col";
-      head.append(cell);
-    }
-    table.append(caption, head);
-    this.details.replaceChildren(heading, table);
-    this.moreVersions(table, rows, 0);
-    heading.tabIndex = -1;
-    heading.focus();
-  }
-
-  moreVersions(table, rows, from) {
-    const { history } = this;
-    const until = Math.min(rows.length, from + PAGE_OF_VERSIONS);
-    for (let at = from; at < until; at++) {
-      const { txn, op, readers } = rows[at];
-      const row = element("tr");
-      const aborted = history.outcome(txn) === "aborted" ? " (aborted)" : "";
-      const writer = element("td");
-      writer.append(link(history.names[txn], () => this.reveal(txn)), aborted);
-      const reading = element("td");
-      readers.slice(0, 8).forEach((reader) => reading.append(link(history.names[reader], () => this.reveal(reader)), " "));
-      if (readers.length > 8) reading.append(`and ${readers.length - 8} more`);
-      const version = element("td");
-      version.append(element("code", op.text));
-      row.append(element("td", String(at + 1)), version, writer, element("td", history.sessionName(txn)), reading);
-      table.append(row);
-    }
-    if (until === rows.length) return;
-    const more = link(`Show more of the ${rows.length - until} that follow`, () => {
-      more.remove();
-      this.moreVersions(table, rows, until);
-    });
-    this.details.append(more);
+    this.results.append(element("h4", `${title}: ${count}${more}`), list);
   }
 }

@@ -1,24 +1,52 @@
 // Makes the picture of an anomaly something to take apart: boxes can be moved, the picture enlarged,
-// and inferred arrows opened into the reasons behind them.
+// inferred arrows opened into the reasons behind them, and the whole taken along as a file.
+import { button } from "./details.js";
 
 const STEP = 16;
+/** How far apart the places are where arrows meet a box: closer ones would look like one arrow. */
+const PORT_GAP = 11;
+/** The sides of a box: where on it, and the direction away from it. */
+const SIDES = [[0.5, 1, 0, 1], [0.5, 0, 0, -1], [1, 0.5, 1, 0], [0, 0.5, -1, 0]];
 
-/** Where the line between two boxes leaves them, as a curve that looks like the drawn ones. */
-function curveBetween(a, b) {
-  const middle = (box) => ({ x: box.x + box.w / 2, y: box.y + box.h / 2 });
-  const [from, to] = [middle(a), middle(b)];
-  const [dx, dy] = [to.x - from.x, to.y - from.y];
-  const isFlat = Math.abs(dx) / (a.w + b.w) > Math.abs(dy) / (a.h + b.h);
-  const sign = isFlat ? Math.sign(dx) || 1 : Math.sign(dy) || 1;
-  const port = (box, centre, way) =>
-    isFlat
-      ? { x: centre.x + (way * box.w) / 2, y: centre.y }
-      : { x: centre.x, y: centre.y + (way * box.h) / 2 };
-  const [start, end] = [port(a, from, sign), port(b, to, -sign)];
-  const reach = Math.max(24, Math.hypot(end.x - start.x, end.y - start.y) * 0.4);
-  const away = (point, way) =>
-    isFlat ? { x: point.x + way * reach, y: point.y } : { x: point.x, y: point.y + way * reach };
-  return [start, away(start, sign), away(end, -sign), end];
+/** A free place on each side of a box, the middle first. */
+function portsOf(box, taken) {
+  return SIDES.map(([x, y, dx, dy]) => {
+    const offsets = [0, 0.25, -0.25, 0.12, -0.12, 0.37, -0.37];
+    const places = offsets.map((offset) => ({
+      x: box.x + box.w * (dx === 0 ? x + offset : x),
+      y: box.y + box.h * (dy === 0 ? y + offset : y),
+      dx,
+      dy,
+    }));
+    const isFree = (place) => taken.every((other) => Math.hypot(other.x - place.x, other.y - place.y) >= PORT_GAP);
+    return places.find(isFree) ?? places[0];
+  });
+}
+
+function pointOf([a, b, c, d], t) {
+  const u = 1 - t;
+  const mix = (k) => u ** 3 * a[k] + 3 * u * u * t * b[k] + 3 * u * t * t * c[k] + t ** 3 * d[k];
+  return { x: mix("x"), y: mix("y") };
+}
+
+/** A curve from box to box that is short and goes through no other one. */
+function curveBetween(from, to, boxes, taken) {
+  let [best, least] = [null, Infinity];
+  for (const start of portsOf(from, taken)) {
+    for (const end of portsOf(to, taken)) {
+      const distance = Math.hypot(end.x - start.x, end.y - start.y);
+      const reach = Math.min(Math.max(34, distance * 0.45), 150);
+      const away = ({ x, y, dx, dy }) => ({ x: x + dx * reach, y: y + dy * reach });
+      const curve = [start, away(start), away(end), end];
+      let cost = distance;
+      for (let piece = 1; piece < 24; piece++) {
+        const { x, y } = pointOf(curve, piece / 24);
+        cost += boxes.filter((box) => x > box.x && x < box.x + box.w && y > box.y && y < box.y + box.h).length * 500;
+      }
+      if (cost < least) [best, least] = [curve, cost];
+    }
+  }
+  return best;
 }
 
 function headOf(control, end) {
@@ -45,6 +73,7 @@ class Drawing {
       from: Number(element.dataset.from),
       to: Number(element.dataset.to),
       behind: element.dataset.behind === undefined ? null : Number(element.dataset.behind),
+      ends: this.endsOf(element),
       parts: ["path.line", "path.head", "rect.tag", "text.tag"].map((part) => element.querySelector(part)),
     }));
     svg.setAttribute("role", "group");
@@ -53,16 +82,24 @@ class Drawing {
     svg.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
     svg.addEventListener("pointerdown", (event) => this.grab(event, null));
     svg.addEventListener("pointermove", (event) => this.drag(event));
-    svg.addEventListener("pointerup", () => (this.held = null));
+    svg.addEventListener("pointerup", () => this.drop());
+  }
+
+  /** Where an arrow begins and ends. */
+  endsOf(element) {
+    const numbers = element.querySelector("path.line").getAttribute("d").match(/-?[\d.]+/g).map(Number);
+    const [x, y] = numbers.slice(-2);
+    return [{ x: numbers[0], y: numbers[1] }, { x, y }];
   }
 
   prepareNode({ element }, at) {
     const texts = [...element.querySelectorAll("text")].map((text) => text.textContent);
     element.setAttribute("tabindex", "0");
-    element.setAttribute("role", "img");
+    element.setAttribute("role", element.dataset.t === undefined ? "img" : "button");
     element.setAttribute("aria-label", `${texts[0]}: ${texts.slice(1).join(", ") || "no operations"}`);
     element.addEventListener("pointerdown", (event) => this.grab(event, at));
     element.addEventListener("keydown", (event) => {
+      if (event.key === "Enter") this.graph.ask(element);
       const ways = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
       if (!(event.key in ways)) return;
       event.preventDefault();
@@ -131,13 +168,21 @@ class Drawing {
   grab(event, node) {
     event.stopPropagation();
     this.svg.setPointerCapture(event.pointerId);
-    this.held = { node, x: event.clientX, y: event.clientY };
+    this.held = { node, x: event.clientX, y: event.clientY, moved: 0 };
+  }
+
+  /** What was not moved was clicked. */
+  drop() {
+    const { node, moved } = this.held ?? {};
+    this.held = null;
+    if (typeof node === "number" && moved < 4) this.graph.ask(this.nodes[node].element);
   }
 
   drag(event) {
     if (!this.held) return;
     const scale = this.scale();
     const [dx, dy] = [(event.clientX - this.held.x) * scale, (event.clientY - this.held.y) * scale];
+    this.held.moved += Math.abs(dx) + Math.abs(dy);
     this.held.x = event.clientX;
     this.held.y = event.clientY;
     if (this.held.node === null) {
@@ -161,22 +206,61 @@ class Drawing {
 
   route(link) {
     const box = ({ x, y, w, h, dx, dy }) => ({ x: x + dx, y: y + dy, w, h });
-    const [a, b, c, d] = curveBetween(box(this.nodes[link.from]), box(this.nodes[link.to]));
+    const boxes = this.nodes.filter((node) => !node.element.hasAttribute("hidden")).map(box);
+    const taken = this.links.filter((other) => other !== link).flatMap((other) => other.ends);
+    const curve = curveBetween(box(this.nodes[link.from]), box(this.nodes[link.to]), boxes, taken);
+    const [a, b, c, d] = curve;
+    link.ends = [a, d];
     const [line, head, frame, text] = link.parts;
     line.setAttribute("d", `M${a.x} ${a.y}C${b.x} ${b.y} ${c.x} ${c.y} ${d.x} ${d.y}`);
     head.setAttribute("d", headOf(c, d));
     // Arrows between the same two boxes keep their labels apart.
     const twins = this.links.filter((other) => new Set([other.from, other.to, link.from, link.to]).size === 2);
     const share = (twins.indexOf(link) + 1) / (twins.length + 1);
-    const t = link.from < link.to ? share : 1 - share;
-    const u = 1 - t;
-    const mix = (k) => u ** 3 * a[k] + 3 * u * u * t * b[k] + 3 * u * t * t * c[k] + t ** 3 * d[k];
-    const [x, y] = [mix("x"), mix("y")];
+    const { x, y } = pointOf(curve, link.from < link.to ? share : 1 - share);
     frame.setAttribute("x", x - frame.getAttribute("width") / 2);
     frame.setAttribute("y", y - frame.getAttribute("height") / 2);
     text.setAttribute("x", x);
     text.setAttribute("y", y + 4);
   }
+
+  /** The drawing as a file of its own: as it is now, in light colours. */
+  file() {
+    const copy = this.svg.cloneNode(true);
+    copy.querySelectorAll("[hidden]").forEach((element) => element.remove());
+    copy.classList.remove("all");
+    copy.removeAttribute("style");
+    copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+    const style = document.createElementNS("http://www.w3.org/2000/svg", "style");
+    style.textContent = document.getElementById("picture-style").textContent;
+    const paper = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+    const { x, y, width, height } = this.view;
+    Object.entries({ x, y, width, height, class: "paper" }).forEach(([name, value]) => paper.setAttribute(name, value));
+    copy.prepend(style, paper);
+    return new XMLSerializer().serializeToString(copy);
+  }
+
+  /** The drawing as an image, twice as large for sharp paper. */
+  async image() {
+    const url = URL.createObjectURL(new Blob([this.file()], { type: "image/svg+xml" }));
+    const image = new Image();
+    image.src = url;
+    await image.decode();
+    const canvas = document.createElement("canvas");
+    [canvas.width, canvas.height] = [2 * this.svg.width.baseVal.value, 2 * this.svg.height.baseVal.value];
+    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+    URL.revokeObjectURL(url);
+    return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
+  }
+}
+
+/** Hands a file to the reader. */
+function download(name, content) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(content);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
 
 /** The picture of an anomaly, in its two drawings. */
@@ -201,13 +285,10 @@ export class Graph {
   buildTools() {
     const tools = document.createElement("div");
     tools.className = "tools";
-    const button = (text, title, act) => {
-      const element = document.createElement("button");
-      element.type = "button";
-      element.textContent = text;
-      element.setAttribute("aria-label", title);
-      element.addEventListener("click", act);
-      tools.append(element);
+    const add = (text, title, act) => {
+      const made = button(text, act);
+      made.setAttribute("aria-label", title);
+      tools.append(made);
     };
     const check = (text, checked, act) => {
       const label = document.createElement("label");
@@ -219,10 +300,11 @@ export class Graph {
       tools.append(label);
       return input;
     };
-    button("+", "Enlarge the graph", () => this.each((drawing) => drawing.zoom(0.8)));
-    button("−", "Shrink the graph", () => this.each((drawing) => drawing.zoom(1.25)));
-    button("Reset", "Reset the graph", () => this.each((drawing) => drawing.reset()));
-    check("all operations", false, (all) => {
+    add("+", "Enlarge the graph", () => this.each((drawing) => drawing.zoom(0.8)));
+    add("−", "Shrink the graph", () => this.each((drawing) => drawing.zoom(1.25)));
+    add("Reset", "Reset the graph", () => this.each((drawing) => drawing.reset()));
+    const folded = this.place.dataset.folded ? "all steps and operations" : "all operations";
+    check(folded, false, (all) => {
       this.place.classList.toggle("with-all", all);
     });
     if (this.reasons.length > 0) {
@@ -231,7 +313,31 @@ export class Graph {
         this.update();
       });
     }
+    const files = document.createElement("span");
+    files.className = "files";
+    files.textContent = "Download";
+    tools.append(files);
+    add("SVG", "Download the graph as SVG", () => download(`${this.name()}.svg`, new Blob([this.shown().file()], { type: "image/svg+xml" })));
+    add("PNG", "Download the graph as PNG", async () => download(`${this.name()}.png`, await this.shown().image()));
+    const dot = this.place.closest("article").querySelector("pre.dot").textContent;
+    add("DOT", "Download the graph as DOT", () => download(`${this.name()}.dot`, new Blob([dot], { type: "text/vnd.graphviz" })));
     this.place.prepend(tools);
+  }
+
+  /** The drawing that is visible. */
+  shown() {
+    return this.drawings[this.place.classList.contains("with-all") ? 1 : 0];
+  }
+
+  name() {
+    const { id, dataset } = this.place.closest("article");
+    return `anomaly-${id.slice(1)}-${dataset.kind}`;
+  }
+
+  /** Somebody wants to know more of a transaction. */
+  ask(element) {
+    if (element.dataset.t === undefined) return;
+    this.place.dispatchEvent(new CustomEvent("opentransaction", { bubbles: true, detail: element }));
   }
 
   each(act) {

@@ -1,5 +1,5 @@
 // The history, and the questions that the page asks of it.
-import { unpacked, readFrame, readOps } from "./unpack.js";
+import { unpacked, readAnomalies, readFrame, readOps } from "./unpack.js";
 
 const OUTCOMES = ["committed", "aborted", "unknown"];
 
@@ -7,37 +7,41 @@ export class History {
   constructor(frame) {
     Object.assign(this, frame);
     this.keys = [];
+    /** The numbers by which addresses know keys. */
+    this.keyIds = [];
+    this.texts = [];
+    this.facts = new Map();
     this.ops = new Array(frame.count);
     this.sessionOf = new Int32Array(frame.count);
     this.sessions.forEach((session, at) => this.sessionOf.fill(at, session.first, session.end));
     this.isTimed = this.clock !== "none";
     this.setTimes();
-    this.byKey = null;
+    /** For each key, who wrote and who read which value; grows as operations come in. */
+    this.byKey = [];
   }
 
   /** Reads the transactions from the page, and then the operations, a block at a time. */
-  static async load(onProgress) {
+  static async load() {
     const frame = document.getElementById("history-frame");
     const history = new History(readFrame(await unpacked(frame.textContent)));
+    const anomalies = document.getElementById("history-anomalies");
+    history.anomalies = readAnomalies(await unpacked(anomalies.textContent));
     history.done = (async () => {
       for (const block of document.querySelectorAll(".history-ops")) {
-        readOps(await unpacked(block.textContent), history.keys, history.ops);
-        onProgress?.();
+        readOps(await unpacked(block.textContent), history);
       }
-      history.byKey = null;
     })();
     return history;
   }
 
-  /** Bars need two ends: times where there are any, positions in the session elsewhere. */
+  /** Bars need two ends: times where there are any, elsewhere a place that nobody else has. */
   setTimes() {
     this.from = new Float64Array(this.count);
     this.until = new Float64Array(this.count);
     let last = 1;
     for (let txn = 0; txn < this.count; txn++) {
-      const position = txn - this.sessions[this.sessionOf[txn]].first;
-      this.from[txn] = this.isTimed ? this.start[txn] : position;
-      this.until[txn] = this.isTimed ? this.finish[txn] : position + 0.8;
+      this.from[txn] = this.isTimed ? this.start[txn] : this.places[txn];
+      this.until[txn] = this.isTimed ? this.finish[txn] : this.places[txn] + 0.9;
       if (this.until[txn] > last) last = this.until[txn];
       if (this.from[txn] > last) last = this.from[txn];
     }
@@ -60,6 +64,18 @@ export class History {
     return Number.isNaN(next) ? this.end : Math.max(next, this.from[txn]);
   }
 
+  /** The transaction of a number in the history, if it is in this file. */
+  at(id) {
+    if (!this.ids) return id < this.count ? id : null;
+    this.positions ??= new Map(Array.from(this.ids, (other, txn) => [other, txn]));
+    return this.positions.get(id) ?? null;
+  }
+
+  /** Its number in the history. */
+  idOf(txn) {
+    return this.ids ? this.ids[txn] : txn;
+  }
+
   outcome(txn) {
     return OUTCOMES[this.flags[txn] & 3];
   }
@@ -75,6 +91,14 @@ export class History {
     if (this.end >= 1e9) return `${(time / 1e9).toFixed(6)} s`;
     if (this.end >= 1e6) return `${(time / 1e6).toFixed(3)} ms`;
     return this.end >= 1e4 ? `${(time / 1e3).toFixed(1)} µs` : `${Number(time.toFixed(1))} ns`;
+  }
+
+  /** How long a transaction took. */
+  lasted(txn) {
+    const ns = this.finish[txn] - this.start[txn];
+    if (this.clock !== "nanoseconds" || Number.isNaN(ns)) return "";
+    const [size, unit] = ns >= 1e9 ? [1e9, "s"] : ns >= 1e6 ? [1e6, "ms"] : ns >= 1e3 ? [1e3, "µs"] : [1, "ns"];
+    return ` (${Number((ns / size).toPrecision(3))} ${unit})`;
   }
 
   /** The first transaction of a part of a session that ends after a time. */
@@ -100,24 +124,19 @@ export class History {
     return `${head}: ${what || "no operations"}${read}.`;
   }
 
-  /** For each key, who wrote and who read which value; made when first asked for. */
-  index() {
-    if (this.byKey) return this.byKey;
-    this.byKey = this.keys.map(() => ({ writes: [], writers: new Map(), reads: [] }));
-    for (let txn = 0; txn < this.count; txn++) {
-      for (const op of this.ops[txn] ?? []) {
-        if (op.key === undefined) continue;
-        const entry = this.byKey[op.key];
-        if (op.written !== undefined) {
-          entry.writes.push({ txn, op });
-          const better = this.outcome(txn) !== "aborted" || !entry.writers.has(op.written);
-          if (better) entry.writers.set(op.written, txn);
-        } else if (op.read !== undefined) {
-          entry.reads.push({ txn, op });
-        }
+  /** Takes note of what a transaction read and wrote. */
+  enter(txn) {
+    for (const op of this.ops[txn]) {
+      if (op.key === undefined) continue;
+      const entry = (this.byKey[op.key] ??= { writes: [], writers: new Map(), reads: [] });
+      if (op.written !== undefined) {
+        entry.writes.push({ txn, op });
+        const better = this.outcome(txn) !== "aborted" || !entry.writers.has(op.written);
+        if (better) entry.writers.set(op.written, txn);
+      } else if (op.read !== undefined) {
+        entry.reads.push({ txn, op });
       }
     }
-    return this.byKey;
   }
 
   /** Whom a transaction read from: the writers, each with the operation that saw it. */
@@ -125,7 +144,7 @@ export class History {
     const found = [];
     for (const op of this.ops[txn] ?? []) {
       if (op.key === undefined || op.read === undefined) continue;
-      const writer = this.index()[op.key].writers.get(op.read);
+      const writer = this.byKey[op.key].writers.get(op.read);
       if (writer !== undefined && writer !== txn) found.push({ writer, op });
     }
     return found;
@@ -133,7 +152,7 @@ export class History {
 
   /** The versions of a key in order, how that order is known, and who read each. */
   versions(key) {
-    const { writes, reads } = this.index()[key];
+    const { writes, reads } = this.byKey[key];
     const readers = new Map();
     for (const { txn, op } of reads) {
       if (!readers.has(op.read)) readers.set(op.read, []);

@@ -4,6 +4,8 @@ import { Graph } from "./graph.js";
 import { History } from "./history.js";
 import { Timeline } from "./timeline.js";
 import { Explorer } from "./explore.js";
+import { Details } from "./details.js";
+import { Links } from "./links.js";
 
 /** Shows the anomalies of one pattern and level. */
 function filterAnomalies(section) {
@@ -26,20 +28,21 @@ function filterAnomalies(section) {
 }
 
 /** The part of the history around an anomaly: its sessions, and a little time on either side. */
-function timelineAround(place, history, explorer) {
-  const marked = place.dataset.txns.split(" ").filter(Boolean).map(Number);
-  if (marked.length === 0) return;
-  const sessions = [...new Set(marked.map((txn) => history.sessionOf[txn]))].sort((a, b) => a - b);
-  const from = Math.min(...marked.map((txn) => history.from[txn]));
-  const until = Math.max(...marked.map((txn) => history.until[txn]));
+function timelineAround(place, history, links) {
+  const anomaly = history.anomalies[Number(place.dataset.number) - 1];
+  const { txns } = anomaly;
+  if (txns.length === 0) return;
+  const sessions = [...new Set(txns.map((txn) => history.sessionOf[txn]))].sort((a, b) => a - b);
+  const from = Math.min(...txns.map((txn) => history.from[txn]));
+  const until = Math.max(...txns.map((txn) => history.until[txn]));
   const around = (until - from) * 0.25 || 1;
   new Timeline(place, history, {
-    label: `Timeline of the sessions around anomaly ${place.dataset.number}`,
+    label: `Timeline of the sessions around anomaly ${anomaly.number}`,
     sessions,
-    marked,
+    anomalies: [anomaly],
     range: [from - around, until + around],
-    height: 260,
-    onSelect: (txn) => explorer.showTransaction(txn),
+    height: 420,
+    links,
   });
 }
 
@@ -64,15 +67,13 @@ async function start() {
   if (anomalies.querySelector("select")) filterAnomalies(anomalies);
   const place = document.getElementById("history");
   const history = await History.load();
-  const explorer = new Explorer(place, history, marks());
-  for (const around of document.querySelectorAll(".around")) timelineAround(around, history, explorer);
+  const links = new Links(history, new Details(history), []);
+  new Explorer(place, history, links);
+  for (const around of document.querySelectorAll(".around")) timelineAround(around, history, links);
   await history.done;
+  links.timelines.forEach((timeline) => timeline.draw());
+  links.follow();
   document.documentElement.dataset.ready = "true";
-}
-
-function marks() {
-  const places = [...document.querySelectorAll(".around")];
-  return places.flatMap((place) => place.dataset.txns.split(" ").filter(Boolean).map(Number));
 }
 
 start().catch((error) => {

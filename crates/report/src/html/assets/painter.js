@@ -1,13 +1,15 @@
 // Draws a timeline. Only what is visible is drawn, so that a hundred thousand transactions scroll as
 // smoothly as ten.
-import { AXIS, GUTTER, ROW } from "./viewport.js";
+import { AXIS } from "./viewport.js";
 
-const BAR = 14;
+const BAR = 17;
 const ARROW_LIMIT = 60;
-const COLOURS = ["paper", "panel", "ink", "faint", "rule", "accent", "bar", "bad", "open"];
+const COLOURS = ["paper", "panel", "ink", "faint", "rule", "accent", "bar", "bad", "open", "open-paper", "wr", "ww", "rw", "time", "co"];
+/** Which colour arrows of a kind have. */
+const KINDS = { wr: "wr", ww: "ww", rw: "rw", "real-time": "time", co: "co" };
 
 /** The colours of the page as they are now, light or dark. */
-function coloursOf(place) {
+export function coloursOf(place) {
   const probe = document.createElement("i");
   place.append(probe);
   const found = COLOURS.map((name) => {
@@ -18,6 +20,25 @@ function coloursOf(place) {
   return Object.fromEntries(found);
 }
 
+/** A canvas that is as sharp as the screen, and its pen. */
+export function penOf(canvas, width, height) {
+  const ratio = window.devicePixelRatio || 1;
+  const [w, h] = [Math.round(width * ratio), Math.round(height * ratio)];
+  if (canvas.width !== w || canvas.height !== h) [canvas.width, canvas.height] = [w, h];
+  canvas.style.width = `${width}px`;
+  canvas.style.height = `${height}px`;
+  const pen = canvas.getContext("2d");
+  pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+  return pen;
+}
+
+/** Calls when the page becomes light or dark. */
+export function onRecolour(act) {
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", act);
+  matchMedia("print").addEventListener("change", act);
+  window.addEventListener("themechange", act);
+}
+
 /** Paints what a timeline shows: `timeline` says which rows, and what is pointed out or chosen. */
 export class Painter {
   constructor(canvas, timeline) {
@@ -25,22 +46,10 @@ export class Painter {
     this.timeline = timeline;
     this.history = timeline.history;
     this.view = timeline.view;
-    const recolour = () => {
+    onRecolour(() => {
       this.colours = null;
       this.draw();
-    };
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolour);
-    window.addEventListener("themechange", recolour);
-  }
-
-  resize() {
-    const { canvas, view } = this;
-    const ratio = window.devicePixelRatio || 1;
-    canvas.width = view.width * ratio;
-    canvas.height = view.height * ratio;
-    canvas.style.width = `${view.width}px`;
-    canvas.style.height = `${view.height}px`;
-    this.draw();
+    });
   }
 
   draw() {
@@ -51,48 +60,54 @@ export class Painter {
 
   paint() {
     const { view, timeline } = this;
-    const ratio = window.devicePixelRatio || 1;
-    const pen = this.canvas.getContext("2d");
+    const pen = penOf(this.canvas, view.width, view.height);
     this.colours ??= coloursOf(this.canvas.parentElement);
-    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     pen.fillStyle = this.colours.paper;
     pen.fillRect(0, 0, view.width, view.height);
     pen.font = "11px system-ui, sans-serif";
     pen.textBaseline = "middle";
+    this.paintBands(pen);
     const [first, last] = view.rows(timeline.sessions.length);
     for (let row = first; row < last; row++) this.paintRow(pen, row);
-    this.paintArrows(pen, timeline.hovered ?? timeline.selected);
+    this.paintArgument(pen);
+    this.paintSources(pen, timeline.hovered ?? timeline.selected);
     this.paintNames(pen, first, last);
     this.paintAxis(pen);
+  }
+
+  /** What went wrong around the transactions: a band for as long as it lasted. */
+  paintBands(pen) {
+    const { view, timeline } = this;
+    for (const { from, until } of timeline.bands) {
+      const left = Math.max(view.x(from), view.gutter);
+      const right = Math.min(Math.max(view.x(until), left + 2), view.width);
+      if (right <= view.gutter || left >= view.width) continue;
+      pen.fillStyle = this.colours["open-paper"];
+      pen.fillRect(left, 0, right - left, view.height);
+      pen.fillStyle = this.colours.open;
+      pen.fillRect(left, AXIS, 1, view.height);
+    }
   }
 
   paintRow(pen, row) {
     const { history, timeline, view } = this;
     const { first, end } = history.sessions[timeline.sessions[row]];
-    const top = view.y(row) + (ROW - BAR) / 2;
+    const top = view.y(row) + (view.rowHeight - BAR) / 2;
     pen.strokeStyle = this.colours.rule;
     pen.lineWidth = 1;
     pen.beginPath();
-    pen.moveTo(GUTTER, view.y(row) + ROW - 0.5);
-    pen.lineTo(view.width, view.y(row) + ROW - 0.5);
+    pen.moveTo(view.gutter, view.y(row) + view.rowHeight - 0.5);
+    pen.lineTo(view.width, view.y(row) + view.rowHeight - 0.5);
     pen.stroke();
     for (let txn = history.firstAfter(first, end, view.from); txn < end; ) {
-      const left = Math.max(view.x(history.from[txn]), GUTTER - 2);
+      const left = Math.max(view.x(history.from[txn]), view.gutter - 2);
       if (left > view.width) break;
       const right = Math.min(Math.max(view.x(history.until[txn]), left + 1), view.width + 2);
       this.paintBar(pen, txn, left, right, top);
       // Whatever ends within the same pixel would not be seen.
       const next = right - left < 2 ? history.firstAfter(txn + 1, end, view.time(right + 0.5)) : txn + 1;
-      txn = Math.max(this.nextMarked(txn, next), txn + 1);
+      txn = Math.max(timeline.nextMarked(txn, next), txn + 1);
     }
-  }
-
-  /** Transactions that are pointed out are never skipped. */
-  nextMarked(txn, next) {
-    if (next <= txn + 1) return next;
-    let found = next;
-    for (const marked of this.timeline.marked) if (marked > txn && marked < found) found = marked;
-    return found;
   }
 
   paintBar(pen, txn, left, right, top) {
@@ -113,61 +128,152 @@ export class Painter {
       pen.strokeRect(left - 1.5, top - 1.5, Math.max(width, 2) + 3, BAR + 3);
       pen.lineWidth = 1;
     }
+    this.paintText(pen, txn, left, width, top);
+  }
+
+  /** The name of a transaction in its bar, and as many of its operations as there is room for. */
+  paintText(pen, txn, left, width, top) {
     const name = this.history.names[txn];
-    if (width > 12 + name.length * 6.5) {
-      pen.fillStyle = outcome === "committed" ? this.colours.paper : this.colours.ink;
-      pen.fillText(name, left + 5, top + BAR / 2 + 0.5);
+    if (width < 12 + Math.min(name.length, 12) * 6) return;
+    const room = width - 10;
+    let text = name;
+    let used = pen.measureText(text).width;
+    if (used > room) return;
+    for (const op of this.history.ops[txn] ?? []) {
+      const more = `  ${op.text}`;
+      used += pen.measureText(more).width;
+      if (used > room) {
+        if (text !== name && pen.measureText(`${text} …`).width <= room) text += " …";
+        break;
+      }
+      text += more;
     }
+    const isFilled = this.history.outcome(txn) === "committed";
+    pen.fillStyle = isFilled ? this.colours.paper : this.colours.ink;
+    pen.fillText(text, left + 5, top + BAR / 2 + 0.5);
+  }
+
+  /** The arrows of the anomaly that is shown. What a session says is seen in its row. */
+  paintArgument(pen) {
+    const edges = (this.timeline.anomaly?.edges ?? []).filter(({ kind }) => kind !== "session");
+    // Every end has a place of its own on its bar: two arrows never look like one.
+    const ends = new Map();
+    edges.forEach(({ from, to }, at) => {
+      ends.set(from, [...(ends.get(from) ?? []), 2 * at]);
+      ends.set(to, [...(ends.get(to) ?? []), 2 * at + 1]);
+    });
+    const share = (txn, end) => (ends.get(txn).indexOf(end) + 1) / (ends.get(txn).length + 1);
+    edges.forEach(({ from, to, kind }, at) => {
+      const shares = [share(from, 2 * at), share(to, 2 * at + 1)];
+      this.arrow(pen, from, to, shares, this.colours[KINDS[kind] ?? "faint"], kind);
+    });
   }
 
   /** From the writers that a transaction read from. */
-  paintArrows(pen, txn) {
+  paintSources(pen, txn) {
     if (txn === null) return;
-    const { history, timeline, view } = this;
-    const middle = (at) => (view.x(history.from[at]) + view.x(history.until[at])) / 2;
-    const rowOf = (at) => view.y(timeline.sessions.indexOf(history.sessionOf[at])) + ROW / 2;
     const seen = new Set();
-    pen.strokeStyle = pen.fillStyle = this.colours.accent;
-    pen.lineWidth = 1.5;
-    for (const { writer } of history.sources(txn).slice(0, ARROW_LIMIT)) {
-      if (seen.has(writer) || !timeline.sessions.includes(history.sessionOf[writer])) continue;
+    for (const { writer } of this.history.sources(txn).slice(0, ARROW_LIMIT)) {
+      if (seen.has(writer)) continue;
       seen.add(writer);
-      const [x1, y1, x2, y2] = [middle(writer), rowOf(writer), middle(txn), rowOf(txn)];
-      const bend = y1 === y2 ? -ROW : 0;
-      pen.beginPath();
-      pen.moveTo(x1, y1);
-      pen.quadraticCurveTo((x1 + x2) / 2, (y1 + y2) / 2 + bend, x2, y2);
-      pen.stroke();
-      pen.beginPath();
-      pen.arc(x2, y2, 3.5, 0, 7);
-      pen.fill();
+      this.arrow(pen, writer, txn, [0.7, 0.3], this.colours.accent);
     }
+  }
+
+  /** From a share of the first bar to a share of the second, between the rows as long as it can. */
+  arrow(pen, from, to, shares, colour, label) {
+    const { history, timeline, view } = this;
+    const rows = [from, to].map((txn) => timeline.rowOf.get(history.sessionOf[txn]));
+    if (rows.includes(undefined)) return;
+    const at = (txn, share) => {
+      const [left, right] = [view.x(history.from[txn]), view.x(history.until[txn])];
+      return left + (right - left) * share;
+    };
+    const [x1, x2] = [at(from, shares[0]), at(to, shares[1])];
+    const down = Math.sign(rows[1] - rows[0]);
+    const edge = (row, way) => view.y(row) + view.rowHeight / 2 + (way * BAR) / 2;
+    // Within a row it goes over the bars between.
+    const [leave, arrive] = down === 0 ? [-1, -1] : [down, -down];
+    const [y1, y2] = [edge(rows[0], leave), edge(rows[1], arrive)];
+    // Arrows between the same bars, to and fro, run at different heights.
+    const share = x1 < x2 ? 0.45 : 0.9;
+    const reach = down === 0 ? view.rowHeight / 2 : Math.max(Math.abs(y2 - y1) * share, 8);
+    const [a, b] = [y1 + leave * reach, y2 + arrive * reach];
+    const path = new Path2D();
+    path.moveTo(x1, y1);
+    path.bezierCurveTo(x1, a, x2, b, x2, y2 + arrive * 5);
+    // A rim keeps it apart from the bars that it crosses.
+    for (const [style, width] of [[this.colours.paper, 4.5], [colour, 1.8]]) {
+      pen.strokeStyle = style;
+      pen.lineWidth = width;
+      pen.stroke(path);
+    }
+    pen.fillStyle = colour;
+    pen.beginPath();
+    pen.moveTo(x2, y2);
+    pen.lineTo(x2 - 4.5, y2 + arrive * 8);
+    pen.lineTo(x2 + 4.5, y2 + arrive * 8);
+    pen.fill();
+    pen.lineWidth = 1;
+    // Beside a steep arrow, upon a flat one.
+    const beside = Math.abs(x2 - x1) < 40 ? pen.measureText(label ?? "").width / 2 + 8 : 0;
+    if (label) this.tag(pen, label, (x1 + x2) / 2 + beside, (y1 + y2 + 3 * (a + b)) / 8, colour);
+  }
+
+  tag(pen, label, x, y, colour) {
+    const width = pen.measureText(label).width + 6;
+    pen.fillStyle = this.colours.paper;
+    pen.fillRect(x - width / 2, y - 7, width, 14);
+    pen.fillStyle = colour;
+    pen.fillText(label, x - width / 2 + 3, y + 0.5);
   }
 
   paintNames(pen, first, last) {
     const { history, timeline, view } = this;
     pen.fillStyle = this.colours.paper;
-    pen.fillRect(0, 0, GUTTER - 2, view.height);
+    pen.fillRect(0, 0, view.gutter - 2, view.height);
     pen.fillStyle = this.colours.ink;
+    const room = view.gutter - 12;
     for (let row = first; row < last; row++) {
       const name = history.sessions[timeline.sessions[row]].name;
-      pen.fillText(name.length > 15 ? `${name.slice(0, 14)}…` : name, 6, view.y(row) + ROW / 2, GUTTER - 12);
+      pen.fillText(shortened(name, Math.floor(room / 6.5)), 6, view.y(row) + view.rowHeight / 2, room);
     }
   }
 
   paintAxis(pen) {
-    const { history, view } = this;
+    const { history, view, timeline } = this;
     pen.fillStyle = this.colours.panel;
     pen.fillRect(0, 0, view.width, AXIS);
     pen.fillStyle = this.colours.faint;
     pen.fillText("session", 6, AXIS / 2);
-    // Positions are whole numbers.
+    // Places in an order are whole numbers.
     const step = view.step(history.isTimed ? 0 : 1);
     for (let time = Math.ceil(view.from / step) * step; time <= view.until; time += step) {
       const x = view.x(time);
+      const text = history.isTimed ? history.moment(Number(time.toPrecision(12))) : `${ordinal(Math.round(time) + 1)}`;
+      if (!history.isTimed && time < 0) continue;
       pen.fillRect(x, AXIS - 5, 1, 5);
-      const text = history.isTimed ? history.moment(Number(time.toPrecision(12))) : `#${Math.round(time) + 1}`;
       if (x + 70 < view.width) pen.fillText(text, x + 3, AXIS / 2);
     }
+    for (const { from, label } of timeline.bands) {
+      const x = view.x(from);
+      if (x < view.gutter || x > view.width - 20) continue;
+      this.tag(pen, label, Math.min(x + pen.measureText(label).width / 2 + 4, view.width - 40), AXIS + 7, this.colours.open);
+    }
   }
+}
+
+/** A place in an order: 1st, 2nd, 3rd. */
+function ordinal(number) {
+  const last = number % 10;
+  const isTeen = Math.floor(number / 10) % 10 === 1;
+  const ending = isTeen ? "th" : (["th", "st", "nd", "rd"][last] ?? "th");
+  return `${number.toLocaleString("en")}${ending}`;
+}
+
+/** Of a long text the middle is left out. */
+export function shortened(text, most) {
+  if (text.length <= most) return text;
+  const end = Math.floor((most * 2) / 5);
+  return `${text.slice(0, most - end - 1)}…${text.slice(text.length - end)}`;
 }

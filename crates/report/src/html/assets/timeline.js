@@ -1,63 +1,88 @@
 // Sessions as rows, transactions as bars over time, to be gone through by mouse and keys.
-import { AXIS, GUTTER, ROW, Viewport } from "./viewport.js";
+import { AXIS, Viewport } from "./viewport.js";
 import { Painter } from "./painter.js";
+import { Strip } from "./strip.js";
+
+/** How wide a sheet of paper is, in pixels. */
+const PAPER = 700;
+const TIMED = "Drag to move, Ctrl and wheel to zoom, arrow keys to go from one to the next.";
+const UNTIMED =
+  "This history has no times. The order fits the sessions and, as far as possible, what was read.";
 
 export class Timeline {
   /**
-   * `sessions`: which rows to show, by number; `marked`: transactions to point out; `range`: from
-   * when to when; `onSelect`: told of the transaction that was chosen.
+   * `sessions`: which rows to show, by number; `anomalies`: those to go through; `range`: from when
+   * to when; `links`: told of what is pointed at and chosen; `isWhole`: whether there is a strip.
    */
-  constructor(place, history, { label, sessions, marked, range, height, onSelect }) {
+  constructor(place, history, { label, sessions, anomalies, range, height, links, isWhole }) {
     this.history = history;
-    this.sessions = sessions ?? history.sessions.map((_, at) => at);
-    this.marked = new Set(marked ?? []);
-    this.onSelect = onSelect;
+    this.sessions = sessions;
+    this.rowOf = new Map(sessions.map((session, row) => [session, row]));
+    this.anomalies = [...anomalies].sort((a, b) => this.beginning(a) - this.beginning(b));
+    this.marked = new Set(anomalies.flatMap(({ txns }) => txns));
+    this.inOrder = Float64Array.from(this.marked).sort();
+    this.anomaly = isWhole ? null : (anomalies[0] ?? null);
+    this.links = links;
+    this.bands = links.bands;
     this.selected = null;
     this.hovered = null;
-    this.view = new Viewport(range ?? [0, history.end]);
-    this.build(place, label, height);
+    this.view = new Viewport([0, history.end], isWhole ? 26 : 44, range);
+    this.home = [this.view.from, this.view.until];
+    this.build(place, label, height, isWhole);
     this.painter = new Painter(this.canvas, this);
     this.listen();
     new ResizeObserver(() => this.resize()).observe(this.scroller);
     this.resize();
+    links.addTimeline(this);
   }
 
-  build(place, label, height) {
+  beginning({ txns }) {
+    return Math.min(...txns.map((txn) => this.history.from[txn]));
+  }
+
+  build(place, label, height, isWhole) {
     const tools = document.createElement("div");
     tools.className = "tools";
-    for (const [text, title, act] of [
+    const buttons = [
       ["+", "Zoom in", () => this.zoom(0.5)],
       ["−", "Zoom out", () => this.zoom(2)],
-      ["All", "Show all of it", () => this.show(...this.view.whole)],
-    ]) {
+      isWhole ? ["All", "Show all of it", () => this.show(...this.view.whole)] : ["Reset", "Reset to the anomaly", () => this.show(...this.home)],
+    ];
+    if (isWhole && this.anomalies.length > 0) {
+      buttons.push(["‹", "Previous anomaly", () => this.go(-1)], ["›", "Next anomaly", () => this.go(1)]);
+    }
+    for (const [text, title, act] of buttons) {
       const button = document.createElement("button");
       button.type = "button";
       button.textContent = text;
       button.setAttribute("aria-label", title);
+      button.title = title;
       button.addEventListener("click", act);
       tools.append(button);
     }
-    const hint = document.createElement("span");
-    hint.className = "hint";
-    hint.textContent = "Drag to move, Ctrl and wheel to zoom, arrow keys to go from one to the next.";
-    tools.append(hint);
-    const full = this.sessions.length * ROW + AXIS + 8;
+    this.hint = document.createElement("span");
+    this.hint.className = "hint";
+    this.hint.textContent = this.history.isTimed ? TIMED : UNTIMED;
+    tools.append(this.hint);
+    const full = this.sessions.length * this.view.rowHeight + AXIS + 14;
     this.scroller = document.createElement("div");
     this.scroller.className = "timeline";
-    this.scroller.style.height = `${Math.min(full, height ?? 420)}px`;
+    this.scroller.style.height = `${Math.min(full, height)}px`;
     const room = document.createElement("div");
     room.style.height = `${full}px`;
     this.canvas = document.createElement("canvas");
     this.canvas.tabIndex = 0;
     this.canvas.setAttribute("role", "application");
-    this.canvas.setAttribute("aria-label", `${label}. Arrow keys go from transaction to transaction.`);
+    this.canvas.setAttribute("aria-label", `${label}. Arrow keys go from transaction to transaction, Enter shows one.`);
     this.told = document.createElement("p");
     this.told.className = "told";
     this.told.setAttribute("aria-live", "polite");
-    this.told.textContent = "Point at a bar to see what it read and from whom.";
+    this.told.textContent = "Point at a bar to see what it read and from whom; click for details.";
     room.append(this.canvas);
     this.scroller.append(room);
-    place.append(tools, this.scroller, this.told);
+    place.append(tools);
+    if (isWhole) this.strip = new Strip(place, this);
+    place.append(this.scroller, this.told);
   }
 
   listen() {
@@ -68,14 +93,23 @@ export class Timeline {
     canvas.addEventListener("pointerdown", (event) => this.grab(event));
     canvas.addEventListener("pointermove", (event) => this.move(event));
     canvas.addEventListener("pointerup", (event) => this.drop(event));
-    canvas.addEventListener("pointerleave", () => this.hover(null));
+    canvas.addEventListener("pointerleave", () => this.point(null));
     canvas.addEventListener("focus", () => this.selected === null && this.select(this.firstVisible()));
+    // Paper is narrower than most screens.
+    matchMedia("print").addEventListener("change", () => this.resize());
+    window.addEventListener("beforeprint", () => this.resize(PAPER));
+    window.addEventListener("afterprint", () => this.resize());
   }
 
-  resize() {
-    this.view.width = this.scroller.clientWidth;
-    this.view.height = this.scroller.clientHeight;
-    this.painter.resize();
+  resize(paper) {
+    const isPrinted = matchMedia("print").matches;
+    const width = paper ?? (isPrinted ? Math.min(PAPER, this.scroller.clientWidth) : this.scroller.clientWidth);
+    if (!width) return;
+    this.view.resize(width, this.scroller.clientHeight);
+    this.strip?.resize(width);
+    // What is printed is printed at once.
+    if (paper !== undefined || isPrinted) this.painter.paint();
+    else this.painter.draw();
   }
 
   scroll() {
@@ -83,19 +117,47 @@ export class Timeline {
     this.painter.draw();
   }
 
+  draw() {
+    this.painter.draw();
+    this.strip?.paint();
+  }
+
   show(from, until) {
     this.view.show(from, until);
-    this.painter.draw();
+    this.draw();
   }
 
   zoom(factor, around) {
     this.view.zoom(factor, around);
-    this.painter.draw();
+    this.draw();
   }
 
   pan(share) {
     this.view.pan(share);
-    this.painter.draw();
+    this.draw();
+  }
+
+  /** To the next anomaly in time, or to the one before. */
+  go(by) {
+    const count = this.anomalies.length;
+    this.at = this.at === undefined ? (by > 0 ? 0 : count - 1) : (this.at + by + count) % count;
+    this.showAnomaly(this.anomalies[this.at]);
+  }
+
+  /** An anomaly with its arrows, and a little time on either side. */
+  showAnomaly(anomaly) {
+    const { history } = this;
+    this.anomaly = anomaly;
+    this.at = this.anomalies.indexOf(anomaly);
+    if (anomaly.txns.length === 0) return;
+    const from = this.beginning(anomaly);
+    const until = Math.max(...anomaly.txns.map((txn) => history.until[txn]));
+    const around = (until - from) * 0.25 || 1;
+    this.show(from - around, until + around);
+    const rows = anomaly.txns.map((txn) => this.rowOf.get(history.sessionOf[txn]));
+    const middle = ((Math.min(...rows) + Math.max(...rows)) / 2) * this.view.rowHeight;
+    this.scroller.scrollTop = middle - this.view.height / 2;
+    this.links.describe(this.hint, anomaly, this.at, this.anomalies.length);
   }
 
   wheel(event) {
@@ -104,7 +166,7 @@ export class Timeline {
       this.zoom(event.deltaY > 0 ? 1.25 : 0.8, this.view.time(event.offsetX));
     } else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
       event.preventDefault();
-      this.pan((event.deltaX || event.deltaY) / (this.view.width - GUTTER));
+      this.pan((event.deltaX || event.deltaY) / (this.view.width - this.view.gutter));
     }
   }
 
@@ -114,25 +176,37 @@ export class Timeline {
   }
 
   move(event) {
-    if (!this.held) return this.hover(this.hit(event.offsetX, event.offsetY));
+    if (!this.held) return this.point(this.hit(event.offsetX, event.offsetY));
     const by = this.held.x - event.offsetX;
     if (Math.abs(by) > 3 || this.held.moved) {
       this.held = { x: event.offsetX, moved: true };
-      this.pan(by / (this.view.width - GUTTER));
+      this.pan(by / (this.view.width - this.view.gutter));
     }
   }
 
   drop(event) {
     const clicked = this.held && !this.held.moved;
     this.held = null;
-    if (clicked) this.select(this.hit(event.offsetX, event.offsetY));
+    const txn = clicked ? this.hit(event.offsetX, event.offsetY) : null;
+    if (txn === null) return;
+    this.select(txn);
+    this.links.open({ txn }, this.canvas, this.rect(txn));
+  }
+
+  /** Where a bar is on the screen. */
+  rect(txn) {
+    const { history, view } = this;
+    const { left, top } = this.canvas.getBoundingClientRect();
+    const x = Math.max(view.x(history.from[txn]), view.gutter);
+    const y = view.y(this.rowOf.get(history.sessionOf[txn]));
+    return { left: left + x, top: top + y, bottom: top + y + view.rowHeight };
   }
 
   /** The transaction at a place. Thin bars are met nearby as well. */
   hit(x, y) {
     const { history, view } = this;
     const row = view.row(y);
-    if (row < 0 || row >= this.sessions.length) return null;
+    if (row < 0 || row >= this.sessions.length || x < view.gutter) return null;
     const { first, end } = history.sessions[this.sessions[row]];
     const at = history.firstAfter(first, end, view.time(x));
     let best = null;
@@ -147,6 +221,18 @@ export class Timeline {
     return best;
   }
 
+  /** Transactions that are pointed out are never skipped: the first of them before `next`. */
+  nextMarked(txn, next) {
+    if (next <= txn + 1) return next;
+    let [low, high] = [0, this.inOrder.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.inOrder[middle] <= txn) low = middle + 1;
+      else high = middle;
+    }
+    return low < this.inOrder.length ? Math.min(next, this.inOrder[low]) : next;
+  }
+
   firstVisible() {
     const [row] = this.view.rows(this.sessions.length);
     const { first, end } = this.history.sessions[this.sessions[row]];
@@ -154,11 +240,18 @@ export class Timeline {
     return at >= first ? at : null;
   }
 
+  /** Somebody points at a bar here. */
+  point(txn) {
+    if (txn === this.hovered) return;
+    this.canvas.style.cursor = txn === null ? "grab" : "pointer";
+    if (txn !== null) this.told.textContent = this.history.words(txn);
+    this.links.hover(txn);
+  }
+
+  /** A transaction is pointed at somewhere. */
   hover(txn) {
     if (txn === this.hovered) return;
     this.hovered = txn;
-    this.canvas.style.cursor = txn === null ? "grab" : "pointer";
-    if (txn !== null) this.told.textContent = this.history.words(txn);
     this.painter.draw();
   }
 
@@ -167,14 +260,13 @@ export class Timeline {
     this.selected = txn;
     this.told.textContent = this.history.words(txn);
     this.painter.draw();
-    this.onSelect?.(txn);
   }
 
   /** Chooses a transaction and brings it into view. */
   reveal(txn) {
     const { history, view } = this;
-    const row = this.sessions.indexOf(history.sessionOf[txn]);
-    if (row < 0) return;
+    const row = this.rowOf.get(history.sessionOf[txn]);
+    if (row === undefined) return;
     const [from, until] = [history.from[txn], history.until[txn]];
     const length = Math.max(until - from, history.end / 1e6);
     const isSmall = length / (view.until - view.from) < 0.01;
@@ -182,8 +274,8 @@ export class Timeline {
       const around = Math.min(length * 12, view.whole[1] - view.whole[0]);
       this.show(from - around, until + around);
     }
-    const top = row * ROW;
-    if (top < view.top || top > view.top + view.height - AXIS - ROW) {
+    const top = row * this.view.rowHeight;
+    if (top < view.top || top > view.top + view.height - AXIS - view.rowHeight) {
       this.scroller.scrollTop = top - view.height / 2;
     }
     this.select(txn);
@@ -195,6 +287,7 @@ export class Timeline {
     else if (event.key === "+" || event.key === "=") this.zoom(0.5);
     else if (event.key === "-") this.zoom(2);
     else if (event.key === "0" || event.key === "Home") this.show(...this.view.whole);
+    else if (event.key === "Enter" && this.selected !== null) this.links.open({ txn: this.selected }, this.canvas, this.rect(this.selected));
     else return;
     event.preventDefault();
   }
@@ -203,7 +296,7 @@ export class Timeline {
     const { sessions, sessionOf, from, until } = this.history;
     const at = this.selected ?? this.firstVisible();
     if (at === null) return;
-    const row = this.sessions.indexOf(sessionOf[at]) + down;
+    const row = this.rowOf.get(sessionOf[at]) + down;
     const session = sessions[this.sessions[row]];
     if (!session || session.first === session.end) return;
     const middle = (from[at] + until[at]) / 2;

@@ -73,6 +73,8 @@ export function readFrame(reader) {
     if ((flags[txn] & 4) === 0) start[txn] = time += reader.signed();
     if ((flags[txn] & 8) === 0) finish[txn] = time += reader.signed();
   }
+  const places = clock === "none" ? new Float64Array(count) : null;
+  for (let txn = 0, place = 0; places && txn < count; txn++) places[txn] = place += reader.signed();
   const names = [];
   let number = 0;
   for (let txn = 0; txn < count; txn++) {
@@ -83,33 +85,74 @@ export function readFrame(reader) {
   const lines = new Float64Array(count);
   let line = 0;
   for (let txn = 0; txn < count; txn++) lines[txn] = line += reader.signed();
+  // All transactions are here, or only some.
+  const ids = reader.number() === 1 ? new Float64Array(count) : null;
+  for (let txn = 0, id = 0; ids && txn < count; txn++) ids[txn] = id += reader.number();
   const witness = reader.text();
   const order = new Int32Array(reader.number());
   for (let at = 0, txn = 0; at < order.length; at++) order[at] = txn += reader.signed();
-  return { clock, count, sessions, flags, start, finish, names, lines, witness, order };
+  return { clock, count, sessions, flags, start, finish, places, names, lines, ids, witness, order };
 }
 
-/** Adds the operations of a block to those of each transaction. `keys` grows by new names. */
-export function readOps(reader, keys, ops) {
+/** A text that is written out where it first occurs, and a number after that. */
+function readInterned(reader, texts) {
+  const at = reader.number();
+  if (at === texts.length) texts.push(reader.text());
+  return texts[at];
+}
+
+/** The anomalies: their kinds, their transactions, and the arrows between these. */
+export function readAnomalies(reader) {
+  const texts = [];
+  const anomalies = [];
+  for (let left = reader.number(), number = 1; left > 0; left--, number++) {
+    const kind = readInterned(reader, texts);
+    const txns = [];
+    for (let more = reader.number(); more > 0; more--) txns.push(reader.number());
+    const edges = [];
+    for (let more = reader.number(); more > 0; more--) {
+      const [from, to] = [reader.number(), reader.number()];
+      edges.push({ from, to, kind: readInterned(reader, texts) });
+    }
+    anomalies.push({ number, kind, txns, edges });
+  }
+  return anomalies;
+}
+
+/** Adds what a block holds to a history: operations, and facts beside them. */
+export function readOps(reader, history) {
+  const { keys, keyIds, texts, ops, facts } = history;
   let txn = 0;
   for (let left = reader.number(); left > 0; left--) {
     txn += reader.signed();
     const list = [];
-    for (let more = reader.number(); more > 0; more--) list.push(readOp(reader, keys));
+    for (let more = reader.number(); more > 0; more--) {
+      const sql = reader.number() === 1 ? readInterned(reader, texts) : undefined;
+      const op = readOp(reader, keys, keyIds);
+      if (sql !== undefined) op.sql = sql;
+      list.push(op);
+    }
     ops[txn] = list;
+    const known = [];
+    for (let more = reader.number(); more > 0; more--) known.push([readInterned(reader, texts), readInterned(reader, texts)]);
+    if (known.length > 0) facts.set(txn, known);
+    history.enter(txn);
   }
 }
 
-function readKey(reader, keys) {
+function readKey(reader, keys, keyIds) {
   const key = reader.number();
-  if (key === keys.length) keys.push(reader.text());
+  if (key === keys.length) {
+    keyIds.push(reader.number());
+    keys.push(reader.text());
+  }
   return key;
 }
 
-function readOp(reader, keys) {
+function readOp(reader, keys, keyIds) {
   const kind = reader.number();
-  if (kind === 7) return readOther(reader, keys);
-  const key = readKey(reader, keys);
+  if (kind === 7) return readOther(reader, keys, keyIds);
+  const key = readKey(reader, keys, keyIds);
   const name = keys[key];
   switch (kind) {
     case 0:
@@ -144,9 +187,9 @@ function readList(reader, name, key) {
   return { text: `r ${name}=[${start}${list.join(" ")}]`, key, read, list, length };
 }
 
-function readOther(reader, keys) {
+function readOther(reader, keys, keyIds) {
   const op = {};
-  if (reader.number() === 1) op.key = readKey(reader, keys);
+  if (reader.number() === 1) op.key = readKey(reader, keys, keyIds);
   if (reader.number() === 1) op.written = reader.either();
   op.text = reader.text();
   return op;
