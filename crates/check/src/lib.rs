@@ -51,8 +51,9 @@ pub use strong::polygraph::{CycleEdge, Polygraph, Solution};
 pub struct Options {
     /// Whether the transactions of a session are ordered as the session ran them.
     pub session_order: bool,
-    /// By how many nanoseconds the clocks of two clients may differ: every transaction's interval
-    /// is widened by that much on both sides.
+    /// By how many nanoseconds the clock of each client may be off: every transaction's interval is
+    /// widened by that much on both sides, so that two count as ordered only if more than twice that
+    /// lies between them.
     pub clock_skew: u64,
     /// How long a level that needs search may take.
     pub timeout: Option<Duration>,

@@ -252,7 +252,8 @@ pub(crate) struct CheckArgs {
     #[arg(long)]
     pub(crate) no_session_order: bool,
 
-    /// By how much the clocks of two clients may differ: `100us`, `5ms`
+    /// How far each client's clock may be off, such as `100us` or `5ms`: transactions may have
+    /// begun that much earlier and finished that much later than recorded
     #[arg(long, value_name = "D", value_parser = units::duration)]
     pub(crate) clock_skew: Option<Duration>,
 

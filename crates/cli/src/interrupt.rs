@@ -101,6 +101,7 @@ impl Shared {
 /// Leaves at once, and nothing half-written behind.
 fn abandon() -> ! {
     let (drafts, _held) = abandon_drafts();
+    isolario::db::abandon_temporary_files();
     let files = match drafts {
         0 => "",
         1 => ": the file that was being written is not there",

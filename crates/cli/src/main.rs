@@ -25,6 +25,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
+use isolario::report::printable;
 
 use args::Args;
 use config::Config;
@@ -38,9 +39,10 @@ fn main() -> ExitCode {
 }
 
 fn run(args: impl IntoIterator<Item = OsString>) -> Outcome {
-    let args = match Args::try_parse_from(args) {
+    let args: Vec<_> = args.into_iter().collect();
+    let args = match Args::try_parse_from(&args) {
         Ok(args) => args,
-        Err(stop) => return usage(&stop),
+        Err(stop) => return usage(&stop, &args),
     };
     let mut console = Console::new(&args.global);
     let result = Config::build(args).and_then(|config| execute(&config, &mut console));
@@ -51,10 +53,13 @@ fn run(args: impl IntoIterator<Item = OsString>) -> Outcome {
     })
 }
 
-/// Prints what clap has to say: help and the version are no errors.
-fn usage(stop: &clap::Error) -> Outcome {
-    // A closed pipe is no error, and nothing else could be told to anyone.
-    let _ = stop.print();
+/// Prints what clap has to say: help and the version are no errors. A usage error quotes what was
+/// typed, so the arguments are parsed once more, with everything escaped that a terminal would obey.
+fn usage(stop: &clap::Error, args: &[OsString]) -> Outcome {
+    let shown = args.iter().map(|arg| printable(&arg.to_string_lossy()).into_owned());
+    let escaped = if stop.use_stderr() { Args::try_parse_from(shown).err() } else { None };
+    // A closed pipe is no error, and if anything else fails, there is nobody left to tell.
+    let _ = escaped.as_ref().unwrap_or(stop).print();
     if stop.use_stderr() { Outcome::Error } else { Outcome::Done }
 }
 

@@ -3,10 +3,11 @@
 //! A regular file is written beside its place and renamed at the end: whoever looks finds the old
 //! content or the new one, never a part. Links are followed, so that they stay links. Whatever is
 //! not a regular file (a pipe, a device, a descriptor of this process) is written through: a rename
-//! would put a file in its place.
+//! would put a file in its place. A file that can be written but not replaced (in a directory that
+//! is read-only, or mounted by itself, as containers do) gets the new content once it is complete.
 
 use std::ffi::OsStr;
-use std::fs::{self, File, Metadata, OpenOptions, Permissions};
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -227,20 +228,14 @@ impl Draft {
             OpenOptions::new().write(true).open(&target)?;
         }
         let mut drafts = lock_drafts();
-        loop {
-            let number = NEXT.fetch_add(1, Ordering::Relaxed);
-            let name = format!(".isolario-{}-{number}.tmp", std::process::id());
-            let directory = target.with_file_name(name);
-            match fs::create_dir(&directory) {
-                // Left behind by a process that was killed.
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(error),
-                Ok(()) => {
-                    drafts.push(directory.clone());
-                    return Ok(Draft { directory, target, permissions });
-                }
+        let directory = match make_directory(directory_of(&target)) {
+            Err(error) if permissions.is_some() && forbids_renaming(&error) => {
+                make_directory(&std::env::temp_dir())?
             }
-        }
+            made => made?,
+        };
+        drafts.push(directory.clone());
+        Ok(Draft { directory, target, permissions })
     }
 
     /// Where to write: a file or a directory, not there yet.
@@ -255,9 +250,21 @@ impl Draft {
         }
         // Whoever interrupts finds it here or there.
         let drafts = lock_drafts();
-        let renamed = fs::rename(self.path(), &self.target);
+        let kept = match fs::rename(self.path(), &self.target) {
+            Err(error) if self.permissions.is_some() && forbids_renaming(&error) => {
+                self.write_through()
+            }
+            renamed => renamed,
+        };
         drop(drafts);
-        renamed
+        kept
+    }
+
+    /// Puts the new content into the file that is there.
+    fn write_through(&self) -> io::Result<()> {
+        let mut draft = File::open(self.path())?;
+        let mut target = OpenOptions::new().write(true).truncate(true).open(&self.target)?;
+        io::copy(&mut draft, &mut target).map(|_| ())
     }
 }
 
@@ -279,6 +286,30 @@ pub(crate) fn abandon_drafts() -> (usize, MutexGuard<'static, Vec<PathBuf>>) {
         let _ = (0..3).find(|_| fs::remove_dir_all(directory).is_ok());
     }
     (drafts.len(), drafts)
+}
+
+/// Makes a directory of our own in another one. Nobody else looks in: a draft has the permissions
+/// of its target only at the end.
+fn make_directory(parent: &Path) -> io::Result<PathBuf> {
+    let mut builder = DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    loop {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let directory = parent.join(format!(".isolario-{}-{number}.tmp", std::process::id()));
+        match builder.create(&directory) {
+            // Left behind by a process that was killed.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => return made.map(|()| directory),
+        }
+    }
+}
+
+/// Whether a file cannot be replaced by another one, although it may well be written: its directory
+/// is read-only, or it is a mount point, or the draft had to be made elsewhere.
+fn forbids_renaming(error: &io::Error) -> bool {
+    use io::ErrorKind::{CrossesDevices, PermissionDenied, ReadOnlyFilesystem, ResourceBusy};
+    matches!(error.kind(), CrossesDevices | PermissionDenied | ReadOnlyFilesystem | ResourceBusy)
 }
 
 fn lock_drafts() -> MutexGuard<'static, Vec<PathBuf>> {

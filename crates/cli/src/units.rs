@@ -1,5 +1,6 @@
 //! Shares, durations and sizes, as people write them.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 /// Reads a share.
@@ -29,11 +30,21 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "expected a duration such as 500ms, 10s, 5m or 1h".to_owned())
 }
 
-/// Reads a duration in which something can happen.
-pub(crate) fn positive_duration(text: &str) -> Result<Duration, String> {
+/// What servers can be told: they count milliseconds, take none for no limit, and refuse numbers
+/// that do not fit into 32 bits.
+const STATEMENT_TIMEOUTS: RangeInclusive<Duration> =
+    Duration::from_millis(1)..=Duration::from_secs(24 * 60 * 60);
+
+/// Reads a statement time-out. There is always one: a run must end even where the database never
+/// answers.
+pub(crate) fn statement_timeout(text: &str) -> Result<Duration, String> {
     match duration(text)? {
-        none if none.is_zero() => Err("expected more than no time".to_owned()),
-        some => Ok(some),
+        timeout if STATEMENT_TIMEOUTS.contains(&timeout) => Ok(timeout),
+        none if none.is_zero() => {
+            Err("without a limit, a silent database would hang the run; try a long one, such as 1h"
+                .to_owned())
+        }
+        _ => Err("expected something between 1ms and 24h".to_owned()),
     }
 }
 
@@ -87,6 +98,15 @@ mod tests {
         for wrong in ["", "s", "10", "0", "10x", "-1s", "nan", "1e9h"] {
             assert!(duration(wrong).is_err(), "{wrong}");
         }
-        assert!(positive_duration("0s").is_err() && positive_duration("1ns").is_ok());
+    }
+
+    #[test]
+    fn a_statement_always_has_a_time_limit() {
+        for (text, ms) in [("1ms", 1), ("1h", 3_600_000), ("24h", 86_400_000)] {
+            assert_eq!(statement_timeout(text), Ok(Duration::from_millis(ms)), "{text}");
+        }
+        for wrong in ["0s", "1ns", "25h", "5"] {
+            assert!(statement_timeout(wrong).is_err(), "{wrong}");
+        }
     }
 }

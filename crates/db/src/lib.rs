@@ -53,6 +53,8 @@ mod run;
 mod sim;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+#[cfg(feature = "sqlite")]
+mod temporary;
 #[cfg(any(feature = "etcd", feature = "mysql", feature = "postgres", feature = "redis"))]
 mod tls;
 mod url;
@@ -62,4 +64,6 @@ pub use database::{Access, Conditional, Connection, Database, Held, Layout, Rece
 pub use error::{DbError, ErrorClass, Obstacle};
 pub use registry::{DRIVERS, Driver, Open, Settings, open};
 pub use run::{Control, Outcome, Plan, Progress, RunError, run};
+#[cfg(feature = "sqlite")]
+pub use temporary::abandon_temporary_files;
 pub use url::{Address, DbUrl, Parameters};

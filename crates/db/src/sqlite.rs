@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use isolario_workload::Kind;
 use rusqlite::{ErrorCode, OptionalExtension, params};
-use tempfile::TempDir;
 
 use crate::database::{Access, Conditional, Connection, Database, Held, Layout, Receipt};
 use crate::error::DbError;
 use crate::registry::{Driver, Settings};
+use crate::temporary::Temporary;
 use crate::url::DbUrl;
 
 const ISOLATIONS: &[&str] = &["serializable"];
@@ -50,13 +50,13 @@ struct Sqlite {
     isolation: &'static str,
     patience: Duration,
     /// Removed with the database.
-    _temporary: Option<TempDir>,
+    _temporary: Option<Temporary>,
 }
 
 fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> {
     let isolation = settings.isolation_of(ISOLATIONS)?;
     let (path, temporary) = if url.rest().is_empty() {
-        let dir = TempDir::with_prefix("isolario-").map_err(|error| {
+        let dir = Temporary::make().map_err(|error| {
             DbError::fatal(format!("cannot make a temporary directory: {error}"))
         })?;
         (dir.path().join("sqlite.db"), Some(dir))
@@ -246,6 +246,8 @@ fn classify(error: rusqlite::Error) -> DbError {
 
 #[cfg(test)]
 mod tests {
+    use tempfile::TempDir;
+
     use super::*;
 
     fn database(path: &str, patience_ms: u64) -> Box<dyn Database> {

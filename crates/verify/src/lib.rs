@@ -75,8 +75,9 @@ use order::Order;
 pub struct Options {
     /// Whether the transactions of a session are ordered as the session ran them.
     pub session_order: bool,
-    /// By how many nanoseconds the clocks of two clients may differ: every transaction's interval
-    /// is widened by that much on both sides.
+    /// By how many nanoseconds the clock of each client may be off: every transaction's interval is
+    /// widened by that much on both sides, so that two count as ordered only if more than twice that
+    /// lies between them.
     pub clock_skew: u64,
     /// Whether orders of versions that are stated beside the history are part of what is asked of
     /// the levels from adya-read-committed on. [`Verifier::with_version_order`] takes them.

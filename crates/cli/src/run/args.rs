@@ -7,7 +7,7 @@ use clap::Args as ClapArgs;
 use isolario::db::DRIVERS;
 use isolario::workload::Kind;
 
-use crate::units::{duration, positive_duration, share};
+use crate::units::{duration, share, statement_timeout};
 use crate::workload_flags::preset_help;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -131,8 +131,8 @@ pub(crate) struct DriveArgs {
     )]
     pub(crate) max_retries: u32,
 
-    /// How long the database may take to answer
-    #[arg(long, value_name = "D", value_parser = positive_duration, default_value = "5s")]
+    /// How long the database may take to answer a statement, from 1ms to 24h
+    #[arg(long, value_name = "D", value_parser = statement_timeout, default_value = "5s")]
     pub(crate) statement_timeout: Duration,
 
     /// Check the growing history now and then, and stop at the first violation

@@ -1,5 +1,6 @@
 //! `isolario run`, against the embedded database and the simulated store.
 
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::time::Duration;
 
@@ -312,11 +313,9 @@ fn an_interrupted_run_is_complete_and_checked() {
 #[test]
 fn an_early_interruption_leaves_nothing_behind() {
     let sandbox = Sandbox::new();
-    std::fs::create_dir(sandbox.path("tmp")).unwrap();
     for (number, wait) in [5, 10, 15, 20, 30, 50].into_iter().enumerate() {
         let out = format!("out{number}");
         let mut command = sandbox.command(&["run", "--duration", "1h", "--out", &out]);
-        command.env("TMPDIR", sandbox.path("tmp"));
         command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
         let child = command.spawn().unwrap();
         std::thread::sleep(Duration::from_millis(wait));
@@ -332,9 +331,27 @@ fn an_early_interruption_leaves_nothing_behind() {
                 assert!(text.contains("interrupted"), "{text}");
             }
         }
-        let left = std::fs::read_dir(sandbox.path("tmp")).unwrap().count();
-        assert_eq!(left, 0, "after {wait} ms: {text}");
+        assert!(sandbox.temporary_files().is_empty(), "after {wait} ms: {text}");
     }
+}
+
+/// A second Ctrl-C does not wait for anything, and yet the database's temporary files go, too.
+#[cfg(unix)]
+#[test]
+fn leaving_at_once_leaves_no_temporary_files() {
+    let sandbox = Sandbox::new();
+    let mut child = endless(&sandbox, "out", &["--statement-timeout", "1h"]);
+    let [directory] = sandbox.temporary_files().try_into().unwrap();
+    let database = rusqlite::Connection::open(directory.join("sqlite.db")).unwrap();
+    database.busy_timeout(Duration::from_secs(60)).unwrap();
+    // As long as we hold the lock, the sessions wait, and the first interruption waits for them.
+    database.execute_batch("BEGIN IMMEDIATE").unwrap();
+    signal(&child, "-INT");
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().contains("again to leave")));
+    signal(&child, "-INT");
+    assert_eq!(child.wait().unwrap().code(), Some(2));
+    assert!(sandbox.temporary_files().is_empty());
 }
 
 /// Whatever the sessions were doing at that moment, what is left is a history of the database, and

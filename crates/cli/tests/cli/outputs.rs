@@ -2,7 +2,8 @@
 
 use std::fs::{self, File};
 use std::io::Read;
-use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, symlink};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -145,6 +146,39 @@ fn a_file_that_is_replaced_keeps_its_permissions() {
         let mode = sandbox.path("out").metadata().unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{args:?}");
     }
+}
+
+/// As where a container has only that file writable. Nothing stays beside it.
+#[test]
+fn a_file_that_cannot_be_replaced_is_written_through() {
+    let sandbox = Sandbox::new();
+    let (dir, file) = (sandbox.path("dir"), sandbox.path("dir/out"));
+    let command = sandbox.path("isolario");
+    fs::create_dir(&dir).unwrap();
+    fs::write(&file, "old ".repeat(10_000)).unwrap();
+    fs::copy(env!("CARGO_BIN_EXE_isolario"), &command).unwrap();
+    for (path, mode) in [(&file, 0o666), (&dir, 0o555), (&sandbox.path(""), 0o755)] {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let inode = file.metadata().unwrap().ino();
+    for args in [
+        &["check", "-q", "--report", "dir/out", "fine.txt"][..],
+        &["convert", "--force", "--to", "text", "fine.txt", "dir/out"],
+    ] {
+        let mut command = Command::new(&command);
+        command.args(args).current_dir(sandbox.path(""));
+        // Permissions do not bind root.
+        if dir.metadata().unwrap().uid() == 0 {
+            command.uid(65534).gid(65534);
+        }
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        assert_eq!(file.metadata().unwrap().ino(), inode);
+        assert!(!sandbox.read("dir/out").contains("old old"));
+    }
+    assert!(sandbox.read("dir/out").contains("session alice"));
+    fs::set_permissions(&dir, fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(fs::read_dir(&dir).unwrap().count(), 1);
 }
 
 /// Standard output by another name: what stands there comes after what is printed, in a file too.

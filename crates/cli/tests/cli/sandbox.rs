@@ -83,6 +83,12 @@ impl Sandbox {
         names
     }
 
+    /// What commands have put aside and not removed yet.
+    pub(crate) fn temporary_files(&self) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(self.temporary.path()).unwrap();
+        entries.map(|entry| entry.unwrap().path()).collect()
+    }
+
     /// The command, in this directory, in an environment that says nothing of colours.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_isolario"));
