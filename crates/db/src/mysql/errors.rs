@@ -7,12 +7,26 @@ use mysql::{DriverError, Error};
 use crate::error::{DbError, ErrorClass, Obstacle};
 use crate::remote::Stage;
 
-/// Deadlock, and Galera's refusal to certify; lock time-out, which undoes the statement alone; a
-/// row that changed since the snapshot; TiDB's conflicts.
-const CONFLICTS: [u16; 8] = [1213, 1205, 1020, 8002, 8005, 8022, 8028, 9007];
+/// The transaction certainly did not commit.
+///
+/// - 1213 deadlock, which is also how Galera refuses to certify a transaction, and 1205 lock
+///   time-out, which undoes the statement alone (MySQL's error reference; Galera's documentation,
+///   "Certification-based replication");
+/// - 1020, a row that changed since the snapshot (MariaDB, `innodb_snapshot_isolation`);
+/// - 3101, a transaction that group replication did not certify (MySQL's error reference:
+///   `ER_TRANSACTION_ROLLBACK_DURING_COMMIT`);
+/// - 8002, 8005, 8022, 8028 and 9007, conflicts of TiDB with other transactions or with a change of
+///   the schema (TiDB's documentation, "Error codes").
+const CONFLICTS: [u16; 9] = [1213, 1205, 1020, 3101, 8002, 8005, 8022, 8028, 9007];
 
-/// Too many connections; interrupted; a node that is not ready; statement time-outs.
-const PASSING: [u16; 5] = [1040, 1317, 1047, 1969, 3024];
+/// It passes, but a commit may have got through.
+///
+/// - 1040 too many connections, 1317 interrupted, 1969 and 3024 statement time-outs of MariaDB and
+///   MySQL;
+/// - 1047, a Galera node that is not part of the cluster (Galera's documentation, "unknown command");
+/// - 8027, 9001 to 9005: TiDB's schema is out of date, or its storage does not answer, is busy, holds
+///   a lock for too long or has no leader (TiDB's documentation, "Error codes").
+const PASSING: [u16; 11] = [1040, 1317, 1969, 3024, 1047, 8027, 9001, 9002, 9003, 9004, 9005];
 
 /// The server stops, or ended the connection.
 const ENDING: [u16; 4] = [1053, 1927, 1152, 4031];
@@ -107,6 +121,9 @@ mod tests {
             (1213, Retryable, Retryable),
             (1205, Retryable, Retryable),
             (1020, Retryable, Retryable),
+            (3101, Retryable, Retryable),
+            (9007, Retryable, Retryable),
+            (9002, Retryable, Unknown),
             (1317, Retryable, Unknown),
             (1047, Retryable, Unknown),
             (1053, Retryable, Unknown),

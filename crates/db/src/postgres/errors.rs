@@ -17,7 +17,7 @@ pub(super) fn classify(error: &tokio_postgres::Error, stage: Stage) -> DbError {
     if ends_connection && stage == Stage::Commit {
         return DbError::unknown(message).with_code(code);
     }
-    let error = DbError::new(class(code), message).with_code(code);
+    let error = DbError::new(class(code, stage), message).with_code(code);
     let error = match obstacle(code) {
         Some(obstacle) => error.with_obstacle(obstacle),
         None => error,
@@ -25,13 +25,18 @@ pub(super) fn classify(error: &tokio_postgres::Error, stage: Stage) -> DbError {
     if ends_connection { error.disconnected() } else { error }
 }
 
-fn class(code: &str) -> ErrorClass {
+/// The classes of PostgreSQL's own documentation ("PostgreSQL Error Codes"), which the servers that
+/// speak its protocol keep to: what their documentation asks to retry is 40001 (CockroachDB,
+/// "Transaction Retry Error Reference"; YugabyteDB, "Transaction error codes in YSQL") and 40P01
+/// (YugabyteDB).
+fn class(code: &str, stage: Stage) -> ErrorClass {
     match (code.get(..2).unwrap_or_default(), code) {
-        // A server behind the same protocol that cannot tell.
+        // CockroachDB's "result is ambiguous"; a proxy that lost the server behind it.
         (_, "40003") => ErrorClass::Unknown,
-        // Serialization failures and deadlocks; locks and time-outs; a server without room, or one
-        // that starts or stops.
-        ("40" | "53", _) | (_, "55P03") | ("57", _) => ErrorClass::Retryable,
+        ("08", _) if stage == Stage::Commit => ErrorClass::Unknown,
+        // Serialization failures and deadlocks; locks and time-outs; a server without room, one
+        // that starts or stops, or one that a proxy cannot reach.
+        ("08" | "40" | "53", _) | (_, "55P03") | ("57", _) => ErrorClass::Retryable,
         // Wrong password, no such database, no right, no table of that name, a read-only server.
         ("28" | "3D" | "42", _) | (_, "25006") => ErrorClass::Fatal,
         _ => ErrorClass::Aborted,
@@ -77,6 +82,7 @@ mod tests {
         for (code, expected) in [
             ("40001", ErrorClass::Retryable),
             ("40P01", ErrorClass::Retryable),
+            ("08006", ErrorClass::Retryable),
             ("40003", ErrorClass::Unknown),
             ("55P03", ErrorClass::Retryable),
             ("57014", ErrorClass::Retryable),
@@ -91,7 +97,9 @@ mod tests {
             ("25P02", ErrorClass::Aborted),
             ("XX000", ErrorClass::Aborted),
         ] {
-            assert_eq!(class(code), expected, "{code}");
+            assert_eq!(class(code, Stage::Statement), expected, "{code}");
         }
+        assert_eq!(class("40001", Stage::Commit), ErrorClass::Retryable);
+        assert_eq!(class("08006", Stage::Commit), ErrorClass::Unknown);
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use isolario_model::{AnomalyKind, Level};
+use isolario_sim::Store;
 
 use crate::error::DbError;
 
@@ -18,18 +19,6 @@ pub(super) enum Defect {
     /// Not the transaction's own write.
     NotOwn,
 }
-
-/// The rules the store has, strongest first.
-const RULES: [Level; 8] = [
-    Level::StrictSerializable,
-    Level::Serializable,
-    Level::StrongSnapshotIsolation,
-    Level::SnapshotIsolation,
-    Level::Prefix,
-    Level::Causal,
-    Level::ReadAtomic,
-    Level::ReadCommitted,
-];
 
 impl Defect {
     /// What to give, and what to do besides, so that a store that claims a level shows an anomaly:
@@ -53,10 +42,13 @@ impl Defect {
         if defect.is_some() {
             return Ok((claimed, defect));
         }
-        let allows = |level: &&Level| !anomaly.forbidden_at(**level);
-        match RULES.iter().filter(|level| claimed.implies(**level)).find(allows) {
+        let shows = |level: &Level| {
+            claimed.implies(*level) && Store::has_rules_for(*level) && !anomaly.forbidden_at(*level)
+        };
+        // The last one is the strongest.
+        match Level::all().filter(shows).last() {
             // It takes predicates to see a phantom.
-            Some(given) if anomaly != AnomalyKind::Phantom => Ok((*given, None)),
+            Some(given) if anomaly != AnomalyKind::Phantom => Ok((given, None)),
             _ => Err(DbError::fatal(format!(
                 "the simulated store cannot show {name}: try LostUpdate, WriteSkew, LongFork, \
                  StaleRead, FracturedReadCO, AbortedRead, IntermediateRead or ThinAirRead"

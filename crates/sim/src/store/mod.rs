@@ -56,6 +56,12 @@ struct Session {
 }
 
 impl Store {
+    /// Whether it has rules that give this level and none that is stronger. Other levels get the
+    /// rules of a stronger one.
+    pub fn has_rules_for(level: Level) -> bool {
+        Rules::are_own(level)
+    }
+
     /// An empty store for this many sessions, which gives at least this level.
     pub fn new(level: Level, sessions: u32) -> Store {
         let rules = Rules::of(level);

@@ -126,4 +126,10 @@ impl Rules {
         };
         Rules { logs, snapshots, conflicts }
     }
+
+    /// Whether the level has rules of its own: no stronger one has the same.
+    pub(super) fn are_own(level: Level) -> bool {
+        let is_stronger = |other: &Level| *other != level && other.implies(level);
+        Level::all().filter(is_stronger).all(|other| Rules::of(other) != Rules::of(level))
+    }
 }

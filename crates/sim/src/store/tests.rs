@@ -112,3 +112,21 @@ fn forgotten_keys_take_no_room() {
     assert_eq!(store.chains.kept(), 1);
     assert_eq!(store.chains.latest(99).map(|version| version.value), Some(1));
 }
+
+#[test]
+fn levels_with_rules_of_their_own() {
+    let own: Vec<_> = Level::all().filter(|level| Store::has_rules_for(*level)).collect();
+    assert_eq!(
+        own,
+        [
+            Level::ReadCommitted,
+            Level::ReadAtomic,
+            Level::Causal,
+            Level::Prefix,
+            Level::SnapshotIsolation,
+            Level::StrongSnapshotIsolation,
+            Level::Serializable,
+            Level::Linearizable,
+        ]
+    );
+}
