@@ -10,7 +10,7 @@ use rustc_hash::FxHashSet;
 use crate::{HistoryWriter, Target};
 
 /// What such a format says about writing.
-pub(crate) trait Layout {
+pub(crate) trait NarrowFormat {
     /// Refuses what holds for the whole history, where it cannot be expressed.
     fn admit_meta(&self, _: &Meta) -> Result<(), SinkError> {
         Ok(())
@@ -35,14 +35,14 @@ pub(crate) struct Collector<L> {
     is_open: bool,
 }
 
-impl<L: Layout + 'static> Collector<L> {
+impl<L: NarrowFormat + 'static> Collector<L> {
     /// A writer to this target. Nothing is created before `finish`.
     pub(crate) fn boxed(layout: L, target: Target) -> Box<dyn HistoryWriter> {
         Box::new(Collector { layout, batch: Batch::new(), target, is_open: false })
     }
 }
 
-impl<L: Layout> TxnSink for Collector<L> {
+impl<L: NarrowFormat> TxnSink for Collector<L> {
     fn meta(&mut self, meta: &Meta) -> Result<(), SinkError> {
         self.layout.admit_meta(meta)?;
         self.batch.meta(meta)
@@ -66,7 +66,7 @@ impl<L: Layout> TxnSink for Collector<L> {
     }
 }
 
-impl<L: Layout> HistoryWriter for Collector<L> {
+impl<L: NarrowFormat> HistoryWriter for Collector<L> {
     fn finish(self: Box<Self>) -> Result<(), SinkError> {
         if self.is_open {
             return Err(SinkError::Sequence("the history ends inside a transaction"));

@@ -17,11 +17,14 @@
 //! ```
 //!
 //! [`files`] writes histories into memory, and [`arbitrary`] makes random ones with everything the
-//! model can hold: of use to other tests as well.
+//! model can hold: of use to other tests as well, and all there is without the feature `targets`.
 
 pub mod arbitrary;
 pub mod files;
+#[cfg(feature = "targets")]
 pub mod mutate;
 pub mod same;
+#[cfg(feature = "targets")]
 pub mod seeds;
+#[cfg(feature = "targets")]
 pub mod targets;

@@ -15,7 +15,7 @@ use crate::by_value::require_same_meaning;
 use crate::decimal::push_u64;
 use crate::error::{Fault, Position, utf8};
 use crate::narrow::{
-    Collector, Layout, describe, inexpressible, numbers_or_positions, require_outcome,
+    Collector, NarrowFormat, describe, inexpressible, numbers_or_positions, require_outcome,
 };
 use crate::notation::{Form, Item, Notation, Shape, Values, after_tokens, json};
 use crate::{HistoryFormat, HistoryWriter, Ignored, Loaded, ReadError, Source, Target};
@@ -182,7 +182,7 @@ fn stamp(form: &Form<'_>, node: usize) -> Result<Stamp, Fault> {
     Ok(Stamp { physical: number(physical)?, logical: number(logical)? })
 }
 
-impl Layout for Chronos {
+impl NarrowFormat for Chronos {
     fn admit_op(&self, op: &OpInput<'_>, _: &OpNotes<'_>) -> Result<(), SinkError> {
         push_op(&mut Vec::new(), op)
     }

@@ -14,12 +14,12 @@ use super::{Cobra, NAME};
 use crate::Target;
 use crate::by_value::sees_initial;
 use crate::narrow::{
-    Access, Layout, as_unsigned, inexpressible, numbers_or_positions, require_outcome, unsigned,
-    unsigned_access,
+    Access, NarrowFormat, as_unsigned, inexpressible, numbers_or_positions, require_outcome,
+    unsigned, unsigned_access,
 };
 use crate::session_files::write_session_files;
 
-impl Layout for Cobra {
+impl NarrowFormat for Cobra {
     fn admit_op(&self, op: &OpInput<'_>, _: &OpNotes<'_>) -> Result<(), SinkError> {
         unsigned_access(NAME, op).map(|_| ())
     }

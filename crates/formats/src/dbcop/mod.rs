@@ -11,7 +11,7 @@ use isolario_model::{
 use crate::by_value::require_same_meaning;
 use crate::cursor::Cursor;
 use crate::error::{Fault, Position, Problem};
-use crate::narrow::{Access, Collector, Layout, require_outcome, unsigned_access};
+use crate::narrow::{Access, Collector, NarrowFormat, require_outcome, unsigned_access};
 use crate::session_files::ignored_if_any;
 use crate::source::Bytes;
 use crate::{HistoryFormat, HistoryWriter, Ignored, Loaded, ReadError, Source, Target, Warning};
@@ -222,7 +222,7 @@ impl Parser<'_> {
 /// The dates that dbcop insists on, in histories that know none.
 const NO_DATE: &str = "1970-01-01T00:00:00+00:00";
 
-impl Layout for Dbcop {
+impl NarrowFormat for Dbcop {
     fn admit_op(&self, op: &OpInput<'_>, _: &OpNotes<'_>) -> Result<(), SinkError> {
         unsigned_access(NAME, op).map(|_| ())
     }

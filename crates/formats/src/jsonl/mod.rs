@@ -14,7 +14,7 @@ use isolario_model::{Batch, History, Meta, Pieces, SinkError, TxnSink};
 use memchr::memmem;
 
 use crate::error::{Fault, utf8};
-use crate::lines::{self, Chunk, Lines};
+use crate::lines::{self, Chunk, Line, Lines};
 use crate::notation::{Form, Notation, Shape, json};
 use crate::predicates::Predicates;
 use crate::{HistoryFormat, HistoryWriter, Ignored, Loaded, Position, ReadError, Source, Target};
@@ -60,9 +60,11 @@ fn has_field(line: &str, name: &str) -> bool {
 /// Reads a whole file, in chunks of about `chunk_size` bytes, which do not show in the result.
 fn read(source: &Source, chunk_size: usize) -> Result<Loaded, ReadError> {
     let bytes = source.require_file()?;
-    let first = Lines::new(bytes, 1).significant().next().map(|line| line.number);
+    let first = Lines::new(bytes, 1).significant().next();
+    let has_rows = first.as_ref().is_none_or(|line| !is_header_of_version_1(bytes, line));
+    let first = first.map(|line| line.number);
     let parts = lines::parse_chunks(bytes, chunk_size, |chunk| {
-        let part = part(chunk, first).map_err(|fault| fault.shifted(chunk.start));
+        let part = part(chunk, first, has_rows).map_err(|fault| fault.shifted(chunk.start));
         source.meter().add(chunk.bytes.len());
         part
     })
@@ -73,6 +75,14 @@ fn read(source: &Source, chunk_size: usize) -> Result<Loaded, ReadError> {
     let mut loaded = Loaded::new(history);
     loaded.ignored.extend(ignored);
     Ok(loaded)
+}
+
+/// Whether a line is the header of a file of version 1. Mistakes in it are found later, with their
+/// places.
+fn is_header_of_version_1(bytes: &[u8], line: &Line) -> bool {
+    let mut form = Form::new(Notation::Json);
+    let text = str::from_utf8(&bytes[line.start..line.end]).unwrap_or_default();
+    json::read_only(text, 0, &mut form).is_ok() && record::version_of(&form) == Some(1)
 }
 
 fn join(parts: Vec<Part>) -> Result<History, SinkError> {
@@ -94,10 +104,11 @@ struct Part {
 }
 
 /// Reads some lines of a file. The header may stand on its `first` line that says anything.
-fn part(chunk: Chunk<'_>, first: Option<u64>) -> Result<Part, Fault> {
+fn part(chunk: Chunk<'_>, first: Option<u64>, has_rows: bool) -> Result<Part, Fault> {
     let text = utf8(chunk.bytes)?;
     let mut part = Part::default();
     let mut form = Form::new(Notation::Json);
+    form.has_rows = has_rows;
     for line in Lines::new(chunk.bytes, chunk.first_line).significant() {
         json::read_only(&text[..line.end], line.start, &mut form)?;
         if form.shape(0) != Some(Shape::Map) {

@@ -20,6 +20,13 @@ pub(super) fn is_header(form: &Form<'_>) -> bool {
     form.children(0).step_by(2).any(|key| form.word(key) == Some("isolario"))
 }
 
+/// The version that a header states, if the line is one.
+pub(super) fn version_of(form: &Form<'_>) -> Option<u64> {
+    let mut nodes = form.children(0);
+    nodes.find(|key| form.word(*key) == Some("isolario"))?;
+    unsigned(form, nodes.next()?)
+}
+
 /// The header, and how many fields it has that mean nothing here.
 pub(super) fn read_header(form: &mut Form<'_>) -> Result<(Meta, u64), Fault> {
     let ([version, initial, clock], unknown) = form.fields(0, &["isolario", "initial", "clock"])?;

@@ -23,6 +23,31 @@ fn kinds(history: &History) -> Vec<String> {
     history.op_kinds().iter().map(|kind| format!("{kind:?}")).collect()
 }
 
+/// Rows and decimals came with version 2: until then, these objects were texts like any other.
+#[test]
+fn version_1_has_no_rows_and_no_decimals() {
+    let line = r#"{"session":1,"ops":[["w",{"table":"t","row":{"id":1}},{"row":{"a":{"decimal":"1.5"}}}]]}"#;
+    let written = |header: &str| {
+        let history = load(&format!("{header}{line}")).history;
+        let op = history.txns().flat_map(|txn| history.txn_ops(txn)).next().unwrap();
+        match history.op(op) {
+            Op::Write { key, value } => {
+                (history.key_name(key).to_owned(), history.value(value).to_owned())
+            }
+            other => panic!("{other:?}"),
+        }
+    };
+    let other = |text: &str| Value::Other(text.into());
+    let old =
+        (other(r#"{"row":{"id":1},"table":"t"}"#), other(r#"{"row":{"a":{"decimal":"1.5"}}}"#));
+    assert_eq!(written("{\"isolario\":1}\n"), old);
+    assert_eq!(written("# by hand\n\n{\"initial\":0,\"isolario\":1}\n"), old);
+    for header in ["{\"isolario\":2}\n", ""] {
+        let (key, value) = written(header);
+        assert!(matches!((&key, &value), (Value::Tuple(_), Value::Tuple(_))), "{key:?} {value:?}");
+    }
+}
+
 #[test]
 fn a_transaction_needs_only_a_session_and_operations() {
     let history = load(r#"{"session":"a","ops":[["w","x",1]]}"#).history;

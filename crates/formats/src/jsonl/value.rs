@@ -73,6 +73,7 @@ fn tag<'f>(form: &'f Form<'_>, node: usize) -> Option<Tag<'f>> {
     match (name, second) {
         ("keyword", None) => form.text(content).map(ValueRef::Keyword).map(Tag::Text),
         ("other", None) => form.text(content).map(ValueRef::Other).map(Tag::Text),
+        _ if !form.has_rows => None,
         ("decimal", None) if form.text(content).is_some() => Some(Tag::Decimal(content)),
         ("row", None) if is_map(form, content) => Some(Tag::Row { table: None, row: content }),
         ("table", Some((name, row)))

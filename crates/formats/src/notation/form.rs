@@ -87,13 +87,16 @@ pub(crate) struct Form<'a> {
     /// What nodes stand for that are not values as they are: collections, and more where a format
     /// says so.
     kept: FxHashMap<usize, Value>,
+    /// Whether objects may stand for decimals and rows. They do not in version 1 of JSON lines,
+    /// where such objects are texts like all others.
+    pub(crate) has_rows: bool,
 }
 
 /// Filling.
 impl<'a> Form<'a> {
     pub(crate) fn new(notation: Notation) -> Self {
         let kept = FxHashMap::default();
-        Form { notation, nodes: Vec::new(), scratch: String::new(), kept }
+        Form { notation, nodes: Vec::new(), scratch: String::new(), kept, has_rows: true }
     }
 
     pub(crate) fn clear(&mut self) {

@@ -14,7 +14,9 @@ use isolario_model::{
 use crate::by_value::require_same_meaning;
 use crate::error::{Fault, Position, utf8};
 use crate::lines::{Line, Lines};
-use crate::narrow::{Access, Collector, Layout, inexpressible, register_access, require_outcome};
+use crate::narrow::{
+    Access, Collector, NarrowFormat, inexpressible, register_access, require_outcome,
+};
 use crate::notation::{Form, Item, Notation, Shape, after_tokens, json};
 use crate::session_files::{
     SessionFile, first_session, ignored_if_any, session_files, write_session_files,
@@ -149,7 +151,7 @@ fn count(slot: &mut Option<Ignored>, what: &'static str, count: u64, first: Posi
     }
 }
 
-impl Layout for Viper {
+impl NarrowFormat for Viper {
     fn admit_op(&self, op: &OpInput<'_>, _: &OpNotes<'_>) -> Result<(), SinkError> {
         signed_access(op).map(|_| ())
     }

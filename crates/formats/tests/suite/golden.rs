@@ -51,6 +51,31 @@ fn each_golden_file_is_written_as_it_stands() {
     assert_eq!(write("dbcop", &read("dbcop", SMALL_DBCOP)).unwrap(), SMALL_DBCOP);
 }
 
+/// Files of the version before rows and structured predicates, written by the program of that time.
+/// They are never written again. Each pair was one history then.
+#[test]
+fn files_of_the_first_version_mean_what_they_meant() {
+    let binary: [&[u8]; 4] = [
+        include_bytes!("../golden/v1/everything.iso"),
+        include_bytes!("../golden/v1/notes.iso"),
+        include_bytes!("../golden/v1/objects.iso"),
+        include_bytes!("../golden/v1/run.iso"),
+    ];
+    let lines = [
+        EVERYTHING_JSONL,
+        NOTES_JSONL,
+        include_str!("../golden/v1/objects.jsonl"),
+        include_str!("../golden/v1/run.jsonl"),
+    ];
+    for (binary, lines) in binary.into_iter().zip(lines) {
+        let history = read("jsonl", lines.as_bytes());
+        assert!(read("isolario", binary) == history, "{lines}");
+        for format in ["isolario", "jsonl"] {
+            assert!(read(format, &write(format, &history).unwrap()) == history, "{lines}");
+        }
+    }
+}
+
 #[test]
 fn the_golden_files_of_plume_and_dbcop_hold_one_history() {
     for history in [read("plume", SMALL_PLUME.as_bytes()), read("dbcop", SMALL_DBCOP)] {

@@ -13,7 +13,7 @@ mod values;
 use isolario_model::{History, Initial, Meta, OpInput, OpNotes, SinkError, TxnEnd, Value};
 
 use super::stream::Syntax;
-use crate::narrow::{Collector, Layout, inexpressible};
+use crate::narrow::{Collector, NarrowFormat, inexpressible};
 use crate::{HistoryWriter, Target};
 use values::Values;
 
@@ -37,7 +37,7 @@ impl Jepsen {
     }
 }
 
-impl Layout for Jepsen {
+impl NarrowFormat for Jepsen {
     fn admit_meta(&self, meta: &Meta) -> Result<(), SinkError> {
         match meta.initial {
             Initial::Value(Value::Nil) => Ok(()),
