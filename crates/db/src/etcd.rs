@@ -16,7 +16,7 @@ use crate::registry::{Driver, Settings};
 use crate::remote::{OURS, Site, Stage, not_ours};
 use crate::tls::Mode;
 use crate::url::DbUrl;
-use gateway::{Found, Gateway, text};
+use gateway::{Gateway, RangeAnswer, text};
 
 /// Reads from one member, as old as they may be; etcd's own word for them is "serializable".
 const STALE: &str = "serializable-reads";
@@ -44,7 +44,7 @@ fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> 
     let site = Site::of(url, settings, ISOLATIONS, Mode::Disable, &[])?;
     match site.address.path.as_str() {
         "" => Ok(Box::new(Etcd(site))),
-        path => Err(DbError::fatal(format!("{url}: etcd has no databases: leave /{path} away"))),
+        path => Err(DbError::fatal(format!("{url}: etcd has no databases: leave out /{path}"))),
     }
 }
 
@@ -81,7 +81,7 @@ impl Database for Etcd {
     fn prepare(&self, _: &Layout) -> Result<(), DbError> {
         let gateway = self.gateway()?;
         let all = json!({"key": text(PREFIX), "range_end": text(AFTER_PREFIX), "limit": 1});
-        let theirs: Found = gateway.ask("kv/range", &all, Stage::Connect)?;
+        let theirs: RangeAnswer = gateway.ask("kv/range", &all, Stage::Connect)?;
         let owner = gateway.read(OWNER, false, Stage::Connect)?;
         if !theirs.kvs.is_empty() && owner.is_none_or(|owner| owner.value != OURS) {
             return Err(not_ours(&format!("keys under {PREFIX}"), &self.0.place));

@@ -2,20 +2,20 @@
 
 /// One operation: a read or a write of the first or the second key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum MiniOp {
     /// Read the first (0) or the second (1) key.
     R(usize),
     /// Write it.
     W(usize),
 }
 
-use Step::{R, W};
+use MiniOp::{R, W};
 
 /// The read-only shapes.
-pub(crate) const READ_ONLY: &[&[Step]] = &[&[R(0)], &[R(0), R(1)], &[R(0), R(0)]];
+pub(crate) const READ_ONLY: &[&[MiniOp]] = &[&[R(0)], &[R(0), R(1)], &[R(0), R(0)]];
 
 /// The shapes that write. Reading or writing a key twice is among them: some anomalies need it.
-pub(crate) const UPDATES: &[&[Step]] = &[
+pub(crate) const UPDATES: &[&[MiniOp]] = &[
     &[R(0), W(0)],
     &[R(0), W(0), W(0)],
     &[R(0), W(0), R(0)],

@@ -1,6 +1,6 @@
 //! Makes the plans of the built-in workloads.
 
-use crate::mini::{READ_ONLY, Step, UPDATES};
+use crate::mini::{MiniOp, READ_ONLY, UPDATES};
 use crate::plan::{Generator, Place, PlannedOp};
 use crate::rng::{Chance, Rng};
 use crate::sampler::Sampler;
@@ -90,8 +90,8 @@ impl Planner {
         let keys = [first, second];
         for (at, step) in shape.iter().enumerate() {
             plan.push(match *step {
-                Step::R(key) => PlannedOp::Read { key: keys[key] },
-                Step::W(key) => {
+                MiniOp::R(key) => PlannedOp::Read { key: keys[key] },
+                MiniOp::W(key) => {
                     PlannedOp::Write { key: keys[key], value: self.value(place, at, rng) }
                 }
             });

@@ -17,7 +17,7 @@
 //! relaxes and searches by itself.
 
 use super::calls::{Action, Call, INITIAL, Register};
-use super::search::{Found, Limits, search};
+use super::search::{Limits, SearchEnd, search};
 
 /// How many ways may be looked at in all to make the evidence smaller.
 const BUDGET: u64 = 1 << 20;
@@ -61,7 +61,7 @@ pub(super) fn with_initial(register: &Register<'_>, few: &[u32]) -> Vec<u32> {
     listed.sort_unstable();
     let relaxed = relaxed(calls, &listed, end);
     let limits = Limits { ways: Some(BUDGET), ..Limits::default() };
-    let is_stuck = |initial| matches!(search(&relaxed, initial, limits), Found::Stuck(_));
+    let is_stuck = |initial| matches!(search(&relaxed, initial, limits), SearchEnd::Stuck(_));
     let asked_for = relaxed.iter().filter_map(|call| call.action.old_word());
     if asked_for.chain([INITIAL]).all(is_stuck) {
         few.to_vec()
@@ -127,7 +127,7 @@ impl Evidence<'_> {
         self.budget =
             self.budget.saturating_sub(self.calls.len() as u64 / 64 + 4 * few.len() as u64);
         let limits = Limits { ways: Some(self.budget), ..Limits::default() };
-        matches!(search(&relaxed, self.initial, limits), Found::Stuck(_))
+        matches!(search(&relaxed, self.initial, limits), SearchEnd::Stuck(_))
     }
 }
 

@@ -22,7 +22,7 @@ use rayon::prelude::*;
 use crate::Options;
 use crate::plan::unwidenable;
 use calls::{Action, Call, Register, Registers};
-use search::{Found, Limits};
+use search::{Limits, SearchEnd};
 use sources::Otherwise;
 
 /// Decides whether a history is linearizable.
@@ -105,12 +105,12 @@ fn decide_from(history: &History, register: &Register<'_>, limits: Limits<'_>) -
 
 fn decide_by_search(register: &Register<'_>, limits: Limits<'_>) -> Answer {
     match search::search(register.calls, register.initial, limits) {
-        Found::Order(order) => Answer::Order(place(register.calls, &order)),
-        Found::Stuck(stuck) => {
+        SearchEnd::Order(order) => Answer::Order(place(register.calls, &order)),
+        SearchEnd::Stuck(stuck) => {
             let few = evidence::few(register.calls, register.initial, stuck);
             Answer::Broken(anomaly::no_order(register, &few))
         }
-        Found::GaveUp(limit, ordered) => Answer::Undecided {
+        SearchEnd::GaveUp(limit, ordered) => Answer::Undecided {
             limit,
             key: register.key,
             operations: register.calls.len() as u64,
@@ -177,9 +177,9 @@ mod tests {
         let limits = Limits { stop: Some(&stop), ..Limits::default() };
         let (start, finish, must) = (0, 1, true);
         let call = Call { op: OpId(0), start, finish, action: Action::Write(1), must };
-        assert_eq!(search::search(&[call], 0, limits), Found::Order(vec![0]));
+        assert_eq!(search::search(&[call], 0, limits), SearchEnd::Order(vec![0]));
         stop.ask();
-        assert_eq!(search::search(&[call], 0, limits), Found::GaveUp(Limit::Interrupted, 0));
+        assert_eq!(search::search(&[call], 0, limits), SearchEnd::GaveUp(Limit::Interrupted, 0));
     }
 
     /// Longer histories than brute force takes: where the fast way answers, the search agrees.
@@ -199,9 +199,9 @@ mod tests {
                 let fast = blocks::order(&register);
                 let slow = search::search(register.calls, register.initial, Limits::default());
                 match fast {
-                    Ok(_) => assert!(matches!(slow, Found::Order(_)), "{draft}\n{slow:?}"),
+                    Ok(_) => assert!(matches!(slow, SearchEnd::Order(_)), "{draft}\n{slow:?}"),
                     Err(Otherwise::Broken(_)) => {
-                        assert!(matches!(slow, Found::Stuck(_)), "{draft}\n{slow:?}");
+                        assert!(matches!(slow, SearchEnd::Stuck(_)), "{draft}\n{slow:?}");
                     }
                     Err(Otherwise::Choices) => {}
                 }

@@ -32,7 +32,7 @@ pub(super) struct Limits<'o> {
 
 /// What came of a search.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum SearchEnd {
     /// An order, by the positions of the calls.
     Order(Vec<u32>),
     /// No way goes on past the return of this call.
@@ -42,17 +42,17 @@ pub(super) enum Found {
 }
 
 /// Puts calls in order.
-pub(super) fn search(calls: &[Call], initial: u64, limits: Limits<'_>) -> Found {
+pub(super) fn search(calls: &[Call], initial: u64, limits: Limits<'_>) -> SearchEnd {
     let mut search = Search::new(calls, initial, limits);
     for (time, call) in returns(calls) {
         search.open_until(time);
         match search.pass(call) {
             Ok(true) => search.returned += 1,
-            Ok(false) => return Found::Stuck(call),
-            Err(limit) => return Found::GaveUp(limit, search.returned),
+            Ok(false) => return SearchEnd::Stuck(call),
+            Err(limit) => return SearchEnd::GaveUp(limit, search.returned),
         }
     }
-    Found::Order(search.order())
+    SearchEnd::Order(search.order())
 }
 
 /// When calls return, in order: those that took effect for certain.
@@ -66,7 +66,7 @@ fn returns(calls: &[Call]) -> Vec<(i64, u32)> {
 
 /// A step of a way: a call took effect, or another one of a class of interchangeable calls.
 #[derive(Clone, Copy)]
-enum Step {
+enum TraceEntry {
     Call(u32),
     Class(u32),
 }
@@ -101,7 +101,7 @@ struct Search<'c> {
     classes: Vec<Class>,
     ways: Vec<Way>,
     /// Every step, with the one before it.
-    trace: Vec<(Option<u32>, Step)>,
+    trace: Vec<(Option<u32>, TraceEntry)>,
     looked_at: u64,
     returned: u64,
 }
@@ -172,7 +172,7 @@ impl<'c> Search<'c> {
             };
             if let (true, Err(place)) = (satisfied, way.done.binary_search(&call)) {
                 way.done.insert(place, call);
-                way.last = Some(self.step(way.last, Step::Call(call)));
+                way.last = Some(self.step(way.last, TraceEntry::Call(call)));
             }
         }
     }
@@ -185,7 +185,7 @@ impl<'c> Search<'c> {
             if let Some(holds) = after(self.calls[call as usize].action, way.holds) {
                 let mut next = Way { holds, ..way.clone() };
                 next.done.insert(place, call);
-                next.last = Some(self.step(way.last, Step::Call(call)));
+                next.last = Some(self.step(way.last, TraceEntry::Call(call)));
                 to_do.push(next);
             }
         }
@@ -199,13 +199,13 @@ impl<'c> Search<'c> {
             if let Some(holds) = after(class.action, way.holds).filter(|new| *new != way.holds) {
                 let mut next = Way { holds, ..way.clone() };
                 next.used.insert(place, at as u32);
-                next.last = Some(self.step(way.last, Step::Class(at as u32)));
+                next.last = Some(self.step(way.last, TraceEntry::Class(at as u32)));
                 to_do.push(next);
             }
         }
     }
 
-    fn step(&mut self, last: Option<u32>, step: Step) -> u32 {
+    fn step(&mut self, last: Option<u32>, step: TraceEntry) -> u32 {
         self.trace.push((last, step));
         self.trace.len() as u32 - 1
     }
@@ -226,7 +226,7 @@ impl<'c> Search<'c> {
             return Err(Limit::Interrupted);
         }
         // A way has two short lists of its own, and stands in a table.
-        let bytes = self.trace.len() * size_of::<(Option<u32>, Step)>() + ways * 256;
+        let bytes = self.trace.len() * size_of::<(Option<u32>, TraceEntry)>() + ways * 256;
         if let Some(most) = self.limits.memory.filter(|most| bytes as u64 > *most) {
             return Err(Limit::Memory(most));
         }
@@ -246,10 +246,10 @@ impl<'c> Search<'c> {
             last = before;
         }
         let mut next = vec![0; self.classes.len()];
-        let mut name = |step: Step| match step {
-            Step::Call(call) => call,
+        let mut name = |step: TraceEntry| match step {
+            TraceEntry::Call(call) => call,
             // As many as were used had started by then: the first ones to start.
-            Step::Class(class) => {
+            TraceEntry::Class(class) => {
                 next[class as usize] += 1;
                 self.classes[class as usize].calls[next[class as usize] - 1]
             }

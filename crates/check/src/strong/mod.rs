@@ -46,7 +46,7 @@ use parts::Part;
 use problem::{Precedes, Problem};
 use reach::Reach;
 use saturate::{Saturation, Settled, edges, saturate};
-use search::{Found, Literal, Search};
+use search::{Literal, Search, SearchEnd};
 use solve_parts::{Solved, solve_parts};
 
 /// How many conflicts the search may take that comes before saturation.
@@ -165,13 +165,13 @@ impl Solver<'_, '_> {
     ) -> Verdict {
         let mut search = self.search(graph, nodes);
         match search.run(limits, None) {
-            Found::Solution => Verdict::Satisfied(self.witness(search.order.nodes())),
-            Found::Refutation(cycles) => {
+            SearchEnd::Solution => Verdict::Satisfied(self.witness(search.order.nodes())),
+            SearchEnd::Refutation(cycles) => {
                 let told = |(arc, label)| (arc, search.variables.precedes(Literal(label)));
                 let cycles = cycles.into_iter().map(|cycle| cycle.into_iter().map(told).collect());
                 Verdict::Violated(self.explainer(settled).refutation(cycles.collect()))
             }
-            Found::Stopped(limit) => {
+            SearchEnd::Stopped(limit) => {
                 so_far.conflicts = Some(search.conflicts);
                 so_far.undecided(limit)
             }
@@ -236,7 +236,7 @@ impl Solver<'_, '_> {
         let graph = self.graph(&Settled::stated(&self.problem, &self.stated()));
         let mut search = self.search(&graph, topological_order(&graph, guess)?);
         let found = search.run(limits, Some(SHORT_SEARCH));
-        matches!(found, Found::Solution).then(|| self.witness(search.order.nodes()))
+        matches!(found, SearchEnd::Solution).then(|| self.witness(search.order.nodes()))
     }
 
     /// Where the guess is good, a short search mends it, and nothing else has to be done. Without
@@ -244,7 +244,7 @@ impl Solver<'_, '_> {
     /// the easier one, and a serial order satisfies the snapshot levels, too.
     fn short_search(&self, graph: &Graph, nodes: Vec<u32>, limits: &Limits<'_>) -> Option<Witness> {
         let mut search = self.search(graph, nodes);
-        if let Found::Solution = search.run(limits, Some(SHORT_SEARCH)) {
+        if let SearchEnd::Solution = search.run(limits, Some(SHORT_SEARCH)) {
             return Some(self.witness(search.order.nodes()));
         }
         let is_hard = !self.dependencies.session_order
@@ -256,7 +256,8 @@ impl Solver<'_, '_> {
         let graph = Graph::new(serial.problem.nodes, &serial.problem.known);
         let mut search = serial.search(&graph, topological_order(&graph, &guess)?);
         let found = search.run(limits, Some(SHORT_SEARCH));
-        matches!(found, Found::Solution).then(|| self.serial_witness(&serial, search.order.nodes()))
+        matches!(found, SearchEnd::Solution)
+            .then(|| self.serial_witness(&serial, search.order.nodes()))
     }
 
     /// A serial order of transactions as start and commit points.

@@ -7,13 +7,13 @@ use isolario_model::{Limit, TxnId};
 use rayon::prelude::*;
 
 use super::choices::Choices;
-use super::explain::Step;
+use super::explain::CycleArc;
 use super::graph::Graph;
 use super::limits::Limits;
 use super::order::{Chosen, Order};
 use super::parts::Part;
 use super::problem::{Arc, Precedes, Problem};
-use super::search::{Found, Literal, Search};
+use super::search::{Literal, Search, SearchEnd};
 use crate::graph::places;
 use crate::resolved::Version;
 
@@ -22,7 +22,7 @@ pub(crate) enum Solved {
     /// The nodes of each part in order.
     Orders(Vec<Vec<u32>>),
     /// The cycles that refute one of them.
-    Refutation(Vec<Vec<Step>>),
+    Refutation(Vec<Vec<CycleArc>>),
     /// A limit was reached with these parts unsolved, after so many conflicts in all.
     Stopped { limit: Limit, unsolved: Vec<usize>, conflicts: u64 },
 }
@@ -30,7 +30,7 @@ pub(crate) enum Solved {
 /// What came of one part.
 enum Answer {
     Order(Vec<u32>),
-    Refutation(Vec<Vec<Step>>),
+    Refutation(Vec<Vec<CycleArc>>),
     Stopped(Limit, u64),
 }
 
@@ -150,20 +150,20 @@ impl PartProblem {
         let order = Order::new(&self.graph, self.order.clone());
         let mut search = Search::new(&self.problem, order);
         match search.run(limits, None) {
-            Found::Solution => {
+            SearchEnd::Solution => {
                 let nodes = search.order.nodes().iter();
                 Answer::Order(nodes.filter_map(|node| self.whole_nodes[*node as usize]).collect())
             }
-            Found::Refutation(cycles) => {
+            SearchEnd::Refutation(cycles) => {
                 let told = |cycle: Vec<Chosen>| self.told(&search, cycle);
                 Answer::Refutation(cycles.into_iter().map(told).collect())
             }
-            Found::Stopped(limit) => Answer::Stopped(limit, search.conflicts),
+            SearchEnd::Stopped(limit) => Answer::Stopped(limit, search.conflicts),
         }
     }
 
     /// A cycle in terms of the whole.
-    fn told(&self, search: &Search<'_, '_>, cycle: Vec<Chosen>) -> Vec<Step> {
+    fn told(&self, search: &Search<'_, '_>, cycle: Vec<Chosen>) -> Vec<CycleArc> {
         let version = |version: Version| self.whole_versions[version.0 as usize];
         let steps = cycle.into_iter().filter_map(|((from, to), label)| {
             let arc = (self.whole_nodes[from as usize]?, self.whole_nodes[to as usize]?);

@@ -73,7 +73,7 @@ impl Weak<'_> {
     }
 
     /// Bad reads, and cycles of dependencies.
-    fn wrong_by_themselves(&self) -> Found {
+    fn wrong_by_themselves(&self) -> Matches {
         let mut found = self.anomalies_of(Level::AdyaReadCommitted);
         let missed = naming::behind_dirty_writes(&self.base(), &found.anomalies);
         found.anomalies.extend(missed);
@@ -81,26 +81,28 @@ impl Weak<'_> {
     }
 
     /// All anomalies of a level that reports all of them.
-    fn anomalies_of(&self, level: Level) -> Found {
+    fn anomalies_of(&self, level: Level) -> Matches {
         let found = self.check(level);
         let anomalies = found.anomalies().iter().map(|anomaly| Anomaly::clone(anomaly)).collect();
-        Found { anomalies, all_found: true, ..Found::default() }
+        Matches { anomalies, all_found: true, ..Matches::default() }
     }
 
     /// The patterns from TAP-h to TAP-n but for TAP-j, and the non-monotonic read of one key.
-    fn ordering_patterns(&self, kinds: &[AnomalyKind]) -> Found {
+    fn ordering_patterns(&self, kinds: &[AnomalyKind]) -> Matches {
         let is_asked = |level: &Level| {
             self.is_defined(*level) && kinds.iter().any(|kind| level_of(*kind) == Some(*level))
         };
-        let Some(strongest) = ORDERING.iter().rposition(is_asked) else { return Found::default() };
+        let Some(strongest) = ORDERING.iter().rposition(is_asked) else {
+            return Matches::default();
+        };
         if self.has_witness(ORDERING[strongest]) {
-            return Found::default();
+            return Matches::default();
         }
         // Each relation contains those of the weaker levels, so if the strongest has no cycle, none
         // of them has.
         let last = Relation::new(self, ORDERING[strongest]);
         if last.is_acyclic() {
-            return Found::default();
+            return Matches::default();
         }
         let weaker = ORDERING[..strongest].iter().map(|level| Relation::new(self, *level));
         let relations: Vec<Relation> = weaker.chain([last]).collect();
@@ -109,7 +111,7 @@ impl Weak<'_> {
         let is_found = |kind: &AnomalyKind| anomalies.iter().any(|found| found.kind == *kind);
         let missing: Vec<_> = kinds.iter().copied().filter(|kind| !is_found(kind)).collect();
         if !missing.iter().filter_map(|kind| level_of(*kind)).any(|level| is_asked(&level)) {
-            return Found { anomalies, ..Found::default() };
+            return Matches { anomalies, ..Matches::default() };
         }
         let everywhere = Everywhere::find(self, &missing, &relations);
         let (more, unclosed) = self.close_all(&relations, &everywhere.instances, &missing);
@@ -120,7 +122,7 @@ impl Weak<'_> {
                 && (distant || !everywhere.all_by_steps || unclosed.contains(&relation.level))
         };
         let unfinished = relations.iter().filter(is_unfinished).map(|r| r.level).collect();
-        Found { anomalies, unfinished, all_found: false }
+        Matches { anomalies, unfinished, all_found: false }
     }
 
     /// Whether some order gives what a level demands, if that is easily found out. It is not tried
@@ -184,7 +186,7 @@ impl Weak<'_> {
         (anomalies, spent)
     }
 
-    fn answer(&self, kind: AnomalyKind, found: &Found) -> Verdict {
+    fn answer(&self, kind: AnomalyKind, found: &Matches) -> Verdict {
         let anomalies: Vec<_> =
             found.anomalies.iter().filter(|anomaly| anomaly.kind == kind).cloned().collect();
         let ambiguous = &self.dependencies().reads.choices.refusal;
@@ -207,7 +209,7 @@ impl Weak<'_> {
 
 /// What was found of some patterns.
 #[derive(Default)]
-struct Found {
+struct Matches {
     anomalies: Vec<Anomaly>,
     /// Whether these are all that there are.
     all_found: bool,

@@ -40,7 +40,7 @@ fn plain<'de, D: serde::Deserializer<'de>>(source: D) -> Result<String, D::Error
 
 /// The answer to a read.
 #[derive(Deserialize, Default)]
-pub(super) struct Found {
+pub(super) struct RangeAnswer {
     #[serde(default)]
     pub(super) kvs: Vec<Entry>,
 }
@@ -58,7 +58,7 @@ pub(super) struct Done {
 #[derive(Deserialize)]
 pub(super) struct Response {
     #[serde(default)]
-    pub(super) response_range: Found,
+    pub(super) response_range: RangeAnswer,
 }
 
 #[derive(Deserialize)]
@@ -137,7 +137,7 @@ impl Gateway {
         stage: Stage,
     ) -> Result<Option<Entry>, DbError> {
         let request = json!({"key": text(key), "serializable": stale});
-        let mut found: Found = self.ask("kv/range", &request, stage)?;
+        let mut found: RangeAnswer = self.ask("kv/range", &request, stage)?;
         Ok(found.kvs.pop())
     }
 
@@ -186,7 +186,8 @@ fn refused(refusal: Refusal, stage: Stage) -> DbError {
         3 | 7 | 16 => DbError::fatal(message).with_code(code).with_obstacle(Obstacle::Login),
         // A password was given, but nobody asks for one.
         9 if stage == Stage::Connect => {
-            DbError::fatal(format!("{message}: leave user and password away")).with_code(code)
+            DbError::fatal(format!("{message}: leave out the user and the password"))
+                .with_code(code)
         }
         _ if stage == Stage::Commit => DbError::unknown(message).with_code(code),
         _ => DbError::retryable(message).with_code(code),
@@ -213,12 +214,12 @@ mod tests {
 
     #[test]
     fn answers_leave_out_what_is_empty() {
-        let found: Found = serde_json::from_str(
+        let found: RangeAnswer = serde_json::from_str(
             r#"{"header":{"revision":"7"},"kvs":[{"key":"eA==","mod_revision":"5","value":"NDI="}]}"#,
         )
         .unwrap();
         assert_eq!((found.kvs[0].value.as_str(), found.kvs[0].mod_revision.as_str()), ("42", "5"));
-        let nothing: Found = serde_json::from_str(r#"{"header":{}}"#).unwrap();
+        let nothing: RangeAnswer = serde_json::from_str(r#"{"header":{}}"#).unwrap();
         assert!(nothing.kvs.is_empty());
         let failed: Done =
             serde_json::from_str(r#"{"responses":[{"response_range":{}}]}"#).unwrap();

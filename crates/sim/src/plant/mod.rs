@@ -10,8 +10,8 @@ mod templates;
 use isolario_model::{AnomalyKind, Op, SinkError, TxnEnd, ValueRef};
 
 use crate::report::Reporter;
-use template::Step;
 pub use template::Template;
+use template::TemplateOp;
 
 /// All templates, in the order of the anomaly table.
 pub fn templates() -> &'static [Template] {
@@ -68,19 +68,21 @@ pub(crate) fn plant(
     Ok(planted)
 }
 
-fn tell(step: &Step, first_key: u64, reporter: &mut Reporter<'_>) -> Result<(), SinkError> {
+fn tell(step: &TemplateOp, first_key: u64, reporter: &mut Reporter<'_>) -> Result<(), SinkError> {
     let key = |key: u8| ValueRef::from(first_key + u64::from(key));
     match *step {
-        Step::R(k, value) => {
+        TemplateOp::R(k, value) => {
             let value = Some(reporter.shown((value != 0).then_some(value)));
             reporter.op(&Op::Read { key: key(k), value })
         }
-        Step::W(k, value) => reporter.op(&Op::Write { key: key(k), value: value.into() }),
-        Step::Append(k, element) => {
+        TemplateOp::W(k, value) => reporter.op(&Op::Write { key: key(k), value: value.into() }),
+        TemplateOp::Append(k, element) => {
             reporter.op(&Op::Append { key: key(k), element: element.into() })
         }
-        Step::List(k, elements) => reporter.elements_read(first_key + u64::from(k), Some(elements)),
-        Step::Set(k, expected, new) => reporter.op(&Op::CompareAndSet {
+        TemplateOp::List(k, elements) => {
+            reporter.elements_read(first_key + u64::from(k), Some(elements))
+        }
+        TemplateOp::Set(k, expected, new) => reporter.op(&Op::CompareAndSet {
             key: key(k),
             expected: reporter.shown((expected != 0).then_some(expected)),
             new: new.into(),
@@ -99,7 +101,7 @@ mod tests {
         let kinds: Vec<AnomalyKind> = templates().iter().map(|template| template.kind).collect();
         assert!(kinds.is_sorted_by(|a, b| a < b), "{kinds:?}");
         for template in templates() {
-            let keys = template.txns.iter().flat_map(|txn| txn.steps).map(Step::key);
+            let keys = template.txns.iter().flat_map(|txn| txn.steps).map(TemplateOp::key);
             assert!(keys.max().is_some_and(|key| u64::from(key) < KEYS_PER_PLANT));
         }
     }

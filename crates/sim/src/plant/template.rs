@@ -19,13 +19,13 @@ pub struct Template {
 #[derive(Debug)]
 pub(super) struct Txn {
     pub(super) session: u8,
-    pub(super) steps: &'static [Step],
+    pub(super) steps: &'static [TemplateOp],
     pub(super) outcome: Outcome,
 }
 
 /// An operation of a template. Keys are numbers; 0 is the initial value of a register.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Step {
+pub(super) enum TemplateOp {
     /// A read of a register.
     R(u8, i64),
     /// A write of a register.
@@ -38,12 +38,12 @@ pub(super) enum Step {
     Set(u8, i64, i64),
 }
 
-impl Step {
+impl TemplateOp {
     #[cfg(test)]
     pub(super) fn key(&self) -> u8 {
         match *self {
-            Step::R(key, _) | Step::W(key, _) | Step::Append(key, _) => key,
-            Step::List(key, _) | Step::Set(key, ..) => key,
+            TemplateOp::R(key, _) | TemplateOp::W(key, _) | TemplateOp::Append(key, _) => key,
+            TemplateOp::List(key, _) | TemplateOp::Set(key, ..) => key,
         }
     }
 }
@@ -79,12 +79,12 @@ impl Template {
 }
 
 /// A committed transaction.
-pub(super) const fn txn(session: u8, steps: &'static [Step]) -> Txn {
+pub(super) const fn txn(session: u8, steps: &'static [TemplateOp]) -> Txn {
     Txn { session, steps, outcome: Outcome::Committed }
 }
 
 /// An aborted transaction.
-pub(super) const fn aborted(session: u8, steps: &'static [Step]) -> Txn {
+pub(super) const fn aborted(session: u8, steps: &'static [TemplateOp]) -> Txn {
     Txn { session, steps, outcome: Outcome::Aborted }
 }
 

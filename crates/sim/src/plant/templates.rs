@@ -9,7 +9,7 @@
 
 use isolario_model::AnomalyKind as A;
 
-use super::template::Step::{Append, List, R, Set, W};
+use super::template::TemplateOp::{Append, List, R, Set, W};
 use super::template::{Template, Timing, aborted, template, txn};
 
 const X: u8 = 0;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 
-use super::Step;
+use super::CycleArc;
 use super::arcs::{Arcs, SEEN};
 use crate::strong::problem::{Arc, Precedes, Problem};
 use crate::strong::saturate::Settled;
@@ -61,8 +61,8 @@ impl<'a> Lemmas<'a> {
     }
 
     /// The lemmas that cycles of settled edges and of choices rest on, and what they lead to.
-    pub(super) fn build(&mut self, cycles: Vec<Vec<Step>>) -> Refuted {
-        let cycles: Vec<Vec<Step>> =
+    pub(super) fn build(&mut self, cycles: Vec<Vec<CycleArc>>) -> Refuted {
+        let cycles: Vec<Vec<CycleArc>> =
             cycles.into_iter().map(|cycle| self.completed(cycle)).collect();
         self.settle_facts(&cycles);
         let mut open = cycles;
@@ -107,7 +107,7 @@ impl<'a> Lemmas<'a> {
 
     /// A cycle of choices with shortest ways between their edges. The settled edges of a cycle that
     /// has no choices are its own.
-    fn completed(&self, cycle: Vec<Step>) -> Vec<Step> {
+    fn completed(&self, cycle: Vec<CycleArc>) -> Vec<CycleArc> {
         if cycle.iter().any(|(_, choice)| choice.is_none()) {
             return cycle;
         }
@@ -122,14 +122,14 @@ impl<'a> Lemmas<'a> {
     }
 
     /// Lemmas for all facts that the cycles rest on.
-    fn settle_facts(&mut self, cycles: &[Vec<Step>]) {
+    fn settle_facts(&mut self, cycles: &[Vec<CycleArc>]) {
         let mut needed: BTreeSet<u32> = BTreeSet::new();
-        let add = |cycle: &[Step], needed: &mut BTreeSet<u32>| {
+        let add = |cycle: &[CycleArc], needed: &mut BTreeSet<u32>| {
             let settled = cycle.iter().filter(|(_, choice)| choice.is_none());
             needed.extend(settled.filter_map(|(arc, _)| self.lemma_needed(*arc)));
         };
         cycles.iter().for_each(|cycle| add(cycle, &mut needed));
-        let mut found: Vec<(u32, Vec<Step>)> = Vec::new();
+        let mut found: Vec<(u32, Vec<CycleArc>)> = Vec::new();
         while let Some(fact) = needed.pop_last() {
             let cycle = self.justification(fact);
             add(&cycle, &mut needed);
@@ -159,13 +159,13 @@ impl<'a> Lemmas<'a> {
     }
 
     /// The cycle that the opposite of a fact closes with what was settled in earlier rounds.
-    fn justification(&self, fact: u32) -> Vec<Step> {
+    fn justification(&self, fact: u32) -> Vec<CycleArc> {
         let precedes = self.settled.facts[fact as usize];
         let round = self.settled.rounds.partition_point(|end| *end <= fact);
         let below = if round == 0 { 0 } else { self.settled.rounds[round - 1] };
         let opposite = precedes.opposite();
         let arcs: Vec<Arc> = self.problem.arcs(opposite).collect();
-        let mut best: Option<Vec<Step>> = None;
+        let mut best: Option<Vec<CycleArc>> = None;
         // All edges of an alternative lead to the same two nodes, that between the writers to the
         // first.
         for arcs in [&arcs[..1], &arcs[1..]] {
@@ -183,7 +183,7 @@ impl<'a> Lemmas<'a> {
     }
 
     /// What a cycle assumes beyond the lemmas.
-    fn assumptions(&self, cycle: &[Step]) -> Vec<Precedes> {
+    fn assumptions(&self, cycle: &[CycleArc]) -> Vec<Precedes> {
         let mut open: Vec<Precedes> = cycle.iter().filter_map(|(_, choice)| *choice).collect();
         open.retain(|choice| !self.by_choice.contains_key(choice) && !self.is_read(*choice));
         open.sort_unstable();
@@ -191,7 +191,7 @@ impl<'a> Lemmas<'a> {
         open
     }
 
-    fn settle(&mut self, precedes: Precedes, cycle: &[Step]) {
+    fn settle(&mut self, precedes: Precedes, cycle: &[CycleArc]) {
         if !self.by_choice.contains_key(&precedes) {
             let cycle = self.caused(cycle);
             self.by_choice.insert(precedes, self.list.len());
@@ -221,7 +221,7 @@ impl<'a> Lemmas<'a> {
         rests(cycle, &stated)
     }
 
-    fn caused(&self, cycle: &[Step]) -> Vec<(Arc, Cause)> {
+    fn caused(&self, cycle: &[CycleArc]) -> Vec<(Arc, Cause)> {
         cycle.iter().map(|(arc, choice)| (*arc, self.cause(*arc, *choice))).collect()
     }
 

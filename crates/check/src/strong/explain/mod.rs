@@ -24,7 +24,7 @@ const LONGEST: usize = 2_000;
 const DEEPEST: usize = 40;
 
 /// An edge of a cycle, with the alternative it was added for, if it was.
-pub(crate) type Step = (Arc, Option<Precedes>);
+pub(crate) type CycleArc = (Arc, Option<Precedes>);
 
 /// What there is to explain.
 pub(crate) struct Explainer<'a> {
@@ -56,12 +56,12 @@ impl Explainer<'_> {
     }
 
     /// Explains a refutation by search.
-    pub(crate) fn refutation(&self, cycles: Vec<Vec<Step>>) -> Findings {
+    pub(crate) fn refutation(&self, cycles: Vec<Vec<CycleArc>>) -> Findings {
         let arcs = Arcs::new(self.problem, self.settled);
         findings(vec![self.anomaly(&arcs, cycles)])
     }
 
-    fn anomaly(&self, arcs: &Arcs<'_>, cycles: Vec<Vec<Step>>) -> Anomaly {
+    fn anomaly(&self, arcs: &Arcs<'_>, cycles: Vec<Vec<CycleArc>>) -> Anomaly {
         let mut lemmas = Lemmas::new(self.problem, self.settled, arcs);
         let refuted = lemmas.build(cycles);
         let reasons = Reasons { explainer: self };

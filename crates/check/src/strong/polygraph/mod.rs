@@ -20,7 +20,7 @@ use super::limits::Limits;
 use super::order::{Chosen, Order};
 use super::problem::Problem;
 use super::saturate::{Saturation, Settled, saturate};
-use super::search::{Found, Literal, Search};
+use super::search::{Literal, Search, SearchEnd};
 use super::{Steps, dump, shortest_cycles, single_chains};
 use crate::Options;
 use crate::graph::topological_order;
@@ -156,14 +156,14 @@ impl Polygraph {
     ) -> Solution {
         let mut search = Search::new(&self.problem, Order::new(graph, nodes));
         match search.run(limits, None) {
-            Found::Solution => Solution::Order(search.order.nodes().to_vec()),
-            Found::Refutation(cycles) => {
+            SearchEnd::Solution => Solution::Order(search.order.nodes().to_vec()),
+            SearchEnd::Refutation(cycles) => {
                 let told = |(arc, label)| Some((arc, search.variables.listed(Literal(label))?));
                 let told = |cycle: Vec<Chosen>| cycle.into_iter().filter_map(told).collect();
                 let cycles = cycles.into_iter().map(told).collect();
                 Solution::None(Argument::new(&self.problem, settled).of_choices(cycles))
             }
-            Found::Stopped(limit) => Solution::Undecided(limit),
+            SearchEnd::Stopped(limit) => Solution::Undecided(limit),
         }
     }
 

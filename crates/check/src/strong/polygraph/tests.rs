@@ -149,7 +149,7 @@ fn lemmas_are_forgotten() {
     let nodes: Vec<u32> = (0..problem.nodes as u32).collect();
     let mut search = Search::new(problem, Order::new(&graph, nodes));
     let found = search.run(&Limits::new(&options, Level::Serializable), Some(20_000));
-    assert!(matches!(found, Found::Stopped(Limit::Steps)));
+    assert!(matches!(found, SearchEnd::Stopped(Limit::Steps)));
     // Those of choices stay. Of 20,000 others, all but the last half and those of few decisions go.
     assert!(search.lemma_count() < problem.choices.len() + 10_000, "{}", search.lemma_count());
 }

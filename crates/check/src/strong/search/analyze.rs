@@ -1,6 +1,6 @@
 //! What a conflict teaches.
 
-use super::proof::Step;
+use super::proof::Inference;
 use super::propagate::Conflict;
 use super::{Chosen, Lemma, Literal, Search};
 
@@ -92,7 +92,7 @@ impl Search<'_, '_> {
         };
         marked.into_iter().for_each(|var| self.seen[var] = false);
         lemma.insert(0, asserted);
-        let step = Step::Learned { from: from.into(), certain: certain.into() };
+        let step = Inference::Learned { from: from.into(), certain: certain.into() };
         (lemma, self.proof.add(step))
     }
 

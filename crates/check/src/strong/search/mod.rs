@@ -26,7 +26,7 @@ use super::undecided::undecided_pairs;
 use crate::Phase;
 use forget::Schedule;
 use heap::Heap;
-use proof::{Proof, Step};
+use proof::{Inference, Proof};
 use touched::Touched;
 
 /// After so many conflicts, the order no longer says which alternative is tried first.
@@ -37,7 +37,7 @@ const RUN: u64 = 128;
 const LOOK_EVERY: u64 = 256;
 
 /// What a search found.
-pub(crate) enum Found {
+pub(crate) enum SearchEnd {
     /// The order settles every choice.
     Solution,
     /// These cycles close every case, each given by the edges of choices on it.
@@ -117,7 +117,7 @@ impl<'p, 'g> Search<'p, 'g> {
     }
 
     /// Searches, with at most so many conflicts.
-    pub(crate) fn run(&mut self, limits: &Limits<'_>, most_conflicts: Option<u64>) -> Found {
+    pub(crate) fn run(&mut self, limits: &Limits<'_>, most_conflicts: Option<u64>) -> SearchEnd {
         let all: Vec<KeyId> = (0..self.problem.versions.key_count()).map(KeyId::at).collect();
         let listed: Vec<u32> = (0..self.problem.choices.len() as u32).collect();
         self.open(&all, &listed);
@@ -129,11 +129,11 @@ impl<'p, 'g> Search<'p, 'g> {
                 left = left.saturating_sub(1);
                 match self.resolve(conflict) {
                     Some(_) if self.proof.is_lost() => {
-                        return Found::Stopped(Limit::Argument(limits.proof()));
+                        return SearchEnd::Stopped(Limit::Argument(limits.proof()));
                     }
-                    Some(refutation) => return Found::Refutation(refutation),
+                    Some(refutation) => return SearchEnd::Refutation(refutation),
                     None if most_conflicts.is_some_and(|most| self.conflicts >= most) => {
-                        return Found::Stopped(Limit::Steps);
+                        return SearchEnd::Stopped(Limit::Steps);
                     }
                     None => continue,
                 }
@@ -143,7 +143,7 @@ impl<'p, 'g> Search<'p, 'g> {
                 let (choices, open) = self.progress();
                 limits.tell(phase, (choices - open) as u64, choices as u64, self.conflicts);
                 if let Some(limit) = limits.reached(self.bytes()) {
-                    return Found::Stopped(limit);
+                    return SearchEnd::Stopped(limit);
                 }
             }
             if self.schedule.is_due(self.conflicts) {
@@ -158,7 +158,7 @@ impl<'p, 'g> Search<'p, 'g> {
                 let moved = self.order.take_moved();
                 let (keys, listed) = (self.dirty_keys(&moved), self.touched.by(&moved));
                 if !self.open(&keys, &listed) {
-                    return Found::Solution;
+                    return SearchEnd::Solution;
                 }
             }
         }
@@ -187,7 +187,7 @@ impl<'p, 'g> Search<'p, 'g> {
     fn open_listed(&mut self, choice: u32) {
         let Some(literals) = self.variables.list(&self.problem.choices, choice) else { return };
         literals.iter().for_each(|literal| self.add_variable(*literal));
-        let step = self.proof.add(Step::Choice);
+        let step = self.proof.add(Inference::Choice);
         let number = self.lemmas.len() as u32;
         match literals[..] {
             [] => {}

@@ -4,7 +4,7 @@ use super::literal::Literal;
 use crate::strong::order::Chosen;
 
 /// A lemma: a set of literals of which one holds.
-pub(super) enum Step {
+pub(super) enum Inference {
     /// Forced together, the literals of these edges close a cycle with what is known.
     Cycle(Box<[Chosen]>),
     /// The alternatives of a choice.
@@ -13,28 +13,28 @@ pub(super) enum Step {
     Learned { from: Box<[u32]>, certain: Box<[u32]> },
 }
 
-impl Step {
+impl Inference {
     fn bytes(&self) -> usize {
         let contents = match self {
-            Step::Cycle(cycle) => size_of_val(&**cycle),
-            Step::Choice => 0,
-            Step::Learned { from, certain } => size_of_val(&**from) + size_of_val(&**certain),
+            Inference::Cycle(cycle) => size_of_val(&**cycle),
+            Inference::Choice => 0,
+            Inference::Learned { from, certain } => size_of_val(&**from) + size_of_val(&**certain),
         };
-        size_of::<Step>() + contents
+        size_of::<Inference>() + contents
     }
 }
 
 /// The lemmas that those in use rest on.
 #[derive(Default)]
 pub(super) struct Proof {
-    steps: Vec<Step>,
+    steps: Vec<Inference>,
     bytes: usize,
     /// Whether it grew too large, and nothing is kept any more.
     is_lost: bool,
 }
 
 impl Proof {
-    pub(super) fn add(&mut self, step: Step) -> u32 {
+    pub(super) fn add(&mut self, step: Inference) -> u32 {
         if self.is_lost {
             return 0;
         }
@@ -63,7 +63,7 @@ impl Proof {
         let mut open: Vec<u32> = roots.filter(|_| !self.is_lost).collect();
         while let Some(step) = open.pop() {
             if !std::mem::replace(&mut is_used[step as usize], true)
-                && let Step::Learned { from, .. } = &self.steps[step as usize]
+                && let Inference::Learned { from, .. } = &self.steps[step as usize]
             {
                 open.extend(from);
             }
@@ -74,14 +74,14 @@ impl Proof {
             if !is_used[at] {
                 continue;
             }
-            if let Step::Learned { from, .. } = &mut step {
+            if let Inference::Learned { from, .. } = &mut step {
                 // A step rests on earlier ones, which have their new numbers.
                 from.iter_mut().for_each(|step| *step = numbers[*step as usize]);
             }
             numbers[at] = kept.len() as u32;
             kept.push(step);
         }
-        self.bytes = kept.iter().map(Step::bytes).sum();
+        self.bytes = kept.iter().map(Inference::bytes).sum();
         self.steps = kept;
         numbers
     }
@@ -110,7 +110,7 @@ impl Proof {
                 if std::mem::replace(&mut is_used[step as usize], true) {
                     continue;
                 }
-                if let Step::Learned { from, certain } = &self.steps[step as usize] {
+                if let Inference::Learned { from, certain } = &self.steps[step as usize] {
                     steps.extend(from);
                     vars.extend(certain.iter().map(|var| *var as usize));
                 }
@@ -120,8 +120,8 @@ impl Proof {
         }
         let used = is_used.iter().zip(&self.steps).filter(|(used, _)| **used);
         let cycles = used.filter_map(|(_, step)| match step {
-            Step::Cycle(cycle) => Some(&**cycle),
-            Step::Choice | Step::Learned { .. } => None,
+            Inference::Cycle(cycle) => Some(&**cycle),
+            Inference::Choice | Inference::Learned { .. } => None,
         });
         cycles.collect()
     }

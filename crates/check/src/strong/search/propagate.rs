@@ -1,6 +1,6 @@
 //! What follows from the literals that hold: edges, and lemmas with one literal left.
 
-use super::proof::Step;
+use super::proof::Inference;
 use super::{Literal, Search};
 use crate::strong::problem::{Alternative, Arc};
 
@@ -50,7 +50,7 @@ impl Search<'_, '_> {
             let mut literals: Vec<Literal> = cycle.iter().map(|(_, l)| !Literal(*l)).collect();
             literals.sort_unstable();
             literals.dedup();
-            let step = self.proof.add(Step::Cycle(cycle.into()));
+            let step = self.proof.add(Inference::Cycle(cycle.into()));
             return Some(Conflict { literals, step });
         }
         None
