@@ -28,7 +28,7 @@ Exit codes: 0 done, every requested level is satisfied; 1 a violation was found;
 
 const CHECK_EXAMPLES: &str = "\
 Examples:
-  isolario check h.txt                        all levels that apply
+  isolario check h.txt                        every level that applies
   isolario check --level adya-read-committed h.txt
   isolario check --pattern TAP-k,non-repeatable-read h.txt
   isolario check --level all --json *.edn     one JSON object per history, one per line
@@ -41,11 +41,11 @@ Exit codes:
   2  an error: usage, a file that cannot be read or written, a level named explicitly that does not
      apply, nothing to check
   3  undecided: a limit was reached first, and no violation was found
-Of several histories or levels, the first of 2, 1, 3, 0 counts. Without --level, the exit code
-follows the weakest level that applies, cut-isolation left aside.
+With several histories or levels, the first of 2, 1, 3, 0 that occurred counts. Without --level, the
+exit code follows the weakest level that applies, not counting cut-isolation.
 
-Several histories end in a table of how many show which anomaly; in JSON, that is one more line, with
-the schema isolario.summary/1.";
+With several histories, a table at the end says how many show which anomaly; in JSON, that is one
+more line, with the schema isolario.summary/1.";
 
 const VERIFY_EXAMPLES: &str = "\
 Examples:
@@ -53,7 +53,7 @@ Examples:
   isolario verify h.iso h.proof               re-check that against the history alone
 
 Exit codes: 0 the proof is right, whatever its verdict; 1 it is wrong, or about another history;
-2 an error: a file that cannot be read, or is no proof.";
+2 an error: a file cannot be read, or is not a proof.";
 
 const CONVERT_EXAMPLES: &str = "\
 Examples:
@@ -73,7 +73,7 @@ const SHOW_EXAMPLES: &str = "\
 Examples:
   isolario show h.txt T7                      a transaction, as reports call it
   isolario show h.txt balance                 a key: its versions, who wrote and who read them
-  isolario show h.txt session alice           where a name means several things, say which
+  isolario show h.txt session alice           where a name is ambiguous, say which kind
   isolario show --json h.txt key 1";
 
 const LEVELS_EXAMPLES: &str = "\
@@ -84,9 +84,9 @@ Examples:
 const EXPLAIN_EXAMPLES: &str = "\
 Examples:
   isolario explain                            the names of all levels and anomalies
-  isolario explain lost-update                what it means, an example, who forbids it
+  isolario explain lost-update                what it means, an example, which levels forbid it
   isolario explain TAP-k                      by Plume's letter
-  isolario explain G2-item                    by the names of others; lists what it may mean
+  isolario explain G2-item                    by its name elsewhere; lists what that may mean
   isolario explain si                         a level, by name or alias";
 
 const COMPLETIONS_EXAMPLES: &str = "\
@@ -127,16 +127,16 @@ pub(crate) struct GlobalArgs {
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: ColorChoice,
 
-    /// Say nothing but the result and errors
+    /// Print only the result and errors
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
 
-    /// Say more: what was ignored in the input, how long it took, what each level means
+    /// Print more: what was ignored in the input, how long it took, what each level means
     #[arg(short, long, global = true)]
     pub(crate) verbose: bool,
 
     /// The form of the result: text for people, or JSON, one object per line; for `check` also
-    /// JUnit XML or the annotations of GitHub Actions [default: human]
+    /// JUnit XML or GitHub Actions annotations [default: human]
     #[arg(long, global = true, value_name = "FORM")]
     pub(crate) output: Option<ReportForm>,
 
@@ -224,7 +224,7 @@ pub(crate) enum Command {
     /// Print the manual pages of all commands
     #[command(after_help = MAN_EXAMPLES)]
     Man {
-        /// Write one file per command into this directory instead; it is made if need be
+        /// Write one file per command into this directory instead; it is created if necessary
         #[arg(long, value_name = "DIR")]
         dir: Option<PathBuf>,
     },
@@ -248,7 +248,7 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "FORMAT", default_value = "auto", help = format_help("The format"))]
     pub(crate) format: String,
 
-    /// Do not take the order of transactions within a session for granted
+    /// Ignore the order of transactions within a session
     #[arg(long)]
     pub(crate) no_session_order: bool,
 
@@ -269,7 +269,7 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) max_anomalies: usize,
 
-    /// Take a history with nothing to check for satisfied, instead of for an error
+    /// Treat a history with nothing to check as satisfied instead of as an error
     #[arg(long)]
     pub(crate) allow_empty: bool,
 
@@ -288,16 +288,16 @@ pub(crate) struct CheckArgs {
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "Search")]
 pub(crate) struct SearchArgs {
-    /// Orders of versions, tried first: a JSON object per line with a key and its values, or their
-    /// writers, earlier ones first; any may be missing
+    /// A file of known version orders, tried first: one JSON object per line, with a key and its
+    /// values (or their writers), earliest first; any of them may be missing
     #[arg(long, value_name = "FILE")]
     pub(crate) version_order: Option<PathBuf>,
 
-    /// Make these orders part of what is asked
+    /// Take these orders as given: a history that contradicts them is violated
     #[arg(long, requires = "version_order")]
     pub(crate) trust_version_order: bool,
 
-    /// Write down the problem that each level makes of the history: nodes, known edges, choices
+    /// Write the search problem of each level: nodes, known edges, choices
     #[arg(long, value_name = "FILE")]
     pub(crate) dump_problem: Option<PathBuf>,
 }
@@ -306,15 +306,15 @@ pub(crate) struct SearchArgs {
 #[derive(Debug, Default, ClapArgs)]
 #[command(next_help_heading = "Reports")]
 pub(crate) struct ReportArgs {
-    /// Write an HTML report: one file that needs nothing else, with pictures and the history
+    /// Write an HTML report: a single self-contained file, with pictures and the history
     #[arg(long, value_name = "FILE.html")]
     pub(crate) report: Option<PathBuf>,
 
-    /// Write the graphs of the anomalies for Graphviz
+    /// Write the graphs of the anomalies in DOT, for Graphviz
     #[arg(long, value_name = "FILE")]
     pub(crate) dot: Option<PathBuf>,
 
-    /// Write the graphs of the anomalies as a picture
+    /// Write the graphs of the anomalies as an SVG picture
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
 
@@ -339,11 +339,11 @@ pub(crate) struct VerifyArgs {
     )]
     pub(crate) format: String,
 
-    /// Orders of versions, as `isolario check` took them
+    /// The file of version orders that `isolario check` was given
     #[arg(long, value_name = "FILE")]
     pub(crate) version_order: Option<PathBuf>,
 
-    /// The proof takes these orders for granted; others decide nothing
+    /// The proof takes these orders as given; without this flag they prove nothing
     #[arg(long, requires = "version_order")]
     pub(crate) trust_version_order: bool,
 }
@@ -388,8 +388,8 @@ pub(crate) struct ShowArgs {
     /// The history; `-` is standard input
     pub(crate) history: PathBuf,
 
-    /// The name of a transaction, a key or a session; `txn NAME`, `key NAME` and `session NAME` say
-    /// which
+    /// The name of a transaction, key or session; `txn NAME`, `key NAME` or `session NAME` where it
+    /// is ambiguous
     #[arg(required = true, value_name = "TXN|KEY|SESSION")]
     pub(crate) name: Vec<String>,
 

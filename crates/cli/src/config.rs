@@ -1,6 +1,5 @@
 //! What the flags mean: names are looked up and checked here, before anything is read.
 
-mod anomaly;
 mod check;
 
 use std::path::{Path, PathBuf};
@@ -20,7 +19,6 @@ use crate::output::Output;
 use crate::run::Run;
 use crate::suggest::{closest, no_such};
 
-pub(crate) use anomaly::Use;
 pub(crate) use check::{Check, Question, Request};
 
 /// The format to read a history in.
@@ -182,7 +180,10 @@ pub(crate) fn output_format(
     if let Some(name) = name {
         return find_format(flag, name);
     }
-    by_extension(path).ok_or_else(|| {
+    // What is written is not packed, so a name that says so does not tell.
+    let is_packed = path.extension().is_some_and(|end| end == "gz" || end == "zst");
+    let by_name = formats::by_extension(path).filter(|_| !is_packed);
+    by_name.ok_or_else(|| {
         let names: Vec<_> = FORMATS.iter().map(|format| format.name()).collect();
         Failure::new(format!("cannot tell the format to write to {}", path.display()))
             .with_hint(format!("name it with {flag}: {}", names.join(", ")))
@@ -210,17 +211,4 @@ fn suggestion(typed: &str, names: &[String]) -> String {
         Some(meant) => format!("did you mean `{meant}`? {LIST}"),
         None => LIST.to_owned(),
     }
-}
-
-/// The format that files of such a name are usually in.
-pub(crate) fn by_extension(path: &Path) -> Option<&'static dyn HistoryFormat> {
-    let name = match path.extension()?.to_str()? {
-        "iso" => "isolario",
-        "jsonl" => "jsonl",
-        "txt" => "text",
-        "edn" => "elle-edn",
-        "json" => "elle-json",
-        _ => return None,
-    };
-    formats::find(name)
 }

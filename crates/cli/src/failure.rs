@@ -37,7 +37,7 @@ impl Failure {
                 ))
             }
             Problem::UnpacksTooLarge { .. } => failure.with_hint(
-                "if it is what it should be, unpack it first: a plain file takes no memory",
+                "if that is expected, unpack it first: a plain file is not held in memory",
             ),
             Problem::Io(error) if error.kind() == io::ErrorKind::NotFound => {
                 failure.with_hint("check the path; `-` reads standard input")

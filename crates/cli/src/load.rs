@@ -1,12 +1,14 @@
-//! Reading a history, and saying what was odd about the file.
+//! Reading a history, or what is stated about one, and saying what was odd about the file.
 
+use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use isolario::formats::version_order::{self, Unknown};
 use isolario::formats::{self, Content, Meter, Position, Problem, ReadError, Source};
-use isolario::model::{History, Remark, Severity};
+use isolario::model::{History, Remark, Severity, StatedOrder};
 
-use crate::config::{InputFormat, by_extension};
+use crate::config::InputFormat;
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::progress::Progress;
@@ -78,7 +80,7 @@ fn read(path: &Path, format: InputFormat, meter: Meter) -> Result<formats::Loade
         });
     }
     let Some(guess) = guess else {
-        return match by_extension(path) {
+        return match formats::by_extension(path) {
             // What is wrong with it says more than that it looks like nothing.
             Some(usual) if has_content(&source) => usual.read(&source).map_err(|error| {
                 let (name, flag) = (usual.name(), format.flag);
@@ -141,5 +143,49 @@ fn place(position: Position) -> String {
         Position::Line(line) => format!(":{line}"),
         Position::Column(line, column) => format!(":{line}:{column}"),
         Position::Byte(byte) => format!(": byte {byte}"),
+    }
+}
+
+/// Reads what a file states about a history, and warns of what the history does not have.
+pub(crate) fn read_version_order(
+    file: &Path,
+    name: &str,
+    history: &History,
+    console: &mut Console,
+) -> Result<Vec<StatedOrder>, Failure> {
+    let source = Source::open(file).map_err(|error| bad_order(&error))?;
+    let statements = version_order::read(&source, history).map_err(|error| bad_order(&error))?;
+    if let Some(message) = unknown_in(&statements.unknown, name) {
+        console.warning(&format!("{}:{message}", file.display()));
+    }
+    Ok(statements.orders)
+}
+
+/// What a history does not have, and where that is first named.
+fn unknown_in(unknown: &Unknown, name: &str) -> Option<String> {
+    let (line, what) = unknown.first.as_ref()?;
+    let others = unknown.keys + unknown.versions - 1;
+    let more = match others {
+        0 => String::new(),
+        1 => ", nor one more key or version".to_owned(),
+        _ => format!(", nor {others} more keys and versions"),
+    };
+    Some(format!("{line}: {name} does not have {what}{more}; left out"))
+}
+
+fn bad_order(error: &ReadError) -> Failure {
+    let failure = Failure::new(error.to_string());
+    match &error.problem {
+        Problem::Io(error) if error.kind() == io::ErrorKind::NotFound => failure.with_hint(
+            "check the path; `isolario gen history --version-order-out FILE` writes such a file",
+        ),
+        Problem::Io(_) => failure,
+        Problem::AbortedVersion { .. } => {
+            failure.with_hint("leave out the versions of transactions that aborted")
+        }
+        Problem::AmbiguousVersion { .. } => {
+            failure.with_hint("name writers: {\"key\": \"x\", \"writers\": [\"T1\", \"T2\"]}")
+        }
+        _ => failure.with_hint("a line looks like {\"key\": \"x\", \"values\": [1, 2]}"),
     }
 }

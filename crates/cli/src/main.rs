@@ -18,7 +18,6 @@ mod run;
 mod suggest;
 mod terminal;
 mod units;
-mod version_order;
 mod workload_flags;
 
 use std::ffi::OsString;

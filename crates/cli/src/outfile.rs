@@ -109,7 +109,7 @@ pub(crate) fn refuse_impossible(path: &Path) -> Result<(), Failure> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let parent = directory_of(path).display();
             Err(Failure::new(format!("cannot write {name}: there is no directory {parent}"))
-                .with_hint("make it first, or choose another place"))
+                .with_hint("create it first, or choose another place"))
         }
         Err(error) => Err(Failure::new(format!("cannot write {name}: {error}"))),
         Ok(_) => Ok(()),

@@ -5,7 +5,7 @@ use isolario::workload::{Distribution, DistributionError, Kind, Preset};
 use crate::failure::Failure;
 use crate::suggest::no_such;
 
-/// Workloads that are spoken of, and cannot be had yet.
+/// Workloads that are planned, and not available yet.
 const NOT_BUILT: [&str; 5] = ["predicate", "sql", "tpcc", "rubis", "twitter"];
 
 pub(crate) fn find_kind(name: &str) -> Result<Kind, Failure> {
@@ -14,7 +14,8 @@ pub(crate) fn find_kind(name: &str) -> Result<Kind, Failure> {
     match name.parse() {
         Ok(kind) => Ok(kind),
         Err(_) if NOT_BUILT.contains(&name) => {
-            Err(Failure::new(format!("the {name} workload is not there yet")).with_hint(there_are))
+            Err(Failure::new(format!("the {name} workload is not available yet"))
+                .with_hint(there_are))
         }
         Err(_) => Err(no_such("workload", name, "--workload", names, there_are)),
     }
@@ -58,5 +59,5 @@ pub(crate) fn refuse_idle_flags(
 /// The help on presets.
 pub(crate) fn preset_help() -> String {
     let names: Vec<_> = Preset::all().iter().map(|preset| preset.name).collect();
-    format!("A workload of the literature: {}", names.join(", "))
+    format!("A workload from the literature: {}", names.join(", "))
 }

@@ -82,7 +82,7 @@ pub fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbErr
         None => {
             let forms: Vec<_> = DRIVERS.iter().map(|driver| driver.form).collect();
             let (scheme, forms) = (url.scheme(), forms.join(", "));
-            Err(DbError::fatal(format!("no database answers to {scheme:?}: expected {forms}")))
+            Err(DbError::fatal(format!("there is no database {scheme:?}: expected {forms}")))
         }
     }
 }
@@ -118,6 +118,6 @@ mod tests {
     fn an_unknown_scheme_lists_the_known_ones() {
         let url = DbUrl::parse("oracle://x").unwrap();
         let message = open(&url, &Settings::default()).err().unwrap().message;
-        assert!(message.starts_with("no database answers to \"oracle\": expected sqlite:[PATH]"));
+        assert!(message.starts_with("there is no database \"oracle\": expected sqlite:[PATH]"));
     }
 }

@@ -103,7 +103,7 @@ mod client {
         let provider = Arc::new(ring::default_provider());
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
-            .map_err(|error| DbError::fatal(format!("cannot set TLS up: {error}")))?;
+            .map_err(|error| DbError::fatal(format!("cannot set up TLS: {error}")))?;
         let builder = match tls.mode {
             Mode::Verify => builder.with_root_certificates(roots(tls)?),
             _ => builder.dangerous().with_custom_certificate_verifier(Arc::new(Anyone(provider))),

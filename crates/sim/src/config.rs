@@ -91,7 +91,9 @@ pub enum ConfigError {
         found: f64,
     },
     /// More aborted and unknown transactions than transactions.
-    #[error("aborted and unknown outcomes make up {found} of the transactions, more than all")]
+    #[error(
+        "aborted and unknown outcomes make up {found} of the transactions, which is more than all"
+    )]
     Outcomes {
         /// Their sum.
         found: f64,
@@ -204,7 +206,7 @@ mod tests {
         );
         assert_eq!(
             message(Config { abort_ratio: 0.75, unknown_ratio: 0.5, ..of() }),
-            "aborted and unknown outcomes make up 1.25 of the transactions, more than all"
+            "aborted and unknown outcomes make up 1.25 of the transactions, which is more than all"
         );
         let anomalies = vec![Plant::in_the_middle(AnomalyKind::Phantom)];
         assert_eq!(

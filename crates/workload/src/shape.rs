@@ -111,7 +111,9 @@ pub enum WorkloadError {
         found: f64,
     },
     /// More reads and read-modify-writes than operations.
-    #[error("reads and read-modify-writes make up {found} of the operations, more than all")]
+    #[error(
+        "reads and read-modify-writes make up {found} of the operations, which is more than all"
+    )]
     Shares {
         /// Their sum.
         found: f64,
@@ -172,7 +174,7 @@ mod tests {
         );
         assert_eq!(
             message(Workload { kind: Kind::General, rmw_ratio: 0.75, ..of() }),
-            "reads and read-modify-writes make up 1.25 of the operations, more than all"
+            "reads and read-modify-writes make up 1.25 of the operations, which is more than all"
         );
         assert_eq!(
             "maxi".parse::<Kind>().unwrap_err().to_string(),

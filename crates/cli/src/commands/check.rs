@@ -7,17 +7,16 @@ use isolario::check::{self, Checker, Options, Stop};
 use isolario::model::{History, Level, Outcome as TxnOutcome, TxnId};
 use isolario::report::{Renderer, Report, Summary, Timing, deciding, overall_of_patterns};
 
-use crate::commands::proof::write_proof;
+use crate::commands::verify::write_proof;
 use crate::config::{Check, Question};
 use crate::console::Console;
 use crate::exit::{Outcome, judge};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use crate::load::{LoadedHistory, load, report_remarks};
+use crate::load::{LoadedHistory, load, read_version_order, report_remarks};
 use crate::outfile::write_whole;
 use crate::progress::Progress;
 use crate::reports::{Files, renderer, tell};
-use crate::version_order;
 use isolario::run::peak_rss_bytes;
 
 pub(crate) fn run(config: &Check, console: &mut Console) -> Result<Outcome, Failure> {
@@ -128,7 +127,7 @@ impl Checking<'_> {
         let loaded = load_valid(name, path, self.config, console)?;
         let mut options = self.plain_options();
         if let Some(file) = &self.config.version_order {
-            options.version_order = version_order::read(file, name, &loaded.history, console)?;
+            options.version_order = read_version_order(file, name, &loaded.history, console)?;
         }
         Ok((loaded, options))
     }

@@ -1,15 +1,13 @@
 //! The commands, one per file.
 
 mod check;
-mod completions;
 mod convert;
 mod explain;
 mod levels;
-mod man;
-pub(crate) mod proof;
+mod packaging;
 mod show;
 mod stats;
-mod verify;
+pub(crate) mod verify;
 
 use crate::args::OutputForm;
 use crate::config::Command;
@@ -34,7 +32,7 @@ pub(crate) fn dispatch(
         Command::Explain(explain) => explain::run(explain, output, console),
         Command::Verify(verify) => verify::run(verify, output, console),
         Command::Levels => levels::run(output, console),
-        Command::Completions(shell) => completions::run(*shell, console),
-        Command::Man(dir) => man::run(dir.as_deref(), console),
+        Command::Completions(shell) => packaging::completions(*shell, console),
+        Command::Man(dir) => packaging::manual(dir.as_deref(), console),
     }
 }

@@ -1,10 +1,13 @@
-//! `isolario verify`: whether a proof is right, by the history alone.
+//! Proofs: what `isolario check --proof` writes, and `isolario verify`, which says whether it is right by
+//! the history alone.
 
 use std::io;
+use std::path::Path;
 
+use isolario::check;
 use isolario::model::{History, Inapplicable, LevelResult, StatedOrder, Verdict, Witness};
-use isolario::verify::Refusal;
-use isolario::verify::proof::{ProofError, ProofProblem, VerifiedProof, verify_proof_with};
+use isolario::verify::proof::{self, ProofError, ProofProblem, VerifiedProof, verify_proof_with};
+use isolario::verify::{Options, Refusal};
 use serde::Serialize;
 
 use crate::args::OutputForm;
@@ -12,10 +15,25 @@ use crate::config::Verify;
 use crate::console::Console;
 use crate::exit::Outcome;
 use crate::failure::Failure;
-use crate::load::load;
-use crate::version_order;
+use crate::load::{load, read_version_order};
+use crate::outfile::write_whole;
 
 const SCHEMA: &str = "isolario.verification/1";
+
+/// Writes the proof of some results. The file is there as a whole or not at all.
+pub(crate) fn write_proof(
+    history: &History,
+    results: &[LevelResult],
+    options: &check::Options,
+    name: &str,
+    file: &Path,
+) -> Result<(), Failure> {
+    let options = Options::default()
+        .with_session_order(options.session_order)
+        .with_clock_skew(options.clock_skew)
+        .with_trusted_version_order(options.trust_version_order);
+    write_whole(file, |out| proof::write(history, results, &options, name, &mut { out }))
+}
 
 pub(crate) fn run(
     config: &Verify,
@@ -50,7 +68,7 @@ fn trusted_order(
 ) -> Result<Option<Vec<StatedOrder>>, Failure> {
     let Some(file) = &config.version_order else { return Ok(None) };
     let name = config.history.display().to_string();
-    let orders = version_order::read(file, &name, history, console)?;
+    let orders = read_version_order(file, &name, history, console)?;
     Ok(config.trust_version_order.then_some(orders))
 }
 

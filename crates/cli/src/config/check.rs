@@ -7,12 +7,11 @@ use isolario::check::{Options, supported, supported_patterns};
 use isolario::model::{AnomalyKind, Level};
 
 use super::InputFormat;
-use super::anomaly::Use;
 use crate::args::{CheckArgs, ReportForm};
 use crate::clashes::Files;
 use crate::failure::Failure;
 use crate::reports::ReportFiles;
-use crate::suggest::closest;
+use crate::suggest::{AnomalyFlag, closest};
 
 /// How long a level that nobody named may take.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -129,7 +128,7 @@ impl Question {
         if patterns.iter().any(|name| name == "all") {
             return Ok(Question::Patterns { kinds: supported_patterns().collect(), named: false });
         }
-        let looking = Use {
+        let looking = AnomalyFlag {
             done: "looked for",
             with: supported_patterns().collect(),
             refusal: "cannot be looked for on its own yet",

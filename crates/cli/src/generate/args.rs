@@ -17,8 +17,8 @@ Examples:
   isolario gen history --workload append --keys 20 -o lists.edn
   isolario gen history --preset general-rh --sessions 50 -o general-rh.iso
 
-The same options give the same history, byte for byte. Options that are given override those of
-the preset. A planted anomaly is apart from the rest, which satisfies the level.
+The same options give the same history, byte for byte. Options override those of the preset. A
+planted anomaly has keys and sessions of its own; everything else satisfies the level.
 
 Extensions: .iso isolario, .jsonl jsonl, .txt text, .edn elle-edn, .json elle-json.
 What the format cannot express is refused, never dropped.";
@@ -26,14 +26,15 @@ What the format cannot express is refused, never dropped.";
 /// What to generate.
 #[derive(Debug, Subcommand)]
 pub(crate) enum GenArgs {
-    /// Generate a history that satisfies a level, with planted anomalies if wanted
+    /// Generate a history that satisfies a level, with planted anomalies if you like
     #[command(after_help = EXAMPLES)]
     History(Box<HistoryArgs>),
 }
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct HistoryArgs {
-    /// What the history satisfies at least; names and aliases as `isolario levels` has them
+    /// The level that the history satisfies at least; names and aliases as `isolario levels` lists
+    /// them
     #[arg(long, value_name = "L", default_value = "serializable")]
     pub(crate) level: String,
 
@@ -50,7 +51,7 @@ pub(crate) struct HistoryArgs {
     #[arg(
         long,
         value_name = "N",
-        help = or("How many transactions, of any outcome, beside planted ones", defaults().txns)
+        help = or("How many transactions, of any outcome, not counting planted ones", defaults().txns)
     )]
     pub(crate) txns: Option<u64>,
 
@@ -59,7 +60,7 @@ pub(crate) struct HistoryArgs {
         long,
         value_name = "N",
         value_parser = clap::value_parser!(u32).range(1..=1_000_000),
-        help = or("How many sessions, beside those of planted anomalies", defaults().sessions)
+        help = or("How many sessions, not counting those of planted anomalies", defaults().sessions)
     )]
     pub(crate) sessions: Option<u32>,
 
@@ -106,7 +107,7 @@ pub(crate) struct HistoryArgs {
     )]
     pub(crate) distribution: Option<String>,
 
-    /// The share of the sessions that have a transaction in progress at a time
+    /// The share of sessions that have a transaction in progress at any time
     #[arg(long, value_name = "SHARE", value_parser = share, default_value = "1")]
     pub(crate) concurrency: f64,
 
@@ -145,7 +146,7 @@ pub(crate) struct HistoryArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) version_order_out: Option<PathBuf>,
 
-    /// The share of the versions that stand in that file
+    /// The share of the versions to write to that file
     #[arg(
         long,
         value_name = "R",

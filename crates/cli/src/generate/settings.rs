@@ -6,10 +6,10 @@ use isolario::sim::{Config, ConfigError, Kind, Plant, Workload, WorkloadError, t
 use super::args::{GenArgs, HistoryArgs};
 use super::orders::Orders;
 use crate::clashes::Files;
-use crate::config::{Use, output_format};
+use crate::config::output_format;
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::suggest::no_such;
+use crate::suggest::{AnomalyFlag, no_such};
 use crate::workload_flags::{find_distribution, find_kind, find_preset, refuse_idle_flags};
 
 /// A history to generate, and where to.
@@ -117,7 +117,7 @@ fn refuse_transactions(level: Level, workload: &Workload) -> Result<(), Failure>
 
 /// Spreads anomalies evenly; one is in the middle.
 fn plants(names: &[String]) -> Result<Vec<Plant>, Failure> {
-    let planting = Use {
+    let planting = AnomalyFlag {
         done: "planted",
         with: templates().iter().map(|template| template.kind).collect(),
         refusal: "cannot be planted: it needs more than the operations on a few keys",

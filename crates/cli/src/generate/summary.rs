@@ -45,7 +45,7 @@ impl Told<'_> {
         console.info(&format!("level {level}, workload {kind}, seed {seed}"));
         if self.summary.reruns > 0 {
             let reruns = self.summary.reruns;
-            console.detail(&format!("the store ran {reruns} transactions twice for a conflict"));
+            console.detail(&format!("the store ran {reruns} transactions again after a conflict"));
         }
     }
 

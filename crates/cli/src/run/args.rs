@@ -19,12 +19,12 @@ Examples:
   isolario run --workload append --duration 30s --rate 500
   isolario run --db 'exec:python3 driver.py'  a database of your own
 
-Without --check, the run asks for what the database claims to give for that setting and workload.
+Without --check, the history must satisfy what the database claims for that setting and workload.
 A run leaves a directory: run.json, history.iso, verdict.json, proof, report.html. Ctrl-C ends it
 early and checks what was recorded.
 
-Exit codes: 0 all that was asked for is satisfied; 1 a violation was found; 2 an error, of the
-database too; 3 undecided within the limits.";
+Exit codes: 0 everything asked for is satisfied; 1 a violation was found; 2 an error, also of the
+database; 3 undecided within the limits.";
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct RunArgs {
@@ -40,7 +40,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "L[,L...]", value_delimiter = ',')]
     pub(crate) check: Vec<String>,
 
-    /// How long deciding a level may take
+    /// How long each level may take to decide
     #[arg(long, value_name = "D", value_parser = duration, default_value = "60s")]
     pub(crate) timeout: Duration,
 
@@ -73,7 +73,7 @@ pub(crate) struct ShapeArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) sessions: Option<u32>,
 
-    /// How many transactions are to commit, over all sessions [default: 10000; 5000 for general;
+    /// How many transactions to commit, over all sessions [default: 10000; 5000 for general;
     /// none with --duration]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) txns: Option<u64>,
@@ -108,8 +108,8 @@ pub(crate) struct ShapeArgs {
     #[arg(long, value_name = "N")]
     pub(crate) list_length: Option<u32>,
 
-    /// What is asked for depends on the seed alone, and is printed at the start and the end
-    /// [default: another one each time]
+    /// The seed, which determines the operations; printed at the start and the end [default: a new
+    /// one each time]
     #[arg(long, value_name = "S")]
     pub(crate) seed: Option<u64>,
 }
@@ -118,11 +118,11 @@ pub(crate) struct ShapeArgs {
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "Driving")]
 pub(crate) struct DriveArgs {
-    /// The most transactions to begin per second, over all sessions [default: no limit]
+    /// Begin at most N transactions per second, over all sessions [default: no limit]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) rate: Option<u64>,
 
-    /// How often to try a transaction again that the database refused
+    /// How many times to retry a transaction that the database refused
     #[arg(
         long,
         value_name = "N",
@@ -135,11 +135,11 @@ pub(crate) struct DriveArgs {
     #[arg(long, value_name = "D", value_parser = statement_timeout, default_value = "5s")]
     pub(crate) statement_timeout: Duration,
 
-    /// Check the growing history now and then, and stop at the first violation
+    /// Check the history every few seconds as it grows, and stop at the first violation
     #[arg(long)]
     pub(crate) stop_on_violation: bool,
 
-    /// Run so many times, with one seed after the other
+    /// Run N times, with consecutive seeds
     #[arg(
         long,
         value_name = "N",
@@ -151,7 +151,10 @@ pub(crate) struct DriveArgs {
 
 fn db_help() -> String {
     let forms: Vec<_> = DRIVERS.iter().map(|driver| driver.form).collect();
-    format!("The database; several: sessions go round the nodes. {}", forms.join(", "))
+    format!(
+        "The database; repeat it to spread the sessions over several nodes: {}",
+        forms.join(", ")
+    )
 }
 
 fn workload_help() -> String {

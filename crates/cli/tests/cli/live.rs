@@ -197,10 +197,7 @@ fn what_makes_no_sense_is_refused_before_anything_happens() {
     insta::assert_snapshot!(transcripts.join("\n"));
     // What there is grows: only the beginnings.
     for (args, message) in [
-        (
-            ["run", "--db", "oracle://host/db"],
-            "no database answers to \"oracle\": expected sqlite:",
-        ),
+        (["run", "--db", "oracle://host/db"], "there is no database \"oracle\": expected sqlite:"),
         (["run", "--check", "seriliazable"], "did you mean `serializable`?"),
     ] {
         let transcript = sandbox.transcript(&args);
@@ -242,7 +239,7 @@ fn a_url_that_says_too_little_or_too_much_is_refused() {
         ("redis://", "expected a host, as in redis://localhost:1234"),
         ("redis://localhost:port", "expected a host and a port"),
         ("mysql://root@localhost", "expected a database, as in mysql://host/db"),
-        ("etcd://localhost/db", "etcd has no databases: leave /db away"),
+        ("etcd://localhost/db", "etcd has no databases: leave out /db"),
         ("redis://localhost?tls=on", "expected sslmode or sslrootcert"),
         ("mysql://localhost/db?sslrootcert=/no/such", "sslrootcert /no/such: "),
     ] {

@@ -63,7 +63,7 @@ impl Reply {
     }
 
     pub(super) fn unexpected(&self) -> DbError {
-        DbError::fatal(format!("Redis gave an answer of the wrong form: {self:?}"))
+        DbError::fatal(format!("unexpected answer from Redis: {self:?}"))
     }
 }
 

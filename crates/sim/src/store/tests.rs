@@ -126,6 +126,7 @@ fn levels_with_rules_of_their_own() {
             Level::SnapshotIsolation,
             Level::StrongSnapshotIsolation,
             Level::Serializable,
+            Level::StrictSerializable,
             Level::Linearizable,
         ]
     );

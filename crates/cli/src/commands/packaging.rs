@@ -1,9 +1,10 @@
-//! `isolario man`: the manual pages.
+//! `isolario completions` and `isolario man`: what a package of the program has beside it.
 
 use std::io;
 use std::path::Path;
 
 use clap::CommandFactory;
+use clap_complete::Shell;
 use clap_mangen::Man;
 
 use crate::args::Args;
@@ -12,7 +13,12 @@ use crate::exit::Outcome;
 use crate::failure::Failure;
 use crate::outfile::write_whole;
 
-pub(crate) fn run(dir: Option<&Path>, console: &mut Console) -> Result<Outcome, Failure> {
+pub(crate) fn completions(shell: Shell, console: &mut Console) -> Result<Outcome, Failure> {
+    clap_complete::generate(shell, &mut Args::command(), "isolario", &mut console.out());
+    Ok(Outcome::Done)
+}
+
+pub(crate) fn manual(dir: Option<&Path>, console: &mut Console) -> Result<Outcome, Failure> {
     match dir {
         Some(dir) => {
             std::fs::create_dir_all(dir).map_err(|error| {
