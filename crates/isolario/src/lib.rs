@@ -50,6 +50,7 @@
 //! | module | what is in it | feature |
 //! |---|---|---|
 //! | [`recorder`] | what clients of a store do and see, checked in the same process | |
+//! | [`shrink`] | the smallest part of a history that still shows an anomaly | |
 //! | [`model`] | histories, levels, anomalies, verdicts: the types that all the others share | |
 //! | [`check`] | the checkers | |
 //! | [`report`] | what a history proves, in words; as JSON and as a page | `json`, `html` |
@@ -63,6 +64,7 @@
 pub mod recorder;
 #[cfg(feature = "run")]
 pub mod run;
+pub mod shrink;
 
 pub use isolario_check as check;
 #[cfg(feature = "run")]

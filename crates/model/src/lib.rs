@@ -40,6 +40,7 @@ mod ids;
 mod level;
 mod lists;
 mod op;
+mod part;
 mod predicate_ops;
 mod remark;
 #[cfg(feature = "run-record")]
@@ -67,6 +68,7 @@ pub use op::{
     Op, OpInput, OpKind, OpNotes, OpView, Outcome, Row, RowInput, RowView, Stamp, StatedOrder,
     TxnEnd, TxnStart, VersionRef,
 };
+pub use part::Part;
 pub use remark::{Oddity, Remark, Severity};
 #[cfg(feature = "run-record")]
 pub use run_record::{

@@ -1,0 +1,287 @@
+//! The smallest part of a history that still shows an anomaly.
+//!
+//! A counterexample of four transactions is worth more than one of four among a hundred thousand.
+//! [`shrink`] leaves out transactions, then operations, as long as the history goes on violating a
+//! level by the same kind of anomaly. What is left is minimal: nothing more can go, unless the time
+//! was up first.
+//!
+//! ```
+//! use isolario::Recorder;
+//! use isolario::shrink::{Settings, shrink};
+//!
+//! let recorder = Recorder::with_initial(0);
+//! let mut sessions = [recorder.session(), recorder.session(), recorder.session()];
+//! // Two clients increment what they have both read; a third one does something else.
+//! for (session, value) in sessions.iter_mut().zip([1, 2]) {
+//!     let mut txn = session.begin();
+//!     txn.read("x", 0).write("x", value);
+//!     txn.commit();
+//! }
+//! let mut txn = sessions[2].begin();
+//! txn.read("y", 0).write("y", 3);
+//! txn.commit();
+//!
+//! let shrunk = shrink(&recorder.history()?, &Settings::default())?;
+//! assert_eq!(shrunk.history.txn_count(), 2);
+//! assert!(shrunk.is_minimal);
+//! println!("{}", shrunk.as_rust_test());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! A part never looks worse than the whole: see [`Part`].
+
+mod rust_test;
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use isolario_check::{Checker, Options};
+use isolario_model::{
+    Anomaly, AnomalyKind, History, Level, LevelResult, OpId, Part, SinkError, TxnId, Verdict,
+};
+use isolario_report::involved;
+
+/// What to look for, and how long.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Settings {
+    /// The level that stays violated; the weakest that is, if none is named.
+    pub level: Option<Level>,
+    /// The anomaly that stays; the smallest that violates the level, if none is named.
+    pub anomaly: Option<AnomalyKind>,
+    /// How long it may take; as long as it takes, without a limit.
+    pub timeout: Option<Duration>,
+    /// How histories are checked.
+    pub options: Options,
+}
+
+impl Settings {
+    /// With a level that stays violated.
+    #[must_use]
+    pub fn with_level(self, level: Level) -> Settings {
+        Settings { level: Some(level), ..self }
+    }
+
+    /// With an anomaly that stays.
+    #[must_use]
+    pub fn with_anomaly(self, anomaly: AnomalyKind) -> Settings {
+        Settings { anomaly: Some(anomaly), ..self }
+    }
+
+    /// With a limit on the time it may take.
+    #[must_use]
+    pub fn with_timeout(self, timeout: Duration) -> Settings {
+        Settings { timeout: Some(timeout), ..self }
+    }
+
+    /// With options for the checks.
+    #[must_use]
+    pub fn with_options(self, options: Options) -> Settings {
+        Settings { options, ..self }
+    }
+}
+
+/// What is left of a history.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Shrunk {
+    /// The part.
+    pub history: History,
+    /// The anomaly that it shows.
+    pub anomaly: AnomalyKind,
+    /// The level that it violates, with its evidence.
+    pub result: LevelResult,
+    /// Whether nothing more can go: without any of its transactions or operations, the rest does not
+    /// show the anomaly. Otherwise, the time was up.
+    pub is_minimal: bool,
+}
+
+impl Shrunk {
+    /// The history as a test in Rust, which records it and asserts the level.
+    pub fn as_rust_test(&self) -> String {
+        rust_test::write(&self.history, self.result.level, self.anomaly)
+    }
+}
+
+/// Why there is nothing to shrink.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ShrinkError {
+    /// No level is violated, or not the one that was named.
+    NotViolated {
+        /// The answers: that of the named level, or of all that apply.
+        results: Vec<LevelResult>,
+    },
+    /// The level is violated, but not by this anomaly.
+    OtherAnomalies {
+        /// The level, with what was found.
+        result: LevelResult,
+    },
+    /// A part could not be put together.
+    Sink(SinkError),
+}
+
+impl fmt::Display for ShrinkError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ShrinkError::NotViolated { results } => match results.as_slice() {
+                [one] => write!(f, "{} is {}", one.level, one.verdict),
+                _ => f.write_str("no level is violated"),
+            },
+            ShrinkError::OtherAnomalies { result } => {
+                write!(f, "{} is violated, but not by this anomaly", result.level)
+            }
+            ShrinkError::Sink(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ShrinkError {}
+
+impl From<SinkError> for ShrinkError {
+    fn from(error: SinkError) -> ShrinkError {
+        ShrinkError::Sink(error)
+    }
+}
+
+/// Looks for the smallest part of a history that violates a level in the same way.
+pub fn shrink(history: &History, settings: &Settings) -> Result<Shrunk, ShrinkError> {
+    let (result, anomaly) = find(history, settings)?;
+    let mut shrinker = Shrinker {
+        level: result.level,
+        kind: anomaly.kind,
+        options: settings.options.clone(),
+        deadline: settings.timeout.map(|timeout| Instant::now() + timeout),
+    };
+    let (mut history, mut result) = shrinker.begin(history, result, &anomaly)?;
+    while !shrinker.is_late() {
+        let before = history.op_count();
+        shrinker.leave_out_txns(&mut history, &mut result)?;
+        shrinker.leave_out_ops(&mut history, &mut result)?;
+        if history.op_count() == before {
+            break;
+        }
+    }
+    let is_minimal = !shrinker.is_late();
+    Ok(Shrunk { history, anomaly: shrinker.kind, result, is_minimal })
+}
+
+/// The level that is violated, and by what.
+fn find(
+    history: &History,
+    settings: &Settings,
+) -> Result<(LevelResult, std::sync::Arc<Anomaly>), ShrinkError> {
+    let checker = Checker::new(history, settings.options.clone());
+    let wanted = |anomaly: &Anomaly| settings.anomaly.is_none_or(|kind| kind == anomaly.kind);
+    let levels: Vec<Level> = match settings.level {
+        Some(level) => vec![level],
+        None => Level::decided().collect(),
+    };
+    let mut others = Vec::new();
+    for level in levels {
+        let result = checker.check(level);
+        let fitting = result.verdict.anomalies().iter().filter(|anomaly| wanted(anomaly));
+        if let Some(smallest) = fitting.min_by_key(|anomaly| involved(history, anomaly).len()) {
+            let smallest = std::sync::Arc::clone(smallest);
+            return Ok((result, smallest));
+        }
+        others.push(result);
+    }
+    match others.iter().position(|result| result.verdict.is_violated()) {
+        Some(at) => Err(ShrinkError::OtherAnomalies { result: others.swap_remove(at) }),
+        None => Err(ShrinkError::NotViolated { results: others }),
+    }
+}
+
+/// What has to stay, and until when.
+struct Shrinker {
+    level: Level,
+    kind: AnomalyKind,
+    options: Options,
+    deadline: Option<Instant>,
+}
+
+impl Shrinker {
+    fn is_late(&self) -> bool {
+        self.options.stop.is_asked()
+            || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
+    /// The part, if it still violates the level in the same way.
+    fn try_part(
+        &self,
+        history: &History,
+        part: Part,
+    ) -> Result<Option<(History, LevelResult)>, ShrinkError> {
+        let smaller = part.build(history)?;
+        let mut options = self.options.clone();
+        if let Some(deadline) = self.deadline {
+            options = options.with_timeout(deadline.saturating_duration_since(Instant::now()));
+        }
+        let result = Checker::new(&smaller, options).check(self.level);
+        let is_same = match &result.verdict {
+            Verdict::Violated(findings) => {
+                findings.anomalies.iter().any(|anomaly| anomaly.kind == self.kind)
+            }
+            _ => false,
+        };
+        Ok(is_same.then_some((smaller, result)))
+    }
+
+    /// What the anomaly is about is often enough by itself. Where it is not, those whose writes were
+    /// read are missing as a rule; and where that is not it either, everything stays for now.
+    fn begin(
+        &mut self,
+        history: &History,
+        result: LevelResult,
+        anomaly: &Anomaly,
+    ) -> Result<(History, LevelResult), ShrinkError> {
+        let about: Vec<TxnId> = involved(history, anomaly).iter().map(|found| found.txn).collect();
+        let found = self.try_part(history, Part::of_txns(history, about))?;
+        Ok(match found {
+            Some(smaller) => smaller,
+            None => (history.clone(), result),
+        })
+    }
+
+    /// Leaves out transactions: many at a time first, and one by one in the end.
+    fn leave_out_txns(
+        &self,
+        history: &mut History,
+        result: &mut LevelResult,
+    ) -> Result<(), ShrinkError> {
+        let mut size = history.txn_count().div_ceil(2);
+        while size > 0 {
+            let mut first = 0;
+            while first < history.txn_count() && !self.is_late() {
+                let last = history.txn_count().min(first + size);
+                let mut part = Part::whole(history);
+                (first..last).for_each(|txn| part.remove_txn(history, TxnId::at(txn)));
+                match self.try_part(history, part)? {
+                    // Others have moved up; some before them may have gone as well.
+                    Some((smaller, violated)) => (*history, *result) = (smaller, violated),
+                    None => first = last,
+                }
+            }
+            size /= 2;
+        }
+        Ok(())
+    }
+
+    fn leave_out_ops(
+        &self,
+        history: &mut History,
+        result: &mut LevelResult,
+    ) -> Result<(), ShrinkError> {
+        let mut op = 0;
+        while op < history.op_count() && !self.is_late() {
+            let mut part = Part::whole(history);
+            part.remove_op(OpId::at(op));
+            match self.try_part(history, part)? {
+                Some((smaller, violated)) => (*history, *result) = (smaller, violated),
+                None => op += 1,
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,198 @@
+//! A part of a history: some operations gone, and with them whatever rested on them.
+
+use std::collections::HashSet;
+
+use crate::batch::Batch;
+use crate::op::{Op, OpNotes, TxnStart};
+use crate::sink::{SinkError, TxnSink};
+use crate::table::ValueId;
+use crate::value::ValueRef;
+use crate::{History, KeyId, OpId, TxnId};
+
+/// Which operations of a history to keep.
+///
+/// A part never looks worse than the whole. What a read saw is told only as long as everyone who may
+/// have written it is there: a register is left out with any of its possible writers, a list with the
+/// writer of its last element; of other lists the element goes. So whichever order explains the
+/// history explains each of its parts, and a violation in a part is one of the history.
+///
+/// Lists need less than registers, because a list shows what it holds: with an element gone from
+/// every list of its key, the versions that are left are those of a history in which nobody appended
+/// it. Only where it was the last, the read would turn into one of an earlier version, which may have
+/// been over by then.
+#[derive(Clone, Debug)]
+pub struct Part {
+    kept: Vec<bool>,
+}
+
+/// A version of a key, as [`History::version_word`] tells them apart.
+type Version = (KeyId, u64);
+
+impl Part {
+    /// All of a history.
+    pub fn whole(history: &History) -> Part {
+        Part { kept: vec![true; history.op_count()] }
+    }
+
+    /// Nothing of a history but these transactions.
+    pub fn of_txns(history: &History, txns: impl IntoIterator<Item = TxnId>) -> Part {
+        let mut kept = vec![false; history.op_count()];
+        for txn in txns {
+            kept[history.op_range(txn)].fill(true);
+        }
+        Part { kept }
+    }
+
+    /// Leaves a transaction out.
+    pub fn remove_txn(&mut self, history: &History, txn: TxnId) {
+        self.kept[history.op_range(txn)].fill(false);
+    }
+
+    /// Leaves an operation out.
+    pub fn remove_op(&mut self, op: OpId) {
+        self.kept[op.index()] = false;
+    }
+
+    /// The part as a history of its own. Names, times and the order of sessions stay; a transaction
+    /// without operations goes.
+    pub fn build(mut self, history: &History) -> Result<History, SinkError> {
+        let gone = self.settle(history);
+        let mut batch = Batch::new();
+        batch.meta(history.meta())?;
+        for txn in history.txns() {
+            let kept: Vec<OpId> = history.txn_ops(txn).filter(|op| self.kept[op.index()]).collect();
+            if kept.is_empty() {
+                continue;
+            }
+            batch.begin(&TxnStart {
+                session: history.session_name(history.session_of(txn)),
+                id: history.txn_name(txn),
+                line: history.line(txn),
+            })?;
+            kept.into_iter().try_for_each(|op| pass_on(history, op, &gone, &mut batch))?;
+            batch.end(&history.txn_end(txn))?;
+        }
+        batch.build()
+    }
+
+    /// Leaves out what rests on what is left out, until nothing more has to go. Only conditional
+    /// writes read and write at once, so few rounds change anything.
+    fn settle(&mut self, history: &History) -> Gone {
+        let mut gone = Gone::default();
+        gone.gather(history, &self.kept);
+        loop {
+            let before = gone.versions.len();
+            for txn in history.txns() {
+                for op in history.txn_ops(txn) {
+                    self.kept[op.index()] &= !self.rests_on(history, txn, op, &gone);
+                }
+            }
+            gone.gather(history, &self.kept);
+            if gone.versions.len() == before {
+                return gone;
+            }
+        }
+    }
+
+    /// Whether what an operation observed cannot be told without what is gone.
+    fn rests_on(&self, history: &History, txn: TxnId, op: OpId, gone: &Gone) -> bool {
+        let saw = |key: KeyId, value: ValueId| gone.versions.contains(&(key, value.word()));
+        let conditional = |key, expected: Option<ValueId>, applied, seen| match (applied, seen) {
+            (Some(true), _) => expected.is_some_and(|expected| saw(key, expected)),
+            (_, Some(seen)) => saw(key, seen),
+            // One that failed for a value it does not tell saw whatever else was written.
+            (_, None) => gone.keys.contains(&key),
+        };
+        match history.op(op) {
+            Op::Read { key, value: Some(_) } => {
+                gone.versions.contains(&(key, history.version_word(op)))
+            }
+            Op::ReadList { key, elements: Some(elements) } => {
+                if !gone.keys.contains(&key) {
+                    return false;
+                }
+                let own = self.appends(history, txn, key);
+                let last = elements.iter().rfind(|element| !own.contains(element));
+                // Whose element it is that others appended as well, nobody can tell.
+                let twice = |element: &ValueId| gone.twice.contains(&(key, element.word()));
+                last.is_some_and(|last| saw(key, *last)) || elements.iter().any(twice)
+            }
+            Op::InsertIfAbsent { key, applied, seen, .. } => {
+                conditional(key, history.find_value(ValueRef::Nil), applied, seen)
+            }
+            Op::CompareAndSet { key, expected, applied, seen, .. } => {
+                conditional(key, Some(expected), applied, seen)
+            }
+            _ => false,
+        }
+    }
+
+    /// What a transaction appends to a list, in operations that are kept.
+    fn appends(&self, history: &History, txn: TxnId, key: KeyId) -> Vec<ValueId> {
+        let kept = history.txn_ops(txn).filter(|op| self.kept[op.index()]);
+        kept.filter_map(|op| match history.op(op) {
+            Op::Append { key: of, element } if of == key => Some(element),
+            _ => None,
+        })
+        .collect()
+    }
+}
+
+/// What nobody writes any more.
+#[derive(Default)]
+struct Gone {
+    /// The versions that somebody wrote who is gone.
+    versions: HashSet<Version>,
+    /// Those among them that somebody else wrote, too, who is kept.
+    twice: HashSet<Version>,
+    /// The keys of these versions.
+    keys: HashSet<KeyId>,
+}
+
+impl Gone {
+    fn gather(&mut self, history: &History, kept: &[bool]) {
+        let writes = || {
+            let ops = history.txns().flat_map(|txn| history.txn_ops(txn));
+            ops.filter_map(|op| Some((kept[op.index()], written(history, op)?)))
+        };
+        self.versions = writes().filter(|(kept, _)| !kept).map(|(_, version)| version).collect();
+        let is_gone = |version: &Version| self.versions.contains(version);
+        self.twice = writes().filter(|(kept, _)| *kept).map(|(_, v)| v).filter(is_gone).collect();
+        self.keys = self.versions.iter().map(|(key, _)| *key).collect();
+    }
+}
+
+/// The version that an operation wrote, or may have written.
+fn written(history: &History, op: OpId) -> Option<Version> {
+    match history.op(op) {
+        Op::Write { key, .. } | Op::Delete { key } | Op::Append { key, .. } => {
+            Some((key, history.version_word(op)))
+        }
+        Op::InsertIfAbsent { key, value: new, applied, .. }
+        | Op::CompareAndSet { key, new, applied, .. } => {
+            (applied != Some(false)).then(|| match history.op_version_id(op) {
+                Some(_) => (key, history.version_word(op)),
+                None => (key, new.word()),
+            })
+        }
+        _ => None,
+    }
+}
+
+/// Writes a kept operation into a sink; a list without the elements whose writers are gone.
+fn pass_on(
+    history: &History,
+    op: OpId,
+    gone: &Gone,
+    sink: &mut dyn TxnSink,
+) -> Result<(), SinkError> {
+    let notes = OpNotes { version: history.op_version(op), sql: history.op_sql(op) };
+    if let Op::ReadList { key, elements: Some(elements) } = history.op(op) {
+        let left =
+            elements.iter().filter(|element| !gone.versions.contains(&(key, element.word())));
+        let left: Vec<_> = left.map(|element| history.value(*element)).collect();
+        let read = Op::ReadList { key: history.key_name(key), elements: Some(&left[..]) };
+        return sink.op_with(&read, &notes);
+    }
+    history.with_op_input(op, |input| sink.op_with(input, &notes))
+}
