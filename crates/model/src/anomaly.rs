@@ -108,7 +108,9 @@ pub struct AnomalyNames {
     pub elle: Option<&'static str>,
     /// IsoRel's name.
     pub isorel: Option<&'static str>,
-    /// The weakest levels that forbid it: those, and whatever implies one of them, do.
+    /// The weakest levels that forbid it: those, and whatever implies one of them, do. Consistent
+    /// view is named where session order is never a part of it; else it forbids what parallel
+    /// snapshot isolation does, as far as that takes no session order.
     pub forbidden_by: &'static [Level],
     /// What happened, in one sentence without names.
     pub meaning: &'static str,
@@ -151,7 +153,7 @@ static TABLE: [AnomalyNames; 35] = [
             "ThinAirRead",
             "Thin-air read",
             &[],
-            &[L::AdyaReadCommitted],
+            &[L::AdyaReadCommitted, L::ConsistentView],
             "A transaction read a value that nobody wrote.",
         )
     },
@@ -166,7 +168,7 @@ static TABLE: [AnomalyNames; 35] = [
             "AbortedRead",
             "Dirty read",
             &["dirty read", "P1", "A1"],
-            &[L::AdyaReadCommitted],
+            &[L::AdyaReadCommitted, L::ConsistentView],
             "A transaction read what an aborted transaction had written.",
         )
     },
@@ -179,7 +181,7 @@ static TABLE: [AnomalyNames; 35] = [
             "FutureRead",
             "Read of its own later write",
             &[],
-            &[L::AdyaReadCommitted],
+            &[L::AdyaReadCommitted, L::ConsistentView],
             "A transaction read a value that it wrote itself only later.",
         )
     },
@@ -192,7 +194,7 @@ static TABLE: [AnomalyNames; 35] = [
             "NotMyOwnWrite",
             "Own write not seen",
             &[],
-            &[L::AdyaReadCommitted],
+            &[L::AdyaReadCommitted, L::ConsistentView],
             "A transaction wrote a key and then read it from somebody else.",
         )
     },
@@ -205,7 +207,7 @@ static TABLE: [AnomalyNames; 35] = [
             "NotMyLastWrite",
             "Own last write not seen",
             &[],
-            &[L::AdyaReadCommitted],
+            &[L::AdyaReadCommitted, L::ConsistentView],
             "A transaction read its own write although it had overwritten it itself.",
         )
     },
@@ -220,7 +222,7 @@ static TABLE: [AnomalyNames; 35] = [
             "IntermediateRead",
             "Dirty read of an unfinished value",
             &["dirty read", "P1"],
-            &[L::AdyaReadCommitted],
+            &[L::AdyaReadCommitted, L::ConsistentView],
             "A transaction read a value that its writer overwrote before committing.",
         )
     },
@@ -366,7 +368,7 @@ static TABLE: [AnomalyNames; 35] = [
             "LostUpdate",
             "Lost update",
             &["P4"],
-            &[L::SnapshotIsolation, L::RepeatableRead],
+            &[L::ConsistentView, L::RepeatableRead],
             "Two transactions read the same version of a key and both overwrote it.",
         )
     },
@@ -393,7 +395,7 @@ static TABLE: [AnomalyNames; 35] = [
             "ReadSkew",
             "Read skew",
             &["A5A"],
-            &[L::ReadAtomic, L::RepeatableRead],
+            &[L::ReadAtomic, L::ConsistentView, L::RepeatableRead],
             "A transaction saw one key before and another key after the same commit.",
         )
     },
@@ -405,7 +407,7 @@ static TABLE: [AnomalyNames; 35] = [
             "ReadWriteSkew",
             "Read-write skew",
             &[],
-            &[L::SnapshotIsolation, L::RepeatableRead],
+            &[L::ConsistentView, L::RepeatableRead],
             "A transaction overwrote one row of a commit of which it had missed another.",
         )
     },
@@ -418,7 +420,7 @@ static TABLE: [AnomalyNames; 35] = [
             "DirtyWrite",
             "Dirty write",
             &["P0"],
-            &[L::ReadUncommitted],
+            &[L::ReadUncommitted, L::ConsistentView],
             "Transactions overwrote each other in a cycle.",
         )
     },
@@ -431,7 +433,7 @@ static TABLE: [AnomalyNames; 35] = [
             "SingleAntiDependency",
             "Single anti-dependency",
             &[],
-            &[L::SnapshotIsolation, L::RepeatableRead],
+            &[L::ParallelSnapshotIsolation, L::RepeatableRead],
             "A cycle of dependencies with a single overwritten read.",
         )
     },
@@ -477,7 +479,7 @@ static TABLE: [AnomalyNames; 35] = [
         "StaleRead",
         "Stale read",
         &[],
-        &[L::StrongSnapshotIsolation],
+        &[L::StrongSnapshotIsolation, L::StrongRepeatableRead],
         "A transaction read a version that had been overwritten before it began.",
     ),
     AnomalyNames {
@@ -487,7 +489,7 @@ static TABLE: [AnomalyNames; 35] = [
             "RealTimeCycle",
             "Real-time violation",
             &[],
-            &[L::StrictSerializable],
+            &[L::StrongRepeatableRead],
             "A cycle of dependencies that real time closes.",
         )
     },
@@ -498,7 +500,7 @@ static TABLE: [AnomalyNames; 35] = [
             "IncompatibleOrder",
             "Contradictory list reads",
             &[],
-            &[L::ReadUncommitted],
+            &[L::ReadUncommitted, L::ConsistentView],
             "Two reads of a list show its elements in different orders.",
         )
     },
@@ -509,7 +511,7 @@ static TABLE: [AnomalyNames; 35] = [
             "DuplicateElements",
             "Append that took effect twice",
             &[],
-            &[L::ReadUncommitted],
+            &[L::ReadUncommitted, L::ConsistentView],
             "A list shows an element twice that was appended once.",
         )
     },
@@ -520,7 +522,7 @@ static TABLE: [AnomalyNames; 35] = [
             "DirtyUpdate",
             "Dirty update",
             &[],
-            &[L::AdyaReadCommitted],
+            &[L::AdyaReadCommitted, L::ConsistentView],
             "A committed transaction built on what an aborted one had written.",
         )
     },
@@ -531,7 +533,7 @@ static TABLE: [AnomalyNames; 35] = [
             "CyclicVersions",
             "Cyclic version order",
             &[],
-            &[L::ReadUncommitted],
+            &[L::ReadUncommitted, L::ConsistentView],
             "The versions of a key follow each other in a cycle.",
         )
     },
@@ -548,7 +550,7 @@ static TABLE: [AnomalyNames; 35] = [
         "OrderContradiction",
         "Contradiction of the stated order",
         &[],
-        &[L::ReadUncommitted],
+        &[L::ReadUncommitted, L::ConsistentView],
         "What a client saw contradicts the order that the database stated.",
     ),
     row(

@@ -198,6 +198,18 @@ impl Reason {
         }
     }
 
+    /// The edges that it rests on; none where it was seen.
+    pub fn support(&self) -> &[Edge] {
+        match self {
+            Reason::Visible { path: edges, .. } | Reason::Refuted { cycle: edges } => edges,
+            Reason::Overwrite { known, .. } | Reason::AntiDependency { known, .. } => match known {
+                VersionOrder::Refuted { cycle: edges } | VersionOrder::Path { edges } => edges,
+                _ => &[],
+            },
+            _ => &[],
+        }
+    }
+
     /// The key it is about, if it is about one.
     pub fn key(&self) -> Option<KeyId> {
         match *self {

@@ -12,9 +12,13 @@ use crate::op::OpKind;
 pub enum Level {
     /// No cycle of overwrites.
     ReadUncommitted,
+    /// Read uncommitted in real time.
+    StrongReadUncommitted,
     /// Adya's read committed: reads see committed final versions, and no cycle of overwrites and
     /// reads.
     AdyaReadCommitted,
+    /// Adya's read committed in real time.
+    StrongAdyaReadCommitted,
     /// Biswas and Enea's read committed: also never backwards within a transaction.
     ReadCommitted,
     /// Repeated reads of a key agree, and nothing else.
@@ -23,6 +27,10 @@ pub enum Level {
     ReadAtomic,
     /// What a transaction depends on is seen with it.
     Causal,
+    /// Adya's PL-2+: nobody misses a write that it depends on, by reads and overwrites.
+    ConsistentView,
+    /// Consistent view with session order: snapshots, but perhaps not of one order of commits.
+    ParallelSnapshotIsolation,
     /// Every transaction reads from a prefix of one commit order.
     Prefix,
     /// Prefix, and of two concurrent writers of a key one must fail.
@@ -31,6 +39,8 @@ pub enum Level {
     StrongSnapshotIsolation,
     /// Adya's repeatable read: serializable but for predicates.
     RepeatableRead,
+    /// Repeatable read in real time.
+    StrongRepeatableRead,
     /// As if one transaction ran after the other.
     Serializable,
     /// Serializable in real time.
@@ -97,6 +107,8 @@ pub struct Shape {
     pub visible: Visible,
     /// Whether of two writers of a key one must start after the other has committed.
     pub exclusive_writers: bool,
+    /// Whether session order counts, unless the user drops it for all levels.
+    pub session_order: bool,
     /// Whether a transaction that had finished before another started comes before it.
     pub real_time: bool,
 }
@@ -127,6 +139,8 @@ pub enum Visible {
     Direct,
     /// Those that happen before it: along session order and reads.
     Causes,
+    /// Those it depends on: along session order, reads and overwrites.
+    Dependencies,
     /// Those that are visible directly, and whatever was committed before them.
     Prefix,
     /// Whatever was committed before it.
@@ -156,25 +170,35 @@ const fn needs(operations: &'static [OpFamily]) -> Needs {
 
 /// A level with one commit order, in which reads miss nothing that is visible.
 const fn ordered(visible: Visible) -> Shape {
-    Shape { nodes: Nodes::One, visible, exclusive_writers: false, real_time: false }
+    Shape {
+        nodes: Nodes::One,
+        visible,
+        exclusive_writers: false,
+        session_order: true,
+        real_time: false,
+    }
 }
 
 const SNAPSHOTS: Shape = Shape {
     nodes: Nodes::StartAndCommit,
     visible: Visible::Prefix,
     exclusive_writers: false,
+    session_order: true,
     real_time: false,
 };
 const EXCLUSIVE_SNAPSHOTS: Shape = Shape { exclusive_writers: true, ..SNAPSHOTS };
 
 use Level::{
-    AdyaReadCommitted, Causal, CutIsolation, Linearizable, Prefix, ReadAtomic, ReadCommitted,
-    ReadUncommitted, RepeatableRead, Serializable, SnapshotIsolation, StrictSerializable,
-    StrongSnapshotIsolation,
+    AdyaReadCommitted, Causal, ConsistentView, CutIsolation, Linearizable,
+    ParallelSnapshotIsolation, Prefix, ReadAtomic, ReadCommitted, ReadUncommitted, RepeatableRead,
+    Serializable, SnapshotIsolation, StrictSerializable, StrongAdyaReadCommitted,
+    StrongReadUncommitted, StrongRepeatableRead, StrongSnapshotIsolation,
 };
 
 /// In the order of the declaration, so that a level is its own index.
-static TABLE: [Row; 13] = [
+///
+/// The book's page on levels argues for those implications that are not in the papers.
+static TABLE: [Row; 18] = [
     Row {
         level: ReadUncommitted,
         name: "read-uncommitted",
@@ -186,6 +210,16 @@ static TABLE: [Row; 13] = [
         shape: ordered(Visible::Nothing),
     },
     Row {
+        level: StrongReadUncommitted,
+        name: "strong-read-uncommitted",
+        aliases: &["strong-ru", "strong-pl-1"],
+        weaker: &[ReadUncommitted],
+        promise: "read uncommitted, and later transactions overwrite earlier ones in real time",
+        proscribes: "cycles of overwrites and real time",
+        needs: Needs { times: true, version_order: true, ..needs(NO_CHECKER) },
+        shape: Shape { real_time: true, ..ordered(Visible::Nothing) },
+    },
+    Row {
         level: AdyaReadCommitted,
         name: "adya-read-committed",
         aliases: &["pl-2"],
@@ -194,6 +228,16 @@ static TABLE: [Row; 13] = [
         proscribes: "aborted and intermediate reads, and cycles of overwrites and reads (G0, G1)",
         needs: needs(REGISTERS_AND_LISTS),
         shape: ordered(Visible::Nothing),
+    },
+    Row {
+        level: StrongAdyaReadCommitted,
+        name: "strong-adya-read-committed",
+        aliases: &["strong-pl-2"],
+        weaker: &[StrongReadUncommitted, AdyaReadCommitted],
+        promise: "Adya's read committed, and nobody reads or overwrites what comes later in real time",
+        proscribes: "aborted and intermediate reads, and cycles of overwrites, reads and real time",
+        needs: Needs { times: true, version_order: true, ..needs(NO_CHECKER) },
+        shape: Shape { real_time: true, ..ordered(Visible::Nothing) },
     },
     Row {
         level: ReadCommitted,
@@ -236,6 +280,28 @@ static TABLE: [Row; 13] = [
         shape: ordered(Visible::Causes),
     },
     Row {
+        level: ConsistentView,
+        name: "consistent-view",
+        aliases: &["cv", "pl-2+"],
+        // Not Adya's read committed, nor any other level with session order: a cycle that the order
+        // of a session closes is none here.
+        weaker: &[CutIsolation],
+        promise: "whoever sees or overwrites a transaction's effect misses nothing that led to it",
+        proscribes: "cycles with fewer than two anti-dependencies, session order aside (G1, G-single)",
+        needs: Needs { version_order: true, ..needs(NO_CHECKER) },
+        shape: Shape { session_order: false, ..ordered(Visible::Dependencies) },
+    },
+    Row {
+        level: ParallelSnapshotIsolation,
+        name: "parallel-snapshot-isolation",
+        aliases: &["psi"],
+        weaker: &[Causal, ConsistentView],
+        promise: "snapshots and no lost updates, but independent writes in no common order",
+        proscribes: "cycles with fewer than two anti-dependencies",
+        needs: Needs { version_order: true, ..needs(NO_CHECKER) },
+        shape: ordered(Visible::Dependencies),
+    },
+    Row {
         level: Prefix,
         name: "prefix",
         aliases: &["pc", "prefix-consistency"],
@@ -249,7 +315,7 @@ static TABLE: [Row; 13] = [
         level: SnapshotIsolation,
         name: "snapshot-isolation",
         aliases: &["si"],
-        weaker: &[Prefix],
+        weaker: &[ParallelSnapshotIsolation, Prefix],
         promise: "every transaction reads from a snapshot, and concurrent writers conflict",
         proscribes: "lost updates, and cycles without two adjacent anti-dependencies",
         needs: needs(REGISTERS),
@@ -259,7 +325,7 @@ static TABLE: [Row; 13] = [
         level: StrongSnapshotIsolation,
         name: "strong-snapshot-isolation",
         aliases: &["strong-si"],
-        weaker: &[SnapshotIsolation],
+        weaker: &[StrongAdyaReadCommitted, SnapshotIsolation],
         promise: "snapshot isolation, and snapshots are as recent as real time says",
         proscribes: "what snapshot isolation does, and stale snapshots",
         needs: Needs { times: true, ..needs(REGISTERS) },
@@ -276,6 +342,16 @@ static TABLE: [Row; 13] = [
         shape: ordered(Visible::Everything),
     },
     Row {
+        level: StrongRepeatableRead,
+        name: "strong-repeatable-read",
+        aliases: &["strong-rr", "strong-pl-2.99"],
+        weaker: &[StrongAdyaReadCommitted, RepeatableRead],
+        promise: "strictly serializable but for predicate reads",
+        proscribes: "cycles with item anti-dependencies and real time",
+        needs: Needs { times: true, version_order: true, ..needs(NO_CHECKER) },
+        shape: Shape { real_time: true, ..ordered(Visible::Everything) },
+    },
+    Row {
         level: Serializable,
         name: "serializable",
         aliases: &["ser", "pl-3", "serializability"],
@@ -289,7 +365,7 @@ static TABLE: [Row; 13] = [
         level: StrictSerializable,
         name: "strict-serializable",
         aliases: &["sser", "strict-serializability"],
-        weaker: &[Serializable, StrongSnapshotIsolation],
+        weaker: &[Serializable, StrongSnapshotIsolation, StrongRepeatableRead],
         promise: "serializable, in an order that real time agrees with",
         proscribes: "all cycles with real time: stale reads too",
         needs: Needs { times: true, ..needs(REGISTERS) },

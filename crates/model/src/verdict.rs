@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::anomaly::AnomalyKind;
-use crate::edge::Edge;
+use crate::edge::{Edge, Reason};
 use crate::level::{Level, LevelSet};
 use crate::{KeyId, OpId, TxnId};
 
@@ -234,6 +234,10 @@ pub enum Witness {
     /// Nothing to show: the level orders nothing.
     Empty,
     /// All kept transactions in an order in which they may have committed.
+    ///
+    /// It fixes the order of the versions of each key: that of their writers. At consistent view and
+    /// parallel snapshot isolation it says nothing else; snapshots need not follow it. At read
+    /// uncommitted, which allows reads from aborted transactions, only committed ones are kept.
     CommitOrder(Vec<TxnId>),
     /// The start and commit points of all kept transactions, in order.
     Points(Vec<Point>),
@@ -290,10 +294,14 @@ impl Anomaly {
     pub fn new(kind: AnomalyKind, evidence: Evidence) -> Self {
         let says_no_level =
             matches!(kind, AnomalyKind::NoOrderPossible | AnomalyKind::OrderContradiction);
-        let rules_out = match says_no_level || !evidence.holds_at_every_level() {
+        let mut rules_out: LevelSet = match says_no_level || !evidence.holds_at_every_level() {
             true => LevelSet::default(),
             false => Level::all().filter(|level| kind.forbidden_at(*level)).collect(),
         };
+        // Without session order, the two levels are the same.
+        if rules_out.contains(Level::ParallelSnapshotIsolation) && !evidence.needs_session_order() {
+            rules_out.insert(Level::ConsistentView);
+        }
         Anomaly { kind, evidence, rules_out }
     }
 
@@ -366,6 +374,21 @@ impl Evidence {
             Evidence::Reads { edges, .. } | Evidence::Cycle { edges } => edges,
             Evidence::Cases { cycles } => cycles.first().map_or(&[], Vec::as_slice),
         }
+    }
+
+    /// Whether the argument rests on the order of a session.
+    pub fn needs_session_order(&self) -> bool {
+        let mut open: Vec<&Edge> = match self {
+            Evidence::Cases { cycles } => cycles.iter().flatten().collect(),
+            other => other.edges().iter().collect(),
+        };
+        while let Some(edge) = open.pop() {
+            if edge.reason == Reason::Session {
+                return true;
+            }
+            open.extend(edge.reason.support());
+        }
+        false
     }
 
     /// Whether it shows what it shows whichever level is asked for. A case analysis is about one

@@ -6,7 +6,7 @@ use isolario_model::{
 };
 
 use crate::show::Versions;
-use crate::words::{last_write, own_writes_between, support};
+use crate::words::{last_write, own_writes_between};
 
 /// A transaction that is part of an anomaly.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,7 +117,7 @@ impl Gathered<'_> {
         let mut open: Vec<&Edge> = edges.iter().rev().collect();
         while let Some(edge) = open.pop() {
             self.edge(edge);
-            open.extend(support(&edge.reason).iter().rev());
+            open.extend(edge.reason.support().iter().rev());
         }
     }
 

@@ -13,7 +13,6 @@ use crate::finding::Found;
 use crate::implied::levels_known;
 use crate::provenance::Provenance;
 use crate::summary::Summary;
-use crate::words::needs_session_order;
 
 /// What there is to say about one history.
 #[derive(Clone, Debug)]
@@ -168,7 +167,7 @@ impl<'h> Report<'h> {
     pub fn shown_anomalies(&self) -> Vec<&'h Anomaly> {
         let mut anomalies =
             if self.weakest_only { self.weakest_anomalies() } else { self.anomalies() };
-        anomalies.sort_by_key(|anomaly| needs_session_order(anomaly.evidence.edges()));
+        anomalies.sort_by_key(|anomaly| anomaly.evidence.needs_session_order());
         let mut kinds = BTreeSet::new();
         let (first, further): (Vec<_>, Vec<_>) =
             anomalies.into_iter().partition(|anomaly| kinds.insert(anomaly.kind));

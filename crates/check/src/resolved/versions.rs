@@ -64,15 +64,21 @@ pub(super) fn stated(
     edges
 }
 
-impl VersionEdge {
-    /// The edge of the commit relation that it is.
-    pub(crate) fn edge(&self) -> Edge {
-        let known = match self.known {
+impl KnownBy {
+    /// As a reason tells it.
+    pub(crate) fn told(self) -> VersionOrder {
+        match self {
             KnownBy::List { read } => VersionOrder::List { read },
             KnownBy::NotShown { read } => VersionOrder::NotShown { read },
             KnownBy::Stated { at } => VersionOrder::Stated { at },
-        };
-        let reason = Reason::Overwrite { key: self.key, known };
+        }
+    }
+}
+
+impl VersionEdge {
+    /// The edge of the commit relation that it is.
+    pub(crate) fn edge(&self) -> Edge {
+        let reason = Reason::Overwrite { key: self.key, known: self.known.told() };
         Edge { from: self.before, to: self.after, reason }
     }
 }

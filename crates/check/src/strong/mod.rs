@@ -1,4 +1,4 @@
-//! Serializable, snapshot isolation and their kin for any history of registers, by search.
+//! Serializable, snapshot isolation and their kin for any history of registers or lists, by search.
 //!
 //! Whether a history with blind writes is serializable is NP-complete. The plan: lower the level to
 //! a graph with known edges and choices ([`problem`]), settle what follows without trying anything
@@ -35,7 +35,7 @@ use isolario_model::{Inapplicable, Level, Limit, Point, TxnId, Verdict, Witness}
 
 use crate::Options;
 use crate::graph::{components, shortest_cycle, topological_order};
-use crate::resolved::{Dependencies, Resolved, Version};
+use crate::resolved::{Dependencies, KnownBy, Resolved, Version, VersionEdge};
 use chains::Chains;
 use explain::Explainer;
 use graph::Graph;
@@ -117,10 +117,7 @@ impl Solver<'_, '_> {
         if let Some(witness) = self.hinted_search(&guess, &limits) {
             return Verdict::Satisfied(witness);
         }
-        let mut settled = Settled::default();
-        if self.options.trust_version_order {
-            settled = Settled::stated(&self.problem, &self.stated());
-        }
+        let settled = self.given();
         let graph = self.graph(&settled);
         let Some(nodes) = topological_order(&graph, &guess) else {
             return self.contradiction(&graph, &settled);
@@ -210,17 +207,32 @@ impl Solver<'_, '_> {
         }
     }
 
-    /// The stated orders of two versions, with where they are stated.
-    fn stated(&self) -> Vec<(Precedes, u64)> {
-        let mut stated = Vec::new();
+    /// The orders of versions that lists show and that are stated, as part of what is asked.
+    fn given(&self) -> Settled {
+        Settled::given(&self.problem, &self.known_orders())
+    }
+
+    fn known_orders(&self) -> Vec<(Precedes, KnownBy)> {
+        let known = |edge: &VersionEdge| {
+            let version = |writer| self.problem.versions.version(edge.key, writer);
+            let (first, second) = (version(edge.before)?, version(edge.after)?);
+            Some((Precedes { first, second }, edge.known))
+        };
+        self.dependencies.reads.version_order.iter().filter_map(known).collect()
+    }
+
+    /// The same, and orders that are stated as mere hints.
+    fn hinted(&self) -> Settled {
+        let mut orders = self.known_orders();
         for order in &self.options.version_order {
             let version = |writer: &TxnId| self.problem.versions.version(order.key, *writer);
             let versions: Vec<Version> = order.writers.iter().filter_map(version).collect();
             for pair in versions.windows(2).filter(|pair| pair[0] != pair[1]) {
-                stated.push((Precedes { first: pair[0], second: pair[1] }, order.at));
+                let precedes = Precedes { first: pair[0], second: pair[1] };
+                orders.push((precedes, KnownBy::Stated { at: order.at }));
             }
         }
-        stated
+        Settled::given(&self.problem, &orders)
     }
 
     /// What is known and settled.
@@ -233,7 +245,7 @@ impl Solver<'_, '_> {
         if self.options.version_order.is_empty() {
             return None;
         }
-        let graph = self.graph(&Settled::stated(&self.problem, &self.stated()));
+        let graph = self.graph(&self.hinted());
         let mut search = self.search(&graph, topological_order(&graph, guess)?);
         let found = search.run(limits, Some(SHORT_SEARCH));
         matches!(found, SearchEnd::Solution).then(|| self.witness(search.order.nodes()))
@@ -247,13 +259,11 @@ impl Solver<'_, '_> {
         if let SearchEnd::Solution = search.run(limits, Some(SHORT_SEARCH)) {
             return Some(self.witness(search.order.nodes()));
         }
-        let is_hard = !self.dependencies.session_order
-            && !self.options.trust_version_order
-            && limits.reached(0).is_none();
+        let is_hard = !self.dependencies.session_order && limits.reached(0).is_none();
         let layout = self.problem.layout.serial().filter(|_| is_hard)?;
         let serial = Solver { problem: lower::lower(self.resolved, layout), ..*self };
         let guess = guess::order(self.resolved, &serial.problem);
-        let graph = Graph::new(serial.problem.nodes, &serial.problem.known);
+        let graph = serial.graph(&serial.given());
         let mut search = serial.search(&graph, topological_order(&graph, &guess)?);
         let found = search.run(limits, Some(SHORT_SEARCH));
         matches!(found, SearchEnd::Solution)

@@ -24,7 +24,7 @@ use super::reach::{Reach, Row};
 
 use crate::Phase;
 use crate::graph::topological_order;
-use crate::resolved::Version;
+use crate::resolved::{KnownBy, Version};
 
 /// Keys per task.
 const KEYS_PER_TASK: usize = 256;
@@ -93,8 +93,8 @@ pub(crate) struct Settled {
     pub(crate) fact_of: Vec<u32>,
     /// How many facts there were after each round.
     pub(crate) rounds: Vec<u32>,
-    /// Where the first facts are stated, which nothing has to follow from.
-    pub(crate) stated: Vec<u64>,
+    /// How the first facts are known, which follow from nothing else.
+    pub(crate) given: Vec<KnownBy>,
     /// The alternatives of other choices that had to be taken.
     pub(crate) forced: Forced,
     /// How many pairs of versions the last round found in an order.
@@ -102,12 +102,12 @@ pub(crate) struct Settled {
 }
 
 impl Settled {
-    /// Begins with orders that are stated.
-    pub(crate) fn stated(problem: &Problem, stated: &[(Precedes, u64)]) -> Self {
+    /// Begins with orders that are known.
+    pub(crate) fn given(problem: &Problem, given: &[(Precedes, KnownBy)]) -> Self {
         let mut settled = Settled::default();
-        for (number, (fact, at)) in (0..).zip(stated) {
+        for (number, (fact, known)) in (0..).zip(given) {
             settled.facts.push(*fact);
-            settled.stated.push(*at);
+            settled.given.push(*known);
             settled.arcs.extend(problem.arcs(*fact));
             settled.fact_of.resize(settled.arcs.len(), number);
         }

@@ -19,8 +19,15 @@ const STEP: i32 = 46;
 /// stand on the longest way down; those beside it just below what implies them.
 fn place(level: Level) -> (i32, i32) {
     let x = match level {
-        Level::CutIsolation | Level::RepeatableRead | Level::Linearizable => 105,
-        Level::StrongSnapshotIsolation => 567,
+        Level::CutIsolation
+        | Level::RepeatableRead
+        | Level::StrongRepeatableRead
+        | Level::Linearizable => 105,
+        Level::StrongReadUncommitted
+        | Level::StrongAdyaReadCommitted
+        | Level::ConsistentView
+        | Level::ParallelSnapshotIsolation
+        | Level::StrongSnapshotIsolation => 567,
         _ => return (MAIN, rank(level)),
     };
     let stronger = Level::all().filter(|other| other.weaker().contains(&level)).map(rank);

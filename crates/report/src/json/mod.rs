@@ -23,7 +23,7 @@ use crate::meaning::deciding;
 use crate::names::Names;
 use crate::report::{Renderer, Report, Size};
 use crate::summary::Summary;
-use crate::words::{Step, argument, needs_session_order, summary, why_no_answer, why_searched};
+use crate::words::{Step, argument, summary, why_no_answer, why_searched};
 use op::{JsonOp, JsonValue};
 use summary::JsonSummary;
 
@@ -248,7 +248,7 @@ impl<'a> JsonAnomaly<'a> {
             pattern: anomaly.kind.pattern(),
             mtc: kind.mtc,
             // Adya's names do not speak of sessions.
-            adya: kind.adya.filter(|_| !needs_session_order(anomaly.evidence.edges())),
+            adya: kind.adya.filter(|_| !anomaly.evidence.needs_session_order()),
             summary: summary(names, anomaly),
             transactions: involved(names.history(), anomaly).into_iter().map(part).collect(),
             edges: edges(anomaly.evidence.edges()),

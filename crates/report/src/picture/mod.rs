@@ -17,7 +17,7 @@ use isolario_model::{
 
 use crate::involved::{Involved, involved};
 use crate::names::{Names, counted, middle_cut};
-use crate::words::{explain, last_write, summary, support};
+use crate::words::{explain, last_write, summary};
 
 pub(crate) use geometry::{Point, Rect};
 pub(crate) use layout::{LINE, Layout, PADDING};
@@ -345,7 +345,7 @@ fn behind(names: Names<'_>, edge: &Edge) -> Vec<Edge> {
             _ => {}
         }
     }
-    found.extend(support(&edge.reason).iter().cloned());
+    found.extend(edge.reason.support().iter().cloned());
     found
 }
 

@@ -99,7 +99,7 @@ fn steps(names: Names<'_>, edges: &[Edge], depth: usize) -> Vec<Step> {
 
 fn step(names: Names<'_>, edge: &Edge, depth: usize) -> Step {
     let mut sentence = sentence(names, edge);
-    let support = support(&edge.reason);
+    let support = edge.reason.support();
     let because = if depth < DEEPEST {
         steps(names, support, depth + 1)
     } else {
@@ -122,18 +122,6 @@ fn refuted(reason: &Reason) -> Option<&Edge> {
         | Reason::Overwrite { known: VersionOrder::Refuted { cycle }, .. }
         | Reason::AntiDependency { known: VersionOrder::Refuted { cycle }, .. } => cycle.first(),
         _ => None,
-    }
-}
-
-/// The edges that a reason rests on.
-pub(crate) fn support(reason: &Reason) -> &[Edge] {
-    match reason {
-        Reason::Visible { path: edges, .. } | Reason::Refuted { cycle: edges } => edges,
-        Reason::Overwrite { known, .. } | Reason::AntiDependency { known, .. } => match known {
-            VersionOrder::Refuted { cycle: edges } | VersionOrder::Path { edges } => edges,
-            _ => &[],
-        },
-        _ => &[],
     }
 }
 

@@ -20,7 +20,7 @@ pub use consequence::{advice, consequence};
 pub use edge::{Step, argument, explain};
 pub use level::applies_to;
 pub use naming::{
-    level_name, needs_session_order, other_names, other_names_of, other_names_of_finding,
+    level_name, other_names, other_names_of, other_names_of_finding,
     rules_out, title,
 };
 pub use no_answer::{why_no_answer, why_not_applicable, why_searched};
@@ -29,7 +29,7 @@ pub use run::stopped_because;
 pub use times::{Times, began, duration, in_time};
 
 pub(crate) use anomaly::happened;
-pub(crate) use edge::{support, told};
+pub(crate) use edge::told;
 pub(crate) use observed::{last_write, own_writes_between};
 
 #[cfg(test)]

@@ -1,8 +1,7 @@
 //! What an anomaly is called, by us and by others, and which levels it rules out.
 
-use isolario_model::{Anomaly, AnomalyKind, Edge, Level, LevelSet, Reason};
+use isolario_model::{Anomaly, AnomalyKind, Level, LevelSet};
 
-use super::edge::support;
 use crate::finding::Finding;
 use crate::names::listed;
 
@@ -28,7 +27,7 @@ pub fn other_names(kind: AnomalyKind) -> Vec<String> {
 /// The names others have for an anomaly. Those of Adya and Elle do not speak of sessions, so they
 /// come with a note where the argument needs the order of one.
 pub fn other_names_of(anomaly: &Anomaly) -> Vec<String> {
-    let needs_session = needs_session_order(anomaly.evidence.edges());
+    let needs_session = anomaly.evidence.needs_session_order();
     with_owners(anomaly.kind, if needs_session { "; here with session order" } else { "" })
 }
 
@@ -78,18 +77,6 @@ fn with_owners(kind: AnomalyKind, note: &str) -> Vec<String> {
     known.into_iter().filter(|(name, _)| !is_ours(name)).map(owned).collect()
 }
 
-/// Whether an argument rests on the order of a session.
-pub fn needs_session_order(edges: &[Edge]) -> bool {
-    let mut open: Vec<&Edge> = edges.iter().collect();
-    while let Some(edge) = open.pop() {
-        if edge.reason == Reason::Session {
-            return true;
-        }
-        open.extend(support(&edge.reason));
-    }
-    false
-}
-
 fn spelt_alike(one: &str, other: &str) -> bool {
     letters(one).eq(letters(other))
 }
@@ -100,9 +87,14 @@ fn letters(name: &str) -> impl Iterator<Item = char> {
 
 /// The levels that are ruled out, in words: the weakest by name.
 pub fn rules_out(levels: LevelSet) -> String {
-    // For single operations, linearizability is strict serializability: it goes without saying.
-    let linearizable_too = levels.contains(Level::StrictSerializable);
-    let said = |level: &Level| *level != Level::Linearizable || !linearizable_too;
+    let goes_without_saying = |level: Level| match level {
+        // For single operations, linearizability is strict serializability.
+        Level::Linearizable => levels.contains(Level::StrictSerializable),
+        // But for sessions it would imply causal.
+        Level::ConsistentView => levels.contains(Level::Causal),
+        _ => false,
+    };
+    let said = |level: &Level| !goes_without_saying(*level);
     let levels: LevelSet = levels.iter().filter(said).collect();
     let weakest = levels.weakest();
     let mut named: Vec<String> = weakest.iter().map(level_name).collect();
@@ -119,7 +111,10 @@ pub fn rules_out(levels: LevelSet) -> String {
 /// something else by them.
 pub fn level_name(level: Level) -> String {
     match level {
-        Level::ReadUncommitted | Level::RepeatableRead => format!("Adya's {level}"),
+        Level::ReadUncommitted
+        | Level::StrongReadUncommitted
+        | Level::RepeatableRead
+        | Level::StrongRepeatableRead => format!("Adya's {level}"),
         level => level.to_string(),
     }
 }

@@ -61,9 +61,7 @@ impl Reasons<'_> {
         match cause {
             Cause::Seen => self.seen(arc, from, to),
             Cause::Read(precedes) => self.by_order(arc, precedes, self.read_order(precedes)),
-            Cause::Stated(precedes, at) => {
-                self.by_order(arc, precedes, VersionOrder::Stated { at })
-            }
+            Cause::Given(precedes, known) => self.by_order(arc, precedes, known.told()),
             Cause::Assumed(precedes) => self.by_order(arc, precedes, VersionOrder::Assumed),
             Cause::Lemma(lemma) => {
                 let precedes = lemmas[lemma].precedes;

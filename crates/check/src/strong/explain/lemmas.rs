@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::CycleArc;
 use super::arcs::{Arcs, SEEN};
+use crate::resolved::KnownBy;
 use crate::strong::problem::{Arc, Precedes, Problem};
 use crate::strong::saturate::Settled;
 
@@ -16,8 +17,8 @@ pub(super) enum Cause {
     Seen,
     /// By an order of versions that a read of the later writer shows.
     Read(Precedes),
-    /// By an order of versions that is stated, and where.
-    Stated(Precedes, u64),
+    /// By an order of versions that is given.
+    Given(Precedes, KnownBy),
     /// By an order of versions that is assumed.
     Assumed(Precedes),
     /// By an order of versions that an earlier lemma settled.
@@ -147,8 +148,8 @@ impl<'a> Lemmas<'a> {
     /// The fact that an edge needs a lemma for.
     fn lemma_needed(&self, arc: Arc) -> Option<u32> {
         let fact = self.arcs.fact(arc).filter(|fact| *fact != SEEN)? - 1;
-        let is_stated = (fact as usize) < self.settled.stated.len();
-        (!is_stated && !self.is_read(self.settled.facts[fact as usize])).then_some(fact)
+        let is_given = (fact as usize) < self.settled.given.len();
+        (!is_given && !self.is_read(self.settled.facts[fact as usize])).then_some(fact)
     }
 
     /// Whether the later writer had read the earlier version.
@@ -199,16 +200,16 @@ impl<'a> Lemmas<'a> {
         }
     }
 
-    fn stated(&self, fact: u32) -> Option<Cause> {
-        let at = self.settled.stated.get(fact as usize)?;
-        Some(Cause::Stated(self.settled.facts[fact as usize], *at))
+    fn given(&self, fact: u32) -> Option<Cause> {
+        let known = self.settled.given.get(fact as usize)?;
+        Some(Cause::Given(self.settled.facts[fact as usize], *known))
     }
 
     /// Whether a cycle or a lemma rests on an order that is stated.
     pub(super) fn rest_on_statements(&self, cycle: &[(Arc, Cause)]) -> bool {
         let rests = |cycle: &[(Arc, Cause)], stated: &[bool]| {
             cycle.iter().any(|(_, cause)| match cause {
-                Cause::Stated(..) => true,
+                Cause::Given(_, KnownBy::Stated { .. }) => true,
                 Cause::Lemma(lemma) => stated[*lemma],
                 _ => false,
             })
@@ -240,7 +241,7 @@ impl<'a> Lemmas<'a> {
                 Some(fact) => match self.by_fact.get(&(fact - 1)) {
                     Some(lemma) => Cause::Lemma(*lemma),
                     None => self
-                        .stated(fact - 1)
+                        .given(fact - 1)
                         .unwrap_or_else(|| settled(self.settled.facts[fact as usize - 1])),
                 },
             },
