@@ -81,7 +81,10 @@ pub enum Answer {
 
 /// The levels that the oracle has axioms for, weaker ones first: all that are about transactions.
 pub fn levels() -> impl Iterator<Item = Level> {
-    Level::all().filter(|level| !level.needs().single_operations)
+    let is_known = |level: &Level| {
+        level.is_decided() || matches!(level, Level::ReadUncommitted | Level::RepeatableRead)
+    };
+    Level::all().filter(is_known).filter(|level| !level.needs().single_operations)
 }
 
 /// Whether a history satisfies a level. Takes time exponential in the number of transactions:
