@@ -16,7 +16,6 @@ use isolario_model::{
 use crate::involved::{Involved, involved_with};
 use crate::report::Report;
 use crate::show::Versions;
-use crate::words::{needs_session_order, support};
 
 /// A bug that a history shows: one anomaly, or several that are the same.
 ///
@@ -257,8 +256,8 @@ impl<'h> Bug<'h> {
         self.members.sort_by_key(|member| {
             let Member { anomaly, .. } = member;
             let ruled_out = anomaly.rules_out.iter().count();
-            let edges = anomaly.evidence.edges();
-            (std::cmp::Reverse(ruled_out), vagueness(anomaly.kind), needs_session_order(edges))
+            let with_sessions = anomaly.evidence.needs_session_order();
+            (std::cmp::Reverse(ruled_out), vagueness(anomaly.kind), with_sessions)
         });
         let of_levels = |of: fn(&Member<'_>) -> LevelSet| {
             self.members.iter().map(of).fold(LevelSet::default(), LevelSet::union)
@@ -307,7 +306,7 @@ fn vagueness(kind: AnomalyKind) -> u8 {
 }
 
 fn one_of_each_kind_first(mut findings: Vec<Finding<'_>>) -> Vec<Finding<'_>> {
-    findings.sort_by_key(|finding| needs_session_order(finding.anomaly.evidence.edges()));
+    findings.sort_by_key(|finding| finding.anomaly.evidence.needs_session_order());
     let mut kinds = BTreeSet::new();
     let (first, further): (Vec<_>, Vec<_>) =
         findings.into_iter().partition(|finding| kinds.insert(finding.kind()));
@@ -344,7 +343,7 @@ fn all_keys(history: &History, anomaly: &Anomaly) -> BTreeSet<KeyId> {
     let mut open: Vec<&Edge> = cycles.into_iter().flatten().collect();
     while let Some(Edge { reason, .. }) = open.pop() {
         keys.extend(reason.key());
-        open.extend(support(reason));
+        open.extend(reason.support());
     }
     keys
 }

@@ -20,8 +20,7 @@ pub use consequence::{advice, consequence};
 pub use edge::{Step, argument, explain};
 pub use level::applies_to;
 pub use naming::{
-    level_name, other_names, other_names_of, other_names_of_finding,
-    rules_out, title,
+    level_name, other_names, other_names_of, other_names_of_finding, rules_out, title,
 };
 pub use no_answer::{why_no_answer, why_not_applicable, why_searched};
 #[cfg(feature = "html")]
