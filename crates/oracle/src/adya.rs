@@ -21,6 +21,7 @@
 //! | parallel-snapshot-isolation | with fewer than two | the same with sessions |
 //! | repeatable-read | all | G2-item |
 //!
+//! The strong levels are the same with real time among what is given.
 //! A read of an aborted, an intermediate or an invented value (G1a, G1b) is of no version.
 //!
 //! The orders of two keys need not come from one commit order. Where dependencies have no cycle they
@@ -43,8 +44,11 @@ pub(crate) fn some_version_orders(world: &World, forbidden: Forbidden) -> bool {
 /// The cycles that a level forbids; none if it is not stated by cycles here.
 pub(crate) fn forbidden_at(level: Level) -> Option<Forbidden> {
     match level {
-        Level::AdyaReadCommitted => Some(Forbidden::OF_DEPENDENCIES),
-        Level::RepeatableRead => Some(Forbidden::ALL),
+        Level::AdyaReadCommitted | Level::StrongAdyaReadCommitted => {
+            Some(Forbidden::OF_DEPENDENCIES)
+        }
+        Level::ConsistentView | Level::ParallelSnapshotIsolation => Some(Forbidden::SINGLE),
+        Level::RepeatableRead | Level::StrongRepeatableRead => Some(Forbidden::ALL),
         _ => None,
     }
 }
@@ -58,6 +62,8 @@ pub(crate) struct Forbidden {
 impl Forbidden {
     /// Cycles of dependencies.
     pub(crate) const OF_DEPENDENCIES: Forbidden = Forbidden { fewer_than: 1 };
+    /// Cycles with at most one anti-dependency.
+    pub(crate) const SINGLE: Forbidden = Forbidden { fewer_than: 2 };
     /// All cycles: none has more anti-dependencies than there are transactions.
     pub(crate) const ALL: Forbidden = Forbidden { fewer_than: MAX_TXNS + 1 };
 }
@@ -226,5 +232,6 @@ mod tests {
     #[test]
     fn repeatable_read_is_serializable_where_there_are_no_predicates() {
         say_the_same(Level::RepeatableRead, Level::Serializable);
+        say_the_same(Level::StrongRepeatableRead, Level::StrictSerializable);
     }
 }

@@ -111,7 +111,9 @@ pub fn satisfies_stated(
     let any = |holds: &dyn Fn(&World) -> bool| worlds::any(&small, level, options, stated, holds);
     let satisfied = match (level, adya::forbidden_at(level)) {
         (Level::CutIsolation, _) => cut::satisfied(&small),
-        (Level::ReadUncommitted, _) => uncommitted::satisfied(&small, level, options, stated),
+        (Level::ReadUncommitted | Level::StrongReadUncommitted, _) => {
+            uncommitted::satisfied(&small, level, options, stated)
+        }
         (_, Some(forbidden)) => any(&|world| adya::some_version_orders(world, forbidden)),
         (level, None) => any(&|world| axioms::some_commit_order(world, level)),
     };
@@ -124,7 +126,10 @@ pub fn satisfies_stated(
 /// itself: that is a violation at every level but cut isolation.
 pub fn is_ambiguous(history: &History, level: Level) -> bool {
     Small::new(history).is_some_and(|small| match level {
-        Level::CutIsolation => small.has_ambiguous_read(|_| true),
+        // No read is wrong by itself.
+        Level::CutIsolation | Level::ReadUncommitted | Level::StrongReadUncommitted => {
+            small.has_ambiguous_read(|_| true)
+        }
         _ => {
             !small.has_bad_read()
                 && small.has_ambiguous_read(|read| views::may_be_right(&small, read))

@@ -110,9 +110,10 @@ pub(crate) fn given_order(
 ) -> [Txns; MAX_TXNS] {
     let history = small.history;
     let in_time = level.shape().real_time;
+    let in_sessions = options.session_order && level.shape().session_order;
     let session = |txn: usize| -> SessionId { history.session_of(TxnId::at(txn)) };
     let precedes = |a: usize, b: usize| {
-        let in_session = options.session_order && a < b && session(a) == session(b);
+        let in_session = in_sessions && a < b && session(a) == session(b);
         let skew = i128::from(options.clock_skew);
         let began = history.start(TxnId::at(a));
         // A finish before the own start tells nothing.

@@ -283,7 +283,7 @@ fn stated_orders_count_at_every_level_with_an_order() {
         let stated = [StatedOrder { key: KeyId(0), writers, at: 1 }];
         satisfies_stated(&history, level, Options::default(), &stated)
     };
-    let text = "a: w x 1\n a: w x 2";
+    let text = "a: w x 1\n b: r x 1, w x 2";
     let init = TxnId::INIT.0;
     for level in levels().filter(|level| *level != CutIsolation) {
         for (writers, expected) in [

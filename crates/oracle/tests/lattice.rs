@@ -8,12 +8,13 @@
     reason = "a test fails by panicking, and shows the shares it found"
 )]
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
-use isolario_model::{History, Initial, Level, Outcome, Value};
+use isolario_model::{AnomalyKind, History, Initial, Level, Outcome, Value};
 use isolario_oracle::random::{Case, shrink};
 use isolario_oracle::{
-    Answer, Draft, DraftOp, Options, has_bad_read, is_ambiguous, levels, satisfies, volume,
+    Answer, Draft, DraftOp, Options, has_bad_read, history, is_ambiguous, levels, satisfies, volume,
 };
 
 fn answers(history: &History, options: Options) -> Vec<Answer> {
@@ -84,7 +85,9 @@ fn levels_are_told_apart(
 
 /// Whether two levels differ in predicates alone.
 fn only_predicates_tell(weak: Level, strong: Level) -> bool {
-    (weak, strong) == (Level::RepeatableRead, Level::Serializable)
+    use Level::{RepeatableRead, Serializable, StrictSerializable, StrongRepeatableRead};
+    [(RepeatableRead, Serializable), (StrongRepeatableRead, StrictSerializable)]
+        .contains(&(weak, strong))
 }
 
 /// Registers do not show the order of their versions, and some order does for nearly every history
@@ -99,6 +102,176 @@ fn every_level_of_registers_is_often_satisfied_often_violated_and_told_apart() {
 fn every_level_of_lists_is_often_satisfied_often_violated_and_told_apart() {
     let cases = Case::first((volume() / 4).max(1_000));
     levels_are_told_apart(cases.map(Case::list_draft), 10..=90, |_| true);
+}
+
+const DIRTY_READ: &str = "a aborted: append x 1\n b: r x [1]";
+const NON_MONOTONIC: &str = "a: append x 1\n b: r x [1], r x []";
+const FRACTURED_READ: &str = "a: append x 1, append y 1\n b: r x [], r y [1]";
+const OWN_SESSION_MISSED: &str = "a: append x 1\n a: r x []";
+const CAUSE_MISSED: &str = "a: append x 1\n b: r x [1], append y 1\n c: r y [1], r x []";
+const LOST_UPDATE: &str = "a: r x [], append x 1\n b: r x [], append x 2";
+const LONG_FORK: &str = "a: append x 1\n b: append y 1\n c: r x [1], r y []\n d: r x [], r y [1]";
+const WRITE_SKEW: &str = "a: r x [], append y 1\n b: r y [], append x 1";
+const STALE_READ: &str = "a [10, 20]: append x 1\n b [30, 40]: r x []";
+const OVERWRITTEN_BY_THE_PAST: &str =
+    "a [10, 20]: append x 1\n b [30, 40]: append x 2\n c: r x [2 1]";
+
+/// Per pair of neighbours, the weaker one first, what tells them apart.
+fn separating(weak: Level, strong: Level) -> Option<&'static str> {
+    use Level::*;
+    Some(match (weak, strong) {
+        (ReadUncommitted, StrongReadUncommitted) | (AdyaReadCommitted, StrongAdyaReadCommitted) => {
+            OVERWRITTEN_BY_THE_PAST
+        }
+        (ReadUncommitted, AdyaReadCommitted) | (StrongReadUncommitted, StrongAdyaReadCommitted) => {
+            DIRTY_READ
+        }
+        (AdyaReadCommitted, ReadCommitted) => NON_MONOTONIC,
+        (ReadCommitted | CutIsolation, ReadAtomic) | (CutIsolation, ConsistentView) => {
+            FRACTURED_READ
+        }
+        (ReadAtomic, Causal) => CAUSE_MISSED,
+        (Causal, ParallelSnapshotIsolation) | (Prefix, SnapshotIsolation) => LOST_UPDATE,
+        (ConsistentView, ParallelSnapshotIsolation) => OWN_SESSION_MISSED,
+        (Causal, Prefix) | (ParallelSnapshotIsolation, SnapshotIsolation) => LONG_FORK,
+        (SnapshotIsolation, StrongSnapshotIsolation)
+        | (StrongAdyaReadCommitted, StrongSnapshotIsolation | StrongRepeatableRead)
+        | (RepeatableRead, StrongRepeatableRead)
+        | (Serializable, StrictSerializable) => STALE_READ,
+        (AdyaReadCommitted | CutIsolation, RepeatableRead)
+        | (SnapshotIsolation, Serializable)
+        | (StrongSnapshotIsolation, StrictSerializable) => WRITE_SKEW,
+        _ => return None,
+    })
+}
+
+#[test]
+fn a_history_separates_each_level_from_those_right_below_it() {
+    for strong in levels() {
+        let weaker = strong.weaker().iter().filter(|weak| !only_predicates_tell(**weak, strong));
+        for weak in weaker {
+            let text = separating(*weak, strong).expect("every pair has its history");
+            let answer = |level| satisfies(&history(text), level, Options::default());
+            assert_eq!(answer(*weak), Answer::Satisfied, "{weak} below {strong}: {text}");
+            assert_eq!(answer(strong), Answer::Violated, "{strong} above {weak}: {text}");
+        }
+    }
+}
+
+#[test]
+fn without_session_order_consistent_view_is_parallel_snapshot_isolation() {
+    let options = Options::default().with_session_order(false);
+    for case in Case::first(volume() / 10) {
+        for draft in [case.draft(), case.list_draft(), case.read_modify_write_draft()] {
+            let history = draft.history().expect("small");
+            let answer = |level| satisfies(&history, level, options);
+            let parallel = answer(Level::ParallelSnapshotIsolation);
+            assert_eq!(answer(Level::ConsistentView), parallel, "{draft}");
+        }
+    }
+}
+
+/// A history of lists as one of registers, which hold the last element.
+fn last_elements(draft: &Draft) -> Draft {
+    let mut registers = draft.clone();
+    for op in registers.txns.iter_mut().flat_map(|txn| &mut txn.ops) {
+        *op = match op.clone() {
+            DraftOp::Append(key, element) => DraftOp::Write(key, element),
+            DraftOp::ReadList(key, shown) => {
+                let last =
+                    |list: Vec<Value>| list.last().cloned().unwrap_or(Value::Text("-".into()));
+                DraftOp::Read(key, shown.map(last))
+            }
+            other => other,
+        };
+    }
+    registers.initial = Initial::Value(Value::Text("-".into()));
+    registers
+}
+
+#[test]
+fn lists_satisfy_no_level_that_their_last_elements_violate() {
+    for case in Case::first(volume() / 10) {
+        let options = Options::default().with_session_order(case.seed % 4 != 0);
+        let lists = case.list_draft();
+        let registers = last_elements(&lists).history().expect("small");
+        for level in levels() {
+            let answers = [&lists.history().expect("small"), &registers]
+                .map(|history| satisfies(history, level, options));
+            assert_ne!(answers, [Answer::Satisfied, Answer::Violated], "{level}\n{lists}");
+        }
+    }
+}
+
+/// What a register held when it held a value, as a list: the value is the last element.
+type Held = BTreeMap<(String, Value), Vec<Value>>;
+
+/// A history of registers as one of lists, where every write follows a read of its key: a write appends
+/// to what was read. None where a write follows none, or where what was read has no beginning.
+fn append_twin(draft: &Draft) -> Option<Draft> {
+    let initial = [Initial::Value(Value::Nil)].contains(&draft.initial);
+    let mut held = Held::new();
+    let mut twin = with_lists(draft, &mut held);
+    // Who read from whom is in no particular order: as many rounds as there are transactions do.
+    draft.txns.iter().for_each(|_| twin = with_lists(draft, &mut held));
+    twin.filter(|_| initial)
+}
+
+/// The twin, as far as it is known what registers held; adds to that.
+fn with_lists(draft: &Draft, held: &mut Held) -> Option<Draft> {
+    let mut twin = draft.clone();
+    let mut complete = true;
+    for txn in &mut twin.txns {
+        // Per key, what the transaction would append to.
+        let mut present: BTreeMap<String, Option<Vec<Value>>> = BTreeMap::new();
+        let mut written = BTreeSet::new();
+        for op in &mut txn.ops {
+            *op = match op.clone() {
+                DraftOp::Read(key, value) => {
+                    let list = value.as_ref().and_then(|value| match value {
+                        Value::Nil => Some(Vec::new()),
+                        _ => held.get(&(key.clone(), value.clone())).cloned(),
+                    });
+                    complete &= value.is_none() || list.is_some();
+                    if !written.contains(&key) {
+                        present.insert(key.clone(), list.clone());
+                    }
+                    DraftOp::ReadList(key, list)
+                }
+                DraftOp::Write(key, value) => {
+                    written.insert(key.clone());
+                    let before = present.get(&key).cloned().flatten();
+                    complete &= before.is_some();
+                    if let Some(mut list) = before {
+                        list.push(value.clone());
+                        held.insert((key.clone(), value.clone()), list.clone());
+                        present.insert(key.clone(), Some(list));
+                    }
+                    DraftOp::Append(key, value)
+                }
+                _ => return None,
+            };
+        }
+    }
+    complete.then_some(twin)
+}
+
+/// Below, two may have overwritten one version, and registers forget what lists show.
+#[test]
+fn registers_and_their_append_twins_are_alike_where_no_update_may_be_lost() {
+    let mut compared = [0; 2];
+    for case in Case::first(volume() / 4) {
+        let registers = case.read_modify_write_draft();
+        let Some(lists) = append_twin(&registers) else { continue };
+        let options = Options::default().with_session_order(case.seed % 4 != 0);
+        for level in levels().filter(|level| AnomalyKind::LostUpdate.forbidden_at(*level)) {
+            let answer =
+                |draft: &Draft| satisfies(&draft.history().expect("small"), level, options);
+            assert_eq!(answer(&lists), answer(&registers), "{level}\n{registers}\n{lists}");
+            compared[usize::from(answer(&lists) == Answer::Satisfied)] += 1;
+        }
+    }
+    assert!(compared.iter().all(|count| *count > 1_000), "{compared:?}");
 }
 
 /// A property of a history: its name, how many of a thousand should have it, and whether one has.

@@ -26,19 +26,19 @@ pub(crate) fn are_counted(findings: &Findings) -> Result<(), Refusal> {
 
 fn verify_anomaly(facts: &Facts<'_>, level: Level, anomaly: &Anomaly) -> Result<(), Refusal> {
     let kind = anomaly.kind;
-    // Of a cycle, it is shown that the level forbids it, whatever others of the name it allows.
-    let is_cycle = matches!(anomaly.evidence, Evidence::Cycle { .. });
+    // Of cycles, it is shown that the level forbids them, whatever others of the name it allows.
+    let is_cycle = matches!(anomaly.evidence, Evidence::Cycle { .. } | Evidence::Cases { .. });
     if !is_cycle && !kind.forbidden_at(level) {
         return Err(Refusal::Allowed { kind, level });
     }
     match &anomaly.evidence {
         Evidence::Read { read, saw, instead } => {
             let bad = BadRead { read: *read, saw: *saw, instead: *instead };
-            single_reads::verify(facts, kind, bad)
+            single_reads::verify(facts, level, kind, bad)
         }
         Evidence::Reads { key, first, second, .. } if kind == AnomalyKind::IncompatibleOrder => {
             let why = "one list is a prefix of the other";
-            let disagree = lists::disagree(facts, *key, *first, *second)?;
+            let disagree = lists::disagree(facts, level, *key, *first, *second)?;
             if disagree { Ok(()) } else { Err(Refusal::WrongKind { kind, why }) }
         }
         Evidence::Reads { key, first, second, edges } if kind == AnomalyKind::ThinAirRead => {

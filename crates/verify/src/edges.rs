@@ -1,11 +1,11 @@
 //! Edges: what the history must show for each reason.
 
-use isolario_model::{Edge, EdgeKind, KeyId, Level, OpId, Reason, TxnId, VersionOrder};
+use isolario_model::{Edge, KeyId, Level, Nodes, OpId, Reason, TxnId, VersionOrder, Visible};
 
 use crate::facts::Facts;
 use crate::justify::Before;
-use crate::span::{Moment, Span, path_span};
-use crate::{Refusal, lists};
+use crate::span::{Moment, Span, is_causal, is_dependency, path_span};
+use crate::{Refusal, allows_dirty_reads, lists};
 
 /// Where a path of edges begins and ends; none if it is empty. Refuses edges that do not follow
 /// each other.
@@ -42,6 +42,7 @@ impl<'a> Claim<'a, '_> {
         match reason {
             Reason::Initial => self.holds(from.is_init() && !to.is_init(), "it is not from init"),
             Reason::Session => {
+                self.holds(self.level.shape().session_order, "the level knows no sessions")?;
                 let holds = self.facts.in_session_order(*from, *to);
                 self.holds(holds, "session order does not order them")
             }
@@ -147,14 +148,17 @@ impl<'a> Claim<'a, '_> {
             }
             VersionOrder::ReadModifyWrite { read } => {
                 self.reads_from(to, *read, key, writer)?;
-                Ok(RestsOn::History)
+                // Elsewhere, a read that does not see the own write is wrong by itself.
+                let first =
+                    !allows_dirty_reads(self.level) || self.facts.own_before(*read).is_none();
+                self.holds(first, "the later writer read only after it had written")
             }
             VersionOrder::List { read } => {
-                let shown = lists::shows_order(self.facts, *read, key, writer, to)?;
+                let shown = lists::shows_order(self.facts, self.level, *read, key, writer, to)?;
                 self.holds(shown, "the list does not show the one before the other")
             }
             VersionOrder::NotShown { read } => {
-                let hidden = lists::leaves_out(self.facts, *read, key, writer, to)?;
+                let hidden = lists::leaves_out(self.facts, self.level, *read, key, writer, to)?;
                 self.holds(hidden, "the list does not end with the one, or shows the other")
             }
             VersionOrder::Path { edges } => {
@@ -163,7 +167,7 @@ impl<'a> Claim<'a, '_> {
                 Ok(RestsOn::Path(edges))
             }
             VersionOrder::Stated { at } => {
-                let has_order = self.level.implies(Level::AdyaReadCommitted);
+                let has_order = self.level.shape().nodes != Nodes::None;
                 self.holds(has_order, "the level knows no order of versions")?;
                 let stated = self.facts.stated.says(*at, key, writer, to);
                 self.holds(stated, "no trusted order of versions says so there")
@@ -178,7 +182,7 @@ impl<'a> Claim<'a, '_> {
     /// other. At snapshot isolation the writers do not overlap, so that it is enough if the one
     /// starts before the other commits.
     fn orders_writers(&self, path: &[Edge]) -> bool {
-        let overlap = !self.level.implies(Level::SnapshotIsolation);
+        let overlap = !self.level.shape().exclusive_writers;
         path_span(self.facts, self.level, path)
             .is_some_and(|span| span.leaves == Moment::Commit || !overlap)
     }
@@ -186,15 +190,14 @@ impl<'a> Claim<'a, '_> {
 
 /// Whether a path of edges makes a transaction visible by the rule of a level.
 fn makes_visible(facts: &Facts<'_>, rule: Level, read: OpId, path: &[Edge]) -> bool {
-    let is_direct =
-        |edge: &Edge| matches!(edge.reason.kind(), EdgeKind::Session | EdgeKind::WriteRead);
-    match (rule, path) {
-        (Level::ReadCommitted, [edge]) => {
+    match (rule.shape().visible, path) {
+        (Visible::EarlierReads, [edge]) => {
             matches!(edge.reason, Reason::Read { read: earlier, .. } if earlier < read)
         }
-        (Level::ReadAtomic, [edge]) => is_direct(edge),
-        (Level::Causal, path) => path.iter().all(is_direct),
-        (Level::Prefix | Level::SnapshotIsolation | Level::Serializable, path) => {
+        (Visible::Direct, [edge]) => is_causal(edge),
+        (Visible::Causes, path) => path.iter().all(is_causal),
+        (Visible::Dependencies, path) => path.iter().all(is_dependency),
+        (Visible::Prefix | Visible::Everything, path) => {
             let (leaves, arrives) = (Moment::Commit, Moment::Start);
             path_span(facts, rule, path) == Some(Span { leaves, arrives })
         }

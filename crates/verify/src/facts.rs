@@ -3,14 +3,14 @@
 use std::cell::OnceCell;
 
 use isolario_model::{
-    History, Initial, KeyId, Op, OpId, OpKind, Outcome, StatedOrder, TxnId, ValueId,
+    History, Initial, KeyId, Level, Op, OpId, OpKind, Outcome, StatedOrder, TxnId, ValueId,
 };
 
 use crate::by_key::ByKey;
 use crate::own::Own;
 use crate::stated::Stated;
 use crate::times::Times;
-use crate::{Options, Refusal, lists};
+use crate::{Options, Refusal, allows_dirty_reads, lists};
 
 /// Where the answer of a read came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -182,6 +182,16 @@ impl Facts<'_> {
         } else {
             Err(Refusal::NotCommitted(txn))
         }
+    }
+
+    /// Refuses transactions that did not certainly commit, as a level sees it: one that was read from
+    /// need not have where dirty reads are allowed.
+    pub(crate) fn committed_at(&self, level: Level, txn: TxnId) -> Result<(), Refusal> {
+        let is_said = || self.history.outcome(txn) == Outcome::Committed;
+        if !allows_dirty_reads(level) || self.known_txn(txn)?.is_init() || is_said() {
+            return self.committed(txn);
+        }
+        Err(Refusal::NotCommitted(txn))
     }
 
     /// Refuses transactions that did not commit, whatever the unknown outcomes are. `init` is none

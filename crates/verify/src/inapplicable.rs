@@ -1,9 +1,10 @@
 //! Re-checks why a level was said not to apply, where the history tells.
 
-use isolario_model::{Clock, Inapplicable, Level, OpId, OpKind, Outcome};
+use isolario_model::{Clock, Inapplicable, Level, OpFamily, OpId, OpKind, Outcome};
+use rustc_hash::FxHashSet;
 
 use crate::facts::Facts;
-use crate::{Refusal, Verifier, is_supported, lin, lists};
+use crate::{Refusal, Verifier, lin, lists};
 
 pub(crate) fn verify(
     verifier: &Verifier<'_>,
@@ -26,16 +27,19 @@ pub(crate) fn verify(
                 let known = lin::is_known(history, op);
                 return holds(!known, "the operation is on a register");
             }
-            let is_list =
-                matches!(kind, OpKind::Append | OpKind::ReadList | OpKind::ReadListUnobserved);
-            let too_hard = is_list && level.implies(Level::Prefix);
-            holds(too_hard || !is_supported(*kind), "the operation is an ordinary one")
+            let known = level.needs().operations.contains(&OpFamily::of(*kind));
+            holds(!known, "the level is decided for such operations")
         }
         Inapplicable::SeveralOperations { txn } => {
             let facts = txn.index() < history.txn_count() && history.txn_ops(txn).len() > 1;
             let matters = level == Level::Linearizable && facts;
             let kept = matters && history.outcome(txn) != Outcome::Aborted;
             holds(kept, "the level is about transactions, or that one is a single operation")
+        }
+        Inapplicable::NoVersionOrder => {
+            let facts = verifier.facts()?;
+            holds(level.needs().version_order, "the level needs no order of versions")?;
+            holds(has_blind_write(facts), "every write follows a read of its key")
         }
         Inapplicable::NoTimes => holds(!history.has_times(), "there are times"),
         Inapplicable::NoChecker => holds(!level.is_decided(), "there is a checker for the level"),
@@ -46,6 +50,23 @@ pub(crate) fn verify(
         Inapplicable::CyclicDependencies => holds(false, "the level needs no causal order"),
         _ => Ok(()),
     }
+}
+
+/// Whether a transaction that may have committed wrote a register that it had not read.
+fn has_blind_write(facts: &Facts<'_>) -> bool {
+    let history = facts.history;
+    let mut kept = history.txns().filter(|txn| history.outcome(*txn) != Outcome::Aborted);
+    kept.any(|txn| {
+        let mut read = FxHashSet::default();
+        history.txn_ops(txn).any(|op| match history.op_kinds()[op.index()] {
+            OpKind::Write | OpKind::Delete => !read.contains(&facts.key(op)),
+            OpKind::Read => {
+                read.insert(facts.key(op));
+                false
+            }
+            _ => false,
+        })
+    })
 }
 
 /// Whether a read may have seen the first write (or `init`) and the second.

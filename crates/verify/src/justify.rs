@@ -71,8 +71,8 @@ impl<'a> Arguments<'a, '_> {
     /// Refuses an edge that nothing justifies, and lets wait what it rests on. Returns what it
     /// assumes beyond its scope.
     fn check(&mut self, edge: &'a Edge, scope: Scope) -> Result<Option<Before>, Refusal> {
-        self.facts.committed(edge.from)?;
-        self.facts.committed(edge.to)?;
+        self.facts.committed_at(self.level, edge.from)?;
+        self.facts.committed_at(self.level, edge.to)?;
         match (Claim { facts: self.facts, level: self.level, edge }).check()? {
             RestsOn::History => Ok(None),
             RestsOn::Path(edges) => {

@@ -47,6 +47,7 @@ mod lin;
 mod lists;
 mod order;
 mod own;
+mod parallel;
 #[cfg(feature = "proof")]
 pub mod proof;
 mod refusal;
@@ -58,11 +59,16 @@ mod span;
 mod stated;
 mod store;
 mod times;
+mod uncommitted;
 mod weak;
+mod writers;
 
 use std::cell::OnceCell;
 
-use isolario_model::{History, Level, LevelResult, OpId, OpKind, StatedOrder, Verdict, Witness};
+use isolario_model::{
+    AnomalyKind, History, Level, LevelResult, Nodes, OpId, OpKind, StatedOrder, Verdict, Visible,
+    Witness,
+};
 
 pub use refusal::Refusal;
 
@@ -167,30 +173,46 @@ fn is_supported(kind: OpKind) -> bool {
 }
 
 fn verify_witness(facts: &Facts<'_>, level: Level, witness: &Witness) -> Result<(), Refusal> {
-    match (level, witness) {
-        (Level::CutIsolation, Witness::Empty) => weak::verify_cut_isolation(facts),
-        (Level::Serializable | Level::StrictSerializable, Witness::CommitOrder(order)) => {
-            replay::verify_order(&Order::new(facts, order)?, level)
+    match (level.shape().nodes, witness) {
+        (Nodes::None, Witness::Empty) => weak::verify_cut_isolation(facts),
+        (Nodes::One, Witness::CommitOrder(order)) => {
+            verify_order(&Order::new(facts, order)?, level)
         }
-        (
-            Level::Prefix | Level::SnapshotIsolation | Level::StrongSnapshotIsolation,
-            Witness::Points(all),
-        ) => replay::verify_points(facts, level, all),
-        (
-            Level::AdyaReadCommitted | Level::ReadCommitted | Level::ReadAtomic | Level::Causal,
-            Witness::CommitOrder(order),
-        ) => verify_weak_order(&Order::new(facts, order)?, level),
+        (Nodes::StartAndCommit, Witness::Points(all)) => replay::verify_points(facts, level, all),
         _ => Err(Refusal::WrongWitness(level)),
     }
 }
 
-fn verify_weak_order(order: &Order<'_, '_>, level: Level) -> Result<(), Refusal> {
-    lists::check_order(order)?;
-    order.agrees_with_statements()?;
-    match level {
-        Level::ReadCommitted => weak::verify_read_committed(order),
-        Level::ReadAtomic => weak::verify_read_atomic(order),
-        Level::Causal => causal::verify(order),
-        _ => order.check_reads(),
+/// Refuses an order of commits that does not explain the history at a level.
+fn verify_order(order: &Order<'_, '_>, level: Level) -> Result<(), Refusal> {
+    let shape = level.shape();
+    if shape.session_order {
+        order.respects_sessions()?;
     }
+    if shape.real_time {
+        order.respects_real_time()?;
+    }
+    order.agrees_with_statements()?;
+    if allows_dirty_reads(level) {
+        return uncommitted::verify(order);
+    }
+    order.facts.agree_on_initial_values(order.txns)?;
+    if shape.visible == Visible::Everything {
+        return replay::verify_order(order);
+    }
+    lists::check_order(order)?;
+    match shape.visible {
+        Visible::Nothing => order.check_reads(),
+        Visible::EarlierReads => weak::verify_read_committed(order),
+        Visible::Direct => weak::verify_read_atomic(order),
+        Visible::Causes => causal::verify(order),
+        Visible::Dependencies => parallel::verify(order, shape.session_order),
+        _ => Err(Refusal::Unsupported("an order of commits at this level")),
+    }
+}
+
+/// Whether reads from aborted transactions are allowed. There a transaction of unknown outcome that
+/// somebody read need not have committed.
+fn allows_dirty_reads(level: Level) -> bool {
+    !AnomalyKind::AbortedRead.forbidden_at(level)
 }

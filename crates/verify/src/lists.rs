@@ -4,13 +4,13 @@
 //! others: of each transaction all or none, in program order, and none of an aborted one. Of two
 //! reads of a list, one is a prefix of the other, own appends left out.
 
-use isolario_model::{AnomalyKind, KeyId, Op, OpId, Outcome, TxnId, ValueId};
+use isolario_model::{AnomalyKind, KeyId, Level, Op, OpId, Outcome, TxnId, ValueId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::Refusal;
 use crate::facts::{Facts, Source};
 use crate::order::Order;
 use crate::single_reads::BadRead;
+use crate::{Refusal, allows_dirty_reads};
 
 /// A list read.
 #[derive(Clone, Copy)]
@@ -123,6 +123,13 @@ pub(crate) fn last_of_others(facts: &Facts<'_>, read: OpId) -> Option<(KeyId, Va
     Some((list.key, *last))
 }
 
+/// What a list read shows, with its key: without the own appends at its end, if they are there. None
+/// if it is no list read.
+pub(crate) fn shown<'h>(facts: &Facts<'h>, read: OpId) -> Option<(KeyId, &'h [ValueId])> {
+    let list = ListRead::new(facts, read)?;
+    Some((list.key, list.others(facts)))
+}
+
 /// Where a list read came from: the last element of others; none if it is no list read.
 pub(crate) fn source(facts: &Facts<'_>, read: OpId) -> Option<Source> {
     ListRead::new(facts, read)?;
@@ -228,55 +235,79 @@ fn follows(order: &Order<'_, '_>, key: KeyId, elements: &[ValueId]) -> Result<()
 /// Whether a read of a list shows an element of one writer before one of another.
 pub(crate) fn shows_order(
     facts: &Facts<'_>,
+    level: Level,
     read: OpId,
     key: KeyId,
     first: TxnId,
     second: TxnId,
 ) -> Result<bool, Refusal> {
-    let Some(foreign) = shown_by_others(facts, read, key)? else { return Ok(false) };
+    let Some(foreign) = shown_by_others(facts, level, read, key)? else { return Ok(false) };
     let is_of = |txn: TxnId| move |e: &ValueId| facts.appender(key, *e) == Some(txn);
     let first = foreign.iter().position(is_of(first));
     let second = foreign.iter().rposition(is_of(second));
     Ok(first.zip(second).is_some_and(|(first, second)| first < second))
 }
 
-/// Whether a read of a list ends with one writer and shows nothing of another. A version of a list
-/// holds every append before it, so the other one then came later.
+/// Whether a read of a list ends with one writer and does not show all of another. A version of a list
+/// holds every append before it, so what is not shown then came later. What did not commit for certain
+/// says nothing.
 pub(crate) fn leaves_out(
     facts: &Facts<'_>,
+    level: Level,
     read: OpId,
     key: KeyId,
     last: TxnId,
     hidden: TxnId,
 ) -> Result<bool, Refusal> {
-    let Some(foreign) = shown_by_others(facts, read, key)? else { return Ok(false) };
-    let ends_with = foreign.last().and_then(|e| facts.appender(key, *e)) == Some(last);
+    let Some(foreign) = shown_by_others(facts, level, read, key)? else { return Ok(false) };
+    let mut writers = foreign.iter().rev().map(|e| facts.appender(key, *e));
+    let ends_with = match allows_dirty_reads(level) {
+        false => writers.next().flatten(),
+        true => writers.flatten().find(|writer| facts.committed_at(level, *writer).is_ok()),
+    };
     // An element that others appended as well may be this one's.
     let is_hidden = |e: &ValueId| !foreign.contains(e);
-    Ok(ends_with && elements_of(facts, hidden, key).iter().all(is_hidden))
+    Ok(ends_with == Some(last) && elements_of(facts, hidden, key).iter().any(is_hidden))
 }
 
 /// What a committed transaction's read of this list shows of others; none if it is no such read.
 fn shown_by_others<'h>(
     facts: &Facts<'h>,
+    level: Level,
     read: OpId,
     key: KeyId,
 ) -> Result<Option<&'h [ValueId]>, Refusal> {
     let Some(list) = ListRead::new(facts, facts.known_op(read)?) else { return Ok(None) };
-    facts.committed(list.reader)?;
-    Ok(list.foreign(facts).filter(|_| list.key == key))
+    facts.committed_at(level, list.reader)?;
+    let shown = match allows_dirty_reads(level) {
+        // Not to show the own appends is a dirty read, too.
+        true => Some(list.others(facts)),
+        false => list.foreign(facts),
+    };
+    Ok(shown.filter(|_| list.key == key))
 }
 
 /// Whether two reads of a list do not fit together.
 pub(crate) fn disagree(
     facts: &Facts<'_>,
+    level: Level,
     key: KeyId,
     first: OpId,
     second: OpId,
 ) -> Result<bool, Refusal> {
-    let foreign = |read| shown_by_others(facts, read, key);
-    Ok(match (foreign(first)?, foreign(second)?) {
-        (Some(one), Some(other)) => !one.starts_with(other) && !other.starts_with(one),
+    let is_certain = |e: &ValueId| {
+        let appender = facts.appender(key, *e);
+        appender.is_some_and(|txn| facts.committed_at(level, txn).is_ok())
+    };
+    let shown = |read| -> Result<Option<Vec<ValueId>>, Refusal> {
+        let shown = shown_by_others(facts, level, read, key)?.map(<[ValueId]>::iter);
+        Ok(shown.map(|all| match allows_dirty_reads(level) {
+            true => all.filter(|e| is_certain(e)).copied().collect(),
+            false => all.copied().collect(),
+        }))
+    };
+    Ok(match (shown(first)?, shown(second)?) {
+        (Some(one), Some(other)) => !one.starts_with(&other) && !other.starts_with(&one),
         _ => false,
     })
 }

@@ -42,7 +42,7 @@ impl ExternalReads {
 }
 
 impl<'f, 'h> Order<'f, 'h> {
-    /// Takes an order that has the right transactions and respects the sessions.
+    /// Takes an order that has the right transactions.
     pub(crate) fn new(facts: &'f Facts<'h>, txns: &'f [TxnId]) -> Result<Self, Refusal> {
         let mut places = vec![0; facts.history.txn_count()];
         for (place, txn) in (1..).zip(txns) {
@@ -53,8 +53,6 @@ impl<'f, 'h> Order<'f, 'h> {
         }
         let order = Order { facts, txns, places, scans: Scans::default() };
         order.has_all_committed()?;
-        facts.agree_on_initial_values(txns)?;
-        order.respects_sessions()?;
         Ok(order)
     }
 
@@ -74,7 +72,8 @@ impl<'f, 'h> Order<'f, 'h> {
         history.txns().find(is_missing).map_or(Ok(()), |txn| Err(Refusal::Missing(txn)))
     }
 
-    fn respects_sessions(&self) -> Result<(), Refusal> {
+    /// Whoever comes earlier in a session comes first.
+    pub(crate) fn respects_sessions(&self) -> Result<(), Refusal> {
         let predecessors = self.facts.session_predecessors();
         for txn in self.txns {
             match predecessors[txn.index()] {

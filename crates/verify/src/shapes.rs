@@ -1,6 +1,7 @@
 //! What a cycle must look like to be called by a name.
 
-use isolario_model::{AnomalyKind, Edge, EdgeKind, Level, Reason, VersionOrder};
+use isolario_model::Visible::Everything;
+use isolario_model::{AnomalyKind, Edge, EdgeKind, Level, LevelSet, Reason, VersionOrder};
 
 use crate::stated;
 
@@ -46,11 +47,22 @@ pub(crate) fn is_of_kind(kind: AnomalyKind, cycle: &[Edge]) -> bool {
 /// true of a cycle of what clients saw. A cycle that rests on orders of versions which the level
 /// itself demands says nothing about weaker levels.
 pub(crate) fn claims_too_much(kind: AnomalyKind, level: Level, cycle: &[Edge]) -> bool {
-    // The level of single rows is about a version order that is known.
-    let mut claimed = kind.names().forbidden_by.iter().filter(|by| **by != Level::RepeatableRead);
+    let mut claimed = claimed_levels(kind).iter();
     let claims_nothing =
         matches!(kind, AnomalyKind::NoOrderPossible | AnomalyKind::OrderContradiction);
     !claims_nothing && !cycle.iter().all(is_seen) && claimed.any(|by| !by.implies(level))
+}
+
+/// The weakest levels that a name is said to rule out, of those that do not ask for an order of
+/// versions. That of single rows is about an order that is known.
+fn claimed_levels(kind: AnomalyKind) -> LevelSet {
+    let is_of_rows = |by: Level| by.needs().version_order && by.shape().visible == Everything;
+    let forbids = |level: Level| {
+        let mut weakest = kind.names().forbidden_by.iter().filter(|by| !is_of_rows(**by));
+        weakest.any(|by| level.implies(*by))
+    };
+    let such = Level::all().filter(|level| !level.needs().version_order && forbids(*level));
+    such.collect::<LevelSet>().weakest()
 }
 
 /// Whether an edge holds at every level.

@@ -1,6 +1,6 @@
 //! The six anomalies of a single read (AWDIT, Definition 2.3; Plume, TAP-a to TAP-f).
 
-use isolario_model::{AnomalyKind, OpId, Outcome};
+use isolario_model::{AnomalyKind, Level, OpId, Outcome};
 
 use crate::facts::{Facts, Source};
 use crate::{Refusal, lists};
@@ -14,11 +14,21 @@ pub(crate) struct BadRead {
 }
 
 /// Refuses a read that some write explains, and a read that is wrong in another way than said.
-pub(crate) fn verify(facts: &Facts<'_>, kind: AnomalyKind, bad: BadRead) -> Result<(), Refusal> {
+pub(crate) fn verify(
+    facts: &Facts<'_>,
+    level: Level,
+    kind: AnomalyKind,
+    bad: BadRead,
+) -> Result<(), Refusal> {
     for op in [Some(bad.read), bad.saw, bad.instead].into_iter().flatten() {
         facts.known_op(op)?;
     }
-    facts.committed(facts.txn(bad.read))?;
+    facts.committed_at(level, facts.txn(bad.read))?;
+    if kind == AnomalyKind::DuplicateElements
+        && let Some(saw) = bad.saw
+    {
+        facts.committed_at(level, facts.txn(saw))?;
+    }
     let wrong = |why| Err(Refusal::WrongKind { kind, why });
     if !facts.is_read(bad.read) {
         return wrong("it is not a read with an answer");

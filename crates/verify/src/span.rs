@@ -14,9 +14,13 @@
 //! One exception makes lost updates a cycle: at snapshot isolation, if the reader of an
 //! anti-dependency writes the key itself, the two writers do not overlap, and S before C is C before
 //! S. At prefix they may, and lost updates are allowed.
+//!
+//! Below prefix only commits are ordered. There an anti-dependency is wrong by itself where its reader
+//! must not have missed the write: what that takes is the level's own.
 
-use isolario_model::{Edge, EdgeKind, KeyId, Level, TxnId};
+use isolario_model::{Edge, EdgeKind, KeyId, Level, Nodes, TxnId, Visible};
 
+use crate::allows_dirty_reads;
 use crate::facts::Facts;
 
 /// A point of a transaction.
@@ -41,29 +45,23 @@ const START_TO_COMMIT: Span = Span { leaves: Moment::Start, arrives: Moment::Com
 /// What an edge orders at a level; none if it orders nothing there.
 pub(crate) fn span(facts: &Facts<'_>, level: Level, edge: &Edge) -> Option<Span> {
     use EdgeKind::{CommitOrder, ReadWrite, Stated, WriteRead, WriteWrite};
-    let kind = edge.reason.kind();
-    match level {
+    let (kind, shape) = (edge.reason.kind(), level.shape());
+    match shape.nodes {
+        // Transactions do not overlap.
+        Nodes::One if shape.visible == Visible::Everything => Some(COMMIT_TO_START),
         // Only commits are ordered, and reads at the lowest level not even these.
-        Level::ReadUncommitted if kind == WriteRead => None,
-        Level::ReadUncommitted
-        | Level::AdyaReadCommitted
-        | Level::ReadCommitted
-        | Level::ReadAtomic
-        | Level::Causal => (kind != ReadWrite).then_some(COMMIT_TO_COMMIT),
-        Level::Prefix => Some(match kind {
-            ReadWrite => START_TO_COMMIT,
-            WriteWrite | CommitOrder | Stated => COMMIT_TO_COMMIT,
-            _ => COMMIT_TO_START,
-        }),
-        Level::SnapshotIsolation | Level::StrongSnapshotIsolation => Some(match kind {
+        Nodes::One if kind == WriteRead && allows_dirty_reads(level) => None,
+        Nodes::One => (kind != ReadWrite).then_some(COMMIT_TO_COMMIT),
+        Nodes::StartAndCommit if shape.exclusive_writers => Some(match kind {
             ReadWrite if !reader_writes(facts, edge) => START_TO_COMMIT,
             CommitOrder | Stated if !both_write(facts, edge.from, edge.to) => COMMIT_TO_COMMIT,
             _ => COMMIT_TO_START,
         }),
-        // Transactions do not overlap.
-        Level::RepeatableRead | Level::Serializable | Level::StrictSerializable => {
-            Some(COMMIT_TO_START)
-        }
+        Nodes::StartAndCommit => Some(match kind {
+            ReadWrite => START_TO_COMMIT,
+            WriteWrite | CommitOrder | Stated => COMMIT_TO_COMMIT,
+            _ => COMMIT_TO_START,
+        }),
         _ => None,
     }
 }
@@ -100,16 +98,26 @@ pub(crate) fn is_contradiction(facts: &Facts<'_>, level: Level, cycle: &[Edge]) 
 }
 
 /// Below prefix, an anti-dependency says that its reader missed a write. That is wrong where the
-/// write is visible to the reader: directly at read atomic, through any dependencies at causal.
+/// write is visible to the reader: directly at read atomic, through any reads and sessions at causal,
+/// and through overwrites as well at consistent view and parallel snapshot isolation.
 fn misses_what_is_visible(level: Level, cycle: &[Edge]) -> bool {
-    let is_direct =
-        |edge: &&Edge| matches!(edge.reason.kind(), EdgeKind::Session | EdgeKind::WriteRead);
-    let others = cycle.iter().filter(|edge| edge.reason.kind() != EdgeKind::ReadWrite);
+    let mut others = cycle.iter().filter(|edge| edge.reason.kind() != EdgeKind::ReadWrite);
     let one_missed = others.clone().count() + 1 == cycle.len();
-    let visible = match level {
-        Level::ReadAtomic => cycle.len() == 2,
-        Level::Causal => cycle.len() >= 2,
-        _ => false,
-    };
-    visible && one_missed && others.clone().all(|edge| is_direct(&edge))
+    one_missed
+        && match level.shape().visible {
+            Visible::Direct => cycle.len() == 2 && others.all(is_causal),
+            Visible::Causes => cycle.len() >= 2 && others.all(is_causal),
+            Visible::Dependencies => cycle.len() >= 2 && others.all(is_dependency),
+            _ => false,
+        }
+}
+
+/// Whether an edge is one of causal order.
+pub(crate) fn is_causal(edge: &Edge) -> bool {
+    matches!(edge.reason.kind(), EdgeKind::Session | EdgeKind::WriteRead)
+}
+
+/// Whether an edge is a dependency.
+pub(crate) fn is_dependency(edge: &Edge) -> bool {
+    is_causal(edge) || edge.reason.kind() == EdgeKind::WriteWrite
 }

@@ -16,6 +16,9 @@ struct Reading {
     clock_skew: u64,
 }
 
+/// As it is by default.
+const READING: Reading = Reading { session_order: true, clock_skew: 0 };
+
 impl Reading {
     fn of(case: Case) -> Reading {
         let clock_skew = [0, 0, 0, 1, 4][case.seed as usize % 5];
@@ -105,5 +108,18 @@ fn oracle_checkers_and_verifier_agree_on_lists() {
 #[test]
 fn a_read_between_two_own_writes_of_one_value_saw_the_first() {
     let draft = Draft::parse("a: w x 3, r x 3, w x 3").expect("well formed");
-    agree(draft, Reading { session_order: true, clock_skew: 0 });
+    agree(draft, READING);
+}
+
+#[test]
+fn an_element_is_wrong_if_everyone_who_appended_it_is() {
+    for text in [
+        "a: r x [1], append x 1\n b aborted: append x 1",
+        "a aborted: append x 1\n b: r x [1], append x 1",
+        "a: append x 1, r x [1 1]\n b aborted: append x 1",
+        "a: append x 1, r x [1 1], append x 1\n b aborted: append x 1",
+        "a: append x 1, r x [1 1]\n b: append x 1",
+    ] {
+        agree(Draft::parse(text).expect("well formed"), READING);
+    }
 }

@@ -58,10 +58,9 @@ fn complaint(draft: &Draft, session_order: bool, skew: u64) -> Option<String> {
     Some(format!("{wrong}: satisfied is {}, accepted is not", satisfied(*wrong)))
 }
 
-#[test]
-fn points_are_accepted_exactly_where_the_oracle_finds_an_order() {
-    for case in Case::first(volume() / 10) {
-        let (draft, session_order) = (case.draft(), case.seed % 4 != 0);
+fn are_accepted_exactly_where_the_oracle_finds_an_order(cases: u64, draft: fn(Case) -> Draft) {
+    for case in Case::first(cases) {
+        let (draft, session_order) = (draft(case), case.seed % 4 != 0);
         let skew = case.seed % 3;
         if draft.txns.len() <= 4 && complaint(&draft, session_order, skew).is_some() {
             let small = shrink(draft, |draft| complaint(draft, session_order, skew).is_some());
@@ -69,6 +68,16 @@ fn points_are_accepted_exactly_where_the_oracle_finds_an_order() {
             panic!("session order: {session_order}, skew: {skew}\n{small}\n{complaint}");
         }
     }
+}
+
+#[test]
+fn points_are_accepted_exactly_where_the_oracle_finds_an_order() {
+    are_accepted_exactly_where_the_oracle_finds_an_order(volume() / 10, Case::draft);
+}
+
+#[test]
+fn points_of_lists_are_accepted_exactly_where_the_oracle_finds_an_order() {
+    are_accepted_exactly_where_the_oracle_finds_an_order(volume() / 10, Case::list_draft);
 }
 
 /// Points from their short form: `s0 c0` and so on.

@@ -217,6 +217,8 @@ impl Store<'_> {
         if !self.shape.times {
             return (None, None);
         }
+        let mistimed = self.shape.mistimed > 0 && self.rng.percent(self.shape.mistimed);
+        let at = if mistimed { self.rng.below(self.shape.txns.1) } else { at };
         let start = 10 * at as i64 - self.rng.below(15) as i64;
         let finish = match self.rng.percent(2) {
             true => start - 3,

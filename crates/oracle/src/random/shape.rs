@@ -44,6 +44,8 @@ pub struct Shape {
     pub repeated: usize,
     /// Whether transactions have times.
     pub times: bool,
+    /// Of transactions with times, those that have the times of another turn.
+    pub mistimed: usize,
     /// Whether keys are lists.
     pub lists: bool,
     /// The initial state.
@@ -73,6 +75,7 @@ impl Default for Shape {
             unobserved: 0,
             repeated: 45,
             times: false,
+            mistimed: 0,
             lists: false,
             initial: Initial::Value(Value::Nil),
         }
@@ -145,13 +148,25 @@ impl Shape {
         vec![
             plain.clone(),
             Shape { aborted: 15, unknown: 30, unobserved: 5, stray: 10, ..plain.clone() },
-            Shape { repeated: 50, reads: 70, ..plain.clone() },
-            Shape { duplicates: 5, stray: 15, garbage: 2, ..plain.clone() },
+            Shape { repeated: 60, reads: 75, wandering: 40, ..plain.clone() },
+            Shape { duplicates: 8, stray: 15, garbage: 2, ..plain.clone() },
             Shape { duplicates: 25, aborted: 15, stray: 20, ..plain },
             Shape { reads: 35, sessions: 2, ..calm.clone() },
             Shape { reads: 40, keys: 1, sessions: 4, forked: 50, ..calm.clone() },
             Shape { reads: 40, keys: 3, unknown: 30, forked: 40, ops: (1, 3), ..calm.clone() },
-            Shape { times: true, stale: 35, forked: 0, ops: (1, 3), ..calm },
+            Shape { times: true, stale: 35, forked: 0, ops: (1, 3), ..calm.clone() },
+            Shape { times: true, mistimed: 30, unknown: 10, aborted: 10, ..calm.clone() },
+            // Independent writes that are seen in opposite orders.
+            Shape {
+                reads: 80,
+                repeated: 0,
+                sessions: 6,
+                txns: (6, 6),
+                ops: (2, 2),
+                specialists: 0,
+                forked: 95,
+                ..calm
+            },
         ]
     }
 }

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use isolario_model::{
-    Edge, History, Initial, KeyId, OpId, OpKind, Outcome, Reason, TxnId, VersionOrder,
+    Edge, History, Initial, KeyId, Op, OpId, OpKind, Outcome, Reason, TxnId, VersionOrder,
 };
 
-/// So many cycles of a history are looked at.
-const MOST: usize = 3_000;
+/// So many cycles of a history are looked at; where there are more, not all are.
+pub const MOST: usize = 3_000;
 
 /// The edges that a history seems to show, made without much thought: the verifier must think.
 pub struct Edges<'h> {
@@ -46,7 +46,7 @@ impl<'h> Edges<'h> {
     /// Who seems to have written what a read saw, and by which write.
     fn sources(&self, read: OpId) -> Vec<(TxnId, Option<OpId>)> {
         if self.is(read, &[OpKind::ReadList]) {
-            return self.appenders(self.key(read));
+            return self.appenders(read);
         }
         let (key, word) = (self.key(read), self.history.version_word(read));
         let of = |txn: &TxnId| {
@@ -62,10 +62,23 @@ impl<'h> Edges<'h> {
         sources
     }
 
-    /// Any of those who appended to a list may have been the last one that a read shows.
-    fn appenders(&self, key: KeyId) -> Vec<(TxnId, Option<OpId>)> {
-        let last = |txn: &TxnId| self.writes(*txn, key).last().map(|write| (*txn, Some(*write)));
-        self.txns.iter().filter_map(last).chain([(TxnId::INIT, None)]).collect()
+    /// Any of those whom a list read shows may be the last one.
+    fn appenders(&self, read: OpId) -> Vec<(TxnId, Option<OpId>)> {
+        let last = |txn: &TxnId| self.writes(*txn, self.key(read)).last().copied();
+        let shown = self.txns.iter().filter(|txn| self.shows(read, **txn));
+        let appenders = shown.map(|txn| (*txn, last(txn)));
+        appenders.chain([(TxnId::INIT, None)]).collect()
+    }
+
+    /// Whether a list read shows something that a transaction appended to the list.
+    fn shows(&self, read: OpId, txn: TxnId) -> bool {
+        let Op::ReadList { elements: Some(elements), .. } = self.history.op(read) else {
+            return false;
+        };
+        self.writes(txn, self.key(read)).into_iter().any(|write| {
+            let word = self.history.version_word(write);
+            elements.iter().any(|element| element.word() == word)
+        })
     }
 
     /// How the order of a writer's version and another's seems to be known.
@@ -80,7 +93,7 @@ impl<'h> Edges<'h> {
             }
         }
         for read in self.txns.iter().flat_map(|txn| self.reads(*txn)) {
-            if self.key(read) == key && self.is(read, &[OpKind::ReadList]) {
+            if self.key(read) == key && self.shows(read, first) {
                 orders.extend([VersionOrder::List { read }, VersionOrder::NotShown { read }]);
             }
         }

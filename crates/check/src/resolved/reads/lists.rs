@@ -178,8 +178,27 @@ struct Appender {
     txn: TxnId,
     /// Another transaction that appended the same element.
     other: Option<TxnId>,
-    /// Whether all of them aborted: then it does not matter whose element it is.
-    all_aborted: bool,
+    /// Who of all that did may have committed. Where nobody did, it does not matter whose element
+    /// it is.
+    live: Live,
+}
+
+/// Transactions that may have committed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Live {
+    None,
+    One(TxnId),
+    Several,
+}
+
+impl Live {
+    fn and(self, txn: TxnId) -> Live {
+        match self {
+            Live::None => Live::One(txn),
+            Live::One(other) if other == txn => self,
+            _ => Live::Several,
+        }
+    }
 }
 
 impl Appends {
@@ -188,12 +207,13 @@ impl Appends {
         for txn in history.txns() {
             for op in history.txn_ops(txn) {
                 if let Op::Append { key, element } = history.op(op) {
-                    let aborted = history.outcome(txn) == Outcome::Aborted;
-                    let fresh = Appender { txn, other: None, all_aborted: aborted };
+                    let fresh = Appender { txn, other: None, live: Live::None };
                     let appender = by_element.entry((key, element)).or_insert(fresh);
                     if appender.txn != txn {
                         appender.other.get_or_insert(txn);
-                        appender.all_aborted &= aborted;
+                    }
+                    if history.outcome(txn) != Outcome::Aborted {
+                        appender.live = appender.live.and(txn);
                     }
                 }
             }
@@ -286,7 +306,7 @@ impl<'h> Resolver<'h, '_> {
             None => Some(TxnId::INIT),
             Some(None) => None,
             Some(Some(Appender { txn, other: None, .. })) => Some(txn),
-            Some(Some(Appender { all_aborted: true, .. })) => None,
+            Some(Some(Appender { live: Live::None, .. })) => None,
             Some(Some(Appender { txn, other: Some(other), .. })) => {
                 lists.ambiguous.push(AmbiguousRead { read, first: txn, second: other });
                 None
@@ -346,14 +366,21 @@ impl<'h> Resolver<'h, '_> {
             return (result, elements);
         };
         // An own element among the others' is from the future, or there twice. Unless somebody
-        // else appended it, too: then it may be theirs.
-        let misplaced = own.iter().rfind(|(_, element)| {
-            foreign.contains(element) && self.appends.writer(key, *element).is_some()
+        // else appended it, too: then it may be theirs, if they did not abort.
+        let misplaced = own.iter().rev().find_map(|(op, element)| {
+            let appender = self.appends.get(key, *element).filter(|_| foreign.contains(element))?;
+            (appender.live != Live::Several).then_some((*op, *element, appender))
         });
         let result = match misplaced {
-            Some((op, _)) if *op > read => wrong(AnomalyKind::FutureRead, Some(*op), None),
-            Some((op, _)) => wrong(AnomalyKind::DuplicateElements, Some(*op), None),
             None => Ok(()),
+            Some((op, ..)) if op > read => wrong(AnomalyKind::FutureRead, Some(op), None),
+            Some((_, element, Appender { txn, other: Some(other), .. })) => {
+                let aborted = if txn == self.history.op_txn(read) { other } else { txn };
+                let of_aborted = appends_of(self.history, aborted, key);
+                let seen = of_aborted.filter(|(_, e)| *e == element).map(|(op, _)| op).last();
+                wrong(AnomalyKind::AbortedRead, seen, None)
+            }
+            Some((op, ..)) => wrong(AnomalyKind::DuplicateElements, Some(op), None),
         };
         (result, foreign)
     }
@@ -392,7 +419,7 @@ impl<'s> Scanner<'s> {
         for element in elements {
             match self.appends.get(self.key, *element) {
                 None => self.fault(AnomalyKind::ThinAirRead, None, None),
-                Some(Appender { txn, other: Some(other), all_aborted: false }) => {
+                Some(Appender { txn, other: Some(other), live }) if live != Live::None => {
                     self.prefix.ambiguous.get_or_insert((txn, other));
                 }
                 Some(Appender { txn, .. }) => {
