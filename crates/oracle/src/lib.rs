@@ -81,10 +81,7 @@ pub enum Answer {
 
 /// The levels that the oracle has axioms for, weaker ones first: all that are about transactions.
 pub fn levels() -> impl Iterator<Item = Level> {
-    let is_known = |level: &Level| {
-        level.is_decided() || matches!(level, Level::ReadUncommitted | Level::RepeatableRead)
-    };
-    Level::all().filter(is_known).filter(|level| !level.needs().single_operations)
+    Level::all().filter(|level| !level.needs().single_operations)
 }
 
 /// Whether a history satisfies a level. Takes time exponential in the number of transactions:
