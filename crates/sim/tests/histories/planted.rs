@@ -20,12 +20,18 @@ fn forbids(level: Level, template: &Template) -> bool {
     template.beside.iter().chain([&template.kind]).any(|kind| kind.forbidden_at(level))
 }
 
+/// Whether the name of an anomaly says that a level forbids it. At consistent view it depends: session
+/// order may be a part of what has the name, and does not count there.
+fn is_told_by_names(level: &Level) -> bool {
+    level.shape().session_order
+}
+
 #[test]
 fn templates_violate_exactly_the_levels_that_forbid_them_by_brute_force() {
     for template in templates() {
         // Brute force takes ten transactions at most.
         let history = history(&planted(template.kind, 2));
-        for level in levels() {
+        for level in levels().filter(is_told_by_names) {
             let answer = isolario_oracle::satisfies(&history, level, Options::default());
             let expected =
                 if forbids(level, template) { Answer::Violated } else { Answer::Satisfied };
@@ -46,7 +52,7 @@ fn templates_violate_exactly_the_levels_that_forbid_them_by_brute_force() {
 fn the_checkers_find_what_is_planted_and_nothing_else() {
     for template in templates() {
         let history = history(&planted(template.kind, 200));
-        for level in isolario_check::supported() {
+        for level in isolario_check::supported().iter().filter(|level| is_told_by_names(level)) {
             if let Some(satisfied) = satisfies(&history, *level) {
                 assert_eq!(satisfied, !forbids(*level, template), "{} {level}", template.kind);
             }
