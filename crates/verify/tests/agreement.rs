@@ -4,30 +4,53 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 use isolario_check::{check, supported};
-use isolario_model::{History, Inapplicable, LevelResult, Verdict};
+use isolario_model::{
+    History, Inapplicable, KeyId, LevelResult, Op, OpId, Outcome, StatedOrder, TxnId, Verdict,
+};
 use isolario_oracle::random::{Case, shrink};
-use isolario_oracle::{Answer, Draft, is_ambiguous, satisfies, volume};
-use isolario_verify::verify;
+use isolario_oracle::{Answer, Draft, is_ambiguous, satisfies_stated, volume};
+use isolario_verify::Verifier;
 
 /// How a history is read, by all three alike.
 #[derive(Clone, Copy, Debug)]
 struct Reading {
     session_order: bool,
     clock_skew: u64,
+    stated: Stated,
+}
+
+/// What is stated of the order of versions, and trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stated {
+    Nothing,
+    /// The order in which the transactions are written down.
+    InOrder,
+    /// The opposite order.
+    Backwards,
+    /// That of two writers of a key, the other ones left out.
+    InPart,
 }
 
 /// As it is by default.
-const READING: Reading = Reading { session_order: true, clock_skew: 0 };
+const READING: Reading = Reading { session_order: true, clock_skew: 0, stated: Stated::Nothing };
 
 impl Reading {
     fn of(case: Case) -> Reading {
         let clock_skew = [0, 0, 0, 1, 4][case.seed as usize % 5];
-        Reading { session_order: !case.seed.is_multiple_of(4), clock_skew }
+        Reading { session_order: !case.seed.is_multiple_of(4), clock_skew, ..READING }
     }
 
-    fn by_checker(self) -> isolario_check::Options {
+    fn with_statements(case: Case) -> Reading {
+        use Stated::{Backwards, InOrder, InPart};
+        let stated = [InOrder, InOrder, InOrder, InPart, Backwards][case.seed as usize / 3 % 5];
+        Reading { stated, ..Reading::of(case) }
+    }
+
+    fn by_checker(self, orders: &[StatedOrder]) -> isolario_check::Options {
         let mut options = isolario_check::Options::default();
         (options.session_order, options.clock_skew) = (self.session_order, self.clock_skew);
+        options.version_order = orders.to_vec();
+        options.trust_version_order = self.stated != Stated::Nothing;
         options
     }
 
@@ -41,38 +64,90 @@ impl Reading {
         isolario_verify::Options::default()
             .with_session_order(self.session_order)
             .with_clock_skew(self.clock_skew)
+            .with_trusted_version_order(self.stated != Stated::Nothing)
+    }
+
+    /// The orders of versions that are stated.
+    fn orders(self, draft: &Draft, history: &History) -> Vec<StatedOrder> {
+        let keys = (0..history.key_count()).map(KeyId::at);
+        let order = |key: KeyId| {
+            let mut writers = writers(draft, history, key);
+            match self.stated {
+                Stated::Nothing => writers.clear(),
+                Stated::InOrder => {}
+                Stated::Backwards => writers.reverse(),
+                Stated::InPart => writers = writers.into_iter().step_by(2).take(2).collect(),
+            }
+            StatedOrder { key, writers, at: u64::from(key.0) }
+        };
+        keys.map(order).collect()
     }
 }
 
+/// Who wrote a key, in the order in which transactions are written down. A history has those of a
+/// session together.
+fn writers(draft: &Draft, history: &History, key: KeyId) -> Vec<TxnId> {
+    let mut sessions: Vec<&str> = Vec::new();
+    for txn in &draft.txns {
+        if !sessions.contains(&txn.session.as_str()) {
+            sessions.push(&txn.session);
+        }
+    }
+    let place = |at: &usize| sessions.iter().position(|name| *name == draft.txns[*at].session);
+    let mut places: Vec<usize> = (0..draft.txns.len()).collect();
+    places.sort_by_key(place);
+    let writes = |txn: &TxnId| {
+        let is_write = |op: OpId| !matches!(history.op(op), Op::Read { .. } | Op::ReadList { .. });
+        let mut ops = history.txn_ops(*txn);
+        ops.any(|op| is_write(op) && history.op_keys()[op.index()] == key)
+    };
+    let mut writers: Vec<TxnId> = history.txns().filter(writes).collect();
+    writers.retain(|txn| history.outcome(*txn) != Outcome::Aborted);
+    writers.sort_by_key(|txn| places[txn.index()]);
+    writers
+}
+
 /// What is wrong with one result.
-fn complaint(history: &History, result: &LevelResult, reading: Reading) -> Option<String> {
-    let answer = satisfies(history, result.level, reading.by_oracle());
+fn complaint(
+    history: &History,
+    result: &LevelResult,
+    reading: Reading,
+    orders: &[StatedOrder],
+) -> Option<String> {
+    let level = result.level;
+    let answer = satisfies_stated(history, level, reading.by_oracle(), orders);
     let agrees = match (&result.verdict, answer) {
         (_, Answer::Unsupported) => true,
         (Verdict::Satisfied(_), answer) => answer == Answer::Satisfied,
         (Verdict::Violated(_), answer) => answer == Answer::Violated,
         (Verdict::NotApplicable(Inapplicable::AmbiguousRead { .. }), _) => {
-            is_ambiguous(history, result.level)
+            is_ambiguous(history, level)
         }
         (Verdict::NotApplicable(Inapplicable::NoTimes), _) => !history.has_times(),
+        (Verdict::NotApplicable(Inapplicable::NoVersionOrder), _) => {
+            !matches!(reading.stated, Stated::InOrder | Stated::Backwards)
+        }
         (Verdict::NotApplicable(reason), _) => matches!(reason, Inapplicable::Operation { .. }),
         _ => false,
     };
     if !agrees {
-        return Some(format!("{}: the oracle says {answer:?}\n{result:#?}", result.level));
+        return Some(format!("{level}: the oracle says {answer:?}\n{result:#?}"));
     }
-    let refusal = verify(history, result, &reading.by_verifier()).err()?;
-    Some(format!("{}: the verifier says: {refusal}\n{result:#?}", result.level))
+    let options = reading.by_verifier();
+    let verifier = Verifier::new(history, &options).with_version_order(orders);
+    let refusal = verifier.verify(result).err()?;
+    Some(format!("{level}: the verifier says: {refusal}\n{result:#?}"))
 }
 
 fn complaints(draft: &Draft, reading: Reading) -> Option<String> {
     let history = draft.history().expect("small");
-    let options = reading.by_checker();
+    let orders = reading.orders(draft, &history);
+    let options = reading.by_checker(&orders);
     // A panic is a finding like any other, to be shrunk and shown.
     let Ok(results) = std::panic::catch_unwind(|| check(&history, supported(), &options)) else {
         return Some("the checker panics".to_owned());
     };
-    results.iter().find_map(|result| complaint(&history, result, reading))
+    results.iter().find_map(|result| complaint(&history, result, reading, &orders))
 }
 
 #[track_caller]
@@ -102,6 +177,20 @@ fn oracle_checkers_and_verifier_agree_on_registers_read_before_written() {
 fn oracle_checkers_and_verifier_agree_on_lists() {
     for case in Case::first(volume()) {
         agree(case.list_draft(), Reading::of(case));
+    }
+}
+
+#[test]
+fn oracle_checkers_and_verifier_agree_on_registers_with_a_stated_order() {
+    for case in Case::first(volume()) {
+        agree(case.draft(), Reading::with_statements(case));
+    }
+}
+
+#[test]
+fn oracle_checkers_and_verifier_agree_on_lists_with_a_stated_order() {
+    for case in Case::first(volume() / 2) {
+        agree(case.list_draft(), Reading::with_statements(case));
     }
 }
 
