@@ -18,6 +18,7 @@ Examples:
   isolario check history.txt                  which levels it satisfies, and why not more
   isolario check --level rc,ra history.edn    whether it satisfies these
   isolario show history.txt T7                one transaction, key or session
+  isolario shrink history.iso                 the few transactions that matter
   isolario stats history.iso                  how large, skewed and concurrent it is
   isolario explain lost-update                what an anomaly or a level means
   isolario convert history.edn history.iso    from one format to another
@@ -75,6 +76,16 @@ Examples:
   isolario show h.txt balance                 a key: its versions, who wrote and who read them
   isolario show h.txt session alice           where a name is ambiguous, say which kind
   isolario show --json h.txt key 1";
+
+const SHRINK_EXAMPLES: &str = "\
+Examples:
+  isolario shrink h.iso                       what is wrong with it, in as few transactions as can be
+  isolario shrink h.iso --level si -o small.txt
+  isolario shrink h.iso --anomaly lost-update --to rust
+                                              as a test in Rust, with Isolario's recorder
+
+Without -o, the part goes to standard output, as text. Exit codes: 0 done; 2 an error, or nothing to
+shrink.";
 
 const LEVELS_EXAMPLES: &str = "\
 Examples:
@@ -201,6 +212,10 @@ pub(crate) enum Command {
     /// Show one transaction, key or session: operations, times, who read from whom
     #[command(after_help = SHOW_EXAMPLES)]
     Show(ShowArgs),
+
+    /// Shrink a history to the smallest part that still shows an anomaly
+    #[command(after_help = SHRINK_EXAMPLES)]
+    Shrink(Box<ShrinkArgs>),
 
     /// Explain an anomaly or a level: what it means, an example, which levels forbid it
     #[command(after_help = EXPLAIN_EXAMPLES)]
@@ -395,6 +410,51 @@ pub(crate) struct ShowArgs {
 
     #[arg(long, value_name = "FORMAT", default_value = "auto", help = format_help("The format"))]
     pub(crate) format: String,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ShrinkArgs {
+    /// The history; `-` is standard input
+    pub(crate) history: PathBuf,
+
+    /// The level that stays violated [default: the weakest that is]
+    #[arg(long, value_name = "L")]
+    pub(crate) level: Option<String>,
+
+    /// The anomaly that stays [default: the smallest that violates the level]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) anomaly: Option<String>,
+
+    #[arg(long, value_name = "FORMAT", default_value = "auto", help = format_help("The format"))]
+    pub(crate) format: String,
+
+    /// Do not take the order of transactions within a session for granted
+    #[arg(long)]
+    pub(crate) no_session_order: bool,
+
+    /// By how much the clocks of two clients may differ: `100us`, `5ms`
+    #[arg(long, value_name = "D", value_parser = units::duration)]
+    pub(crate) clock_skew: Option<Duration>,
+
+    /// How long it may take [default: 60s]; what is left by then may not be minimal
+    #[arg(long, value_name = "D", value_parser = units::duration)]
+    pub(crate) timeout: Option<Duration>,
+
+    /// The format to write, or `rust` for a test [default: by the extension of the file, else text]
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) to: Option<String>,
+
+    /// Write the part to this file, and explain it on standard output
+    #[arg(short = 'o', value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+
+    /// Replace the file if it exists
+    #[arg(long)]
+    pub(crate) force: bool,
+
+    /// Write the proof that the part violates the level to a file, for `isolario verify`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) proof: Option<PathBuf>,
 }
 
 fn format_help(what: &str) -> String {

@@ -1,6 +1,7 @@
 //! What the flags mean: names are looked up and checked here, before anything is read.
 
 mod check;
+mod shrink;
 
 use std::path::{Path, PathBuf};
 
@@ -20,6 +21,7 @@ use crate::run::Run;
 use crate::suggest::{closest, no_such};
 
 pub(crate) use check::{Check, Question, Request};
+pub(crate) use shrink::{Shrink, Written};
 
 /// The format to read a history in.
 #[derive(Clone, Copy)]
@@ -43,6 +45,7 @@ pub(crate) enum Command {
     Run(Box<Run>),
     Stats(Stats),
     Show(Show),
+    Shrink(Box<Shrink>),
     Explain(Explain),
     Verify(Verify),
     Levels,
@@ -103,6 +106,7 @@ impl Config {
                 name: name.join(" "),
                 format: InputFormat::build("--format", &format)?,
             }),
+            RawCommand::Shrink(args) => Command::Shrink(Box::new(Shrink::build(*args)?)),
             RawCommand::Explain { name } => Command::Explain(Explain::build(&name)?),
             RawCommand::Verify(args) => Command::Verify(Verify::build(args)?),
             RawCommand::Levels => Command::Levels,

@@ -53,8 +53,8 @@ impl Part {
         self.kept[op.index()] = false;
     }
 
-    /// The part as a history of its own. Names, times and the order of sessions stay; a transaction
-    /// without operations goes.
+    /// The part as a history of its own. Names, times and the order of sessions stay; transactions
+    /// without operations go, and so do the lines of the file.
     pub fn build(mut self, history: &History) -> Result<History, SinkError> {
         let gone = self.settle(history);
         let mut batch = Batch::new();
@@ -67,7 +67,8 @@ impl Part {
             batch.begin(&TxnStart {
                 session: history.session_name(history.session_of(txn)),
                 id: history.txn_name(txn),
-                line: history.line(txn),
+                // It is in another file, or in none.
+                line: None,
             })?;
             kept.into_iter().try_for_each(|op| pass_on(history, op, &gone, &mut batch))?;
             batch.end(&history.txn_end(txn))?;

@@ -6,6 +6,7 @@ mod explain;
 mod levels;
 mod packaging;
 mod show;
+mod shrink;
 mod stats;
 pub(crate) mod verify;
 
@@ -29,6 +30,7 @@ pub(crate) fn dispatch(
         Command::Run(what) => run::run(what, output, console),
         Command::Stats(stats) => stats::run(stats, output, console),
         Command::Show(show) => show::run(show, output, console),
+        Command::Shrink(shrink) => shrink::run(shrink, console),
         Command::Explain(explain) => explain::run(explain, output, console),
         Command::Verify(verify) => verify::run(verify, output, console),
         Command::Levels => levels::run(output, console),

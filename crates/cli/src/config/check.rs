@@ -113,11 +113,16 @@ fn options(args: &CheckArgs, question: &Question) -> Options {
     let is_open = matches!(question, Question::Levels(request) if request.open);
     let mut options = Options::default();
     options.session_order = !args.no_session_order;
-    options.clock_skew = args.clock_skew.map_or(0, |skew| skew.as_nanos().min(FOR_EVER) as u64);
+    options.clock_skew = skew(args.clock_skew);
     options.timeout = args.timeout.or(is_open.then_some(PATIENCE));
     options.memory = args.memory;
     options.trust_version_order = args.search.trust_version_order;
     options
+}
+
+/// A clock skew in nanoseconds.
+pub(super) fn skew(skew: Option<Duration>) -> u64 {
+    skew.map_or(0, |skew| skew.as_nanos().min(FOR_EVER) as u64)
 }
 
 impl Question {
@@ -156,7 +161,8 @@ impl Request {
     }
 }
 
-fn find_level(name: &str) -> Result<Level, Failure> {
+/// A level that can be checked, by its name.
+pub(super) fn find_level(name: &str) -> Result<Level, Failure> {
     let names: Vec<_> = supported().iter().map(|level| level.name()).collect();
     let there_are = format!("levels that can be checked: {}", names.join(", "));
     match Level::find(name) {

@@ -13,6 +13,7 @@ mod outputs;
 mod reports;
 mod sandbox;
 mod show;
+mod shrink;
 mod terminal;
 mod usage;
 mod verify;

@@ -1,0 +1,121 @@
+//! `isolario shrink`: the smallest part of a history that still shows an anomaly.
+
+use isolario::model::{History, Verdict, VerdictKind};
+use isolario::report::{Human, Renderer, Report};
+use isolario::shrink::{ShrinkError, Shrunk, shrink};
+use isolario::verify::{self, verify};
+
+use crate::commands::verify::write_proof;
+use crate::config::{Shrink, Written};
+use crate::console::Console;
+use crate::exit::Outcome;
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::load::load;
+use crate::outfile::{refuse_replacing, write_whole};
+
+pub(crate) fn run(config: &Shrink, console: &mut Console) -> Result<Outcome, Failure> {
+    refuse_existing(&config.to)?;
+    let interrupt = Interrupt::listen(console.quiet)?;
+    let name = config.history.display().to_string();
+    let history = load(&config.history, config.format, console)?.history;
+    let mut settings = config.settings.clone();
+    settings.options = settings.options.with_stop(interrupt.stop());
+    let shrunk = shrink(&history, &settings).map_err(|error| nothing_to_shrink(&name, &error))?;
+    recheck(&shrunk, config)?;
+    tell(&history, &shrunk, console);
+    write(config, &shrunk, console)?;
+    if let Some(file) = &config.proof {
+        let results = std::slice::from_ref(&shrunk.result);
+        write_proof(&shrunk.history, results, &settings.options, &name, file)?;
+        console.info(&format!("wrote the proof to {}", file.display()));
+    }
+    Ok(Outcome::Done)
+}
+
+fn refuse_existing(to: &Written) -> Result<(), Failure> {
+    match to {
+        Written::History(output) => output.refuse_existing(),
+        Written::RustTest { path: Some(path), force } => refuse_replacing(path, *force),
+        Written::RustTest { path: None, .. } => Ok(()),
+    }
+}
+
+/// What is handed on was never looked at by anybody: it is checked once more, by other code.
+fn recheck(shrunk: &Shrunk, config: &Shrink) -> Result<(), Failure> {
+    let Shrunk { history, result, .. } = shrunk;
+    let options = verify::Options::default()
+        .with_session_order(config.settings.options.session_order)
+        .with_clock_skew(config.settings.options.clock_skew);
+    verify(history, result, &options).map_err(|refusal| {
+        let why = refusal.describe(history);
+        Failure::new(format!("the verifier does not accept what was found: {why}"))
+            .with_hint("that is a bug of ours: please report it with the history")
+    })
+}
+
+fn tell(whole: &History, shrunk: &Shrunk, console: &mut Console) {
+    let Shrunk { history, anomaly, result, is_minimal, .. } = shrunk;
+    let (before, after) = (whole.txn_count(), history.txn_count());
+    console.info(&format!(
+        "{after} of {before} transactions still violate {}: {}",
+        result.level,
+        anomaly.title()
+    ));
+    if !is_minimal {
+        console.warning("the time was up: more could go; give it longer with --timeout");
+    }
+}
+
+/// A part that goes to a file is explained on standard output; one that goes there itself is all
+/// that is there.
+fn write(config: &Shrink, shrunk: &Shrunk, console: &mut Console) -> Result<(), Failure> {
+    let file = match &config.to {
+        Written::History(output) => {
+            output.write(|sink| shrunk.history.replay(sink))?;
+            (!output.is_stdout()).then_some(&output.path)
+        }
+        Written::RustTest { path: Some(path), .. } => {
+            write_whole(path, |out| out.write_all(shrunk.as_rust_test().as_bytes()))?;
+            Some(path)
+        }
+        Written::RustTest { path: None, .. } => {
+            console.out().write_all(shrunk.as_rust_test().as_bytes())?;
+            None
+        }
+    };
+    if let Some(path) = file {
+        let name = path.display().to_string();
+        let results = std::slice::from_ref(&shrunk.result);
+        let report = Report::new(&name, &shrunk.history, results);
+        let mut human = Human::new(console.style);
+        human.report(&report, console.out())?;
+        console.info(&format!("wrote {name}"));
+    }
+    Ok(())
+}
+
+fn nothing_to_shrink(name: &str, error: &ShrinkError) -> Failure {
+    let failure = Failure::new(format!("{name}: nothing to shrink: {error}"));
+    match error {
+        ShrinkError::NotViolated { results } => {
+            let undecided = |verdict: &Verdict| verdict.kind() == VerdictKind::Undecided;
+            match results.iter().any(|result| undecided(&result.verdict)) {
+                true => {
+                    failure.with_hint("not every level was decided: give it longer with --timeout")
+                }
+                false => {
+                    failure.with_hint("`isolario check` says which levels it satisfies, and why")
+                }
+            }
+        }
+        ShrinkError::OtherAnomalies { result } => {
+            let mut kinds: Vec<_> =
+                result.verdict.anomalies().iter().map(|anomaly| anomaly.kind.name()).collect();
+            kinds.sort_unstable();
+            kinds.dedup();
+            failure.with_hint(format!("it is violated by {}", kinds.join(", ")))
+        }
+        _ => failure,
+    }
+}
