@@ -91,14 +91,16 @@ impl<'s, 'h> Writes<'s, 'h> {
         Writes { small, committed, writers }
     }
 
-    /// The committed elements that a list shows; the reader's own appends so far at its end left
-    /// out. None if it is no list.
+    /// The committed elements that a list shows, the reader's own appends so far left out if they are
+    /// at its end and nowhere else. None if it is no list.
     fn shown(&self, read: &Read) -> Option<Vec<u64>> {
         let Seen::List(elements) = read.seen else { return None };
         let words: Vec<u64> = elements.iter().map(|element| element.word()).collect();
         let is_own = |w: &&Write| w.txn == read.txn && w.key == read.key && w.at < read.at;
         let own: Vec<u64> = self.small.writes.iter().filter(is_own).map(|w| w.word).collect();
-        let others = words.strip_suffix(own.as_slice()).unwrap_or(&words);
+        let others = words.strip_suffix(own.as_slice());
+        let others = others.filter(|others| !others.iter().any(|word| own.contains(word)));
+        let others = others.unwrap_or(&words);
         let has_committed = |word: &u64| {
             self.small.writes_of(read.key, *word).any(|w| self.committed & bit(w.txn) != 0)
         };

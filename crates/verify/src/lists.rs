@@ -36,12 +36,15 @@ impl<'h> ListRead<'h> {
         appends_of(facts, self.reader, self.key).filter(|op| *op < self.read).collect()
     }
 
+    /// What the reader appended before the read.
+    fn own_elements(&self, facts: &Facts<'_>) -> Vec<ValueId> {
+        self.own_before(facts).iter().filter_map(|op| element(facts, *op)).collect()
+    }
+
     /// What the list shows, the reader's own appends at its end left out; none if they are not
     /// there.
     fn foreign(&self, facts: &Facts<'_>) -> Option<&'h [ValueId]> {
-        let own: Vec<ValueId> =
-            self.own_before(facts).iter().filter_map(|op| element(facts, *op)).collect();
-        self.elements.strip_suffix(own.as_slice())
+        self.elements.strip_suffix(self.own_elements(facts).as_slice())
     }
 
     /// Whether the list shows an append, which is nobody else's.
@@ -74,6 +77,15 @@ impl<'h> ListRead<'h> {
         self.foreign(facts).unwrap_or(self.elements)
     }
 
+    /// What the list shows where reads may be dirty: without the own appends so far, if they are at its
+    /// end and nowhere else.
+    fn shown_dirty(&self, facts: &Facts<'_>) -> &'h [ValueId] {
+        let own = self.own_elements(facts);
+        let foreign = self.elements.strip_suffix(own.as_slice());
+        let foreign = foreign.filter(|rest| !own.iter().any(|element| rest.contains(element)));
+        foreign.unwrap_or(self.elements)
+    }
+
     /// Whether the list shows an append, but not all that its transaction appended.
     fn shows_part_of(&self, facts: &Facts<'_>, append: OpId) -> bool {
         let writer = facts.txn(append);
@@ -81,6 +93,24 @@ impl<'h> ListRead<'h> {
         let mut shown = appended.iter().filter(|e| self.elements.contains(e));
         let certain = shown.all(|e| facts.appender(self.key, *e) == Some(writer));
         certain && self.certainly_shows(facts, append) && self.shown(facts, writer) != appended
+    }
+
+    /// Whether the list shows an append after another, or its reader made it after having read the
+    /// other: it was made to a list that held the other one. Who made it committed.
+    fn is_built_on(&self, facts: &Facts<'_>, first: OpId, second: OpId) -> bool {
+        let place = |append: OpId| {
+            let element = element(facts, append)?;
+            self.elements.iter().rposition(|other| *other == element)
+        };
+        let by_reader = facts.txn(second) == self.reader && second > self.read;
+        let shown_after = || {
+            self.certainly_shows(facts, second)
+                && place(first).zip(place(second)).is_some_and(|(first, second)| first < second)
+        };
+        facts.key(second) == self.key
+            && element(facts, second).is_some()
+            && facts.committed(facts.txn(second)).is_ok()
+            && (by_reader || shown_after())
     }
 
     /// What the list shows of a transaction.
@@ -123,11 +153,10 @@ pub(crate) fn last_of_others(facts: &Facts<'_>, read: OpId) -> Option<(KeyId, Va
     Some((list.key, *last))
 }
 
-/// What a list read shows, with its key: without the own appends at its end, if they are there. None
-/// if it is no list read.
+/// What a list read shows, with its key, where reads may be dirty. None if it is no list read.
 pub(crate) fn shown<'h>(facts: &Facts<'h>, read: OpId) -> Option<(KeyId, &'h [ValueId])> {
     let list = ListRead::new(facts, read)?;
-    Some((list.key, list.others(facts)))
+    Some((list.key, list.shown_dirty(facts)))
 }
 
 /// Where a list read came from: the last element of others; none if it is no list read.
@@ -280,8 +309,7 @@ fn shown_by_others<'h>(
     let Some(list) = ListRead::new(facts, facts.known_op(read)?) else { return Ok(None) };
     facts.committed_at(level, list.reader)?;
     let shown = match allows_dirty_reads(level) {
-        // Not to show the own appends is a dirty read, too.
-        true => Some(list.others(facts)),
+        true => Some(list.shown_dirty(facts)),
         false => list.foreign(facts),
     };
     Ok(shown.filter(|_| list.key == key))
@@ -309,7 +337,7 @@ pub(crate) fn disagree(
     Ok(match (shown(first)?, shown(second)?) {
         (Some(one), Some(other)) => !one.starts_with(&other) && !other.starts_with(&one),
         _ => false,
-    })
+    } && first < second)
 }
 
 /// Whether a list may have shown the one append or the other.
@@ -329,16 +357,21 @@ pub(crate) fn shows(facts: &Facts<'_>, kind: AnomalyKind, bad: BadRead) -> Optio
     let own_missing = || list.foreign(facts).is_none() && instead == own.last().copied();
     let others = ListRead { elements: list.others(facts), ..list };
     let is_own = |append: OpId| facts.txn(append) == list.reader;
+    let shows_aborted = |append: OpId| {
+        let aborted = facts.history.outcome(facts.txn(append)) == Outcome::Aborted;
+        !is_own(append) && aborted && list.shows_wrongly(facts, append)
+    };
     Some(match (kind, saw) {
         (AnomalyKind::ThinAirRead, None) => {
-            others.elements.iter().any(|e| facts.appends(list.key, *e).next().is_none())
+            let is_nobodys = |e: &ValueId| facts.appends(list.key, *e).next().is_none();
+            instead.is_none() && others.elements.iter().any(is_nobodys)
         }
-        (AnomalyKind::AbortedRead, Some(saw)) => {
-            let aborted = facts.history.outcome(facts.txn(saw)) == Outcome::Aborted;
-            !is_own(saw) && aborted && list.shows_wrongly(facts, saw)
+        (AnomalyKind::AbortedRead, Some(saw)) => instead.is_none() && shows_aborted(saw),
+        (AnomalyKind::DirtyUpdate, Some(saw)) => {
+            shows_aborted(saw) && instead.is_some_and(|built| list.is_built_on(facts, saw, built))
         }
         (AnomalyKind::FutureRead, Some(saw)) => {
-            is_own(saw) && saw > bad.read && list.shows_wrongly(facts, saw)
+            instead.is_none() && is_own(saw) && saw > bad.read && list.shows_wrongly(facts, saw)
         }
         (AnomalyKind::NotMyOwnWrite, None) => own_missing(),
         (AnomalyKind::NotMyLastWrite, Some(saw)) => {
@@ -348,7 +381,7 @@ pub(crate) fn shows(facts: &Facts<'_>, kind: AnomalyKind, bad: BadRead) -> Optio
             let another = instead.is_some_and(|i| i != saw && facts.txn(i) == facts.txn(saw));
             !is_own(saw) && another && others.shows_part_of(facts, saw)
         }
-        (AnomalyKind::DuplicateElements, Some(saw)) => {
+        (AnomalyKind::DuplicateElements, Some(saw)) if instead.is_none() => {
             let shown = if is_own(saw) { list } else { others };
             let appended = elements_of(facts, facts.txn(saw), list.key);
             let times =

@@ -71,16 +71,23 @@ fn shows(facts: &Facts<'_>, kind: AnomalyKind, bad: BadRead) -> bool {
     let reader = facts.txn(read);
     let own = facts.own_before(read);
     let is_own = |write: OpId| facts.txn(write) == reader;
+    let is_aborted =
+        |write: OpId| !is_own(write) && facts.history.outcome(facts.txn(write)) == Outcome::Aborted;
     match (kind, saw) {
         (AnomalyKind::ThinAirRead, None) => {
             instead.is_none()
                 && !facts.may_be_initial(read)
                 && facts.candidates(read).next().is_none()
         }
-        (AnomalyKind::AbortedRead, Some(saw)) => {
-            instead.is_none()
-                && !is_own(saw)
-                && facts.history.outcome(facts.txn(saw)) == Outcome::Aborted
+        (AnomalyKind::AbortedRead, Some(saw)) => instead.is_none() && is_aborted(saw),
+        (AnomalyKind::DirtyUpdate, Some(saw)) => {
+            let overwrites = |write: OpId| {
+                facts.is_write(write)
+                    && is_own(write)
+                    && write > read
+                    && facts.key(write) == facts.key(read)
+            };
+            is_aborted(saw) && instead.is_some_and(overwrites)
         }
         (AnomalyKind::FutureRead, Some(saw)) => instead.is_none() && is_own(saw) && read < saw,
         (AnomalyKind::NotMyOwnWrite, Some(saw)) => own.is_some() && instead == own && !is_own(saw),

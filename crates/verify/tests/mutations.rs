@@ -13,9 +13,9 @@ use isolario_verify::{Options, verify};
 
 const NOWHERE: OpId = OpId(u32::MAX);
 
-/// Small histories, with and without blind writes.
+/// Small histories of registers, with and without blind writes, and of lists.
 fn histories() -> impl Iterator<Item = (Draft, History)> {
-    let drafts = |case: Case| [case.draft(), case.read_modify_write_draft()];
+    let drafts = |case: Case| [case.draft(), case.read_modify_write_draft(), case.list_draft()];
     Case::first(volume() / 20).flat_map(drafts).map(|draft| {
         let history = draft.history().expect("small");
         (draft, history)
@@ -251,7 +251,10 @@ fn broken_evidence(evidence: &Evidence) -> Vec<Evidence> {
 fn wrong_kinds(anomaly: &Anomaly) -> Vec<AnomalyKind> {
     let of_reads = |kind: &AnomalyKind| *kind <= AnomalyKind::IntermediateRead;
     let of_pairs = [AnomalyKind::NonRepeatableRead];
+    // An element of an aborted transaction may also be there twice.
+    let of_elements = [AnomalyKind::AbortedRead, AnomalyKind::DuplicateElements];
     let wrong = |kind: &AnomalyKind| match anomaly.evidence {
+        Evidence::Read { .. } if of_elements.contains(kind) => !of_elements.contains(&anomaly.kind),
         Evidence::Read { .. } => *kind != anomaly.kind,
         Evidence::Reads { .. } => {
             // Two initial values of a key may be called by this name as well.
@@ -314,9 +317,11 @@ impl Forger<'_> {
     }
 
     fn order_of_versions(&mut self) -> VersionOrder {
-        match self.rng.below(3) {
+        match self.rng.below(5) {
             0 => VersionOrder::Initial,
             1 => VersionOrder::ReadModifyWrite { read: self.op() },
+            2 => VersionOrder::List { read: self.op() },
+            3 => VersionOrder::NotShown { read: self.op() },
             _ => VersionOrder::Assumed,
         }
     }
@@ -339,7 +344,7 @@ impl Forger<'_> {
                 Reason::AntiDependency { key, read, writer, known }
             }
             _ => {
-                let rules = [Level::ReadCommitted, Level::ReadAtomic, Level::Causal, Level::Prefix];
+                let rules: Vec<Level> = levels().collect();
                 let rule = rules[self.rng.below(rules.len())];
                 let path = vec![self.edge(from, writer, depth - 1)];
                 Reason::Visible { rule, key, reader: writer, read, path }
