@@ -1,6 +1,6 @@
 //! The six anomalies of a single read (AWDIT, Definition 2.3; Plume, TAP-a to TAP-f).
 
-use isolario_model::{AnomalyKind, Level, OpId, Outcome};
+use isolario_model::{AnomalyKind, Level, OpId, OpKind, Outcome};
 
 use crate::facts::{Facts, Source};
 use crate::{Refusal, lists};
@@ -53,17 +53,26 @@ pub(crate) fn verify(
 /// Whether some write that the read may have seen makes it a right one. Where several did write
 /// what it returned, each of them has to be wrong.
 fn is_explained(facts: &Facts<'_>, read: OpId) -> bool {
-    let reader = facts.txn(read);
-    let explains = |write: OpId| {
-        let writer = facts.txn(write);
-        writer != reader
-            && facts.history.outcome(writer) != Outcome::Aborted
-            && facts.next_own(write).is_none()
-    };
     match facts.own_before(read) {
         Some(_) => facts.source(read) == Some(Source::Own),
-        None => facts.may_be_initial(read) || facts.candidates(read).any(explains),
+        None => explanations(facts, read).is_none_or(|writes| !writes.is_empty()),
     }
+}
+
+/// The writes of others that make a read of a register a right one, whatever the order; none if it may
+/// have seen the initial version, or has to see its own write.
+pub(crate) fn explanations(facts: &Facts<'_>, read: OpId) -> Option<Vec<OpId>> {
+    let reader = facts.txn(read);
+    let explains = |write: &OpId| {
+        let writer = facts.txn(*write);
+        writer != reader
+            && facts.history.outcome(writer) != Outcome::Aborted
+            && facts.next_own(*write).is_none()
+    };
+    let may_be_others = facts.own_before(read).is_none()
+        && facts.history.op_kinds()[read.index()] == OpKind::Read
+        && !facts.may_be_initial(read);
+    may_be_others.then(|| facts.candidates(read).filter(explains).collect())
 }
 
 fn shows(facts: &Facts<'_>, kind: AnomalyKind, bad: BadRead) -> bool {

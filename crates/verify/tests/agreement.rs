@@ -5,7 +5,8 @@
 
 use isolario_check::{check, supported};
 use isolario_model::{
-    History, Inapplicable, KeyId, LevelResult, Op, OpId, Outcome, StatedOrder, TxnId, Verdict,
+    History, Inapplicable, KeyId, Level, LevelResult, Op, OpId, Outcome, StatedOrder, TxnId,
+    Verdict,
 };
 use isolario_oracle::random::{Case, shrink};
 use isolario_oracle::{Answer, Draft, is_ambiguous, satisfies_stated, volume};
@@ -210,5 +211,31 @@ fn an_element_is_wrong_if_everyone_who_appended_it_is() {
         "a: append x 1, r x [1 1]\n b: append x 1",
     ] {
         agree(Draft::parse(text).expect("well formed"), READING);
+    }
+}
+
+/// What its own session wrote only later is wrong to have seen, also if it was written twice.
+#[test]
+fn a_read_is_wrong_if_its_own_session_wrote_it_only_later_whichever_write_it_was() {
+    let levels = [Level::AdyaReadCommitted, Level::Causal, Level::Serializable];
+    let check = |text: &str| {
+        let draft = Draft::parse(text).expect("well formed");
+        agree(draft.clone(), READING);
+        agree(draft.clone(), Reading { session_order: false, ..READING });
+        check(&draft.history().expect("small"), &levels, &READING.by_checker(&[]))
+    };
+    for text in [
+        "a: r x 1\n a: w x 1\n a: w x 1",
+        "a: r x 1\n a: w x 1\n a: w x 1\n b aborted: w x 1",
+        "a: r x 1\n a: w x 1\n a unknown: w x 1\n b: w x 1, w x 2",
+    ] {
+        assert!(check(text).iter().all(|result| result.verdict.is_violated()), "{text}");
+    }
+    for text in [
+        "a: r x 1\n a: w x 1\n a: w x 1\n b: w x 1",
+        "initial 1\n a: r x 1\n a: w x 1\n a: w x 1",
+        "a unknown: r x 1\n a: w x 1\n a: w x 1\n b: r x 1",
+    ] {
+        assert!(!check(text).iter().any(|result| result.verdict.is_violated()), "{text}");
     }
 }

@@ -14,7 +14,7 @@ use super::inference::Inference;
 use super::naming::{self, Cyclic};
 use super::{cut, read_atomic, read_committed, witness};
 use crate::graph::{components, topological_order};
-use crate::resolved::{Dependencies, Inferred, Resolved, Saturated, WriteSets};
+use crate::resolved::{Dependencies, Inferred, Reads, Resolved, Saturated, WriteSets};
 
 /// Transactions per task of read committed.
 const TXNS_PER_TASK: usize = 1 << 14;
@@ -82,9 +82,11 @@ impl<'h> Weak<'h> {
     }
 
     fn base_cycles(&self) -> Vec<Anomaly> {
-        let version_order = &self.dependencies().reads.version_order;
+        let Reads { version_order, from_later, .. } = &self.dependencies().reads;
+        let from_later =
+            if self.dependencies().session_order { from_later.clone() } else { Vec::new() };
         if self.resolved.order.is_some() && version_order.is_empty() {
-            return Vec::new();
+            return from_later;
         }
         // Nothing comes before the initial version but by a wrong statement.
         let before_init = version_order.iter().filter(|edge| edge.after.is_init()).map(|edge| {
@@ -93,7 +95,7 @@ impl<'h> Weak<'h> {
             Anomaly::new(AnomalyKind::OrderContradiction, evidence)
         });
         let cycles = naming::base_cycles(&self.base()).into_iter().map(by_statement);
-        before_init.chain(cycles).collect()
+        before_init.chain(cycles).chain(from_later).collect()
     }
 
     /// The levels with a rule that orders writers.

@@ -18,6 +18,14 @@ pub fn summary(names: Names<'_>, anomaly: &Anomaly) -> String {
             two_reads(names, anomaly.kind, *key, *first, *second)
         }
         Evidence::Cycle { edges } => cycle::summary(names, anomaly.kind, edges),
+        Evidence::Cases { cycles } if anomaly.kind == AnomalyKind::CyclicCo => {
+            let first = cycles.iter().flatten().next();
+            format!(
+                "{} read what its own session wrote only later, whichever of {} it saw",
+                first.map(|edge| names.txn(edge.from)).unwrap_or_default(),
+                counted(cycles.len() as u64, "write")
+            )
+        }
         Evidence::Cases { cycles } => format!(
             "every way to order the writes leads to a cycle ({} in all)",
             counted(cycles.len() as u64, "case")

@@ -1,7 +1,8 @@
 //! Names what is wrong with a read. Only suspects come here, so this may look things up slowly.
 
 use isolario_model::{
-    Anomaly, AnomalyKind, Evidence, History, Initial, KeyId, OpId, OpKind, Outcome, TxnId,
+    Anomaly, AnomalyKind, Edge, Evidence, History, Initial, KeyId, Level, OpId, OpKind, Outcome,
+    Reason, TxnId,
 };
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
@@ -43,21 +44,31 @@ pub(super) fn classify(
     (anomalies, seen)
 }
 
-/// Takes out the ambiguous reads of registers that are wrong whichever write they saw, and names
-/// what is wrong with one of the writes.
-pub(super) fn wrong_anyhow(history: &History, ambiguous: &mut Vec<AmbiguousRead>) -> Vec<Anomaly> {
+/// Ambiguous reads that are wrong whichever write they saw.
+#[derive(Default)]
+pub(super) struct WrongAnyhow {
+    /// What is wrong with one of the writes, where each is wrong by itself.
+    pub(super) anomalies: Vec<Anomaly>,
+    /// Where the reader's own session made the others only later: a cycle for each of these.
+    pub(super) from_later: Vec<Anomaly>,
+}
+
+/// Takes out the ambiguous reads of registers that are wrong by themselves, whichever write they saw.
+/// Those that are wrong by session order stay: it may not count.
+pub(super) fn wrong_anyhow(history: &History, ambiguous: &mut Vec<AmbiguousRead>) -> WrongAnyhow {
     let reader = |read: OpId| Classifier::new(history, history.op_txn(read), read);
     let may_be_wrong = |a: &AmbiguousRead| {
         let reader = reader(a.read);
         history.op_kinds()[a.read.index()] == OpKind::Read
             && reader.own_write_before().is_none()
             && !reader.may_be_initial()
-            && !reader.is_explained_by(a.first)
-            && !reader.is_explained_by(a.second)
+            && [a.first, a.second]
+                .iter()
+                .all(|w| !reader.is_explained_by(*w) || reader.precedes(*w))
     };
     let suspects: Vec<AmbiguousRead> = ambiguous.iter().copied().filter(may_be_wrong).collect();
     if suspects.is_empty() {
-        return Vec::new();
+        return WrongAnyhow::default();
     }
     // There may be further candidates, and who wrote a value is not kept: all writes are gone
     // through again, once for all suspects.
@@ -69,19 +80,22 @@ pub(super) fn wrong_anyhow(history: &History, ambiguous: &mut Vec<AmbiguousRead>
         writers.extend(ops.map(version).filter(|v| wanted.contains(v)).map(|v| (v, txn)));
     }
     writers.sort_unstable();
-    let is_wrong = |a: &AmbiguousRead| {
-        let first = writers.partition_point(|(v, _)| *v < version(a.read));
-        let of_version = writers[first..].iter().take_while(|(v, _)| *v == version(a.read));
-        let reader = reader(a.read);
-        { of_version }.all(|(_, writer)| !reader.is_explained_by(*writer))
-    };
-    let wrong: Vec<AmbiguousRead> = suspects.into_iter().filter(is_wrong).collect();
-    let mut anomalies = Vec::new();
-    for AmbiguousRead { read, first, .. } in &wrong {
-        reader(*read).classify(Saw::One(*first), &mut anomalies);
+    writers.dedup();
+    let mut found = WrongAnyhow::default();
+    for suspect in suspects {
+        let reader = reader(suspect.read);
+        let begin = writers.partition_point(|(v, _)| *v < version(suspect.read));
+        let of_version = writers[begin..].iter().take_while(|(v, _)| *v == version(suspect.read));
+        let explain: Vec<TxnId> =
+            of_version.map(|(_, w)| *w).filter(|w| reader.is_explained_by(*w)).collect();
+        if explain.is_empty() {
+            reader.classify(Saw::One(suspect.first), &mut found.anomalies);
+            ambiguous.retain(|a| *a != suspect);
+        } else if explain.iter().all(|writer| reader.precedes(*writer)) {
+            found.from_later.push(reader.read_from_later(&explain));
+        }
     }
-    ambiguous.retain(|a| !wrong.contains(a));
-    anomalies
+    found
 }
 
 /// Where any value that nobody wrote may be the initial one, a key still has only one. Of two reads
@@ -183,6 +197,28 @@ impl<'h> Classifier<'h> {
         writer != self.reader
             && self.history.outcome(writer) != Outcome::Aborted
             && self.writes_of(writer).last() == self.write_seen(writer)
+    }
+
+    /// Whether the reader comes before a writer in their session.
+    fn precedes(&self, writer: TxnId) -> bool {
+        !writer.is_init()
+            && self.reader < writer
+            && self.history.session_of(self.reader) == self.history.session_of(writer)
+            && self.history.outcome(self.reader) == Outcome::Committed
+    }
+
+    /// It saw a write of one of these, all of which come later in its session.
+    fn read_from_later(&self, writers: &[TxnId]) -> Anomaly {
+        let (key, read, reader) = (self.key, self.read, self.reader);
+        let cycle = |writer: &TxnId| {
+            let saw = Reason::Read { key, read, write: self.write_seen(*writer) };
+            vec![
+                Edge { from: reader, to: *writer, reason: Reason::Session },
+                Edge { from: *writer, to: reader, reason: saw },
+            ]
+        };
+        let evidence = Evidence::Cases { cycles: writers.iter().map(cycle).collect() };
+        Anomaly::new(AnomalyKind::CyclicCo, evidence).at(Level::AdyaReadCommitted)
     }
 
     fn report(

@@ -49,6 +49,9 @@ pub(crate) struct Reads {
     kept: Vec<bool>,
     /// The wrong reads of kept transactions, by operation.
     pub(crate) anomalies: Vec<Anomaly>,
+    /// Ambiguous reads that their own session explains alone, and only later: wrong where session
+    /// order counts.
+    pub(crate) from_later: Vec<Anomaly>,
     /// Of the wrong reads, those that saw a write of a kept transaction or of `init`: (read,
     /// writer), by operation.
     wrong_but_seen: Vec<(OpId, TxnId)>,
@@ -73,7 +76,8 @@ impl Reads {
         ambiguous.extend_from_slice(&lists.ambiguous);
         ambiguous.sort_unstable_by_key(|a| a.read);
         ambiguous.retain(|a| kept[history.op_txn(a.read).index()]);
-        anomalies.extend(classify::wrong_anyhow(history, &mut ambiguous));
+        let wrong_anyhow = classify::wrong_anyhow(history, &mut ambiguous);
+        anomalies.extend(wrong_anyhow.anomalies);
         anomalies.extend(classify::two_initial_values(history, &kept, &sources));
         let choices = Choices::new(history, &ambiguous);
         let settled = lists.settle(history, &kept);
@@ -84,7 +88,8 @@ impl Reads {
         wrong_but_seen.extend(settled.wrong_but_seen);
         wrong_but_seen.sort_unstable();
         let version_order = settled.edges;
-        Reads { sources, kept, anomalies, wrong_but_seen, version_order, choices }
+        let from_later = wrong_anyhow.from_later;
+        Reads { sources, kept, anomalies, from_later, wrong_but_seen, version_order, choices }
     }
 
     /// Where an operation of a kept transaction read from.
