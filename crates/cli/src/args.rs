@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args as ClapArgs, ColorChoice, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use isolario::formats::FORMATS;
+use isolario::formats::{EXTENSIONS, FORMATS};
 
 use crate::generate::{self, GenArgs};
 use crate::run::{self, RunArgs};
@@ -60,10 +60,7 @@ const CONVERT_EXAMPLES: &str = "\
 Examples:
   isolario convert h.edn h.iso                formats from content and extension
   isolario convert --to jsonl h.iso -         to standard output
-  isolario convert --from plume --to text history.log h.txt
-
-Extensions: .iso isolario, .jsonl jsonl, .txt text, .edn elle-edn, .json elle-json.
-What the target format cannot express is refused, never dropped.";
+  isolario convert --from plume --to text history.log h.txt";
 
 const STATS_EXAMPLES: &str = "\
 Examples:
@@ -173,7 +170,7 @@ pub(crate) enum OutputForm {
 }
 
 impl ReportForm {
-    /// The form of a result that is no verdict, if there is one.
+    /// The form of a result that is not a verdict, if there is one.
     pub(crate) fn plain(self) -> Option<OutputForm> {
         match self {
             ReportForm::Human => Some(OutputForm::Human),
@@ -194,11 +191,11 @@ pub(crate) enum Command {
     Check(Box<CheckArgs>),
 
     /// Convert a history from one format to another
-    #[command(after_help = CONVERT_EXAMPLES)]
+    #[command(after_help = with_extensions(CONVERT_EXAMPLES))]
     Convert(ConvertArgs),
 
     /// Generate synthetic histories
-    #[command(subcommand, after_help = generate::EXAMPLES)]
+    #[command(subcommand, after_help = with_extensions(generate::EXAMPLES))]
     Gen(GenArgs),
 
     /// Re-check a proof against its history, independently of the checkers
@@ -428,11 +425,11 @@ pub(crate) struct ShrinkArgs {
     #[arg(long, value_name = "FORMAT", default_value = "auto", help = format_help("The format"))]
     pub(crate) format: String,
 
-    /// Do not take the order of transactions within a session for granted
+    /// Ignore the order of transactions within a session
     #[arg(long)]
     pub(crate) no_session_order: bool,
 
-    /// By how much the clocks of two clients may differ: `100us`, `5ms`
+    /// How far each client's clock may be off: `100us`, `5ms`
     #[arg(long, value_name = "D", value_parser = units::duration)]
     pub(crate) clock_skew: Option<Duration>,
 
@@ -455,6 +452,15 @@ pub(crate) struct ShrinkArgs {
     /// Write the proof that the part violates the level to a file, for `isolario verify`
     #[arg(long, value_name = "FILE")]
     pub(crate) proof: Option<PathBuf>,
+}
+
+/// The help of a command that writes a history.
+pub(crate) fn with_extensions(examples: &str) -> String {
+    let usual: Vec<_> = EXTENSIONS.iter().map(|(end, format)| format!(".{end} {format}")).collect();
+    format!(
+        "{examples}\n\nExtensions: {}.\nWhat the format cannot express is refused, never dropped.",
+        usual.join(", ")
+    )
 }
 
 fn format_help(what: &str) -> String {

@@ -49,7 +49,7 @@ impl Console {
         self.out.inner().get_mut().failure.take().map_or(Ok(()), Err)
     }
 
-    /// Says what went wrong and what mends it.
+    /// Says what went wrong and how to fix it.
     pub(crate) fn error(&mut self, failure: &Failure) {
         self.say("error", AnsiColor::Red.on_default().bold(), &failure.message);
         if let Some(hint) = &failure.hint {
@@ -57,7 +57,7 @@ impl Console {
         }
     }
 
-    /// Says what is amiss, unless told to be quiet.
+    /// Says what is wrong, unless told to be quiet.
     pub(crate) fn warning(&mut self, message: &str) {
         if !self.quiet {
             self.say("warning", AnsiColor::Yellow.on_default().bold(), message);
@@ -129,7 +129,7 @@ impl<W: Write> Write for Persistent<W> {
     }
 }
 
-/// A writer to which a closed pipe is no error: whoever reads has seen enough. The rest is
+/// A writer to which a closed pipe is not an error: the reader has seen enough. The rest is
 /// dropped, the work goes on, and the exit code still tells the verdict.
 pub(crate) struct PipeTolerant<W> {
     inner: W,

@@ -31,7 +31,7 @@ impl From<Outcome> for ExitCode {
     }
 }
 
-/// Leaves at once: for whoever asks a second time.
+/// Leaves at once, when the user asks a second time.
 #[expect(clippy::exit, reason = "a signal has no caller to return to")]
 pub(crate) fn leave() -> ! {
     std::process::exit(2)

@@ -1,4 +1,4 @@
-//! What went wrong, and what mends it.
+//! What went wrong, and how to fix it.
 
 use std::io;
 
@@ -19,7 +19,7 @@ impl Failure {
         Failure { message: message.into(), hint: None }
     }
 
-    /// Adds the flag or command that mends it.
+    /// Adds the flag or command that fixes it.
     pub(crate) fn with_hint(self, hint: impl Into<String>) -> Failure {
         Failure { hint: Some(hint.into()), ..self }
     }

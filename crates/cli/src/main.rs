@@ -52,12 +52,12 @@ fn run(args: impl IntoIterator<Item = OsString>) -> Outcome {
     })
 }
 
-/// Prints what clap has to say: help and the version are no errors. A usage error quotes what was
+/// Prints what clap has to say: help and the version are not errors. A usage error quotes what was
 /// typed, so the arguments are parsed once more, with everything escaped that a terminal would obey.
 fn usage(stop: &clap::Error, args: &[OsString]) -> Outcome {
     let shown = args.iter().map(|arg| printable(&arg.to_string_lossy()).into_owned());
     let escaped = if stop.use_stderr() { Args::try_parse_from(shown).err() } else { None };
-    // A closed pipe is no error, and if anything else fails, there is nobody left to tell.
+    // A closed pipe is not an error, and if anything else fails, there is nobody left to tell.
     let _ = escaped.as_ref().unwrap_or(stop).print();
     if stop.use_stderr() { Outcome::Error } else { Outcome::Done }
 }

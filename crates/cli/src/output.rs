@@ -31,7 +31,7 @@ impl Output {
         if self.is_stdout() { Ok(()) } else { refuse_replacing(&self.path, self.force) }
     }
 
-    /// Writes what `fill` puts into the sink. Nothing is the answer where whoever reads closed the
+    /// Writes what `fill` puts into the sink. The answer is none where the reader closed the
     /// pipe: then there is no reason to go on.
     pub(crate) fn write<T>(
         &self,

@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const TICK: Duration = Duration::from_millis(100);
 
 /// Shows a message and the time on standard error while it lives, from the first second on.
-/// Nothing shows where that is no terminal.
+/// Nothing is shown where that is not a terminal.
 pub(crate) struct Progress {
     /// Closing this channel ends the display.
     done: Option<Sender<()>>,

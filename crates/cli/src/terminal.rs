@@ -69,7 +69,7 @@ impl<W: Write> Write for Guarded<W> {
             };
             let left = self.pass(text)?.len();
             match broken {
-                // Nothing that we write is broken; it is not ours to mend.
+                // Nothing that we write is broken; repairing the rest is not our job.
                 Some(Some(length)) if left == 0 => {
                     self.inner.write_all(&rest[text.len()..text.len() + length])?;
                     rest = &rest[text.len() + length..];

@@ -142,6 +142,22 @@ pub enum Conditional {
     },
 }
 
+/// Compares and sets by a read and a write: for an engine in which nothing comes between the two.
+#[cfg(any(feature = "sim", feature = "sqlite"))]
+pub(crate) fn read_then_write(
+    connection: &mut dyn Connection,
+    key: u64,
+    expected: Held,
+    new: i64,
+) -> Result<Conditional, DbError> {
+    let seen = connection.read(key)?;
+    if seen != expected {
+        return Ok(Conditional::Failed { seen: Some(seen) });
+    }
+    connection.write(key, new)?;
+    Ok(Conditional::Applied)
+}
+
 /// What the database tells of a transaction that committed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]

@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use isolario_workload::Kind;
 use rusqlite::{ErrorCode, OptionalExtension, params};
 
-use crate::database::{Access, Conditional, Connection, Database, Held, Layout, Receipt};
+use crate::database::{
+    Access, Conditional, Connection, Database, Held, Layout, Receipt, read_then_write,
+};
 use crate::error::DbError;
 use crate::registry::{Driver, Settings};
 use crate::temporary::Temporary;
@@ -199,12 +201,7 @@ impl Connection for Session {
         expected: Held,
         new: i64,
     ) -> Result<Conditional, DbError> {
-        let seen = self.read(key)?;
-        if seen != expected {
-            return Ok(Conditional::Failed { seen: Some(seen) });
-        }
-        self.write(key, new)?;
-        Ok(Conditional::Applied)
+        read_then_write(self, key, expected, new)
     }
 
     fn commit(&mut self) -> Result<Receipt, DbError> {

@@ -1,6 +1,6 @@
 //! Decimal numbers in bytes, read and written fast: text histories are mostly digits.
 
-/// Why no number could be read.
+/// Why a number could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NotANumber {
     /// There is no digit.

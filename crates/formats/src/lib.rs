@@ -45,7 +45,7 @@ pub struct Loaded {
     /// What the format allows and this program makes no use of, counted: nothing is dropped
     /// silently.
     pub ignored: Vec<Ignored>,
-    /// What was found amiss and could be put right: a cut file, a last record without an end.
+    /// What was wrong and could be put right: a cut file, a last record without an end.
     pub warnings: Vec<Warning>,
 }
 
@@ -67,7 +67,7 @@ pub struct Ignored {
     pub first: Position,
 }
 
-/// Something amiss that did not stop the reader.
+/// Something wrong that did not stop the reader.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
     /// What was found and what was made of it.
@@ -146,19 +146,24 @@ pub fn sniff(source: &Source) -> Option<&'static dyn HistoryFormat> {
     FORMATS.iter().copied().find(|format| format.sniff(source))
 }
 
+/// The extensions that files usually have, and the names of the formats they are then in.
+pub static EXTENSIONS: &[(&str, &str)] = &[
+    ("iso", "isolario"),
+    ("jsonl", "jsonl"),
+    ("ndjson", "jsonl"),
+    ("txt", "text"),
+    ("edn", "elle-edn"),
+    ("json", "elle-json"),
+    ("bincode", "dbcop"),
+];
+
 /// The format that files of such a name are usually in.
 pub fn by_extension(path: &Path) -> Option<&'static dyn HistoryFormat> {
-    let name = match path.extension()?.to_str()? {
-        "gz" | "zst" => return by_extension(Path::new(path.file_stem()?)),
-        "iso" => "isolario",
-        "jsonl" | "ndjson" => "jsonl",
-        "txt" => "text",
-        "edn" => "elle-edn",
-        "json" => "elle-json",
-        "bincode" => "dbcop",
-        _ => return None,
-    };
-    find(name)
+    let extension = path.extension()?.to_str()?;
+    if matches!(extension, "gz" | "zst") {
+        return by_extension(Path::new(path.file_stem()?));
+    }
+    EXTENSIONS.iter().find(|(usual, _)| *usual == extension).and_then(|(_, name)| find(name))
 }
 
 /// Opens a path (`-` is standard input) and reads it in the format it looks like.

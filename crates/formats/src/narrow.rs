@@ -17,7 +17,7 @@ pub(crate) trait NarrowFormat {
     }
 
     /// Refuses operations that it cannot express. Called as they come, so that nothing is
-    /// collected in vain.
+    /// collected for nothing.
     fn admit_op(&self, op: &OpInput<'_>, notes: &OpNotes<'_>) -> Result<(), SinkError>;
 
     /// Refuses ends that it cannot express.
@@ -115,7 +115,10 @@ pub(crate) fn describe(op: &OpInput<'_>) -> String {
         Op::ReadList { key, elements: None } => ("an unobserved read of the list", key),
         Op::InsertIfAbsent { key, .. } => ("an insert-if-absent of", key),
         Op::CompareAndSet { key, .. } => ("a compare-and-set of", key),
-        _ => return "predicate operations".to_owned(),
+        Op::PredicateRead { .. } | Op::PredicateWrite { .. } | Op::Aggregate { .. } => {
+            return "predicate operations".to_owned();
+        }
+        _ => return "operations of this kind".to_owned(),
     };
     format!("{what} {key}")
 }

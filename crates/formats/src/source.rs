@@ -52,7 +52,7 @@ impl Content {
     }
 }
 
-/// Counts the bytes that are read, for whoever shows it. Clones count together.
+/// Counts the bytes that are read, so that progress can be shown. Clones count together.
 ///
 /// A packed file is counted twice: packed while it is unpacked, then unpacked while it is parsed.
 /// Not every format counts: then nothing is read until all is.
@@ -76,7 +76,7 @@ impl Meter {
         self.0.total.load(Ordering::Relaxed)
     }
 
-    /// Begins to count anew.
+    /// Starts counting from zero again.
     pub(crate) fn begin(&self, total: usize) {
         self.0.read.store(0, Ordering::Relaxed);
         self.0.total.store(total as u64, Ordering::Relaxed);

@@ -82,7 +82,7 @@ fn unreadable(name: &str, error: &io::Error) -> Failure {
     }
 }
 
-/// A file that is no proof, or one that answers another question.
+/// A file that is not a proof, or one that answers another question.
 fn malformed(name: &str, error: &ProofError) -> Failure {
     let place = error.position.map_or(String::new(), |(line, column)| format!(":{line}:{column}"));
     let hint = match error.problem {

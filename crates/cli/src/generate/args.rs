@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, Subcommand};
 use isolario::sim::{Config, Kind, Workload};
 
+use crate::args::with_extensions;
 use crate::units::share;
 use crate::workload_flags::preset_help;
 
@@ -18,16 +19,13 @@ Examples:
   isolario gen history --preset general-rh --sessions 50 -o general-rh.iso
 
 The same options give the same history, byte for byte. Options override those of the preset. A
-planted anomaly has keys and sessions of its own; everything else satisfies the level.
-
-Extensions: .iso isolario, .jsonl jsonl, .txt text, .edn elle-edn, .json elle-json.
-What the format cannot express is refused, never dropped.";
+planted anomaly has keys and sessions of its own; everything else satisfies the level.";
 
 /// What to generate.
 #[derive(Debug, Subcommand)]
 pub(crate) enum GenArgs {
     /// Generate a history that satisfies a level, with planted anomalies if you like
-    #[command(after_help = EXAMPLES)]
+    #[command(after_help = with_extensions(EXAMPLES))]
     History(Box<HistoryArgs>),
 }
 

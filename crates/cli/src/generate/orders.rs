@@ -19,7 +19,7 @@ const PER_LINE: usize = 100;
 #[derive(Debug, Default)]
 pub(crate) struct Orders {
     pub(crate) versions: Option<PathBuf>,
-    /// The share of the versions that are told.
+    /// The share of the versions that are written.
     pub(crate) share: f64,
     pub(crate) serialization: Option<PathBuf>,
 }
@@ -42,7 +42,7 @@ impl Orders {
 /// only reads takes its place among those that committed long before.
 pub(crate) struct OrderFiles<'o> {
     orders: &'o Orders,
-    /// What went wrong is told at the end: the history can still be written.
+    /// What went wrong is reported at the end: the history can still be written.
     versions: Option<io::Result<Writer<OutFile>>>,
     commits: Vec<(Stamp, u64)>,
 }

@@ -33,7 +33,7 @@ impl Generate {
     }
 }
 
-/// Where the true orders go. Versions are told by their values, which must tell them apart.
+/// Where the true orders go. Versions are named by their values, which must be different.
 fn orders(args: &HistoryArgs, config: &Config) -> Result<Orders, Failure> {
     if args.version_order_out.is_some() && config.workload.duplicate_ratio > 0.0 {
         let refusal = "the order of versions names values, and some of them repeat";

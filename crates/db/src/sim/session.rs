@@ -7,7 +7,7 @@ use isolario_workload::{Chance, Rng};
 
 use super::Shared;
 use super::defect::Defect;
-use crate::database::{Access, Conditional, Connection, Held, Receipt};
+use crate::database::{Access, Conditional, Connection, Held, Receipt, read_then_write};
 use crate::error::DbError;
 
 /// How often a defect shows.
@@ -141,12 +141,7 @@ impl Connection for Session {
         expected: Held,
         new: i64,
     ) -> Result<Conditional, DbError> {
-        let seen = self.read(key)?;
-        if seen != expected {
-            return Ok(Conditional::Failed { seen: Some(seen) });
-        }
-        self.write(key, new)?;
-        Ok(Conditional::Applied)
+        read_then_write(self, key, expected, new)
     }
 
     fn commit(&mut self) -> Result<Receipt, DbError> {

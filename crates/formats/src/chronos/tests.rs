@@ -142,7 +142,7 @@ fn every_cut_is_an_error() {
     let cuts = cut_everywhere(&Chronos, &[("", GOLDEN.as_bytes())]);
     let last = cuts.len() - 1;
     for (len, cut) in cuts.into_iter().enumerate() {
-        // The newline after the array is no part of it.
+        // The newline after the array is not part of it.
         if len == last {
             assert!(cut.is_ok());
             continue;

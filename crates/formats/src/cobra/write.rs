@@ -83,7 +83,7 @@ struct Versions<'h> {
     history: &'h History,
     /// The number of each transaction.
     txns: Vec<u64>,
-    /// Where versions are told by value: the write of each, or none if there are several.
+    /// Where versions are identified by value: the write of each, or none if there are several.
     writes: FxHashMap<(KeyId, ValueId), Option<(TxnId, OpId)>>,
 }
 

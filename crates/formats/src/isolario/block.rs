@@ -88,7 +88,7 @@ impl Pairs {
     }
 }
 
-/// A dictionary of values. The columns of a tuple follow its tag, and are no entries of their own.
+/// A dictionary of values. The columns of a tuple follow its tag, and are not entries of their own.
 #[derive(Default)]
 pub(super) struct Names {
     tags: Vec<u8>,

@@ -42,7 +42,7 @@ impl Datum<'_> {
     }
 }
 
-/// What a value that is no tuple consists of: its tag, and at most one of a number and a text.
+/// What a value that is not a tuple consists of: its tag, and at most one of a number and a text.
 #[derive(Clone, Copy)]
 pub(super) struct ValueParts<'a> {
     pub(super) tag: u8,

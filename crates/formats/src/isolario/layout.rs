@@ -15,7 +15,7 @@ pub(super) enum Version {
     /// Blocks and row records, each in a frame of its own.
     First = 1,
     /// Row records of which several may share a frame, in a file with room behind them. What comes
-    /// after the first frame that is not whole is no part of it.
+    /// after the first frame that is not whole is not part of it.
     Recording = 2,
     /// As the first, with decimals, tuples, and versions of the rows of predicate operations.
     Rows = 3,
@@ -286,8 +286,8 @@ const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 /// A CRC of so few bytes is looked up in tables, and a database at work leaves no tables in the
 /// processor's caches. This takes eight bytes at a time and needs none. Each step maps different
 /// sums to different sums, so that one changed word is lost in the last step alone, which keeps 32
-/// of 64 bits. Lost pages are told as surely as by a CRC; what a CRC tells better are a few flipped
-/// bits on a line, and there is no line here.
+/// of 64 bits. It detects lost pages as surely as a CRC does. A CRC is better at a few bits
+/// that flip on a line, and there is no line here.
 #[inline]
 fn mixed(part: &[u8]) -> u32 {
     let (words, rest) = part.as_chunks::<8>();

@@ -126,7 +126,7 @@ impl Room {
         Ok(Room { map })
     }
 
-    /// Stores a record: all of it or, for whoever looks, nothing. Tells whether there was room.
+    /// Stores a record: a reader sees all of it or nothing. Returns whether there was room.
     ///
     /// The first byte of a record is its kind, which is never zero, and zero is what was there. It
     /// is stored when all others are. If the process dies before, or if somebody reads the file

@@ -11,7 +11,7 @@
 //!
 //! - The order of lines is program order inside a transaction, and the order in which
 //!   transactions first appear is their order inside a session. Transactions may interleave.
-//! - Transaction -1 is no name: it marks operations of aborted transactions. Those that follow
+//! - Transaction -1 is not a name: it marks operations of aborted transactions. Those that follow
 //!   one another in their session are one transaction.
 //! - A read of 0 refers to a write of 0 to its key, if there is one, and to the initial state
 //!   otherwise ([`Initial::UnlessWritten`]).

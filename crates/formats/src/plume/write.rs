@@ -218,6 +218,9 @@ fn kind_of(op: &OpInput<'_>) -> &'static str {
         Op::Delete { .. } => "a delete",
         Op::Append { .. } | Op::ReadList { .. } => "operations on lists",
         Op::InsertIfAbsent { .. } | Op::CompareAndSet { .. } => "conditional writes",
-        _ => "predicate operations",
+        Op::PredicateRead { .. } | Op::PredicateWrite { .. } | Op::Aggregate { .. } => {
+            "predicate operations"
+        }
+        _ => "operations of this kind",
     }
 }

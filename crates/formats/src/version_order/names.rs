@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use isolario_model::{History, KeyId, Op, OpId, TxnId, ValueRef};
 use rustc_hash::FxHashMap;
 
-/// Who goes by a name or a value.
+/// Who has a name, or wrote a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Who {
     Nobody,
@@ -40,7 +40,7 @@ impl<'h> Names<'h> {
         }
     }
 
-    /// Who goes by a name, if it wrote the key.
+    /// Who has a name, if it wrote the key.
     pub(super) fn by_name(&self, key: KeyId, name: ValueRef<'_>) -> Who {
         let names = self.by_name.get_or_init(|| self.named());
         match names.get(&name).copied() {
@@ -127,7 +127,7 @@ impl Written {
     }
 }
 
-/// One more goes by a name.
+/// One more has a name.
 fn also(who: &mut Who, txn: TxnId) {
     match *who {
         Who::Txn(first) if first != txn => *who = Who::Several(first, txn),

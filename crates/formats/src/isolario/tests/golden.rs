@@ -2,7 +2,7 @@
 //! operation, value, fact and note, and one whose recorder died.
 //!
 //! They were written once, by `mixed_file` and by a `Recorder`, for the histories below, and are
-//! never written again: a test that wrote them anew would prove nothing about old files.
+//! never written again: a test that wrote them again would prove nothing about old files.
 
 use std::sync::LazyLock;
 

@@ -233,6 +233,9 @@ fn name_of(op: &OpInput<'_>) -> &'static str {
     match op {
         Op::Delete { .. } => "deletes",
         Op::InsertIfAbsent { .. } => "inserts that take effect only where nothing is there",
-        _ => "predicate operations",
+        Op::PredicateRead { .. } | Op::PredicateWrite { .. } | Op::Aggregate { .. } => {
+            "predicate operations"
+        }
+        _ => "operations of this kind",
     }
 }
