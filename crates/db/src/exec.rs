@@ -114,7 +114,7 @@ impl Database for Exec {
         told.or(self.isolation.as_deref()).unwrap_or("default")
     }
 
-    /// A driver that cannot be started supports everything: what is wrong with it is told when it
+    /// A driver that cannot be started supports everything: what is wrong with it is reported when it
     /// is to make room.
     fn supports(&self, kind: Kind) -> bool {
         self.greeting()

@@ -200,7 +200,7 @@ impl Postgres {
     /// Connects; a task of the runtime then looks after the bytes.
     async fn client(&self) -> Result<Client, DbError> {
         let failed = |error| classify(&error, Stage::Connect);
-        // What ends the task is told to whoever waits for an answer.
+        // Whoever waits for an answer learns what ended the task.
         if self.site.tls.mode == Mode::Disable {
             let (client, connection) = self.config.connect(NoTls).await.map_err(failed)?;
             tokio::spawn(async { drop(connection.await) });

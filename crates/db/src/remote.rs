@@ -10,7 +10,7 @@ use crate::url::{Address, DbUrl};
 /// The comment, or the key, by which we know our own tables again.
 pub(crate) const OURS: &str = "made by isolario";
 
-/// How much longer than the server we wait, so that its own time-out is told.
+/// How much longer than the server we wait, so that its own time-out is reported.
 #[cfg(any(feature = "mysql", feature = "postgres"))]
 pub(crate) const GRACE: Duration = Duration::from_secs(1);
 

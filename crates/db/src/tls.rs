@@ -39,7 +39,7 @@ pub(crate) struct Tls {
 }
 
 impl Tls {
-    /// Reads the parameters of a URL. There are no others but the database's own.
+    /// Reads the parameters of a URL. The only others are the database's own.
     pub(crate) fn of(address: &Address, default: Mode, own: &[&str]) -> Result<Tls, DbError> {
         let mut tls = Tls { mode: default, roots: None };
         for (name, value) in &address.parameters {

@@ -19,7 +19,7 @@ use proptest::test_runner::TestRunner;
 pub enum Facts {
     /// All of it.
     All,
-    /// All but the lines that transactions stood on, which most formats give anew.
+    /// All but the lines that transactions stood on, which most formats assign again.
     WithoutLines,
     /// Neither lines nor versions nor statements, nor marked reads, which need versions.
     WithoutNotes,
@@ -94,7 +94,7 @@ fn value() -> impl Strategy<Value = Value> {
     prop_oneof![12 => scalar(), 1 => tuple]
 }
 
-/// A value that is no tuple.
+/// A value that is not a tuple.
 fn scalar() -> impl Strategy<Value = Value> {
     prop_oneof![
         6 => (0i64..5).prop_map(Value::Int),

@@ -63,7 +63,7 @@ fn send(format: &dyn HistoryFormat, history: &History, target: Target) -> Result
     writer.finish()
 }
 
-/// The history without the lines on which transactions stood: a file that is written anew has
+/// The history without the lines on which transactions stood: a file that is written again has
 /// lines of its own.
 pub fn without_lines(history: &History) -> Result<History, SinkError> {
     let mut lineless = WithoutLines(Batch::new());

@@ -11,7 +11,7 @@ use isolario_model::{
 use crate::files::without_lines;
 
 /// Whether a history that was read, written and read again is still the same. Lines may differ
-/// everywhere; Jepsen's formats also sort sessions and number events anew, Chronos gives numbers to
+/// everywhere; Jepsen's formats also sort sessions and renumber events, Chronos gives numbers to
 /// sessions and transactions that have other names, and Plume joins aborted transactions.
 pub fn is_same(
     format: &dyn HistoryFormat,

@@ -44,7 +44,7 @@ use worlds::World;
 pub struct Options {
     /// Whether the transactions of a session are ordered as the session ran them.
     pub session_order: bool,
-    /// By how much the clocks of two clients may differ: every transaction's interval is widened by
+    /// By how much the clock of each client may be off: every transaction's interval is widened by
     /// that much on both sides.
     pub clock_skew: u64,
 }

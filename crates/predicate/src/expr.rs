@@ -135,7 +135,7 @@ pub enum Type {
     Other,
 }
 
-/// Why something is no expression.
+/// Why something is not an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExprError {
@@ -174,7 +174,7 @@ impl std::fmt::Display for Type {
 /// It is one flat sequence of [`Node`]s, operands before operators. Chains of `AND` and of `OR`
 /// lean to the left, whatever the parentheses were: in SQL's three-valued logic both are
 /// associative. A double `NOT` is none, and a negated number is a number. So equal expressions are
-/// equal as Rust values more often than as texts; it is no attempt to find all equivalent ones.
+/// equal as Rust values more often than as texts; it does not attempt to find all equivalent ones.
 ///
 /// Its size and nesting are limited, so that nothing that walks it has to fear a hostile one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

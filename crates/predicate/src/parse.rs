@@ -19,7 +19,7 @@ use crate::expr::{Arithmetic, Comparison, Expr, ExprError, Literal, MAX_NESTING,
 use crate::predicate::{Aggregate, Predicate};
 use crate::print::OTHER_TYPE;
 
-/// Why a text is no expression of this language.
+/// Why a text is not an expression of this language.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
     /// What is wrong.
@@ -32,7 +32,7 @@ pub struct ParseError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ParseErrorKind {
-    /// It is no SQL.
+    /// It is not SQL.
     Syntax(String),
     /// It is SQL that this language leaves out.
     Unsupported(&'static str),

@@ -29,7 +29,7 @@ pub enum Distribution {
     },
 }
 
-/// Why a text is no distribution.
+/// Why a text is not a distribution.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DistributionError {

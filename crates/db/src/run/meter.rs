@@ -36,7 +36,7 @@ pub(super) struct LastError {
     pub(super) error: DbError,
 }
 
-/// More different reasons than this are no reasons any more; they are counted together.
+/// More reasons than this explain nothing; the others are counted together.
 const MOST_REASONS: usize = 200;
 
 impl Meter {

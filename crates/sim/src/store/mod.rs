@@ -103,8 +103,8 @@ impl Store {
         self.sessions[txn.session].running = Some(txn.snapshot);
     }
 
-    /// Begins a transaction anew after a conflict, with everything that is committed. If it runs
-    /// to its end before anybody else commits, there is no conflict again.
+    /// Begins a transaction again after a conflict, with everything that is committed. If it runs
+    /// to its end before anybody else commits, there is no further conflict.
     pub fn restart(&mut self, txn: &mut Txn) {
         txn.clear();
         self.replicas.catch_up(txn.replica);

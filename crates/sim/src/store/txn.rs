@@ -2,7 +2,7 @@
 
 use super::clock::Clock;
 
-/// A transaction in progress. Its buffers are used again when it begins anew.
+/// A transaction in progress. Its buffers are reused when it begins again.
 #[derive(Clone, Debug, Default)]
 pub struct Txn {
     pub(super) session: usize,
