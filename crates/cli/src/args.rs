@@ -260,14 +260,8 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "FORMAT", default_value = "auto", help = format_help("The format"))]
     pub(crate) format: String,
 
-    /// Ignore the order of transactions within a session
-    #[arg(long)]
-    pub(crate) no_session_order: bool,
-
-    /// How far each client's clock may be off, such as `100us` or `5ms`: transactions may have
-    /// begun that much earlier and finished that much later than recorded
-    #[arg(long, value_name = "D", value_parser = units::duration)]
-    pub(crate) clock_skew: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) semantics: SemanticsArgs,
 
     /// How long each level that needs search may take: `10s`, `5m`; 60 seconds if no level is named
     #[arg(long, value_name = "D", value_parser = units::duration)]
@@ -294,6 +288,19 @@ pub(crate) struct CheckArgs {
 
     #[command(flatten)]
     pub(crate) reports: ReportArgs,
+}
+
+/// What the order of a history means.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct SemanticsArgs {
+    /// Ignore the order of transactions within a session
+    #[arg(long)]
+    pub(crate) no_session_order: bool,
+
+    /// How far each client's clock may be off, such as `100us` or `5ms`: transactions may have
+    /// begun that much earlier and finished that much later than recorded
+    #[arg(long, value_name = "D", value_parser = units::duration)]
+    pub(crate) clock_skew: Option<Duration>,
 }
 
 /// What helps the levels that need search, and shows what they search for.
@@ -425,13 +432,8 @@ pub(crate) struct ShrinkArgs {
     #[arg(long, value_name = "FORMAT", default_value = "auto", help = format_help("The format"))]
     pub(crate) format: String,
 
-    /// Ignore the order of transactions within a session
-    #[arg(long)]
-    pub(crate) no_session_order: bool,
-
-    /// How far each client's clock may be off: `100us`, `5ms`
-    #[arg(long, value_name = "D", value_parser = units::duration)]
-    pub(crate) clock_skew: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) semantics: SemanticsArgs,
 
     /// How long it may take [default: 60s]; what is left by then may not be minimal
     #[arg(long, value_name = "D", value_parser = units::duration)]

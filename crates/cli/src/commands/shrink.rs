@@ -3,9 +3,9 @@
 use isolario::model::{History, Verdict, VerdictKind};
 use isolario::report::{Human, Renderer, Report};
 use isolario::shrink::{ShrinkError, Shrunk, shrink};
-use isolario::verify::{self, verify};
+use isolario::verify::verify;
 
-use crate::commands::verify::write_proof;
+use crate::commands::verify::{read_as, write_proof};
 use crate::config::{Shrink, Written};
 use crate::console::Console;
 use crate::exit::Outcome;
@@ -44,9 +44,7 @@ fn refuse_existing(to: &Written) -> Result<(), Failure> {
 /// What is handed on was never looked at by anybody: it is checked once more, by other code.
 fn recheck(shrunk: &Shrunk, config: &Shrink) -> Result<(), Failure> {
     let Shrunk { history, result, .. } = shrunk;
-    let options = verify::Options::default()
-        .with_session_order(config.settings.options.session_order)
-        .with_clock_skew(config.settings.options.clock_skew);
+    let options = read_as(&config.settings.options);
     verify(history, result, &options).map_err(|refusal| {
         let why = refusal.describe(history);
         Failure::new(format!("the verifier does not accept what was found: {why}"))

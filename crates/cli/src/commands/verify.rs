@@ -28,11 +28,16 @@ pub(crate) fn write_proof(
     name: &str,
     file: &Path,
 ) -> Result<(), Failure> {
-    let options = Options::default()
+    let options = read_as(options);
+    write_whole(file, |out| proof::write(history, results, &options, name, &mut { out }))
+}
+
+/// How the verifier is to read a history that was checked with these options.
+pub(crate) fn read_as(options: &check::Options) -> Options {
+    Options::default()
         .with_session_order(options.session_order)
         .with_clock_skew(options.clock_skew)
-        .with_trusted_version_order(options.trust_version_order);
-    write_whole(file, |out| proof::write(history, results, &options, name, &mut { out }))
+        .with_trusted_version_order(options.trust_version_order)
 }
 
 pub(crate) fn run(

@@ -7,7 +7,7 @@ use isolario::check::{Options, supported, supported_patterns};
 use isolario::model::{AnomalyKind, Level};
 
 use super::InputFormat;
-use crate::args::{CheckArgs, ReportForm};
+use crate::args::{CheckArgs, ReportForm, SemanticsArgs};
 use crate::clashes::Files;
 use crate::failure::Failure;
 use crate::reports::ReportFiles;
@@ -111,18 +111,17 @@ fn refuse_clashes(args: &CheckArgs) -> Result<(), Failure> {
 /// How to read the histories, and what deciding may cost.
 fn options(args: &CheckArgs, question: &Question) -> Options {
     let is_open = matches!(question, Question::Levels(request) if request.open);
-    let mut options = Options::default();
-    options.session_order = !args.no_session_order;
-    options.clock_skew = skew(args.clock_skew);
+    let mut options = semantics(&args.semantics);
     options.timeout = args.timeout.or(is_open.then_some(PATIENCE));
     options.memory = args.memory;
     options.trust_version_order = args.search.trust_version_order;
     options
 }
 
-/// A clock skew in nanoseconds.
-pub(super) fn skew(skew: Option<Duration>) -> u64 {
-    skew.map_or(0, |skew| skew.as_nanos().min(FOR_EVER) as u64)
+/// What the order of a history means.
+pub(super) fn semantics(args: &SemanticsArgs) -> Options {
+    let skew = args.clock_skew.map_or(0, |skew| skew.as_nanos().min(FOR_EVER) as u64);
+    Options::default().with_session_order(!args.no_session_order).with_clock_skew(skew)
 }
 
 impl Question {

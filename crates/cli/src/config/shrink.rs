@@ -3,11 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use isolario::check::Options;
 use isolario::model::AnomalyKind;
 use isolario::shrink::Settings;
 
-use super::check::{find_level, skew};
+use super::check::{find_level, semantics};
 use super::{InputFormat, find_format, output_format};
 use crate::args::ShrinkArgs;
 use crate::clashes::Files;
@@ -45,9 +44,7 @@ impl Shrink {
             .writing("-o", file.as_ref())
             .writing("--proof", args.proof.as_ref())
             .refuse_clashes()?;
-        let options = Options::default()
-            .with_session_order(!args.no_session_order)
-            .with_clock_skew(skew(args.clock_skew));
+        let options = semantics(&args.semantics);
         let mut settings = Settings::default()
             .with_timeout(args.timeout.unwrap_or(PATIENCE))
             .with_options(options);

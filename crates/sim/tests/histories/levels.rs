@@ -1,6 +1,6 @@
 //! Histories satisfy what they were made for, and weaker levels do show their anomalies.
 
-use crate::support::{ENGINES, history, random_config, satisfies};
+use crate::support::{engines, history, random_config, satisfies};
 use isolario_model::Level;
 use isolario_oracle::{Answer, Options, levels, volume};
 use isolario_sim::{Config, Kind, Workload};
@@ -11,7 +11,7 @@ fn by_brute_force(history: &isolario_model::History, level: Level) -> Answer {
 
 #[test]
 fn small_histories_satisfy_their_level_by_brute_force() {
-    for level in ENGINES {
+    for level in engines() {
         for seed in 0..volume() / 50 {
             let kind = [Kind::Mini, Kind::General, Kind::Append][seed as usize % 3];
             let config = random_config(level, kind, 3 + seed % 4, seed);
@@ -31,7 +31,7 @@ fn small_histories_satisfy_their_level_by_brute_force() {
 #[test]
 fn larger_histories_satisfy_their_level_by_the_checkers() {
     let mut decided = 0;
-    for level in ENGINES {
+    for level in engines() {
         for seed in 0..60 {
             let kind = [Kind::Mini, Kind::General, Kind::Append][seed as usize % 3];
             let config = random_config(level, kind, 300, seed);

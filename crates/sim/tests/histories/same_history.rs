@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::support::{ENGINES, history, random_config};
+use crate::support::{engines, history, random_config};
 use isolario_model::{History, Level};
 use isolario_sim::{Config, Distribution, Kind, Plant, Preset, Summary, Workload, generate};
 
@@ -28,7 +28,7 @@ fn digest(text: &str) -> u64 {
 
 #[test]
 fn a_seed_is_a_history() {
-    for level in ENGINES {
+    for level in engines() {
         for kind in Kind::ALL {
             let config = random_config(level, kind, 50, 7);
             assert!(history(&config) == history(&config));

@@ -2,20 +2,13 @@
 
 use isolario_check::{Options, check};
 use isolario_model::{Batch, History, Level, Verdict};
-use isolario_sim::{Config, Distribution, Kind, Workload, generate};
+use isolario_sim::{Config, Distribution, Kind, Store, Workload, generate};
 use isolario_workload::Rng;
 
-/// The levels with rules of their own.
-pub const ENGINES: [Level; 8] = [
-    Level::ReadCommitted,
-    Level::ReadAtomic,
-    Level::Causal,
-    Level::Prefix,
-    Level::SnapshotIsolation,
-    Level::StrongSnapshotIsolation,
-    Level::Serializable,
-    Level::StrictSerializable,
-];
+/// The levels of transactions with rules of their own.
+pub fn engines() -> impl Iterator<Item = Level> {
+    Level::all().filter(|level| *level != Level::Linearizable && Store::has_rules_for(*level))
+}
 
 pub fn history(config: &Config) -> History {
     let mut batch = Batch::new();
