@@ -156,7 +156,10 @@ fn a_file_that_cannot_be_replaced_is_written_through() {
     let command = sandbox.path("isolario");
     fs::create_dir(&dir).unwrap();
     fs::write(&file, "old ".repeat(10_000)).unwrap();
-    fs::copy(env!("CARGO_BIN_EXE_isolario"), &command).unwrap();
+    // By another process: what this one has open for writing, a test that starts a program at the same
+    // time hands on to it, and a program that somebody has open for writing cannot be started.
+    let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_isolario")).arg(&command).status();
+    assert!(copied.unwrap().success());
     for (path, mode) in [(&file, 0o666), (&dir, 0o555), (&sandbox.path(""), 0o755)] {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     }
