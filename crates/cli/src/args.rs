@@ -15,7 +15,7 @@ const EXAMPLES: &str = "\
 Examples:
   isolario run                                stress a database: embedded SQLite, for a start
   isolario run --db postgres://user@host/db   one of your own
-  isolario check history.txt                  which levels it satisfies, and why not more
+  isolario check history.txt                  which levels it satisfies, and why no others
   isolario check --level rc,ra history.edn    whether it satisfies these
   isolario show history.txt T7                one transaction, key or session
   isolario shrink history.iso                 the few transactions that matter
@@ -109,8 +109,8 @@ Examples:
 
 /// Charts the isolation a database really gives.
 ///
-/// Stresses databases with transactions, and checks what their clients saw: which isolation levels
-/// such a history satisfies, and why not more.
+/// Stresses databases with transactions, records what their clients saw, and decides which isolation
+/// levels that history satisfies, and why not stronger ones.
 #[derive(Debug, Parser)]
 #[command(name = "isolario", version, after_help = EXAMPLES, max_term_width = 100)]
 #[command(propagate_version = true, disable_help_subcommand = true)]

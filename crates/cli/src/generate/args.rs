@@ -75,7 +75,7 @@ pub(crate) struct HistoryArgs {
         long,
         value_name = "N",
         value_parser = clap::value_parser!(u32).range(1..),
-        help = or("How many keys; lists at a time", shape().keys)
+        help = or("How many keys; for append, how many lists are in use at a time", shape().keys)
     )]
     pub(crate) keys: Option<u32>,
 
@@ -83,7 +83,7 @@ pub(crate) struct HistoryArgs {
         long,
         value_name = "R",
         value_parser = share,
-        help = or("The share of reads; of read-only transactions (mini)", shape().read_ratio)
+        help = or("The share of reads; for mini, of read-only transactions", shape().read_ratio)
     )]
     pub(crate) read_ratio: Option<f64>,
 
@@ -128,7 +128,7 @@ pub(crate) struct HistoryArgs {
     )]
     pub(crate) duplicate_ratio: Option<f64>,
 
-    /// Another seed gives another history
+    /// The seed: another one gives another history
     #[arg(long, value_name = "S", default_value_t = 0)]
     pub(crate) seed: u64,
 

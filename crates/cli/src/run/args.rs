@@ -82,16 +82,16 @@ pub(crate) struct ShapeArgs {
     #[arg(long, value_name = "D", value_parser = duration)]
     pub(crate) duration: Option<Duration>,
 
-    /// Operations per transaction (general: 20, append: 4)
+    /// Operations per transaction [default: 20 for general; 4 for append]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) ops: Option<u32>,
 
-    /// How many keys; lists at a time [default: 100 for mini; 10000 for general; 10 for append and
-    /// lwt]
+    /// How many keys; for append, how many lists are in use at a time [default: 100 for mini; 10000
+    /// for general; 10 for append and lwt]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) keys: Option<u32>,
 
-    /// The share of reads; of read-only transactions (mini) [default: 0.5; 0.25 for mini]
+    /// The share of reads; for mini, of read-only transactions [default: 0.5; 0.25 for mini]
     #[arg(long, value_name = "R", value_parser = share)]
     pub(crate) read_ratio: Option<f64>,
 

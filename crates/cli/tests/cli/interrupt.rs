@@ -1,20 +1,15 @@
 //! Ctrl-C: during `isolario check`, and while a history is written.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, ChildStderr, Command, Stdio};
+use std::process::{Child, ChildStderr, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::sandbox::{CYCLE, FINE, Sandbox};
+use crate::sandbox::{CYCLE, FINE, Sandbox, signal};
 
 /// More than a pipe holds: once all of it is written, somebody reads.
 const MORE_THAN_A_PIPE_HOLDS: usize = 1 << 20;
-
-fn signal(child: &Child, name: &str) {
-    let pid = child.id().to_string();
-    assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
-}
 
 /// A check that has begun to read a history from its standard input, and waits for the rest.
 struct Waiting {

@@ -5,6 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::sandbox::Sandbox;
+#[cfg(unix)]
+use crate::sandbox::signal;
 
 /// One read in a hundred is wrong, however threads take turns.
 const ALWAYS_WRONG: &str = "sim:rc?anomaly=thin-air-read";
@@ -283,12 +285,6 @@ fn endless(sandbox: &Sandbox, out: &str, more: &[&str]) -> std::process::Child {
         std::thread::sleep(Duration::from_millis(20));
     }
     child
-}
-
-#[cfg(unix)]
-fn signal(child: &std::process::Child, name: &str) {
-    let pid = child.id().to_string();
-    assert!(std::process::Command::new("kill").args([name, &pid]).status().unwrap().success());
 }
 
 #[cfg(unix)]

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use isolario::formats::FORMATS;
 use tempfile::TempDir;
@@ -125,6 +125,13 @@ impl Sandbox {
         child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
         child.wait_with_output().unwrap()
     }
+}
+
+/// Sends a signal, such as `-INT`.
+#[cfg(unix)]
+pub(crate) fn signal(child: &Child, name: &str) {
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
 }
 
 pub(crate) fn transcript(args: &[&str], output: &Output) -> String {
