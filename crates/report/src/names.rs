@@ -245,7 +245,7 @@ pub(crate) fn counted(count: u64, noun: &str) -> String {
         Some(stem) if !stem.ends_with(['a', 'e', 'o', 'u']) => format!("{stem}ies"),
         _ => format!("{noun}s"),
     };
-    format!("{count} {plural}")
+    format!("{} {plural}", grouped(count))
 }
 
 #[cfg(test)]
@@ -335,6 +335,7 @@ mod tests {
         assert_eq!(counted(1, "key"), "1 key");
         assert_eq!(counted(2, "key"), "2 keys");
         assert_eq!(counted(0, "anomaly"), "0 anomalies");
+        assert_eq!(counted(1234, "key"), "1,234 keys");
         let names = ["a", "b", "c"].map(str::to_owned);
         assert_eq!([7, 999, 1000, 1_234_567].map(grouped), ["7", "999", "1,000", "1,234,567"]);
         assert_eq!(listed(&names[..1]), "a");

@@ -69,7 +69,7 @@ pub(super) fn write(
     embedded: Option<&Embedded>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let page = Page { report, names: Names::marked(report.history), embedded };
+    let page = Page { report, names: Names::marked(report.history), embedded, prefix: "" };
     writeln!(out, "<section id=\"anomalies\" aria-labelledby=\"anomalies-title\">")?;
     writeln!(out, "<h2 id=\"anomalies-title\">Anomalies</h2>")?;
     if chosen.full.is_empty() && chosen.short.is_empty() {
@@ -79,11 +79,19 @@ pub(super) fn write(
         page.contents(chosen, out)?;
         kinds(out)?;
     }
-    for (number, anomaly) in (1..).zip(&chosen.full) {
-        page.one(number, anomaly, out)?;
-    }
-    page.in_short(chosen.full.len() + 1, &chosen.short, out)?;
+    page.cards(chosen, out)?;
     writeln!(out, "</section>")
+}
+
+/// The anomalies of one of several histories: without what needs the history in the page.
+pub(super) fn write_among(
+    report: &Report<'_>,
+    chosen: &Chosen<'_>,
+    prefix: &str,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let page = Page { report, names: Names::new(report.history), embedded: None, prefix };
+    page.cards(chosen, out)
 }
 
 /// What every part of the section needs to know.
@@ -91,9 +99,18 @@ struct Page<'r, 'h> {
     report: &'r Report<'h>,
     names: Names<'h>,
     embedded: Option<&'r Embedded>,
+    /// What keeps ids of several histories apart.
+    prefix: &'r str,
 }
 
 impl Page<'_, '_> {
+    fn cards(&self, chosen: &Chosen<'_>, out: &mut dyn Write) -> io::Result<()> {
+        for (number, anomaly) in (1..).zip(&chosen.full) {
+            self.one(number, anomaly, out)?;
+        }
+        self.in_short(chosen.full.len() + 1, &chosen.short, out)
+    }
+
     /// The violated levels that forbid an anomaly.
     fn levels(&self, kind: AnomalyKind) -> Vec<&'static str> {
         let results = self.report.results.iter();
@@ -143,7 +160,7 @@ impl Page<'_, '_> {
         let (names, kind, marks) = (self.names, anomaly.kind, self.marks(anomaly.kind));
         let others = other_names_of(anomaly);
         let others = [&[kind.name().to_owned()], &others[..]].concat().join(", ");
-        writeln!(out, "<article class=\"anomaly\" id=\"a{number}\" {marks}>")?;
+        writeln!(out, "<article class=\"anomaly\" id=\"{}a{number}\" {marks}>", self.prefix)?;
         writeln!(out, "<h3>{number}. {}</h3>", Escaped(&title(kind)))?;
         writeln!(
             out,
@@ -237,7 +254,8 @@ impl Page<'_, '_> {
             )?;
             for (number, anomaly) in found {
                 let text = summary(self.names, anomaly);
-                writeln!(out, "<li id=\"a{number}\" value=\"{number}\">{}</li>", Linked(&text))?;
+                let id = format!("{}a{number}", self.prefix);
+                writeln!(out, "<li id=\"{id}\" value=\"{number}\">{}</li>", Linked(&text))?;
             }
             writeln!(out, "</ol></details>")?;
         }

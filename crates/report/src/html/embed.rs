@@ -7,12 +7,13 @@ use std::collections::BTreeMap;
 use std::io;
 
 use isolario_model::{
-    Anomaly, Clock, History, KeyId, Level, Op, OpId, Outcome, Point, TxnId, ValueId, ValueRef,
-    Verdict, Witness,
+    Anomaly, Clock, History, KeyId, Level, Op, OpId, Outcome, Point, RunRecord, TxnId, ValueId,
+    ValueRef, Verdict, Witness,
 };
 
 use super::facts::facts;
 use super::pack::Pack;
+use super::run::event_name;
 use super::untimed;
 use crate::involved::involved;
 use crate::names::Names;
@@ -40,6 +41,8 @@ pub(super) struct Embedded {
     pub(super) frame: String,
     /// The anomalies: which transactions they are about, and the arrows between them.
     pub(super) anomalies: String,
+    /// What befell the run; empty where there was none.
+    pub(super) events: String,
     /// Operations, block by block.
     pub(super) blocks: Vec<String>,
     /// How many transactions have their operations in the page.
@@ -51,6 +54,7 @@ impl Embedded {
     /// `all` are those that it marks, in the order of their numbers.
     pub(super) fn of(
         report: &Report<'_>,
+        run: Option<&RunRecord>,
         shown: &[&Anomaly],
         all: &[&Anomaly],
         taken: usize,
@@ -63,7 +67,9 @@ impl Embedded {
         };
         let frame = frame(report, &txns).letters()?;
         let anomalies = anomalies(history, &txns, all).letters()?;
-        let mut embedded = Embedded { txns, frame, anomalies, blocks: Vec::new(), with_ops: 0 };
+        let events = run.map_or(Ok(String::new()), |run| events(history, &txns, run).letters())?;
+        let mut embedded =
+            Embedded { txns, frame, anomalies, events, blocks: Vec::new(), with_ops: 0 };
         embedded.operations(history, &near, PAGE.saturating_sub(taken))?;
         Ok(embedded)
     }
@@ -228,10 +234,32 @@ fn anomalies(history: &History, txns: &[TxnId], all: &[&Anomaly]) -> Pack {
     pack
 }
 
+/// What befell a run, on the clock of the page: from, until (or 0: to the end), and a name.
+fn events(history: &History, txns: &[TxnId], run: &RunRecord) -> Pack {
+    let mut pack = Pack::default();
+    let is_timed = history.has_times() && history.clock() == Clock::Nanoseconds;
+    let shown = run.events.iter().filter(|_| is_timed);
+    pack.number(shown.clone().count() as u64);
+    let first = first_time(history, txns);
+    let since = |ms: f64| ((ms * 1e6) as i64).saturating_sub(first).max(0).unsigned_abs();
+    for event in shown {
+        pack.number(since(event.from_ms));
+        pack.number(event.to_ms.map_or(0, |end| since(end).max(1)));
+        pack.text(&event_name(event));
+    }
+    pack
+}
+
+/// The earliest time of some transactions, from which the page counts.
+fn first_time(history: &History, txns: &[TxnId]) -> i64 {
+    let times = txns.iter().flat_map(|txn| [history.start(*txn), history.finish(*txn)]);
+    times.flatten().min().unwrap_or(0)
+}
+
 /// Starts as distances from the time before, finishes as distances from the start.
 fn times(history: &History, txns: &[TxnId], pack: &mut Pack) {
     let known = |txn: &TxnId| [history.start(*txn), history.finish(*txn)].into_iter().flatten();
-    let mut last = txns.iter().flat_map(known).min().unwrap_or(0);
+    let mut last = first_time(history, txns);
     for txn in txns {
         for time in known(txn) {
             pack.signed(time.wrapping_sub(last));

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::embed::Embedded;
-use crate::names::counted;
+use crate::names::{counted, grouped};
 use crate::report::Report;
 
 /// The section, and the data behind it.
@@ -28,6 +28,9 @@ pub(super) fn write(
     )?;
     data("history-frame", "", &embedded.frame, out)?;
     data("history-anomalies", "", &embedded.anomalies, out)?;
+    if !embedded.events.is_empty() {
+        data("history-events", "", &embedded.events, out)?;
+    }
     for block in &embedded.blocks {
         data("", "history-ops", block, out)?;
     }
@@ -48,15 +51,17 @@ fn left_out(report: &Report<'_>, embedded: &Embedded) -> String {
     let sessions = counted(report.size.sessions, "session");
     if here < all {
         return format!(
-            "This history has {whole} in {sessions}, too many for one page: here are the {here} around \
-             the anomalies. Search covers these."
+            "This history has {whole} in {sessions}, too many for one page: here are the {} around \
+             the anomalies. Search covers these.",
+            grouped(here as u64)
         );
     }
     if with_ops < all {
         return format!(
             "All {whole} in {sessions} are here; to keep this file small, the operations of {} were \
-             left out. Search by key and value covers the other {with_ops}.",
-            all - with_ops
+             left out. Search by key and value covers the other {}.",
+            grouped((all - with_ops) as u64),
+            grouped(with_ops as u64)
         );
     }
     format!("All {whole} in {sessions} are here, with all of their operations.")

@@ -50,11 +50,12 @@ pub(super) fn mark(verdict: &str) -> &'static str {
     }
 }
 
-/// The picture twice: as wide as the levels need, and in one column for narrow screens.
-pub(super) fn write(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
+/// The picture twice: as wide as the levels need, and in one column for narrow screens. `prefix`
+/// keeps ids of several histories apart.
+pub(super) fn write(report: &Report<'_>, prefix: &str, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "<figure class=\"lattice\">")?;
-    wide(report, out)?;
-    narrow(report, out)?;
+    wide(report, prefix, out)?;
+    narrow(report, prefix, out)?;
     writeln!(
         out,
         "<figcaption>✓ satisfied, ✗ violated, ? undecided, – does not apply; a level implies \
@@ -63,11 +64,11 @@ pub(super) fn write(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> 
     )
 }
 
-fn wide(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
+fn wide(report: &Report<'_>, prefix: &str, out: &mut dyn Write) -> io::Result<()> {
     let top = Level::all().map(rank).max().unwrap_or(0);
     let height = (top + 1) * STEP;
     let y = |row: i32| (top - row) * STEP + STEP / 2;
-    open("wide", WIDTH, height, report, out)?;
+    open("wide", (WIDTH, height), report, prefix, out)?;
     for level in Level::all() {
         let (x, row) = place(level);
         for weaker in level.weaker() {
@@ -93,14 +94,14 @@ fn wide(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// One level per line, stronger ones above; what is not next to each other is joined at the left.
-fn narrow(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
+fn narrow(report: &Report<'_>, prefix: &str, out: &mut dyn Write) -> io::Result<()> {
     let mut levels: Vec<Level> = Level::all().collect();
     levels.sort_by_key(|level| std::cmp::Reverse(rank(*level)));
     let line = |level: Level| levels.iter().position(|other| *other == level).unwrap_or(0) as i32;
     let step = BOX.1 + 10;
     let y = |line: i32| line * step + step / 2;
     let left = NARROW - BOX.0 - 2;
-    open("narrow", NARROW, levels.len() as i32 * step, report, out)?;
+    open("narrow", (NARROW, levels.len() as i32 * step), report, prefix, out)?;
     for level in &levels {
         for weaker in level.weaker() {
             let (above, below) = (line(*level), line(*weaker));
@@ -125,16 +126,16 @@ fn narrow(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
 
 fn open(
     class: &str,
-    width: i32,
-    height: i32,
+    (width, height): (i32, i32),
     report: &Report<'_>,
+    prefix: &str,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     writeln!(
         out,
         "<svg class=\"{class}\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" \
-         height=\"{height}\" role=\"img\" aria-labelledby=\"lattice-{class}\">\n\
-         <title id=\"lattice-{class}\">Isolation levels, stronger ones above; {}</title>",
+         height=\"{height}\" role=\"img\" aria-labelledby=\"{prefix}lattice-{class}\">\n\
+         <title id=\"{prefix}lattice-{class}\">Isolation levels, stronger ones above; {}</title>",
         told(report)
     )
 }

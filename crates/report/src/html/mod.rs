@@ -5,6 +5,7 @@
 
 mod anomalies;
 mod chart;
+mod collection;
 mod embed;
 mod facts;
 mod history;
@@ -20,10 +21,13 @@ use std::io::{self, Write};
 
 use isolario_model::RunRecord;
 
+use crate::names::grouped;
 use crate::report::Report;
 use crate::xml::Escaped;
 use anomalies::Chosen;
 use embed::Embedded;
+
+pub use collection::Collection;
 
 const PICTURE_STYLE: &str = include_str!("assets/picture.css");
 const STYLE: &str = include_str!("assets/report.css");
@@ -36,21 +40,39 @@ pub fn write(report: &Report<'_>, run: Option<&RunRecord>, out: &mut dyn Write) 
     let script = scripts::script();
     let chosen = Chosen::of(report);
     let mut top = Vec::new();
-    head(report, &scripts::policy(&script), &mut top)?;
-    body(report, run, &chosen, &mut top)?;
+    let (class, heading) = heading(report, run);
+    head(&heading, &scripts::policy(&script), &mut top)?;
+    body(report, run, &chosen, (class, &heading), &mut top)?;
     // How much of the history fits depends on how large the rest is; the anomalies' own timelines
     // need to know where their transactions are in it.
     let rough = anomalies::estimate(report, &chosen)?;
     let taken = top.len() + script.len() + rough;
-    let embedded = Embedded::of(report, &chosen.full, &chosen.all(), taken)?;
+    let embedded = Embedded::of(report, run, &chosen.full, &chosen.all(), taken)?;
     out.write_all(&top)?;
     anomalies::write(report, &chosen, Some(&embedded), out)?;
     history::write(report, &embedded, out)?;
     writeln!(out, "</main>\n<script type=\"module\">{script}</script>\n</body>\n</html>")
 }
 
-fn head(report: &Report<'_>, policy: &str, out: &mut dyn Write) -> io::Result<()> {
-    let name = Escaped(report.name);
+/// What was tested and what came of it: how that looks, and in words.
+fn heading(report: &Report<'_>, run: Option<&RunRecord>) -> (&'static str, String) {
+    let (class, verdict) = summary::verdict(report);
+    let Some(run) = run else {
+        let verdict = verdict.trim_end_matches('.');
+        let mut letters = verdict.chars();
+        let first = letters.next().map(|first| first.to_lowercase().to_string());
+        let text = format!("{}: {}{}", report.name, first.unwrap_or_default(), letters.as_str());
+        return (class, text);
+    };
+    let subject = run::subject(run);
+    match run::outcome(run, report) {
+        Some((class, outcome)) => (class, format!("{subject}{outcome}")),
+        None => (class, format!("{subject}: {}", verdict.trim_end_matches('.').to_lowercase())),
+    }
+}
+
+fn head(heading: &str, policy: &str, out: &mut dyn Write) -> io::Result<()> {
+    let name = Escaped(heading);
     writeln!(out, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">")?;
     writeln!(out, "<meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">")?;
     writeln!(out, "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">")?;
@@ -65,14 +87,16 @@ fn body(
     report: &Report<'_>,
     run: Option<&RunRecord>,
     chosen: &Chosen<'_>,
+    (class, heading): (&str, &str),
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let (name, found) = (Escaped(report.name), chosen.full.len() + chosen.short.len());
+    let found = grouped((chosen.full.len() + chosen.short.len()) as u64);
+    let name = Escaped(heading);
     let to_run = if run.is_some() { "<a href=\"#run\">Run</a> " } else { "" };
     writeln!(
         out,
         "<header>\n<a class=\"skip\" href=\"#anomalies\">Skip to the anomalies</a>\n\
-         <p class=\"brand\">Isolario report</p>\n<h1>{name}</h1>\n\
+         <p class=\"brand\">Isolario report</p>\n<h1 class=\"{class}\"><bdi>{name}</bdi></h1>\n\
          <nav aria-label=\"Sections\"><a href=\"#summary\">Summary</a> {to_run}\
          <a href=\"#anomalies\">Anomalies ({found})</a> <a href=\"#history\">History</a>\n\
          <button type=\"button\" id=\"theme\" hidden>Colours: as the system has it</button></nav>\n\

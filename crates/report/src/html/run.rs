@@ -2,12 +2,17 @@
 
 use std::io::{self, Write};
 
-use isolario_model::{RunRecord, Second, StopReason};
+use isolario_model::{Level, RunEvent, RunEventKind, RunRecord, Second, StopReason, VerdictKind};
 
 use super::chart::{Chart, Series};
 use super::summary::facts_list;
-use crate::names::listed;
+use crate::implied::known;
+use crate::names::{counted, grouped, listed};
+use crate::report::Report;
 use crate::xml::Escaped;
+
+/// So many events stand in the open.
+const FEW_EVENTS: usize = 12;
 
 pub(super) fn write(run: &RunRecord, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "<section id=\"run\" aria-labelledby=\"run-title\">")?;
@@ -24,9 +29,11 @@ pub(super) fn write(run: &RunRecord, out: &mut dyn Write) -> io::Result<()> {
     facts_list("What was done", &done(run), out)?;
     reasons(run, out)?;
     writeln!(out, "</div>\n</div>")?;
+    events(run, out)?;
     // A line needs two points.
-    if run.seconds.len() > 1 {
-        charts(&run.seconds, out)?;
+    let seconds = finished_seconds(run);
+    if seconds.len() > 1 {
+        charts(seconds, out)?;
     }
     writeln!(out, "</section>")
 }
@@ -42,10 +49,10 @@ fn tested(run: &RunRecord) -> Vec<(&'static str, String)> {
         (
             "Shape",
             format!(
-                "{} sessions, {} operations per transaction, {} keys ({}), {:.0} % reads",
-                shape.sessions,
-                shape.ops,
-                shape.keys,
+                "{}, {} per transaction, {} ({}), {:.0} % reads",
+                counted(u64::from(shape.sessions), "session"),
+                counted(u64::from(shape.ops), "operation"),
+                counted(u64::from(shape.keys), "key"),
                 shape.distribution,
                 shape.read_ratio * 100.0
             ),
@@ -54,9 +61,50 @@ fn tested(run: &RunRecord) -> Vec<(&'static str, String)> {
         ("Ended", ended(run)),
     ];
     if let Some(at) = run.first_counterexample {
-        what.push(("First counterexample", format!("after {at} transactions had begun")));
+        what.push((
+            "First counterexample",
+            format!("after {} had begun", counted(at, "transaction")),
+        ));
     }
     what
+}
+
+/// The seconds that the run went on for all of: the last one ended with it, and looks like a drop.
+fn finished_seconds(run: &RunRecord) -> &[Second] {
+    let whole = (run.run_ms / 1000.0).floor() as usize;
+    &run.seconds[..run.seconds.len().min(whole)]
+}
+
+/// What was tested, in a heading: product, version and setting.
+pub(super) fn subject(run: &RunRecord) -> String {
+    match run.isolation.as_str() {
+        "" => product(run),
+        isolation => format!("{} at {isolation}", product(run)),
+    }
+}
+
+/// What became of the claim, to follow what was tested.
+pub(super) fn outcome(run: &RunRecord, report: &Report<'_>) -> Option<(&'static str, String)> {
+    let verdict = |level: &Level| known(report.results, *level).map(|known| known.verdict);
+    if run.claim.is_empty() {
+        return None;
+    }
+    if run.claim.iter().any(|level| verdict(level) == Some(VerdictKind::Violated)) {
+        let mut kinds: Vec<String> = Vec::new();
+        for anomaly in report.anomalies() {
+            let breaks = run.claim.iter().any(|level| anomaly.kind.forbidden_at(*level));
+            let title = anomaly.kind.title().to_lowercase();
+            if breaks && !kinds.contains(&title) {
+                kinds.push(title);
+            }
+        }
+        let kinds = if kinds.is_empty() { String::new() } else { format!(": {}", listed(&kinds)) };
+        return Some(("violated", format!(" broke its claim{kinds}")));
+    }
+    match run.claim.iter().all(|level| verdict(level) == Some(VerdictKind::Satisfied)) {
+        true => Some(("satisfied", ": claim kept".to_owned())),
+        false => Some(("open", ": claim not decided".to_owned())),
+    }
 }
 
 /// What the database calls itself, which mostly begins with its name.
@@ -95,16 +143,16 @@ fn ended(run: &RunRecord) -> String {
 fn done(run: &RunRecord) -> Vec<(&'static str, String)> {
     let (counts, latency) = (&run.counts, &run.latency);
     let share = |part: u64| match counts.attempts() {
-        0 => part.to_string(),
-        all => format!("{part} ({:.1} %)", part as f64 * 100.0 / all as f64),
+        0 => grouped(part),
+        all => format!("{} ({:.1} %)", grouped(part), part as f64 * 100.0 / all as f64),
     };
     let mut what = vec![
         ("Committed", share(counts.committed)),
         ("Aborted", share(counts.aborted)),
         ("Unknown", share(counts.unknown)),
-        ("Retries", counts.retries.to_string()),
-        ("Reconnections", counts.reconnects.to_string()),
-        ("Throughput", format!("{:.0} commits per second", run.throughput())),
+        ("Retries", grouped(counts.retries)),
+        ("Reconnections", grouped(counts.reconnects)),
+        ("Throughput", format!("{} commits per second", grouped(run.throughput() as u64))),
         (
             "Latency",
             format!(
@@ -148,10 +196,56 @@ fn reasons(run: &RunRecord, out: &mut dyn Write) -> io::Result<()> {
             Escaped(code),
             Escaped(&reason.message),
             Escaped(&reason.class),
-            reason.count
+            grouped(reason.count)
         )?;
     }
     writeln!(out, "</table>")
+}
+
+/// What an event was, for a band on the timeline.
+pub(super) fn event_name(event: &RunEvent) -> String {
+    let what = match event.kind {
+        RunEventKind::ConnectionLost => "connection lost",
+        RunEventKind::NodeUnreachable => "node unreachable",
+        RunEventKind::Errors => "errors",
+        RunEventKind::Pause => "nothing committed",
+        _ => "event",
+    };
+    match event.node {
+        Some(node) => format!("{what} (node {})", node + 1),
+        None => what.to_owned(),
+    }
+}
+
+/// What befell the run beside its transactions.
+fn events(run: &RunRecord, out: &mut dyn Write) -> io::Result<()> {
+    if run.events.is_empty() {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "<details class=\"events\"{}>\n<summary>What befell the run: {}</summary>\n<table>\n\
+         <caption>On the clock of the history</caption>\n<tr><th scope=\"col\">From</th><th \
+         scope=\"col\">To</th><th scope=\"col\">What</th><th scope=\"col\">Message</th><th \
+         scope=\"col\">Count</th></tr>",
+        if run.events.len() <= FEW_EVENTS { " open" } else { "" },
+        counted(run.events.len() as u64, "event")
+    )?;
+    for event in &run.events {
+        let seconds = |ms: f64| format!("{:.3} s", ms / 1000.0);
+        let code = event.code.as_ref().map_or(String::new(), |code| format!("{code}: "));
+        writeln!(
+            out,
+            "<tr><td class=\"number\">{}</td><td class=\"number\">{}</td><td>{}</td><td><bdi>{}</bdi>\
+             </td><td class=\"number\">{}</td></tr>",
+            seconds(event.from_ms),
+            event.to_ms.map_or("the end".to_owned(), seconds),
+            event_name(event),
+            Escaped(&format!("{code}{}", event.message)),
+            grouped(event.count)
+        )?;
+    }
+    writeln!(out, "</table>\n</details>")
 }
 
 fn charts(seconds: &[Second], out: &mut dyn Write) -> io::Result<()> {

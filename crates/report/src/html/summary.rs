@@ -5,14 +5,21 @@ use std::io::{self, Write};
 use isolario_model::{Level, Verdict};
 
 use super::lattice;
-use crate::names::{Names, counted, listed};
+use crate::names::{Names, counted, grouped, listed};
 use crate::report::Report;
 use crate::words::why_no_answer;
 use crate::xml::Escaped;
 
 pub(super) fn write(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "<section id=\"summary\" aria-labelledby=\"summary-title\">")?;
-    writeln!(out, "<h2 id=\"summary-title\">Summary</h2>\n<div class=\"columns\">\n<div>")?;
+    writeln!(out, "<h2 id=\"summary-title\">Summary</h2>")?;
+    answers(report, "", out)?;
+    writeln!(out, "</section>")
+}
+
+/// The answers, and what they are about. `prefix` keeps ids of several histories apart.
+pub(super) fn answers(report: &Report<'_>, prefix: &str, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "<div class=\"columns\">\n<div>")?;
     conclusion(report, out)?;
     if !report.results.is_empty() {
         levels(report, out)?;
@@ -23,19 +30,25 @@ pub(super) fn write(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> 
     size(report, out)?;
     writeln!(out, "</div>")?;
     if !report.results.is_empty() {
-        lattice::write(report, out)?;
+        lattice::write(report, prefix, out)?;
     }
-    writeln!(out, "</div>\n</section>")
+    writeln!(out, "</div>")
 }
 
 /// The verdict, in the largest letters of the page.
 fn conclusion(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let (class, text) = verdict(report);
+    writeln!(out, "<p class=\"verdict {class}\">{}</p>", Escaped(&text))
+}
+
+/// What the answers come to: how it looks, and in words.
+pub(super) fn verdict(report: &Report<'_>) -> (&'static str, String) {
     let names = |levels: &[Level]| {
         listed(&levels.iter().map(|level| level.name().to_owned()).collect::<Vec<_>>())
     };
     let (strongest, weakest) = (report.strongest(), report.weakest_violated());
     let found = report.anomalies().len() as u64;
-    let (class, text) = match (&strongest[..], &weakest[..]) {
+    match (&strongest[..], &weakest[..]) {
         _ if report.results.is_empty() && found > 0 => {
             ("violated", format!("{} found.", counted(found, "anomaly")))
         }
@@ -49,8 +62,7 @@ fn conclusion(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
             "violated",
             format!("Violates {}; satisfies no more than {}.", names(weakest), names(strongest)),
         ),
-    };
-    writeln!(out, "<p class=\"verdict {class}\">{}</p>", Escaped(&text))
+    }
 }
 
 fn levels(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -111,15 +123,18 @@ fn size(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     let size = &report.size;
     let mut facts = vec![
         ("History", report.name.to_owned()),
-        ("Sessions", size.sessions.to_string()),
+        ("Sessions", grouped(size.sessions)),
         (
             "Transactions",
             format!(
                 "{} ({} committed, {} aborted, {} unknown)",
-                size.transactions, size.committed, size.aborted, size.unknown
+                grouped(size.transactions),
+                grouped(size.committed),
+                grouped(size.aborted),
+                grouped(size.unknown)
             ),
         ),
-        ("Operations", format!("{} on {}", size.operations, counted(size.keys, "key"))),
+        ("Operations", format!("{} on {}", grouped(size.operations), counted(size.keys, "key"))),
     ];
     if !report.timing.check.is_zero() {
         let (load, check) = (report.timing.load, report.timing.check);

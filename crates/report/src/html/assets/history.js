@@ -1,5 +1,5 @@
 // The history, and the questions that the page asks of it.
-import { unpacked, readAnomalies, readFrame, readOps } from "./unpack.js";
+import { unpacked, readAnomalies, readEvents, readFrame, readOps } from "./unpack.js";
 
 const OUTCOMES = ["committed", "aborted", "unknown"];
 
@@ -26,6 +26,9 @@ export class History {
     const history = new History(readFrame(await unpacked(frame.textContent)));
     const anomalies = document.getElementById("history-anomalies");
     history.anomalies = readAnomalies(await unpacked(anomalies.textContent));
+    const events = document.getElementById("history-events");
+    history.bands = events ? readEvents(await unpacked(events.textContent)) : [];
+    history.bands.forEach((band) => (band.until = Math.min(band.until, history.end)));
     history.done = (async () => {
       for (const block of document.querySelectorAll(".history-ops")) {
         readOps(await unpacked(block.textContent), history);

@@ -59,24 +59,39 @@ function chooseTheme(button) {
   });
 }
 
+/** Opens what an address points to, if it is folded. */
+function unfold() {
+  const target = window.location.hash.length > 1 ? document.getElementById(window.location.hash.slice(1)) : null;
+  for (let place = target; place; place = place.parentElement) if (place.tagName === "DETAILS") place.open = true;
+  target?.scrollIntoView();
+}
+
 async function start() {
+  window.addEventListener("hashchange", unfold);
+  unfold();
   chooseTheme(document.getElementById("theme"));
   document.querySelectorAll(".graph").forEach((place) => new Graph(place));
   document.querySelectorAll(".cases").forEach((place) => new Cases(place));
   const anomalies = document.getElementById("anomalies");
-  if (anomalies.querySelector("select")) filterAnomalies(anomalies);
+  if (anomalies?.querySelector("select")) filterAnomalies(anomalies);
+  // A page on several histories has none of them in it.
+  if (document.getElementById("history-frame")) await bringHistory();
+  document.documentElement.dataset.ready = "true";
+}
+
+async function bringHistory() {
   const place = document.getElementById("history");
   const history = await History.load();
-  const links = new Links(history, new Details(history), []);
+  const links = new Links(history, new Details(history), history.bands);
   new Explorer(place, history, links);
   for (const around of document.querySelectorAll(".around")) timelineAround(around, history, links);
   await history.done;
   links.timelines.forEach((timeline) => timeline.draw());
   links.follow();
-  document.documentElement.dataset.ready = "true";
 }
 
 start().catch((error) => {
   console.error(error);
-  document.getElementById("trouble").textContent = `The history in this file could not be read: ${error}`;
+  const trouble = document.getElementById("trouble");
+  if (trouble) trouble.textContent = `The history in this file could not be read: ${error}`;
 });

@@ -241,7 +241,7 @@ export class Painter {
   }
 
   paintAxis(pen) {
-    const { history, view, timeline } = this;
+    const { history, view } = this;
     pen.fillStyle = this.colours.panel;
     pen.fillRect(0, 0, view.width, AXIS);
     pen.fillStyle = this.colours.faint;
@@ -255,10 +255,19 @@ export class Painter {
       pen.fillRect(x, AXIS - 5, 1, 5);
       if (x + 70 < view.width) pen.fillText(text, x + 3, AXIS / 2);
     }
-    for (const { from, label } of timeline.bands) {
-      const x = view.x(from);
-      if (x < view.gutter || x > view.width - 20) continue;
-      this.tag(pen, label, Math.min(x + pen.measureText(label).width / 2 + 4, view.width - 40), AXIS + 7, this.colours.open);
+    this.paintBandNames(pen);
+  }
+
+  /** What the bands are, as far as there is room for names. */
+  paintBandNames(pen) {
+    const { view, timeline } = this;
+    let free = view.gutter;
+    for (const { from, until, label } of timeline.bands) {
+      const width = pen.measureText(label).width + 6;
+      const left = Math.max(view.x(from), view.gutter) + 2;
+      if (left < free || view.x(until) < view.gutter || left + width > view.width) continue;
+      this.tag(pen, label, left + width / 2, AXIS + 7, this.colours.open);
+      free = left + width + 4;
     }
   }
 }

@@ -119,6 +119,16 @@ export function readAnomalies(reader) {
   return anomalies;
 }
 
+/** What befell the run: from when to when, and what it was. */
+export function readEvents(reader) {
+  const events = [];
+  for (let left = reader.number(); left > 0; left--) {
+    const [from, until] = [reader.number(), reader.number()];
+    events.push({ from, until: until === 0 ? Infinity : until, label: reader.text() });
+  }
+  return events;
+}
+
 /** Adds what a block holds to a history: operations, and facts beside them. */
 export function readOps(reader, history) {
   const { keys, keyIds, texts, ops, facts } = history;
