@@ -244,7 +244,8 @@ pub(crate) enum Command {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct CheckArgs {
-    /// The histories: files or directories; `-` is standard input
+    /// The histories: files, directories that are a history or hold some, directories of runs; `-` is
+    /// standard input
     #[arg(required = true, value_name = "HISTORY")]
     pub(crate) histories: Vec<PathBuf>,
 
@@ -325,7 +326,8 @@ pub(crate) struct SearchArgs {
 #[derive(Debug, Default, ClapArgs)]
 #[command(next_help_heading = "Reports")]
 pub(crate) struct ReportArgs {
-    /// Write an HTML report: a single self-contained file, with pictures and the history
+    /// Write an HTML report: a single self-contained file, with pictures and the history; of several
+    /// histories, with an index
     #[arg(long, value_name = "FILE.html")]
     pub(crate) report: Option<PathBuf>,
 

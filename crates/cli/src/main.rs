@@ -8,6 +8,7 @@ mod console;
 mod exit;
 mod failure;
 mod generate;
+mod histories;
 mod interrupt;
 mod load;
 mod outfile;

@@ -36,11 +36,13 @@ pub(crate) struct ReportFiles {
     pub(crate) dot: Option<PathBuf>,
     pub(crate) svg: Option<PathBuf>,
     pub(crate) junit: Option<PathBuf>,
+    /// Whether they are about several histories.
+    several: bool,
 }
 
 impl ReportFiles {
     pub(crate) fn of(args: ReportArgs, histories: usize) -> Result<ReportFiles, Failure> {
-        let alone = [("--report", &args.report), ("--dot", &args.dot), ("--svg", &args.svg)];
+        let alone = [("--dot", &args.dot), ("--svg", &args.svg)];
         match alone.iter().find(|(_, file)| file.is_some()) {
             Some((flag, _)) if histories > 1 => {
                 let message = format!("{flag} takes one history, and there are {histories}");
@@ -48,7 +50,7 @@ impl ReportFiles {
             }
             _ => {
                 let ReportArgs { report: html, dot, svg, junit } = args;
-                Ok(ReportFiles { html, dot, svg, junit })
+                Ok(ReportFiles { html, dot, svg, junit, several: histories > 1 })
             }
         }
     }
@@ -60,11 +62,13 @@ pub(crate) struct Files<'c> {
     config: &'c ReportFiles,
     /// The suites so far.
     junit: Vec<u8>,
+    /// The page on several histories so far.
+    page: html::Collection,
 }
 
 impl<'c> Files<'c> {
     pub(crate) fn new(config: &'c ReportFiles) -> Files<'c> {
-        Files { config, junit: Vec::new() }
+        Files { config, junit: Vec::new(), page: html::Collection::new() }
     }
 
     /// Writes the report on a history to all files. One that cannot be written does not stop the
@@ -72,9 +76,12 @@ impl<'c> Files<'c> {
     pub(crate) fn report(&mut self, report: &Report<'_>, console: &mut Console) -> bool {
         let mut all = true;
         let ReportFiles { html, dot, svg, .. } = self.config;
-        if let Some(file) = html {
+        if let Some(file) = html.as_ref().filter(|_| !self.config.several) {
             let written = write_whole(file, |out| html::write(report, None, out));
             all &= tell(written, "the report", file, console);
+        } else if html.is_some() {
+            // Writing to memory does not fail.
+            let _ = self.page.add(report);
         }
         if let Some(file) = dot {
             let written = write_whole(file, |out| dot::write(report, out));
@@ -88,7 +95,7 @@ impl<'c> Files<'c> {
             // Writing to memory does not fail.
             let _ = Junit.report(report, &mut self.junit);
         }
-        self.write_junit_so_far(console) && all
+        self.write_so_far(console) && all
     }
 
     /// Writes that a history could not be checked.
@@ -96,24 +103,45 @@ impl<'c> Files<'c> {
         if self.config.junit.is_some() {
             let _ = Junit.failure(name, error, &mut self.junit);
         }
-        self.write_junit_so_far(console)
+        if self.config.several {
+            let _ = self.page.add_failure(name, error);
+        }
+        self.write_so_far(console)
     }
 
     /// Writes what holds all histories.
     pub(crate) fn end(&self, console: &mut Console) -> bool {
-        match &self.config.junit {
-            Some(file) => tell(self.write_junit(file), "the results", file, console),
-            None => true,
+        let mut all = true;
+        for (file, what) in self.shared() {
+            all &= tell(self.write_shared(file), what, file, console);
         }
+        all
+    }
+
+    /// The files that hold all histories, and what they are.
+    fn shared(&self) -> Vec<(&'c Path, &'static str)> {
+        let page = self.config.html.as_deref().filter(|_| self.config.several);
+        let junit = self.config.junit.as_deref();
+        let files = [(page, "the report"), (junit, "the results")];
+        files.into_iter().filter_map(|(file, what)| Some((file?, what))).collect()
     }
 
     /// What is written through cannot be written anew: it waits for the end.
-    fn write_junit_so_far(&self, console: &mut Console) -> bool {
-        match &self.config.junit {
-            Some(file) if matches!(Place::of(file), Ok(Place::File { .. })) => {
-                self.write_junit(file).map_err(|failure| console.error(&failure)).is_ok()
+    fn write_so_far(&self, console: &mut Console) -> bool {
+        let mut all = true;
+        for (file, _) in self.shared() {
+            if matches!(Place::of(file), Ok(Place::File { .. })) {
+                let written = self.write_shared(file);
+                all &= written.map_err(|failure| console.error(&failure)).is_ok();
             }
-            _ => true,
+        }
+        all
+    }
+
+    fn write_shared(&self, file: &Path) -> Result<(), Failure> {
+        match self.config.html.as_deref() == Some(file) {
+            true => write_whole(file, |out| self.page.write(out)),
+            false => self.write_junit(file),
         }
     }
 

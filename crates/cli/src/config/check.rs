@@ -10,6 +10,7 @@ use super::InputFormat;
 use crate::args::{CheckArgs, ReportForm, SemanticsArgs};
 use crate::clashes::Files;
 use crate::failure::Failure;
+use crate::histories::expanded;
 use crate::reports::ReportFiles;
 use crate::suggest::{AnomalyFlag, closest};
 
@@ -64,7 +65,12 @@ pub(crate) struct Request {
 }
 
 impl Check {
-    pub(super) fn build(args: CheckArgs, form: ReportForm) -> Result<Check, Failure> {
+    pub(super) fn build(mut args: CheckArgs, form: ReportForm) -> Result<Check, Failure> {
+        refuse_clashes(&args)?;
+        let format = InputFormat::build("--format", &args.format)?;
+        if format.named.is_none() {
+            args.histories = expanded(args.histories);
+        }
         if args.proof.is_some() && args.histories.len() > 1 {
             let count = args.histories.len();
             let message = format!("--proof takes one history, and there are {count}");
@@ -75,7 +81,6 @@ impl Check {
             let message = format!("--dump-problem takes one history, and there are {count}");
             return Err(Failure::new(message).with_hint("check them one by one"));
         }
-        refuse_clashes(&args)?;
         let question = Question::build(&args.level, &args.pattern)?;
         let options = options(&args, &question);
         let reports = ReportFiles::of(args.reports, args.histories.len())?;
@@ -83,7 +88,7 @@ impl Check {
             options,
             histories: args.histories,
             question,
-            format: InputFormat::build("--format", &args.format)?,
+            format,
             max_anomalies: args.max_anomalies,
             allow_empty: args.allow_empty,
             proof: args.proof,

@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 
 /** Where the reports are, and where pictures of them go. */
-export const directory = process.env.ISOLARIO_REPORTS;
+export const directory = process.env.ISOLARIO_REPORTS ?? ".";
 const screenshots = path.join(directory, "screenshots");
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
@@ -35,10 +35,15 @@ export async function close() {
   await (await running)?.close();
 }
 
+/** An empty page in a context of its own. */
+export async function fresh(options) {
+  const context = await (await browser()).newContext({ viewport: { width: 1280, height: 900 }, acceptDownloads: true, ...options });
+  return { context, page: await context.newPage() };
+}
+
 /** Opens a report and passes it on; afterwards there must have been no complaint and no request. */
 export async function withReport(name, options, use) {
-  const context = await (await browser()).newContext({ viewport: { width: 1280, height: 900 }, acceptDownloads: true, ...options });
-  const page = await context.newPage();
+  const { context, page } = await fresh(options);
   const complaints = [];
   page.on("console", (message) => {
     // Reading pixels is what the tests do, not the page.

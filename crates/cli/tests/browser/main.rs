@@ -11,7 +11,8 @@ use std::process::Command;
 
 use isolario::formats::{Source, find};
 use isolario::model::{
-    AbortReason, Counts, Latency, Level, RunRecord, RunShape, Second, StopReason,
+    AbortReason, Counts, Latency, Level, RunEvent, RunEventKind, RunRecord, RunShape, Second,
+    StopReason,
 };
 use isolario::report::{Report, html};
 
@@ -158,6 +159,10 @@ fn reports(directory: &Path) {
         isolario(directory, &["check", "--level", levels, history, "--report", report]);
     }
     isolario(directory, &["check", "versions.txt", "--report", "satisfied.html"]);
+    let several = ["anomalies.jsonl", "versions.txt", "reads.jsonl", "hostile.jsonl"];
+    let check =
+        ["check", "--level", "rc,ra,cc,ser", "--report", "several.html", "--timeout", "20s"];
+    isolario(directory, &[&check[..], &several].concat());
     let size = fs::metadata(directory.join("large.html")).unwrap().len();
     assert!(size < 5_000_000, "{size} bytes");
     run(&directory.join("run.html"));
@@ -236,9 +241,26 @@ fn record() -> RunRecord {
         }],
         latency: latency(6.0),
         seconds: seconds.collect(),
-        run_ms: 45_000.0,
+        run_ms: 44_400.0,
+        events: vec![
+            RunEvent {
+                kind: RunEventKind::NodeUnreachable,
+                from_ms: 0.000_02,
+                to_ms: Some(0.000_04),
+                node: Some(0),
+                message: "connection refused".to_owned(),
+                count: 3,
+                ..RunEvent::default()
+            },
+            RunEvent {
+                kind: RunEventKind::Pause,
+                from_ms: 0.000_055,
+                count: 1,
+                ..RunEvent::default()
+            },
+        ],
         check_ms: Some(300.0),
-        claim: vec![Level::SnapshotIsolation],
+        claim: vec![Level::ReadCommitted],
         claim_words: "its documentation".to_owned(),
         ..RunRecord::default()
     }

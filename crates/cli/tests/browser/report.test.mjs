@@ -233,6 +233,12 @@ test("a run shows what was tested and how it went", async () => {
       assert.ok((await run.getByText(text).count()) > 0, text);
     }
     assert.equal(await run.locator(".chart svg .series").count(), 6);
+    // The second in which the run ended is not one: 44 points, and no drop at the end.
+    const line = await run.locator("#throughput-title + svg .series.s0").getAttribute("d");
+    assert.equal(line.match(/[ML]/g).length, 44);
+    assert.equal(await page.locator("h1").textContent(), "PostgreSQL 15.6 at repeatable read: claim kept");
+    assert.ok((await run.getByText("44,000 (93.8 %)").count()) > 0);
+    assert.match(await run.locator(".events").textContent(), /node unreachable \(node 1\).*connection refused/s);
     await keep(run, "run");
   });
 });
@@ -452,5 +458,49 @@ test("the levels can be read on a telephone", async () => {
     }));
     assert.ok(scale > 0.95 && right <= 400, `${scale} ${right}`);
     await keep(page, "lattice-narrow");
+  });
+});
+
+test("what befell a run is a band on the timeline", async () => {
+  await withReport("run.html", {}, async (page) => {
+    const history = page.locator("#history");
+    const counted = () => history.locator("canvas[tabindex]").evaluate((element) => {
+      const probe = document.body.appendChild(document.createElement("i"));
+      probe.style.color = "var(--open-paper)";
+      const [red, green, blue] = getComputedStyle(probe).color.match(/\d+/g).map(Number);
+      probe.remove();
+      const { data } = element.getContext("2d").getImageData(0, 30, element.width, element.height - 30);
+      let count = 0;
+      for (let at = 0; at < data.length; at += 4) count += data[at] === red && data[at + 1] === green && data[at + 2] === blue;
+      return count;
+    });
+    assert.ok((await counted()) > 500);
+    await keep(history, "bands");
+  });
+});
+
+test("several histories have a table, a matrix, and each its own part", async () => {
+  await withReport("several.html", {}, async (page) => {
+    assert.match(await page.locator("h1").textContent(), /^4 histories: \d violated, 1 satisfied/);
+    const rows = page.locator(".index tr");
+    assert.equal(await rows.count(), 5);
+    const cell = page.locator(".matrix tr", { hasText: "reads.jsonl" }).locator("td.violated").first();
+    assert.ok(Number(await cell.textContent()) > 0);
+    const link = page.locator(".index a", { hasText: "anomalies.jsonl" });
+    await link.click();
+    const part = page.locator(await link.getAttribute("href"));
+    assert.ok(await part.locator("article svg.picture:not(.all)").first().isVisible());
+    assert.ok(await part.locator(".verdicts").isVisible());
+    assert.deepEqual(await accessibility(page), []);
+    assert.equal(await page.evaluate(() => window.hacked), undefined);
+    await keep(page, "several");
+    const ids = await page.locator("[id]").evaluateAll((all) => all.map((one) => one.id));
+    assert.equal(new Set(ids).size, ids.length, "ids are unique");
+  });
+});
+
+test("what one history is found to be stands in the heading", async () => {
+  await withReport("anomalies.html", {}, async (page) => {
+    assert.match(await page.locator("h1").textContent(), /^anomalies\.jsonl: violates read-atomic/);
   });
 });

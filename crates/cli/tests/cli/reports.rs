@@ -1,5 +1,7 @@
 //! Reports of `isolario check`: for CI on standard output, and in files.
 
+use std::fs;
+
 use crate::sandbox::Sandbox;
 
 /// Timings change from run to run.
@@ -75,11 +77,32 @@ fn pictures_and_the_page_are_files_that_stand_alone() {
 }
 
 #[test]
-fn a_page_is_of_one_history() {
-    for flag in ["--report", "--svg", "--dot"] {
+fn a_picture_is_of_one_history() {
+    for flag in ["--svg", "--dot"] {
         let output = Sandbox::new().run(&["check", flag, "out", "cycle.txt", "fine.txt"]);
         assert_eq!(output.status.code(), Some(2));
         let error = String::from_utf8(output.stderr).unwrap();
         assert!(error.contains(&format!("{flag} takes one history, and there are 2")), "{error}");
     }
+}
+
+#[test]
+fn a_page_is_of_many_histories_also_those_of_a_directory_and_those_that_fail() {
+    let sandbox = Sandbox::new();
+    let check = ["check", "--level", "rc", "--report", "out.html"];
+    let code = sandbox.code(&[&check[..], &["cycle.txt", "fine.txt", "missing.txt"]].concat());
+    assert_eq!(code, 2);
+    let page = sandbox.read("out.html");
+    assert!(
+        page.contains("<h1>3 histories: 1 violated, 1 satisfied, 1 not decided</h1>"),
+        "{page}"
+    );
+    assert!(page.contains("missing.txt") && page.ends_with("</html>\n"));
+    fs::create_dir(sandbox.path("many")).unwrap();
+    fs::copy(sandbox.path("fine.txt"), sandbox.path("many/b.txt")).unwrap();
+    fs::copy(sandbox.path("cycle.txt"), sandbox.path("many/a.txt")).unwrap();
+    assert_eq!(sandbox.code(&[&check[..], &["many"]].concat()), 1);
+    let page = sandbox.read("out.html");
+    let (first, second) = (page.find("many/a.txt").unwrap(), page.find("many/b.txt").unwrap());
+    assert!(first < second && page.contains("<h1>2 histories:"), "{page}");
 }
