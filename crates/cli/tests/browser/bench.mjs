@@ -8,21 +8,17 @@ const LIMITS = { bytes: 5_000_000, ready: 2000, timeline: 100, name: 100 };
 
 /** How long it takes from the next movement of the mouse to the picture that answers it. */
 async function answerTo(page, move) {
-  const waiting = page.evaluate(
-    () =>
-      new Promise((resolve) => {
-        document.addEventListener(
-          "pointermove",
-          () => {
-            const begun = performance.now();
-            requestAnimationFrame(() => setTimeout(() => resolve(performance.now() - begun)));
-          },
-          { once: true, capture: true },
-        );
-      }),
-  );
+  await page.evaluate(() => {
+    window.answer = new Promise((resolve) => {
+      const answered = () => {
+        const begun = performance.now();
+        requestAnimationFrame(() => setTimeout(() => resolve(performance.now() - begun)));
+      };
+      document.addEventListener("pointermove", answered, { once: true, capture: true });
+    });
+  });
   await move();
-  return waiting;
+  return page.evaluate(() => window.answer);
 }
 
 async function round(file) {

@@ -67,8 +67,8 @@ export async function withReport(name, options, use) {
   assert.deepEqual(complaints, []);
 }
 
-export async function keep(target, name) {
-  await target.screenshot({ path: path.join(screenshots, `${name}.png`) });
+export async function keep(target, name, options) {
+  await target.screenshot({ path: path.join(screenshots, `${name}.png`), ...options });
 }
 
 /** What is wrong for people who see, hear or move otherwise. */

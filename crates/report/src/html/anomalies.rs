@@ -1,58 +1,49 @@
 //! The anomalies: each with its names, what happened, who took part, and the argument.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-use isolario_model::{
-    Anomaly, AnomalyKind, Edge, EdgeKind, Evidence, History, KeyId, Level, OpId, Reason, Verdict,
-};
+use isolario_model::{Anomaly, AnomalyKind, Edge, EdgeKind, Evidence, Level, Reason, Verdict};
 
 use super::embed::Embedded;
 use super::transactions::{self, MOST_OPEN};
 use crate::dot;
-use crate::involved::{Involved, involved};
+use crate::finding::{Finding, Found};
+use crate::involved::Involved;
 use crate::marks::Linked;
-use crate::names::{Names, counted, grouped, listed};
+use crate::names::{Names, counted, grouped};
 use crate::picture::{MOST_CASES, Picture, Shown};
 use crate::report::Report;
 use crate::svg;
-use crate::words::{Step, advice, happened, other_names_of, rules_out, summary, title, told};
+use crate::words::{
+    Step, advice, happened, other_names_of_finding, rules_out, summary, title, told,
+};
 use crate::xml::Escaped;
 
 /// How many anomalies beyond those in full are listed with one sentence.
 const MOST_IN_SHORT: usize = 2000;
 
-/// Which anomalies are shown in full, and which by one sentence.
+/// What was found, and how much of it is shown in full.
 pub(super) struct Chosen<'h> {
-    pub(super) full: Vec<&'h Anomaly>,
-    pub(super) short: Vec<&'h Anomaly>,
+    pub(super) found: Found<'h>,
+    full: usize,
 }
 
 impl<'h> Chosen<'h> {
-    /// Of every kind the first one in full, then the second ones, and so on: many of one kind do not
-    /// hide the others. Both parts keep the order of the report.
     pub(super) fn of(report: &Report<'h>) -> Chosen<'h> {
-        let all = report.anomalies();
-        let mut counts = BTreeMap::new();
-        let mut turns: Vec<(u64, usize)> = Vec::new();
-        for (at, anomaly) in all.iter().enumerate() {
-            let turn: &mut u64 = counts.entry(anomaly.kind).or_default();
-            turns.push((*turn, at));
-            *turn += 1;
-        }
-        turns.sort_unstable();
-        let mut is_full = vec![false; all.len()];
-        turns.iter().take(report.max_anomalies).for_each(|(_, at)| is_full[*at] = true);
-        let part = |wanted: bool| {
-            let of_part = all.iter().zip(&is_full).filter(|(_, full)| **full == wanted);
-            of_part.map(|(anomaly, _)| *anomaly).collect()
-        };
-        Chosen { full: part(true), short: part(false) }
+        let found = report.found();
+        let full = found.shown(report.max_anomalies).len();
+        Chosen { found, full }
     }
 
-    /// All of them, in the order of their numbers on the page.
+    /// Those with a card of their own.
+    pub(super) fn full(&self) -> &[Finding<'h>] {
+        &self.found.findings[..self.full]
+    }
+
+    /// The telling anomaly of each finding, in the order of their numbers on the page.
     pub(super) fn all(&self) -> Vec<&'h Anomaly> {
-        [&self.full[..], &self.short[..]].concat()
+        self.found.findings.iter().map(|finding| finding.anomaly).collect()
     }
 }
 
@@ -60,7 +51,7 @@ impl<'h> Chosen<'h> {
 pub(super) fn estimate(report: &Report<'_>, chosen: &Chosen<'_>) -> io::Result<usize> {
     let mut text = Vec::new();
     write(report, chosen, None, &mut text)?;
-    Ok(text.len() + 200 * chosen.full.len())
+    Ok(text.len() + 200 * chosen.full().len())
 }
 
 pub(super) fn write(
@@ -72,7 +63,7 @@ pub(super) fn write(
     let page = Page { report, names: Names::marked(report.history), embedded, prefix: "" };
     writeln!(out, "<section id=\"anomalies\" aria-labelledby=\"anomalies-title\">")?;
     writeln!(out, "<h2 id=\"anomalies-title\">Anomalies</h2>")?;
-    if chosen.full.is_empty() && chosen.short.is_empty() {
+    if chosen.found.findings.is_empty() {
         writeln!(out, "<p>None.</p>")?;
     } else {
         page.filter(chosen, out)?;
@@ -105,10 +96,10 @@ struct Page<'r, 'h> {
 
 impl Page<'_, '_> {
     fn cards(&self, chosen: &Chosen<'_>, out: &mut dyn Write) -> io::Result<()> {
-        for (number, anomaly) in (1..).zip(&chosen.full) {
-            self.one(number, anomaly, out)?;
+        for (number, finding) in (1..).zip(chosen.full()) {
+            self.one(number, finding, out)?;
         }
-        self.in_short(chosen.full.len() + 1, &chosen.short, out)
+        self.in_short(chosen, out)
     }
 
     /// The violated levels that forbid an anomaly.
@@ -125,8 +116,8 @@ impl Page<'_, '_> {
     }
 
     fn filter(&self, chosen: &Chosen<'_>, out: &mut dyn Write) -> io::Result<()> {
-        let all = chosen.full.iter().chain(&chosen.short);
-        let kinds: BTreeSet<AnomalyKind> = all.map(|anomaly| anomaly.kind).collect();
+        let kinds: BTreeSet<AnomalyKind> =
+            chosen.found.findings.iter().map(Finding::kind).collect();
         let mut levels: Vec<&str> = kinds.iter().flat_map(|kind| self.levels(*kind)).collect();
         levels.sort_unstable();
         levels.dedup();
@@ -143,9 +134,9 @@ impl Page<'_, '_> {
 
     fn contents(&self, chosen: &Chosen<'_>, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "<ol class=\"contents\">")?;
-        for (number, anomaly) in (1..).zip(&chosen.full) {
-            let (kind, marks) = (anomaly.kind, self.marks(anomaly.kind));
-            let text = summary(self.names, anomaly);
+        for (number, finding) in (1..).zip(chosen.full()) {
+            let (kind, marks) = (finding.kind(), self.marks(finding.kind()));
+            let text = summary(self.names, finding.anomaly);
             writeln!(
                 out,
                 "<li class=\"entry\" {marks}><a href=\"#a{number}\">{}</a>: {}</li>",
@@ -156,20 +147,19 @@ impl Page<'_, '_> {
         writeln!(out, "</ol>")
     }
 
-    fn one(&self, number: usize, anomaly: &Anomaly, out: &mut dyn Write) -> io::Result<()> {
-        let (names, kind, marks) = (self.names, anomaly.kind, self.marks(anomaly.kind));
-        let others = other_names_of(anomaly);
-        let others = [&[kind.name().to_owned()], &others[..]].concat().join(", ");
-        writeln!(out, "<article class=\"anomaly\" id=\"{}a{number}\" {marks}>", self.prefix)?;
+    fn one(&self, number: usize, finding: &Finding<'_>, out: &mut dyn Write) -> io::Result<()> {
+        let (names, kind, anomaly) = (self.names, finding.kind(), finding.anomaly);
+        let (prefix, marks) = (self.prefix, self.marks(kind));
+        writeln!(out, "<article class=\"anomaly\" id=\"{prefix}a{number}\" {marks}>")?;
         writeln!(out, "<h3>{number}. {}</h3>", Escaped(&title(kind)))?;
         writeln!(
             out,
             "<p class=\"rules-out\">{}</p>\n<p class=\"aka\">{}</p>",
-            Escaped(&rules_out(anomaly.rules_out)),
-            Escaped(&others)
+            Escaped(&rules_out(finding.rules_out)),
+            Escaped(&other_names_of_finding(finding).join(", "))
         )?;
         writeln!(out, "<p class=\"happened\">{}</p>", Linked(&happened(names, anomaly)))?;
-        let mut involved = involved(names.history(), anomaly);
+        let mut involved = finding.involved.clone();
         involved.sort_by_key(|part| part.txn);
         self.shown(anomaly, &involved, out)?;
         for paragraph in advice(names.history(), anomaly) {
@@ -217,78 +207,45 @@ impl Page<'_, '_> {
         )
     }
 
-    /// What is not shown in full: a line each, by kind and key. `number` is that of the first.
-    fn in_short(
-        &self,
-        mut number: usize,
-        anomalies: &[&Anomaly],
-        out: &mut dyn Write,
-    ) -> io::Result<()> {
-        if anomalies.is_empty() {
+    /// What is not shown in full: a line each, by kind and key.
+    fn in_short(&self, chosen: &Chosen<'_>, out: &mut dyn Write) -> io::Result<()> {
+        let (total, full) = (chosen.found.total(), chosen.full);
+        if total == full {
             return Ok(());
         }
-        let history = self.report.history;
-        let count = counted(anomalies.len() as u64, "more anomaly");
+        let count = counted((total - full) as u64, "more anomaly");
         writeln!(out, "<h3>In short: {count}, by kind and key</h3>")?;
-        let mut groups: BTreeMap<_, Vec<(usize, &Anomaly)>> = BTreeMap::new();
-        for anomaly in anomalies.iter().take(MOST_IN_SHORT) {
-            let group = (anomaly.kind, keys(history, anomaly));
-            groups.entry(group).or_default().push((number, anomaly));
-            number += 1;
-        }
-        for ((kind, keys), found) in &groups {
-            let named: Vec<String> = keys.iter().take(3).map(|key| self.names.key(*key)).collect();
-            let more = if keys.len() > named.len() { " and other keys" } else { "" };
-            let about = if named.is_empty() {
-                String::new()
-            } else {
-                format!(" on {}{more}", listed(&named))
-            };
+        for group in chosen.found.groups() {
+            let listed = |at: &&usize| (full..full + MOST_IN_SHORT).contains(*at);
+            let listed: Vec<usize> = group.findings.iter().filter(listed).copied().collect();
+            if listed.is_empty() {
+                continue;
+            }
+            let key = group.key.map_or(String::new(), |key| format!(" on {}", self.names.key(key)));
             writeln!(
                 out,
                 "<details class=\"group\" {}><summary><b>{}</b>{}: {}</summary>\n<ol class=\"in-short\">",
-                self.marks(*kind),
-                kind.title(),
-                Linked(&about),
-                grouped(found.len() as u64)
+                self.marks(group.kind),
+                group.kind.title(),
+                Linked(&key),
+                grouped(listed.len() as u64)
             )?;
-            for (number, anomaly) in found {
-                let text = summary(self.names, anomaly);
-                let id = format!("{}a{number}", self.prefix);
+            for at in listed {
+                let (id, number) = (format!("{}a{}", self.prefix, at + 1), at + 1);
+                let text = summary(self.names, chosen.found.findings[at].anomaly);
                 writeln!(out, "<li id=\"{id}\" value=\"{number}\">{}</li>", Linked(&text))?;
             }
             writeln!(out, "</ol></details>")?;
         }
-        match anomalies.len().saturating_sub(MOST_IN_SHORT) as u64 {
+        match (total - full).saturating_sub(MOST_IN_SHORT) as u64 {
             0 => Ok(()),
             more => writeln!(
                 out,
-                "<p>… and {}: the timeline below marks them, and <code>isolario check --json</code> \
-                 has them all.</p>",
+                "<p>… and {}: <code>isolario check --json</code> has them all.</p>",
                 counted(more, "more anomaly")
             ),
         }
     }
-}
-
-/// The keys that an anomaly is about.
-fn keys(history: &History, anomaly: &Anomaly) -> Vec<KeyId> {
-    let of_ops = |ops: &[OpId]| -> Vec<KeyId> {
-        ops.iter().filter_map(|op| history.op(*op).key()).collect()
-    };
-    let of_edges = |edges: &[Edge]| -> Vec<KeyId> {
-        edges.iter().filter_map(|edge| edge.reason.key()).collect()
-    };
-    let mut keys = match &anomaly.evidence {
-        Evidence::Read { read, .. } => of_ops(&[*read]),
-        Evidence::Reads { first, second, .. } => of_ops(&[*first, *second]),
-        Evidence::Operations { ops, .. } => of_ops(ops),
-        Evidence::Cases { cycles } => cycles.iter().flat_map(|cycle| of_edges(cycle)).collect(),
-        evidence => of_edges(evidence.edges()),
-    };
-    keys.sort_unstable();
-    keys.dedup();
-    keys
 }
 
 /// The graph in the language of Graphviz, for those who take it along.

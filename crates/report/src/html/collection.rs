@@ -39,10 +39,9 @@ impl Collection {
     /// Adds the report on a history.
     pub fn add(&mut self, report: &Report<'_>) -> io::Result<()> {
         let (class, verdict) = summary::verdict(report);
-        let mut kinds = BTreeMap::new();
-        for anomaly in report.anomalies() {
-            *kinds.entry(anomaly.kind).or_default() += 1;
-        }
+        let chosen = Chosen::of(report);
+        let kinds = chosen.found.kinds().into_iter();
+        let kinds = kinds.map(|(kind, count)| (kind, count as u64)).collect();
         let prefix = format!("h{}-", self.rows.len() + 1);
         self.rows.push(Row {
             name: report.name.to_owned(),
@@ -53,7 +52,7 @@ impl Collection {
         });
         self.open(report.name, class)?;
         summary::answers(report, &prefix, &mut self.body)?;
-        anomalies::write_among(report, &Chosen::of(report), &prefix, &mut self.body)?;
+        anomalies::write_among(report, &chosen, &prefix, &mut self.body)?;
         writeln!(self.body, "</details>")
     }
 
@@ -159,7 +158,7 @@ impl Collection {
         let titles = kinds.iter().map(|kind| format!("<th scope=\"col\">{}</th>", kind.title()));
         writeln!(
             out,
-            "<div class=\"matrix\" tabindex=\"0\" role=\"region\" aria-label=\"Anomalies by history\">\n\
+            "<div class=\"matrix\" tabindex=\"0\" role=\"region\" aria-label=\"How often each anomaly was found\">\n\
              <table>\n<caption>How often each was found</caption>\n<tr><th scope=\"col\">History</th>{}\
              </tr>",
             titles.collect::<String>()

@@ -7,32 +7,33 @@ use isolario_model::Level;
 use crate::implied::{Known, known};
 use crate::report::Report;
 
-const WIDTH: i32 = 672;
 /// What a telephone shows without shrinking it.
 const NARROW: i32 = 330;
-const BOX: (i32, i32) = (208, 26);
-/// The middle of the main column.
-const MAIN: i32 = 336;
-const STEP: i32 = 46;
+const BOX: (i32, i32) = (204, 26);
+/// From column to column, and half of the way from row to row: some levels stand between two.
+const COLUMN: i32 = 224;
+const HALF_ROW: i32 = 23;
+const COLUMNS: i32 = 4;
+/// The column of the levels that every session sees in order.
+const MAIN: i32 = 2;
+/// Room for a line below the lowest level.
+const BELOW: i32 = 14;
 
-/// Where a level stands: the middle of its column, and its row from below. Levels of the main column
-/// stand on the longest way down; those beside it just below what implies them.
+/// Where a level stands: its column, and its height in half rows. Levels of the main column stand on
+/// the longest way down; the others where lines to their neighbours pass behind no box.
 fn place(level: Level) -> (i32, i32) {
-    let x = match level {
-        Level::CutIsolation
-        | Level::RepeatableRead
-        | Level::StrongRepeatableRead
-        | Level::Linearizable => 105,
-        Level::StrongReadUncommitted
-        | Level::StrongAdyaReadCommitted
-        | Level::ConsistentView
-        | Level::ParallelSnapshotIsolation
-        | Level::StrongSnapshotIsolation => 567,
-        _ => return (MAIN, rank(level)),
-    };
-    let stronger = Level::all().filter(|other| other.weaker().contains(&level)).map(rank);
-    // Nothing implies linearizability: single operations are a matter of their own.
-    (x, stronger.min().map_or(rank(Level::StrictSerializable), |row| row - 1))
+    match level {
+        Level::StrongRepeatableRead => (0, 15),
+        Level::StrongAdyaReadCommitted => (0, 6),
+        Level::StrongReadUncommitted => (0, 2),
+        Level::StrongSnapshotIsolation => (1, 14),
+        Level::RepeatableRead => (1, 10),
+        Level::Linearizable => (3, 16),
+        Level::ParallelSnapshotIsolation => (3, 10),
+        Level::ConsistentView => (3, 6),
+        Level::CutIsolation => (3, 2),
+        level => (MAIN, 2 * rank(level)),
+    }
 }
 
 /// The longest way down.
@@ -65,32 +66,38 @@ pub(super) fn write(report: &Report<'_>, prefix: &str, out: &mut dyn Write) -> i
 }
 
 fn wide(report: &Report<'_>, prefix: &str, out: &mut dyn Write) -> io::Result<()> {
-    let top = Level::all().map(rank).max().unwrap_or(0);
-    let height = (top + 1) * STEP;
-    let y = |row: i32| (top - row) * STEP + STEP / 2;
-    open("wide", (WIDTH, height), report, prefix, out)?;
+    let top = Level::all().map(|level| place(level).1).max().unwrap_or(0);
+    let (width, height) = (COLUMNS * COLUMN, (top + 2) * HALF_ROW + BELOW);
+    let middle = |level: Level| {
+        let (column, row) = place(level);
+        (column * COLUMN + COLUMN / 2, (top - row) * HALF_ROW + HALF_ROW)
+    };
+    open("wide", (width, height), report, prefix, out)?;
     for level in Level::all() {
-        let (x, row) = place(level);
         for weaker in level.weaker() {
-            let (below, row_below) = place(*weaker);
-            // Between columns, lines meet the main one at its side: so they pass behind no box.
-            let side = |middle: i32, other: i32| middle + (other - middle).signum() * BOX.0 / 2;
-            let (x1, y1) = match x == MAIN && below != MAIN {
-                true => (side(x, below), y(row)),
-                false => (x, y(row) + BOX.1 / 2),
-            };
-            let (x2, y2) = match below == MAIN && x != MAIN {
-                true => (side(below, x), y(row_below)),
-                false => (below, y(row_below) - BOX.1 / 2),
-            };
-            writeln!(out, "<path d=\"M{x1} {y1}L{x2} {y2}\"/>")?;
+            writeln!(out, "<path d=\"{}\"/>", line(middle(level), middle(*weaker), height))?;
         }
     }
     for level in Level::all() {
-        let (x, row) = place(level);
-        level_box(report, level, x, y(row), out)?;
+        let (x, y) = middle(level);
+        level_box(report, level, x, y, out)?;
     }
     writeln!(out, "</svg>")
+}
+
+/// Down within a column, from side to side between columns; past the main column below it.
+fn line((x1, y1): (i32, i32), (x2, y2): (i32, i32), height: i32) -> String {
+    let (across, up) = (BOX.0 / 2, BOX.1 / 2);
+    let main = MAIN * COLUMN + COLUMN / 2;
+    if x1 == x2 {
+        return format!("M{x1} {}V{}", y1 + up, y2 - up);
+    }
+    if (x1 < main) != (x2 < main) && x1 != main && x2 != main {
+        let (below, y1, y2) = (height - BELOW / 2, y1 + up, y2 + up);
+        return format!("M{x1} {y1}V{below}H{x2}V{y2}");
+    }
+    let side = (x2 - x1).signum() * across;
+    format!("M{} {y1}L{} {y2}", x1 + side, x2 - side)
 }
 
 /// One level per line, stronger ones above; what is not next to each other is joined at the left.

@@ -47,7 +47,10 @@ pub fn write(report: &Report<'_>, run: Option<&RunRecord>, out: &mut dyn Write) 
     // need to know where their transactions are in it.
     let rough = anomalies::estimate(report, &chosen)?;
     let taken = top.len() + script.len() + rough;
-    let embedded = Embedded::of(report, run, &chosen.full, &chosen.all(), taken)?;
+    let embedded = {
+        let all = chosen.all();
+        Embedded::of(report, run, &all[..chosen.full().len()], &all, taken)?
+    };
     out.write_all(&top)?;
     anomalies::write(report, &chosen, Some(&embedded), out)?;
     history::write(report, &embedded, out)?;
@@ -58,7 +61,8 @@ pub fn write(report: &Report<'_>, run: Option<&RunRecord>, out: &mut dyn Write) 
 fn heading(report: &Report<'_>, run: Option<&RunRecord>) -> (&'static str, String) {
     let (class, verdict) = summary::verdict(report);
     let Some(run) = run else {
-        let verdict = verdict.trim_end_matches('.');
+        // How much it satisfies stands below.
+        let verdict = verdict.split(';').next().unwrap_or_default().trim_end_matches('.');
         let mut letters = verdict.chars();
         let first = letters.next().map(|first| first.to_lowercase().to_string());
         let text = format!("{}: {}{}", report.name, first.unwrap_or_default(), letters.as_str());
@@ -90,7 +94,7 @@ fn body(
     (class, heading): (&str, &str),
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let found = grouped((chosen.full.len() + chosen.short.len()) as u64);
+    let found = grouped(chosen.found.total() as u64);
     let name = Escaped(heading);
     let to_run = if run.is_some() { "<a href=\"#run\">Run</a> " } else { "" };
     writeln!(

@@ -91,7 +91,7 @@ pub(super) fn outcome(run: &RunRecord, report: &Report<'_>) -> Option<(&'static 
     }
     if run.claim.iter().any(|level| verdict(level) == Some(VerdictKind::Violated)) {
         let mut kinds: Vec<String> = Vec::new();
-        for anomaly in report.anomalies() {
+        for anomaly in report.found().findings.iter().map(|finding| finding.anomaly) {
             let breaks = run.claim.iter().any(|level| anomaly.kind.forbidden_at(*level));
             let title = anomaly.kind.title().to_lowercase();
             if breaks && !kinds.contains(&title) {

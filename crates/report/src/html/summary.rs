@@ -19,20 +19,21 @@ pub(super) fn write(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> 
 
 /// The answers, and what they are about. `prefix` keeps ids of several histories apart.
 pub(super) fn answers(report: &Report<'_>, prefix: &str, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "<div class=\"columns\">\n<div>")?;
     conclusion(report, out)?;
+    writeln!(out, "<div class=\"columns\">")?;
+    if !report.results.is_empty() {
+        lattice::write(report, prefix, out)?;
+    }
+    writeln!(out, "<div>")?;
+    size(report, out)?;
+    writeln!(out, "</div>\n</div>")?;
     if !report.results.is_empty() {
         levels(report, out)?;
     }
     if !report.patterns.is_empty() {
         patterns(report, out)?;
     }
-    size(report, out)?;
-    writeln!(out, "</div>")?;
-    if !report.results.is_empty() {
-        lattice::write(report, prefix, out)?;
-    }
-    writeln!(out, "</div>")
+    Ok(())
 }
 
 /// The verdict, in the largest letters of the page.
@@ -47,7 +48,7 @@ pub(super) fn verdict(report: &Report<'_>) -> (&'static str, String) {
         listed(&levels.iter().map(|level| level.name().to_owned()).collect::<Vec<_>>())
     };
     let (strongest, weakest) = (report.strongest(), report.weakest_violated());
-    let found = report.anomalies().len() as u64;
+    let found = report.found().total() as u64;
     match (&strongest[..], &weakest[..]) {
         _ if report.results.is_empty() && found > 0 => {
             ("violated", format!("{} found.", counted(found, "anomaly")))
@@ -140,7 +141,23 @@ fn size(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
         let (load, check) = (report.timing.load, report.timing.check);
         facts.push(("Time", format!("read in {load:.1?}, checked in {check:.1?}")));
     }
+    facts.extend(report.provenance.facts());
     facts_list("What was checked", &facts, out)
+}
+
+/// A text in which commands stand between backquotes.
+fn with_code(text: &str) -> String {
+    let parts = text.split('`').map(|part| Escaped(part).to_string());
+    let parts: Vec<String> = parts.collect();
+    // Without a closing one, a backquote is a backquote.
+    if parts.len().is_multiple_of(2) {
+        return parts.join("`");
+    }
+    let one = |(at, part): (usize, &String)| match at % 2 {
+        0 => part.clone(),
+        _ => format!("<code class=\"line\">{part}</code>"),
+    };
+    parts.iter().enumerate().map(one).collect()
 }
 
 /// Names and what they stand for.
@@ -151,7 +168,7 @@ pub(super) fn facts_list(
 ) -> io::Result<()> {
     writeln!(out, "<h3>{title}</h3>\n<dl class=\"facts\">")?;
     for (name, fact) in facts.iter().filter(|(_, fact)| !fact.is_empty()) {
-        writeln!(out, "<dt>{name}</dt><dd>{}</dd>", Escaped(fact))?;
+        writeln!(out, "<dt>{name}</dt><dd>{}</dd>", with_code(fact))?;
     }
     writeln!(out, "</dl>")
 }

@@ -2,13 +2,14 @@
 
 use std::io::{self, Write};
 
-use isolario_model::{Clock, History, OpId, Outcome, TxnId};
+use isolario_model::{History, OpId, Outcome, TxnId};
 
 use super::facts::facts;
 use crate::involved::Involved;
 use crate::marks::Linked;
 use crate::names::{Names, counted};
 use crate::printable::printable;
+use crate::words::{Times, began, in_time};
 use crate::xml::Escaped;
 
 /// How many rows and steps stand in the open; the others are folded.
@@ -21,12 +22,20 @@ pub(super) fn write(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let (open, folded) = involved.split_at(involved.len().min(MOST_OPEN));
-    table(names, "Transactions", open, out)?;
+    let first = began(names.history());
+    table(names, "Transactions", open, first, out)?;
     if !folded.is_empty() {
         let count = counted(folded.len() as u64, "more transaction");
         writeln!(out, "<details><summary>{count}</summary>")?;
-        table(names, "More transactions", folded, out)?;
+        table(names, "More transactions", folded, first, out)?;
         writeln!(out, "</details>")?;
+    }
+    let txns: Vec<TxnId> = involved.iter().map(|part| part.txn).collect();
+    let relations = in_time(names, &txns);
+    if !relations.is_empty() {
+        let one = |sentence: &String| format!("<li>{}</li>", Linked(sentence));
+        let list: String = relations.iter().map(one).collect();
+        writeln!(out, "<ul class=\"in-time\">{list}</ul>")?;
     }
     Ok(())
 }
@@ -35,6 +44,7 @@ fn table(
     names: Names<'_>,
     caption: &str,
     involved: &[Involved],
+    first: i64,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let history = names.history();
@@ -45,11 +55,11 @@ fn table(
          Transaction</th><th scope=\"col\">Session</th>{when}<th scope=\"col\">Operations that matter\
          </th></tr>"
     )?;
-    involved.iter().try_for_each(|part| row(names, part, out))?;
+    involved.iter().try_for_each(|part| row(names, part, first, out))?;
     writeln!(out, "</table>")
 }
 
-fn row(names: Names<'_>, part: &Involved, out: &mut dyn Write) -> io::Result<()> {
+fn row(names: Names<'_>, part: &Involved, first: i64, out: &mut dyn Write) -> io::Result<()> {
     let (history, txn) = (names.history(), part.txn);
     let line = history.line(txn).map_or(String::new(), |line| format!(", line {line}"));
     let outcome = match history.outcome(txn) {
@@ -63,32 +73,19 @@ fn row(names: Names<'_>, part: &Involved, out: &mut dyn Write) -> io::Result<()>
         txn.0,
         Linked(&names.txn(txn)),
         Linked(&names.session(txn)),
-        interval(history, txn),
+        interval(history, txn, first),
         operations(names, part),
         known(history, txn)
     )
 }
 
 /// From when to when, counted from the beginning of the history.
-fn interval(history: &History, txn: TxnId) -> String {
-    if !history.has_times() {
-        return String::new();
+fn interval(history: &History, txn: TxnId, first: i64) -> String {
+    let words = Times::of(history, txn, first).in_words();
+    match history.has_times() {
+        true => format!("<td class=\"when\">{}</td>", words.unwrap_or_default()),
+        false => String::new(),
     }
-    let moment = |time: Option<i64>| match (time, history.clock()) {
-        (None, _) => "?".to_owned(),
-        (Some(time), Clock::Nanoseconds) => {
-            format!("{:.3} ms", (time - begun(history)) as f64 / 1e6)
-        }
-        (Some(time), _) => time.to_string(),
-    };
-    let (start, finish) = (moment(history.start(txn)), moment(history.finish(txn)));
-    format!("<td class=\"when\">{start} to {finish}</td>")
-}
-
-/// When the history begins.
-fn begun(history: &History) -> i64 {
-    let times = history.txns().flat_map(|txn| [history.start(txn), history.finish(txn)]);
-    times.flatten().min().unwrap_or(0)
 }
 
 fn operations(names: Names<'_>, part: &Involved) -> String {

@@ -27,6 +27,8 @@ export class Timeline {
     this.selected = null;
     this.hovered = null;
     this.view = new Viewport([0, history.end], isWhole ? 26 : 44, range);
+    // Bands have names.
+    if (this.bands.length > 0) this.view.above = 18;
     this.home = [this.view.from, this.view.until];
     this.build(place, label, height, isWhole);
     this.painter = new Painter(this.canvas, this);
@@ -64,7 +66,7 @@ export class Timeline {
     this.hint.className = "hint";
     this.hint.textContent = this.history.isTimed ? TIMED : UNTIMED;
     tools.append(this.hint);
-    const full = this.sessions.length * this.view.rowHeight + AXIS + 14;
+    const full = this.sessions.length * this.view.rowHeight + AXIS + this.view.above + 8;
     this.scroller = document.createElement("div");
     this.scroller.className = "timeline";
     this.scroller.style.height = `${Math.min(full, height)}px`;

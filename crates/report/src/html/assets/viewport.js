@@ -1,8 +1,6 @@
 // Which part of a history a timeline shows, and where that is on the screen.
 
 export const AXIS = 24;
-/** Room for arrows over the first row. */
-const ABOVE = 6;
 /** How much of nothing may be seen on either side of the data. */
 const MARGIN = 0.02;
 
@@ -11,6 +9,8 @@ export class Viewport {
   /** `whole`: from when to when there is anything to see; `rowHeight`; `range`: what to show first. */
   constructor(whole, rowHeight, range) {
     this.rowHeight = rowHeight;
+    /** Room over the first row. */
+    this.above = 6;
     const margin = (whole[1] - whole[0]) * MARGIN || 1;
     this.whole = [whole[0] - margin, whole[1] + margin];
     this.width = 0;
@@ -37,12 +37,12 @@ export class Viewport {
 
   /** The upper edge of a row. */
   y(row) {
-    return AXIS + ABOVE + row * this.rowHeight - this.top;
+    return AXIS + this.above + row * this.rowHeight - this.top;
   }
 
   /** The row at a height; -1 on the axis. */
   row(y) {
-    return y < AXIS ? -1 : Math.floor((y - AXIS - ABOVE + this.top) / this.rowHeight);
+    return y < AXIS ? -1 : Math.floor((y - AXIS - this.above + this.top) / this.rowHeight);
   }
 
   /** The first row that is visible, and the one after the last. */
