@@ -126,6 +126,7 @@ fn reports(directory: &Path) {
     fs::write(directory.join("cases.txt"), CASES).unwrap();
     fs::write(directory.join("sessions.txt"), SESSIONS).unwrap();
     fs::write(directory.join("long.jsonl"), long_texts()).unwrap();
+    fs::write(directory.join("many.txt"), many(120)).unwrap();
     for transactions in [12, 40, 120] {
         fs::write(directory.join(format!("ring{transactions}.txt")), ring(transactions)).unwrap();
     }
@@ -153,6 +154,7 @@ fn reports(directory: &Path) {
         ("ring120.txt", "ser"),
         ("sessions.txt", "cc"),
         ("long.jsonl", "rc"),
+        ("many.txt", "rc"),
     ] {
         let report = Path::new(history).with_extension("html");
         let report = report.to_str().unwrap();
@@ -175,6 +177,12 @@ fn ring(transactions: usize) -> String {
         format!("session s{at}\n  T{}: r k{at} 0, w k{next} {}\n", at + 1, at + 1)
     };
     format!("initial 0\n{}", (0..transactions).map(one).collect::<String>())
+}
+
+/// So many reads of values that nobody wrote, all of one key.
+fn many(reads: usize) -> String {
+    let one = |at: usize| format!("  T{at} [{}, {}]: r k {at}\n", 20 * at, 20 * at + 10);
+    format!("initial 0\nsession a\n{}", (1..=reads).map(one).collect::<String>())
 }
 
 /// Values that differ only at their ends, long names, and text from right to left.

@@ -445,6 +445,10 @@ test("long and foreign texts are told apart and stay in their place", async () =
     assert.ok((await page.locator("article bdi.long[title$='-one']").count()) > 0);
     const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
     assert.ok(overflow <= 0, `${overflow} pixels too wide`);
+    const happenedAt = page.locator("article .happened").first();
+    await happenedAt.getByRole("button", { name: "more" }).click();
+    assert.match(await happenedAt.textContent(), /x{80}-one/);
+    await happenedAt.getByRole("button", { name: "less" }).click();
     await page.locator("article a.txn").first().click();
     await page.locator(".details").getByRole("button", { name: "more" }).first().click();
     assert.match(await page.locator(".details").textContent(), /x{80}/);
@@ -505,5 +509,29 @@ test("several histories have a table, a matrix, and each its own part", async ()
 test("what one history is found to be stands in the heading", async () => {
   await withReport("anomalies.html", {}, async (page) => {
     assert.match(await page.locator("h1").textContent(), /^anomalies\.jsonl: violates read-atomic/);
+  });
+});
+
+test("many anomalies are grouped, paged and counted, and all are on the strip", async () => {
+  await withReport("many.html", {}, async (page) => {
+    assert.match(await page.locator("nav").textContent(), /Anomalies \(120\)/);
+    assert.match(await page.locator(".count").textContent(), /^120 of 120 shown/);
+    const group = page.locator("details.group");
+    assert.equal(await group.count(), 1);
+    assert.match(await group.locator("summary").textContent(), /Thin-air read on k: 110/);
+    await group.locator("summary").click();
+    assert.equal(await group.locator("li:visible").count(), 50);
+    await group.getByRole("button", { name: /^Show more of the 60/ }).click();
+    assert.equal(await group.locator("li:visible").count(), 100);
+    await page.goto(`${page.url().replace(/#.*/, "")}#a120`);
+    assert.ok(await page.locator("#a120").isVisible(), "an address opens what is folded");
+    // Marks from one end of the strip to the other.
+    const marked = await page.locator("canvas.strip").evaluate((canvas) => {
+      const { data } = canvas.getContext("2d").getImageData(0, 4, canvas.width, 1);
+      const tenths = new Set();
+      for (let x = 0; x < canvas.width; x++) if (data[4 * x] > 120 && data[4 * x + 1] < 60) tenths.add(Math.floor((10 * x) / canvas.width));
+      return tenths.size;
+    });
+    assert.ok(marked >= 9, `${marked} tenths of the strip are marked`);
   });
 });

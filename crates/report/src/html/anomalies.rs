@@ -224,7 +224,8 @@ impl Page<'_, '_> {
             let key = group.key.map_or(String::new(), |key| format!(" on {}", self.names.key(key)));
             writeln!(
                 out,
-                "<details class=\"group\" {}><summary><b>{}</b>{}: {}</summary>\n<ol class=\"in-short\">",
+                "<details class=\"group\" data-count=\"{}\" {}><summary><b>{}</b>{}: {}</summary>\n<ol class=\"in-short\">",
+                listed.len(),
                 self.marks(group.kind),
                 group.kind.title(),
                 Linked(&key),

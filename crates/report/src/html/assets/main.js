@@ -4,8 +4,44 @@ import { Graph } from "./graph.js";
 import { History } from "./history.js";
 import { Timeline } from "./timeline.js";
 import { Explorer } from "./explore.js";
-import { Details } from "./details.js";
+import { Details, button, copied } from "./details.js";
 import { Links } from "./links.js";
+
+/** How many lines of a long list are shown at once. */
+const PAGE = 50;
+
+/** How many anomalies an element stands for: a card for one, a group for many, a line of the list for none. */
+function countOf(element) {
+  return element.classList.contains("entry") ? 0 : Number(element.dataset.count ?? 1);
+}
+
+/** Long lists are shown a page at a time. */
+function turnPages(list) {
+  const hidden = [...list.children].slice(PAGE);
+  if (hidden.length === 0) return;
+  hidden.forEach((item) => (item.hidden = true));
+  const label = () => `Show more of the ${hidden.length.toLocaleString("en")} that follow`;
+  const more = button(label(), () => {
+    hidden.splice(0, PAGE).forEach((item) => (item.hidden = false));
+    if (hidden.length === 0) more.remove();
+    else more.textContent = label();
+  }, "link");
+  list.after(more);
+}
+
+/** Long texts can be opened and copied where they stand. */
+function openLongTexts() {
+  for (const text of document.querySelectorAll("bdi.long")) {
+    const [short, whole] = [text.textContent, text.title];
+    const more = button("more", () => {
+      const isShort = text.textContent === short;
+      text.textContent = isShort ? whole : short;
+      more.textContent = isShort ? "less" : "more";
+    }, "link small");
+    const copy = button("copy", () => copied(copy, whole), "link small");
+    text.after(" ", more, " ", copy);
+  }
+}
 
 /** Shows the anomalies of one pattern and level. */
 function filterAnomalies(section) {
@@ -17,10 +53,10 @@ function filterAnomalies(section) {
     for (const one of all) {
       const fits = (!kind.value || one.dataset.kind === kind.value) && (!level.value || one.dataset.levels.split(" ").includes(level.value));
       one.hidden = !fits;
-      if (fits && !one.classList.contains("entry")) shown++;
+      if (fits) shown += countOf(one);
     }
-    const total = all.filter((one) => !one.classList.contains("entry")).length;
-    count.textContent = `${shown} of ${total} shown`;
+    const total = all.reduce((sum, one) => sum + countOf(one), 0);
+    count.textContent = `${shown.toLocaleString("en")} of ${total.toLocaleString("en")} shown`;
   };
   kind.addEventListener("change", update);
   level.addEventListener("change", update);
@@ -62,11 +98,16 @@ function chooseTheme(button) {
 /** Opens what an address points to, if it is folded. */
 function unfold() {
   const target = window.location.hash.length > 1 ? document.getElementById(window.location.hash.slice(1)) : null;
-  for (let place = target; place; place = place.parentElement) if (place.tagName === "DETAILS") place.open = true;
+  for (let place = target; place; place = place.parentElement) {
+    if (place.tagName === "DETAILS") place.open = true;
+    place.hidden = false;
+  }
   target?.scrollIntoView();
 }
 
 async function start() {
+  document.querySelectorAll(".in-short").forEach(turnPages);
+  openLongTexts();
   window.addEventListener("hashchange", unfold);
   unfold();
   chooseTheme(document.getElementById("theme"));
