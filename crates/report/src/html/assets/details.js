@@ -137,7 +137,7 @@ export class Details {
       const item = element("li");
       item.append(outside(op.text));
       if (op.key !== undefined) item.append(" ", links.link({ key: op.key }, "all versions"));
-      const writer = op.read === undefined ? undefined : history.byKey[op.key].writers.get(op.read);
+      const writer = history.writerOf(op);
       if (writer !== undefined && writer !== txn) item.append(", written by ", links.link({ txn: writer }));
       if (op.sql) item.append(element("br"), outside(op.sql));
       list.append(item);

@@ -16,8 +16,8 @@ export class History {
     this.sessions.forEach((session, at) => this.sessionOf.fill(at, session.first, session.end));
     this.isTimed = this.clock !== "none";
     this.setTimes();
-    /** For each key, who wrote and who read which value; grows as operations come in. */
-    this.byKey = [];
+    /** For each key, who wrote which value; grows as operations come in. */
+    this.writers = [];
   }
 
   /** Reads the transactions from the page, and then the operations, a block at a time. */
@@ -127,27 +127,38 @@ export class History {
     return `${head}: ${what || "no operations"}${read}.`;
   }
 
-  /** Takes note of what a transaction read and wrote. */
+  /** Takes note of what a transaction wrote. */
   enter(txn) {
     for (const op of this.ops[txn]) {
-      if (op.key === undefined) continue;
-      const entry = (this.byKey[op.key] ??= { writes: [], writers: new Map(), reads: [] });
-      if (op.written !== undefined) {
-        entry.writes.push({ txn, op });
-        const better = this.outcome(txn) !== "aborted" || !entry.writers.has(op.written);
-        if (better) entry.writers.set(op.written, txn);
-      } else if (op.read !== undefined) {
-        entry.reads.push({ txn, op });
+      if (op.key === undefined || op.written === undefined) continue;
+      const writers = (this.writers[op.key] ??= new Map());
+      if (this.outcome(txn) !== "aborted" || !writers.has(op.written)) writers.set(op.written, txn);
+    }
+  }
+
+  /** Who wrote what an operation read, if that is in this file. */
+  writerOf(op) {
+    return op.key === undefined || op.read === undefined ? undefined : this.writers[op.key]?.get(op.read);
+  }
+
+  /** The operations on a key that wrote it, and those that read it. */
+  uses(key) {
+    const [writes, reads] = [[], []];
+    for (let txn = 0; txn < this.count; txn++) {
+      for (const op of this.ops[txn] ?? []) {
+        if (op.key !== key) continue;
+        if (op.written !== undefined) writes.push({ txn, op });
+        else if (op.read !== undefined) reads.push({ txn, op });
       }
     }
+    return { writes, reads };
   }
 
   /** Whom a transaction read from: the writers, each with the operation that saw it. */
   sources(txn) {
     const found = [];
     for (const op of this.ops[txn] ?? []) {
-      if (op.key === undefined || op.read === undefined) continue;
-      const writer = this.byKey[op.key].writers.get(op.read);
+      const writer = this.writerOf(op);
       if (writer !== undefined && writer !== txn) found.push({ writer, op });
     }
     return found;
@@ -155,7 +166,7 @@ export class History {
 
   /** The versions of a key in order, how that order is known, and who read each. */
   versions(key) {
-    const { writes, reads } = this.byKey[key];
+    const { writes, reads } = this.uses(key);
     const readers = new Map();
     for (const { txn, op } of reads) {
       if (!readers.has(op.read)) readers.set(op.read, []);

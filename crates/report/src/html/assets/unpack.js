@@ -159,48 +159,59 @@ function readKey(reader, keys, keyIds) {
   return key;
 }
 
+/** An operation. Most are never looked at, so its text is made when it is. */
+class Op {
+  constructor(kind, key, name) {
+    this.kind = kind;
+    this.key = key;
+    this.name = name;
+  }
+
+  get text() {
+    switch (this.kind) {
+      case 0:
+      case 6:
+        return `r ${this.name}=?`;
+      case 1:
+        return `r ${this.name}=${this.read}`;
+      case 2:
+        return `w ${this.name}=${this.written}`;
+      case 3:
+        return `append ${this.name} ${this.written}`;
+      case 4:
+        return `r ${this.name}=[${this.length > this.list.length ? "… " : ""}${this.list.join(" ")}]`;
+      case 5:
+        return `delete ${this.name}`;
+      default:
+        return this.said;
+    }
+  }
+}
+
 function readOp(reader, keys, keyIds) {
   const kind = reader.number();
   if (kind === 7) return readOther(reader, keys, keyIds);
   const key = readKey(reader, keys, keyIds);
-  const name = keys[key];
-  switch (kind) {
-    case 0:
-    case 6:
-      return { text: `r ${name}=?`, key };
-    case 1: {
-      const read = reader.either();
-      return { text: `r ${name}=${read}`, key, read };
-    }
-    case 2: {
-      const written = reader.either();
-      return { text: `w ${name}=${written}`, key, written };
-    }
-    case 3: {
-      const written = reader.either();
-      return { text: `append ${name} ${written}`, key, written, appends: true };
-    }
-    case 4:
-      return readList(reader, name, key);
-    default:
-      return { text: `delete ${name}`, key, written: "nil" };
-  }
+  const op = new Op(kind, key, keys[key]);
+  if (kind === 1) op.read = reader.either();
+  else if (kind === 2 || kind === 3) op.written = reader.either();
+  else if (kind === 4) readList(reader, op);
+  else if (kind === 5) op.written = "nil";
+  return op;
 }
 
 /** A list, of which the page may hold only the last elements. */
-function readList(reader, name, key) {
-  const length = reader.number();
-  const list = [];
-  for (let left = Math.min(length, 12); left > 0; left--) list.push(reader.either());
-  const start = length > list.length ? "… " : "";
-  const read = list.length > 0 ? list[list.length - 1] : undefined;
-  return { text: `r ${name}=[${start}${list.join(" ")}]`, key, read, list, length };
+function readList(reader, op) {
+  op.length = reader.number();
+  op.list = [];
+  for (let left = Math.min(op.length, 12); left > 0; left--) op.list.push(reader.either());
+  if (op.list.length > 0) op.read = op.list[op.list.length - 1];
 }
 
 function readOther(reader, keys, keyIds) {
-  const op = {};
-  if (reader.number() === 1) op.key = readKey(reader, keys, keyIds);
+  const key = reader.number() === 1 ? readKey(reader, keys, keyIds) : undefined;
+  const op = new Op(7, key, keys[key]);
   if (reader.number() === 1) op.written = reader.either();
-  op.text = reader.text();
+  op.said = reader.text();
   return op;
 }
