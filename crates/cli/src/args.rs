@@ -143,8 +143,8 @@ pub(crate) struct GlobalArgs {
     #[arg(short, long, global = true)]
     pub(crate) verbose: bool,
 
-    /// The form of the result: text for people, or JSON, one object per line; for `check` also
-    /// JUnit XML or GitHub Actions annotations [default: human]
+    /// The form of the result: text for people, or JSON, one object per line; for `check` and
+    /// `run` also JUnit XML or GitHub Actions annotations [default: human]
     #[arg(long, global = true, value_name = "FORM")]
     pub(crate) output: Option<ReportForm>,
 
@@ -338,6 +338,10 @@ pub(crate) struct ReportArgs {
     /// Write the graphs of the anomalies as an SVG picture
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
+
+    /// Write a bug report in Markdown: what was tested, the transactions that matter, how to repeat it
+    #[arg(long, value_name = "FILE.md")]
+    pub(crate) bug_report: Option<PathBuf>,
 
     /// Write JUnit XML: a suite per history, a case per level
     #[arg(long, value_name = "FILE")]

@@ -41,6 +41,7 @@ impl<'a> Files<'a> {
             }
         }
         for (flag, path) in &self.outputs {
+            refuse_dash(flag, path)?;
             refuse_impossible(path)?;
             let Ok(place) = Place::of(path) else { continue };
             let name = format!("{flag} {}", path.display());
@@ -61,6 +62,20 @@ impl<'a> Files<'a> {
         }
         Ok(())
     }
+}
+
+/// Elsewhere, `-` is standard output. There, the result is already: a report in its midst would be
+/// neither.
+fn refuse_dash(flag: &str, path: &Path) -> Result<(), Failure> {
+    if path.as_os_str() != "-" {
+        return Ok(());
+    }
+    let hint = match flag {
+        "--junit" => "--output junit puts it on standard output; ./- is a file of that name",
+        _ => "name a file; /dev/stdout appends to the result, and ./- is a file of that name",
+    };
+    Err(Failure::new(format!("{flag} takes a file: standard output is for the result"))
+        .with_hint(hint))
 }
 
 fn inside(name: &str, directory: &Path) -> Failure {

@@ -97,7 +97,7 @@ impl Config {
             RawCommand::Check(args) => Command::Check(Check::build(*args, form)?),
             RawCommand::Convert(args) => Command::Convert(Convert::build(args)?),
             RawCommand::Gen(args) => Command::Gen(Generate::build(args)?),
-            RawCommand::Run(args) => Command::Run(Box::new(Run::build(*args)?)),
+            RawCommand::Run(args) => Command::Run(Box::new(Run::build(*args, form)?)),
             RawCommand::Stats(StatsArgs { history, format }) => {
                 Command::Stats(Stats { history, format: InputFormat::build("--format", &format)? })
             }
@@ -116,7 +116,7 @@ impl Config {
         let output = match form.plain() {
             Some(output) => output,
             // It has the form itself.
-            None if matches!(command, Command::Check(_)) => OutputForm::Human,
+            None if matches!(command, Command::Check(_) | Command::Run(_)) => OutputForm::Human,
             None => return Err(only_for_verdicts()),
         };
         Ok(Config { threads: args.global.threads, output, command })
@@ -142,7 +142,7 @@ impl Verify {
 }
 
 fn only_for_verdicts() -> Failure {
-    Failure::new("--output junit and --output github are for `isolario check`")
+    Failure::new("--output junit and --output github are for `isolario check` and `isolario run`")
         .with_hint("use --output human or --output json")
 }
 

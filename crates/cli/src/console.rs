@@ -1,11 +1,11 @@
 //! The streams: data on standard output, everything else on standard error.
 
-use std::io::{self, BufWriter, Stdout, Write};
+use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style as Ansi};
 use clap::ColorChoice;
-use isolario::report::{Style, printable};
+use isolario::report::{Human, Style, printable};
 
 use crate::args::GlobalArgs;
 use crate::failure::Failure;
@@ -16,6 +16,10 @@ pub(crate) struct Console {
     out: Guarded<BufWriter<Persistent<Stdout>>>,
     /// The style of data.
     pub(crate) style: Style,
+    /// How many columns text for people may take, where standard output is a terminal.
+    pub(crate) columns: Option<usize>,
+    /// Whether standard output takes links.
+    pub(crate) links: bool,
     error_style: Style,
     pub(crate) quiet: bool,
     pub(crate) verbose: bool,
@@ -32,10 +36,19 @@ impl Console {
         Console {
             out: Guarded::new(BufWriter::new(Persistent::new(io::stdout()))),
             style: style(AutoStream::choice(&io::stdout())),
+            columns: columns(),
+            links: io::stdout().is_terminal() && takes_links(|name| std::env::var(name).ok()),
             error_style: style(AutoStream::choice(&io::stderr())),
             quiet: args.quiet,
             verbose: args.verbose,
         }
+    }
+
+    /// The renderer of text for people.
+    pub(crate) fn human(&self) -> Human {
+        let mut human = Human::new(self.style);
+        human.columns = self.columns;
+        human
     }
 
     /// The stream for data.
@@ -85,6 +98,31 @@ impl Console {
         let _ = self.out.flush();
         let _ = writeln!(io::stderr(), "{style}{label}{style:#}: {}", printable(message));
     }
+}
+
+/// Lines longer than this are hard to read, and shorter ones than that hold nothing.
+const WIDEST: usize = 120;
+const NARROWEST: usize = 40;
+
+fn columns() -> Option<usize> {
+    let (width, _) = terminal_size::terminal_size_of(io::stdout())?;
+    Some(usize::from(width.0).clamp(NARROWEST, WIDEST))
+}
+
+/// Whether a terminal takes links (OSC 8), as far as its environment says. One that does not shows
+/// nothing of them, but for a few old ones; where colours are unwanted, links are, too.
+fn takes_links(variable: impl Fn(&str) -> Option<String>) -> bool {
+    let is = |name: &str, values: &[&str]| {
+        variable(name).is_some_and(|value| values.iter().any(|known| value.contains(known)))
+    };
+    if variable("NO_COLOR").is_some_and(|value| !value.is_empty()) || is("TERM", &["dumb", "linux"])
+    {
+        return false;
+    }
+    is("TERM_PROGRAM", &["iTerm", "WezTerm", "vscode", "ghostty", "Hyper", "rio"])
+        || is("TERM", &["kitty", "alacritty", "foot", "ghostty", "wezterm"])
+        || variable("VTE_VERSION").and_then(|version| version.parse().ok()) >= Some(5000)
+        || ["WT_SESSION", "KONSOLE_VERSION", "DOMTERM"].iter().any(|name| variable(name).is_some())
 }
 
 /// A writer that keeps its first error for the end: standard output on a full disk must not cost the
@@ -194,6 +232,23 @@ mod tests {
         assert!(closed.flush().is_ok());
         let mut full = PipeTolerant::new(Failing(io::ErrorKind::StorageFull));
         assert!(full.write_all(b"some").is_err() && full.flush().is_err());
+    }
+
+    #[test]
+    fn links_are_for_terminals_that_are_known_to_take_them() {
+        let takes = |variables: &[(&str, &str)]| {
+            takes_links(|name| {
+                let found = variables.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| (*value).to_owned())
+            })
+        };
+        assert!(takes(&[("TERM", "xterm-kitty")]));
+        assert!(takes(&[("TERM", "xterm-256color"), ("VTE_VERSION", "7006")]));
+        assert!(takes(&[("TERM_PROGRAM", "vscode")]));
+        assert!(!takes(&[("TERM", "xterm-256color")]));
+        assert!(!takes(&[("VTE_VERSION", "4200")]));
+        assert!(!takes(&[("TERM", "xterm-kitty"), ("NO_COLOR", "1")]));
+        assert!(!takes(&[]));
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod output;
 mod progress;
 mod reports;
 mod run;
+mod run_directory;
 mod suggest;
 mod terminal;
 mod units;

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use isolario::report::{Github, Hints, Human, Json, Junit, Renderer, Report, dot, html, svg};
+use isolario::model::RunRecord;
+use isolario::report::{Github, Hints, Json, Junit, Renderer, Report, bug_report, dot, html, svg};
 
 use crate::args::{ReportArgs, ReportForm};
 use crate::console::Console;
@@ -16,11 +17,12 @@ pub(crate) fn renderer(form: ReportForm, console: &Console) -> Box<dyn Renderer>
         ReportForm::Junit => Box::new(Junit),
         ReportForm::Github => Box::new(Github),
         ReportForm::Human => {
-            let mut human = Human::new(console.style);
+            let mut human = console.human();
             human.timing = console.verbose;
             human.hints = Hints {
                 more: "--max-anomalies N shows more",
                 levels: "--level L shows those of a level",
+                all: "--level all asks them",
                 ask: "--level L asks for another",
                 meaning: "`isolario explain NAME` says what an anomaly means, and what to look at.",
             };
@@ -36,21 +38,29 @@ pub(crate) struct ReportFiles {
     pub(crate) dot: Option<PathBuf>,
     pub(crate) svg: Option<PathBuf>,
     pub(crate) junit: Option<PathBuf>,
+    pub(crate) bug_report: Option<PathBuf>,
     /// Whether they are about several histories.
     several: bool,
 }
 
 impl ReportFiles {
+    /// Whether one of them says which history it is about: the digest takes time.
+    pub(crate) fn want_digest(&self) -> bool {
+        self.html.is_some() || self.bug_report.is_some()
+    }
+
     pub(crate) fn of(args: ReportArgs, histories: usize) -> Result<ReportFiles, Failure> {
-        let alone = [("--dot", &args.dot), ("--svg", &args.svg)];
+        let alone =
+            [("--dot", &args.dot), ("--svg", &args.svg), ("--bug-report", &args.bug_report)];
         match alone.iter().find(|(_, file)| file.is_some()) {
             Some((flag, _)) if histories > 1 => {
                 let message = format!("{flag} takes one history, and there are {histories}");
                 Err(Failure::new(message).with_hint("check them one by one"))
             }
             _ => {
-                let ReportArgs { report: html, dot, svg, junit } = args;
-                Ok(ReportFiles { html, dot, svg, junit, several: histories > 1 })
+                let ReportArgs { report: html, dot, svg, bug_report, junit } = args;
+                let several = histories > 1;
+                Ok(ReportFiles { html, dot, svg, junit, bug_report, several })
             }
         }
     }
@@ -73,11 +83,16 @@ impl<'c> Files<'c> {
 
     /// Writes the report on a history to all files. One that cannot be written does not stop the
     /// others. The answer says whether all were.
-    pub(crate) fn report(&mut self, report: &Report<'_>, console: &mut Console) -> bool {
+    pub(crate) fn report(
+        &mut self,
+        report: &Report<'_>,
+        run: Option<&RunRecord>,
+        console: &mut Console,
+    ) -> bool {
         let mut all = true;
-        let ReportFiles { html, dot, svg, .. } = self.config;
+        let ReportFiles { html, dot, svg, bug_report, .. } = self.config;
         if let Some(file) = html.as_ref().filter(|_| !self.config.several) {
-            let written = write_whole(file, |out| html::write(report, None, out));
+            let written = write_whole(file, |out| html::write(report, run, out));
             all &= tell(written, "the report", file, console);
         } else if html.is_some() {
             // Writing to memory does not fail.
@@ -90,6 +105,10 @@ impl<'c> Files<'c> {
         if let Some(file) = svg {
             let written = write_whole(file, |out| svg::write(report, out));
             all &= tell(written, "the picture", file, console);
+        }
+        if let Some(file) = bug_report {
+            let written = write_whole(file, |out| bug_report::write(report, run, out));
+            all &= tell(written, "the bug report", file, console);
         }
         if self.config.junit.is_some() {
             // Writing to memory does not fail.

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 
 use isolario::report::is_unprintable;
 
-/// A writer that lets through text and the sequences that set colours, and nothing else that a
-/// terminal obeys.
+/// A writer that lets through text and the sequences that set colours or link to a file, and nothing
+/// else that a terminal obeys.
 pub(crate) struct Guarded<W> {
     inner: W,
     /// The beginning of a character or of a sequence, until the rest comes.
@@ -30,7 +30,7 @@ impl<W: Write> Guarded<W> {
         while let Some(at) = text.find(|c| is_unprintable(c) && c != '\n' && c != '\t') {
             let (plain, rest) = text.split_at(at);
             self.inner.write_all(plain.as_bytes())?;
-            match colour(rest) {
+            match sequence(rest) {
                 Sequence::Whole(length) => {
                     self.inner.write_all(&rest.as_bytes()[..length])?;
                     text = &rest[length..];
@@ -90,11 +90,39 @@ impl<W: Write> Write for Guarded<W> {
 
 /// What a text begins with.
 enum Sequence {
-    /// A whole sequence that sets colours, so many bytes long.
+    /// A whole sequence that is let through, so many bytes long.
     Whole(usize),
     /// The beginning of one.
     Begun,
     Other,
+}
+
+/// A link is never longer than the longest path, each byte of which takes three.
+const LONGEST_LINK: usize = 3 * 4096 + 16;
+
+fn sequence(text: &str) -> Sequence {
+    match text.strip_prefix("\u{1b}]") {
+        Some(rest) => link(rest),
+        None => colour(text),
+    }
+}
+
+/// The start or the end of a link to a file of this machine: what follows `ESC ]`.
+fn link(rest: &str) -> Sequence {
+    const START: &str = "8;;";
+    if rest.len() < START.len() && START.starts_with(rest) {
+        return Sequence::Begun;
+    }
+    let Some(url) = rest.strip_prefix(START) else { return Sequence::Other };
+    let end = url.find(|c: char| !c.is_ascii_alphanumeric() && !"/:-_.~%".contains(c));
+    let (url, tail) = url.split_at(end.unwrap_or(url.len()));
+    let is_ours = url.is_empty() || url.starts_with("file:///") || "file:///".starts_with(url);
+    match tail {
+        _ if !is_ours || url.len() > LONGEST_LINK => Sequence::Other,
+        "" | "\u{1b}" => Sequence::Begun,
+        tail if tail.starts_with("\u{1b}\\") => Sequence::Whole(2 + START.len() + url.len() + 2),
+        _ => Sequence::Other,
+    }
 }
 
 fn colour(text: &str) -> Sequence {
@@ -138,6 +166,11 @@ mod tests {
             ("plain → 日本\n\tand on\n", "plain → 日本\n\tand on\n"),
             ("\u{1b}[1;31mred\u{1b}[0m\n", "\u{1b}[1;31mred\u{1b}[0m\n"),
             ("\u{1b}[2Jgone\n", "\\u001b[2Jgone\n"),
+            (
+                "\u{1b}]8;;file:///a%20b\u{1b}\\a b\u{1b}]8;;\u{1b}\\\n",
+                "\u{1b}]8;;file:///a%20b\u{1b}\\a b\u{1b}]8;;\u{1b}\\\n",
+            ),
+            ("\u{1b}]8;;http://e\u{1b}\\x\n", "\\u001b]8;;http://e\\u001b\\x\n"),
             ("\u{1b}]0;title\u{7}\n", "\\u001b]0;title\\u0007\n"),
             ("\u{9b}31m \u{202e}fed\u{7f}\r\n", "\\u009b31m \\u202efed\\u007f\\u000d\n"),
             ("\u{e0041}\n", "\\udb40\\udc41\n"),

@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use isolario_model::{
-    Anomaly, AnomalyKind, Edge, EdgeKind, Evidence, History, KeyId, Level, LevelSet, OpId, TxnId,
-    Verdict,
+    Anomaly, AnomalyKind, Edge, EdgeKind, Evidence, History, KeyId, Level, LevelResult, LevelSet,
+    OpId, TxnId, Verdict,
 };
 
 use crate::involved::{Involved, involved_with};
@@ -27,8 +27,8 @@ use crate::show::Versions;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Finding<'h> {
-    /// The anomaly that tells it: the one that rules out most, and of several the one whose name
-    /// says most.
+    /// The anomaly that tells it: the one that explains most of the levels at which it was found, and of
+    /// several the one whose name says most.
     pub anomaly: &'h Anomaly,
     /// The others, in the same order.
     pub also: Vec<&'h Anomaly>,
@@ -44,6 +44,13 @@ pub struct Finding<'h> {
 }
 
 impl<'h> Finding<'h> {
+    /// A single anomaly, for whoever asked for it alone.
+    pub fn alone(history: &'h History, anomaly: &'h Anomaly) -> Finding<'h> {
+        let member = Member { anomaly, found_at: LevelSet::default() };
+        let versions = versions(history, std::slice::from_ref(&member));
+        Bug { members: vec![member], keys: BTreeSet::new() }.into_finding(history, &versions)
+    }
+
     /// The name it is told under.
     pub fn kind(&self) -> AnomalyKind {
         self.anomaly.kind
@@ -115,7 +122,7 @@ impl<'h> Found<'h> {
         self.findings.len()
     }
 
-    /// How many a renderer shows in full that shows at most so many.
+    /// Those that a renderer shows in full that shows at most so many.
     pub fn shown(&self, most: usize) -> &[Finding<'h>] {
         &self.findings[..self.told.min(most)]
     }
@@ -123,6 +130,17 @@ impl<'h> Found<'h> {
     /// Those that a level's answer lists.
     pub fn of_level(&self, level: Level) -> impl Iterator<Item = &Finding<'h>> {
         self.findings.iter().filter(move |finding| finding.found_at.contains(level))
+    }
+
+    /// How many of them a level's answer lists, with what it counted beyond its list.
+    pub fn count_of(&self, result: &LevelResult) -> u64 {
+        let unlisted = match &result.verdict {
+            Verdict::Violated(findings) => {
+                findings.total.saturating_sub(findings.anomalies.len() as u64)
+            }
+            _ => 0,
+        };
+        self.of_level(result.level).count() as u64 + unlisted
     }
 
     /// All findings by kind and key: the kinds in the order in which they are told, of a kind the key
@@ -253,17 +271,16 @@ impl<'h> Merge<'h> {
 
 impl<'h> Bug<'h> {
     fn into_finding(mut self, history: &'h History, versions: &Versions<'h>) -> Finding<'h> {
-        self.members.sort_by_key(|member| {
-            let Member { anomaly, .. } = member;
-            let ruled_out = anomaly.rules_out.iter().count();
-            let with_sessions = anomaly.evidence.needs_session_order();
-            (std::cmp::Reverse(ruled_out), vagueness(anomaly.kind), with_sessions)
-        });
         let of_levels = |of: fn(&Member<'_>) -> LevelSet| {
             self.members.iter().map(of).fold(LevelSet::default(), LevelSet::union)
         };
         let (rules_out, found_at) =
             (of_levels(|member| member.anomaly.rules_out), of_levels(|member| member.found_at));
+        self.members.sort_by_key(|Member { anomaly, .. }| {
+            let explained = found_at.iter().filter(|level| anomaly.rules_out.contains(*level));
+            let needs_session = anomaly.evidence.needs_session_order();
+            (std::cmp::Reverse(explained.count()), vagueness(anomaly.kind), needs_session)
+        });
         // A bug begins with its first member.
         let anomaly = self.members[0].anomaly;
         Finding {
@@ -350,7 +367,7 @@ fn all_keys(history: &History, anomaly: &Anomaly) -> BTreeSet<KeyId> {
 
 #[cfg(test)]
 mod tests {
-    use isolario_model::{Engine, Findings, LevelResult, Reason, VersionOrder};
+    use isolario_model::{Engine, Findings, Reason, VersionOrder};
 
     use super::*;
     use crate::testing::{History as Builder, edge, r, w};

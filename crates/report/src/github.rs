@@ -6,15 +6,15 @@
 use std::fmt;
 use std::io;
 
-use isolario_model::{Anomaly, Level, LevelResult};
+use isolario_model::{Level, LevelResult};
 
-use crate::human::anomaly_text;
-use crate::involved::involved;
+use crate::finding::Finding;
+use crate::human::finding_text;
 use crate::meaning::{Meaning, deciding};
 use crate::names::{Names, counted, listed};
 use crate::report::{Renderer, Report};
 use crate::summary::Summary;
-use crate::words::{rules_out, why_no_answer};
+use crate::words::{began, rules_out, why_no_answer};
 
 /// Renders reports as annotations.
 #[derive(Clone, Copy, Debug, Default)]
@@ -27,11 +27,12 @@ impl Renderer for Github {
             || report.results.iter().any(|r| report.meaning(r) == Meaning::Violated);
         // What nobody asked for is told, and fails nothing.
         let command = if fails { "error" } else { "notice" };
-        let anomalies = report.shown_anomalies();
-        for anomaly in anomalies.iter().take(report.max_anomalies) {
-            write_anomaly(command, names, report.name, anomaly, out)?;
+        let (found, began) = (report.found(), began(report.history));
+        let shown = found.shown(report.max_anomalies);
+        for finding in shown {
+            write_finding(command, names, report.name, finding, began, out)?;
         }
-        let hidden = anomalies.len().saturating_sub(report.max_anomalies);
+        let hidden = found.told - shown.len();
         if hidden > 0 {
             let text = format!("{} not shown", counted(hidden as u64, "more anomaly"));
             annotation("notice", &[("file", report.name), ("title", "Isolario")], &text, out)?;
@@ -50,22 +51,22 @@ impl Renderer for Github {
     }
 }
 
-fn write_anomaly(
+fn write_finding(
     command: &str,
     names: Names<'_>,
     file: &str,
-    anomaly: &Anomaly,
+    finding: &Finding<'_>,
+    began: i64,
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
-    let title =
-        format!("{} ({}) {}", anomaly.kind.title(), anomaly.kind, rules_out(anomaly.rules_out));
-    let lines = involved(names.history(), anomaly);
-    let line = lines.iter().find_map(|part| names.history().line(part.txn));
+    let kind = finding.kind();
+    let title = format!("{} ({kind}) {}", kind.title(), rules_out(finding.rules_out));
+    let line = finding.involved.iter().find_map(|part| names.history().line(part.txn));
     let line = line.map(|line| line.to_string());
     let mut properties = vec![("file", file)];
     properties.extend(line.as_deref().map(|line| ("line", line)));
     properties.push(("title", &title));
-    annotation(command, &properties, anomaly_text(names, anomaly).trim_end(), out)
+    annotation(command, &properties, finding_text(names, finding, began).trim_end(), out)
 }
 
 /// The levels that should have had an answer and have none.
@@ -159,8 +160,8 @@ mod tests {
     use std::time::Duration;
 
     use isolario_model::{
-        AnomalyKind, Engine, Evidence, Findings, Inapplicable, Limit, OpId, Undecided, Verdict,
-        Witness,
+        Anomaly, AnomalyKind, Engine, Evidence, Findings, Inapplicable, Limit, OpId, Undecided,
+        Verdict, Witness,
     };
 
     use super::*;

@@ -6,16 +6,17 @@
 
 use std::io;
 
-use isolario_model::{LevelResult, PatternResult, Verdict};
+use isolario_model::{Level, LevelResult, PatternResult, Verdict};
 
-use crate::human::anomaly_text;
+use crate::finding::{Finding, Found};
+use crate::human::finding_text;
 use crate::implied::{Known, known};
 use crate::meaning::Meaning;
 use crate::names::{Names, counted};
 use crate::printable::printable;
 use crate::report::{Renderer, Report};
 use crate::summary::Summary;
-use crate::words::{summary, why_no_answer};
+use crate::words::{began, summary, why_no_answer};
 use crate::xml::Escaped;
 
 /// Renders reports as JUnit XML.
@@ -28,7 +29,8 @@ impl Renderer for Junit {
     }
 
     fn report(&mut self, report: &Report<'_>, out: &mut dyn io::Write) -> io::Result<()> {
-        let levels = report.results.iter().map(|result| level(report, result));
+        let found = report.found();
+        let levels = report.results.iter().map(|result| level(report, &found, result));
         let patterns = report.patterns.iter().map(|result| pattern(report, result));
         let seconds = (report.timing.load + report.timing.check).as_secs_f64();
         suite(report.name, seconds, &levels.chain(patterns).collect::<Vec<_>>(), out)
@@ -63,7 +65,7 @@ enum End {
     Skipped { message: String },
 }
 
-fn level(report: &Report<'_>, result: &LevelResult) -> Case {
+fn level(report: &Report<'_>, found: &Found<'_>, result: &LevelResult) -> Case {
     let end = match report.meaning(result) {
         Meaning::Satisfied => End::Passed,
         Meaning::Violated => match known(report.results, result.level) {
@@ -71,14 +73,19 @@ fn level(report: &Report<'_>, result: &LevelResult) -> Case {
                 let message = format!("violated, since {source} is, which it implies");
                 End::Failure { kind: "implied", message, text: String::new() }
             }
-            _ => failure(report, &result.verdict),
+            _ => {
+                let findings: Vec<_> = found.of_level(result.level).collect();
+                let total = found.count_of(result);
+                failure(report, &findings, total, &result.verdict, Some(result.level))
+            }
         },
-        Meaning::Undecided => End::Error { kind: "undecided", message: why(report, result) },
+        Meaning::Undecided => End::Error { kind: "undecided", message: why(report, found, result) },
         Meaning::DoesNotApply => {
-            End::Error { kind: "not-applicable", message: why(report, result) }
+            End::Error { kind: "not-applicable", message: why(report, found, result) }
         }
         Meaning::Unasked => {
-            End::Skipped { message: format!("{}: {}", result.verdict.name(), why(report, result)) }
+            let why = why(report, found, result);
+            End::Skipped { message: format!("{}: {why}", result.verdict.name()) }
         }
     };
     Case { name: result.level.name().to_owned(), end }
@@ -87,7 +94,13 @@ fn level(report: &Report<'_>, result: &LevelResult) -> Case {
 fn pattern(report: &Report<'_>, result: &PatternResult) -> Case {
     let names = Names::new(report.history);
     let end = match &result.verdict {
-        Verdict::Violated(_) => failure(report, &result.verdict),
+        Verdict::Violated(findings) => {
+            let alone = |anomaly| Finding::alone(report.history, anomaly);
+            let shown = findings.anomalies.iter().take(report.max_anomalies.max(1));
+            let alone: Vec<Finding<'_>> = shown.map(|anomaly| alone(anomaly)).collect();
+            let alone: Vec<&Finding<'_>> = alone.iter().collect();
+            failure(report, &alone, findings.total, &result.verdict, None)
+        }
         Verdict::Satisfied(_) => End::Passed,
         verdict => {
             let message = why_no_answer(names, verdict).unwrap_or_default();
@@ -101,31 +114,40 @@ fn pattern(report: &Report<'_>, result: &PatternResult) -> Case {
 }
 
 /// What stands behind a verdict that is not `satisfied`.
-fn why(report: &Report<'_>, result: &LevelResult) -> String {
+fn why(report: &Report<'_>, found: &Found<'_>, result: &LevelResult) -> String {
     let names = Names::new(report.history);
-    match &result.verdict {
-        Verdict::Violated(findings) => match findings.anomalies.first() {
-            Some(first) => format!("{}: {}", first.kind, summary(names, first)),
-            None => counted(findings.total, "anomaly"),
-        },
-        verdict => why_no_answer(names, verdict).unwrap_or_default(),
+    if !result.verdict.is_violated() {
+        return why_no_answer(names, &result.verdict).unwrap_or_default();
+    }
+    match found.of_level(result.level).next().map(|finding| finding.at(result.level)) {
+        Some(first) => format!("{}: {}", first.kind, summary(names, first)),
+        None => counted(found.count_of(result), "anomaly"),
     }
 }
 
-/// The first anomaly as the message, and as many as are shown in full as the text.
-fn failure(report: &Report<'_>, verdict: &Verdict) -> End {
+/// The first finding as the message, and as many as are shown in full as the text.
+fn failure(
+    report: &Report<'_>,
+    findings: &[&Finding<'_>],
+    total: u64,
+    verdict: &Verdict,
+    level: Option<Level>,
+) -> End {
     let names = Names::new(report.history);
-    let Verdict::Violated(findings) = verdict else { return End::Passed };
-    let shown = &findings.anomalies[..findings.anomalies.len().min(report.max_anomalies)];
-    let mut text: Vec<String> = shown.iter().map(|anomaly| anomaly_text(names, anomaly)).collect();
-    let hidden = findings.total.saturating_sub(shown.len() as u64);
+    let began = began(report.history);
+    let shown = &findings[..findings.len().min(report.max_anomalies)];
+    let mut text: Vec<String> =
+        shown.iter().map(|finding| finding_text(names, finding, began)).collect();
+    let hidden = total.saturating_sub(shown.len() as u64);
     if hidden > 0 {
-        let at_least = if findings.exact { "" } else { "at least " };
+        let is_exact = matches!(verdict, Verdict::Violated(findings) if findings.exact);
+        let at_least = if is_exact { "" } else { "at least " };
         text.push(format!("… and {at_least}{}\n", counted(hidden, "more anomaly")));
     }
-    let (kind, message) = match findings.anomalies.first() {
+    let first = findings.first().map(|first| level.map_or(first.anomaly, |level| first.at(level)));
+    let (kind, message) = match first {
         Some(first) => (first.kind.name(), format!("{}: {}", first.kind, summary(names, first))),
-        None => ("violated", counted(findings.total, "anomaly")),
+        None => ("violated", counted(total, "anomaly")),
     };
     End::Failure { kind, message, text: text.join("\n") }
 }
@@ -178,8 +200,8 @@ mod tests {
     use std::time::Duration;
 
     use isolario_model::{
-        Anomaly, AnomalyKind, Engine, Evidence, Findings, Inapplicable, Level, Limit, OpId,
-        Undecided, Witness,
+        Anomaly, AnomalyKind, Engine, Evidence, Findings, Inapplicable, Limit, OpId, Undecided,
+        Witness,
     };
 
     use super::*;

@@ -21,6 +21,9 @@
 //! ```
 
 #[cfg(feature = "html")]
+pub mod bug_report;
+mod card;
+#[cfg(feature = "html")]
 pub mod dot;
 pub mod explain;
 mod finding;
@@ -33,9 +36,11 @@ mod involved;
 #[cfg(feature = "json")]
 mod json;
 mod junit;
+mod markdown;
 mod marks;
 mod meaning;
 mod names;
+mod not_ruled_out;
 #[cfg(feature = "html")]
 mod picture;
 mod printable;
@@ -48,10 +53,12 @@ mod summary;
 pub mod svg;
 #[cfg(test)]
 mod testing;
+mod txn_facts;
 pub mod words;
 mod wrap;
 mod xml;
 
+pub use card::card;
 pub use finding::{Finding, Found, Group};
 pub use github::Github;
 pub use human::{Hints, Human, Style};
@@ -61,11 +68,13 @@ pub use involved::{Involved, first_counterexample, involved};
 pub use json::Json;
 pub use junit::Junit;
 pub use meaning::{Asked, Meaning, deciding, overall_of_patterns};
-pub use names::Names;
+pub use names::{Names, grouped};
+pub use not_ruled_out::not_ruled_out;
 pub use printable::{is_unprintable, printable};
-pub use provenance::{Provenance, Utc};
+pub use provenance::{Provenance, Utc, shell_word};
 pub use report::{Renderer, Report, Size, Timing};
 pub use show::{ShownVersion, Sources, Subject, Versions};
 pub use stats::StatsReport;
 pub use summary::Summary;
+pub use txn_facts::TxnFacts;
 pub use wrap::wrap;

@@ -224,8 +224,8 @@ pub(crate) fn listed<T: ToString>(names: &[T]) -> String {
     }
 }
 
-/// A number with a comma after every three digits: `12,345`.
-pub(crate) fn grouped(number: u64) -> String {
+/// A number with its thousands apart: `1,234,567`.
+pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (at, digit) in digits.chars().enumerate() {
@@ -237,7 +237,7 @@ pub(crate) fn grouped(number: u64) -> String {
     text
 }
 
-/// A count with its noun: `1 session`, `2 sessions`.
+/// A count with its noun: `1 session`, `2,000 sessions`.
 pub(crate) fn counted(count: u64, noun: &str) -> String {
     let plural = match noun.strip_suffix('y') {
         _ if count == 1 => return format!("1 {noun}"),
@@ -335,9 +335,9 @@ mod tests {
         assert_eq!(counted(1, "key"), "1 key");
         assert_eq!(counted(2, "key"), "2 keys");
         assert_eq!(counted(0, "anomaly"), "0 anomalies");
-        assert_eq!(counted(1234, "key"), "1,234 keys");
+        assert_eq!(counted(12_000, "key"), "12,000 keys");
+        assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
         let names = ["a", "b", "c"].map(str::to_owned);
-        assert_eq!([7, 999, 1000, 1_234_567].map(grouped), ["7", "999", "1,000", "1,234,567"]);
         assert_eq!(listed(&names[..1]), "a");
         assert_eq!(listed(&names[..2]), "a and b");
         assert_eq!(listed(&names), "a, b and c");

@@ -56,6 +56,16 @@ impl Provenance {
     }
 }
 
+/// A word as a shell takes it.
+pub fn shell_word(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@,=%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
 /// A moment of the calendar, in UTC. As text: `2024-03-01 12:34:56 UTC`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the parts of a date and a time are what they are called")]
@@ -99,6 +109,13 @@ impl std::fmt::Display for Utc {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_survive_a_shell() {
+        assert_eq!(shell_word("postgres://u@h:5/db"), "postgres://u@h:5/db");
+        assert_eq!(shell_word("exec:python3 it's.py"), r"'exec:python3 it'\''s.py'");
+        assert_eq!(shell_word("mysql://h/d?a=b&c"), "'mysql://h/d?a=b&c'");
+    }
 
     #[test]
     fn moments_are_those_of_the_calendar() {

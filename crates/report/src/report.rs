@@ -160,31 +160,16 @@ impl<'h> Report<'h> {
         distinct(self.verdicts().map(|(_, verdict)| verdict))
     }
 
-    /// The anomalies to show, of which the first [`Report::max_anomalies`] in full.
-    ///
-    /// One of each kind comes first: who reads no further has seen everything that is wrong once.
-    /// Of a kind, what rests on data alone comes before what needs the order of a session.
+    /// The anomalies to show, of which the first [`Report::max_anomalies`] in full: those that tell the
+    /// findings.
     pub fn shown_anomalies(&self) -> Vec<&'h Anomaly> {
-        let mut anomalies =
-            if self.weakest_only { self.weakest_anomalies() } else { self.anomalies() };
-        anomalies.sort_by_key(|anomaly| anomaly.evidence.needs_session_order());
-        let mut kinds = BTreeSet::new();
-        let (first, further): (Vec<_>, Vec<_>) =
-            anomalies.into_iter().partition(|anomaly| kinds.insert(anomaly.kind));
-        [first, further].concat()
+        let found = self.found();
+        found.findings[..found.told].iter().map(|finding| finding.anomaly).collect()
     }
 
     /// Everything that was found, each bug once, in the order in which to tell of it.
     pub fn found(&self) -> Found<'h> {
         Found::of(self)
-    }
-
-    /// The anomalies that violate the weakest levels; all, if single ones were asked for.
-    pub fn weakest_anomalies(&self) -> Vec<&'h Anomaly> {
-        let weakest = self.weakest_violated();
-        let counts = |level: Option<Level>| level.is_none_or(|level| weakest.contains(&level));
-        let verdicts = self.verdicts().filter(|(level, _)| counts(*level));
-        distinct(verdicts.map(|(_, verdict)| verdict))
     }
 
     /// All verdicts, with the level where they are about one.
@@ -275,7 +260,6 @@ mod tests {
         }
         let report = Report::new("h", &history, &results);
         assert_eq!(report.weakest_violated(), [Level::ReadCommitted, Level::CutIsolation]);
-        assert_eq!(report.weakest_anomalies().len(), 2);
         assert_eq!(report.anomalies().len(), 3);
     }
 }

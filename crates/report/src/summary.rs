@@ -23,9 +23,7 @@ pub struct Summary {
 impl Summary {
     /// Counts a history that was checked.
     pub fn add(&mut self, report: &Report<'_>) {
-        let mut kinds: Vec<_> = report.anomalies().iter().map(|anomaly| anomaly.kind).collect();
-        kinds.sort_unstable();
-        kinds.dedup();
+        let kinds: Vec<_> = report.found().kinds().into_iter().map(|(kind, _)| kind).collect();
         self.checked += 1;
         self.anomalous += u64::from(!kinds.is_empty());
         for kind in kinds {

@@ -1,11 +1,14 @@
 //! `isolario check`: which levels recorded histories satisfy.
 
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use isolario::check::{self, Checker, Options, Stop};
 use isolario::model::{History, Level, Outcome as TxnOutcome, TxnId};
-use isolario::report::{Renderer, Report, Summary, Timing, deciding, overall_of_patterns};
+use isolario::report::{
+    Provenance, Renderer, Report, Summary, Timing, deciding, overall_of_patterns, shell_word,
+};
+use isolario::verify::proof::Digest;
 
 use crate::commands::verify::write_proof;
 use crate::config::{Check, Question};
@@ -17,6 +20,7 @@ use crate::load::{LoadedHistory, load, read_version_order, report_remarks};
 use crate::outfile::write_whole;
 use crate::progress::Progress;
 use crate::reports::{Files, renderer, tell};
+use crate::run_directory;
 use isolario::run::peak_rss_bytes;
 
 pub(crate) fn run(config: &Check, console: &mut Console) -> Result<Outcome, Failure> {
@@ -76,8 +80,9 @@ impl Checking<'_> {
                 let report = Report::new(&name, &loaded.history, &results)
                     .with_weakest_only(request.open)
                     .with_named(&request.named)
-                    .with_timing(timing(&loaded, begun));
-                self.report(report, console)?;
+                    .with_timing(timing(&loaded, begun))
+                    .with_provenance(self.provenance(path, &loaded.history));
+                self.report(report, path, console)?;
                 if request.open && deciding(&results).is_none() {
                     console.warning(&format!("{name}: no level could be decided"));
                 }
@@ -95,8 +100,9 @@ impl Checking<'_> {
                 let begun = Instant::now();
                 let results = check::patterns(&loaded.history, kinds, &self.plain_options());
                 let report = Report::of_patterns(&name, &loaded.history, &results)
-                    .with_timing(timing(&loaded, begun));
-                self.report(report, console)?;
+                    .with_timing(timing(&loaded, begun))
+                    .with_provenance(self.provenance(path, &loaded.history));
+                self.report(report, path, console)?;
                 Ok(overall_of_patterns(&results, *named).into())
             }
         }
@@ -141,13 +147,52 @@ impl Checking<'_> {
     }
 
     /// Prints first and writes files then: whatever becomes of those, the verdict is out.
-    fn report(&mut self, report: Report<'_>, console: &mut Console) -> Result<(), Failure> {
+    fn report(
+        &mut self,
+        report: Report<'_>,
+        path: &Path,
+        console: &mut Console,
+    ) -> Result<(), Failure> {
         let report = report.with_max_anomalies(self.config.max_anomalies);
         self.summary.add(&report);
         self.renderer.report(&report, console.out())?;
         console.out().flush()?;
-        self.is_lost |= !self.files.report(&report, console);
+        let run = run_directory::record_beside(path);
+        self.is_lost |= !self.files.report(&report, run.as_ref(), console);
         Ok(())
+    }
+
+    /// Where the reports come from. The digest takes time: it is there where somebody reads it.
+    fn provenance(&self, path: &Path, history: &History) -> Provenance {
+        let mut provenance = Provenance::new();
+        if self.config.reports.want_digest() {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            provenance =
+                provenance.with_unix_s(now.as_secs()).with_digest(Digest::of(history).to_string());
+        }
+        let verify = match &self.config.proof {
+            Some(proof) => Some(self.verify(path, proof)),
+            None if run_directory::record_beside(path).is_some() => {
+                run_directory::verify_beside(path)
+            }
+            None => None,
+        };
+        verify.into_iter().fold(provenance, Provenance::with_verify)
+    }
+
+    /// The command that verifies the proof, with the flags it needs to read the history alike.
+    fn verify(&self, history: &Path, proof: &Path) -> String {
+        let mut command = run_directory::verify(history, proof);
+        if let Some(format) = self.config.format.named {
+            command += &format!(" --format {}", format.name());
+        }
+        if let Some(file) = &self.config.version_order
+            && self.config.options.trust_version_order
+        {
+            let file = shell_word(&file.display().to_string());
+            command += &format!(" --version-order {file} --trust-version-order");
+        }
+        command
     }
 
     fn end(&mut self, console: &mut Console) -> Result<(), Failure> {

@@ -1,7 +1,7 @@
 //! `isolario explain`: what a level or an anomaly means.
 
+use isolario::report::Json;
 use isolario::report::explain::Topic;
-use isolario::report::{Human, Json};
 
 use crate::args::OutputForm;
 use crate::config::Explain;
@@ -14,7 +14,7 @@ pub(crate) fn run(
     output: OutputForm,
     console: &mut Console,
 ) -> Result<Outcome, Failure> {
-    let human = Human::new(console.style);
+    let human = console.human();
     let out = console.out();
     match (output, explain) {
         (OutputForm::Human, Explain::Everything) => human.explain_all(out)?,

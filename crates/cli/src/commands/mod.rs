@@ -27,7 +27,7 @@ pub(crate) fn dispatch(
         Command::Check(check) => check::run(check, console),
         Command::Convert(convert) => convert::run(convert, console),
         Command::Gen(what) => generate::run(what, output, console),
-        Command::Run(what) => run::run(what, output, console),
+        Command::Run(what) => run::run(what, console),
         Command::Stats(stats) => stats::run(stats, output, console),
         Command::Show(show) => show::run(show, output, console),
         Command::Shrink(shrink) => shrink::run(shrink, console),

@@ -1,7 +1,7 @@
 //! `isolario show`: one transaction, key or session of a history.
 
 use isolario::model::History;
-use isolario::report::{Human, Json, Subject};
+use isolario::report::{Json, Subject};
 
 use crate::args::OutputForm;
 use crate::config::Show;
@@ -22,7 +22,7 @@ pub(crate) fn run(
     let name = config.history.display().to_string();
     let history = load(&config.history, config.format, console)?.history;
     let subjects = find(&history, &config.name, &name)?;
-    let human = Human::new(console.style);
+    let human = console.human();
     let out = console.out();
     for (at, subject) in subjects.into_iter().enumerate() {
         match output {

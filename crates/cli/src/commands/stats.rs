@@ -1,7 +1,7 @@
 //! `isolario stats`: the figures of a history.
 
 use isolario::model::Stats as Figures;
-use isolario::report::{Human, Json, StatsReport};
+use isolario::report::{Json, StatsReport};
 
 use crate::args::OutputForm;
 use crate::config::Stats;
@@ -25,7 +25,7 @@ pub(crate) fn run(
     let figures = Figures::of(&history);
     let report = StatsReport::new(&name, &history, &figures, &remarks);
     match output {
-        OutputForm::Human => Human::new(console.style).stats(&report, console.out())?,
+        OutputForm::Human => console.human().stats(&report, console.out())?,
         OutputForm::Json => Json.stats(&report, console.out())?,
     }
     Ok(Outcome::Done)

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use isolario::check;
 use isolario::model::{History, Inapplicable, LevelResult, StatedOrder, Verdict, Witness};
+use isolario::report::grouped;
 use isolario::verify::proof::{self, ProofError, ProofProblem, VerifiedProof, verify_proof_with};
 use isolario::verify::{Options, Refusal};
 use serde::Serialize;
@@ -210,27 +211,5 @@ fn checked(history: &History, verdict: &Verdict) -> String {
 
 /// A count with its noun, in groups of three digits.
 fn counted(count: usize, one: &str, many: &str) -> String {
-    let digits = count.to_string();
-    let mut grouped = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    format!("{grouped} {}", if count == 1 { one } else { many })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn digits_come_in_groups_of_three() {
-        let shown = |count| counted(count, "key", "keys");
-        assert_eq!(shown(1), "1 key");
-        assert_eq!(shown(999), "999 keys");
-        assert_eq!(shown(1_000), "1,000 keys");
-        assert_eq!(shown(12_345_678), "12,345,678 keys");
-    }
+    format!("{} {}", grouped(count as u64), if count == 1 { one } else { many })
 }

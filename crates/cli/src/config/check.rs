@@ -108,6 +108,7 @@ fn refuse_clashes(args: &CheckArgs) -> Result<(), Failure> {
         .writing("--dot", args.reports.dot.as_ref())
         .writing("--svg", args.reports.svg.as_ref())
         .writing("--junit", args.reports.junit.as_ref())
+        .writing("--bug-report", args.reports.bug_report.as_ref())
         .writing("--proof", args.proof.as_ref())
         .writing("--dump-problem", args.search.dump_problem.as_ref())
         .refuse_clashes()

@@ -12,12 +12,13 @@ mod summary;
 mod watch;
 
 use isolario::model::StopReason;
+use isolario::report::words;
 use isolario::run::{Handle, Judgement, RunOutcome, Settings};
 
 pub(crate) use args::{EXAMPLES, RunArgs};
 pub(crate) use settings::Run;
 
-use crate::args::{OutputForm, ReportForm};
+use crate::args::ReportForm;
 use crate::console::Console;
 use crate::exit::Outcome;
 use crate::failure::Failure;
@@ -26,23 +27,19 @@ use crate::reports::renderer;
 use summary::Told;
 use watch::Watch;
 
-pub(crate) fn run(
-    what: &Run,
-    output: OutputForm,
-    console: &mut Console,
-) -> Result<Outcome, Failure> {
+pub(crate) fn run(what: &Run, console: &mut Console) -> Result<Outcome, Failure> {
     let handle = Handle::new();
     Interrupt::listen(console.quiet)?.run(&handle);
     match what.repeat {
-        1 => Ok(once(&what.settings, output, &handle, console)?.0),
-        _ => repeat::run(what, output, &handle, console),
+        1 => Ok(once(&what.settings, what.form, &handle, console)?.0),
+        _ => repeat::run(what, &handle, console),
     }
 }
 
 /// One run, from the first connection to the last word.
 fn once(
     settings: &Settings,
-    output: OutputForm,
+    output: ReportForm,
     handle: &Handle,
     console: &mut Console,
 ) -> Result<(Outcome, RunOutcome), Failure> {
@@ -60,21 +57,48 @@ fn once(
     Ok((exit, outcome))
 }
 
-fn tell(outcome: &RunOutcome, output: OutputForm, console: &mut Console) -> Result<(), Failure> {
+fn tell(outcome: &RunOutcome, output: ReportForm, console: &mut Console) -> Result<(), Failure> {
     let told = Told { outcome };
     match output {
-        OutputForm::Json => told.json(console.out())?,
-        OutputForm::Human => {
+        ReportForm::Json => told.json(console.out())?,
+        ReportForm::Human => {
             if outcome.judgement() != Judgement::NothingToCheck {
-                let (name, mut renderer) = (outcome.name(), renderer(ReportForm::Human, console));
+                let (name, mut renderer) = (outcome.name(), renderer(output, console));
                 renderer.report(&outcome.report(&name), console.out())?;
                 renderer.end(console.out())?;
             }
-            told.human(console.style, console.out())?;
+            told.human(console)?;
         }
+        ReportForm::Junit | ReportForm::Github => ci(outcome, output, console)?,
     }
     told.warn(console);
     Ok(())
+}
+
+/// For CI: the history as `check` reports it, called after what was tested. What ended a run too early,
+/// or left nothing to check, is a failure of its own.
+fn ci(outcome: &RunOutcome, form: ReportForm, console: &mut Console) -> Result<(), Failure> {
+    let name = words::headline(&outcome.record);
+    let mut renderer = renderer(form, console);
+    renderer.begin(console.out())?;
+    let why = match outcome.judgement() {
+        Judgement::NothingToCheck => Some("no transaction committed that read or wrote".to_owned()),
+        Judgement::NotDecidable => Some(told_missing(outcome)),
+        _ => outcome.record.stopped_because.clone(),
+    };
+    if outcome.judgement() != Judgement::NothingToCheck {
+        renderer.report(&outcome.report(&name), console.out())?;
+    }
+    if let Some(why) = why {
+        renderer.failure(&name, &why, console.out())?;
+    }
+    Ok(renderer.end(console.out())?)
+}
+
+/// That what was claimed could not be decided.
+fn told_missing(outcome: &RunOutcome) -> String {
+    let missing = outcome.examination.missing.iter().map(|level| level.name());
+    format!("could not be decided: {}", missing.collect::<Vec<_>>().join(", "))
 }
 
 /// A run that the database or the recording ended is an error, whatever its history shows.

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::settings::Run;
 use super::summary::seconds;
-use crate::args::OutputForm;
+use crate::args::ReportForm;
 use crate::console::Console;
 use crate::exit::Outcome;
 use crate::failure::Failure;
@@ -22,13 +22,8 @@ struct Finding {
     record: RunRecord,
 }
 
-pub(super) fn run(
-    what: &Run,
-    output: OutputForm,
-    handle: &Handle,
-    console: &mut Console,
-) -> Result<Outcome, Failure> {
-    let first = &what.settings;
+pub(super) fn run(what: &Run, handle: &Handle, console: &mut Console) -> Result<Outcome, Failure> {
+    let (first, output) = (&what.settings, what.form);
     let out = first.out.clone().unwrap_or_else(|| default_directory(first.seed));
     let mut findings = Vec::new();
     for number in 0..what.repeat {
@@ -44,8 +39,10 @@ pub(super) fn run(
     }
     let tally = Tally::of(&findings, out);
     match output {
-        OutputForm::Json => tally.json(console.out())?,
-        OutputForm::Human => tally.human(console.out())?,
+        ReportForm::Json => tally.json(console.out())?,
+        ReportForm::Human => tally.human(console.out())?,
+        // Each run has said what it found.
+        ReportForm::Junit | ReportForm::Github => {}
     }
     Ok(findings.iter().map(|finding| finding.outcome).max().unwrap_or(Outcome::Done))
 }

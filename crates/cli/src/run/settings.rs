@@ -7,6 +7,7 @@ use isolario::run::{Ask, Settings};
 use isolario::workload::{DefaultRun, Kind, Preset, Workload};
 
 use super::args::{RunArgs, ShapeArgs};
+use crate::args::ReportForm;
 use crate::config::Request;
 use crate::failure::Failure;
 use crate::workload_flags::{find_distribution, find_kind, find_preset, refuse_idle_flags};
@@ -16,10 +17,12 @@ pub(crate) struct Run {
     pub(super) settings: Settings,
     /// How many, with one seed after the other.
     pub(super) repeat: u64,
+    /// The form of the result.
+    pub(super) form: ReportForm,
 }
 
 impl Run {
-    pub(crate) fn build(args: RunArgs) -> Result<Run, Failure> {
+    pub(crate) fn build(args: RunArgs, form: ReportForm) -> Result<Run, Failure> {
         let parse = |text: &String| DbUrl::parse(text).map_err(|error| Failure::new(error.message));
         let urls: Result<Vec<_>, _> = args.db.iter().map(parse).collect();
         let preset = args.shape.preset.as_deref().map(find_preset).transpose()?;
@@ -45,7 +48,7 @@ impl Run {
         settings.out = args.out;
         settings.max_anomalies = args.max_anomalies;
         settings.planner().map_err(|error| Failure::new(error.to_string()))?;
-        Ok(Run { settings, repeat: args.drive.repeat })
+        Ok(Run { settings, repeat: args.drive.repeat, form })
     }
 }
 

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use isolario::model::{Contention, Latency, RunRecord, Verdict};
-use isolario::report::words::why_no_answer;
-use isolario::report::{Names, Style};
+use isolario::report::words::{headline, why_no_answer};
+use isolario::report::{Names, Style, grouped, printable, wrap};
 use isolario::run::{Judgement, RunOutcome};
 use serde::Serialize;
 
@@ -37,24 +37,27 @@ impl Told<'_> {
     }
 
     /// For people.
-    pub(super) fn human(&self, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    pub(super) fn human(&self, console: &mut Console) -> io::Result<()> {
         let record = &self.outcome.record;
-        let bold = if style == Style::Coloured { ("\x1b[1m", "\x1b[0m") } else { ("", "") };
+        let bold = if console.style == Style::Coloured { ("\x1b[1m", "\x1b[0m") } else { ("", "") };
+        let (links, width) = (console.links, console.columns.unwrap_or(80));
+        let out = console.out();
         let shape = &record.workload;
-        writeln!(
-            out,
-            "\n{}Run{}: {}, {}; {} workload, {} sessions, {} keys, seed {}",
-            bold.0,
-            bold.1,
-            record.database_version,
-            record.isolation,
+        writeln!(out, "\n{}{}{}", bold.0, printable(&headline(record)), bold.1)?;
+        let shape = format!(
+            "{} workload, {} sessions, {} keys, seed {}",
             shape.kind,
             shape.sessions,
             grouped(u64::from(shape.keys)),
             record.seed
-        )?;
-        for (label, text) in self.lines() {
-            writeln!(out, "  {label:<11} {text}")?;
+        );
+        for (label, text) in [vec![("run", shape)], self.lines()].concat() {
+            let first = format!("  {label:<11} ");
+            let rest = " ".repeat(first.len());
+            writeln!(out, "{}", wrap(&printable(&text), width, &first, &rest))?;
+        }
+        for (label, file) in self.files() {
+            writeln!(out, "  {label:<11} {}", link(&self.outcome.directory.join(file), links))?;
         }
         writeln!(out, "\nRepeat it with\n  {}", record.replay)?;
         writeln!(out, "\n{}{}.{}", bold.0, self.outcome.promise(), bold.1)
@@ -91,8 +94,16 @@ impl Told<'_> {
             .peak_rss_bytes
             .map_or_else(String::new, |bytes| format!(", peak memory {} MiB", bytes >> 20));
         lines.push(("time", format!("generated in {ran}{checked}{memory}")));
-        lines.push(("directory", self.outcome.directory.display().to_string()));
         lines
+    }
+
+    /// Where to look next.
+    fn files(&self) -> Vec<(&'static str, &'static str)> {
+        let mut files = vec![("directory", ""), ("report", "report.html")];
+        if self.outcome.is_broken() {
+            files.push(("bug report", "bug-report.md"));
+        }
+        files
     }
 
     /// Says what is amiss: what could not be decided, and what the run could not show.
@@ -134,6 +145,31 @@ impl Told<'_> {
     }
 }
 
+/// A path, as a link where the terminal takes one: it opens where the browser of the machine is.
+fn link(path: &Path, links: bool) -> String {
+    let shown = printable(&path.display().to_string()).trim_end_matches('/').to_owned();
+    match std::path::absolute(path) {
+        Ok(whole) if links => {
+            format!("\x1b]8;;{}\x1b\\{shown}\x1b]8;;\x1b\\", file_url(&whole))
+        }
+        _ => shown,
+    }
+}
+
+/// A path as a URL: nothing in it can end the sequence that it stands in.
+fn file_url(path: &Path) -> String {
+    let mut url = String::from("file://");
+    for byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' | b'~' => {
+                url.push(char::from(*byte));
+            }
+            byte => url.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    url
+}
+
 fn is_answer(verdict: &Verdict) -> bool {
     verdict.is_satisfied() || verdict.is_violated()
 }
@@ -170,19 +206,6 @@ pub(super) fn seconds(duration: Duration) -> String {
     }
 }
 
-/// A number with its thousands apart.
-pub(super) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
 }
@@ -192,8 +215,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_path_is_a_link_where_terminals_take_one() {
+        let path = Path::new("/runs/a b\u{1b}/report.html");
+        assert_eq!(link(path, false), "/runs/a b\\u{1b}/report.html");
+        assert_eq!(
+            link(path, true),
+            "\x1b]8;;file:///runs/a%20b%1B/report.html\x1b\\/runs/a b\\u{1b}/report.html\x1b]8;;\x1b\\"
+        );
+    }
+
+    #[test]
     fn numbers_and_times_for_people() {
-        assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
         assert_eq!([40.0, 12_345.0, 2e6].map(milliseconds), ["0.04 ms", "12 ms", "2.0 s"]);
         assert_eq!(seconds(Duration::from_millis(420)), "420 ms");
         assert_eq!(seconds(Duration::from_millis(12_340)), "12.3 s");

@@ -8,10 +8,10 @@ use indicatif::{ProgressBar, ProgressStyle};
 use isolario::check::Options;
 use isolario::db;
 use isolario::model::StopReason;
+use isolario::report::grouped;
 use isolario::report::words::stopped_because;
 use isolario::run::{Observer, Settings, Target};
 
-use super::summary::grouped;
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::progress::Progress;

@@ -3,6 +3,7 @@
 
 mod check;
 mod convert;
+mod findings;
 mod generate;
 mod information;
 #[cfg(unix)]

@@ -5,8 +5,7 @@ use isolario_db::Claim;
 use isolario_model::{
     AnomalyKind, Contention, History, Level, LevelResult, RunVerdict, Verdict, VerdictKind,
 };
-use isolario_report::Asked;
-use isolario_report::Meaning;
+use isolario_report::{Asked, Found, Meaning, Report};
 
 use super::settings::Ask;
 
@@ -134,12 +133,13 @@ impl Examination {
         }
     }
 
-    /// The answers in short.
-    pub fn verdicts(&self) -> Vec<RunVerdict> {
+    /// The answers in short, each with the names under which its anomalies are told.
+    pub fn verdicts(&self, history: &History) -> Vec<RunVerdict> {
+        let found = Report::new("", history, &self.results).found();
         let short = |result: &LevelResult| RunVerdict {
             level: result.level,
             verdict: result.verdict.kind(),
-            anomalies: kinds(&result.verdict),
+            anomalies: kinds(&found, result.level),
         };
         self.results.iter().map(short).collect()
     }
@@ -154,11 +154,11 @@ fn is_decided(level: Level, results: &[LevelResult]) -> bool {
 }
 
 /// Each once, clearest first.
-fn kinds(verdict: &Verdict) -> Vec<AnomalyKind> {
+fn kinds(found: &Found<'_>, level: Level) -> Vec<AnomalyKind> {
     let mut kinds: Vec<AnomalyKind> = Vec::new();
-    for anomaly in verdict.anomalies() {
-        if !kinds.contains(&anomaly.kind) {
-            kinds.push(anomaly.kind);
+    for kind in found.of_level(level).map(|finding| finding.at(level).kind) {
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
         }
     }
     kinds

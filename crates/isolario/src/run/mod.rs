@@ -2,8 +2,9 @@
 //!
 //! [`Settings`] say what to run. [`run`] opens the database, drives the workload, checks the history
 //! against what the database claims (or against the levels that were asked for), and leaves a
-//! directory: `run.json`, `history.iso`, `verdict.json`, `proof`, `report.html`. What it found is a
-//! [`RunOutcome`], full of facts; nothing is printed.
+//! directory: `run.json`, `history.iso`, `verdict.json`, `proof`, `report.html`, and `bug-report.md` where
+//! a level is violated that was claimed or asked for. What it found is a [`RunOutcome`], full of facts;
+//! nothing is printed.
 //!
 //! ```
 //! use isolario::run::{Handle, Judgement, Settings, run};
@@ -44,7 +45,7 @@ use isolario_db::{self as db, Database, Progress};
 use isolario_formats as formats;
 use isolario_model::{GoneNode, RunRecord, RunShape, StopReason};
 use isolario_report::words::stopped_because;
-use isolario_report::{Json, Renderer, Timing, first_counterexample, html};
+use isolario_report::{Json, Renderer, Timing, bug_report, first_counterexample, html};
 use isolario_verify::proof;
 use isolario_workload::Generator;
 
@@ -59,6 +60,7 @@ pub use target::Target;
 
 use directory::{Directory, unix_seconds};
 use drive::Course;
+use outcome::provenance;
 
 /// Is told how a run goes. Every method does nothing by default.
 pub trait Observer {
@@ -271,11 +273,12 @@ fn finish(
     let timing = Timing { load, check, peak_rss_bytes: peak_rss_bytes() };
     record.check_ms = Some(begun.elapsed().as_secs_f64() * 1e3);
     record.peak_rss_bytes = timing.peak_rss_bytes;
-    record.verdicts = examination.verdicts();
+    record.verdicts = examination.verdicts(&loaded.history);
     record.first_counterexample = first_counterexample(&loaded.history, &examination.results);
     record.overlapped = examination.contention.map(|contention| contention.overlapped);
     record.conflicted = examination.contention.map(|contention| contention.conflicted);
     let mut outcome = RunOutcome {
+        provenance: provenance(&record, directory.path(), &loaded.history),
         record,
         directory: directory.path().to_owned(),
         history: loaded.history,
@@ -298,11 +301,18 @@ fn write_files(directory: &Directory, outcome: &RunOutcome, options: &Options) -
         .with_clock_skew(options.clock_skew)
         .with_trusted_version_order(options.trust_version_order);
     let (history, results) = (&outcome.history, &outcome.examination.results);
-    let written = [
+    let mut written = vec![
         directory.write_record(&outcome.record),
         directory.write("verdict.json", |out| Json.report(&report, out)),
         directory.write("proof", |out| proof::write(history, results, &read_as, &name, out)),
         directory.write("report.html", |out| html::write(&report, Some(&outcome.record), out)),
     ];
+    if outcome.is_broken() {
+        written.push(
+            directory.write("bug-report.md", |out| {
+                bug_report::write(&report, Some(&outcome.record), out)
+            }),
+        );
+    }
     written.into_iter().filter_map(Result::err).collect()
 }

@@ -1,11 +1,12 @@
 //! What a run found, as facts.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use isolario_formats::Warning;
 use isolario_model::{History, Level, RunRecord};
-use isolario_report::{Report, Timing};
+use isolario_report::{Provenance, Report, Timing, grouped, shell_word};
+use isolario_verify::proof::Digest;
 
 use super::error::RunError;
 use super::examine::{Examination, Judgement};
@@ -28,6 +29,8 @@ pub struct RunOutcome {
     pub timing: Timing,
     /// How many anomalies the report shows in full.
     pub max_anomalies: usize,
+    /// When it was recorded, the digest of the history, and how to verify the proof.
+    pub provenance: Provenance,
     /// The files that could not be written. What was found stands here all the same.
     pub unwritten: Vec<RunError>,
 }
@@ -51,6 +54,12 @@ impl RunOutcome {
             .with_named(named)
             .with_max_anomalies(self.max_anomalies)
             .with_timing(self.timing)
+            .with_provenance(self.provenance.clone())
+    }
+
+    /// Whether the database broke its claim, or did not give what was asked of it.
+    pub fn is_broken(&self) -> bool {
+        self.judgement() == Judgement::Violated
     }
 
     /// Whether the database kept its promise, or what else was asked of it.
@@ -65,6 +74,15 @@ impl RunOutcome {
             committed: self.record.counts.committed,
         }
     }
+}
+
+/// Where a run's reports come from: its proof lies beside its history.
+pub(super) fn provenance(record: &RunRecord, directory: &Path, history: &History) -> Provenance {
+    let file = |name: &str| shell_word(&directory.join(name).display().to_string());
+    Provenance::new()
+        .with_unix_s(record.began_unix_s)
+        .with_digest(Digest::of(history).to_string())
+        .with_verify(format!("isolario verify {} {}", file("history.iso"), file("proof")))
 }
 
 /// Whether a database kept its promise in a run. As text, it is one plain sentence.
@@ -88,7 +106,7 @@ impl fmt::Display for Promise {
         let Promise { database, is_promise, .. } = self;
         let levels: Vec<_> = self.levels.iter().map(|level| in_words(*level)).collect();
         let levels = levels.join(" and ");
-        let run = format!("in this run of {} transactions", thousands(self.committed));
+        let run = format!("in this run of {} transactions", grouped(self.committed));
         if self.judgement == Judgement::NothingToCheck {
             return write!(
                 f,
@@ -144,19 +162,6 @@ fn in_words(level: Level) -> &'static str {
         Level::Linearizable => "linearizability",
         other => other.name(),
     }
-}
-
-/// A number with its thousands apart.
-fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use isolario_report::shell_word;
 use isolario_workload::{Kind, Workload};
 
 use super::settings::{Ask, Settings};
@@ -9,7 +10,8 @@ use super::settings::{Ask, Settings};
 /// The exact command, ready for a shell. Passwords are left out: commands end up in reports.
 pub(super) fn command(settings: &Settings, isolation: &str) -> String {
     let mut words = vec!["isolario".to_owned(), "run".to_owned()];
-    let mut flag = |name: &str, value: String| words.extend([format!("--{name}"), quoted(&value)]);
+    let mut flag =
+        |name: &str, value: String| words.extend([format!("--{name}"), shell_word(&value)]);
     for url in &settings.urls {
         flag("db", url.to_string());
     }
@@ -66,27 +68,5 @@ fn span(duration: Duration) -> String {
     match duration.as_millis() {
         whole if whole.is_multiple_of(1000) => format!("{}s", whole / 1000),
         ms => format!("{ms}ms"),
-    }
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@,=%+".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_survive_a_shell() {
-        assert_eq!(quoted("postgres://u@h:5/db"), "postgres://u@h:5/db");
-        assert_eq!(quoted("exec:python3 it's.py"), r"'exec:python3 it'\''s.py'");
-        assert_eq!(quoted("mysql://h/d?a=b&c"), "'mysql://h/d?a=b&c'");
     }
 }

@@ -2,13 +2,18 @@
 
 use std::io;
 
-use isolario_model::{Anomaly, Edge, Evidence, Outcome, Reason};
+use isolario_model::{Anomaly, Edge, Evidence, TxnId};
 
 use super::palette::Palette;
-use crate::involved::{Involved, involved};
+use crate::finding::Finding;
+use crate::involved::Involved;
 use crate::names::{Names, counted};
-use crate::words::{self, Step, advice, happened, other_names_of, rules_out, told};
-use crate::wrap::{WIDTH, wrap};
+use crate::printable::printable;
+use crate::txn_facts::TxnFacts;
+use crate::words::{
+    Step, advice, happened, in_time, other_names_of_finding, refutation, rules_out, title_of, told,
+};
+use crate::wrap::wrap;
 
 /// How much of a large anomaly is spelt out. A person reads no further; JSON has it all.
 const MOST_TXNS: usize = 20;
@@ -16,25 +21,37 @@ const MOST_CASES: usize = 5;
 const MOST_STEPS: usize = 30;
 /// Of an argument that is longer, how many steps its end keeps.
 const LAST_STEPS: usize = 5;
+/// What helps with an argument by cases.
+const HOW_TO_READ_CASES: &str = "Read the first case as if what it supposes were a fact, then the \
+                                 next: they mostly share the transactions that matter.";
 /// How advice begins.
 const WHERE: &str = "Where to look:";
 
+/// `began` is when the history did.
 pub(super) fn write(
     names: Names<'_>,
-    anomaly: &Anomaly,
+    finding: &Finding<'_>,
+    began: i64,
     with_advice: bool,
     palette: &Palette,
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
-    title(anomaly, palette, out)?;
-    let happened = wrap(&happened(names, anomaly), WIDTH, "  ", "  ");
+    let anomaly = finding.anomaly;
+    title(finding, palette, out)?;
+    let happened = wrap(&happened(names, anomaly), palette.width, "  ", "  ");
     writeln!(out, "\n{happened}\n")?;
-    let mut involved = involved(names.history(), anomaly);
+    let mut involved = finding.involved.clone();
     // Few are easier to find in the order of the history, many in that of the argument.
     if involved.len() <= MOST_TXNS {
         involved.sort_by_key(|part| part.txn);
     }
-    transactions(names, &involved, palette, out)?;
+    transactions(names, &involved, began, palette, out)?;
+    let txns: Vec<TxnId> = involved.iter().map(|part| part.txn).collect();
+    let in_time = in_time(names, &txns);
+    if !in_time.is_empty() {
+        let text = format!("{}.", in_time.join("; "));
+        writeln!(out, "\n{}", wrap(&text, palette.width, "  In time: ", "    "))?;
+    }
     the_argument(names, anomaly, palette, out)?;
     if with_advice { where_to_look(names, anomaly, palette, out) } else { Ok(()) }
 }
@@ -46,8 +63,9 @@ fn the_argument(
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
     match &anomaly.evidence {
-        Evidence::Cases { cycles } => cases(names, cycles, palette, out),
-        Evidence::Cycle { edges } => {
+        Evidence::Cases { cycles } if cycles.len() > 1 => cases(names, cycles, palette, out),
+        Evidence::Cycle { .. } | Evidence::Cases { .. } => {
+            let edges = anomaly.evidence.edges();
             writeln!(out)?;
             cycle_steps(names, edges, palette, out)
         }
@@ -67,39 +85,43 @@ fn where_to_look(
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
     for paragraph in advice(names.history(), anomaly) {
-        let text = wrap(&paragraph, WIDTH, &format!("  {WHERE} "), "  ");
+        let text = wrap(&paragraph, palette.width, &format!("  {WHERE} "), "  ");
         writeln!(out, "\n{}", text.replacen(WHERE, &palette.heading(WHERE), 1))?;
     }
     Ok(())
 }
 
-fn title(anomaly: &Anomaly, palette: &Palette, out: &mut dyn io::Write) -> io::Result<()> {
-    let name = anomaly.kind.title();
-    let text = wrap(&words::title(anomaly.kind), WIDTH, "", "  ");
+fn title(finding: &Finding<'_>, palette: &Palette, out: &mut dyn io::Write) -> io::Result<()> {
+    let name = finding.kind().title();
+    let text = wrap(&title_of(finding.anomaly), palette.width, "", "  ");
     writeln!(out, "{}{}", palette.bad(name), text.strip_prefix(name).unwrap_or_default())?;
-    let mut names = vec![anomaly.kind.name().to_owned()];
-    names.extend(other_names_of(anomaly));
-    let text = format!("{}; {}", names.join(", "), rules_out(anomaly.rules_out));
-    writeln!(out, "{}", palette.dim(&wrap(&text, WIDTH, "  ", "  ")))
+    let names = other_names_of_finding(finding).join(", ");
+    let text = format!("{names}; {}", rules_out(finding.rules_out));
+    writeln!(out, "{}", palette.dim(&wrap(&text, palette.width, "  ", "  ")))
 }
 
 fn transactions(
     names: Names<'_>,
     involved: &[Involved],
+    began: i64,
     palette: &Palette,
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
     let listed = &involved[..involved.len().min(MOST_TXNS)];
-    let heads: Vec<(String, String)> =
-        listed.iter().map(|part| (names.txn(part.txn), whereabouts(names, part))).collect();
+    let heads: Vec<(String, TxnFacts<'_>)> = listed
+        .iter()
+        .map(|part| (names.txn(part.txn), TxnFacts::of(names, part.txn, began)))
+        .collect();
     let name_width = heads.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
-    let where_width = heads.iter().map(|(_, place)| place.chars().count()).max().unwrap_or(0);
-    for (part, (name, place)) in listed.iter().zip(&heads) {
+    let where_width = heads.iter().map(|(_, facts)| facts.place.chars().count()).max().unwrap_or(0);
+    for (part, (name, facts)) in listed.iter().zip(&heads) {
+        let place = &facts.place;
         let first = format!("  {name:name_width$}  {place:where_width$}  ");
         let rest = " ".repeat(first.chars().count());
-        let text = wrap(&operations(names, part), WIDTH, &first, &rest);
+        let text = wrap(&operations(names, part), palette.width, &first, &rest);
         let text = text.replacen(place.as_str(), &palette.dim(place), 1);
         writeln!(out, "{text}")?;
+        notes(facts, &" ".repeat(name_width + 4), palette, out)?;
     }
     if involved.len() > listed.len() {
         let more = counted((involved.len() - listed.len()) as u64, "more transaction");
@@ -108,15 +130,23 @@ fn transactions(
     Ok(())
 }
 
-fn whereabouts(names: Names<'_>, part: &Involved) -> String {
-    let history = names.history();
-    let line = history.line(part.txn).map_or(String::new(), |line| format!(", line {line}"));
-    let outcome = match history.outcome(part.txn) {
-        Outcome::Committed => "",
-        Outcome::Aborted => ", aborted",
-        Outcome::Unknown => ", outcome unknown",
-    };
-    format!("session {}{line}{outcome}", names.session(part.txn))
+/// What else is known of a transaction, below it.
+fn notes(
+    facts: &TxnFacts<'_>,
+    indent: &str,
+    palette: &Palette,
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
+    let notes = facts.notes().into_iter().map(|(label, text)| match label {
+        "time" => text,
+        label => format!("{label}: {text}"),
+    });
+    let statements = facts.sql.iter().map(|(_, sql)| printable(sql).into_owned());
+    for note in notes.chain(statements) {
+        let text = wrap(&note, palette.width, indent, &format!("{indent}  "));
+        writeln!(out, "{}", palette.dim(&text))?;
+    }
+    Ok(())
 }
 
 fn operations(names: Names<'_>, part: &Involved) -> String {
@@ -137,19 +167,9 @@ fn cycle_steps(
     palette: &Palette,
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
-    let Some(first) = edges.first() else { return Ok(()) };
-    let conclusion = match &first.reason {
-        // Nobody needs to be told that the beginning comes first.
-        Reason::Initial => {
-            steps(names, &told(names, &edges[1..]), "  ", palette, out)?;
-            format!("… so {} comes before the initial state.", names.txn(first.to))
-        }
-        _ => {
-            steps(names, &told(names, edges), "  ", palette, out)?;
-            format!("… so {} comes before itself.", names.txn(first.from))
-        }
-    };
-    writeln!(out, "  {}", palette.heading(&conclusion))
+    let Some((argument, conclusion)) = refutation(names, edges) else { return Ok(()) };
+    steps(names, &argument, "  ", palette, out)?;
+    writeln!(out, "  {}", palette.heading(&format!("… so {conclusion}.")))
 }
 
 fn cases(
@@ -158,6 +178,7 @@ fn cases(
     palette: &Palette,
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
+    writeln!(out, "\n{}", wrap(HOW_TO_READ_CASES, palette.width, "  ", "  "))?;
     for (number, cycle) in (1..).zip(cycles.iter().take(MOST_CASES)) {
         writeln!(out, "\n  Case {number} of {}:", cycles.len())?;
         cycle_steps(names, cycle, palette, out)?;
@@ -195,11 +216,11 @@ fn steps(
         let arrow = format!("{} → {}", names.txn(step.from), names.txn(step.to));
         let about = step.key.map_or(String::new(), |key| format!(" {}", names.key(key)));
         let text = format!("{arrow} ({}{about}): {}", step.kind.name(), step.sentence);
-        let text = wrap(&text, WIDTH, &first, &rest);
+        let text = wrap(&text, palette.width, &first, &rest);
         writeln!(out, "{}", text.replacen(&arrow, &palette.heading(&arrow), 1))?;
         steps(names, &step.because, &rest, palette, out)?;
         if let Some(conclusion) = &step.conclusion {
-            writeln!(out, "{}", wrap(&format!("… {conclusion}"), WIDTH, &rest, &rest))?;
+            writeln!(out, "{}", wrap(&format!("… {conclusion}"), palette.width, &rest, &rest))?;
         }
     }
     Ok(())

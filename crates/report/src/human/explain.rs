@@ -13,7 +13,7 @@ use crate::wrap::{WIDTH, wrap};
 impl Human {
     /// Writes the page of a level or an anomaly.
     pub fn explain(&self, topic: Topic, out: &mut dyn io::Write) -> io::Result<()> {
-        let palette = Palette::of(self.style);
+        let palette = Palette::of(self.style, self.width());
         let page = topic.page();
         let what = match topic {
             Topic::Level(_) => "an isolation level",
@@ -35,7 +35,7 @@ impl Human {
 
     /// Writes the names of all levels and anomalies, with what each is in a line.
     pub fn explain_all(&self, out: &mut dyn io::Write) -> io::Result<()> {
-        let palette = Palette::of(self.style);
+        let palette = Palette::of(self.style, self.width());
         writeln!(out, "{}\n", palette.heading("Levels, weaker ones first"))?;
         self.candidates(Level::all().map(Topic::Level), out)?;
         writeln!(out, "\n{}\n", palette.heading("Anomalies"))?;

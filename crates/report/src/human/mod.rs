@@ -1,23 +1,31 @@
-//! Reports for people: 80 columns, readable without colour.
+//! Reports for people, readable without colour.
 
 mod anomaly;
 mod explain;
+mod groups;
 mod palette;
 mod show;
 mod stats;
 mod summary;
 mod verdicts;
 
+use std::collections::BTreeSet;
 use std::io;
 
-use isolario_model::Anomaly;
+use isolario_model::{AnomalyKind, Level};
 
-use crate::names::{Names, counted};
+use crate::finding::{Finding, Found};
+use crate::names::{Names, counted, grouped};
+use crate::not_ruled_out::not_ruled_out;
 use crate::printable::printable;
 use crate::report::{Renderer, Report, Size, Timing};
 use crate::summary::Summary;
+use crate::words::{began, verdict};
 use crate::wrap::{WIDTH, wrap};
 use palette::Palette;
+
+/// Text of more lines than this is scrolled through.
+const ONE_SCREEN: usize = 20;
 
 /// Whether to use colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,6 +47,8 @@ pub struct Human {
     pub timing: bool,
     /// What to do next.
     pub hints: Hints,
+    /// How many columns there are; 80 where nobody says.
+    pub columns: Option<usize>,
     /// Whether there was a report before this one.
     separate: bool,
     /// Whether an anomaly was shown.
@@ -52,6 +62,8 @@ pub struct Hints {
     pub more: &'static str,
     /// How to see the anomalies of stronger levels.
     pub levels: &'static str,
+    /// How to ask for all levels.
+    pub all: &'static str,
     /// How to ask for a level, where none was.
     pub ask: &'static str,
     /// How to learn what an anomaly means.
@@ -63,20 +75,32 @@ impl Human {
     pub fn new(style: Style) -> Self {
         Human { style, ..Human::default() }
     }
+
+    fn width(&self) -> usize {
+        self.columns.unwrap_or(WIDTH)
+    }
 }
 
 impl Renderer for Human {
     fn report(&mut self, report: &Report<'_>, out: &mut dyn io::Write) -> io::Result<()> {
-        let palette = Palette::of(self.style);
+        let palette = Palette::of(self.style, self.width());
         if std::mem::replace(&mut self.separate, true) {
             writeln!(out)?;
         }
         heading(report.name, &report.size, &palette, out)?;
-        verdicts::write(report, self.hints.ask, &palette, out)?;
+        let found = report.found();
+        verdicts::write(report, &found, self.hints.ask, &palette, out)?;
         if self.timing {
             writeln!(out, "  {}", palette.dim(&timing_words(&report.timing)))?;
         }
-        self.anomalies(report, &palette, out)
+        let mut anomalies = Vec::new();
+        self.anomalies(report, &found, &palette, &mut anomalies)?;
+        out.write_all(&anomalies)?;
+        // Whoever has scrolled past the verdicts finds them again where the text ends.
+        match anomalies.iter().filter(|byte| **byte == b'\n').count() {
+            long if long > ONE_SCREEN => closing(report, &found, &palette, out),
+            _ => Ok(()),
+        }
     }
 
     /// Nothing: people read on the error stream what could not be read.
@@ -85,7 +109,7 @@ impl Renderer for Human {
     }
 
     fn summary(&mut self, summary: &Summary, out: &mut dyn io::Write) -> io::Result<()> {
-        summary::write(summary, &Palette::of(self.style), out)
+        summary::write(summary, &Palette::of(self.style, self.width()), out)
     }
 
     fn end(&mut self, out: &mut dyn io::Write) -> io::Result<()> {
@@ -100,58 +124,115 @@ impl Human {
     fn anomalies(
         &mut self,
         report: &Report<'_>,
+        found: &Found<'_>,
         palette: &Palette,
         out: &mut dyn io::Write,
     ) -> io::Result<()> {
-        let all = report.anomalies();
-        let chosen = report.shown_anomalies();
         let names = Names::new(report.history);
-        let shown = &chosen[..chosen.len().min(report.max_anomalies)];
-        for (at, anomaly) in shown.iter().enumerate() {
+        let shown = found.shown(report.max_anomalies);
+        let began = began(report.history);
+        let mut kinds = BTreeSet::new();
+        for finding in shown {
             writeln!(out)?;
-            anomaly::write(names, anomaly, is_first(&shown[..at], anomaly), palette, out)?;
+            // The first of its kind comes with advice.
+            let advice = kinds.insert(finding.kind());
+            anomaly::write(names, finding, began, advice, palette, out)?;
             self.has_shown = true;
         }
-        let hidden = chosen.len().saturating_sub(report.max_anomalies);
+        let hidden = found.told - shown.len();
         if hidden > 0 {
-            let more = if report.max_anomalies == 0 { "" } else { " more" };
+            let more = if shown.is_empty() { "" } else { " more" };
             let noun = if hidden == 1 { "anomaly" } else { "anomalies" };
-            let text = format!("… {hidden}{more} {noun} not shown");
-            writeln!(out, "\n{}", with_hint(&text, self.hints.more))?;
+            let text = format!("… {}{more} {noun} not shown", grouped(hidden as u64));
+            writeln!(out, "\n{}", with_hint(&text, self.hints.more, palette))?;
+            groups::write(names, found, palette, out)?;
         }
-        let is_new = |anomaly: &&Anomaly| is_first(&chosen, anomaly);
-        let others: Vec<&Anomaly> = all.into_iter().filter(is_new).collect();
+        self.further(report, found, palette, out)
+    }
+
+    /// What the answers leave to say: the kinds that only stronger levels forbid, and those that may be
+    /// there for all that is known.
+    fn further(
+        &self,
+        report: &Report<'_>,
+        found: &Found<'_>,
+        palette: &Palette,
+        out: &mut dyn io::Write,
+    ) -> io::Result<()> {
+        let (told, rest) = found.findings.split_at(found.told);
+        let is_new =
+            |finding: &&Finding<'_>| told.iter().all(|known| known.kind() != finding.kind());
+        let others = verdicts::kinds(rest.iter().filter(is_new).map(Finding::kind), usize::MAX);
         if !others.is_empty() {
-            let text =
-                format!("Stronger levels show more: {}", verdicts::kinds(others.into_iter()));
-            writeln!(out, "\n{}", with_hint(&text, self.hints.levels))?;
+            let text = format!("Stronger levels show more: {others}");
+            writeln!(out, "\n{}", with_hint(&text, self.hints.levels, palette))?;
+        }
+        if found.total() == 0 {
+            return Ok(());
+        }
+        let (asked, unasked): (Vec<_>, Vec<_>) = not_ruled_out(report, found)
+            .into_iter()
+            .partition(|(level, _)| report.results.iter().any(|result| result.level == *level));
+        if !asked.is_empty() {
+            let by_level = |(level, kinds): &(Level, Vec<AnomalyKind>)| {
+                format!("{} ({level})", verdicts::kinds(kinds.iter().copied(), usize::MAX))
+            };
+            let open: Vec<String> = asked.iter().map(by_level).collect();
+            let text = format!(
+                "Not ruled out, with the level whose search would find it: {}.",
+                open.join("; ")
+            );
+            writeln!(out, "\n{}", palette.dim(&wrap(&text, palette.width, "", "  ")))?;
+        }
+        if !unasked.is_empty() {
+            let kinds = unasked.iter().map(|(_, kinds)| kinds.len() as u64).sum();
+            let kinds = counted(kinds, "more kind");
+            let text = format!("Other levels look for {kinds} of anomaly");
+            writeln!(out, "\n{}", palette.dim(&with_hint(&text, self.hints.all, palette)))?;
         }
         Ok(())
     }
 }
 
-/// Whether an anomaly is the first of its kind, and so comes with advice.
-fn is_first(before: &[&Anomaly], anomaly: &Anomaly) -> bool {
-    !before.iter().any(|other| other.kind == anomaly.kind)
-}
-
-/// One anomaly in full, as plain text.
-pub(crate) fn anomaly_text(names: Names<'_>, anomaly: &Anomaly) -> String {
+/// One finding in full, as plain text.
+pub(crate) fn finding_text(names: Names<'_>, finding: &Finding<'_>, began: i64) -> String {
     let mut text = Vec::new();
     // Writing to memory does not fail.
-    let _ = anomaly::write(names, anomaly, true, &Palette::of(Style::Plain), &mut text);
+    let palette = Palette::of(Style::Plain, WIDTH);
+    let _ = anomaly::write(names, finding, began, true, &palette, &mut text);
     String::from_utf8_lossy(&text).into_owned()
 }
 
-fn with_hint(text: &str, hint: &str) -> String {
+/// What it all comes to, once more.
+fn closing(
+    report: &Report<'_>,
+    found: &Found<'_>,
+    palette: &Palette,
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
+    let shown = found.shown(report.max_anomalies).len() as u64;
+    let total = counted(found.total() as u64, "anomaly");
+    let at_least = if found.exact { "" } else { "at least " };
+    let verdict = match verdict(report) {
+        Some(verdict) => format!("{verdict}; "),
+        None => String::new(),
+    };
+    let name = printable(report.name);
+    let text = format!("{verdict}{at_least}{total}, {} shown in full.", grouped(shown));
+    let text = wrap(&text, palette.width, &format!("{name}: "), "  ");
+    let text = text.strip_prefix(&*name).unwrap_or(&text);
+    writeln!(out, "\n{}{text}", palette.heading(&name))
+}
+
+fn with_hint(text: &str, hint: &str, palette: &Palette) -> String {
     let text = if hint.is_empty() { text.to_owned() } else { format!("{text}; {hint}") };
-    wrap(&text, WIDTH, "", "  ")
+    wrap(&text, palette.width, "", "  ")
 }
 
 /// The name of a history and its size.
 fn heading(name: &str, size: &Size, palette: &Palette, out: &mut dyn io::Write) -> io::Result<()> {
     let name = printable(name);
-    let text = wrap(&size_words(size), WIDTH, &format!("{name}: "), "  ");
+    let text = wrap(&size_words(size), palette.width, &format!("{name}: "), "  ");
     let text = text.strip_prefix(&*name).unwrap_or(&text);
     writeln!(out, "{}{text}\n", palette.heading(&name))
 }
@@ -161,7 +242,7 @@ fn size_words(size: &Size) -> String {
         [(size.committed, "committed"), (size.aborted, "aborted"), (size.unknown, "unknown")]
             .into_iter()
             .filter(|(count, _)| *count > 0)
-            .map(|(count, outcome)| format!("{count} {outcome}"))
+            .map(|(count, outcome)| format!("{} {outcome}", grouped(count)))
             .collect();
     let outcomes = match &outcomes[..] {
         [] => String::new(),

@@ -5,14 +5,15 @@ use isolario_model::Verdict;
 
 use super::Style;
 
-/// How to set off parts of a text. Nothing is said by colour alone.
+/// How to set off parts of a text, and how wide it may be. Nothing is said by colour alone.
 pub(super) struct Palette {
     coloured: bool,
+    pub(super) width: usize,
 }
 
 impl Palette {
-    pub(super) fn of(style: Style) -> Self {
-        Palette { coloured: style == Style::Coloured }
+    pub(super) fn of(style: Style, width: usize) -> Self {
+        Palette { coloured: style == Style::Coloured, width }
     }
 
     fn paint(&self, style: Ansi, text: &str) -> String {

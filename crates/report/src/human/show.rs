@@ -8,7 +8,7 @@ use super::{Human, Palette};
 use crate::names::{Names, counted, listed};
 use crate::printable::printable;
 use crate::show::{Sources, Subject, Versions};
-use crate::wrap::{WIDTH, wrap};
+use crate::wrap::wrap;
 
 /// More readers than this are counted.
 const MOST_READERS: usize = 10;
@@ -24,7 +24,7 @@ impl Human {
         let page = Page {
             names: Names::new(history),
             versions: Versions::of(history, subject),
-            palette: Palette::of(self.style),
+            palette: Palette::of(self.style, self.width()),
         };
         match subject {
             Subject::Transaction(txn) => page.transaction(txn, out),
@@ -51,7 +51,7 @@ impl Page<'_> {
         writeln!(out, "{}: {}", self.palette.heading(&name), facts.join(", "))?;
         for (label, text) in self.facts(txn) {
             let first = format!("  {label:<10}");
-            writeln!(out, "{}", wrap(&text, WIDTH, &first, &" ".repeat(first.len())))?;
+            writeln!(out, "{}", wrap(&text, self.palette.width, &first, &" ".repeat(first.len())))?;
         }
         writeln!(out)?;
         if history.txn_ops(txn).len() == 0 {
@@ -85,9 +85,9 @@ impl Page<'_> {
 
     fn operation(&self, op: OpId, out: &mut dyn io::Write) -> io::Result<()> {
         let line = |text: &str, out: &mut dyn io::Write| {
-            writeln!(out, "{}", wrap(text, WIDTH, "      ", "      "))
+            writeln!(out, "{}", wrap(text, self.palette.width, "      ", "      "))
         };
-        writeln!(out, "{}", wrap(&self.names.op(op), WIDTH, "  ", "    "))?;
+        writeln!(out, "{}", wrap(&self.names.op(op), self.palette.width, "  ", "    "))?;
         if let Some(sql) = self.names.history().op_sql(op) {
             line(&printable(sql), out)?;
         }
@@ -112,7 +112,7 @@ impl Page<'_> {
         let size = counted(versions.len() as u64, "version");
         writeln!(out, "{}: {size}", self.palette.heading(&name))?;
         for version in versions {
-            let title = wrap(&self.names.version(version.op), WIDTH, "  ", "    ");
+            let title = wrap(&self.names.version(version.op), self.palette.width, "  ", "    ");
             writeln!(out, "\n{title}")?;
             let sources = &version.sources;
             let written = match (sources.is_empty(), sources.writes.is_empty()) {
@@ -122,7 +122,7 @@ impl Page<'_> {
             };
             let read = format!("read by {}", self.readers(&version.reads, None));
             for text in [written, read] {
-                writeln!(out, "{}", wrap(&text, WIDTH, "      ", "        "))?;
+                writeln!(out, "{}", wrap(&text, self.palette.width, "      ", "        "))?;
             }
         }
         Ok(())
@@ -142,7 +142,7 @@ impl Page<'_> {
             writeln!(out, "  {}: {}", self.palette.heading(&name), facts.join(", "))?;
             let ops: Vec<String> = history.txn_ops(txn).map(|op| self.names.op(op)).collect();
             let ops = if ops.is_empty() { "no operations".to_owned() } else { ops.join(", ") };
-            writeln!(out, "{}", wrap(&ops, WIDTH, "      ", "      "))?;
+            writeln!(out, "{}", wrap(&ops, self.palette.width, "      ", "      "))?;
         }
         Ok(())
     }

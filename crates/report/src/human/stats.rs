@@ -8,7 +8,7 @@ use super::{Human, Palette, heading};
 use crate::names::{Names, counted};
 use crate::report::Size;
 use crate::stats::StatsReport;
-use crate::wrap::{WIDTH, wrap};
+use crate::wrap::wrap;
 
 /// The width of the longest bar of a histogram.
 const LONGEST_BAR: usize = 32;
@@ -16,23 +16,23 @@ const LONGEST_BAR: usize = 32;
 impl Human {
     /// Writes the figures of a history. What is odd about it is left to the error stream.
     pub fn stats(&self, report: &StatsReport<'_>, out: &mut dyn io::Write) -> io::Result<()> {
-        let palette = Palette::of(self.style);
+        let palette = Palette::of(self.style, self.width());
         let stats = report.stats;
         heading(report.name, &Size::of(report.history), &palette, out)?;
-        fact("reads and writes", &reads_and_writes(stats), out)?;
+        fact(&palette, "reads and writes", &reads_and_writes(stats), out)?;
         let committed = Share { part: stats.committed_operations, whole: stats.operations };
-        fact("committed", &share(committed, "operation"), out)?;
-        fact("read-modify-write", &read_modify_write(stats), out)?;
-        fact("unique values", &share(stats.uniqueness.unique_writes, "write"), out)?;
-        fact("concurrency", &concurrency(stats.concurrency.as_ref()), out)?;
+        fact(&palette, "committed", &share(committed, "operation"), out)?;
+        fact(&palette, "read-modify-write", &read_modify_write(stats), out)?;
+        fact(&palette, "unique values", &share(stats.uniqueness.unique_writes, "write"), out)?;
+        fact(&palette, "concurrency", &concurrency(stats.concurrency.as_ref()), out)?;
         sizes(&stats.transaction_sizes, &palette, out)?;
         busiest_keys(Names::new(report.history), &stats.skew, &palette, out)
     }
 }
 
-fn fact(label: &str, text: &str, out: &mut dyn io::Write) -> io::Result<()> {
+fn fact(palette: &Palette, label: &str, text: &str, out: &mut dyn io::Write) -> io::Result<()> {
     let first = format!("  {label:<19}");
-    writeln!(out, "{}", wrap(text, WIDTH, &first, &" ".repeat(first.len())))
+    writeln!(out, "{}", wrap(text, palette.width, &first, &" ".repeat(first.len())))
 }
 
 /// A share in words: `3 of 4 writes (75 %)`.

@@ -6,7 +6,7 @@ use super::Palette;
 use crate::names::counted;
 use crate::summary::Summary;
 use crate::words::other_names;
-use crate::wrap::{WIDTH, wrap};
+use crate::wrap::wrap;
 
 /// Nothing where there was no anomaly: the reports say enough.
 pub(super) fn write(
@@ -24,7 +24,7 @@ pub(super) fn write(
     let checked = counted(summary.checked, "history");
     let text = format!("{} of {checked} with anomalies{failed}", summary.anomalous);
     let title = palette.heading("In all");
-    writeln!(out, "\n{title}: {}\n", wrap(&text, WIDTH - "In all: ".len(), "", "  "))?;
+    writeln!(out, "\n{title}: {}\n", wrap(&text, palette.width - "In all: ".len(), "", "  "))?;
     let widest = summary.by_anomaly.keys().map(|kind| kind.name().len()).max().unwrap_or(0);
     let most = summary.by_anomaly.values().max().map_or(0, |count| count.to_string().len());
     for (kind, count) in &summary.by_anomaly {

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use isolario_model::{
-    Anomaly, AnomalyKind, Engine, Evidence, Findings, Inapplicable, KeyId, Level, LevelResult,
-    Limit, OpId, Outcome, Parts, PatternResult, Reason, SearchProgress, Stats, TxnId, Undecided,
-    Verdict, VersionOrder, Witness,
+    Anomaly, Batch, Engine, Evidence, Findings, Inapplicable, KeyId, LevelResult, Limit, Op, OpId,
+    OpNotes, Outcome, Parts, PatternResult, Reason, SearchProgress, Stamp, Stats, TxnEnd, TxnId,
+    TxnSink, TxnStart, Undecided, Verdict, VersionOrder, Witness,
 };
 
 use super::*;
 use crate::stats::StatsReport;
-use crate::testing::{History as Builder, edge, r, w};
+use crate::testing::{History as Builder, edge, int, r, w};
 
 fn result(level: Level, verdict: Verdict) -> LevelResult {
     LevelResult { level, engine: Engine::Weak, verdict }
@@ -85,9 +85,11 @@ fn anomalies_beyond_the_limit_are_counted() {
         },
         &report.clone().with_max_anomalies(1),
     );
-    assert!(one.ends_with("\n… 2 more anomalies not shown; use a larger limit\n"), "{one}");
+    let hidden = "\n… 2 more anomalies not shown; use a larger limit\n  \
+                  AbortedRead  1  1 on z\n  CyclicCO     1  1 on x\n  ThinAirRead  1  1 on x\n";
+    assert!(one.contains(hidden), "{one}");
     let none = plain(&report.with_max_anomalies(0));
-    assert!(none.ends_with("\n… 3 anomalies not shown\n"), "{none}");
+    assert!(none.contains("\n… 3 anomalies not shown\n"), "{none}");
 }
 
 #[test]
@@ -101,7 +103,7 @@ fn of_stronger_levels_there_are_the_names_where_no_level_was_asked_for() {
     let hints = Hints { levels: "ask for a level", ..Hints::default() };
     let text = text_of(Human { hints, ..Human::default() }, &report);
     assert!(!text.contains("comes before itself"), "{text}");
-    assert!(text.ends_with("\nStronger levels show more: CyclicCO; ask for a level\n"), "{text}");
+    assert!(text.contains("\nStronger levels show more: CyclicCO; ask for a level\n"), "{text}");
 }
 
 #[test]
@@ -178,7 +180,69 @@ fn arguments_within_arguments_are_set_in() {
     let cycles = vec![edges.clone(); 7];
     let cases = Anomaly::new(AnomalyKind::NoOrderPossible, Evidence::Cases { cycles });
     let cycle = Anomaly::new(AnomalyKind::CoConflictCm, Evidence::Cycle { edges });
-    let results = [violated(Level::Causal, vec![cycle]), violated(Level::Prefix, vec![cases])];
+    let causal = plain(&Report::new("h.txt", &history, &[violated(Level::Causal, vec![cycle])]));
+    let cases = violated(Level::Prefix, vec![cases.at(Level::Prefix)]);
+    let prefix = plain(&Report::new("h.txt", &history, &[cases]));
+    insta::assert_snapshot!(format!("{causal}\n{prefix}"));
+}
+
+#[test]
+fn one_case_is_no_case() {
+    let history = history();
+    let cases = Evidence::Cases { cycles: vec![cycle().evidence.edges().to_vec()] };
+    let anomaly = Anomaly::new(AnomalyKind::NoOrderPossible, cases).at(Level::Serializable);
+    let results = [violated(Level::Serializable, vec![anomaly])];
+    let text = plain(&Report::new("h.txt", &history, &results));
+    assert!(text.contains("No possible order at serializable: what the clients saw"), "{text}");
+    assert!(!text.contains("Case") && !text.contains(" case"), "{text}");
+    assert!(text.contains("so T1 comes before itself"), "{text}");
+}
+
+#[test]
+fn text_is_as_wide_as_the_terminal() {
+    let history = history();
+    let results = [violated(Level::AdyaReadCommitted, vec![aborted_read(), cycle()])];
+    let report = Report::new("h.txt", &history, &results);
+    for width in [60, 80, 120] {
+        let human = Human { columns: Some(width), ..Human::default() };
+        let text = text_of(human, &report);
+        let widest = text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+        assert!(widest <= width && widest > width - 25, "{widest} of {width}: {text}");
+    }
+}
+
+#[test]
+fn everything_known_of_a_transaction_is_shown() {
+    let mut batch = Batch::new();
+    let x = crate::testing::text("x");
+    for (session, outcome, error) in [
+        (1, Outcome::Aborted, Some("could not serialize access\u{7} (40001)")),
+        (2, Outcome::Committed, None),
+    ] {
+        let id = Some(int(session));
+        batch.begin(&TxnStart { session: int(session), id, line: None }).unwrap();
+        let sql = if session == 1 { "UPDATE t SET v = 5" } else { "SELECT v FROM t" };
+        let op = match session {
+            1 => Op::Write { key: x, value: int(5) },
+            _ => Op::Read { key: x, value: Some(int(5)) },
+        };
+        batch.op_with(&op, &OpNotes { sql: Some(sql), ..OpNotes::default() }).unwrap();
+        let start = Some(session * 2_000_000);
+        let end = TxnEnd {
+            start,
+            finish: start.map(|start| start + 1_000_000),
+            db_start: Some(Stamp { physical: 70, logical: 0 }),
+            db_commit: Some(Stamp { physical: 71, logical: 2 }),
+            snapshot: Some("10:20:"),
+            error,
+            ..TxnEnd::new(outcome)
+        };
+        batch.end(&end).unwrap();
+    }
+    let history = batch.build().unwrap();
+    let evidence = Evidence::Read { read: OpId(1), saw: Some(OpId(0)), instead: None };
+    let anomaly = Anomaly::new(AnomalyKind::AbortedRead, evidence);
+    let results = [violated(Level::AdyaReadCommitted, vec![anomaly])];
     insta::assert_snapshot!(plain(&Report::new("h.txt", &history, &results)));
 }
 

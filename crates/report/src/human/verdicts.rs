@@ -3,21 +3,23 @@
 
 use std::io;
 
-use isolario_model::{Anomaly, Level, LevelResult, Verdict};
+use isolario_model::{AnomalyKind, Level, LevelResult, Verdict};
 
 use super::Palette;
+use crate::finding::Found;
 use crate::involved::first_counterexample;
 use crate::meaning::deciding;
-use crate::names::{Names, counted, listed};
+use crate::names::{Names, counted, grouped, listed};
 use crate::report::Report;
 use crate::words::{why_no_answer, why_not_applicable, why_searched};
-use crate::wrap::{WIDTH, wrap};
+use crate::wrap::wrap;
 
 /// How many kinds of anomaly are named in a line.
 const MOST_KINDS: usize = 3;
 
 pub(super) fn write(
     report: &Report<'_>,
+    found: &Found<'_>,
     how_to_ask: &str,
     palette: &Palette,
     out: &mut dyn io::Write,
@@ -29,7 +31,7 @@ pub(super) fn write(
         subject: result.level.name().to_owned(),
         word: level(&result.verdict),
         verdict: &result.verdict,
-        detail: behind(report, &result.verdict, true),
+        detail: behind(report, found, result),
     });
     let patterns = report.patterns.iter().map(|result| Row {
         subject: match result.kind.pattern() {
@@ -42,21 +44,21 @@ pub(super) fn write(
             _ => level(&result.verdict),
         },
         verdict: &result.verdict,
-        detail: behind(report, &result.verdict, false),
+        detail: how_often(report, &result.verdict),
     });
     table(&rows.chain(patterns).collect::<Vec<_>>(), palette, out)?;
     not_applicable(report, palette, out)?;
-    searched(report, out)?;
+    searched(report, palette, out)?;
     // One level needs no summing up.
     if report.results.len() > 1 {
-        conclusion(report, out)?;
+        conclusion(report, palette, out)?;
     }
-    exit_code(report, how_to_ask, out)?;
+    exit_code(report, how_to_ask, palette, out)?;
     match first_counterexample(report.history, report.results) {
         Some(before) => writeln!(
             out,
             "\n  The first counterexample starts after {} of {}.",
-            before,
+            grouped(before),
             counted(report.size.transactions, "transaction")
         ),
         None => Ok(()),
@@ -77,7 +79,7 @@ fn table(rows: &[Row<'_>], palette: &Palette, out: &mut dyn io::Write) -> io::Re
     let words = rows.iter().map(|row| row.word.len()).max().unwrap_or(0);
     let indent = " ".repeat(2 + subjects + 2 + words + 2);
     for Row { subject, word, verdict, detail } in rows {
-        let detail = wrap(detail, WIDTH, &indent, &indent);
+        let detail = wrap(detail, palette.width, &indent, &indent);
         let gap = " ".repeat(words + 2 - word.len());
         let word = palette.verdict(verdict, word);
         let line = format!("  {subject:subjects$}  {word}{gap}{}", detail.trim_start());
@@ -111,12 +113,12 @@ fn not_applicable(
     writeln!(out, "  {}", palette.dim("Not applicable:"))?;
     groups.iter().try_for_each(|(why, levels)| {
         let text = format!("{}: {why}", listed(levels));
-        writeln!(out, "{}", wrap(&text, WIDTH, "    ", "      "))
+        writeln!(out, "{}", wrap(&text, palette.width, "    ", "      "))
     })
 }
 
 /// Why levels took search, if they did.
-fn searched(report: &Report<'_>, out: &mut dyn io::Write) -> io::Result<()> {
+fn searched(report: &Report<'_>, palette: &Palette, out: &mut dyn io::Write) -> io::Result<()> {
     let names = Names::new(report.history);
     let why = |result: &LevelResult| why_searched(names, result.engine);
     let Some(reason) = report.results.iter().find_map(why) else { return Ok(()) };
@@ -127,11 +129,16 @@ fn searched(report: &Report<'_>, out: &mut dyn io::Write) -> io::Result<()> {
         true => "Decided by search",
         false => "Search is needed",
     };
-    writeln!(out, "\n{}", wrap(&format!("{what}: {reason}."), WIDTH, "  ", "    "))
+    writeln!(out, "\n{}", wrap(&format!("{what}: {reason}."), palette.width, "  ", "    "))
 }
 
 /// Which answer counts, where no level was asked for.
-fn exit_code(report: &Report<'_>, how_to_ask: &str, out: &mut dyn io::Write) -> io::Result<()> {
+fn exit_code(
+    report: &Report<'_>,
+    how_to_ask: &str,
+    palette: &Palette,
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
     let Some(deciding) = deciding(report.results).filter(|_| report.weakest_only) else {
         return Ok(());
     };
@@ -140,11 +147,11 @@ fn exit_code(report: &Report<'_>, how_to_ask: &str, out: &mut dyn io::Write) -> 
     if !how_to_ask.is_empty() {
         text += &format!("; {how_to_ask}");
     }
-    writeln!(out, "\n{}", wrap(&format!("{text}."), WIDTH, "  ", "    "))
+    writeln!(out, "\n{}", wrap(&format!("{text}."), palette.width, "  ", "    "))
 }
 
 /// Which levels are satisfied, and where it begins to go wrong.
-fn conclusion(report: &Report<'_>, out: &mut dyn io::Write) -> io::Result<()> {
+fn conclusion(report: &Report<'_>, palette: &Palette, out: &mut dyn io::Write) -> io::Result<()> {
     let names = |levels: &[Level]| {
         listed(&levels.iter().map(|level| level.name().to_owned()).collect::<Vec<_>>())
     };
@@ -162,42 +169,47 @@ fn conclusion(report: &Report<'_>, out: &mut dyn io::Write) -> io::Result<()> {
     if !weakest.is_empty() {
         lines.push(format!("Weakest violated: {}.", names(&weakest)));
     }
-    lines.iter().try_for_each(|line| writeln!(out, "{}", wrap(line, WIDTH, "  ", "    ")))
+    lines.iter().try_for_each(|line| writeln!(out, "{}", wrap(line, palette.width, "  ", "    ")))
 }
 
-/// What stands behind a verdict.
-fn behind(report: &Report<'_>, verdict: &Verdict, with_kinds: bool) -> String {
-    match verdict {
-        Verdict::Violated(findings) => {
-            let at_least = if findings.exact { "" } else { "at least " };
-            let count = format!("{at_least}{}", counted(findings.total, "anomaly"));
-            if !with_kinds {
-                return match findings.total {
-                    1 => format!("{at_least}once"),
-                    total => format!("{at_least}{total} times"),
-                };
-            }
-            match kinds(findings.anomalies.iter().map(AsRef::as_ref)) {
-                kinds if kinds.is_empty() => count,
-                kinds => format!("{count}: {kinds}"),
-            }
-        }
-        verdict => why_no_answer(Names::new(report.history), verdict).unwrap_or_default(),
+/// What stands behind the answer for a level.
+fn behind(report: &Report<'_>, found: &Found<'_>, result: &LevelResult) -> String {
+    let Verdict::Violated(findings) = &result.verdict else {
+        return why_no_answer(Names::new(report.history), &result.verdict).unwrap_or_default();
+    };
+    let at_least = if findings.exact { "" } else { "at least " };
+    let count = format!("{at_least}{}", counted(found.count_of(result), "anomaly"));
+    let of_level = found.of_level(result.level).map(|finding| finding.at(result.level).kind);
+    match kinds(of_level, MOST_KINDS) {
+        kinds if kinds.is_empty() => count,
+        kinds => format!("{count}: {kinds}"),
     }
 }
 
-/// The names of anomalies, each once, in the order in which they come.
-pub(super) fn kinds<'a>(anomalies: impl Iterator<Item = &'a Anomaly>) -> String {
-    let mut kinds: Vec<&str> = Vec::new();
-    for anomaly in anomalies {
-        if !kinds.contains(&anomaly.kind.name()) {
-            kinds.push(anomaly.kind.name());
+/// How often an anomaly that was looked for was found.
+fn how_often(report: &Report<'_>, verdict: &Verdict) -> String {
+    let Verdict::Violated(findings) = verdict else {
+        return why_no_answer(Names::new(report.history), verdict).unwrap_or_default();
+    };
+    let at_least = if findings.exact { "" } else { "at least " };
+    match findings.total {
+        1 => format!("{at_least}once"),
+        total => format!("{at_least}{} times", grouped(total)),
+    }
+}
+
+/// The names of anomalies, each once, in the order in which they come; of more than `most`, how many
+/// more there are.
+pub(super) fn kinds(kinds: impl Iterator<Item = AnomalyKind>, most: usize) -> String {
+    let mut known: Vec<AnomalyKind> = Vec::new();
+    for kind in kinds {
+        if !known.contains(&kind) {
+            known.push(kind);
         }
     }
-    let mut named: Vec<String> =
-        kinds.iter().take(MOST_KINDS).map(|kind| (*kind).to_owned()).collect();
-    if kinds.len() > MOST_KINDS {
-        named.push(format!("{} more", kinds.len() - MOST_KINDS));
+    let mut named: Vec<String> = known.iter().take(most).map(ToString::to_string).collect();
+    if known.len() > most {
+        named.push(format!("{} more", known.len() - most));
     }
     listed(&named)
 }

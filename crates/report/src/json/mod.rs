@@ -10,20 +10,25 @@ mod stats;
 mod summary;
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use isolario_model::{
-    Anomaly, Evidence, History, LevelResult, Outcome, PatternResult, SessionId, TxnId, ValueRef,
-    Verdict,
+    Anomaly, AnomalyKind, Evidence, History, Level, LevelResult, Outcome, PatternResult, SessionId,
+    TxnId, ValueRef, Verdict,
 };
 use serde::Serialize;
 
-use crate::involved::{Involved, first_counterexample, involved};
+use crate::finding::{Finding, Found, Group};
+use crate::involved::{Involved, first_counterexample};
 use crate::meaning::deciding;
 use crate::names::Names;
+use crate::not_ruled_out::not_ruled_out;
+use crate::provenance::{Provenance, Utc};
 use crate::report::{Renderer, Report, Size};
 use crate::summary::Summary;
-use crate::words::{Step, argument, summary, why_no_answer, why_searched};
+use crate::txn_facts::TxnFacts;
+use crate::words::{Step, argument, in_time, summary, why_no_answer, why_searched};
 use op::{JsonOp, JsonValue};
 use summary::JsonSummary;
 
@@ -73,10 +78,50 @@ struct JsonReport<'a> {
     /// Where single anomalies were asked for instead of levels.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     patterns: Vec<JsonPattern<'a>>,
+    /// Everything that was found, each bug once: the numbers of all reports.
+    findings: JsonTotals<'a>,
+    /// Kinds that may be in the history as well, by the level whose search would find them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    not_ruled_out: Vec<JsonOpen>,
     /// How many transactions began before the first one of an anomaly.
     #[serde(skip_serializing_if = "Option::is_none")]
     first_counterexample: Option<u64>,
     timing: JsonTiming,
+    provenance: JsonProvenance<'a>,
+}
+
+#[derive(Serialize)]
+struct JsonTotals<'a> {
+    total: u64,
+    exact: bool,
+    /// How many are shown in full where people read.
+    shown: u64,
+    groups: Vec<JsonGroup<'a>>,
+}
+
+#[derive(Serialize)]
+struct JsonGroup<'a> {
+    name: &'static str,
+    key: Option<JsonValue<'a>>,
+    count: u64,
+}
+
+#[derive(Serialize)]
+struct JsonOpen {
+    level: &'static str,
+    names: Vec<&'static str>,
+}
+
+#[derive(Serialize)]
+struct JsonProvenance<'a> {
+    isolario: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    date: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    digest: Option<&'a str>,
+    /// The command that verifies the proof, where one was written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verify: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -124,8 +169,14 @@ struct JsonAnomaly<'a> {
     pattern: Option<String>,
     mtc: Option<char>,
     adya: Option<&'static str>,
+    /// Other names under which the same transactions were found.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    aliases: Vec<&'static str>,
     summary: String,
     transactions: Vec<JsonTxn<'a>>,
+    /// How they lie in time, where the history has times.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    in_time: Vec<String>,
     edges: Vec<JsonEdge<'a>>,
     /// The other cycles, where each closes one case.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -141,6 +192,22 @@ struct JsonTxn<'a> {
     ops: Vec<JsonOp<'a>>,
     /// How many operations have no part in the anomaly.
     omitted_ops: usize,
+    /// As the history has them: nanoseconds, or numbers of events.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    start: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    finish: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    snapshot: Option<&'a str>,
+    /// The database's own stamps: physical and logical part.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    db_start: Option<[u64; 2]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    db_commit: Option<[u64; 2]>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    sql: Vec<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -155,9 +222,14 @@ struct JsonEdge<'a> {
 }
 
 impl<'a> JsonReport<'a> {
-    fn of(report: &Report<'a>) -> Self {
+    fn of(report: &'a Report<'a>) -> Self {
         let names = Names::new(report.history);
         let most = report.max_anomalies;
+        let found = report.found();
+        let open = |(level, kinds): (Level, Vec<AnomalyKind>)| JsonOpen {
+            level: level.name(),
+            names: kinds.into_iter().map(AnomalyKind::name).collect(),
+        };
         JsonReport {
             schema: SCHEMA,
             history: report.name,
@@ -166,14 +238,40 @@ impl<'a> JsonReport<'a> {
             exit_code_follows: deciding(report.results)
                 .filter(|_| report.weakest_only)
                 .map(|result| result.level.name()),
-            results: report.results.iter().map(|r| JsonResult::of(names, r, most)).collect(),
+            results: (report.results.iter())
+                .map(|result| JsonResult::of(names, &found, result, most))
+                .collect(),
             patterns: report.patterns.iter().map(|p| JsonPattern::of(names, p, most)).collect(),
+            findings: JsonTotals::of(names, &found, most),
+            not_ruled_out: not_ruled_out(report, &found).into_iter().map(open).collect(),
             first_counterexample: first_counterexample(report.history, report.results),
             timing: JsonTiming {
                 load_ms: milliseconds(report.timing.load),
                 check_ms: milliseconds(report.timing.check),
                 peak_rss_bytes: report.timing.peak_rss_bytes,
             },
+            provenance: JsonProvenance {
+                isolario: Provenance::VERSION,
+                date: report.provenance.unix_s.map(|seconds| Utc::of(seconds).to_string()),
+                digest: report.provenance.digest.as_deref(),
+                verify: report.provenance.verify.as_deref(),
+            },
+        }
+    }
+}
+
+impl<'a> JsonTotals<'a> {
+    fn of(names: Names<'a>, found: &Found<'_>, most: usize) -> Self {
+        let group = |group: Group| JsonGroup {
+            name: group.kind.name(),
+            key: group.key.map(|key| JsonValue(names.history().key_name(key))),
+            count: group.findings.len() as u64,
+        };
+        JsonTotals {
+            total: found.total() as u64,
+            exact: found.exact,
+            shown: found.shown(most).len() as u64,
+            groups: found.groups().into_iter().map(group).collect(),
         }
     }
 }
@@ -184,14 +282,26 @@ fn milliseconds(duration: Duration) -> f64 {
 }
 
 impl<'a> JsonResult<'a> {
-    fn of(names: Names<'a>, result: &LevelResult, most: usize) -> Self {
-        let (reason, findings) = behind(names, &result.verdict, most);
+    fn of(names: Names<'a>, found: &Found<'a>, result: &LevelResult, most: usize) -> Self {
+        let anomaly = |finding: &Finding<'a>| {
+            let anomaly = finding.at(result.level);
+            let aliases = finding.anomalies().map(|other| other.kind);
+            JsonAnomaly::of(names, anomaly, aliases, finding.involved.clone())
+        };
+        let findings = match &result.verdict {
+            Verdict::Violated(findings) => Some(JsonFindings {
+                anomalies_total: found.count_of(result),
+                anomalies_exact: findings.exact,
+                anomalies: found.of_level(result.level).take(most).map(anomaly).collect(),
+            }),
+            _ => None,
+        };
         JsonResult {
             level: result.level.name(),
             verdict: result.verdict.name(),
             checker: result.engine.name(),
             searched_because: why_searched(names, result.engine),
-            reason,
+            reason: why_no_answer(names, &result.verdict),
             findings,
         }
     }
@@ -199,7 +309,18 @@ impl<'a> JsonResult<'a> {
 
 impl<'a> JsonPattern<'a> {
     fn of(names: Names<'a>, result: &PatternResult, most: usize) -> Self {
-        let (reason, findings) = behind(names, &result.verdict, most);
+        let anomaly = |anomaly: &Arc<Anomaly>| {
+            let finding = Finding::alone(names.history(), anomaly);
+            JsonAnomaly::of(names, anomaly, std::iter::empty(), finding.involved)
+        };
+        let findings = match &result.verdict {
+            Verdict::Violated(findings) => Some(JsonFindings {
+                anomalies_total: findings.total,
+                anomalies_exact: findings.exact,
+                anomalies: findings.anomalies.iter().take(most).map(anomaly).collect(),
+            }),
+            _ => None,
+        };
         JsonPattern {
             name: result.kind.name(),
             pattern: result.kind.pattern(),
@@ -208,35 +329,24 @@ impl<'a> JsonPattern<'a> {
                 Verdict::Satisfied(_) => Some(false),
                 _ => None,
             },
-            reason,
+            reason: why_no_answer(names, &result.verdict),
             findings,
         }
     }
 }
 
-/// What stands behind a verdict: the reason why there is none, or what was found.
-fn behind<'a>(
-    names: Names<'a>,
-    verdict: &Verdict,
-    most: usize,
-) -> (Option<String>, Option<JsonFindings<'a>>) {
-    match verdict {
-        Verdict::Violated(findings) => {
-            let shown = findings.anomalies.iter().take(most);
-            let findings = JsonFindings {
-                anomalies_total: findings.total,
-                anomalies_exact: findings.exact,
-                anomalies: shown.map(|anomaly| JsonAnomaly::of(names, anomaly)).collect(),
-            };
-            (None, Some(findings))
-        }
-        verdict => (why_no_answer(names, verdict), None),
-    }
-}
-
 impl<'a> JsonAnomaly<'a> {
-    fn of(names: Names<'a>, anomaly: &Anomaly) -> Self {
+    fn of(
+        names: Names<'a>,
+        anomaly: &Anomaly,
+        aliases: impl Iterator<Item = AnomalyKind>,
+        involved: Vec<Involved>,
+    ) -> Self {
         let kind = anomaly.kind.names();
+        let mut aliases: Vec<&str> = aliases.map(AnomalyKind::name).collect();
+        aliases.retain(|name| *name != kind.name);
+        aliases.dedup();
+        let txns: Vec<TxnId> = involved.iter().map(|part| part.txn).collect();
         let part = |part: Involved| JsonTxn::of(names, &part);
         let edges = |edges| JsonEdge::list(names, argument(names, edges));
         let further = match &anomaly.evidence {
@@ -249,8 +359,10 @@ impl<'a> JsonAnomaly<'a> {
             mtc: kind.mtc,
             // Adya's names do not speak of sessions.
             adya: kind.adya.filter(|_| !anomaly.evidence.needs_session_order()),
+            aliases,
             summary: summary(names, anomaly),
-            transactions: involved(names.history(), anomaly).into_iter().map(part).collect(),
+            transactions: involved.into_iter().map(part).collect(),
+            in_time: in_time(names, &txns),
             edges: edges(anomaly.evidence.edges()),
             further_cases: further.iter().map(|cycle| edges(cycle)).collect(),
         }
@@ -260,6 +372,7 @@ impl<'a> JsonAnomaly<'a> {
 impl<'a> JsonTxn<'a> {
     fn of(names: Names<'a>, part: &Involved) -> Self {
         let history = names.history();
+        let facts = TxnFacts::of(names, part.txn, 0);
         JsonTxn {
             id: history.txn_label(part.txn),
             session: session_label(history, history.session_of(part.txn)),
@@ -267,6 +380,13 @@ impl<'a> JsonTxn<'a> {
             outcome: outcome_name(history.outcome(part.txn)),
             ops: part.ops.iter().map(|op| JsonOp::of(history, *op)).collect(),
             omitted_ops: part.omitted,
+            start: history.start(part.txn),
+            finish: history.finish(part.txn),
+            error: facts.error,
+            snapshot: facts.snapshot,
+            db_start: facts.db_start.map(|stamp| [stamp.physical, stamp.logical]),
+            db_commit: facts.db_commit.map(|stamp| [stamp.physical, stamp.logical]),
+            sql: facts.sql.into_iter().map(|(_, sql)| sql).collect(),
         }
     }
 }
@@ -305,8 +425,8 @@ impl<'a> JsonEdge<'a> {
 #[cfg(test)]
 mod tests {
     use isolario_model::{
-        Aggregate, AnomalyKind, Decimal, Engine, Findings, Inapplicable, KeyId, Level, Limit, Op,
-        OpId, Predicate, Reason, RowInput, TupleParts, Undecided, Witness,
+        Aggregate, Decimal, Engine, Findings, Inapplicable, KeyId, Limit, Op, OpId, Predicate,
+        Reason, RowInput, TupleParts, Undecided, Witness,
     };
 
     use super::*;

@@ -26,6 +26,9 @@ pub fn summary(names: Names<'_>, anomaly: &Anomaly) -> String {
                 counted(cycles.len() as u64, "write")
             )
         }
+        Evidence::Cases { cycles } if cycles.len() == 1 => {
+            cycle::summary(names, anomaly.kind, &cycles[0])
+        }
         Evidence::Cases { cycles } => format!(
             "every way to order the writes leads to a cycle ({} in all)",
             counted(cycles.len() as u64, "case")

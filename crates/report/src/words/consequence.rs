@@ -16,6 +16,9 @@ pub fn consequence(names: Names<'_>, anomaly: &Anomaly) -> String {
             of_a_read(names, anomaly.kind, *read, *saw, *instead)
         }
         Evidence::Reads { .. } => of_two_reads(anomaly.kind).to_owned(),
+        Evidence::Cases { cycles } if cycles.len() == 1 => {
+            of_a_cycle(names, anomaly.kind, &cycles[0])
+        }
         Evidence::Cycle { edges } => match one_after_the_other(names.history(), anomaly) {
             Some((earlier, later)) => format!(
                 "{} had committed before {} began, so this was no race: what was committed was \

@@ -47,6 +47,20 @@ pub(crate) fn told(names: Names<'_>, edges: &[Edge]) -> Vec<Step> {
     argument
 }
 
+/// The argument of a cycle as people are told it, and the contradiction that it ends in. Nothing where
+/// there is no cycle.
+pub(crate) fn refutation(names: Names<'_>, edges: &[Edge]) -> Option<(Vec<Step>, String)> {
+    let first = edges.first()?;
+    Some(match &first.reason {
+        // Nobody needs to be told that the beginning comes first.
+        Reason::Initial => (
+            told(names, &edges[1..]),
+            format!("{} comes before the initial state", names.txn(first.to)),
+        ),
+        _ => (told(names, edges), format!("{} comes before itself", names.txn(first.from))),
+    })
+}
+
 /// Puts steps along one session together: where one transaction comes long before another in their
 /// session, nobody wants to read of each one between them.
 fn folded(names: Names<'_>, steps: Vec<Step>) -> Vec<Step> {

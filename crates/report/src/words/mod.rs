@@ -14,21 +14,23 @@ mod observed;
 #[cfg(feature = "html")]
 mod run;
 mod times;
+mod verdict;
 
 pub use anomaly::summary;
 pub use consequence::{advice, consequence};
 pub use edge::{Step, argument, explain};
 pub use level::applies_to;
 pub use naming::{
-    level_name, other_names, other_names_of, other_names_of_finding, rules_out, title,
+    level_name, other_names, other_names_of, other_names_of_finding, rules_out, title, title_of,
 };
 pub use no_answer::{why_no_answer, why_not_applicable, why_searched};
 #[cfg(feature = "html")]
-pub use run::stopped_because;
+pub use run::{headline, product, stopped_because};
 pub use times::{Times, began, duration, in_time};
+pub use verdict::verdict;
 
 pub(crate) use anomaly::happened;
-pub(crate) use edge::told;
+pub(crate) use edge::{refutation, told};
 pub(crate) use observed::{last_write, own_writes_between};
 
 #[cfg(test)]

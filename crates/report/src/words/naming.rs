@@ -1,6 +1,6 @@
 //! What an anomaly is called, by us and by others, and which levels it rules out.
 
-use isolario_model::{Anomaly, AnomalyKind, Level, LevelSet};
+use isolario_model::{Anomaly, AnomalyKind, Evidence, Level, LevelSet};
 
 use crate::finding::Finding;
 use crate::names::listed;
@@ -8,6 +8,20 @@ use crate::names::listed;
 /// What it is called and what that means, for people who have read no paper.
 pub fn title(kind: AnomalyKind) -> String {
     format!("{}: {}", kind.title(), meaning(kind))
+}
+
+/// The same of an anomaly: what has no name but that there is no order says of which level.
+pub fn title_of(anomaly: &Anomaly) -> String {
+    if anomaly.kind != AnomalyKind::NoOrderPossible {
+        return title(anomaly.kind);
+    }
+    let levels: Vec<String> = anomaly.rules_out.weakest().iter().map(level_name).collect();
+    let at = if levels.is_empty() { String::new() } else { format!(" at {}", listed(&levels)) };
+    let meaning = match &anomaly.evidence {
+        Evidence::Cases { cycles } if cycles.len() > 1 => meaning(anomaly.kind),
+        _ => "what the clients saw leads to a cycle of dependencies".to_owned(),
+    };
+    format!("{}{at}: {meaning}", anomaly.kind.title())
 }
 
 /// The table's general sentence, as the end of one.

@@ -1,6 +1,92 @@
 //! What befell a live run.
 
-use isolario_model::StopCause;
+use isolario_model::{AnomalyKind, Level, RunRecord, RunVerdict, StopCause, VerdictKind};
+
+use super::naming::level_name;
+use crate::names::listed;
+
+/// What was tested and what came of it, as a heading: `PostgreSQL 15.4 at repeatable read: claim kept`.
+pub fn headline(run: &RunRecord) -> String {
+    let isolation = run.isolation.replace('-', " ");
+    let setting = if isolation.is_empty() { String::new() } else { format!(" at {isolation}") };
+    let database = product(run);
+    let result = match came_to(run) {
+        Came::Broken(kind) => {
+            let kind = kind.map_or(String::new(), |kind| format!(": {}", plain_title(kind)));
+            return format!("{database}{setting} broke its claim{kind}");
+        }
+        Came::Kept => "claim kept".to_owned(),
+        Came::Violated(levels, kind) => {
+            let kind = kind.map_or(String::new(), |kind| format!(" ({})", plain_title(kind)));
+            format!("{} violated{kind}", listed(&levels))
+        }
+        Came::Satisfied(levels) => format!("{} satisfied", listed(&levels)),
+        Came::Open => "not decided".to_owned(),
+    };
+    format!("{database}{setting}: {result}")
+}
+
+/// The database and its version, as it calls itself.
+pub fn product(run: &RunRecord) -> String {
+    let (name, version) = (&run.database, &run.database_version);
+    if version.is_empty() { name.clone() } else { version.clone() }
+}
+
+/// What came of a run.
+enum Came {
+    /// The claim was broken, by this.
+    Broken(Option<AnomalyKind>),
+    /// The claim was kept.
+    Kept,
+    /// Something was asked for that is no claim, and is violated.
+    Violated(Vec<String>, Option<AnomalyKind>),
+    /// Something was asked for that is no claim, and is satisfied.
+    Satisfied(Vec<String>),
+    /// No answer.
+    Open,
+}
+
+fn came_to(run: &RunRecord) -> Came {
+    let violated = |verdict: &&RunVerdict| verdict.verdict == VerdictKind::Violated;
+    let breaks = |verdict: &&RunVerdict| {
+        violated(verdict) && run.claim.iter().any(|claim| claim.implies(verdict.level))
+    };
+    if let Some(verdict) = run.verdicts.iter().find(breaks) {
+        return Came::Broken(verdict.anomalies.first().copied());
+    }
+    let satisfied = |level: Level| {
+        let shows = |verdict: &RunVerdict| {
+            let strongest = match verdict.level {
+                // Of single operations, it is strict serializability.
+                Level::Linearizable => Level::StrictSerializable,
+                level => level,
+            };
+            verdict.verdict == VerdictKind::Satisfied
+                && (verdict.level == level || strongest.implies(level))
+        };
+        run.verdicts.iter().any(shows)
+    };
+    if !run.claim.is_empty() && run.claim.iter().all(|level| satisfied(*level)) {
+        return Came::Kept;
+    }
+    let names = |verdicts: Vec<&RunVerdict>| {
+        verdicts.into_iter().map(|verdict| level_name(verdict.level)).collect()
+    };
+    let wrong: Vec<&RunVerdict> = run.verdicts.iter().filter(violated).collect();
+    let mut right = run.verdicts.iter().filter(|verdict| verdict.verdict == VerdictKind::Satisfied);
+    match (&wrong[..], right.next_back()) {
+        ([first, ..], _) => Came::Violated(names(vec![first]), first.anomalies.first().copied()),
+        ([], Some(strongest)) => Came::Satisfied(names(vec![strongest])),
+        ([], None) => Came::Open,
+    }
+}
+
+/// The title of a kind, in the middle of a sentence.
+fn plain_title(kind: AnomalyKind) -> String {
+    let mut letters = kind.title().chars();
+    let first = letters.next().map(|c| c.to_ascii_lowercase());
+    first.into_iter().chain(letters).collect()
+}
 
 /// What ended a run before its time. The node is named where there are several.
 pub fn stopped_because(cause: &StopCause, urls: &[String]) -> String {
@@ -30,6 +116,41 @@ fn seconds(ms: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_heading_of_a_run_says_what_was_tested_and_what_came_of_it() {
+        let verdict = |level, verdict, anomalies: &[AnomalyKind]| RunVerdict {
+            level,
+            verdict,
+            anomalies: anomalies.to_vec(),
+        };
+        let run = |verdicts: Vec<RunVerdict>| RunRecord {
+            database: "postgres".to_owned(),
+            database_version: "PostgreSQL 15.4".to_owned(),
+            isolation: "repeatable-read".to_owned(),
+            claim: vec![Level::SnapshotIsolation],
+            verdicts,
+            ..RunRecord::default()
+        };
+        use VerdictKind::{Satisfied, Undecided, Violated};
+        let lost = [AnomalyKind::LostUpdate];
+        for (verdicts, text) in [
+            (vec![verdict(Level::SnapshotIsolation, Satisfied, &[])], ": claim kept"),
+            (
+                vec![verdict(Level::SnapshotIsolation, Violated, &lost)],
+                " broke its claim: lost update",
+            ),
+            (
+                vec![verdict(Level::Serializable, Violated, &lost)],
+                ": serializable violated (lost update)",
+            ),
+            (vec![verdict(Level::ReadCommitted, Satisfied, &[])], ": read-committed satisfied"),
+            (vec![verdict(Level::SnapshotIsolation, Undecided, &[])], ": not decided"),
+        ] {
+            let heading = headline(&run(verdicts));
+            assert_eq!(heading, format!("PostgreSQL 15.4 at repeatable read{text}"));
+        }
+    }
 
     #[test]
     fn the_node_that_failed_is_named_where_there_are_several() {

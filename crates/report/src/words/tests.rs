@@ -201,7 +201,11 @@ fn transactions_lie_in_time_as_people_say_it() {
     let all: Vec<TxnId> = history.txns().collect();
     assert_eq!(
         in_time(names, &all),
-        ["T2 began while T1 ran", "T3 began 3 ms after T2 had ended", "T4 began while T3 ran",]
+        [
+            "T2 began while T1 ran",
+            "T3 began 3 ms after T2 had ended",
+            "T4 began 8 ms after T2 had ended, while T3 ran",
+        ]
     );
     assert_eq!(in_time(names, &[all[3], all[0]]), ["T4 began 10 ms after T1 had ended"]);
     let first = began(&history);

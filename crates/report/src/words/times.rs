@@ -80,24 +80,27 @@ fn began_after(names: Names<'_>, txn: TxnId, start: i64, before: &[(i64, TxnId)]
         .filter(|(_, other)| has_ended(*other).is_none())
         .map(|(_, other)| names.txn(*other))
         .collect();
-    if !running.is_empty() {
-        return format!("{name} began while {} ran", listed(&running));
-    }
     let last = before.iter().filter_map(|(_, other)| Some((has_ended(*other)?, *other))).max();
-    match last {
-        Some((finish, other)) => after(names, txn, start, other, finish),
-        None => format!("{name} began"),
+    let last = last.map(|(finish, other)| after(names, start, other, finish));
+    match (&running[..], last) {
+        ([], None) => format!("{name} began"),
+        ([], Some(after)) => format!("{name} began {after}"),
+        (running, None) => format!("{name} began while {} ran", listed(running)),
+        (running, Some(after)) => {
+            format!("{name} began {after}, while {} ran", listed(running))
+        }
     }
 }
 
-fn after(names: Names<'_>, txn: TxnId, start: i64, other: TxnId, finish: i64) -> String {
-    let (name, other) = (names.txn(txn), names.txn(other));
+/// How long after the end of another one a transaction began.
+fn after(names: Names<'_>, start: i64, other: TxnId, finish: i64) -> String {
+    let other = names.txn(other);
     match names.history().clock() {
         Clock::Nanoseconds => {
             let gap = duration(start.saturating_sub(finish));
-            format!("{name} began {gap} after {other} had ended")
+            format!("{gap} after {other} had ended")
         }
-        _ => format!("{name} began (event {start}) after {other} had ended (event {finish})"),
+        _ => format!("(event {start}) after {other} had ended (event {finish})"),
     }
 }
 

@@ -1,0 +1,163 @@
+//! One finding as Markdown: for bug reports, and for whoever copies a card of the page.
+
+use std::fmt::Write;
+
+use isolario_model::{Edge, Evidence, TxnId};
+
+use crate::finding::Finding;
+use crate::involved::Involved;
+use crate::markdown::{block, code, table, text};
+use crate::names::{Names, counted};
+use crate::txn_facts::TxnFacts;
+use crate::words::{
+    Step, advice, began, happened, in_time, other_names_of_finding, refutation, rules_out,
+    title_of, told,
+};
+
+/// How many cases are spelt out.
+const MOST_CASES: usize = 3;
+/// Of a larger anomaly, nobody draws a picture.
+const MOST_DRAWN: usize = 20;
+
+/// A finding as Markdown: its names, what happened, who took part with statements, errors and times, the
+/// picture, and the argument. The page offers it as "copy as Markdown", and bug reports are made of it.
+pub fn card(names: Names<'_>, finding: &Finding<'_>) -> String {
+    // Writing to a string does not fail, here and below.
+    let mut card = String::new();
+    let _ = writeln!(card, "### {}\n", text(&title_of(finding.anomaly)));
+    let other = other_names_of_finding(finding).join(", ");
+    let _ = writeln!(card, "{}; {}.\n", text(&other), rules_out(finding.rules_out));
+    let _ = writeln!(card, "{}\n", text(&happened(names, finding.anomaly)));
+    let mut involved = finding.involved.clone();
+    involved.sort_by_key(|part| part.txn);
+    card += &transactions(names, &involved);
+    let txns: Vec<TxnId> = involved.iter().map(|part| part.txn).collect();
+    let in_time = in_time(names, &txns);
+    if !in_time.is_empty() {
+        let _ = writeln!(card, "\nIn time: {}.", text(&in_time.join("; ")));
+    }
+    card += &picture(names, finding.anomaly.evidence.edges(), &involved);
+    card += &argument(names, &finding.anomaly.evidence);
+    for paragraph in advice(names.history(), finding.anomaly) {
+        let _ = writeln!(card, "\nWhere to look: {}", text(&paragraph));
+    }
+    card
+}
+
+fn transactions(names: Names<'_>, involved: &[Involved]) -> String {
+    let began = began(names.history());
+    let (mut rows, mut details) = (Vec::new(), String::new());
+    for part in involved {
+        let facts = TxnFacts::of(names, part.txn, began);
+        let name = text(&names.txn(part.txn));
+        let mut ops: Vec<String> = part.ops.iter().map(|op| code(&names.op(*op))).collect();
+        if part.omitted > 0 {
+            ops.push(format!("… {}", counted(part.omitted as u64, "more operation")));
+        }
+        let time = text(facts.time.as_deref().unwrap_or_default());
+        rows.push([name.clone(), text(&facts.place), time, ops.join(" ")]);
+        for (label, note) in facts.notes().iter().filter(|(label, _)| *label != "time") {
+            let _ = writeln!(details, "\n- {name}, {label}: {}", code(note));
+        }
+        if !facts.sql.is_empty() {
+            let statements: Vec<&str> = facts.sql.iter().map(|(_, sql)| *sql).collect();
+            let _ = write!(details, "\n{name}:\n\n{}", block("sql", &statements.join("\n")));
+        }
+    }
+    table(["Transaction", "Where", "When", "Operations that matter"], &rows) + &details
+}
+
+/// A graph in the language of Mermaid, which the pages of code hosts draw.
+fn picture(names: Names<'_>, edges: &[Edge], involved: &[Involved]) -> String {
+    let drawn: Vec<TxnId> = edges.iter().flat_map(|edge| [edge.from, edge.to]).collect();
+    if edges.is_empty() || edges.len() > MOST_DRAWN {
+        return String::new();
+    }
+    let node = |txn: TxnId| match txn.is_init() {
+        true => "init".to_owned(),
+        false => format!("t{}", txn.0),
+    };
+    let mut graph = String::from("graph LR\n");
+    for txn in drawn.iter().filter(|txn| txn.is_init()).take(1) {
+        let _ = writeln!(graph, "  {}[\"{}\"]", node(*txn), label(&names.txn(*txn)));
+    }
+    for part in involved.iter().filter(|part| drawn.contains(&part.txn)) {
+        let ops: Vec<String> = part.ops.iter().map(|op| label(&names.op(*op))).collect();
+        let title = label(&names.txn(part.txn));
+        let lines = [vec![title], ops].concat().join("<br>");
+        let _ = writeln!(graph, "  {}[\"{lines}\"]", node(part.txn));
+    }
+    for edge in edges {
+        let key = edge.reason.key().map_or(String::new(), |key| format!(" {}", names.key(key)));
+        let why = label(&format!("{}{key}", edge.reason.kind().name()));
+        let _ = writeln!(graph, "  {} -->|\"{why}\"| {}", node(edge.from), node(edge.to));
+    }
+    format!("\n{}", block("mermaid", &graph))
+}
+
+/// Text in a graph: whatever could be more than text is written as its number.
+fn label(text: &str) -> String {
+    let mut label = String::new();
+    for c in text.chars() {
+        match c.is_alphanumeric() || " .,:=_-".contains(c) {
+            true => label.push(c),
+            false => {
+                let _ = write!(label, "#{};", u32::from(c));
+            }
+        }
+    }
+    label
+}
+
+fn argument(names: Names<'_>, evidence: &Evidence) -> String {
+    let mut lines = String::new();
+    match evidence {
+        Evidence::Cases { cycles } if cycles.len() > 1 => {
+            for (number, cycle) in (1..).zip(cycles.iter().take(MOST_CASES)) {
+                let _ = write!(
+                    lines,
+                    "\nCase {number} of {}:\n{}",
+                    cycles.len(),
+                    cycle_of(names, cycle)
+                );
+            }
+            if cycles.len() > MOST_CASES {
+                let more = counted((cycles.len() - MOST_CASES) as u64, "more case");
+                let _ = writeln!(lines, "\n… and {more}, which the proof has.");
+            }
+        }
+        Evidence::Cycle { .. } | Evidence::Cases { .. } => {
+            let _ =
+                write!(lines, "\nWhy this is impossible:\n{}", cycle_of(names, evidence.edges()));
+        }
+        evidence if evidence.edges().is_empty() => {}
+        evidence => {
+            lines += "\nWhy this is impossible:\n\n";
+            steps(&told(names, evidence.edges()), names, 0, &mut lines);
+        }
+    }
+    lines
+}
+
+fn cycle_of(names: Names<'_>, edges: &[Edge]) -> String {
+    let Some((argument, conclusion)) = refutation(names, edges) else { return String::new() };
+    let mut lines = String::from("\n");
+    steps(&argument, names, 0, &mut lines);
+    let _ = writeln!(lines, "\nSo {}.", text(&conclusion));
+    lines
+}
+
+/// Numbered steps, as deep as `told` goes, which is not far.
+fn steps(steps_of: &[Step], names: Names<'_>, depth: usize, out: &mut String) {
+    let indent = " ".repeat(3 * depth);
+    for (number, step) in (1..).zip(steps_of) {
+        let key = step.key.map_or(String::new(), |key| format!(" {}", names.key(key)));
+        let (from, to) = (names.txn(step.from), names.txn(step.to));
+        let told = format!("{from} → {to} ({}{key}): {}", step.kind.name(), step.sentence);
+        let _ = writeln!(out, "{indent}{number}. {}", text(&told));
+        steps(&step.because, names, depth + 1, out);
+        if let Some(conclusion) = &step.conclusion {
+            let _ = writeln!(out, "{indent}   … {}", text(conclusion));
+        }
+    }
+}
