@@ -86,6 +86,7 @@ impl<'h> Names<'h> {
     }
 
     /// A key, however long.
+    #[cfg(feature = "html")]
     pub(crate) fn full_key(&self, key: KeyId) -> String {
         printable(&self.history.key_name(key).to_string()).into_owned()
     }
