@@ -535,3 +535,14 @@ test("many anomalies are grouped, paged and counted, and all are on the strip", 
     assert.ok(marked >= 9, `${marked} tenths of the strip are marked`);
   });
 });
+
+test("a card is copied as Markdown", async () => {
+  await withReport("anomalies.html", { permissions: ["clipboard-read", "clipboard-write"] }, async (page) => {
+    const article = page.locator("article[data-kind=LostUpdate]");
+    await article.getByRole("button", { name: "Copy as Markdown" }).click();
+    await article.getByRole("button", { name: "copied" }).waitFor();
+    const text = await page.evaluate(() => navigator.clipboard.readText());
+    assert.match(text, /Lost update/);
+    assert.match(text, /T393/);
+  });
+});

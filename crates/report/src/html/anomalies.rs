@@ -7,6 +7,7 @@ use isolario_model::{Anomaly, AnomalyKind, Edge, EdgeKind, Evidence, Level, Reas
 
 use super::embed::Embedded;
 use super::transactions::{self, MOST_OPEN};
+use crate::card::card;
 use crate::dot;
 use crate::finding::{Finding, Found};
 use crate::involved::Involved;
@@ -165,6 +166,8 @@ impl Page<'_, '_> {
         for paragraph in advice(names.history(), anomaly) {
             writeln!(out, "<p><strong>Where to look:</strong> {}</p>", Escaped(&paragraph))?;
         }
+        let markdown = card(Names::new(names.history()), finding);
+        writeln!(out, "<pre class=\"markdown\" hidden>{}</pre>", Escaped(&markdown))?;
         self.around(number, out)?;
         writeln!(out, "</article>")
     }

@@ -43,6 +43,12 @@ function openLongTexts() {
   }
 }
 
+/** A card can be taken along as Markdown, for an issue or a mail. */
+function offerMarkdown(markdown) {
+  const copy = button("Copy as Markdown", () => copied(copy, markdown.textContent), "small");
+  markdown.closest("article").querySelector("h3").after(copy);
+}
+
 /** Shows the anomalies of one pattern and level. */
 function filterAnomalies(section) {
   const [kind, level] = ["kind", "level"].map((name) => section.querySelector(`select[name=${name}]`));
@@ -108,6 +114,7 @@ function unfold() {
 async function start() {
   document.querySelectorAll(".in-short").forEach(turnPages);
   openLongTexts();
+  document.querySelectorAll("pre.markdown").forEach(offerMarkdown);
   window.addEventListener("hashchange", unfold);
   unfold();
   chooseTheme(document.getElementById("theme"));
