@@ -1,8 +1,93 @@
-//! What a cycle of dependencies is called, by its shape.
+//! Cycles of dependencies: one of each component, and what it is called by its shape.
 //!
 //! Names are those of MTC's Table I where the cycle is one of these, and Adya's otherwise.
 
-use isolario_model::{AnomalyKind, Edge, EdgeKind, Reason};
+use isolario_model::{
+    Anomaly, AnomalyKind, Edge, EdgeKind, Evidence, Level, Reason, TxnId, VersionOrder,
+};
+
+use crate::graph::{Closing, InTime, Moments, RealTime, components, shortest_closed};
+
+/// Real time, where it counts.
+pub(crate) struct Timing<'a> {
+    pub(crate) time: &'a RealTime,
+    /// Whether a transaction had finished before another started.
+    pub(crate) had_finished: &'a dyn Fn(TxnId, TxnId) -> bool,
+}
+
+/// A shortest cycle of each component, the clearest by name among several. `edges` explains a cycle
+/// of moments.
+///
+/// Real time takes at most one step of it: of two such steps A → B and C → D, either A had finished
+/// before D started, or else C, which had finished before D started, had finished before B started;
+/// either way there is a shorter cycle with fewer of them.
+pub(crate) fn shortest_of_each<G: Moments>(
+    level: Level,
+    graph: &G,
+    timing: Option<&Timing<'_>>,
+    edges: impl Fn(&[u32]) -> Vec<Edge>,
+) -> Vec<Anomaly> {
+    let components = match timing {
+        Some(timing) => components(&InTime { graph, time: timing.time }),
+        None => components(graph),
+    };
+    let closes = |last: u32, first: u32| {
+        let ends = graph.ends(last).zip(graph.begins(first));
+        let timing = timing.zip(ends);
+        timing.is_some_and(|(timing, (before, after))| (timing.had_finished)(before, after))
+    };
+    let rank = |nodes: &[u32]| clarity(name(&edges(nodes)));
+    let closing = Closing { closes: &closes, rank: &rank };
+    let mut anomalies: Vec<Anomaly> = components
+        .iter()
+        .map(|component| {
+            let own = component.partition_point(|node| (*node as usize) < graph.node_count());
+            anomaly(level, edges(&shortest_closed(graph, &component[..own], &closing)))
+        })
+        .collect();
+    anomalies.sort_by_key(|a| (a.evidence.edges().len(), clarity(a.kind), a.kind));
+    anomalies
+}
+
+/// A cycle under its name, or as a contradiction of what is stated if it rests on that: what clients
+/// saw need not be wrong then.
+pub(crate) fn anomaly(level: Level, edges: Vec<Edge>) -> Anomaly {
+    let kind = match rests_on_statements(&edges) {
+        true => AnomalyKind::OrderContradiction,
+        false => name_at(level, &edges),
+    };
+    Anomaly::new(kind, Evidence::Cycle { edges })
+}
+
+/// Whether an argument rests on an order that is stated.
+pub(crate) fn rests_on_statements(edges: &[Edge]) -> bool {
+    let mut open: Vec<&Edge> = edges.iter().collect();
+    while let Some(edge) = open.pop() {
+        if let Reason::Overwrite { known: VersionOrder::Stated { .. }, .. }
+        | Reason::AntiDependency { known: VersionOrder::Stated { .. }, .. } = &edge.reason
+        {
+            return true;
+        }
+        open.extend(edge.reason.support());
+    }
+    false
+}
+
+/// The name of a cycle that a level forbids. A name says which levels the cycle rules out. That holds
+/// for a cycle of what clients saw; but one that rests on orders of versions that the level itself
+/// demands says nothing about weaker levels, and so must not be called after what they forbid.
+pub(crate) fn name_at(level: Level, cycle: &[Edge]) -> AnomalyKind {
+    let kind = name(cycle);
+    // The level of single rows is about a version order that is known.
+    let claimed = kind.names().forbidden_by.iter().filter(|by| **by != Level::RepeatableRead);
+    if cycle.iter().all(|edge| edge.reason.holds_at_every_level())
+        || claimed.into_iter().all(|by| by.implies(level))
+    {
+        kind
+    } else {
+        AnomalyKind::NoOrderPossible
+    }
+}
 
 /// The name of a cycle of edges that clients' observations determine: session order, real time,
 /// reads, overwrites and anti-dependencies.
@@ -15,7 +100,9 @@ pub(crate) fn name(cycle: &[Edge]) -> AnomalyKind {
     match count(EdgeKind::ReadWrite) {
         0 if count(EdgeKind::WriteWrite) == cycle.len() => AnomalyKind::DirtyWrite,
         0 => AnomalyKind::CyclicCo,
-        1 if count(EdgeKind::WriteWrite) > 0 && cycle.len() == 2 => AnomalyKind::ReadWriteSkew,
+        1 if count(EdgeKind::WriteWrite) > 0 && cycle.len() == 2 && !is_of_one_key(cycle) => {
+            AnomalyKind::ReadWriteSkew
+        }
         1 if count(EdgeKind::WriteWrite) > 0 => AnomalyKind::SingleAntiDependency,
         1 => missed(cycle),
         2 if cycle.len() == 2 => crossed(cycle),
@@ -28,13 +115,14 @@ pub(crate) fn name(cycle: &[Edge]) -> AnomalyKind {
 /// How clear a name is to a reader, the clearest first.
 pub(crate) fn clarity(kind: AnomalyKind) -> u32 {
     use AnomalyKind::{
-        CoConflictCm, CyclicCo, FracturedReadCo, LongFork, LostUpdate, NonMonoReadCo,
+        CoConflictCm, CyclicCo, FracturedReadCo, LongFork, LostUpdate, NonMonoReadCo, ReadSkew,
         SessionGuaranteeViolation, StaleRead, WriteSkew,
     };
     let clearest = [
         LostUpdate,
         SessionGuaranteeViolation,
         StaleRead,
+        ReadSkew,
         FracturedReadCo,
         NonMonoReadCo,
         WriteSkew,
@@ -48,21 +136,49 @@ pub(crate) fn clarity(kind: AnomalyKind) -> u32 {
 /// One anti-dependency in a cycle of session order and reads: a reader missed a write that it
 /// should have seen, since it came before it in its session, since it read something else from the
 /// same transaction, or since it depends on it by a longer way.
+///
+/// Plume's names are about a version that is older by causal order, or else only by commit order.
 fn missed(cycle: &[Edge]) -> AnomalyKind {
-    let [one, other] = cycle else { return AnomalyKind::CoConflictCm };
+    let is_causal = cycle.iter().any(|edge| match &edge.reason {
+        Reason::AntiDependency { known, .. } => is_older_causally(known),
+        _ => false,
+    });
+    let [one, other] = cycle else {
+        return if is_causal { AnomalyKind::CoConflictCm } else { AnomalyKind::ConflictCm };
+    };
     match (&one.reason, &other.reason) {
         (Reason::AntiDependency { read: stale, .. }, Reason::Read { read: fresh, .. })
         | (Reason::Read { read: fresh, .. }, Reason::AntiDependency { read: stale, .. }) => {
-            if fresh < stale { AnomalyKind::NonMonoReadCo } else { AnomalyKind::FracturedReadCo }
+            match fresh < stale {
+                _ if !is_causal => AnomalyKind::ReadSkew,
+                true => AnomalyKind::NonMonoReadCo,
+                false => AnomalyKind::FracturedReadCo,
+            }
         }
         _ => AnomalyKind::SessionGuaranteeViolation,
     }
 }
 
+fn is_older_causally(known: &VersionOrder) -> bool {
+    let is_causal =
+        |edge: &Edge| matches!(edge.reason.kind(), EdgeKind::Session | EdgeKind::WriteRead);
+    match known {
+        VersionOrder::Initial | VersionOrder::ReadModifyWrite { .. } => true,
+        VersionOrder::Path { edges } => edges.iter().all(is_causal),
+        _ => false,
+    }
+}
+
 /// Two transactions that each overwrote what the other had read.
 fn crossed(cycle: &[Edge]) -> AnomalyKind {
+    if is_of_one_key(cycle) { AnomalyKind::LostUpdate } else { AnomalyKind::WriteSkew }
+}
+
+/// Whether all edges are about the same key.
+fn is_of_one_key(cycle: &[Edge]) -> bool {
     let mut keys = cycle.iter().map(|edge| edge.reason.key());
-    if keys.next() == keys.next() { AnomalyKind::LostUpdate } else { AnomalyKind::WriteSkew }
+    let first = keys.next();
+    keys.all(|key| Some(key) == first)
 }
 
 /// Whether two anti-dependencies follow each other.
@@ -74,7 +190,7 @@ fn has_adjacent(cycle: &[Edge]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use isolario_model::{KeyId, OpId, TxnId, VersionOrder};
+    use isolario_model::{KeyId, OpId};
 
     use super::*;
 
@@ -97,6 +213,12 @@ mod tests {
         Reason::AntiDependency { key, read, writer: TxnId::INIT, known }
     }
 
+    fn hidden(key: u32, read: u32) -> Reason {
+        let (key, read) = (KeyId(key), OpId(read));
+        let known = VersionOrder::NotShown { read };
+        Reason::AntiDependency { key, read, writer: TxnId(0), known }
+    }
+
     fn overwrite() -> Reason {
         Reason::Overwrite { key: KeyId(0), known: VersionOrder::Initial }
     }
@@ -104,7 +226,7 @@ mod tests {
     #[test]
     fn cycles_are_named_by_their_shape() {
         let (session, time) = (Reason::Session, Reason::RealTime { finish: 1, start: 2 });
-        let expected: [(&[Reason], AnomalyKind); 15] = [
+        let expected: [(&[Reason], AnomalyKind); 18] = [
             (&[overwrite(), overwrite()], AnomalyKind::DirtyWrite),
             (&[overwrite(), read(1)], AnomalyKind::CyclicCo),
             (&[read(1), session.clone()], AnomalyKind::CyclicCo),
@@ -112,7 +234,10 @@ mod tests {
             (&[missed(0, 2), read(1)], AnomalyKind::NonMonoReadCo),
             (&[read(2), missed(0, 1)], AnomalyKind::FracturedReadCo),
             (&[read(2), read(3), missed(0, 1)], AnomalyKind::CoConflictCm),
-            (&[missed(0, 1), overwrite()], AnomalyKind::ReadWriteSkew),
+            (&[missed(1, 1), overwrite()], AnomalyKind::ReadWriteSkew),
+            (&[missed(0, 1), overwrite()], AnomalyKind::SingleAntiDependency),
+            (&[read(2), hidden(0, 1)], AnomalyKind::ReadSkew),
+            (&[read(2), read(3), hidden(0, 1)], AnomalyKind::ConflictCm),
             (&[missed(0, 1), overwrite(), read(1)], AnomalyKind::SingleAntiDependency),
             (&[missed(0, 1), missed(0, 2)], AnomalyKind::LostUpdate),
             (&[missed(0, 1), missed(1, 2)], AnomalyKind::WriteSkew),

@@ -7,12 +7,14 @@
 use std::sync::Arc;
 
 use isolario_model::{
-    Anomaly, AnomalyKind, Edge, Evidence, LevelResult, LevelSet, Reason, Verdict,
+    Anomaly, AnomalyKind, Edge, Evidence, History, Level, LevelResult, LevelSet, Outcome, Reason,
+    Verdict,
 };
 use rustc_hash::FxHashMap;
 
 /// Makes results share their anomalies.
-pub(crate) fn share(results: &mut [LevelResult]) {
+pub(crate) fn share(history: &History, results: &mut [LevelResult]) {
+    let is_sure = history.txns().all(|txn| history.outcome(txn) != Outcome::Unknown);
     // What a weaker level's rule orders, those of stronger levels order, too; the other way round
     // it need not be so. Of anomalies that differ in the rule alone, the weakest one serves all.
     let mut weakest_first: Vec<&mut LevelResult> = results.iter_mut().collect();
@@ -25,7 +27,10 @@ pub(crate) fn share(results: &mut [LevelResult]) {
             Verdict::Violated(findings) => std::mem::take(&mut findings.anomalies),
             _ => Vec::new(),
         };
-        let add = |anomaly: Arc<Anomaly>| pool.add(Arc::unwrap_or_clone(anomaly).at(level));
+        let add = |anomaly: Arc<Anomaly>| {
+            let anomaly = Arc::unwrap_or_clone(anomaly);
+            pool.add(if is_sure { anomaly } else { unsure(anomaly) }.at(level))
+        };
         members.push(anomalies.into_iter().map(add).collect());
     }
     let shared: Vec<Arc<Anomaly>> = pool.anomalies.into_iter().map(Arc::new).collect();
@@ -34,6 +39,17 @@ pub(crate) fn share(results: &mut [LevelResult]) {
             findings.anomalies = members.into_iter().map(|at| Arc::clone(&shared[at])).collect();
         }
     }
+}
+
+/// What an anomaly rules out if a transaction of unknown outcome may be part of it: not read
+/// uncommitted by itself, where such a transaction may have aborted, even if somebody read from it.
+fn unsure(anomaly: Anomaly) -> Anomaly {
+    let allows_dirty_reads =
+        |level: &Level| matches!(level, Level::ReadUncommitted | Level::StrongReadUncommitted);
+    let rules_out = anomaly.rules_out.iter().filter(|level| !allows_dirty_reads(level)).collect();
+    let mut unsure = anomaly;
+    unsure.rules_out = rules_out;
+    unsure
 }
 
 /// Anomalies that differ from each other.
@@ -98,7 +114,7 @@ fn gist(anomaly: &Anomaly) -> Gist {
 
 #[cfg(test)]
 mod tests {
-    use isolario_model::{Engine, Findings, KeyId, Level, OpId, TxnId};
+    use isolario_model::{Batch, Engine, Findings, KeyId, OpId, TxnId};
 
     use super::*;
 
@@ -118,7 +134,7 @@ mod tests {
             violated(Level::Causal, vec![bad_read(2), bad_read(3), bad_read(1)]),
             violated(Level::ReadCommitted, vec![bad_read(1), bad_read(2)]),
         ];
-        share(&mut results);
+        share(&Batch::new().build().unwrap(), &mut results);
         let [causal, committed] = &results;
         let (causal, committed) = (causal.verdict.anomalies(), committed.verdict.anomalies());
         assert_eq!((causal.len(), committed.len()), (3, 2));
@@ -140,7 +156,7 @@ mod tests {
     fn what_stronger_rules_find_again_is_told_by_the_weakest_rule() {
         let mut results =
             [Level::Causal, Level::ReadAtomic].map(|level| violated(level, vec![by_rule(level)]));
-        share(&mut results);
+        share(&Batch::new().build().unwrap(), &mut results);
         for result in &results {
             assert_eq!(
                 *result.verdict.anomalies()[0],
@@ -154,7 +170,7 @@ mod tests {
         let cases = Evidence::Cases { cycles: Vec::new() };
         let anomaly = Anomaly::new(AnomalyKind::NoOrderPossible, cases);
         let mut results = [violated(Level::SnapshotIsolation, vec![anomaly])];
-        share(&mut results);
+        share(&Batch::new().build().unwrap(), &mut results);
         let rules_out = results[0].verdict.anomalies()[0].rules_out;
         assert!(rules_out.weakest().iter().eq([Level::SnapshotIsolation]));
         assert!(rules_out.contains(Level::StrictSerializable));

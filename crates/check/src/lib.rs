@@ -32,6 +32,7 @@ mod progress;
 mod resolved;
 mod stop;
 mod strong;
+mod versions;
 mod weak;
 
 use std::sync::LazyLock;

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use isolario_model::{
     Anomaly, AnomalyKind, Clock, Engine, Findings, History, Inapplicable, Level, LevelResult,
-    Nodes, OpId, PatternResult, Verdict, VerdictKind,
+    Nodes, OpFamily, OpId, PatternResult, Verdict, VerdictKind,
 };
 
 use crate::Options;
@@ -13,8 +13,9 @@ use crate::findings;
 use crate::lin;
 use crate::mini::Mini;
 use crate::resolved::{BlindWrite, RESOLVED, Resolved, first_outside};
-use crate::stop::{unlooked, unlooked_level};
+use crate::stop::{engine_of, unlooked, unlooked_level};
 use crate::strong;
+use crate::versions::{self, Ordered, Uncommitted};
 use crate::weak::Weak;
 
 /// A history that can be asked about levels and anomalies.
@@ -37,6 +38,8 @@ pub struct Checker<'h> {
     options: Options,
     /// The history as the engines know it, or an operation that none of them knows.
     engines: OnceLock<Result<Engines<'h>, OpId>>,
+    /// The same without session order, for levels that do not count it.
+    sessionless: OnceLock<Box<Checker<'h>>>,
 }
 
 /// What decides levels of transactions.
@@ -44,18 +47,19 @@ struct Engines<'h> {
     resolved: Arc<Resolved<'h>>,
     weak: Weak<'h>,
     mini: OnceLock<Result<Mini<'h>, BlindWrite>>,
+    ordered: OnceLock<Ordered<'h>>,
 }
 
 impl<'h> Checker<'h> {
     /// A checker of a history. Nothing is worked out before the first question.
     pub fn new(history: &'h History, options: Options) -> Self {
-        Checker { history, options, engines: OnceLock::new() }
+        Checker { history, options, engines: OnceLock::new(), sessionless: OnceLock::new() }
     }
 
     /// Decides a level, with evidence either way.
     pub fn check(&self, level: Level) -> LevelResult {
         let mut result = [self.decide(level)];
-        findings::share(&mut result);
+        findings::share(self.history, &mut result);
         let [result] = result;
         result
     }
@@ -80,7 +84,7 @@ impl<'h> Checker<'h> {
         let weaker = Level::decided().filter(|level| implied(level) && !levels.contains(level));
         let violated = weaker.map(|level| self.decide(level)).filter(|r| r.verdict.is_violated());
         results.extend(violated);
-        findings::share(&mut results);
+        findings::share(self.history, &mut results);
         results
     }
 
@@ -128,7 +132,7 @@ impl<'h> Checker<'h> {
     pub fn problem(&self, level: Level, out: &mut dyn io::Write) -> io::Result<bool> {
         match self.engines() {
             Ok(Engines { resolved, weak, .. })
-                if first_outside(self.history, level.needs().operations).is_none()
+                if first_outside(self.history, REGISTERS).is_none()
                     && resolved.dependencies.reads.choices.refusal.is_none()
                     && weak.plain_anomalies().is_empty() =>
             {
@@ -144,7 +148,7 @@ impl<'h> Checker<'h> {
             None => {
                 let resolved = Arc::new(Resolved::new(self.history, &self.options));
                 let weak = Weak::new(Arc::clone(&resolved));
-                Ok(Engines { resolved, weak, mini: OnceLock::new() })
+                Ok(Engines { resolved, weak, mini: OnceLock::new(), ordered: OnceLock::new() })
             }
         };
         self.engines.get_or_init(resolve).as_ref().map_err(|op| *op)
@@ -177,30 +181,74 @@ impl<'h> Checker<'h> {
     }
 
     fn decide_with(&self, engines: &Engines<'h>, level: Level) -> (Engine, Verdict) {
+        let versions = |verdict| (Engine::Versions, verdict);
         if !level.is_decided() {
-            (Engine::Weak, Verdict::NotApplicable(Inapplicable::NoChecker))
-        } else if Level::Causal.implies(level) {
-            (Engine::Weak, engines.weak.check(level))
-        } else {
-            self.decide_strong(engines, level)
+            return (Engine::Weak, Verdict::NotApplicable(Inapplicable::NoChecker));
+        }
+        if let Some(reason) = self.lacks(level) {
+            return (engine_of(level), Verdict::NotApplicable(reason));
+        }
+        match level {
+            Level::ReadUncommitted | Level::StrongReadUncommitted => {
+                let uncommitted = Uncommitted::new(&engines.resolved, &self.options);
+                versions(uncommitted.check(level))
+            }
+            Level::StrongAdyaReadCommitted => versions(self.strong_committed(engines)),
+            Level::ConsistentView if self.options.session_order => {
+                versions(self.sessionless().decide(Level::ParallelSnapshotIsolation).verdict)
+            }
+            _ if Level::Causal.implies(level) => (Engine::Weak, engines.weak.check(level)),
+            _ => self.decide_strong(engines, level),
         }
     }
 
-    /// Wrong reads refute a strong level whatever the rest. Without them, the history is decided
-    /// in linear time if every write in it follows a read, and by search otherwise.
-    fn decide_strong(&self, engines: &Engines<'h>, level: Level) -> (Engine, Verdict) {
-        if let Some(reason) = self.lacks(level) {
-            return (Engine::Mini, Verdict::NotApplicable(reason));
+    /// The same question without session order.
+    fn sessionless(&self) -> &Checker<'h> {
+        let options = || self.options.clone().with_session_order(false);
+        self.sessionless.get_or_init(|| Box::new(Checker::new(self.history, options())))
+    }
+
+    fn strong_committed(&self, engines: &Engines<'h>) -> Verdict {
+        let reads = &engines.resolved.dependencies.reads;
+        let mut wrong = reads.anomalies.clone();
+        if self.options.session_order {
+            wrong.extend_from_slice(&reads.from_later);
         }
+        match versions::check_committed(&engines.resolved, self.options.clock_skew, wrong) {
+            Verdict::Satisfied(_) if let Some(reason) = &reads.choices.refusal => {
+                Verdict::NotApplicable(reason.clone())
+            }
+            verdict => verdict,
+        }
+    }
+
+    /// Wrong reads refute a strong level whatever the rest. Without them, a history of registers is
+    /// decided in linear time if every write in it follows a read, and by search otherwise. Lists show
+    /// the order of versions, but for what nobody read of them; where that makes a difference, it is
+    /// searched for, too.
+    fn decide_strong(&self, engines: &Engines<'h>, level: Level) -> (Engine, Verdict) {
+        let engine = match level.needs().version_order || self.has_lists() {
+            true => Engine::Versions,
+            false => Engine::Mini,
+        };
         let mut anomalies = engines.weak.plain_anomalies();
         if !anomalies.is_empty() {
-            anomalies.extend(self.lost_updates(engines, level));
-            return (Engine::Mini, Verdict::Violated(Findings::new(anomalies, false)));
+            anomalies.extend(match engine {
+                Engine::Versions => self.ordered(engines).lost(level),
+                _ => self.lost_updates(engines, level),
+            });
+            return (engine, Verdict::Violated(Findings::new(anomalies, false)));
         }
         if let Some(reason) = &engines.resolved.dependencies.reads.choices.refusal {
-            return (Engine::Mini, Verdict::NotApplicable(reason.clone()));
+            return (engine, Verdict::NotApplicable(reason.clone()));
         }
         let search = || self.search(engines, level);
+        if engine == Engine::Versions {
+            return match self.ordered(engines).check(level) {
+                Some(verdict) => (engine, verdict),
+                None => (Engine::Strong { blind: None }, search()),
+            };
+        }
         match self.mini(engines) {
             Err(BlindWrite(write)) => (Engine::Strong { blind: Some(*write) }, search()),
             Ok(mini) => match mini.check(level).filter(|_| !self.options.trusts_orders()) {
@@ -208,6 +256,14 @@ impl<'h> Checker<'h> {
                 None => (Engine::Strong { blind: None }, search()),
             },
         }
+    }
+
+    fn has_lists(&self) -> bool {
+        first_outside(self.history, REGISTERS).is_some()
+    }
+
+    fn ordered<'e>(&self, engines: &'e Engines<'h>) -> &'e Ordered<'h> {
+        engines.ordered.get_or_init(|| Ordered::new(Arc::clone(&engines.resolved), &self.options))
     }
 
     fn mini<'e>(&self, engines: &'e Engines<'h>) -> Result<&'e Mini<'h>, &'e BlindWrite> {
@@ -257,6 +313,8 @@ impl<'h> Checker<'h> {
         unwidenable(self.history, &self.options)
     }
 }
+
+const REGISTERS: &[OpFamily] = &[OpFamily::Registers];
 
 /// Clocks may differ, but not the order of events.
 pub(crate) fn unwidenable(history: &History, options: &Options) -> Option<Inapplicable> {

@@ -27,12 +27,18 @@ pub(crate) fn unlooked() -> Verdict {
     Verdict::Undecided(Undecided::new(Limit::NotBegun))
 }
 
+/// Who would have decided a level first.
+pub(crate) fn engine_of(level: Level) -> Engine {
+    match level {
+        Level::Linearizable => Engine::Lin,
+        Level::StrongAdyaReadCommitted => Engine::Versions,
+        _ if level.needs().version_order => Engine::Versions,
+        _ if Level::Causal.implies(level) => Engine::Weak,
+        _ => Engine::Mini,
+    }
+}
+
 /// The answer about a level whose turn did not come.
 pub(crate) fn unlooked_level(level: Level) -> LevelResult {
-    let engine = match level {
-        Level::Linearizable => Engine::Lin,
-        level if Level::Causal.implies(level) => Engine::Weak,
-        _ => Engine::Mini,
-    };
-    LevelResult { level, engine, verdict: unlooked() }
+    LevelResult { level, engine: engine_of(level), verdict: unlooked() }
 }

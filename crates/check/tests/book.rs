@@ -32,7 +32,9 @@ fn the_page_on_levels_marks_those_that_are_built() {
 fn weakest_violated(text: &str) -> Option<Vec<Level>> {
     let source = Source::from_bytes("book", text.into()).unwrap();
     let loaded = find("text").unwrap().read(&source).unwrap_or_else(|error| panic!("{error}"));
-    let results = check(&loaded.history, supported(), &Options::default());
+    // What needs a version order is left aside: most of these histories have none.
+    let levels = supported().iter().copied().filter(|level| !level.needs().version_order);
+    let results = check(&loaded.history, &levels.collect::<Vec<_>>(), &Options::default());
     if results.iter().all(|result| matches!(result.verdict, Verdict::NotApplicable(_))) {
         return None;
     }

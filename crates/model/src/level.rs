@@ -159,8 +159,6 @@ struct Row {
     shape: Shape,
 }
 
-const NO_CHECKER: &[OpFamily] = &[];
-const REGISTERS: &[OpFamily] = &[OpFamily::Registers];
 const REGISTERS_AND_LISTS: &[OpFamily] = &[OpFamily::Registers, OpFamily::Lists];
 const SINGLE: &[OpFamily] = &[OpFamily::Registers, OpFamily::Conditionals];
 
@@ -206,7 +204,7 @@ static TABLE: [Row; 18] = [
         weaker: &[],
         promise: "writes of different transactions are not mixed up",
         proscribes: "cycles of overwrites (G0)",
-        needs: Needs { version_order: true, ..needs(NO_CHECKER) },
+        needs: Needs { version_order: true, ..needs(REGISTERS_AND_LISTS) },
         shape: ordered(Visible::Nothing),
     },
     Row {
@@ -216,7 +214,7 @@ static TABLE: [Row; 18] = [
         weaker: &[ReadUncommitted],
         promise: "read uncommitted, and later transactions overwrite earlier ones in real time",
         proscribes: "cycles of overwrites and real time",
-        needs: Needs { times: true, version_order: true, ..needs(NO_CHECKER) },
+        needs: Needs { times: true, version_order: true, ..needs(REGISTERS_AND_LISTS) },
         shape: Shape { real_time: true, ..ordered(Visible::Nothing) },
     },
     Row {
@@ -236,7 +234,7 @@ static TABLE: [Row; 18] = [
         weaker: &[StrongReadUncommitted, AdyaReadCommitted],
         promise: "Adya's read committed, and nobody reads or overwrites what comes later in real time",
         proscribes: "aborted and intermediate reads, and cycles of overwrites, reads and real time",
-        needs: Needs { times: true, version_order: true, ..needs(NO_CHECKER) },
+        needs: Needs { times: true, ..needs(REGISTERS_AND_LISTS) },
         shape: Shape { real_time: true, ..ordered(Visible::Nothing) },
     },
     Row {
@@ -288,7 +286,7 @@ static TABLE: [Row; 18] = [
         weaker: &[CutIsolation],
         promise: "whoever sees or overwrites a transaction's effect misses nothing that led to it",
         proscribes: "cycles with fewer than two anti-dependencies, session order aside (G1, G-single)",
-        needs: Needs { version_order: true, ..needs(NO_CHECKER) },
+        needs: Needs { version_order: true, ..needs(REGISTERS_AND_LISTS) },
         shape: Shape { session_order: false, ..ordered(Visible::Dependencies) },
     },
     Row {
@@ -298,7 +296,7 @@ static TABLE: [Row; 18] = [
         weaker: &[Causal, ConsistentView],
         promise: "snapshots and no lost updates, but independent writes in no common order",
         proscribes: "cycles with fewer than two anti-dependencies",
-        needs: Needs { version_order: true, ..needs(NO_CHECKER) },
+        needs: Needs { version_order: true, ..needs(REGISTERS_AND_LISTS) },
         shape: ordered(Visible::Dependencies),
     },
     Row {
@@ -308,7 +306,7 @@ static TABLE: [Row; 18] = [
         weaker: &[Causal],
         promise: "every transaction reads from a prefix of one commit order",
         proscribes: "long forks",
-        needs: needs(REGISTERS),
+        needs: needs(REGISTERS_AND_LISTS),
         shape: SNAPSHOTS,
     },
     Row {
@@ -318,7 +316,7 @@ static TABLE: [Row; 18] = [
         weaker: &[ParallelSnapshotIsolation, Prefix],
         promise: "every transaction reads from a snapshot, and concurrent writers conflict",
         proscribes: "lost updates, and cycles without two adjacent anti-dependencies",
-        needs: needs(REGISTERS),
+        needs: needs(REGISTERS_AND_LISTS),
         shape: EXCLUSIVE_SNAPSHOTS,
     },
     Row {
@@ -328,7 +326,7 @@ static TABLE: [Row; 18] = [
         weaker: &[StrongAdyaReadCommitted, SnapshotIsolation],
         promise: "snapshot isolation, and snapshots are as recent as real time says",
         proscribes: "what snapshot isolation does, and stale snapshots",
-        needs: Needs { times: true, ..needs(REGISTERS) },
+        needs: Needs { times: true, ..needs(REGISTERS_AND_LISTS) },
         shape: Shape { real_time: true, ..EXCLUSIVE_SNAPSHOTS },
     },
     Row {
@@ -338,7 +336,7 @@ static TABLE: [Row; 18] = [
         weaker: &[AdyaReadCommitted, CutIsolation],
         promise: "serializable but for predicate reads",
         proscribes: "cycles with item anti-dependencies (G2-item)",
-        needs: Needs { version_order: true, ..needs(NO_CHECKER) },
+        needs: Needs { version_order: true, ..needs(REGISTERS_AND_LISTS) },
         shape: ordered(Visible::Everything),
     },
     Row {
@@ -348,7 +346,7 @@ static TABLE: [Row; 18] = [
         weaker: &[StrongAdyaReadCommitted, RepeatableRead],
         promise: "strictly serializable but for predicate reads",
         proscribes: "cycles with item anti-dependencies and real time",
-        needs: Needs { times: true, version_order: true, ..needs(NO_CHECKER) },
+        needs: Needs { times: true, version_order: true, ..needs(REGISTERS_AND_LISTS) },
         shape: Shape { real_time: true, ..ordered(Visible::Everything) },
     },
     Row {
@@ -358,7 +356,7 @@ static TABLE: [Row; 18] = [
         weaker: &[SnapshotIsolation, RepeatableRead],
         promise: "as if one transaction ran after the other",
         proscribes: "all cycles: write skew and phantoms too",
-        needs: needs(REGISTERS),
+        needs: needs(REGISTERS_AND_LISTS),
         shape: ordered(Visible::Everything),
     },
     Row {
@@ -368,7 +366,7 @@ static TABLE: [Row; 18] = [
         weaker: &[Serializable, StrongSnapshotIsolation, StrongRepeatableRead],
         promise: "serializable, in an order that real time agrees with",
         proscribes: "all cycles with real time: stale reads too",
-        needs: Needs { times: true, ..needs(REGISTERS) },
+        needs: Needs { times: true, ..needs(REGISTERS_AND_LISTS) },
         shape: Shape { real_time: true, ..ordered(Visible::Everything) },
     },
     Row {

@@ -23,10 +23,13 @@ pub enum Meaning {
 }
 
 /// The answer that counts where no level was asked for: that of the weakest level that applies.
-/// Cut isolation is comparable with few others, and no database is set to it: it is left aside.
+/// Cut isolation is comparable with few others, and no database is set to it: it is left aside. So are
+/// the levels that need a known order of versions: what a code means must not depend on whether writes
+/// follow reads, and the weakest of them allows dirty reads.
 pub fn deciding(results: &[LevelResult]) -> Option<&LevelResult> {
     results.iter().find(|result| {
-        result.level != Level::CutIsolation && !matches!(result.verdict, Verdict::NotApplicable(_))
+        let is_aside = result.level == Level::CutIsolation || result.level.needs().version_order;
+        !is_aside && !matches!(result.verdict, Verdict::NotApplicable(_))
     })
 }
 

@@ -95,6 +95,21 @@ fn join(first: Span, second: Span) -> Option<Span> {
 pub(crate) fn is_contradiction(facts: &Facts<'_>, level: Level, cycle: &[Edge]) -> bool {
     path_span(facts, level, cycle).is_some_and(|all| join(all, all).is_some())
         || misses_what_is_visible(level, cycle)
+        || loses_an_update(facts, level, cycle)
+}
+
+/// Two transactions overwrote what the other had read, and it is the same key. Whichever of their
+/// versions is the earlier one, its writer is visible to the other through that overwrite, and was
+/// missed.
+fn loses_an_update(facts: &Facts<'_>, level: Level, cycle: &[Edge]) -> bool {
+    let missed =
+        |edge: &Edge| edge.reason.kind() == EdgeKind::ReadWrite && reader_writes(facts, edge);
+    match cycle {
+        [one, other] if level.shape().visible == Visible::Dependencies => {
+            missed(one) && missed(other) && one.reason.key() == other.reason.key()
+        }
+        _ => false,
+    }
 }
 
 /// Below prefix, an anti-dependency says that its reader missed a write. That is wrong where the

@@ -1,10 +1,12 @@
 //! What is wrong, as cycles with reasons.
 
-use isolario_model::{Anomaly, AnomalyKind, Edge, Evidence, OpId, Reason, TxnId, VersionOrder};
+use isolario_model::{
+    Anomaly, AnomalyKind, Edge, Evidence, Level, OpId, Reason, TxnId, VersionOrder,
+};
 
 use super::Mini;
 use crate::cycles;
-use crate::graph::{Closing, InTime, Moments, components, precedes, shortest_closed};
+use crate::graph::{Moments, precedes};
 use crate::resolved::{Replaced, Replacement};
 
 impl Mini<'_> {
@@ -47,32 +49,11 @@ impl Mini<'_> {
     }
 
     /// A shortest cycle of each component, the clearest by name among several.
-    ///
-    /// Real time takes at most one step of it: of two such steps A → B and C → D, either A had
-    /// finished before D started, or else C, which had finished before D started, had finished
-    /// before B started; either way there is a shorter cycle with fewer of them.
-    pub(super) fn cycles<G: Moments>(&self, graph: &G, in_time: bool) -> Vec<Anomaly> {
-        let components = match in_time {
-            true => components(&InTime { graph, time: self.resolved.real_time() }),
-            false => components(graph),
-        };
-        let closes = |last: u32, first: u32| {
-            let ends = graph.ends(last).zip(graph.begins(first));
-            in_time && ends.is_some_and(|(before, after)| self.had_finished(before, after))
-        };
-        let edges = |nodes: &[u32]| self.edges(graph, nodes);
-        let rank = |nodes: &[u32]| cycles::clarity(cycles::name(&edges(nodes)));
-        let closing = Closing { closes: &closes, rank: &rank };
-        let mut anomalies: Vec<Anomaly> = components
-            .iter()
-            .map(|component| {
-                let own = component.partition_point(|node| (*node as usize) < graph.node_count());
-                let edges = edges(&shortest_closed(graph, &component[..own], &closing));
-                Anomaly::new(cycles::name(&edges), Evidence::Cycle { edges })
-            })
-            .collect();
-        anomalies.sort_by_key(|a| (a.evidence.edges().len(), cycles::clarity(a.kind), a.kind));
-        anomalies
+    pub(super) fn cycles<G: Moments>(&self, level: Level, graph: &G) -> Vec<Anomaly> {
+        let had_finished = |before, after| self.had_finished(before, after);
+        let time = level.shape().real_time.then(|| self.resolved.real_time());
+        let timing = time.map(|time| cycles::Timing { time, had_finished: &had_finished });
+        cycles::shortest_of_each(level, graph, timing.as_ref(), |nodes| self.edges(graph, nodes))
     }
 
     fn had_finished(&self, before: TxnId, after: TxnId) -> bool {

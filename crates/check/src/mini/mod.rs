@@ -53,33 +53,34 @@ impl<'h> Mini<'h> {
 
     /// Decides a level; not where that takes a choice.
     pub(crate) fn check(&self, level: Level) -> Option<Verdict> {
-        let in_time = level.shape().real_time;
         match level {
-            Level::Serializable | Level::StrictSerializable => Some(self.serializable(in_time)),
+            Level::Serializable | Level::StrictSerializable => Some(self.serializable(level)),
             Level::Prefix if self.overwrites.diverge() => None,
             Level::Prefix | Level::SnapshotIsolation | Level::StrongSnapshotIsolation => {
-                Some(self.snapshot(in_time))
+                Some(self.snapshot(level))
             }
             _ => None,
         }
     }
 
     /// Session order ∪ write-read ∪ anti-dependencies, acyclic.
-    fn serializable(&self, in_time: bool) -> Verdict {
+    fn serializable(&self, level: Level) -> Verdict {
+        let in_time = level.shape().real_time;
         let Some(order) = self.serial_order() else {
-            return self.violated(&self.graph(), in_time);
+            return self.violated(level, &self.graph());
         };
         if self.holds(order, in_time) {
             return self.commit_order(order);
         }
         match self.order_in_time(&self.graph(), self.resolved.guess.commits.clone()) {
             Some(order) => self.commit_order(&order),
-            None => self.violated(&self.graph(), in_time),
+            None => self.violated(level, &self.graph()),
         }
     }
 
     /// The same as moments, in which starts overtake commits.
-    fn snapshot(&self, in_time: bool) -> Verdict {
+    fn snapshot(&self, level: Level) -> Verdict {
+        let in_time = level.shape().real_time;
         // Transactions that ran one after the other did so on snapshots.
         if let Some(order) = self.serial_order().filter(|order| self.holds(order, in_time)) {
             let life = |txn| [Point::Start(txn), Point::Commit(txn)];
@@ -97,7 +98,7 @@ impl<'h> Mini<'h> {
             Some(order) if !self.overwrites.diverge() => {
                 Verdict::Satisfied(Witness::Points(self.points(&order)))
             }
-            _ => self.violated(&graph, in_time),
+            _ => self.violated(level, &graph),
         }
     }
 
@@ -147,10 +148,10 @@ impl<'h> Mini<'h> {
         Some(order)
     }
 
-    fn violated<G: Moments>(&self, graph: &G, in_time: bool) -> Verdict {
+    fn violated<G: Moments>(&self, level: Level, graph: &G) -> Verdict {
         let mut anomalies = self.lost_updates();
         let exact = anomalies.is_empty();
-        anomalies.extend(self.cycles(graph, in_time));
+        anomalies.extend(self.cycles(level, graph));
         Verdict::Violated(Findings::new(anomalies, exact))
     }
 

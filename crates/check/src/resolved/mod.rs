@@ -6,7 +6,7 @@
 //!   [`Dependencies`] is that table as a graph, [`WriteSets`] answers who writes what.
 //! - *Versions*: per key its versions with their writers and readers ([`Versions`]), and what is
 //!   known of their order: what read-modify-writes show ([`Overwrites`]), what lists show, and what
-//!   is stated ([`VersionEdge`]).
+//!   is stated ([`VersionEdge`]); and all of that together ([`VersionOrders`]).
 //! - *Choices*: what observations leave open ([`Choices`]).
 //!
 //! All of it is data about the history alone. What a level makes of it is up to the checkers, none
@@ -19,12 +19,15 @@ mod guess;
 mod overwrites;
 mod reads;
 mod relation;
+mod version_orders;
 mod versions;
 mod write_sets;
 
 use std::sync::{Arc, OnceLock};
 
 use isolario_model::{History, OpFamily, OpId, OpKind};
+
+use rayon::slice::ParallelSliceMut;
 
 pub(crate) use accesses::writes;
 pub(crate) use choices::{AmbiguousRead, Choices};
@@ -33,7 +36,8 @@ pub(crate) use guess::{Clue, Guess};
 pub(crate) use overwrites::{BlindWrite, Overwrites, Replaced, Replacement};
 pub(crate) use reads::{Reads, Source};
 pub(crate) use relation::{Inferred, Saturated};
-pub(crate) use versions::{KnownBy, Version, VersionEdge, Versions};
+pub(crate) use version_orders::{Divergence, TailRule, VersionOrders};
+pub(crate) use versions::{KnownBy, Reader, Version, VersionEdge, Versions, stated};
 pub(crate) use write_sets::{KeySet, WriteSets, filter_bit};
 
 use crate::Options;
@@ -60,9 +64,11 @@ impl<'h> Resolved<'h> {
     pub(crate) fn new(history: &'h History, options: &Options) -> Self {
         let mut reads = Reads::resolve(history);
         if options.trusts_orders() {
-            let stated = versions::stated(history, &reads, &options.version_order);
+            let is_kept = |txn| reads.is_kept(txn);
+            let stated = stated(history, is_kept, &options.version_order);
             reads.version_order.extend(stated);
         }
+        reads.version_order.par_sort_unstable_by_key(|edge| (edge.before, edge.after, edge.key));
         let dependencies = Dependencies::new(history, reads, options.session_order);
         let guess = guess::commit_order(&dependencies);
         let order = first_order(&dependencies, &guess.commits);

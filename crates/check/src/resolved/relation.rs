@@ -44,11 +44,9 @@ pub(crate) struct Saturated<'a> {
 impl Saturated<'_> {
     /// The edge between two transactions that needs no rule: session order, a read, or a list.
     pub(crate) fn plain_edge(&self, from: TxnId, to: TxnId) -> Option<Edge> {
-        self.dependencies.edge(from, to).or_else(|| {
-            let shown = &self.dependencies.reads.version_order;
-            let known = shown.iter().find(|edge| edge.before == from && edge.after == to);
-            known.map(VersionEdge::edge)
-        })
+        self.dependencies
+            .edge(from, to)
+            .or_else(|| self.dependencies.reads.order_of(from, to).first().map(VersionEdge::edge))
     }
 }
 

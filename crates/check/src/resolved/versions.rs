@@ -1,12 +1,15 @@
 //! The versions of every register, who wrote and who read them.
 
-use isolario_model::{Edge, History, KeyId, OpId, Reason, StatedOrder, TxnId, VersionOrder};
+use isolario_model::{
+    Anomaly, AnomalyKind, Edge, Evidence, History, KeyId, OpId, Reason, StatedOrder, TxnId,
+    VersionOrder,
+};
 
-use super::{Dependencies, Reads, Source, writes};
+use super::{Dependencies, Source, writes};
 use crate::graph::Rows;
 
 /// A version: a position in the list of all versions, those of a key together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Version(pub(crate) u32);
 
 /// A read of a version by another transaction.
@@ -38,11 +41,12 @@ pub(crate) enum KnownBy {
     Stated { at: u64 },
 }
 
-/// The orders that are stated about kept transactions, as part of what is asked. The initial version
-/// comes first by itself; where a statement has it after another one, nothing can satisfy that.
-pub(super) fn stated(
+/// The orders that are stated about those transactions that count, as part of what is asked. The
+/// initial version comes first by itself; where a statement has it after another one, nothing can
+/// satisfy that.
+pub(crate) fn stated(
     history: &History,
-    reads: &Reads,
+    is_kept: impl Fn(TxnId) -> bool,
     statements: &[StatedOrder],
 ) -> Vec<VersionEdge> {
     let writes_key = |txn: TxnId, key: KeyId| {
@@ -51,7 +55,7 @@ pub(super) fn stated(
     };
     let mut edges = Vec::new();
     for StatedOrder { key, writers, at } in statements {
-        let counts = |txn: &TxnId| txn.is_init() || reads.is_kept(*txn) && writes_key(*txn, *key);
+        let counts = |txn: &TxnId| txn.is_init() || is_kept(*txn) && writes_key(*txn, *key);
         let writers: Vec<TxnId> = writers.iter().copied().filter(counts).collect();
         let pairs = writers.windows(2).filter(|pair| pair[0] != pair[1] && !pair[0].is_init());
         edges.extend(pairs.map(|pair| VersionEdge {
@@ -80,6 +84,16 @@ impl VersionEdge {
     pub(crate) fn edge(&self) -> Edge {
         let reason = Reason::Overwrite { key: self.key, known: self.known.told() };
         Edge { from: self.before, to: self.after, reason }
+    }
+
+    /// What is wrong with it if it has something before the initial version: only a wrong statement
+    /// can.
+    pub(crate) fn before_init(&self) -> Option<Anomaly> {
+        self.after.is_init().then(|| {
+            let first = Edge { from: TxnId::INIT, to: self.before, reason: Reason::Initial };
+            let evidence = Evidence::Cycle { edges: vec![first, self.edge()] };
+            Anomaly::new(AnomalyKind::OrderContradiction, evidence)
+        })
     }
 }
 
@@ -203,7 +217,7 @@ impl Versions {
 
     /// The versions of a key.
     #[inline]
-    pub(crate) fn of(&self, key: KeyId) -> impl ExactSizeIterator<Item = Version> + use<> {
+    pub(crate) fn of(&self, key: KeyId) -> impl ExactSizeIterator<Item = Version> + Clone + use<> {
         let span = self.writers.span(key.index());
         (span.start as u32..span.end as u32).map(Version)
     }

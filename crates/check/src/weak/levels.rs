@@ -2,10 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use isolario_model::{
-    Anomaly, AnomalyKind, Edge, Evidence, Findings, Level, Reason, SessionId, TxnId, Verdict,
-    VersionOrder, Witness,
-};
+use isolario_model::{Anomaly, AnomalyKind, Findings, Level, SessionId, TxnId, Verdict, Witness};
 use rayon::prelude::*;
 
 use super::causal::Causality;
@@ -13,8 +10,9 @@ use super::chains::Chains;
 use super::inference::Inference;
 use super::naming::{self, Cyclic};
 use super::{cut, read_atomic, read_committed, witness};
+use crate::cycles;
 use crate::graph::{components, topological_order};
-use crate::resolved::{Dependencies, Inferred, Reads, Resolved, Saturated, WriteSets};
+use crate::resolved::{Dependencies, Inferred, Reads, Resolved, Saturated, VersionEdge, WriteSets};
 
 /// Transactions per task of read committed.
 const TXNS_PER_TASK: usize = 1 << 14;
@@ -88,12 +86,7 @@ impl<'h> Weak<'h> {
         if self.resolved.order.is_some() && version_order.is_empty() {
             return from_later;
         }
-        // Nothing comes before the initial version but by a wrong statement.
-        let before_init = version_order.iter().filter(|edge| edge.after.is_init()).map(|edge| {
-            let first = Edge { from: TxnId::INIT, to: edge.before, reason: Reason::Initial };
-            let evidence = Evidence::Cycle { edges: vec![first, edge.edge()] };
-            Anomaly::new(AnomalyKind::OrderContradiction, evidence)
-        });
+        let before_init = version_order.iter().filter_map(VersionEdge::before_init);
         let cycles = naming::base_cycles(&self.base()).into_iter().map(by_statement);
         before_init.chain(cycles).chain(from_later).collect()
     }
@@ -274,13 +267,9 @@ impl<'h> Weak<'h> {
     }
 }
 
-/// An anomaly under its name, or as a contradiction of what is stated if it rests on that: what
-/// clients saw need not be wrong then.
+/// An anomaly under its name, or as a contradiction of what is stated if it rests on that.
 fn by_statement(anomaly: Anomaly) -> Anomaly {
-    let is_stated = |edge: &Edge| {
-        matches!(&edge.reason, Reason::Overwrite { known: VersionOrder::Stated { .. }, .. })
-    };
-    match anomaly.evidence.edges().iter().any(is_stated) {
+    match cycles::rests_on_statements(anomaly.evidence.edges()) {
         true => Anomaly::new(AnomalyKind::OrderContradiction, anomaly.evidence),
         false => anomaly,
     }

@@ -70,6 +70,8 @@ fn a_trusted_order_holds_at_every_level_that_orders_anything() {
         let result = Checker::new(&history, wrong.clone()).check(level);
         let expected = match level {
             Level::CutIsolation => "satisfied",
+            // Here it is session order that the statement contradicts.
+            level if !level.shape().session_order => "satisfied",
             level if level.needs().times => continue,
             _ => "violated",
         };

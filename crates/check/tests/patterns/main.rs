@@ -44,7 +44,9 @@ fn found(draft: &Draft, session_order: bool) -> BTreeSet<AnomalyKind> {
     let occurs = |result: &&PatternResult| match &result.verdict {
         Verdict::Violated(findings) => {
             assert!(findings.total >= 1 && !findings.anomalies.is_empty());
-            let level = supported().iter().find(|level| result.kind.forbidden_at(**level));
+            // Not read uncommitted: what is seen there depends on unknown outcomes.
+            let mut levels = supported().iter().filter(|level| !level.needs().version_order);
+            let level = levels.find(|level| result.kind.forbidden_at(**level));
             let verdict = result.verdict.clone();
             let proof = LevelResult { level: *level.unwrap(), engine: Engine::Weak, verdict };
             let options = isolario_verify::Options::default().with_session_order(session_order);
@@ -171,7 +173,7 @@ fn patterns_of_lists_are_what_violates_levels() {
         let draft = case.list_draft();
         let history = draft.history().unwrap();
         let found = found(&draft, true);
-        for result in check(&history, supported(), &Options::default()) {
+        for result in check(&history, WEAK, &Options::default()) {
             let expected = match &result.verdict {
                 Verdict::Satisfied(_) => false,
                 Verdict::Violated(findings) => {

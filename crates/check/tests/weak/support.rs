@@ -6,7 +6,8 @@ use isolario_model::{AnomalyKind, History, Level, Verdict};
 
 /// The weak levels.
 pub fn weak_levels() -> Vec<Level> {
-    supported().iter().copied().filter(|level| Level::Causal.implies(*level)).collect()
+    let is_weak = |level: &Level| Level::Causal.implies(*level) && !level.needs().version_order;
+    supported().iter().copied().filter(is_weak).collect()
 }
 
 /// Reads a history in the text language.

@@ -37,8 +37,9 @@ fn a_named_level_that_does_not_apply_is_violated_where_one_that_it_implies_is() 
     let lost = "session a\n T1: append x 1\n T2: append x 2\nsession b\n T3: r x [2]\n";
     let kept = lost.replace("[2]", "[1 2]");
     let sandbox = Sandbox::new().file("lost.txt", lost).file("kept.txt", &kept);
-    assert_eq!(sandbox.code(&["check", "--level", "ser", "lost.txt"]), 1);
-    assert_eq!(sandbox.code(&["check", "--level", "ser", "kept.txt"]), 2);
+    // There are no times.
+    assert_eq!(sandbox.code(&["check", "--level", "sser", "lost.txt"]), 1);
+    assert_eq!(sandbox.code(&["check", "--level", "sser", "kept.txt"]), 2);
 }
 
 #[test]
@@ -106,7 +107,8 @@ fn json_is_one_object_per_history_with_errors_among_them() {
     }
     assert!(objects[1]["error"].as_str().unwrap().starts_with("missing.txt: "));
     assert!(objects[0]["timing"]["load_ms"].as_f64().unwrap() > 0.0);
-    let cycle = &objects[0]["results"][0];
+    let results = objects[0]["results"].as_array().unwrap();
+    let cycle = results.iter().find(|result| result["level"] == "adya-read-committed").unwrap();
     assert_eq!(cycle["verdict"], "violated");
     assert_eq!(cycle["anomalies_total"], 2);
     assert_eq!(cycle["anomalies"][1]["edges"].as_array().unwrap().len(), 2);

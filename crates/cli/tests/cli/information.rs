@@ -67,7 +67,7 @@ fn levels_for_programs() {
     let levels: Value =
         serde_json::from_str(&Sandbox::new().stdout(&["levels", "--json"])).unwrap();
     assert_eq!(levels["schema"], "isolario.levels/1");
-    assert_eq!(levels["levels"][0]["name"], "adya-read-committed");
+    assert_eq!(levels["levels"][0]["name"], "read-uncommitted");
     let levels = levels["levels"].as_array().unwrap();
     let strict = levels.iter().find(|level| level["name"] == "strict-serializable").unwrap();
     assert!(!strict["implies"].as_array().unwrap().is_empty());

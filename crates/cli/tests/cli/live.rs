@@ -50,12 +50,11 @@ fn the_replay_command_asks_for_the_same() {
     let sandbox = Sandbox::new();
     let first =
         ["run", "--sessions", "1", "--txns", "50", "--out", "first", "--workload", "append"];
-    // What SQLite claims cannot be decided for lists.
-    assert_eq!(sandbox.code(&first), 2);
+    assert_eq!(sandbox.code(&first), 0);
     let replay = record(&sandbox, "first")["replay"].as_str().unwrap().to_owned();
     let mut words: Vec<&str> = replay.split(' ').skip(1).collect();
     words.extend(["--out", "second"]);
-    assert_eq!(sandbox.code(&words), 2);
+    assert_eq!(sandbox.code(&words), 0);
     // With one session there is nothing left to chance but the times.
     let listing = |directory: &str| {
         let history = format!("{directory}/history.iso");
@@ -81,12 +80,11 @@ fn the_help_lists_every_database() {
 #[test]
 fn every_workload_runs_on_sqlite() {
     let sandbox = Sandbox::new();
-    for (kind, code) in [("mini", 0), ("general", 0), ("append", 2), ("lwt", 0)] {
+    for kind in ["mini", "general", "append", "lwt"] {
         let args = ["run", "--workload", kind, "--txns", "300", "--out", kind];
         let output = sandbox.run(&args);
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(code), "{kind}: {text}");
-        assert_eq!(text.contains("which could not be decided"), code == 2, "{kind}: {text}");
+        assert_eq!(output.status.code(), Some(0), "{kind}: {text}");
         assert_eq!(record(&sandbox, kind)["counts"]["committed"], 300, "{kind}");
     }
     for preset in ["general-rh", "cobra-mix"] {

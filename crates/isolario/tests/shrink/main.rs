@@ -139,7 +139,9 @@ fn a_part_never_looks_worse_than_the_whole() {
         for draft in random_drafts(case) {
             let whole = draft.history().unwrap();
             let part = random_part(&whole, case.seed).build(&whole).unwrap();
-            for level in Level::decided() {
+            // Where the order of versions is what reads before writes show, a part may show more of it:
+            // once an earlier write is gone, a read comes before the first one.
+            for level in Level::decided().filter(|level| !level.needs().version_order) {
                 let answers = [&whole, &part].map(|history| satisfies(history, level, options));
                 assert_ne!(
                     answers,

@@ -56,7 +56,7 @@ pub(crate) struct Reads {
     /// writer), by operation.
     wrong_but_seen: Vec<(OpId, TxnId)>,
     /// What is known of the order of versions beyond reads, at every level that orders anything. It
-    /// orders writers, but makes none of them visible.
+    /// orders writers, but makes none of them visible. Sorted by writers once the history is resolved.
     pub(crate) version_order: Vec<VersionEdge>,
     /// What the reads leave open.
     pub(crate) choices: Choices,
@@ -124,6 +124,14 @@ impl Reads {
                 Some(self.wrong_but_seen[at].1)
             }
         }
+    }
+
+    /// What is known beyond reads of the order of versions that two transactions wrote.
+    pub(crate) fn order_of(&self, before: TxnId, after: TxnId) -> &[VersionEdge] {
+        let edges = &self.version_order;
+        let first = edges.partition_point(|e| (e.before, e.after) < (before, after));
+        let of_both = edges[first..].iter().take_while(|e| (e.before, e.after) == (before, after));
+        &edges[first..first + of_both.count()]
     }
 
     /// Whether a transaction takes part in the order.

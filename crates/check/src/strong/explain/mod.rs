@@ -8,7 +8,7 @@ mod arcs;
 mod edges;
 mod lemmas;
 
-use isolario_model::{Anomaly, AnomalyKind, Edge, Evidence, Findings, Level, Reason};
+use isolario_model::{Anomaly, AnomalyKind, Edge, Evidence, Findings, Reason};
 
 use super::problem::{Arc, Precedes, Problem};
 use super::saturate::Settled;
@@ -70,7 +70,7 @@ impl Explainer<'_> {
                 let edges = self.nested(&reasons, &lemmas, &cycle);
                 let kind = match lemmas.rest_on_statements(&cycle) {
                     true => AnomalyKind::OrderContradiction,
-                    false => name(self.problem.layout.level, &edges),
+                    false => cycles::name_at(self.problem.layout.level, &edges),
                 };
                 Anomaly::new(kind, Evidence::Cycle { edges })
             }
@@ -112,20 +112,4 @@ impl Explainer<'_> {
 /// There may be more: cycles are looked for until the level is refuted.
 fn findings(anomalies: Vec<Anomaly>) -> Findings {
     Findings::new(anomalies, false)
-}
-
-/// The name of a cycle. A name says which levels the cycle rules out. That holds for a cycle of
-/// what clients saw; but one that rests on orders of versions that the level itself demands says
-/// nothing about weaker levels, and so must not be called after what they forbid.
-fn name(level: Level, cycle: &[Edge]) -> AnomalyKind {
-    let kind = cycles::name(cycle);
-    // The level of single rows takes a version order, which none of these histories has.
-    let claimed = kind.names().forbidden_by.iter().filter(|by| **by != Level::RepeatableRead);
-    if cycle.iter().all(|edge| edge.reason.holds_at_every_level())
-        || claimed.into_iter().all(|by| by.implies(level))
-    {
-        kind
-    } else {
-        AnomalyKind::NoOrderPossible
-    }
 }

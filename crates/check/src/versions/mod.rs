@@ -1,0 +1,161 @@
+//! Levels over a known order of versions: Adya's, and those of lists.
+//!
+//! Once the order of each key's versions is known, the dependencies between transactions are: reads
+//! (wr), overwrites (ww), anti-dependencies (rw), session order, and real time where it counts. A
+//! level forbids some of their cycles, and nothing is left to search for (Adya 1999; Elle, VLDB
+//! 2020). Only the neighbours in an order of versions make edges: the others follow.
+//!
+//! What nobody read of a list is in no known order. Serializability does not mind: everything before
+//! the tail comes before all of it, and any topological order of the rest is one. At the other
+//! levels the order of a tail is a choice: a guess is tried first ([`parallel`], [`snapshots`]).
+//!
+//! The order of versions that the levels without anti-dependencies know is another one
+//! ([`uncommitted`]).
+
+mod committed;
+mod evidence;
+mod parallel;
+mod reach;
+mod snapshots;
+mod uncommitted;
+
+use std::sync::{Arc, OnceLock};
+
+use isolario_model::{
+    Anomaly, AnomalyKind, Findings, Inapplicable, Level, TxnId, Verdict, Visible, Witness,
+};
+
+use crate::Options;
+use crate::graph::{InTime, Moments, agrees, precedes, topological_order};
+use crate::resolved::{Dependencies, Inferred, Resolved, Saturated, TailRule, VersionOrders};
+
+pub(crate) use committed::check as check_committed;
+pub(crate) use uncommitted::Uncommitted;
+
+/// A history whose order of versions is known, but for the tails of its lists.
+pub(crate) struct Ordered<'h> {
+    resolved: Arc<Resolved<'h>>,
+    options: Options,
+    orders: VersionOrders,
+    /// With the rule for tails, as all of the following.
+    overwrites: Vec<(TxnId, TxnId)>,
+    anti_dependencies: Vec<(TxnId, TxnId)>,
+    /// Session order, reads and overwrites, beyond what `dependencies` has.
+    depending: Inferred,
+    /// An order in which transactions may have run one after the other, if there is one.
+    serial: OnceLock<Option<Vec<u32>>>,
+}
+
+impl<'h> Ordered<'h> {
+    /// Puts the versions in order. To decide a level, the reads of the history must be right and
+    /// agree with each other.
+    pub(crate) fn new(resolved: Arc<Resolved<'h>>, options: &Options) -> Self {
+        let orders = VersionOrders::new(&resolved.dependencies, resolved.versions());
+        let rule = TailRule::With;
+        let (overwrites, anti_dependencies) =
+            (orders.overwrites(rule), orders.anti_dependencies(rule));
+        let txns = resolved.dependencies.history.txn_count();
+        let depending = Inferred::new(txns, std::slice::from_ref(&overwrites));
+        Ordered {
+            resolved,
+            options: options.clone(),
+            orders,
+            overwrites,
+            anti_dependencies,
+            depending,
+            serial: OnceLock::new(),
+        }
+    }
+
+    fn dependencies(&self) -> &Dependencies<'h> {
+        &self.resolved.dependencies
+    }
+
+    /// Decides a level; not where that takes a choice that is not made here.
+    pub(crate) fn check(&self, level: Level) -> Option<Verdict> {
+        let shape = level.shape();
+        if self.orders.incomplete().is_some() {
+            return level.needs().version_order.then(|| self.without_order());
+        }
+        match shape.visible {
+            Visible::Dependencies => Some(self.parallel()),
+            Visible::Prefix => self.snapshots(level),
+            _ => Some(self.serializable(level)),
+        }
+    }
+
+    /// Lost updates are wrong whatever the order.
+    fn without_order(&self) -> Verdict {
+        match self.lost_updates() {
+            none if none.is_empty() => Verdict::NotApplicable(Inapplicable::NoVersionOrder),
+            lost => Verdict::Violated(Findings::new(lost, false)),
+        }
+    }
+
+    /// Dependencies and anti-dependencies, acyclic.
+    fn serializable(&self, level: Level) -> Verdict {
+        let in_time = level.shape().real_time;
+        if let Some(order) = self.serial_order().filter(|order| self.holds(order, in_time)) {
+            return self.commit_order(order);
+        }
+        let edges = self.all_edges();
+        let graph = Saturated { dependencies: self.dependencies(), inferred: &edges };
+        match in_time.then(|| self.order_in_time(&graph, self.resolved.guess.commits.clone())) {
+            Some(Some(order)) => self.commit_order(&order),
+            _ => self.violated(self.cycles(level, &graph)),
+        }
+    }
+
+    /// An order in which the transactions may have run one after the other.
+    fn serial_order(&self) -> Option<&[u32]> {
+        let find = || {
+            let edges = self.all_edges();
+            let graph = Saturated { dependencies: self.dependencies(), inferred: &edges };
+            topological_order(&graph, &self.resolved.guess.commits)
+        };
+        self.serial.get_or_init(find).as_deref()
+    }
+
+    /// Overwrites and anti-dependencies, as far as they are seen.
+    fn all_edges(&self) -> Inferred {
+        let txns = self.dependencies().history.txn_count();
+        let (orders, rule) = (&self.orders, TailRule::Without);
+        Inferred::new(txns, &[orders.overwrites(rule), orders.anti_dependencies(rule)])
+    }
+
+    /// Whether an order agrees with real time, if that counts.
+    fn holds(&self, order: &[u32], in_time: bool) -> bool {
+        !in_time || agrees(self.dependencies().history, self.options.clock_skew, order)
+    }
+
+    /// An order of a graph's nodes that agrees with real time.
+    fn order_in_time<G: Moments>(&self, graph: &G, guess: Vec<u32>) -> Option<Vec<u32>> {
+        let timed = InTime { graph, time: self.resolved.real_time() };
+        let mut order = topological_order(&timed, &timed.and_helpers(guess))?;
+        order.retain(|node| (*node as usize) < graph.node_count());
+        Some(order)
+    }
+
+    fn had_finished(&self, before: TxnId, after: TxnId) -> bool {
+        precedes(self.dependencies().history, self.options.clock_skew, before, after)
+    }
+
+    fn commit_order(&self, order: &[u32]) -> Verdict {
+        let reads = &self.dependencies().reads;
+        let kept = order.iter().map(|txn| TxnId(*txn)).filter(|txn| reads.is_kept(*txn));
+        Verdict::Satisfied(Witness::CommitOrder(kept.collect()))
+    }
+
+    /// What is wrong with overwrites, whatever else is.
+    pub(crate) fn lost(&self, level: Level) -> Vec<Anomaly> {
+        let is_forbidden = AnomalyKind::LostUpdate.forbidden_at(level);
+        if is_forbidden { self.lost_updates() } else { Vec::new() }
+    }
+
+    fn violated(&self, cycles: Vec<Anomaly>) -> Verdict {
+        let mut anomalies = self.lost_updates();
+        let exact = anomalies.is_empty();
+        anomalies.extend(cycles);
+        Verdict::Violated(Findings::new(anomalies, exact))
+    }
+}

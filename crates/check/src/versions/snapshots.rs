@@ -1,0 +1,93 @@
+//! Snapshot isolation and prefix over a known order of versions.
+//!
+//! Each transaction is its start and its commit. Session order, reads and, at snapshot isolation,
+//! overwrites have the one commit before the other starts; who read what another overwrote started
+//! before that one committed. At prefix, where writers may overlap, an overwrite orders the commits.
+//! If these moments have no cycle, any topological order of them is an answer.
+//!
+//! The order of a tail is a choice. A serial order makes it, and whatever is serializable is fine
+//! here. Else the tails are tried in the order in which the other edges let them commit. If that does
+//! not do, the general solver decides.
+
+use isolario_model::{KeyId, Level, Point, TxnId, Verdict, Witness};
+
+use super::Ordered;
+use crate::graph::{
+    InEdges, Moments, Split, commit_of, is_commit, places, start_of, topological_order, txn_of,
+};
+use crate::resolved::{Inferred, Saturated};
+
+impl Ordered<'_> {
+    /// Decides snapshot isolation, plain or strong; prefix only where a serial order satisfies it.
+    pub(super) fn snapshots(&self, level: Level) -> Option<Verdict> {
+        let shape = level.shape();
+        let in_time = shape.real_time;
+        if let Some(order) = self.serial_order().filter(|order| self.holds(order, in_time)) {
+            let reads = &self.dependencies().reads;
+            let kept = order.iter().map(|txn| TxnId(*txn)).filter(|txn| reads.is_kept(*txn));
+            let points = kept.flat_map(|txn| [Point::Start(txn), Point::Commit(txn)]).collect();
+            return Some(Verdict::Satisfied(Witness::Points(points)));
+        }
+        if !shape.exclusive_writers {
+            return None;
+        }
+        let waits = Saturated { dependencies: self.dependencies(), inferred: &self.depending };
+        let txns = self.dependencies().history.txn_count();
+        let overtaken = Inferred::new(txns, std::slice::from_ref(&self.anti_dependencies));
+        let graph = Split { waits: &waits, overtaken: &overtaken };
+        let Some(order) = self.moments(&graph, in_time) else {
+            return Some(self.violated(self.cycles(level, &graph)));
+        };
+        if !self.orders.has_tails() {
+            return Some(Verdict::Satisfied(Witness::Points(self.points(&order))));
+        }
+        let order = self.with_tails(&order, &overtaken, in_time)?;
+        Some(Verdict::Satisfied(Witness::Points(self.points(&order))))
+    }
+
+    /// With the tails in the order of their commits, if that leaves no cycle.
+    fn with_tails(&self, order: &[u32], overtaken: &Inferred, in_time: bool) -> Option<Vec<u32>> {
+        let places = places(order);
+        let mut edges = self.overwrites.clone();
+        self.order_tails(|txn| places[commit_of(txn.0) as usize], |_, pair| edges.push(pair));
+        let txns = self.dependencies().history.txn_count();
+        let inferred = Inferred::new(txns, &[edges]);
+        let waits = Saturated { dependencies: self.dependencies(), inferred: &inferred };
+        self.moments(&Split { waits: &waits, overtaken }, in_time)
+    }
+
+    /// A topological order of a graph of moments, if there is one.
+    fn moments<G: Moments + InEdges>(&self, graph: &G, in_time: bool) -> Option<Vec<u32>> {
+        let commits = &self.resolved.guess.commits;
+        let guess: Vec<u32> =
+            commits.iter().flat_map(|txn| [start_of(*txn), commit_of(*txn)]).collect();
+        match in_time {
+            true => self.order_in_time(graph, guess),
+            false => topological_order(graph, &guess),
+        }
+    }
+
+    /// Tells the neighbours in an order of each tail.
+    pub(super) fn order_tails(
+        &self,
+        place: impl Fn(TxnId) -> u32,
+        mut tell: impl FnMut(KeyId, (TxnId, TxnId)),
+    ) {
+        let mut tail: Vec<TxnId> = Vec::new();
+        for key in self.orders.keys() {
+            tail.clear();
+            tail.extend(self.orders.tail(key).iter().map(|v| self.orders.versions.writer(*v)));
+            tail.sort_unstable_by_key(|txn| place(*txn));
+            tail.windows(2).for_each(|pair| tell(key, (pair[0], pair[1])));
+        }
+    }
+
+    fn points(&self, moments: &[u32]) -> Vec<Point> {
+        let point = |moment: &u32| {
+            let txn = TxnId(txn_of(*moment));
+            if is_commit(*moment) { Point::Commit(txn) } else { Point::Start(txn) }
+        };
+        let is_kept = |moment: &&u32| self.dependencies().reads.is_kept(TxnId(txn_of(**moment)));
+        moments.iter().filter(is_kept).map(point).collect()
+    }
+}
