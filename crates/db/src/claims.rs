@@ -3,8 +3,8 @@
 //! The book shows the same table; a test compares the two.
 
 use isolario_model::Level::{
-    self, CutIsolation, Linearizable, ReadAtomic, ReadCommitted, Serializable, SnapshotIsolation,
-    StrictSerializable,
+    self, Causal, CutIsolation, Linearizable, ParallelSnapshotIsolation, ReadAtomic, ReadCommitted,
+    Serializable, SnapshotIsolation, StrictSerializable,
 };
 use isolario_workload::Kind;
 
@@ -55,6 +55,8 @@ impl Claim {
 
 const REGISTERS: &[Kind] = &[Kind::Mini, Kind::General];
 const TRANSACTIONS: &[Kind] = &[Kind::Mini, Kind::General, Kind::Append];
+/// Whose histories tell the order of versions.
+const ORDERED: &[Kind] = &[Kind::Mini, Kind::Append];
 const SINGLE: &[Kind] = &[Kind::Lwt];
 const EVERY: &[Kind] = &Kind::ALL;
 
@@ -71,6 +73,15 @@ const fn row(
 /// The promise of a server that knows of no other.
 const fn on_one_node(row: ClaimRow) -> ClaimRow {
     ClaimRow { nodes: Nodes::One, ..row }
+}
+
+/// What a primary and its standbys promise together.
+const STANDBY: &str = "a standby replays the log of the primary: its snapshots are prefixes of the \
+                       log, which is not the order in which the primary shows commits";
+
+/// The promise of several servers together.
+const fn over_nodes(row: ClaimRow) -> ClaimRow {
+    ClaimRow { nodes: Nodes::Several, ..row }
 }
 
 /// Every claim. The first row that fits is the answer.
@@ -96,20 +107,24 @@ pub static CLAIMS: &[ClaimRow] = &[
         &[ReadCommitted],
         "a query sees only data committed before it began",
     ),
-    row(
+    on_one_node(row(
         "postgres",
         "repeatable-read",
         EVERY,
         &[SnapshotIsolation],
         "a transaction reads from one snapshot; updates of rows changed since are refused",
-    ),
-    row(
+    )),
+    over_nodes(row("postgres", "repeatable-read", ORDERED, &[ParallelSnapshotIsolation], STANDBY)),
+    over_nodes(row("postgres", "repeatable-read", &[Kind::General], &[Causal], STANDBY)),
+    on_one_node(row(
         "postgres",
         "serializable",
         EVERY,
         &[Serializable],
         "the effect is that of some serial order; dangerous patterns are refused",
-    ),
+    )),
+    over_nodes(row("postgres", "serializable", ORDERED, &[ParallelSnapshotIsolation], STANDBY)),
+    over_nodes(row("postgres", "serializable", &[Kind::General], &[Causal], STANDBY)),
     row("mariadb", "read-committed", EVERY, &[ReadCommitted], "each read gets its own snapshot"),
     row(
         "mariadb",
@@ -179,17 +194,13 @@ pub static CLAIMS: &[ClaimRow] = &[
         "as MariaDB: consistent reads of one transaction use one snapshot",
     ),
     on_one_node(row("galera", "serializable", EVERY, &[Serializable], "as MariaDB, on one node")),
-    ClaimRow {
-        nodes: Nodes::Several,
-        ..row(
-            "galera",
-            "serializable",
-            REGISTERS,
-            &[CutIsolation, ReadAtomic],
-            "serializable is claimed per node only; across nodes the claim is that of repeatable \
-             read",
-        )
-    },
+    over_nodes(row(
+        "galera",
+        "serializable",
+        REGISTERS,
+        &[CutIsolation, ReadAtomic],
+        "serializable is claimed per node only; across nodes the claim is that of repeatable read",
+    )),
     row(
         "etcd",
         "linearizable-reads",
@@ -265,6 +276,8 @@ mod tests {
         assert_eq!(levels("tidb", "read-committed", Kind::Mini, 3), [ReadCommitted]);
         let over_nodes = levels("galera", "serializable", Kind::Mini, 3);
         assert_eq!(over_nodes, [CutIsolation, ReadAtomic]);
+        let with_standby = levels("postgres", "serializable", Kind::Append, 2);
+        assert_eq!(with_standby, [ParallelSnapshotIsolation]);
     }
 
     #[test]

@@ -51,5 +51,6 @@ fn a_standby_and_its_primary_fork() {
     let servers = start(Kind::PostgresStandby);
     let mut trial = Trial::new(&one_waits_and_one_does_not(&servers), "repeatable-read");
     trial.workload.keys = 10;
-    trial.violates(Level::Prefix);
+    trial.violates(Level::SnapshotIsolation);
+    trial.satisfies(&[Level::ParallelSnapshotIsolation]);
 }
