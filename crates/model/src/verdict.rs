@@ -296,7 +296,7 @@ impl Anomaly {
             matches!(kind, AnomalyKind::NoOrderPossible | AnomalyKind::OrderContradiction);
         let mut rules_out: LevelSet = match says_no_level || !evidence.holds_at_every_level() {
             true => LevelSet::default(),
-            false => Level::all().filter(|level| kind.forbidden_at(*level)).collect(),
+            false => Level::all().filter(|level| rules_out(kind, *level)).collect(),
         };
         // Without session order, the two levels are the same.
         if rules_out.contains(Level::ParallelSnapshotIsolation) && !evidence.needs_session_order() {
@@ -311,6 +311,15 @@ impl Anomaly {
         let stronger = LevelSet::from_iter([level]).and_stronger();
         Anomaly { rules_out: self.rules_out.union(stronger), ..self }
     }
+}
+
+/// Whether a kind rules out a level whatever its evidence. Elements of lists may be those of aborted
+/// transactions, which say nothing where reads of such are allowed.
+fn rules_out(kind: AnomalyKind, level: Level) -> bool {
+    let of_elements =
+        matches!(kind, AnomalyKind::IncompatibleOrder | AnomalyKind::DuplicateElements);
+    let allows_dirty_reads = !AnomalyKind::AbortedRead.forbidden_at(level);
+    kind.forbidden_at(level) && !(of_elements && allows_dirty_reads)
 }
 
 impl fmt::Display for Anomaly {
