@@ -367,6 +367,20 @@ impl Facts<'_> {
         }
     }
 
+    /// Everyone who may have written what a read returned; of a list, its last element by another
+    /// transaction.
+    pub(crate) fn possible_writers(&self, read: OpId) -> Vec<TxnId> {
+        let is_list = self.history.op_kinds()[read.index()] == OpKind::ReadList;
+        match lists::last_of_others(self, read) {
+            Some((key, element)) => self.appends(key, element).map(|op| self.txn(op)).collect(),
+            None if is_list => vec![TxnId::INIT],
+            None => {
+                let initial = self.may_be_initial(read).then_some(TxnId::INIT);
+                self.candidates(read).map(|op| self.txn(op)).chain(initial).collect()
+            }
+        }
+    }
+
     /// The other transaction that a read certainly read from, and its write unless it is `init`.
     pub(crate) fn external(&self, read: OpId) -> Result<Option<(TxnId, Option<OpId>)>, Refusal> {
         match self.source(read) {

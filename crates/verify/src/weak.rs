@@ -10,20 +10,19 @@ use crate::Refusal;
 use crate::facts::Facts;
 use crate::order::{ExternalRead, Order};
 
-/// All reads of a key from other, committed transactions saw the same one (Plume, Definition 3). A
-/// read that may have seen several writes cannot be compared with another; one that may have seen an
-/// aborted write, or an own one, need not be.
+/// All reads of a key from other, committed transactions saw the same one (Plume, Definition 3), or
+/// may have: where several wrote what was read, one of them will do. A read that may have seen an
+/// aborted write, or an own one, need not agree with any other.
 pub(crate) fn verify_cut_isolation(facts: &Facts<'_>) -> Result<(), Refusal> {
     for txn in facts.history.txns().filter(|txn| facts.committed(*txn).is_ok()) {
-        let mut first_reads: FxHashMap<KeyId, OpId> = FxHashMap::default();
+        let mut seen: FxHashMap<KeyId, (OpId, Vec<TxnId>)> = FxHashMap::default();
         for second in facts.reads(txn).filter(|read| counts(facts, *read)) {
-            let first = *first_reads.entry(facts.key(second)).or_insert(second);
-            if first == second {
-                continue;
-            }
-            let from = |read| facts.external(read).map(|from| from.map(|(writer, _)| writer));
-            if from(first)? != from(second)? || facts.see_two_initial_values(first, second) {
-                return Err(Refusal::Disagree { first, second });
+            let writers = facts.possible_writers(second);
+            let fresh = || (second, writers.clone());
+            let (first, common) = seen.entry(facts.key(second)).or_insert_with(fresh);
+            common.retain(|writer| writers.contains(writer));
+            if common.is_empty() || facts.see_two_initial_values(*first, second) {
+                return Err(Refusal::Disagree { first: *first, second });
             }
         }
     }
@@ -33,7 +32,7 @@ pub(crate) fn verify_cut_isolation(facts: &Facts<'_>) -> Result<(), Refusal> {
 /// Whether a read certainly saw what another transaction wrote that did not abort.
 fn counts(facts: &Facts<'_>, read: OpId) -> bool {
     match facts.external(read) {
-        Ok(Some((from, _))) => from.is_init() || facts.history.outcome(from) != Outcome::Aborted,
+        Ok(Some((from, _))) => from.is_init() || facts.may_see_only_others(read),
         Ok(None) => false,
         Err(_) => facts.may_see_only_others(read),
     }

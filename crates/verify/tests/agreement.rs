@@ -201,6 +201,20 @@ fn a_read_between_two_own_writes_of_one_value_saw_the_first() {
     agree(draft, READING);
 }
 
+/// Cut isolation does not count what an aborted transaction may have written.
+#[test]
+fn a_read_that_may_be_of_an_aborted_write_need_not_agree_with_another() {
+    let text = "a aborted: w y 2\n a: w y 2, w y 3\n b: r y nil, r y 2";
+    agree(Draft::parse(text).expect("well formed"), Reading { session_order: false, ..READING });
+}
+
+/// It is enough for cut isolation if both reads may have been of one transaction.
+#[test]
+fn reads_agree_if_one_transaction_may_have_written_both() {
+    let text = "a: w x 1, w x 2\n b: r x 2, r x 1\n c: w x 1, w x 4";
+    agree(Draft::parse(text).expect("well formed"), READING);
+}
+
 #[test]
 fn an_element_is_wrong_if_everyone_who_appended_it_is() {
     for text in [
