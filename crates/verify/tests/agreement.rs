@@ -208,6 +208,16 @@ fn a_read_that_may_be_of_an_aborted_write_need_not_agree_with_another() {
     agree(Draft::parse(text).expect("well formed"), Reading { session_order: false, ..READING });
 }
 
+/// Whose version it overwrote, the reader does not tell; that it overwrote one of them counts.
+#[test]
+fn a_transaction_that_overwrote_one_of_two_versions_came_after_one_of_them() {
+    let text = "b: r y 5, delete y\n a: w y 5, w y 6\n b: w y 5, w y 8";
+    let draft = Draft::parse(text).expect("well formed");
+    for stated in [Stated::Nothing, Stated::InOrder, Stated::Backwards] {
+        agree(draft.clone(), Reading { stated, ..READING });
+    }
+}
+
 /// It is enough for cut isolation if both reads may have been of one transaction.
 #[test]
 fn reads_agree_if_one_transaction_may_have_written_both() {

@@ -266,7 +266,7 @@ impl<'a, 'h> Uncommitted<'a, 'h> {
     /// Who read a register and then wrote it.
     fn registers(&mut self) {
         let Dependencies { history, reads, .. } = &self.resolved.dependencies;
-        let mut found = Vec::new();
+        let (mut found, mut unsettled) = (Vec::new(), Vec::new());
         for after in history.txns().filter(|txn| self.is_committed(*txn)) {
             for read in history.txn_ops(after) {
                 if history.op_kinds()[read.index()] != OpKind::Read {
@@ -276,17 +276,58 @@ impl<'a, 'h> Uncommitted<'a, 'h> {
                 let first_write = history.txn_ops(after).find(|op| {
                     history.op_keys()[op.index()] == key && writes(history.op_kinds()[op.index()])
                 });
-                if let Some(before) = reads.foreign_writer(read)
-                    && first_write.is_some_and(|write| write > read)
-                    && before != after
-                    && self.is_committed(before)
-                {
-                    let known = VersionOrder::ReadModifyWrite { read };
-                    found.push(Overwrite { before, after, key, known });
+                if first_write.is_none_or(|write| write < read) {
+                    continue;
+                }
+                match reads.foreign_writer(read) {
+                    Some(before) if before != after && self.is_committed(before) => {
+                        let known = VersionOrder::ReadModifyWrite { read };
+                        found.push(Overwrite { before, after, key, known });
+                    }
+                    Some(_) => {}
+                    None => unsettled.push(read),
                 }
             }
         }
         self.overwrites.extend(found);
+        self.ambiguous =
+            self.ambiguous.take().or_else(|| self.overwrote_one_of_several(&unsettled));
+    }
+
+    /// A read whose transaction overwrote one of several versions, and two of them, if there is such
+    /// a read among these: all who wrote what it returned committed, so one of them comes before the
+    /// reader, and nothing says which. At the other levels it is wrong, whoever it was. A read of what
+    /// somebody else may have written, too, says nothing.
+    fn overwrote_one_of_several(&self, reads: &[OpId]) -> Option<Inapplicable> {
+        let history = self.history();
+        let version = |op: OpId| (history.op_keys()[op.index()], history.version_word(op));
+        let mut writes: FxHashMap<(KeyId, u64), Vec<OpId>> =
+            reads.iter().map(|read| (version(*read), Vec::new())).collect();
+        if writes.is_empty() {
+            return None;
+        }
+        for op in history.txns().flat_map(|txn| history.txn_ops(txn)) {
+            if matches!(history.op_kinds()[op.index()], OpKind::Write | OpKind::Delete)
+                && let Some(writes) = writes.get_mut(&version(op))
+            {
+                writes.push(op);
+            }
+        }
+        reads.iter().find_map(|read| {
+            let (key, word) = version(*read);
+            let [first, .., second] = writes[&(key, word)].as_slice() else { return None };
+            let is_settled = |op: &OpId| {
+                let writer = history.op_txn(*op);
+                writer != history.op_txn(*read) && self.is_committed(writer)
+            };
+            let all = writes[&(key, word)].iter().all(is_settled);
+            (all && history.initial_word() != Some(word)).then_some(Inapplicable::AmbiguousRead {
+                read: *read,
+                first: Some(*first),
+                second: *second,
+                total: 1,
+            })
+        })
     }
 
     fn stated(&mut self) {
