@@ -27,8 +27,6 @@ use std::sync::{Arc, OnceLock};
 
 use isolario_model::{History, OpFamily, OpId, OpKind};
 
-use rayon::slice::ParallelSliceMut;
-
 pub(crate) use accesses::writes;
 pub(crate) use choices::{AmbiguousRead, Choices};
 pub(crate) use dependencies::Dependencies;
@@ -68,7 +66,6 @@ impl<'h> Resolved<'h> {
             let stated = stated(history, is_kept, &options.version_order);
             reads.version_order.extend(stated);
         }
-        reads.version_order.par_sort_unstable_by_key(|edge| (edge.before, edge.after, edge.key));
         let dependencies = Dependencies::new(history, reads, options.session_order);
         let guess = guess::commit_order(&dependencies);
         let order = first_order(&dependencies, &guess.commits);

@@ -46,7 +46,7 @@ impl Saturated<'_> {
     pub(crate) fn plain_edge(&self, from: TxnId, to: TxnId) -> Option<Edge> {
         self.dependencies
             .edge(from, to)
-            .or_else(|| self.dependencies.reads.order_of(from, to).first().map(VersionEdge::edge))
+            .or_else(|| self.dependencies.reads.order_of(from, to).next().map(VersionEdge::edge))
     }
 }
 

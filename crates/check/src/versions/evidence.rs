@@ -108,8 +108,8 @@ impl Ordered<'_> {
 
     /// How lists or statements show that a version comes before another.
     fn shown(&self, key: KeyId, before: TxnId, after: TxnId) -> Option<VersionOrder> {
-        let edges = self.dependencies().reads.order_of(before, after);
-        edges.iter().find(|edge| edge.key == key).map(|edge| edge.known.told())
+        let mut edges = self.dependencies().reads.order_of(before, after);
+        edges.find(|edge| edge.key == key).map(|edge| edge.known.told())
     }
 
     /// How it is known that a version is the next one; none if it is not.

@@ -15,8 +15,10 @@ mod own;
 mod record;
 
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use isolario_model::{Anomaly, History, OpId, Outcome, TxnId};
+use rayon::slice::ParallelSliceMut;
 
 use super::{Choices, VersionEdge};
 use join::Joined;
@@ -56,8 +58,10 @@ pub(crate) struct Reads {
     /// writer), by operation.
     wrong_but_seen: Vec<(OpId, TxnId)>,
     /// What is known of the order of versions beyond reads, at every level that orders anything. It
-    /// orders writers, but makes none of them visible. Sorted by writers once the history is resolved.
+    /// orders writers, but makes none of them visible. In no particular order.
     pub(crate) version_order: Vec<VersionEdge>,
+    /// The same edges by writers, for explanations.
+    by_writers: OnceLock<Vec<u32>>,
     /// What the reads leave open.
     pub(crate) choices: Choices,
 }
@@ -65,15 +69,14 @@ pub(crate) struct Reads {
 impl Reads {
     /// Resolves all reads of registers and lists.
     pub(crate) fn resolve(history: &History) -> Reads {
-        let Joined { mut sources, suspects, mut ambiguous, mut unknown_reads } =
-            join::join(history);
-        let lists = lists::resolve(history);
-        unknown_reads.extend_from_slice(&lists.unknown_reads);
+        let Joined { sources, suspects, mut ambiguous, mut unknown_reads } = join::join(history);
+        let (lists, mut sources) = lists::resolve(history, sources);
+        unknown_reads.extend(lists.unknown_reads());
         unknown_reads.sort_unstable();
         let kept = kept(history, &unknown_reads);
         let (mut anomalies, mut wrong_but_seen) =
             classify::classify(history, &kept, &suspects, &mut sources);
-        ambiguous.extend_from_slice(&lists.ambiguous);
+        ambiguous.extend(lists.ambiguous());
         ambiguous.sort_unstable_by_key(|a| a.read);
         ambiguous.retain(|a| kept[history.op_txn(a.read).index()]);
         let wrong_anyhow = classify::wrong_anyhow(history, &mut ambiguous);
@@ -81,15 +84,21 @@ impl Reads {
         anomalies.extend(classify::two_initial_values(history, &kept, &sources));
         let choices = Choices::new(history, &ambiguous);
         let settled = lists.settle(history, &kept);
-        for (read, writer) in settled.sources {
-            sources[read.index()] = writer.0;
-        }
         anomalies.extend(settled.anomalies);
         wrong_but_seen.extend(settled.wrong_but_seen);
         wrong_but_seen.sort_unstable();
         let version_order = settled.edges;
         let from_later = wrong_anyhow.from_later;
-        Reads { sources, kept, anomalies, from_later, wrong_but_seen, version_order, choices }
+        Reads {
+            sources,
+            kept,
+            anomalies,
+            from_later,
+            wrong_but_seen,
+            version_order,
+            by_writers: OnceLock::new(),
+            choices,
+        }
     }
 
     /// Where an operation of a kept transaction read from.
@@ -126,12 +135,22 @@ impl Reads {
         }
     }
 
-    /// What is known beyond reads of the order of versions that two transactions wrote.
-    pub(crate) fn order_of(&self, before: TxnId, after: TxnId) -> &[VersionEdge] {
-        let edges = &self.version_order;
-        let first = edges.partition_point(|e| (e.before, e.after) < (before, after));
-        let of_both = edges[first..].iter().take_while(|e| (e.before, e.after) == (before, after));
-        &edges[first..first + of_both.count()]
+    /// What is known beyond reads of the order of versions that two transactions wrote, by key.
+    pub(crate) fn order_of(
+        &self,
+        before: TxnId,
+        after: TxnId,
+    ) -> impl Iterator<Item = &VersionEdge> {
+        let edge = |at: &u32| &self.version_order[*at as usize];
+        let writers = move |at: &u32| (edge(at).before, edge(at).after);
+        let sorted = self.by_writers.get_or_init(|| {
+            let mut edges: Vec<u32> = (0..self.version_order.len() as u32).collect();
+            edges.par_sort_by_key(|at| (writers(at), edge(at).key));
+            edges
+        });
+        let first = sorted.partition_point(|at| writers(at) < (before, after));
+        let of_both = sorted[first..].iter().take_while(move |at| writers(at) == (before, after));
+        of_both.map(edge)
     }
 
     /// Whether a transaction takes part in the order.
