@@ -43,6 +43,7 @@ mod op;
 mod part;
 mod predicate_ops;
 mod remark;
+mod row;
 #[cfg(feature = "run-record")]
 mod run_record;
 mod sink;
@@ -70,6 +71,7 @@ pub use op::{
 };
 pub use part::Part;
 pub use remark::{Oddity, Remark, Severity};
+pub use row::RowRef;
 #[cfg(feature = "run-record")]
 pub use run_record::{
     AbortReason, Counts, GoneNode, Latency, RunEvent, RunEventKind, RunRecord, RunShape,

@@ -50,6 +50,27 @@
 //! # Ok::<(), isolario_predicate::ExprError>(())
 //! ```
 //!
+//! A condition is true, false or unknown on a row, by the rules of a database's [`Dialect`]:
+//!
+//! ```
+//! use isolario_predicate::{
+//!     Aggregate, Arithmetic, Comparison, Dialect, Expr, Literal, Operand, Truth,
+//! };
+//!
+//! let (two, three) = (Expr::literal(Literal::Int(2)), Expr::literal(Literal::Int(3)));
+//! let half = Expr::column("n").arithmetic(Arithmetic::Divide, two)?;
+//! let condition = half.compare(Comparison::Equal, three)?;
+//! let seven = &[("n", Literal::Int(7))][..];
+//! assert_eq!(condition.to_string(), "n / 2 = 3");
+//! assert_eq!(condition.truth(&seven, Dialect::Postgres), Ok(Truth::True));
+//! assert_eq!(condition.truth(&seven, Dialect::MySql), Ok(Truth::False));
+//! assert_eq!(condition.truth(&&[("n", Literal::Null)][..], Dialect::Postgres), Ok(Truth::Unknown));
+//!
+//! let sum = Aggregate::sum(Expr::column("n"))?;
+//! assert!(matches!(sum.over([seven, seven], Dialect::Postgres), Ok(Operand::Int(14))));
+//! # Ok::<(), isolario_predicate::ExprError>(())
+//! ```
+//!
 //! # What there is
 //!
 //! - Integers of 64 bits, exact decimals of any length, text, booleans, null; values of all other
@@ -64,17 +85,27 @@
 //! Types are checked as far as the form of an expression tells them: `AND` takes conditions and
 //! `+` takes numbers. What type a column has is known only on a row.
 
+mod aggregate;
 mod decimal;
+mod dialect;
+mod eval;
 mod expr;
+mod number;
+mod operators;
 #[cfg(feature = "parse")]
 mod parse;
 mod predicate;
 mod print;
+mod range;
 
 pub use decimal::{Decimal, DecimalRef};
+pub use dialect::Dialect;
+pub use eval::{Columns, EvalError, Operand, Truth};
 pub use expr::{
     Arithmetic, Comparison, Expr, ExprError, Literal, MAX_NESTING, MAX_NODES, Node, Type,
 };
+pub use number::Fixed;
 #[cfg(feature = "parse")]
 pub use parse::{ParseError, ParseErrorKind};
 pub use predicate::{Aggregate, Predicate};
+pub use range::Range;

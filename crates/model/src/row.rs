@@ -1,0 +1,116 @@
+//! Rows of a history, as predicates see them.
+
+use isolario_predicate::{Columns, Dialect, EvalError, Operand, Predicate};
+
+use crate::value::ValueRef;
+
+/// A version of a row: what it is called by, and what it holds.
+///
+/// Columns of the key and of the value are both columns of the row. A key or a value that is no
+/// tuple, such as the number of a register, is a column called `key` or `value`.
+///
+/// ```
+/// use isolario_model::{RowRef, TupleParts, ValueRef};
+/// use isolario_predicate::{Comparison, Dialect, Expr, Literal, Predicate};
+///
+/// let key = TupleParts { table: "accounts", columns: &[("id", 1.into())] };
+/// let held = TupleParts { table: "", columns: &[("balance", 5.into())] };
+/// let row = RowRef { key: (&key).into(), value: (&held).into() };
+///
+/// let rich = Expr::column("balance").compare(Comparison::Greater, Expr::literal(Literal::Int(4)))?;
+/// let rich = Predicate::rows("accounts", rich)?;
+/// assert_eq!(row.matches(&rich, Dialect::Postgres), Ok(true));
+/// // A row that is not there matches nothing.
+/// let deleted = RowRef { value: ValueRef::Nil, ..row };
+/// assert_eq!(deleted.matches(&rich, Dialect::Postgres), Ok(false));
+/// # Ok::<(), isolario_predicate::ExprError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowRef<'a> {
+    /// What the row is called by.
+    pub key: ValueRef<'a>,
+    /// What it holds; *nil* where the row is absent.
+    pub value: ValueRef<'a>,
+}
+
+impl<'a> RowRef<'a> {
+    /// The table; empty where the key does not say.
+    pub fn table(self) -> &'a str {
+        match self.key {
+            ValueRef::Tuple(key) => key.table(),
+            _ => "",
+        }
+    }
+
+    /// Whether a predicate matches: the row is there, it is of the predicate's table where both
+    /// name one, and the condition is true.
+    pub fn matches(self, predicate: &Predicate, dialect: Dialect) -> Result<bool, EvalError> {
+        let here = match (self.table(), predicate.table()) {
+            ("", _) | (_, None) => true,
+            (table, Some(asked)) => table == asked,
+        };
+        if self.value == ValueRef::Nil || !here {
+            return Ok(false);
+        }
+        predicate.matches(&self, dialect)
+    }
+}
+
+impl<'a> Columns<'a> for RowRef<'a> {
+    fn column(&self, name: &str) -> Option<Operand<'a>> {
+        column_of(self.value, "value", name).or_else(|| column_of(self.key, "key", name))
+    }
+}
+
+/// A column of a tuple, or what is no tuple under a name of its own.
+fn column_of<'a>(value: ValueRef<'a>, own_name: &str, name: &str) -> Option<Operand<'a>> {
+    match value {
+        ValueRef::Tuple(tuple) => tuple.get(name).and_then(operand),
+        value if name == own_name => operand(value),
+        _ => None,
+    }
+}
+
+/// A value as an operand; none for tuples, which are no values of columns.
+fn operand(value: ValueRef<'_>) -> Option<Operand<'_>> {
+    Some(match value {
+        ValueRef::Nil => Operand::Null,
+        ValueRef::Bool(b) => Operand::Bool(b),
+        ValueRef::Int(i) => Operand::Int(i),
+        ValueRef::Uint(u) => Operand::from(u),
+        ValueRef::Decimal(decimal) => Operand::Decimal(decimal),
+        ValueRef::Text(text) => Operand::Text(text),
+        ValueRef::Keyword(text) | ValueRef::Other(text) => Operand::Other(text),
+        ValueRef::Tuple(_) => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::TupleParts;
+
+    fn int(row: RowRef<'_>, name: &str) -> Option<i64> {
+        match row.column(name) {
+            Some(Operand::Int(i)) => Some(i),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn columns_of_key_and_value_are_columns_of_the_row() {
+        let key = TupleParts { table: "t", columns: &[("id", 7.into())] };
+        let held = TupleParts { table: "", columns: &[("a", 1.into()), ("b", ValueRef::Nil)] };
+        let row = RowRef { key: (&key).into(), value: (&held).into() };
+        assert_eq!((int(row, "id"), int(row, "a")), (Some(7), Some(1)));
+        assert!(matches!(row.column("b"), Some(Operand::Null)));
+        assert!(row.column("c").is_none() && row.column("value").is_none());
+        assert_eq!(row.table(), "t");
+    }
+
+    #[test]
+    fn what_is_no_tuple_has_a_name() {
+        let row = RowRef { key: 7.into(), value: 1.into() };
+        assert_eq!((int(row, "key"), int(row, "value"), row.table()), (Some(7), Some(1), ""));
+    }
+}
