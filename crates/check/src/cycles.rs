@@ -2,8 +2,10 @@
 //!
 //! Names are those of MTC's Table I where the cycle is one of these, and Adya's otherwise.
 
+use std::collections::BTreeSet;
+
 use isolario_model::{
-    Anomaly, AnomalyKind, Edge, EdgeKind, Evidence, Level, Reason, TxnId, VersionOrder,
+    Anomaly, AnomalyKind, Edge, EdgeKind, Evidence, Findings, Level, Reason, TxnId, VersionOrder,
 };
 
 use crate::graph::{Closing, InTime, Moments, RealTime, components, shortest_closed};
@@ -47,6 +49,27 @@ pub(crate) fn shortest_of_each<G: Moments>(
         .collect();
     anomalies.sort_by_key(|a| (a.evidence.edges().len(), clarity(a.kind), a.kind));
     anomalies
+}
+
+/// Lost updates, one per version that several transactions overwrote, together with a cycle of each
+/// component. `alone` says that nobody else overwrote one of these versions, or missed one of the
+/// overwrites.
+///
+/// Every such version is known, and every component with a cycle. Their sum is exact unless they have
+/// transactions in common: a lost update may be the very cycle of its component under another name, which
+/// is one finding in the end; but where the two are different, nobody knows what else is there.
+pub(crate) fn with_lost_updates(lost: Vec<Anomaly>, alone: bool, cycles: Vec<Anomaly>) -> Findings {
+    let txns = |anomaly: &Anomaly| -> BTreeSet<TxnId> {
+        anomaly.evidence.edges().iter().map(|edge| edge.from).collect()
+    };
+    let pairs: BTreeSet<_> = lost.iter().map(txns).collect();
+    let overwriters: BTreeSet<TxnId> = pairs.iter().flatten().copied().collect();
+    let is_apart = |cycle: &Anomaly| {
+        let members = txns(cycle);
+        pairs.contains(&members) || members.is_disjoint(&overwriters)
+    };
+    let exact = alone && overwriters.len() == 2 * lost.len() && cycles.iter().all(is_apart);
+    Findings::new(lost.into_iter().chain(cycles).collect(), exact)
 }
 
 /// A cycle under its name, or as a contradiction of what is stated if it rests on that: what clients

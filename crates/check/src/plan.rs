@@ -80,7 +80,7 @@ impl<'h> Checker<'h> {
             own.is_some_and(|result| result.verdict.kind() == VerdictKind::NotApplicable)
         };
         let without: Vec<Level> = named.iter().copied().filter(does_not_apply).collect();
-        let implied = |level: &Level| without.iter().any(|named| named.implies(*level));
+        let implied = |level: &Level| without.iter().any(|named| named.is_ruled_out_by(*level));
         let weaker = Level::decided().filter(|level| implied(level) && !levels.contains(level));
         let violated = weaker.map(|level| self.decide(level)).filter(|r| r.verdict.is_violated());
         results.extend(violated);

@@ -52,6 +52,7 @@ const VERIFY_EXAMPLES: &str = "\
 Examples:
   isolario check --proof h.proof h.iso        decide, and write down why
   isolario verify h.iso h.proof               re-check that against the history alone
+  isolario verify isolario-runs/LAST          the proof of a run, by its directory
 
 Exit codes: 0 the proof is right, whatever its verdict; 1 it is wrong, or about another history;
 2 an error: a file cannot be read, or is not a proof.";
@@ -77,6 +78,7 @@ Examples:
 const SHRINK_EXAMPLES: &str = "\
 Examples:
   isolario shrink h.iso                       what is wrong with it, in as few transactions as can be
+  isolario shrink isolario-runs/LAST          the history of a run, by its directory
   isolario shrink h.iso --level si -o small.txt
   isolario shrink h.iso --anomaly lost-update --to rust
                                               as a test in Rust, with Isolario's recorder
@@ -350,11 +352,11 @@ pub(crate) struct ReportArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct VerifyArgs {
-    /// The history; `-` is standard input
+    /// The history, or the directory of a run; `-` is standard input
     pub(crate) history: PathBuf,
 
-    /// The proof, as `isolario check --proof` wrote it
-    pub(crate) proof: PathBuf,
+    /// The proof, as `isolario check --proof` wrote it [default: that of the run]
+    pub(crate) proof: Option<PathBuf>,
 
     #[arg(
         long,
@@ -375,7 +377,7 @@ pub(crate) struct VerifyArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ConvertArgs {
-    /// The history to read; `-` is standard input
+    /// The history to read, or the directory of a run; `-` is standard input
     pub(crate) from: PathBuf,
 
     /// The file or directory to write; `-` is standard output
@@ -401,7 +403,7 @@ pub(crate) struct ConvertArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct StatsArgs {
-    /// The history; `-` is standard input
+    /// The history, or the directory of a run; `-` is standard input
     pub(crate) history: PathBuf,
 
     #[arg(long, value_name = "FORMAT", default_value = "auto", help = format_help("The format"))]
@@ -410,7 +412,7 @@ pub(crate) struct StatsArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ShowArgs {
-    /// The history; `-` is standard input
+    /// The history, or the directory of a run; `-` is standard input
     pub(crate) history: PathBuf,
 
     /// The name of a transaction, key or session; `txn NAME`, `key NAME` or `session NAME` where it
@@ -424,7 +426,7 @@ pub(crate) struct ShowArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ShrinkArgs {
-    /// The history; `-` is standard input
+    /// The history, or the directory of a run; `-` is standard input
     pub(crate) history: PathBuf,
 
     /// The level that stays violated [default: the weakest that is]

@@ -18,6 +18,7 @@ use crate::failure::Failure;
 use crate::generate::Generate;
 use crate::output::Output;
 use crate::run::Run;
+use crate::run_directory::{history_of, proof_in};
 use crate::suggest::{closest, no_such};
 
 pub(crate) use check::{Check, Question, Request};
@@ -99,10 +100,11 @@ impl Config {
             RawCommand::Gen(args) => Command::Gen(Generate::build(args)?),
             RawCommand::Run(args) => Command::Run(Box::new(Run::build(*args, form)?)),
             RawCommand::Stats(StatsArgs { history, format }) => {
-                Command::Stats(Stats { history, format: InputFormat::build("--format", &format)? })
+                let format = InputFormat::build("--format", &format)?;
+                Command::Stats(Stats { history: history_of(history), format })
             }
             RawCommand::Show(ShowArgs { history, name, format }) => Command::Show(Show {
-                history,
+                history: history_of(history),
                 name: name.join(" "),
                 format: InputFormat::build("--format", &format)?,
             }),
@@ -136,7 +138,13 @@ fn report_form(args: &GlobalArgs) -> Result<ReportForm, Failure> {
 impl Verify {
     fn build(args: VerifyArgs) -> Result<Verify, Failure> {
         let format = InputFormat::build("--format", &args.format)?;
-        let VerifyArgs { history, proof, version_order, trust_version_order, .. } = args;
+        let VerifyArgs { history, version_order, trust_version_order, .. } = args;
+        let proof = args.proof.or_else(|| proof_in(&history)).ok_or_else(|| {
+            Failure::new(format!("there is no proof for {}", history.display())).with_hint(
+                "name it after the history; only the directory of a run has one of its own",
+            )
+        })?;
+        let history = history_of(history);
         Ok(Verify { history, proof, format, version_order, trust_version_order })
     }
 }
@@ -169,7 +177,7 @@ impl Convert {
         Files::reading([args.from.as_path()]).writing("TO", to).refuse_clashes()?;
         Ok(Convert {
             from_format: InputFormat::build("--from", &args.from_format)?,
-            from: args.from,
+            from: history_of(args.from),
             to: Output { path: args.to, format, flag: "--to", force: args.force },
         })
     }

@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 
 use isolario::formats::{Source, sniff};
 
-/// The history of a run's directory.
-const OF_A_RUN: &str = "history.iso";
+use crate::run_directory::history_in;
 
 /// The paths, with directories of histories replaced by what is in them, in order of name. What is
 /// neither a history nor holds one stays as it is, so that reading it says why.
@@ -19,7 +18,7 @@ fn found(directory: &Path) -> Option<Vec<PathBuf>> {
     if !directory.is_dir() {
         return None;
     }
-    if let Some(history) = of_a_run(directory) {
+    if let Some(history) = history_in(directory) {
         return Some(vec![history]);
     }
     // A file per session: one history.
@@ -29,14 +28,11 @@ fn found(directory: &Path) -> Option<Vec<PathBuf>> {
     let mut entries: Vec<PathBuf> =
         fs::read_dir(directory).ok()?.filter_map(|entry| Some(entry.ok()?.path())).collect();
     entries.sort_unstable();
-    let one =
-        |entry: PathBuf| of_a_run(&entry).or_else(|| Some(entry).filter(|entry| is_history(entry)));
+    let one = |entry: PathBuf| {
+        history_in(&entry).or_else(|| Some(entry).filter(|entry| is_history(entry)))
+    };
     let histories: Vec<PathBuf> = entries.into_iter().filter_map(one).collect();
     (!histories.is_empty()).then_some(histories)
-}
-
-fn of_a_run(directory: &Path) -> Option<PathBuf> {
-    Some(directory.join(OF_A_RUN)).filter(|history| history.is_file())
 }
 
 fn is_history(path: &Path) -> bool {

@@ -1,15 +1,27 @@
-//! What lies beside a history that `isolario run` recorded.
+//! The directory of a run: its history, and what lies beside it.
 
 use std::fs::File;
 use std::io::BufReader;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use isolario::model::RunRecord;
 use isolario::report::shell_word;
+use isolario::run::{HISTORY, PROOF, RECORD};
 
-const HISTORY: &str = "history.iso";
-const RECORD: &str = "run.json";
-const PROOF: &str = "proof";
+/// The history in the directory of a run.
+pub(crate) fn history_in(directory: &Path) -> Option<PathBuf> {
+    Some(directory.join(HISTORY)).filter(|history| history.is_file())
+}
+
+/// The history that a path means: that of a run, if it is the directory of one.
+pub(crate) fn history_of(path: PathBuf) -> PathBuf {
+    history_in(&path).unwrap_or(path)
+}
+
+/// The proof in the directory of a run.
+pub(crate) fn proof_in(directory: &Path) -> Option<PathBuf> {
+    Some(directory.join(PROOF)).filter(|proof| proof.is_file())
+}
 
 /// What is known of the run that recorded a history: it lies beside it.
 pub(crate) fn record_beside(history: &Path) -> Option<RunRecord> {
@@ -23,8 +35,7 @@ pub(crate) fn record_beside(history: &Path) -> Option<RunRecord> {
 
 /// The command that verifies the proof that a run left beside its history.
 pub(crate) fn verify_beside(history: &Path) -> Option<String> {
-    let proof = history.with_file_name(PROOF);
-    proof.is_file().then(|| verify(history, &proof))
+    proof_in(history.parent()?).map(|proof| verify(history, &proof))
 }
 
 /// The command that verifies a proof.

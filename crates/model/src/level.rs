@@ -445,6 +445,13 @@ impl Level {
         self == other || self.weaker().iter().any(|level| level.implies(other))
     }
 
+    /// Whether a history that violates the other level violates this one, too: it implies that one, or
+    /// is strict serializability, which of single operations is linearizability. (No more than that is
+    /// decided to be linearizable, and operations on different keys never conflict.)
+    pub fn is_ruled_out_by(self, other: Level) -> bool {
+        self.implies(other) || self == StrictSerializable && other == Linearizable
+    }
+
     /// The level of a full or short name.
     pub fn find(name: &str) -> Option<Level> {
         let named = |row: &&Row| row.name == name || row.aliases.contains(&name);

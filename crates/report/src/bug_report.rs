@@ -10,7 +10,7 @@ use crate::markdown::{block, code, table, text};
 use crate::names::{Names, counted, grouped};
 use crate::provenance::{Provenance, Utc, shell_word};
 use crate::report::Report;
-use crate::words::{headline, level_name, product, verdict};
+use crate::words::{at_least, level_name, product, verdict};
 
 /// What stands in place of what nobody told.
 const TO_FILL_IN: &str = "_to be filled in_";
@@ -38,7 +38,7 @@ pub fn write(report: &Report<'_>, run: Option<&RunRecord>, out: &mut dyn Write) 
 fn heading(report: &Report<'_>, found: &Found<'_>, run: Option<&RunRecord>) -> String {
     let what = found.findings.first().map_or("No anomaly", |finding| finding.kind().title());
     match run {
-        Some(run) => headline(run),
+        Some(run) => report.headline(run).0,
         None => format!("{what} in {}", report.name),
     }
 }
@@ -104,7 +104,7 @@ fn workload(run: &RunRecord) -> String {
 }
 
 fn verdicts(report: &Report<'_>, found: &Found<'_>) -> String {
-    let at_least = if found.exact { "" } else { "at least " };
+    let at_least = at_least(found.exact);
     let count = counted(found.total() as u64, "anomaly");
     let verdict =
         verdict(report).map_or(String::new(), |verdict| format!("The history {verdict}. "));

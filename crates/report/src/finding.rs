@@ -132,6 +132,11 @@ impl<'h> Found<'h> {
         self.findings.iter().filter(move |finding| finding.found_at.contains(level))
     }
 
+    /// The names under which a level's answer tells them, each once, in the order in which to tell.
+    pub fn kinds_of_level(&self, level: Level) -> Vec<AnomalyKind> {
+        each_once(self.of_level(level).map(|finding| finding.at(level).kind))
+    }
+
     /// How many of them a level's answer lists, with what it counted beyond its list.
     pub fn count_of(&self, result: &LevelResult) -> u64 {
         let unlisted = match &result.verdict {
@@ -224,8 +229,10 @@ fn versions<'h>(history: &'h History, members: &[Member<'h>]) -> Versions<'h> {
 enum Identity {
     /// The same wrong read.
     Read(OpId),
-    /// The same transactions.
+    /// The same transactions, with everyone who wrote a value that the argument speaks of.
     Txns(Vec<TxnId>),
+    /// A cycle of the same transactions.
+    Cycle(Vec<TxnId>),
 }
 
 /// Anomalies on their way to findings.
@@ -246,20 +253,22 @@ impl<'h> Merge<'h> {
     /// things on different keys; with a key in common, it is one thing.
     fn add(&mut self, history: &'h History, versions: &Versions<'h>, member: Member<'h>) {
         let keys = all_keys(history, member.anomaly);
-        let identity = identity(history, versions, member.anomaly);
-        let alike = self.by_identity.entry(identity).or_default();
-        let same = alike.iter().copied().find(|at| {
+        let identities = identities(history, versions, member.anomaly);
+        let alike = identities.iter().filter_map(|identity| self.by_identity.get(identity));
+        let same = alike.flatten().copied().find(|at| {
             let known = &self.bugs[*at].keys;
             known.is_empty() || keys.is_empty() || !known.is_disjoint(&keys)
         });
-        match same {
-            Some(at) => {
-                self.bugs[at].members.push(member);
-                self.bugs[at].keys.extend(keys);
-            }
-            None => {
-                alike.push(self.bugs.len());
-                self.bugs.push(Bug { members: vec![member], keys });
+        let at = same.unwrap_or(self.bugs.len());
+        if same.is_none() {
+            self.bugs.push(Bug { members: Vec::new(), keys: BTreeSet::new() });
+        }
+        self.bugs[at].members.push(member);
+        self.bugs[at].keys.extend(keys);
+        for identity in identities {
+            let known = self.by_identity.entry(identity).or_default();
+            if !known.contains(&at) {
+                known.push(at);
             }
         }
     }
@@ -294,14 +303,24 @@ impl<'h> Bug<'h> {
     }
 }
 
-fn identity(history: &History, versions: &Versions<'_>, anomaly: &Anomaly) -> Identity {
+/// What an anomaly may share with another one that is the same bug. A cycle is known by its own
+/// transactions, too: who shows that versions are in this order is not part of it, since others may
+/// show it as well.
+fn identities(history: &History, versions: &Versions<'_>, anomaly: &Anomaly) -> Vec<Identity> {
+    let in_order = |mut txns: Vec<TxnId>| {
+        txns.sort_unstable();
+        txns.dedup();
+        txns
+    };
     if let Evidence::Read { read, .. } = anomaly.evidence {
-        return Identity::Read(read);
+        return vec![Identity::Read(read)];
     }
     let involved = involved_with(history, anomaly, versions);
-    let mut txns: Vec<TxnId> = involved.into_iter().map(|part| part.txn).collect();
-    txns.sort_unstable();
-    Identity::Txns(txns)
+    let mut all = vec![Identity::Txns(in_order(involved.iter().map(|part| part.txn).collect()))];
+    if let Evidence::Cycle { edges } = &anomaly.evidence {
+        all.push(Identity::Cycle(in_order(edges.iter().map(|edge| edge.from).collect())));
+    }
+    all
 }
 
 /// How little a name says: everyday names come before general cycles, and those before arguments
@@ -320,6 +339,17 @@ fn vagueness(kind: AnomalyKind) -> u8 {
         A::NoOrderPossible => 9,
         _ => 1,
     }
+}
+
+/// Kinds in the order in which they first come.
+pub(crate) fn each_once(kinds: impl Iterator<Item = AnomalyKind>) -> Vec<AnomalyKind> {
+    let mut known: Vec<AnomalyKind> = Vec::new();
+    for kind in kinds {
+        if !known.contains(&kind) {
+            known.push(kind);
+        }
+    }
+    known
 }
 
 fn one_of_each_kind_first(mut findings: Vec<Finding<'_>>) -> Vec<Finding<'_>> {

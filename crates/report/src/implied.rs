@@ -25,7 +25,7 @@ pub fn known(results: &[LevelResult], level: Level) -> Option<Known> {
 fn follows(results: &[LevelResult], level: Level) -> Option<Known> {
     let from = |verdict, source: &LevelResult| Known { verdict, follows_from: Some(source.level) };
     let rules_out =
-        |result: &&LevelResult| result.verdict.is_violated() && level.implies(result.level);
+        |result: &&LevelResult| result.verdict.is_violated() && level.is_ruled_out_by(result.level);
     if let Some(source) = results.iter().find(rules_out) {
         return Some(from(VerdictKind::Violated, source));
     }

@@ -16,7 +16,7 @@ use crate::names::{Names, counted};
 use crate::printable::printable;
 use crate::report::{Renderer, Report};
 use crate::summary::Summary;
-use crate::words::{began, summary, why_no_answer};
+use crate::words::{at_least, began, summary, why_no_answer};
 use crate::xml::Escaped;
 
 /// Renders reports as JUnit XML.
@@ -141,7 +141,7 @@ fn failure(
     let hidden = total.saturating_sub(shown.len() as u64);
     if hidden > 0 {
         let is_exact = matches!(verdict, Verdict::Violated(findings) if findings.exact);
-        let at_least = if is_exact { "" } else { "at least " };
+        let at_least = at_least(is_exact);
         text.push(format!("… and {at_least}{}\n", counted(hidden, "more anomaly")));
     }
     let first = findings.first().map(|first| level.map_or(first.anomaly, |level| first.at(level)));

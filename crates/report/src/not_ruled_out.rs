@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use isolario_model::{AnomalyKind, Level, LevelResult, LevelSet, Verdict, VerdictKind};
+use isolario_model::{AnomalyKind, Engine, Level, LevelResult, LevelSet, Verdict, VerdictKind};
 
 use crate::finding::{Finding, Found};
 use crate::implied::known;
@@ -53,19 +53,39 @@ fn is_looked_for(kind: AnomalyKind, has_predicates: bool) -> bool {
     }
 }
 
-/// Whether a level that forbids it holds, or lists all that it forbids.
+/// Whether a level that forbids it holds, or lists all that it forbids. Strong levels list one cycle of a
+/// component: others may be behind it, but no wrong reads.
 fn is_ruled_out(results: &[LevelResult], kind: AnomalyKind) -> bool {
     let forbidding = || Level::all().filter(|level| kind.forbidden_at(*level));
     let holds = |level: Level| {
         known(results, level).is_some_and(|known| known.verdict == VerdictKind::Satisfied)
     };
     let lists_all = |level: Level| {
-        results.iter().any(|result| {
-            result.level == level
-                && matches!(&result.verdict, Verdict::Violated(findings) if findings.exact)
+        results.iter().any(|result| match &result.verdict {
+            Verdict::Violated(findings) if result.level == level => {
+                let mut evidence = findings.anomalies.iter().map(|anomaly| &anomaly.evidence);
+                let in_full =
+                    result.engine == Engine::Weak || evidence.all(|one| one.edges().is_empty());
+                findings.exact && (in_full || is_wrong_read(kind))
+            }
+            _ => false,
         })
     };
     forbidding().any(|level| holds(level) || lists_all(level))
+}
+
+/// Whether one read shows it, whatever else happened.
+fn is_wrong_read(kind: AnomalyKind) -> bool {
+    use AnomalyKind as A;
+    matches!(
+        kind,
+        A::ThinAirRead
+            | A::AbortedRead
+            | A::IntermediateRead
+            | A::FutureRead
+            | A::NotMyOwnWrite
+            | A::NotMyLastWrite
+    )
 }
 
 /// The weakest level that forbids it and can be decided for this history.
@@ -84,7 +104,7 @@ fn finder(results: &[LevelResult], kind: AnomalyKind) -> Option<Level> {
 
 #[cfg(test)]
 mod tests {
-    use isolario_model::{Anomaly, Engine, Evidence, Findings, OpId, Witness};
+    use isolario_model::{Anomaly, Edge, Evidence, Findings, OpId, Reason, TxnId, Witness};
 
     use super::*;
     use crate::testing::{History as Builder, r};
@@ -111,6 +131,20 @@ mod tests {
         assert_eq!(open(&[strict]), []);
         assert_eq!(open(&[result(Level::StrictSerializable, thin_air(true))]), []);
         assert_eq!(open(&[]), []);
+    }
+
+    #[test]
+    fn behind_a_cycle_there_may_be_others_but_no_wrong_reads() {
+        let step = Edge { from: TxnId(0), to: TxnId(0), reason: Reason::Session };
+        let evidence = Evidence::Cycle { edges: vec![step] };
+        let cycle = Anomaly::new(AnomalyKind::WriteSkew, evidence);
+        let verdict = Verdict::Violated(Findings::new(vec![cycle], true));
+        let strict =
+            LevelResult { level: Level::StrictSerializable, engine: Engine::Mini, verdict };
+        let open = open(&[strict]);
+        let kinds: Vec<AnomalyKind> = open.into_iter().flat_map(|(_, kinds)| kinds).collect();
+        assert!(kinds.contains(&AnomalyKind::LostUpdate), "{kinds:?}");
+        assert!(!kinds.contains(&AnomalyKind::AbortedRead), "{kinds:?}");
     }
 
     #[test]

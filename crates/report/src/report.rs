@@ -5,14 +5,18 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+#[cfg(feature = "html")]
+use isolario_model::RunRecord;
 use isolario_model::{
-    Anomaly, History, Level, LevelResult, Outcome, PatternResult, Verdict, VerdictKind,
+    Anomaly, History, Level, LevelResult, Outcome, PatternResult, RunVerdict, Verdict, VerdictKind,
 };
 
 use crate::finding::Found;
 use crate::implied::levels_known;
 use crate::provenance::Provenance;
 use crate::summary::Summary;
+#[cfg(feature = "html")]
+use crate::words::headline_of;
 
 /// What there is to say about one history.
 #[derive(Clone, Debug)]
@@ -170,6 +174,27 @@ impl<'h> Report<'h> {
     /// Everything that was found, each bug once, in the order in which to tell of it.
     pub fn found(&self) -> Found<'h> {
         Found::of(self)
+    }
+
+    /// The answers in short, each with the names under which its anomalies are told, clearest first.
+    pub fn answers_in_short(&self) -> Vec<RunVerdict> {
+        let found = self.found();
+        let short = |result: &LevelResult| RunVerdict {
+            level: result.level,
+            verdict: result.verdict.kind(),
+            anomalies: found.kinds_of_level(result.level),
+        };
+        self.results.iter().map(short).collect()
+    }
+
+    /// What was tested in a run, and what these answers say of it; what the run itself found, where
+    /// there are none.
+    #[cfg(feature = "html")]
+    pub(crate) fn headline(&self, run: &RunRecord) -> (String, VerdictKind) {
+        match self.answers_in_short() {
+            none if none.is_empty() => headline_of(run, &run.verdicts),
+            answers => headline_of(run, &answers),
+        }
     }
 
     /// All verdicts, with the level where they are about one.

@@ -15,9 +15,10 @@ mod evidence;
 
 use std::sync::{Arc, OnceLock};
 
-use isolario_model::{Findings, Level, Point, TxnId, Verdict, Witness};
+use isolario_model::{Level, Point, TxnId, Verdict, Witness};
 
 use crate::Options;
+use crate::cycles::with_lost_updates;
 use crate::graph::{
     InTime, Moments, Order, Split, agrees, commit_of, is_commit, start_of, topological_order,
     txn_of,
@@ -149,10 +150,10 @@ impl<'h> Mini<'h> {
     }
 
     fn violated<G: Moments>(&self, level: Level, graph: &G) -> Verdict {
-        let mut anomalies = self.lost_updates();
-        let exact = anomalies.is_empty();
-        anomalies.extend(self.cycles(level, graph));
-        Verdict::Violated(Findings::new(anomalies, exact))
+        let lost = self.lost_updates();
+        // Of several overwrites, the graph has one: of those who read the version, others are not in it.
+        let alone = lost.is_empty() || self.overwrites.readers_of_divergences() == 2 * lost.len();
+        Verdict::Violated(with_lost_updates(lost, alone, self.cycles(level, graph)))
     }
 
     fn anti_dependencies(&self) -> &Inferred {

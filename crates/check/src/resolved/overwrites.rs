@@ -237,6 +237,16 @@ impl<'h> Overwrites<'h> {
 
     /// All transactions that overwrote a version which another one overwrote, too; by version.
     pub(crate) fn divergences(&self) -> Vec<Replacement> {
+        self.reads_of_divergences(|txn, read| self.writes_after(txn, read))
+    }
+
+    /// How many transactions read a version that several overwrote, summed over these versions.
+    pub(crate) fn readers_of_divergences(&self) -> usize {
+        self.reads_of_divergences(|_, _| true).len()
+    }
+
+    /// Reads of the versions that several transactions overwrote, one per transaction; by version.
+    fn reads_of_divergences(&self, counts: impl Fn(TxnId, OpId) -> bool) -> Vec<Replacement> {
         let mut versions = self.diverging.clone();
         versions.sort_unstable();
         versions.dedup();
@@ -245,7 +255,7 @@ impl<'h> Overwrites<'h> {
             for op in self.history.txn_ops(txn) {
                 if let Some((version, _)) = self.version_read(op)
                     && versions.binary_search(&version).is_ok()
-                    && self.writes_after(txn, op)
+                    && counts(txn, op)
                 {
                     found.push(Replacement { version, txn, read: op });
                 }

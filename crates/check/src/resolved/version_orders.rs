@@ -241,6 +241,11 @@ impl VersionOrders {
         }
         found
     }
+
+    /// Whether nobody overwrote the version of a divergence but the two whom it names.
+    pub(crate) fn is_overwritten_twice(&self, divergence: &Divergence) -> bool {
+        self.overwriters(divergence.key, divergence.version).count() == 2
+    }
 }
 
 /// Which version comes before which, as far as something shows it.

@@ -26,6 +26,7 @@ use isolario_model::{
 };
 
 use crate::Options;
+use crate::cycles::with_lost_updates;
 use crate::graph::{InTime, Moments, agrees, precedes, topological_order};
 use crate::resolved::{Dependencies, Inferred, Resolved, Saturated, TailRule, VersionOrders};
 
@@ -153,9 +154,9 @@ impl<'h> Ordered<'h> {
     }
 
     fn violated(&self, cycles: Vec<Anomaly>) -> Verdict {
-        let mut anomalies = self.lost_updates();
-        let exact = anomalies.is_empty();
-        anomalies.extend(cycles);
-        Verdict::Violated(Findings::new(anomalies, exact))
+        let divergences = self.orders.divergences();
+        let alone =
+            divergences.iter().all(|divergence| self.orders.is_overwritten_twice(divergence));
+        Verdict::Violated(with_lost_updates(self.lost_updates(), alone, cycles))
     }
 }

@@ -12,6 +12,7 @@ use crate::args::ShrinkArgs;
 use crate::clashes::Files;
 use crate::failure::Failure;
 use crate::output::Output;
+use crate::run_directory::history_of;
 use crate::suggest::AnomalyFlag;
 
 /// How long it may take, if nobody says otherwise.
@@ -40,7 +41,8 @@ impl Shrink {
     pub(super) fn build(args: ShrinkArgs) -> Result<Shrink, Failure> {
         let stdout = PathBuf::from("-");
         let file = args.file.clone().filter(|path| *path != stdout);
-        Files::reading([args.history.as_path()])
+        let history = history_of(args.history);
+        Files::reading([history.as_path()])
             .writing("-o", file.as_ref())
             .writing("--proof", args.proof.as_ref())
             .refuse_clashes()?;
@@ -66,7 +68,7 @@ impl Shrink {
         };
         Ok(Shrink {
             format: InputFormat::build("--format", &args.format)?,
-            history: args.history,
+            history,
             settings,
             to,
             proof: args.proof,

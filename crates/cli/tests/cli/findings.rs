@@ -66,10 +66,14 @@ fn every_kind_that_is_there_is_named_or_the_level_that_would_find_it_is() {
 }
 
 #[test]
-fn the_numbers_are_the_same_in_text_json_and_junit() {
+fn the_numbers_are_the_same_in_text_json_junit_and_html() {
     let sandbox = with_planted(&PLANTED);
     let check = ["check", "--level", "all", "--max-anomalies", "2", "h.iso"];
     let report = json(&sandbox, &[&check[..], &["--json"]].concat());
+    assert_eq!(sandbox.code(&[&check[..], &["--report", "one.html"]].concat()), 1);
+    std::fs::copy(sandbox.path("h.iso"), sandbox.path("again.iso")).unwrap();
+    assert_eq!(sandbox.code(&[&check[..], &["again.iso", "--report", "two.html"]].concat()), 1);
+    let pages = [sandbox.read("one.html"), sandbox.read("two.html")];
     let text = sandbox.stdout(&check).split_whitespace().collect::<Vec<_>>().join(" ");
     let junit = sandbox.stdout(&[&check[..], &["--output", "junit"]].concat());
     for result in array(&report["results"]).iter().filter(|r| r["verdict"] == "violated") {
@@ -88,6 +92,11 @@ fn the_numbers_are_the_same_in_text_json_and_junit() {
             more.split(' ').next().unwrap().parse().unwrap()
         });
         assert_eq!(listed + more, total, "{level}: {case}");
+        for page in &pages {
+            let row = page.split("<tr>").find(|row| row.contains(&format!(">{level}</th>")));
+            let why = format!("<td>{at_least}{total} {noun}: ");
+            assert!(row.is_some_and(|row| row.contains(&why)), "{why} in {row:?}");
+        }
     }
     let findings = &report["findings"];
     let total = findings["total"].as_u64().unwrap();
@@ -96,6 +105,45 @@ fn the_numbers_are_the_same_in_text_json_and_junit() {
     assert_eq!(findings["shown"], 2);
     assert!(text.contains(&format!("at least {total} anomalies, 2 shown in full.")), "{text}");
     assert!(text.contains(&format!("… {} more anomalies not shown", total - 2)), "{text}");
+    let [one, two] = &pages;
+    assert!(one.contains(&format!("Anomalies ({total})</a>")));
+    assert!(one.contains(&format!("<h3>In short: {} more anomalies", total - 2)));
+    // The matrix of several histories has a column per kind, and its rows add up to the total.
+    let kinds = array(&findings["groups"]).iter().map(|group| group["name"].as_str().unwrap());
+    let kinds: std::collections::BTreeSet<&str> = kinds.collect();
+    assert!(kinds.len() >= 8, "some are told under the name of another: {kinds:?}");
+    let matrix = two.split("id=\"matrix\"").nth(1).unwrap().split("</section>").next().unwrap();
+    for row in matrix.split("<tr>").skip(2) {
+        let cells = row.split("<td class=\"violated\">").skip(1);
+        let counts: Vec<u64> =
+            cells.map(|cell| cell.split('<').next().unwrap().parse().unwrap()).collect();
+        assert_eq!((counts.len(), counts.iter().sum()), (kinds.len(), total), "{row}");
+    }
+}
+
+#[test]
+fn a_number_is_exact_where_everything_was_counted() {
+    let sandbox = Sandbox::new()
+        .file("two.txt", "initial 0\nsession a\n  T1: r x 0, w x 1\nsession b\n  T2: r x 0, w x 2\n")
+        .file(
+            "three.txt",
+            "initial 0\nsession a\n  T1: r x 0, w x 1\nsession b\n  T2: r x 0, w x 2\nsession c\n  \
+             T3: r x 0, w x 3\n",
+        )
+        .file(
+            "lists.txt",
+            "initial 0\nsession a\n  T1: r x [], append x 1\nsession b\n  T2: r x [], append x 2\nsession c\n  \
+             T3: r x [1 2]\n",
+        );
+    for (history, exact) in [("two.txt", true), ("three.txt", false), ("lists.txt", true)] {
+        for level in ["si", "ser"] {
+            let report = json(&sandbox, &["check", "--level", level, history, "--json"]);
+            let result = &report["results"][0];
+            assert_eq!(result["anomalies"][0]["name"], "LostUpdate", "{history} at {level}");
+            assert_eq!(result["anomalies_total"], 1, "{history} at {level}");
+            assert_eq!(result["anomalies_exact"], exact, "{history} at {level}");
+        }
+    }
 }
 
 #[test]

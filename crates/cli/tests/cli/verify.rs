@@ -1,5 +1,6 @@
 //! `isolario check --proof` and `isolario verify`.
 
+use isolario::model::Level;
 use serde_json::Value;
 
 use crate::sandbox::{FINE, Sandbox};
@@ -53,6 +54,73 @@ fn a_proof_that_a_level_does_not_apply_is_re_checked_too() {
     let sandbox = Sandbox::new();
     sandbox.run(&["check", "--level", "rc", "--proof", "h.proof", "ambiguous.txt"]);
     insta::assert_snapshot!(sandbox.transcript(&["verify", "ambiguous.txt", "h.proof"]));
+}
+
+/// The shipped examples: files, and the weakest levels that forbid what they show.
+fn examples() -> Vec<(String, Vec<Level>)> {
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/histories");
+    let table = std::fs::read_to_string(format!("{directory}/README.md")).unwrap();
+    let rows = table.lines().filter(|line| line.starts_with("| ["));
+    rows.map(|row| {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let file = cells[1].split(['[', ']']).nth(1).unwrap();
+        let levels = cells[3].split(", ").map(|name| Level::find(name).unwrap());
+        (format!("{directory}/{file}"), levels.collect())
+    })
+    .collect()
+}
+
+#[test]
+fn what_forbids_an_example_is_violated_by_it_whether_it_applies_or_not() {
+    let sandbox = Sandbox::new();
+    let mut implied = 0;
+    for (file, weakest) in examples() {
+        let forbids = |level: &Level| weakest.iter().any(|weaker| level.implies(*weaker));
+        for level in Level::decided().filter(forbids) {
+            let check = ["check", "--level", level.name(), &file, "--json", "--proof", "h.proof"];
+            let output = sandbox.run(&check);
+            assert_eq!(output.status.code(), Some(1), "{file} at {level}");
+            let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+            let results = report["results"].as_array().unwrap();
+            let own = &results[0];
+            assert_eq!(own["level"], level.name());
+            match own["verdict"].as_str().unwrap() {
+                // By itself: nothing else is decided.
+                "violated" => assert_eq!(results.len(), 1, "{file} at {level}"),
+                // By what it implies: that has the proof.
+                "not-applicable" => {
+                    implied += 1;
+                    assert!(results.len() > 1, "{file} at {level}");
+                    for source in &results[1..] {
+                        assert_eq!(source["verdict"], "violated", "{file} at {level}");
+                        let weaker = Level::find(source["level"].as_str().unwrap()).unwrap();
+                        assert!(level.is_ruled_out_by(weaker), "{file} at {level}: {weaker}");
+                    }
+                }
+                other => assert_eq!(other, "violated", "{file} at {level}"),
+            }
+            assert_eq!(sandbox.code(&["verify", &file, "h.proof"]), 0, "{file} at {level}");
+        }
+    }
+    assert!(implied > 0);
+}
+
+#[test]
+fn the_directory_of_a_run_is_its_history_and_has_its_proof() {
+    let sandbox = Sandbox::new();
+    let run =
+        ["run", "--db", "sim:serializable?anomaly=lost-update", "--txns", "200", "--out", "r"];
+    assert_eq!(sandbox.code(&[&run[..], &["--seed", "7", "-q"]].concat()), 1);
+    let of_history = sandbox.stdout(&["verify", "r/history.iso", "r/proof"]);
+    assert_eq!(sandbox.stdout(&["verify", "r"]), of_history);
+    assert_eq!(sandbox.stdout(&["verify", "r", "r/proof"]), of_history);
+    assert_eq!(sandbox.stdout(&["stats", "r"]), sandbox.stdout(&["stats", "r/history.iso"]));
+    let show = |place| sandbox.stdout(&["show", place, "session", "1"]);
+    assert_eq!(show("r"), show("r/history.iso"));
+    let shrink = |place| sandbox.stdout(&["shrink", place]);
+    assert_eq!(shrink("r"), shrink("r/history.iso"));
+    assert!(shrink("r").starts_with("initial "));
+    insta::assert_snapshot!(sandbox.transcript(&["verify", "fine.txt"]));
 }
 
 #[test]

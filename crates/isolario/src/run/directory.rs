@@ -10,6 +10,13 @@ use isolario_report::Utc;
 
 use super::error::RunError;
 
+/// The history in a run directory.
+pub const HISTORY: &str = "history.iso";
+/// What is known of the run, in its directory.
+pub const RECORD: &str = "run.json";
+/// The proof of what was found, in a run directory.
+pub const PROOF: &str = "proof";
+
 /// The directory of a run.
 #[derive(Debug)]
 pub(super) struct Directory {
@@ -50,12 +57,12 @@ impl Directory {
     }
 
     pub(super) fn history(&self) -> PathBuf {
-        self.file("history.iso")
+        self.file(HISTORY)
     }
 
     /// Writes what is known of the run.
     pub(super) fn write_record(&self, record: &RunRecord) -> Result<(), RunError> {
-        self.write("run.json", |out| {
+        self.write(RECORD, |out| {
             serde_json::to_writer_pretty(&mut *out, record)?;
             writeln!(out)
         })
@@ -86,7 +93,7 @@ impl Directory {
     pub(super) fn discard(self) {
         // Whoever put something else there in the meantime keeps it.
         let _ = std::fs::remove_file(self.history());
-        let _ = std::fs::remove_file(self.file("run.json"));
+        let _ = std::fs::remove_file(self.file(RECORD));
         if self.is_new {
             let _ = std::fs::remove_dir(&self.path);
             // `isolario-runs`, where this would have been the first one.

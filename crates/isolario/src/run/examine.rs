@@ -2,10 +2,8 @@
 
 use isolario_check::{Checker, Options, supported};
 use isolario_db::Claim;
-use isolario_model::{
-    AnomalyKind, Contention, History, Level, LevelResult, RunVerdict, Verdict, VerdictKind,
-};
-use isolario_report::{Asked, Found, Meaning, Report};
+use isolario_model::{Contention, History, Level, LevelResult, RunVerdict, Verdict, VerdictKind};
+use isolario_report::{Asked, Meaning, Report};
 
 use super::settings::Ask;
 
@@ -121,7 +119,7 @@ impl Examination {
     /// What it means that there is no answer for a level that was asked for.
     fn without_answer(&self, level: Level) -> Judgement {
         let breaks = |result: &LevelResult| {
-            level.implies(result.level) && result.verdict.kind() == VerdictKind::Violated
+            level.is_ruled_out_by(result.level) && result.verdict.kind() == VerdictKind::Violated
         };
         if self.results.iter().any(breaks) {
             return Judgement::Violated;
@@ -135,13 +133,7 @@ impl Examination {
 
     /// The answers in short, each with the names under which its anomalies are told.
     pub fn verdicts(&self, history: &History) -> Vec<RunVerdict> {
-        let found = Report::new("", history, &self.results).found();
-        let short = |result: &LevelResult| RunVerdict {
-            level: result.level,
-            verdict: result.verdict.kind(),
-            anomalies: kinds(&found, result.level),
-        };
-        self.results.iter().map(short).collect()
+        Report::new("", history, &self.results).answers_in_short()
     }
 }
 
@@ -151,17 +143,6 @@ fn is_answer(verdict: &Verdict) -> bool {
 
 fn is_decided(level: Level, results: &[LevelResult]) -> bool {
     results.iter().any(|result| result.level == level && is_answer(&result.verdict))
-}
-
-/// Each once, clearest first.
-fn kinds(found: &Found<'_>, level: Level) -> Vec<AnomalyKind> {
-    let mut kinds: Vec<AnomalyKind> = Vec::new();
-    for kind in found.of_level(level).map(|finding| finding.at(level).kind) {
-        if !kinds.contains(&kind) {
-            kinds.push(kind);
-        }
-    }
-    kinds
 }
 
 #[cfg(test)]

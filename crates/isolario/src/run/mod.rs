@@ -49,7 +49,7 @@ use isolario_report::{Json, Renderer, Timing, bug_report, first_counterexample, 
 use isolario_verify::proof;
 use isolario_workload::Generator;
 
-pub use directory::default_directory;
+pub use directory::{HISTORY, PROOF, RECORD, default_directory};
 pub use error::RunError;
 pub use examine::{Examination, Judgement, examine};
 pub use handle::{Handle, Stage};
@@ -304,7 +304,7 @@ fn write_files(directory: &Directory, outcome: &RunOutcome, options: &Options) -
     let mut written = vec![
         directory.write_record(&outcome.record),
         directory.write("verdict.json", |out| Json.report(&report, out)),
-        directory.write("proof", |out| proof::write(history, results, &read_as, &name, out)),
+        directory.write(PROOF, |out| proof::write(history, results, &read_as, &name, out)),
         directory.write("report.html", |out| html::write(&report, Some(&outcome.record), out)),
     ];
     if outcome.is_broken() {

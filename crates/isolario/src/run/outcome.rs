@@ -8,6 +8,7 @@ use isolario_model::{History, Level, RunRecord};
 use isolario_report::{Provenance, Report, Timing, grouped, shell_word};
 use isolario_verify::proof::Digest;
 
+use super::directory::{HISTORY, PROOF};
 use super::error::RunError;
 use super::examine::{Examination, Judgement};
 
@@ -43,7 +44,7 @@ impl RunOutcome {
 
     /// The name by which reports call the history: its file.
     pub fn name(&self) -> String {
-        self.directory.join("history.iso").display().to_string()
+        self.directory.join(HISTORY).display().to_string()
     }
 
     /// The report on the history, by a name.
@@ -82,7 +83,7 @@ pub(super) fn provenance(record: &RunRecord, directory: &Path, history: &History
     Provenance::new()
         .with_unix_s(record.began_unix_s)
         .with_digest(Digest::of(history).to_string())
-        .with_verify(format!("isolario verify {} {}", file("history.iso"), file("proof")))
+        .with_verify(format!("isolario verify {} {}", file(HISTORY), file(PROOF)))
 }
 
 /// Whether a database kept its promise in a run. As text, it is one plain sentence.

@@ -19,7 +19,7 @@ mod untimed;
 
 use std::io::{self, Write};
 
-use isolario_model::RunRecord;
+use isolario_model::{RunRecord, VerdictKind};
 
 use crate::names::grouped;
 use crate::report::Report;
@@ -59,19 +59,25 @@ pub fn write(report: &Report<'_>, run: Option<&RunRecord>, out: &mut dyn Write) 
 
 /// What was tested and what came of it: how that looks, and in words.
 fn heading(report: &Report<'_>, run: Option<&RunRecord>) -> (&'static str, String) {
+    if let Some(run) = run {
+        let (text, verdict) = report.headline(run);
+        return (class_of(verdict), text);
+    }
     let (class, verdict) = summary::verdict(report);
-    let Some(run) = run else {
-        // How much it satisfies stands below.
-        let verdict = verdict.split(';').next().unwrap_or_default().trim_end_matches('.');
-        let mut letters = verdict.chars();
-        let first = letters.next().map(|first| first.to_lowercase().to_string());
-        let text = format!("{}: {}{}", report.name, first.unwrap_or_default(), letters.as_str());
-        return (class, text);
-    };
-    let subject = run::subject(run);
-    match run::outcome(run, report) {
-        Some((class, outcome)) => (class, format!("{subject}{outcome}")),
-        None => (class, format!("{subject}: {}", verdict.trim_end_matches('.').to_lowercase())),
+    // How much it satisfies stands below.
+    let verdict = verdict.split(';').next().unwrap_or_default().trim_end_matches('.');
+    let mut letters = verdict.chars();
+    let first = letters.next().map(|first| first.to_lowercase().to_string());
+    let text = format!("{}: {}{}", report.name, first.unwrap_or_default(), letters.as_str());
+    (class, text)
+}
+
+/// How an answer looks in a heading.
+fn class_of(verdict: VerdictKind) -> &'static str {
+    match verdict {
+        VerdictKind::Satisfied => "satisfied",
+        VerdictKind::Violated => "violated",
+        _ => "open",
     }
 }
 

@@ -2,13 +2,12 @@
 
 use std::io::{self, Write};
 
-use isolario_model::{Level, RunEvent, RunEventKind, RunRecord, Second, StopReason, VerdictKind};
+use isolario_model::{RunEvent, RunEventKind, RunRecord, Second, StopReason};
 
 use super::chart::{Chart, Series};
 use super::summary::facts_list;
-use crate::implied::known;
 use crate::names::{counted, grouped, listed};
-use crate::report::Report;
+use crate::words::product;
 use crate::xml::Escaped;
 
 /// So many events stand in the open.
@@ -73,47 +72,6 @@ fn tested(run: &RunRecord) -> Vec<(&'static str, String)> {
 fn finished_seconds(run: &RunRecord) -> &[Second] {
     let whole = (run.run_ms / 1000.0).floor() as usize;
     &run.seconds[..run.seconds.len().min(whole)]
-}
-
-/// What was tested, in a heading: product, version and setting.
-pub(super) fn subject(run: &RunRecord) -> String {
-    match run.isolation.as_str() {
-        "" => product(run),
-        isolation => format!("{} at {isolation}", product(run)),
-    }
-}
-
-/// What became of the claim, to follow what was tested.
-pub(super) fn outcome(run: &RunRecord, report: &Report<'_>) -> Option<(&'static str, String)> {
-    let verdict = |level: &Level| known(report.results, *level).map(|known| known.verdict);
-    if run.claim.is_empty() {
-        return None;
-    }
-    if run.claim.iter().any(|level| verdict(level) == Some(VerdictKind::Violated)) {
-        let mut kinds: Vec<String> = Vec::new();
-        for anomaly in report.found().findings.iter().map(|finding| finding.anomaly) {
-            let breaks = run.claim.iter().any(|level| anomaly.kind.forbidden_at(*level));
-            let title = anomaly.kind.title().to_lowercase();
-            if breaks && !kinds.contains(&title) {
-                kinds.push(title);
-            }
-        }
-        let kinds = if kinds.is_empty() { String::new() } else { format!(": {}", listed(&kinds)) };
-        return Some(("violated", format!(" broke its claim{kinds}")));
-    }
-    match run.claim.iter().all(|level| verdict(level) == Some(VerdictKind::Satisfied)) {
-        true => Some(("satisfied", ": claim kept".to_owned())),
-        false => Some(("open", ": claim not decided".to_owned())),
-    }
-}
-
-/// What the database calls itself, which mostly begins with its name.
-fn product(run: &RunRecord) -> String {
-    let (name, version) = (&run.database, &run.database_version);
-    match version.to_lowercase().contains(&name.to_lowercase()) {
-        true => version.clone(),
-        false => format!("{name} {version}").trim().to_owned(),
-    }
 }
 
 fn claim(run: &RunRecord) -> String {

@@ -5,9 +5,9 @@ use std::io::{self, Write};
 use isolario_model::{Level, Verdict};
 
 use super::lattice;
-use crate::names::{Names, counted, grouped, listed};
+use crate::names::{counted, grouped, listed};
 use crate::report::Report;
-use crate::words::why_no_answer;
+use crate::words::{behind, how_often};
 use crate::xml::Escaped;
 
 pub(super) fn write(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -70,9 +70,11 @@ fn levels(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     let head = "<tr><th scope=\"col\">Level</th><th scope=\"col\">Verdict</th>\
                 <th scope=\"col\">Why</th></tr>";
     writeln!(out, "<table class=\"verdicts\">\n<caption>Verdict per level</caption>\n{head}")?;
+    let found = report.found();
     for result in report.results {
         let (level, verdict) = (result.level.name(), result.verdict.name());
-        row(level, verdict, &verdict.replace('-', " "), &why(report, &result.verdict), out)?;
+        let why = behind(report, &found, result, usize::MAX);
+        row(level, verdict, &verdict.replace('-', " "), &why, out)?;
     }
     writeln!(out, "</table>")
 }
@@ -88,7 +90,7 @@ fn patterns(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
             _ => "open",
         };
         let verdict = result.verdict.name();
-        row(result.kind.name(), verdict, word, &why(report, &result.verdict), out)?;
+        row(result.kind.name(), verdict, word, &how_often(report, result), out)?;
     }
     writeln!(out, "</table>")
 }
@@ -101,23 +103,6 @@ fn row(name: &str, class: &str, word: &str, why: &str, out: &mut dyn Write) -> i
         "<tr><th scope=\"row\">{name}</th><td class=\"{class}\"><span aria-hidden=\"true\">{mark}\
          </span> {word}</td><td>{why}</td></tr>"
     )
-}
-
-/// What stands behind a verdict.
-fn why(report: &Report<'_>, verdict: &Verdict) -> String {
-    match verdict {
-        Verdict::Violated(findings) => {
-            let at_least = if findings.exact { "" } else { "at least " };
-            let mut kinds: Vec<&str> = Vec::new();
-            for anomaly in &findings.anomalies {
-                if !kinds.contains(&anomaly.kind.name()) {
-                    kinds.push(anomaly.kind.name());
-                }
-            }
-            format!("{at_least}{}: {}", counted(findings.total, "anomaly"), kinds.join(", "))
-        }
-        verdict => why_no_answer(Names::new(report.history), verdict).unwrap_or_default(),
-    }
 }
 
 fn size(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {

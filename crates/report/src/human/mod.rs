@@ -14,13 +14,13 @@ use std::io;
 
 use isolario_model::{AnomalyKind, Level};
 
-use crate::finding::{Finding, Found};
-use crate::names::{Names, counted, grouped};
+use crate::finding::{Finding, Found, each_once};
+use crate::names::{Names, counted, grouped, listed};
 use crate::not_ruled_out::not_ruled_out;
 use crate::printable::printable;
 use crate::report::{Renderer, Report, Size, Timing};
 use crate::summary::Summary;
-use crate::words::{began, verdict};
+use crate::words::{at_least, began, verdict};
 use crate::wrap::{WIDTH, wrap};
 use palette::Palette;
 
@@ -162,9 +162,9 @@ impl Human {
         let (told, rest) = found.findings.split_at(found.told);
         let is_new =
             |finding: &&Finding<'_>| told.iter().all(|known| known.kind() != finding.kind());
-        let others = verdicts::kinds(rest.iter().filter(is_new).map(Finding::kind), usize::MAX);
+        let others = each_once(rest.iter().filter(is_new).map(Finding::kind));
         if !others.is_empty() {
-            let text = format!("Stronger levels show more: {others}");
+            let text = format!("Stronger levels show more: {}", listed(&others));
             writeln!(out, "\n{}", with_hint(&text, self.hints.levels, palette))?;
         }
         if found.total() == 0 {
@@ -174,9 +174,8 @@ impl Human {
             .into_iter()
             .partition(|(level, _)| report.results.iter().any(|result| result.level == *level));
         if !asked.is_empty() {
-            let by_level = |(level, kinds): &(Level, Vec<AnomalyKind>)| {
-                format!("{} ({level})", verdicts::kinds(kinds.iter().copied(), usize::MAX))
-            };
+            let by_level =
+                |(level, kinds): &(Level, Vec<AnomalyKind>)| format!("{} ({level})", listed(kinds));
             let open: Vec<String> = asked.iter().map(by_level).collect();
             let text = format!(
                 "Not ruled out, with the level whose search would find it: {}.",
@@ -212,7 +211,7 @@ fn closing(
 ) -> io::Result<()> {
     let shown = found.shown(report.max_anomalies).len() as u64;
     let total = counted(found.total() as u64, "anomaly");
-    let at_least = if found.exact { "" } else { "at least " };
+    let at_least = at_least(found.exact);
     let verdict = match verdict(report) {
         Some(verdict) => format!("{verdict}; "),
         None => String::new(),

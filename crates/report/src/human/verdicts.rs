@@ -3,7 +3,7 @@
 
 use std::io;
 
-use isolario_model::{AnomalyKind, Level, LevelResult, Verdict};
+use isolario_model::{Level, LevelResult, Verdict};
 
 use super::Palette;
 use crate::finding::Found;
@@ -11,7 +11,7 @@ use crate::involved::first_counterexample;
 use crate::meaning::deciding;
 use crate::names::{Names, counted, grouped, listed};
 use crate::report::Report;
-use crate::words::{why_no_answer, why_not_applicable, why_searched};
+use crate::words::{behind, how_often, why_not_applicable, why_searched};
 use crate::wrap::wrap;
 
 /// How many kinds of anomaly are named in a line.
@@ -31,7 +31,7 @@ pub(super) fn write(
         subject: result.level.name().to_owned(),
         word: level(&result.verdict),
         verdict: &result.verdict,
-        detail: behind(report, found, result),
+        detail: behind(report, found, result, MOST_KINDS),
     });
     let patterns = report.patterns.iter().map(|result| Row {
         subject: match result.kind.pattern() {
@@ -44,7 +44,7 @@ pub(super) fn write(
             _ => level(&result.verdict),
         },
         verdict: &result.verdict,
-        detail: how_often(report, &result.verdict),
+        detail: how_often(report, result),
     });
     table(&rows.chain(patterns).collect::<Vec<_>>(), palette, out)?;
     not_applicable(report, palette, out)?;
@@ -170,46 +170,4 @@ fn conclusion(report: &Report<'_>, palette: &Palette, out: &mut dyn io::Write) -
         lines.push(format!("Weakest violated: {}.", names(&weakest)));
     }
     lines.iter().try_for_each(|line| writeln!(out, "{}", wrap(line, palette.width, "  ", "    ")))
-}
-
-/// What stands behind the answer for a level.
-fn behind(report: &Report<'_>, found: &Found<'_>, result: &LevelResult) -> String {
-    let Verdict::Violated(findings) = &result.verdict else {
-        return why_no_answer(Names::new(report.history), &result.verdict).unwrap_or_default();
-    };
-    let at_least = if findings.exact { "" } else { "at least " };
-    let count = format!("{at_least}{}", counted(found.count_of(result), "anomaly"));
-    let of_level = found.of_level(result.level).map(|finding| finding.at(result.level).kind);
-    match kinds(of_level, MOST_KINDS) {
-        kinds if kinds.is_empty() => count,
-        kinds => format!("{count}: {kinds}"),
-    }
-}
-
-/// How often an anomaly that was looked for was found.
-fn how_often(report: &Report<'_>, verdict: &Verdict) -> String {
-    let Verdict::Violated(findings) = verdict else {
-        return why_no_answer(Names::new(report.history), verdict).unwrap_or_default();
-    };
-    let at_least = if findings.exact { "" } else { "at least " };
-    match findings.total {
-        1 => format!("{at_least}once"),
-        total => format!("{at_least}{} times", grouped(total)),
-    }
-}
-
-/// The names of anomalies, each once, in the order in which they come; of more than `most`, how many
-/// more there are.
-pub(super) fn kinds(kinds: impl Iterator<Item = AnomalyKind>, most: usize) -> String {
-    let mut known: Vec<AnomalyKind> = Vec::new();
-    for kind in kinds {
-        if !known.contains(&kind) {
-            known.push(kind);
-        }
-    }
-    let mut named: Vec<String> = known.iter().take(most).map(ToString::to_string).collect();
-    if known.len() > most {
-        named.push(format!("{} more", known.len() - most));
-    }
-    listed(&named)
 }

@@ -32,6 +32,9 @@ pub use verdict::verdict;
 pub(crate) use anomaly::happened;
 pub(crate) use edge::{refutation, told};
 pub(crate) use observed::{last_write, own_writes_between};
+#[cfg(feature = "html")]
+pub(crate) use run::headline_of;
+pub(crate) use verdict::{at_least, behind, how_often};
 
 #[cfg(test)]
 mod tests;

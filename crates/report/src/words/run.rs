@@ -3,27 +3,33 @@
 use isolario_model::{AnomalyKind, Level, RunRecord, RunVerdict, StopCause, VerdictKind};
 
 use super::naming::level_name;
-use crate::names::listed;
 
 /// What was tested and what came of it, as a heading: `PostgreSQL 15.4 at repeatable read: claim kept`.
 pub fn headline(run: &RunRecord) -> String {
+    headline_of(run, &run.verdicts).0
+}
+
+/// The same, by other answers than those of the run; and whether that is good.
+pub(crate) fn headline_of(run: &RunRecord, verdicts: &[RunVerdict]) -> (String, VerdictKind) {
     let isolation = run.isolation.replace('-', " ");
     let setting = if isolation.is_empty() { String::new() } else { format!(" at {isolation}") };
-    let database = product(run);
-    let result = match came_to(run) {
+    let titled = |kind: Option<AnomalyKind>| kind.map(plain_title);
+    let (verdict, result) = match came_to(run, verdicts) {
         Came::Broken(kind) => {
-            let kind = kind.map_or(String::new(), |kind| format!(": {}", plain_title(kind)));
-            return format!("{database}{setting} broke its claim{kind}");
+            let kind = titled(kind).map_or(String::new(), |kind| format!(": {kind}"));
+            (VerdictKind::Violated, format!(" broke its claim{kind}"))
         }
-        Came::Kept => "claim kept".to_owned(),
-        Came::Violated(levels, kind) => {
-            let kind = kind.map_or(String::new(), |kind| format!(" ({})", plain_title(kind)));
-            format!("{} violated{kind}", listed(&levels))
+        Came::Kept => (VerdictKind::Satisfied, ": claim kept".to_owned()),
+        Came::Violated(level, kind) => {
+            let kind = titled(kind).map_or(String::new(), |kind| format!(" ({kind})"));
+            (VerdictKind::Violated, format!(": {} violated{kind}", level_name(level)))
         }
-        Came::Satisfied(levels) => format!("{} satisfied", listed(&levels)),
-        Came::Open => "not decided".to_owned(),
+        Came::Satisfied(level) => {
+            (VerdictKind::Satisfied, format!(": {} satisfied", level_name(level)))
+        }
+        Came::Open => (VerdictKind::Undecided, ": not decided".to_owned()),
     };
-    format!("{database}{setting}: {result}")
+    (format!("{}{setting}{result}", product(run)), verdict)
 }
 
 /// The database and its version, as it calls itself.
@@ -39,19 +45,19 @@ enum Came {
     /// The claim was kept.
     Kept,
     /// Something was asked for that is no claim, and is violated.
-    Violated(Vec<String>, Option<AnomalyKind>),
+    Violated(Level, Option<AnomalyKind>),
     /// Something was asked for that is no claim, and is satisfied.
-    Satisfied(Vec<String>),
+    Satisfied(Level),
     /// No answer.
     Open,
 }
 
-fn came_to(run: &RunRecord) -> Came {
+fn came_to(run: &RunRecord, verdicts: &[RunVerdict]) -> Came {
     let violated = |verdict: &&RunVerdict| verdict.verdict == VerdictKind::Violated;
     let breaks = |verdict: &&RunVerdict| {
-        violated(verdict) && run.claim.iter().any(|claim| claim.implies(verdict.level))
+        violated(verdict) && run.claim.iter().any(|claim| claim.is_ruled_out_by(verdict.level))
     };
-    if let Some(verdict) = run.verdicts.iter().find(breaks) {
+    if let Some(verdict) = verdicts.iter().find(breaks) {
         return Came::Broken(verdict.anomalies.first().copied());
     }
     let satisfied = |level: Level| {
@@ -64,20 +70,16 @@ fn came_to(run: &RunRecord) -> Came {
             verdict.verdict == VerdictKind::Satisfied
                 && (verdict.level == level || strongest.implies(level))
         };
-        run.verdicts.iter().any(shows)
+        verdicts.iter().any(shows)
     };
     if !run.claim.is_empty() && run.claim.iter().all(|level| satisfied(*level)) {
         return Came::Kept;
     }
-    let names = |verdicts: Vec<&RunVerdict>| {
-        verdicts.into_iter().map(|verdict| level_name(verdict.level)).collect()
-    };
-    let wrong: Vec<&RunVerdict> = run.verdicts.iter().filter(violated).collect();
-    let mut right = run.verdicts.iter().filter(|verdict| verdict.verdict == VerdictKind::Satisfied);
-    match (&wrong[..], right.next_back()) {
-        ([first, ..], _) => Came::Violated(names(vec![first]), first.anomalies.first().copied()),
-        ([], Some(strongest)) => Came::Satisfied(names(vec![strongest])),
-        ([], None) => Came::Open,
+    let mut right = verdicts.iter().filter(|verdict| verdict.verdict == VerdictKind::Satisfied);
+    match (verdicts.iter().find(violated), right.next_back()) {
+        (Some(first), _) => Came::Violated(first.level, first.anomalies.first().copied()),
+        (None, Some(strongest)) => Came::Satisfied(strongest.level),
+        (None, None) => Came::Open,
     }
 }
 

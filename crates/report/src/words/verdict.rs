@@ -1,8 +1,10 @@
-//! What the answers about a history come to, in half a sentence.
+//! What the answers about a history come to and what stands behind each, in half a sentence.
 
-use isolario_model::Level;
+use isolario_model::{Level, LevelResult, PatternResult, Verdict};
 
-use crate::names::listed;
+use super::no_answer::why_no_answer;
+use crate::finding::Found;
+use crate::names::{Names, counted, grouped, listed};
 use crate::report::Report;
 
 /// What the answers come to: `violates serializable; satisfies no more than snapshot-isolation`.
@@ -20,4 +22,41 @@ pub fn verdict(report: &Report<'_>) -> Option<String> {
             format!("violates {}; satisfies no more than {}", names(weakest), names(strongest))
         }
     })
+}
+
+/// What stands behind the answer for a level: how many anomalies and which, or why there is no answer.
+pub(crate) fn behind(
+    report: &Report<'_>,
+    found: &Found<'_>,
+    result: &LevelResult,
+    most: usize,
+) -> String {
+    let Verdict::Violated(findings) = &result.verdict else {
+        return why_no_answer(Names::new(report.history), &result.verdict).unwrap_or_default();
+    };
+    let count = counted(found.count_of(result), "anomaly");
+    let count = format!("{}{count}", at_least(findings.exact));
+    let kinds = found.kinds_of_level(result.level);
+    let mut named: Vec<String> = kinds.iter().take(most).map(ToString::to_string).collect();
+    if kinds.len() > most {
+        named.push(format!("{} more", kinds.len() - most));
+    }
+    if named.is_empty() { count } else { format!("{count}: {}", listed(&named)) }
+}
+
+/// How often an anomaly that was looked for was found, or why there is no answer.
+pub(crate) fn how_often(report: &Report<'_>, result: &PatternResult) -> String {
+    let Verdict::Violated(findings) = &result.verdict else {
+        return why_no_answer(Names::new(report.history), &result.verdict).unwrap_or_default();
+    };
+    let at_least = at_least(findings.exact);
+    match findings.total {
+        1 => format!("{at_least}once"),
+        total => format!("{at_least}{} times", grouped(total)),
+    }
+}
+
+/// What stands before a number that may be too small.
+pub(crate) fn at_least(exact: bool) -> &'static str {
+    if exact { "" } else { "at least " }
 }
