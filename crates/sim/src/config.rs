@@ -3,6 +3,7 @@
 use isolario_model::{AnomalyKind, Level, SinkError};
 use isolario_workload::{Preset, Workload, WorkloadError};
 
+use crate::interleave::Pace;
 use crate::plant::Template;
 
 /// What to generate.
@@ -121,19 +122,7 @@ impl Config {
         if self.sessions == 0 {
             return Err(WorkloadError::Zero("sessions").into());
         }
-        for (found, name) in [
-            (self.concurrency, "share of concurrent sessions"),
-            (self.abort_ratio, "abort ratio"),
-            (self.unknown_ratio, "unknown ratio"),
-        ] {
-            if !(0.0..=1.0).contains(&found) {
-                return Err(ConfigError::Ratio { name, found });
-            }
-        }
-        let found = self.abort_ratio + self.unknown_ratio;
-        if found > 1.0 {
-            return Err(ConfigError::Outcomes { found });
-        }
+        check_shares(self.concurrency, self.abort_ratio, self.unknown_ratio)?;
         for plant in &self.anomalies {
             if !(0.0..=1.0).contains(&plant.at) {
                 let name = "place of a planted anomaly";
@@ -146,6 +135,11 @@ impl Config {
         self.check_values()
     }
 
+    pub(crate) fn pace(&self) -> Pace {
+        let Config { txns, sessions, concurrency, seed, .. } = *self;
+        Pace { txns, sessions, concurrency, seed }
+    }
+
     /// Values are numbered by position, session and operation; one session may run all
     /// transactions.
     fn check_values(&self) -> Result<(), ConfigError> {
@@ -156,6 +150,28 @@ impl Config {
         }
         Err(ConfigError::TooLarge { txns: self.txns, sessions: self.sessions })
     }
+}
+
+/// Says which share is out of range, if one is.
+pub(crate) fn check_shares(
+    concurrency: f64,
+    abort_ratio: f64,
+    unknown_ratio: f64,
+) -> Result<(), ConfigError> {
+    for (found, name) in [
+        (concurrency, "share of concurrent sessions"),
+        (abort_ratio, "abort ratio"),
+        (unknown_ratio, "unknown ratio"),
+    ] {
+        if !(0.0..=1.0).contains(&found) {
+            return Err(ConfigError::Ratio { name, found });
+        }
+    }
+    let found = abort_ratio + unknown_ratio;
+    if found > 1.0 {
+        return Err(ConfigError::Outcomes { found });
+    }
+    Ok(())
 }
 
 /// Why a history was not generated.

@@ -50,9 +50,43 @@ pub(crate) struct Flight {
 /// How often transactions do not commit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mishaps {
-    pub(crate) abort: Chance,
+    abort: Chance,
     /// Of those that do not abort.
-    pub(crate) unknown: Chance,
+    unknown: Chance,
+}
+
+/// How a transaction is to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It aborts.
+    Abort,
+    /// It does not commit, and the client never learns that.
+    Lost,
+    /// It commits, if the store lets it.
+    Commit {
+        /// Whether the client learns how it ended.
+        heard: bool,
+    },
+}
+
+impl Mishaps {
+    pub(crate) fn new(abort_ratio: f64, unknown_ratio: f64) -> Mishaps {
+        let rest = 1.0 - abort_ratio;
+        let unknown = if rest > 0.0 { unknown_ratio / rest } else { 0.0 };
+        Mishaps { abort: Chance::new(abort_ratio), unknown: Chance::new(unknown) }
+    }
+
+    /// Of those that the client never hears of, half commit.
+    pub(crate) fn fate(&self, rng: &mut Rng) -> Fate {
+        if rng.happens(self.abort) {
+            return Fate::Abort;
+        }
+        let unknown = rng.happens(self.unknown);
+        if unknown && rng.happens(Chance::HALF) {
+            return Fate::Lost;
+        }
+        Fate::Commit { heard: !unknown }
+    }
 }
 
 impl Flight {
@@ -136,18 +170,19 @@ impl Flight {
 
     /// Commits or not; the client may never learn which.
     fn finish(&mut self, store: &mut Store, mishaps: &Mishaps, rng: &mut Rng) -> Outcome {
-        if rng.happens(mishaps.abort) {
-            store.rollback(&mut self.txn);
-            return Outcome::Aborted;
-        }
-        let unknown = rng.happens(mishaps.unknown);
-        if unknown && rng.happens(Chance::HALF) {
-            store.rollback(&mut self.txn);
-            return Outcome::Unknown;
-        }
-        match self.commit(store, rng) {
-            Outcome::Committed if unknown => Outcome::Unknown,
-            outcome => outcome,
+        match mishaps.fate(rng) {
+            Fate::Abort => {
+                store.rollback(&mut self.txn);
+                Outcome::Aborted
+            }
+            Fate::Lost => {
+                store.rollback(&mut self.txn);
+                Outcome::Unknown
+            }
+            Fate::Commit { heard } => match self.commit(store, rng) {
+                Outcome::Committed if !heard => Outcome::Unknown,
+                outcome => outcome,
+            },
         }
     }
 

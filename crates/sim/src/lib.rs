@@ -29,16 +29,22 @@ mod chronicle;
 mod config;
 mod flight;
 mod generate;
+mod interleave;
 mod plant;
 mod report;
 mod schedule;
 mod store;
+mod table;
 
 pub use chronicle::{Chronicle, Thinned};
 pub use config::{Config, ConfigError, GenerateError, Plant, Summary};
 pub use generate::{generate, generate_with};
 pub use isolario_workload::{
-    Distribution, DistributionError, Kind, Preset, Workload, WorkloadError,
+    Distribution, DistributionError, Kind, Mix, Preset, TableWorkload, Workload, WorkloadError,
 };
 pub use plant::{Template, templates};
 pub use store::{Conflict, Intent, Store, Txn};
+pub use table::{
+    KEY_COLUMN, RowId, TABLE, TableAnomaly, TableChronicle, TableConfig, TableDefect, TablePlant,
+    VersionSet, generate_table,
+};

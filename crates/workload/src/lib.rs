@@ -18,25 +18,30 @@
 //! # Ok::<(), isolario_workload::WorkloadError>(())
 //! ```
 //!
-//! To add a workload of your own, implement [`Generator`].
+//! To add a workload of your own, implement [`Generator`]. Transactions on a table have plans of
+//! their own kind: see [`TablePlanner`].
 
 mod alias;
 mod default_run;
 mod distribution;
 mod math;
 mod mini;
+mod mix;
 mod plan;
 mod planner;
 mod preset;
 mod rng;
 mod sampler;
 mod shape;
+mod table;
 
 pub use default_run::DefaultRun;
 pub use distribution::{Distribution, DistributionError};
+pub use mix::{Mix, MixError, TableOpKind};
 pub use plan::{Generator, Place, PlannedOp};
 pub use planner::Planner;
 pub use preset::Preset;
 pub use rng::{Chance, Rng};
 pub use sampler::Sampler;
 pub use shape::{Kind, Workload, WorkloadError};
+pub use table::{Column, Function, Held, TableOp, TablePlanner, TableWorkload, ValueRange};

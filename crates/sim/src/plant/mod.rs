@@ -9,6 +9,7 @@ mod templates;
 
 use isolario_model::{AnomalyKind, Op, SinkError, TxnEnd, ValueRef};
 
+use crate::interleave::Planted;
 use crate::report::Reporter;
 pub use template::Template;
 use template::TemplateOp;
@@ -31,14 +32,6 @@ const FIRST_KEY: u64 = 1 << 40;
 const KEYS_PER_PLANT: u64 = 16;
 /// Nanoseconds per tick of a template.
 const TICK: i64 = 1000;
-
-/// What was planted.
-pub(crate) struct Planted {
-    /// How many sessions it took.
-    pub(crate) sessions: u64,
-    /// When it was over.
-    pub(crate) end: i64,
-}
 
 /// Plants an anomaly: after a time, in sessions from a number on.
 pub(crate) fn plant(

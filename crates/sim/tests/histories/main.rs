@@ -9,3 +9,4 @@ mod replay;
 mod same_history;
 mod stamps;
 mod support;
+mod tables;

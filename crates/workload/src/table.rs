@@ -1,0 +1,317 @@
+//! Plans of transactions on a table.
+
+use crate::alias::AliasTable;
+use crate::distribution::Distribution;
+use crate::mix::{Mix, TableOpKind};
+use crate::plan::Place;
+use crate::rng::Rng;
+use crate::sampler::Sampler;
+use crate::shape::WorkloadError;
+
+/// The shape of a workload on one table: a key, two columns of numbers from 0 to 999 that
+/// ranges are about, and a column that tells versions of a row apart.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TableWorkload {
+    /// Operations per transaction.
+    pub ops: u32,
+    /// How many rows there may be.
+    pub keys: u32,
+    /// How operations on single rows spread over keys.
+    pub distribution: Distribution,
+    /// How often each kind of operation comes.
+    pub mix: Mix,
+}
+
+/// Five operations on a thousand rows, as in Emme's evaluation (Section 8.2).
+impl Default for TableWorkload {
+    fn default() -> Self {
+        TableWorkload {
+            ops: 5,
+            keys: 1000,
+            distribution: Distribution::Uniform,
+            mix: Mix::default(),
+        }
+    }
+}
+
+impl TableWorkload {
+    /// Says what is wrong with the knobs, if anything is.
+    pub fn validate(&self) -> Result<(), WorkloadError> {
+        for (count, name) in [(self.ops, "operations"), (self.keys, "keys")] {
+            if count == 0 {
+                return Err(WorkloadError::Zero(name));
+            }
+        }
+        Ok(self.distribution.validate()?)
+    }
+}
+
+/// What a row holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// A column that ranges are about.
+    pub a: i64,
+    /// The other one.
+    pub b: i64,
+    /// Which version of the row it is: no two writes of a row have the same.
+    pub version: i64,
+}
+
+/// A column that ranges are about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Column {
+    /// [`Held::a`].
+    A,
+    /// [`Held::b`].
+    B,
+}
+
+impl Column {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Column::A => "a",
+            Column::B => "b",
+        }
+    }
+
+    /// Its value in a row.
+    pub fn of(self, held: &Held) -> i64 {
+        match self {
+            Column::A => held.a,
+            Column::B => held.b,
+        }
+    }
+}
+
+/// The rows of which a column lies between two bounds, both inclusive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ValueRange {
+    /// The column.
+    pub column: Column,
+    /// The lower bound.
+    pub low: i64,
+    /// The upper bound.
+    pub high: i64,
+}
+
+impl ValueRange {
+    /// Whether a row is in it; one that is not there never is.
+    #[inline]
+    pub fn matches(&self, held: Option<Held>) -> bool {
+        held.is_some_and(|held| (self.low..=self.high).contains(&self.column.of(&held)))
+    }
+}
+
+/// A function over rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Function {
+    /// How many there are.
+    Count,
+    /// The sum of a column.
+    Sum(Column),
+    /// Its least value.
+    Min(Column),
+    /// Its greatest value.
+    Max(Column),
+}
+
+/// An operation on a table to ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TableOp {
+    /// Insert a row, or update it if it is there.
+    Insert {
+        /// Which row.
+        key: u32,
+        /// What it is to hold.
+        held: Held,
+    },
+    /// Update a row if it is there.
+    Update {
+        /// Which row.
+        key: u32,
+        /// What it is to hold.
+        held: Held,
+    },
+    /// Read a row.
+    Read {
+        /// Which row.
+        key: u32,
+    },
+    /// Read a row and, if it is there, update it to the next value of [`Held::a`].
+    Increment {
+        /// Which row.
+        key: u32,
+        /// Its new version.
+        version: i64,
+    },
+    /// Read the rows of a range.
+    RangeRead {
+        /// Which rows.
+        range: ValueRange,
+    },
+    /// Set [`Held::b`] of the rows of a range.
+    RangeUpdate {
+        /// Which rows.
+        range: ValueRange,
+        /// The new value.
+        b: i64,
+        /// Their new version.
+        version: i64,
+    },
+    /// Delete the rows of a range.
+    Delete {
+        /// Which rows.
+        range: ValueRange,
+    },
+    /// Compute a function over the rows of a range.
+    Aggregate {
+        /// The function.
+        function: Function,
+        /// Which rows.
+        range: ValueRange,
+    },
+}
+
+/// How many values a column may have.
+const VALUES: u64 = 1000;
+/// How many of them a range covers: one in a hundred.
+const RANGE: u64 = 10;
+
+/// Makes the plans of a [`TableWorkload`].
+#[derive(Clone, Debug)]
+pub struct TablePlanner {
+    ops: u32,
+    sessions: u32,
+    seed: u64,
+    sampler: Sampler,
+    kinds: AliasTable,
+}
+
+impl TablePlanner {
+    /// Prepares the plans of this many sessions.
+    pub fn new(
+        workload: &TableWorkload,
+        sessions: u32,
+        seed: u64,
+    ) -> Result<TablePlanner, WorkloadError> {
+        workload.validate()?;
+        if sessions == 0 {
+            return Err(WorkloadError::Zero("sessions"));
+        }
+        let shares = TableOpKind::ALL.map(|kind| workload.mix.share(kind));
+        Ok(TablePlanner {
+            ops: workload.ops,
+            sessions,
+            seed,
+            sampler: Sampler::new(workload.distribution, workload.keys),
+            kinds: AliasTable::new(shares.to_vec()),
+        })
+    }
+
+    /// Adds the operations of one transaction to an empty plan.
+    pub fn plan(&self, place: Place, plan: &mut Vec<TableOp>) {
+        let mut rng = Rng::derive(self.seed, &[u64::from(place.session), place.position]);
+        for op in 0..self.ops {
+            let kind = TableOpKind::ALL[self.kinds.sample(&mut rng) as usize];
+            plan.push(self.op(kind, self.version(place, op), &mut rng));
+        }
+    }
+
+    /// A number that no other operation has.
+    fn version(&self, place: Place, op: u32) -> i64 {
+        let txn = place.position * u64::from(self.sessions) + u64::from(place.session);
+        (1 + txn * u64::from(self.ops) + u64::from(op)) as i64
+    }
+
+    fn op(&self, kind: TableOpKind, version: i64, rng: &mut Rng) -> TableOp {
+        let key = self.sampler.sample(rng) as u32;
+        let held = Held { a: rng.below(VALUES) as i64, b: rng.below(VALUES) as i64, version };
+        match kind {
+            TableOpKind::Insert => TableOp::Insert { key, held },
+            TableOpKind::Update => TableOp::Update { key, held },
+            TableOpKind::Read => TableOp::Read { key },
+            TableOpKind::Increment => TableOp::Increment { key, version },
+            TableOpKind::RangeRead => TableOp::RangeRead { range: any_range(rng) },
+            // Updates are by the column that they leave alone. Rows that once got the same value would
+            // otherwise stay together, and ranges would find more and more of them.
+            TableOpKind::RangeUpdate => {
+                TableOp::RangeUpdate { range: range(Column::A, rng), b: held.b, version }
+            }
+            TableOpKind::Delete => TableOp::Delete { range: any_range(rng) },
+            TableOpKind::Aggregate => {
+                let range = any_range(rng);
+                TableOp::Aggregate { function: any_function(rng), range }
+            }
+        }
+    }
+}
+
+fn any_range(rng: &mut Rng) -> ValueRange {
+    let column = if rng.below(2) == 0 { Column::A } else { Column::B };
+    range(column, rng)
+}
+
+fn range(column: Column, rng: &mut Rng) -> ValueRange {
+    let low = rng.below(VALUES - RANGE + 1) as i64;
+    ValueRange { column, low, high: low + RANGE as i64 - 1 }
+}
+
+fn any_function(rng: &mut Rng) -> Function {
+    let column = if rng.below(2) == 0 { Column::A } else { Column::B };
+    match rng.below(4) {
+        0 => Function::Count,
+        1 => Function::Sum(column),
+        2 => Function::Min(column),
+        _ => Function::Max(column),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn plans_keep_their_mix_and_their_versions_apart() {
+        let planner = TablePlanner::new(&TableWorkload::default(), 4, 7).unwrap();
+        let (mut kinds, mut versions) = ([0_u32; 2], BTreeSet::new());
+        for place in (0..500).flat_map(|position| (0..4).map(move |s| Place::first(s, position))) {
+            let mut plan = Vec::new();
+            planner.plan(place, &mut plan);
+            assert_eq!(plan.len(), 5);
+            for op in plan {
+                match op {
+                    TableOp::Insert { held, .. } => {
+                        kinds[0] += u32::from(versions.insert(held.version));
+                    }
+                    TableOp::Update { held, .. } => {
+                        kinds[1] += u32::from(versions.insert(held.version));
+                    }
+                    TableOp::Increment { version, .. } | TableOp::RangeUpdate { version, .. } => {
+                        assert!(versions.insert(version));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        assert!((900..1100).contains(&kinds[0]), "{kinds:?}");
+        assert!((3450..3750).contains(&kinds[1]), "{kinds:?}");
+    }
+
+    #[test]
+    fn wrong_knobs_are_named() {
+        let none = TableWorkload { keys: 0, ..TableWorkload::default() };
+        assert_eq!(none.validate(), Err(WorkloadError::Zero("keys")));
+        let sessions = TablePlanner::new(&TableWorkload::default(), 0, 1).map(|_| ());
+        assert_eq!(sessions, Err(WorkloadError::Zero("sessions")));
+    }
+
+    #[test]
+    fn a_range_holds_rows_that_are_there() {
+        let range = ValueRange { column: Column::B, low: 3, high: 5 };
+        let held = |b| Some(Held { a: 0, b, version: 1 });
+        assert!(range.matches(held(3)) && range.matches(held(5)));
+        assert!(!range.matches(held(6)) && !range.matches(None));
+    }
+}
