@@ -250,6 +250,36 @@ impl Batch {
         self.ops.words.extend(values.iter().map(|value| value.word()));
         Ok(())
     }
+
+    /// Adds a list read by the id of its key. The list is told by how many elements it shares with
+    /// the longest list that this batch has of the key, all others so far being prefixes of that
+    /// one, and by the ids of those it adds. One that diverges from the longest one shares nothing.
+    #[inline]
+    pub fn list_by_id(
+        &mut self,
+        key: KeyId,
+        shared: usize,
+        fresh: &[ValueId],
+    ) -> Result<(), SinkError> {
+        if !self.open {
+            return Err(SinkError::Sequence("an operation outside of a transaction"));
+        }
+        let value_count = self.values.interned().len();
+        let known = |v: &ValueId| v.table_index().is_none_or(|index| index < value_count);
+        if key.index() >= self.keys.len() || !fresh.iter().all(known) {
+            return Err(SinkError::Sequence("an id that its batch never gave"));
+        }
+        if self.ops.kinds.len() >= MAX_ROWS {
+            return Err(SinkError::TooLarge { what: "operations", limit: MAX_ROWS as u64 });
+        }
+        let Some(list) = self.ops.lists.insert_shared(key.0, shared, fresh) else {
+            return Err(SinkError::Sequence("a list that shares elements nobody read"));
+        };
+        self.ops.kinds.push(OpKind::ReadList);
+        self.ops.keys.push(key);
+        self.ops.words.push(list.word());
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -276,6 +306,29 @@ mod tests {
         by_name.op(&Op::Read { key: x, value: Some(nil) }).unwrap();
         by_name.op(&Op::Write { key: x, value: nil }).unwrap();
         by_name.op(&Op::Append { key: x, element: nil }).unwrap();
+        by_name.end(&TxnEnd::new(Outcome::Committed)).unwrap();
+        assert_eq!(by_id.build().unwrap(), by_name.build().unwrap());
+    }
+
+    #[test]
+    fn lists_by_id_are_those_by_name() {
+        let (x, [one, two]) = (ValueRef::Text("x"), [ValueRef::Int(1), ValueRef::Text("two")]);
+        let mut by_id = Batch::new();
+        let (key, ids) = (by_id.key_id(x), [by_id.value_id(one), by_id.value_id(two)]);
+        assert!(by_id.list_by_id(key, 0, &ids).is_err());
+        begin(&mut by_id);
+        for (shared, fresh) in [(0, &ids[..1]), (1, &ids[1..]), (1, &[]), (0, &ids[1..])] {
+            by_id.list_by_id(key, shared, fresh).unwrap();
+        }
+        assert!(by_id.list_by_id(key, 3, &[]).is_err());
+        assert!(by_id.list_by_id(KeyId(1), 0, &[]).is_err());
+        by_id.end(&TxnEnd::new(Outcome::Committed)).unwrap();
+
+        let mut by_name = Batch::new();
+        begin(&mut by_name);
+        for elements in [&[one][..], &[one, two], &[one], &[two]] {
+            by_name.op(&Op::ReadList { key: x, elements: Some(elements) }).unwrap();
+        }
         by_name.end(&TxnEnd::new(Outcome::Committed)).unwrap();
         assert_eq!(by_id.build().unwrap(), by_name.build().unwrap());
     }

@@ -38,27 +38,75 @@ pub struct Lists {
 }
 
 impl Lists {
-    /// Whether no list was ever stored, not even an empty one.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.pools.is_empty()
-    }
-
     /// Stores what a read of key number `key` returned.
     pub fn insert(&mut self, key: u32, elements: &[ValueId]) -> ListRef {
-        let key = key as usize;
-        if self.pools.len() <= key {
-            self.pools.resize_with(key + 1, Vec::new);
-        }
-        let pool = &mut self.pools[key];
+        let pool = self.pool_mut(key);
         let shared = pool.len().min(elements.len());
         if pool[..shared] == elements[..shared] {
             pool.extend_from_slice(&elements[shared..]);
             ListRef(elements.len() as u64)
         } else {
-            self.copies.extend_from_slice(elements);
-            self.copy_ends.push(self.copies.len());
-            ListRef((self.copy_ends.len() - 1) as u64 | COPY)
+            self.copy(elements)
         }
+    }
+
+    /// Stores a list that diverges from the pool of its key.
+    pub(crate) fn copy(&mut self, elements: &[ValueId]) -> ListRef {
+        self.copies.extend_from_slice(elements);
+        self.copy_ends.push(self.copies.len());
+        ListRef((self.copy_ends.len() - 1) as u64 | COPY)
+    }
+
+    /// As [`Lists::insert`], for a list that is told by what it shares with the pool of its key and
+    /// what it adds: it begins the pool, continues it, or shares nothing with it and diverges. None
+    /// if it is none of these.
+    pub(crate) fn insert_shared(
+        &mut self,
+        key: u32,
+        shared: usize,
+        fresh: &[ValueId],
+    ) -> Option<ListRef> {
+        let pool = self.pool_mut(key);
+        if shared == pool.len() {
+            pool.extend_from_slice(fresh);
+        } else if shared > pool.len() || !fresh.is_empty() {
+            return (shared == 0).then(|| self.copy(fresh));
+        }
+        Some(ListRef((shared + fresh.len()) as u64))
+    }
+
+    /// Makes the pool of a key the longer one of two that agree. False if they do not.
+    pub(crate) fn merge_pool(&mut self, key: u32, other: &[ValueId]) -> bool {
+        let pool = self.pool_mut(key);
+        let shared = pool.len().min(other.len());
+        let agrees = pool[..shared] == other[..shared];
+        if agrees {
+            pool.extend_from_slice(&other[shared..]);
+        }
+        agrees
+    }
+
+    /// Makes the pool of a key empty. References into it are void.
+    pub(crate) fn forget_pool(&mut self, key: u32) {
+        self.pool_mut(key).clear();
+    }
+
+    /// The pools by number of key.
+    pub(crate) fn pools(&self) -> impl Iterator<Item = (u32, &[ValueId])> {
+        (0..).zip(self.pools.iter().map(Vec::as_slice))
+    }
+
+    /// Whether some list diverges from the pool of its key.
+    pub(crate) fn has_copies(&self) -> bool {
+        !self.copy_ends.is_empty()
+    }
+
+    fn pool_mut(&mut self, key: u32) -> &mut Vec<ValueId> {
+        let key = key as usize;
+        if self.pools.len() <= key {
+            self.pools.resize_with(key + 1, Vec::new);
+        }
+        &mut self.pools[key]
     }
 
     /// The elements of a read of key number `key`.
@@ -97,5 +145,21 @@ mod tests {
         }
         assert_eq!(lists.pool(7), ids(&[1, 2, 4]));
         assert_eq!(refs.iter().filter(|r| r.prefix_len().is_none()).count(), 2);
+    }
+
+    #[test]
+    fn a_list_told_by_what_it_shares_is_stored_like_any_other() {
+        let (mut whole, mut shared) = (Lists::default(), Lists::default());
+        let told: [(usize, &[i64]); 6] =
+            [(0, &[]), (0, &[1, 2]), (1, &[]), (0, &[1, 3]), (2, &[4]), (0, &[2])];
+        for (begins, adds) in told {
+            let elements = [&whole.pool(7)[..begins], &ids(adds)].concat();
+            let list = whole.insert(7, &elements);
+            assert_eq!(shared.insert_shared(7, begins, &ids(adds)), Some(list));
+            assert_eq!(shared.get(7, list), elements);
+        }
+        for (begins, adds) in [(4, &[][..]), (1, &[5]), (4, &[5])] {
+            assert_eq!(shared.insert_shared(7, begins, &ids(adds)), None);
+        }
     }
 }

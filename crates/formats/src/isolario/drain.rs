@@ -260,6 +260,10 @@ impl<'b, 'd> Ops<'b, 'd> {
         let plain = heads.iter().take_while(|head| plain_kind(**head).is_some()).count();
         if plain == 0 {
             let head = self.heads.next("operations")?;
+            if head == code::READ_LIST {
+                self.add_list(batch)?;
+                return Ok(1);
+            }
             with_op(head, self, scratch, |op, notes| batch.op_with(op, notes))??;
             return Ok(1);
         }
@@ -277,6 +281,40 @@ impl<'b, 'd> Ops<'b, 'd> {
         self.heads.take(count, "operations")?;
         self.keys.take(count, "keys")?;
         self.values.skip(count)
+    }
+
+    /// Adds a list read: by id, and without writing out what it shares with others.
+    fn add_list(&mut self, batch: &mut Batch) -> Result<(), Problem> {
+        let key = same_place(&self.keys, &self.ids.keys, 1).first().copied();
+        self.key = self.keys.next("keys")?;
+        let (shared, fresh) = self.shared_and_fresh()?;
+        let ids = same_place(&self.values.numbers, &self.ids.values, fresh);
+        batch.list_by_id(key.unwrap_or(KeyId::NONE), shared, ids)?;
+        let continues = shared == self.pools[self.key as usize].len();
+        for _ in 0..fresh {
+            let element = self.values.next(&self.names.values, ValueRef::Int)?;
+            if continues {
+                self.pools[self.key as usize].push(element);
+            }
+        }
+        Ok(())
+    }
+
+    /// How many elements the next list shares with the pool of its key, and how many it adds.
+    fn shared_and_fresh(&mut self) -> Result<(usize, usize), Problem> {
+        let (shared, fresh) = (self.small_count()?, self.small_count()?);
+        if self.pools.is_empty() {
+            self.pools.resize_with(self.names.keys.len(), Vec::new);
+        }
+        // `key` came first and found its entry, so that the place is there.
+        let pool = &self.pools[self.key as usize];
+        if shared <= pool.len() && (shared == 0 || fresh == 0 || shared == pool.len()) {
+            return Ok((shared, fresh));
+        }
+        Err(Problem::malformed(
+            format!("a list that begins or continues one of {} elements", pool.len()),
+            format_args!("{shared} shared elements and {fresh} new ones"),
+        ))
     }
 
     /// Checks that nothing is left over.
@@ -320,29 +358,15 @@ impl<'b> GetParts<'b> for Ops<'b, '_> {
     }
 
     fn list(&mut self) -> Result<Elements<'b>, Problem> {
-        let (shared, fresh) = (self.small_count()?, self.small_count()?);
-        if self.pools.is_empty() {
-            self.pools.resize_with(self.names.keys.len(), Vec::new);
-        }
-        // `key` came first and found its entry, so that the place is there.
-        let mut pool = std::mem::take(&mut self.pools[self.key as usize]);
-        let begins =
-            pool.get(..shared).filter(|_| shared == 0 || fresh == 0 || shared == pool.len());
-        let Some(begins) = begins else {
-            return Err(Problem::malformed(
-                format!("a list that begins or continues one of {} elements", pool.len()),
-                format_args!("{shared} shared elements and {fresh} new ones"),
-            ));
-        };
-        let mut elements = Vec::with_capacity(begins.len());
-        elements.extend_from_slice(begins);
+        let (shared, fresh) = self.shared_and_fresh()?;
+        let pool = &mut self.pools[self.key as usize];
+        let mut elements = pool[..shared].to_vec();
         for _ in 0..fresh {
             elements.push(self.values.next(&self.names.values, ValueRef::Int)?);
         }
         if shared == pool.len() {
             pool.extend_from_slice(&elements[shared..]);
         }
-        self.pools[self.key as usize] = pool;
         Ok(Elements::Listed(elements))
     }
 

@@ -6,7 +6,9 @@
 
 mod emit;
 mod event;
+mod opens;
 mod pairing;
+mod parts;
 mod request;
 mod stream;
 mod survey;
@@ -15,11 +17,15 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-use isolario_model::SinkError;
+use isolario_model::{History, Pieces, SinkError};
+use rayon::prelude::*;
 
 use crate::error::{Fault, utf8};
 use crate::notation::Form;
 use crate::{HistoryFormat, HistoryWriter, Ignored, Loaded, Position, ReadError, Source, Target};
+use opens::Opens;
+use pairing::Paired;
+use parts::Part;
 use stream::{Events, Syntax};
 use survey::Survey;
 
@@ -110,10 +116,53 @@ fn read(source: &Source, syntax: Syntax) -> Result<Loaded, ReadError> {
 }
 
 fn parse(bytes: &[u8], syntax: Syntax) -> Result<Loaded, Fault> {
+    parse_cut(bytes, syntax, parts::PART_LEN)
+}
+
+/// Reads in parts of about this length. What is wrong with a file is best said by those who read it
+/// from the first byte to the last.
+fn parse_cut(bytes: &[u8], syntax: Syntax, part_len: usize) -> Result<Loaded, Fault> {
     let input = utf8(bytes)?;
-    let survey = Survey::of(input, syntax)?;
-    let (batch, warnings) = pairing::read(input, syntax, &survey)?;
-    let history = batch.build().map_err(Fault::refused(0))?;
+    match parse_parts(input, syntax, &parts::cut(input, syntax, part_len)) {
+        Some(loaded) => Ok(loaded),
+        None => {
+            let whole = Part::whole(input);
+            let survey = Survey::of(&whole, syntax, false)?;
+            build(input, syntax, &[(whole, Opens::default())], survey)
+        }
+    }
+}
+
+/// Reads parts at the same time. None if they cannot be read or do not go together.
+fn parse_parts(input: &str, syntax: Syntax, parts: &[Part<'_>]) -> Option<Loaded> {
+    let survey = |part: &Part<'_>| Survey::of(part, syntax, true).ok();
+    let surveys: Vec<Survey> = parts.par_iter().map(survey).collect::<Option<_>>()?;
+    let mut before = Opens::default();
+    let mut with_opens = Vec::with_capacity(parts.len());
+    for (part, survey) in parts.iter().zip(&surveys) {
+        let after = before.then(&survey.opens);
+        with_opens.push((*part, std::mem::replace(&mut before, after)));
+    }
+    let survey = surveys.into_iter().map(Some).reduce(|before, part| before?.then(&part?))??;
+    // Where processes have no names, transactions are numbered from the beginning of the file.
+    if parts.len() > 1 && survey.names_processes != Some(true) {
+        return None;
+    }
+    build(input, syntax, &with_opens, survey).ok()
+}
+
+/// Builds the history of a surveyed input from its parts and what is open before each.
+fn build(
+    input: &str,
+    syntax: Syntax,
+    parts: &[(Part<'_>, Opens)],
+    survey: Survey,
+) -> Result<Loaded, Fault> {
+    let read = |(part, opens): &(Part<'_>, Opens)| pairing::read(part, opens, syntax, &survey);
+    let mut paired: Vec<Paired> = parts.par_iter().map(read).collect::<Result<_, Fault>>()?;
+    let warnings = pairing::finish(&Part::whole(input), &mut paired, syntax, &survey)?;
+    let batches = paired.into_iter().map(|part| part.batch).collect();
+    let history = History::from_batches(batches, Pieces::Whole).map_err(Fault::refused(0))?;
     let mut ignored = survey.into_ignored();
     if syntax == Syntax::Log {
         let (count, first) = stream::other_lines(input);

@@ -1,9 +1,11 @@
 //! The second walk over a file: pairs invocations with completions and builds the transactions.
 
-use isolario_model::{Batch, Clock, Meta, NameTable, TxnEnd, TxnSink, TxnStart, Value, ValueRef};
+use isolario_model::{Batch, Clock, Meta, TxnEnd, TxnSink, TxnStart, Value, ValueRef};
 
 use super::emit::{self, Content};
 use super::event::{Event, Kind, Process};
+use super::opens::{Open, Opens};
+use super::parts::Part;
 use super::request::{self, Request, Style};
 use super::stream::{Events, Syntax};
 use super::survey::{Survey, Times};
@@ -11,13 +13,23 @@ use crate::error::Fault;
 use crate::notation::Form;
 use crate::{Position, Warning};
 
-/// Reads all transactions of an input that was surveyed.
+/// What a part of an input has.
+pub(super) struct Paired {
+    pub(super) batch: Batch,
+    /// What is open after it.
+    opens: Opens,
+    /// Completions without an invocation in a file that has some: how many, and the first line.
+    unmatched: (u64, u64),
+}
+
+/// Reads all transactions of a part of an input that was surveyed, given what is open before it.
 pub(super) fn read(
-    input: &str,
+    part: &Part<'_>,
+    opens: &Opens,
     syntax: Syntax,
     survey: &Survey,
-) -> Result<(Batch, Vec<Warning>), Fault> {
-    let mut pairing = Pairing::new(input, syntax, survey);
+) -> Result<Paired, Fault> {
+    let mut pairing = Pairing::new(part, opens.clone(), syntax, survey);
     let clock = match survey.times() {
         Times::Nanoseconds | Times::None => Clock::Nanoseconds,
         Times::Index | Times::Position => Clock::EventOrder,
@@ -26,16 +38,44 @@ pub(super) fn read(
     while let Some(event) = pairing.events.next(&mut pairing.form)? {
         pairing.take(event)?;
     }
-    pairing.finish()
+    let Pairing { batch, opens, unmatched, .. } = pairing;
+    Ok(Paired { batch, opens, unmatched })
 }
 
-/// An invocation that waits for its completion.
-#[derive(Clone, Copy)]
-struct Open {
-    at: usize,
-    line: u64,
-    moment: Option<i64>,
-    index: Option<i64>,
+/// What is left to say after the last part: invocations that were never completed, and warnings.
+pub(super) fn finish(
+    whole: &Part<'_>,
+    paired: &mut [Paired],
+    syntax: Syntax,
+    survey: &Survey,
+) -> Result<Vec<Warning>, Fault> {
+    if let Some(last) = paired.last_mut() {
+        let mut pairing = Pairing::new(whole, std::mem::take(&mut last.opens), syntax, survey);
+        std::mem::swap(&mut pairing.batch, &mut last.batch);
+        for process in 0..pairing.opens.slots.len() {
+            if let Some(open) = pairing.opens.slots[process].take() {
+                pairing.abandon(process, open)?;
+            }
+        }
+        std::mem::swap(&mut pairing.batch, &mut last.batch);
+    }
+    let mut warnings = Vec::new();
+    let mut warn = |message: String, line| {
+        warnings.push(Warning { message, position: Position::Line(line) });
+    };
+    let unmatched = paired.iter().map(|part| part.unmatched).filter(|(count, _)| *count > 0);
+    let (count, first) = unmatched.reduce(|a, b| (a.0 + b.0, a.1.min(b.1))).unwrap_or_default();
+    if count > 0 {
+        let message = format!("{count} completions have no invocation; when they began is unknown");
+        warn(message, first);
+    }
+    let txns: usize = paired.iter().map(|part| part.batch.len()).sum();
+    if survey.names_processes == Some(false) && txns > 1 {
+        let message = "no operation names its process, so each transaction is a session of \
+                       its own, and nothing is known of the order of a client's transactions";
+        warn(message.to_owned(), survey.first_line);
+    }
+    Ok(warnings)
 }
 
 struct Pairing<'a, 's> {
@@ -48,54 +88,40 @@ struct Pairing<'a, 's> {
     /// The invocation of the entry at hand, where it is needed again.
     asked_form: Form<'a>,
     asked: Vec<Request>,
-    processes: NameTable,
-    /// Per process. Where processes are not named, one slot serves all: then a completion follows
-    /// its invocation directly.
-    open: Vec<Option<Open>>,
-    entries: i64,
-    /// Completions without an invocation in a file that has some: how many, and the first line.
+    opens: Opens,
     unmatched: (u64, u64),
 }
 
 impl<'a, 's> Pairing<'a, 's> {
-    fn new(input: &'a str, syntax: Syntax, survey: &'s Survey) -> Self {
+    fn new(part: &Part<'a>, opens: Opens, syntax: Syntax, survey: &'s Survey) -> Self {
         Pairing {
-            events: Events::new(input, syntax),
+            events: Events::of_part(part, syntax),
             survey,
             batch: Batch::new(),
             form: Form::new(syntax.notation()),
             requests: Vec::new(),
             asked_form: Form::new(syntax.notation()),
             asked: Vec::new(),
-            processes: NameTable::default(),
-            open: Vec::new(),
-            entries: 0,
+            opens,
             unmatched: (0, 0),
         }
     }
 
     fn take(&mut self, event: Event) -> Result<(), Fault> {
-        let process = match event.process {
+        let name = match event.process {
             Process::Nemesis => return Ok(()),
-            Process::Client(node) => self.processes.intern(self.form.value(node)) as usize,
-            Process::Unstated => 0,
+            Process::Client(node) => Some(self.form.value(node)),
+            Process::Unstated => None,
         };
-        self.entries += 1;
-        if self.open.len() <= process {
-            self.open.resize(process + 1, None);
-        }
-        let moment = match self.survey.times() {
-            Times::Nanoseconds => event.time,
-            Times::Index => event.index,
-            Times::Position => Some(self.entries),
-            Times::None => None,
-        };
-        let open = self.open[process].take();
+        let process = self.opens.process(name);
+        self.opens.entries += 1;
+        let Event { at, line, time, index, .. } = event;
+        let now = Open { at, line, time, index, entry: self.opens.entries };
+        let open = self.opens.slots[process].take();
         if event.kind != Kind::Invoke {
-            return self.complete(&event, moment, process, open);
+            return self.complete(&event, now.moment(self.survey.times()), process, open);
         }
-        self.open[process] =
-            Some(Open { at: event.at, line: event.line, moment, index: event.index });
+        self.opens.slots[process] = Some(now);
         match open {
             Some(open) => self.abandon(process, open),
             None => Ok(()),
@@ -117,7 +143,8 @@ impl<'a, 's> Pairing<'a, 's> {
         let content = self.content_of(event, open)?;
         let index = event.index.or(open.and_then(|open| open.index));
         let name = name_of(&mut self.form, event, index);
-        let (line, start) = open.map_or((event.line, None), |open| (open.line, open.moment));
+        let moment = |open: Open| open.moment(self.survey.times());
+        let (line, start) = open.map_or((event.line, None), |open| (open.line, moment(open)));
         self.build(&Txn { at: event.at, process, name, line, start, finish }, &content)
     }
 
@@ -125,7 +152,7 @@ impl<'a, 's> Pairing<'a, 's> {
     fn abandon(&mut self, process: usize, open: Open) -> Result<(), Fault> {
         let invocation = self.ask_again(open)?;
         let name = name_of(&mut self.asked_form, &invocation, open.index);
-        let (at, line, start) = (open.at, open.line, open.moment);
+        let (at, line, start) = (open.at, open.line, open.moment(self.survey.times()));
         let txn = Txn { at, process, name, line, start, finish: None };
         self.build(&txn, &Content::UNKNOWN)
     }
@@ -171,7 +198,7 @@ impl<'a, 's> Pairing<'a, 's> {
 
     fn build(&mut self, txn: &Txn, content: &Content) -> Result<(), Fault> {
         let session = match self.survey.names_processes {
-            Some(true) => self.processes.get(txn.process as u32),
+            Some(true) => self.opens.processes.get(txn.process as u32),
             // Nobody says which transactions follow one another: each is a session of its own.
             _ => ValueRef::from(self.batch.len() as u64),
         };
@@ -192,29 +219,6 @@ impl<'a, 's> Pairing<'a, 's> {
             ..TxnEnd::new(content.outcome)
         };
         self.batch.end(&end).map_err(Fault::refused(txn.at))
-    }
-
-    fn finish(mut self) -> Result<(Batch, Vec<Warning>), Fault> {
-        for process in 0..self.open.len() {
-            if let Some(open) = self.open[process].take() {
-                self.abandon(process, open)?;
-            }
-        }
-        let mut warnings = Vec::new();
-        let mut warn = |message: String, line| {
-            warnings.push(Warning { message, position: Position::Line(line) });
-        };
-        if let (count @ 1.., first) = self.unmatched {
-            let message =
-                format!("{count} completions have no invocation; when they began is unknown");
-            warn(message, first);
-        }
-        if self.survey.names_processes == Some(false) && self.batch.len() > 1 {
-            let message = "no operation names its process, so each transaction is a session of \
-                           its own, and nothing is known of the order of a client's transactions";
-            warn(message.to_owned(), self.survey.first_line);
-        }
-        Ok((self.batch, warnings))
     }
 }
 

@@ -2,6 +2,7 @@
 //! JSON, or the lines of a log, `INFO  jepsen.util - 0 :invoke :read nil`.
 
 use super::event::{Event, Kind, Process, read_kind};
+use super::parts::Part;
 use crate::error::Fault;
 use crate::notation::{Form, Notation, Values, edn};
 
@@ -43,6 +44,18 @@ impl<'a> Events<'a> {
             Syntax::Edn | Syntax::Json => Entries::Maps(Values::new(input, syntax.notation())),
         };
         Events { input, source, counted: (0, 1) }
+    }
+
+    /// The entries of a part of an input.
+    pub(super) fn of_part(part: &Part<'a>, syntax: Syntax) -> Self {
+        match part.start {
+            0 => Events::new(part.input, syntax),
+            start => Events {
+                input: part.input,
+                source: Entries::Maps(Values::from(part.input, start, syntax.notation())),
+                counted: (start, part.line),
+            },
+        }
     }
 
     /// The next entry; its parts are in the form.

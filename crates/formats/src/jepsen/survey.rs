@@ -8,6 +8,8 @@
 use isolario_model::{NameTable, ValueRef};
 
 use super::event::{Event, Kind, Process};
+use super::opens::{Open, Opens};
+use super::parts::Part;
 use super::request::{self, Function, Keying, Request};
 use super::stream::{Events, Syntax};
 use crate::error::Fault;
@@ -53,12 +55,15 @@ pub(super) struct Survey {
     has_time: bool,
     has_index: bool,
     pub(super) has_invocations: bool,
+    /// What is open at the end.
+    pub(super) opens: Opens,
     ignored: Vec<Ignored>,
 }
 
 impl Survey {
-    /// Walks a whole input.
-    pub(super) fn of(input: &str, syntax: Syntax) -> Result<Survey, Fault> {
+    /// Walks a part of an input, or all of it. A survey that skims is quicker, but what it says of
+    /// faults may leave out what it has not looked into.
+    pub(super) fn of(part: &Part<'_>, syntax: Syntax, skims: bool) -> Result<Survey, Fault> {
         let mut survey = Survey {
             syntax,
             keys: NameTable::default(),
@@ -69,10 +74,12 @@ impl Survey {
             has_time: false,
             has_index: false,
             has_invocations: false,
+            opens: Opens::default(),
             ignored: Vec::new(),
         };
-        let mut events = Events::new(input, syntax);
+        let mut events = Events::of_part(part, syntax);
         let mut form = Form::new(syntax.notation());
+        form.skims = skims;
         let mut requests = Vec::new();
         while let Some(event) = events.next(&mut form)? {
             if event.process == Process::Nemesis {
@@ -82,6 +89,36 @@ impl Survey {
             }
         }
         Ok(survey)
+    }
+
+    /// What two parts tell together, the second one right after the first; none if they do not go
+    /// together.
+    pub(super) fn then(mut self, part: &Survey) -> Option<Survey> {
+        let agrees = |first: bool| part.names_processes.is_none_or(|second| first == second);
+        let keys_agree =
+            self.keying.is_none() || part.keying.is_none() || self.keying == part.keying;
+        if !keys_agree || !self.names_processes.is_none_or(agrees) {
+            return None;
+        }
+        for (key, used) in part.keys.iter().zip(&part.uses) {
+            self.note(key, *used)?;
+        }
+        if self.names_processes.is_none() {
+            self.first_line = part.first_line;
+        }
+        self.names_processes = self.names_processes.or(part.names_processes);
+        self.keying = self.keying.or(part.keying);
+        self.has_time |= part.has_time;
+        self.has_index |= part.has_index;
+        self.has_invocations |= part.has_invocations;
+        self.opens = self.opens.then(&part.opens);
+        for ignored in &part.ignored {
+            match self.ignored.iter_mut().find(|before| before.what == ignored.what) {
+                Some(before) => before.count += ignored.count,
+                None => self.ignored.push(ignored.clone()),
+            }
+        }
+        Some(self)
     }
 
     /// What the file has that is not made use of.
@@ -141,6 +178,7 @@ impl Survey {
         self.has_time |= event.time.is_some();
         self.has_index |= event.index.is_some();
         self.has_invocations |= event.kind == Kind::Invoke;
+        self.follow(form, event);
         if event.unused_fields > 0 {
             self.ignore("other fields of operations", event.unused_fields, event.line);
         }
@@ -152,16 +190,24 @@ impl Survey {
         }
     }
 
+    /// Notes whether an entry leaves something open.
+    fn follow(&mut self, form: &Form<'_>, event: &Event) {
+        let name = match event.process {
+            Process::Client(node) => Some(form.value(node)),
+            _ => None,
+        };
+        let process = self.opens.process(name);
+        self.opens.entries += 1;
+        let Event { at, line, time, index, .. } = *event;
+        let open = Open { at, line, time, index, entry: self.opens.entries };
+        self.opens.slots[process] = (event.kind == Kind::Invoke).then_some(open);
+    }
+
     fn note_use(&mut self, form: &mut Form<'_>, request: &Request) -> Result<(), Fault> {
         if let Some(node) = request.key {
             form.prepare(node);
         }
         let key = self.key(form, request);
-        let number = self.keys.intern(key) as usize;
-        if number == self.uses.len() {
-            self.uses.push(KeyUse::Unclear);
-        }
-        let before = self.uses[number];
         let now = match request.function {
             Function::Append => KeyUse::List,
             Function::Write | Function::CompareAndSet => KeyUse::Register,
@@ -170,16 +216,26 @@ impl Survey {
             }
             Function::Read => KeyUse::Unclear,
         };
+        self.note(key, now).ok_or_else(|| {
+            let expected = format!("operations of one kind on key {key}");
+            Fault::malformed(request.at, expected, "both writes and appends")
+        })
+    }
+
+    /// Notes what is made of a key; none if it is something else already.
+    fn note(&mut self, key: ValueRef<'_>, now: KeyUse) -> Option<()> {
+        let number = self.keys.intern(key) as usize;
+        if number == self.uses.len() {
+            self.uses.push(KeyUse::Unclear);
+        }
+        let before = self.uses[number];
         self.uses[number] = match (before, now) {
-            (KeyUse::List, KeyUse::Register) | (KeyUse::Register, KeyUse::List) => {
-                let expected = format!("operations of one kind on key {key}");
-                return Err(Fault::malformed(request.at, expected, "both writes and appends"));
-            }
+            (KeyUse::List, KeyUse::Register) | (KeyUse::Register, KeyUse::List) => return None,
             (KeyUse::List | KeyUse::Register, _) => before,
             (_, KeyUse::List | KeyUse::Register | KeyUse::ReadAsList) => now,
             (_, KeyUse::Unclear) => before,
         };
-        Ok(())
+        Some(())
     }
 }
 

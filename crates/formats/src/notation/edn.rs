@@ -85,7 +85,10 @@ impl<'a> Reader<'a, '_> {
                 None | Some(b')' | b']' | b'}') if self.stack.is_empty() => return Ok(false),
                 None => return Err(self.unclosed()),
                 Some(b'(') => self.open(Shape::List, 1)?,
-                Some(b'[') => self.open(Shape::Vector, 1)?,
+                Some(b'[') => match self.numbers() {
+                    true => true,
+                    false => self.open(Shape::Vector, 1)?,
+                },
                 Some(b'{') => self.open(Shape::Map, 1)?,
                 Some(close @ (b')' | b']' | b'}')) => self.close(char::from(*close))?,
                 Some(b'"') => {
@@ -137,6 +140,42 @@ impl<'a> Reader<'a, '_> {
         self.form.push(self.at, Item::Open(shape, 0));
         self.at += bracket_len;
         Ok(false)
+    }
+
+    /// Reads a vector of natural numbers, what most bytes of a history of lists are. False, and
+    /// nothing is read, if it is anything else.
+    fn numbers(&mut self) -> bool {
+        let (node, begin) = (self.form.len(), self.at);
+        // Operations are [function key value]; only there a list need not be looked into.
+        let is_value = matches!(self.stack.last(), Some(Frame::Open(_, Shape::Vector, 2)));
+        let skims = self.form.skims && is_value;
+        self.form.push(begin, Item::Open(Shape::Vector, 0));
+        let bytes = self.input.as_bytes();
+        let (mut at, mut count) = (begin + 1, 0);
+        loop {
+            match bytes.get(at) {
+                Some(b' ' | b',') => at += 1,
+                Some(b'0'..=b'9') => {
+                    let Some((number, end)) = natural(bytes, at) else { break };
+                    if !skims || count < SKIMMED {
+                        self.form.push(at, Item::Int(number));
+                    }
+                    count += 1;
+                    at = end;
+                }
+                Some(b']') => {
+                    if skims && count >= SKIMMED {
+                        self.form.truncate(node + 1);
+                    }
+                    self.form.close(node);
+                    self.at = at + 1;
+                    return true;
+                }
+                _ => break,
+            }
+        }
+        self.form.truncate(node);
+        false
     }
 
     fn close(&mut self, bracket: char) -> Result<bool, Fault> {
@@ -238,6 +277,24 @@ impl<'a> Reader<'a, '_> {
         self.at += token.len();
         Ok(true)
     }
+}
+
+/// So many numbers make a vector long enough to be skimmed: no operation has values of so many
+/// parts.
+const SKIMMED: usize = 4;
+
+/// The natural number at a byte, and where it ends. None if it has too many digits for a short
+/// loop, is not written as EDN wants it, or is part of something else.
+#[inline]
+fn natural(bytes: &[u8], begin: usize) -> Option<(i64, usize)> {
+    let (mut at, mut number) = (begin, 0i64);
+    while let Some(digit @ b'0'..=b'9') = bytes.get(at) {
+        number = number.wrapping_mul(10).wrapping_add(i64::from(digit - b'0'));
+        at += 1;
+    }
+    let is_short = at - begin <= 18 && (bytes[begin] != b'0' || at == begin + 1);
+    let ends = matches!(bytes.get(at), Some(b' ' | b',' | b']'));
+    (is_short && ends).then_some((number, at))
 }
 
 fn looks_numeric(token: &str) -> bool {

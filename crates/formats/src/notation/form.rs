@@ -90,13 +90,23 @@ pub(crate) struct Form<'a> {
     /// Whether objects may stand for decimals and rows. They do not in version 1 of JSON lines,
     /// where such objects are texts like all others.
     pub(crate) has_rows: bool,
+    /// Whether long vectors of numbers are only passed where they are the values of operations
+    /// `[function key value]`: their nodes then have no children.
+    pub(crate) skims: bool,
 }
 
 /// Filling.
 impl<'a> Form<'a> {
     pub(crate) fn new(notation: Notation) -> Self {
         let kept = FxHashMap::default();
-        Form { notation, nodes: Vec::new(), scratch: String::new(), kept, has_rows: true }
+        Form {
+            notation,
+            nodes: Vec::new(),
+            scratch: String::new(),
+            kept,
+            has_rows: true,
+            skims: false,
+        }
     }
 
     pub(crate) fn clear(&mut self) {

@@ -37,6 +37,11 @@ impl<'a> Values<'a> {
         Values { input, notation, at, wrapping, is_first: true }
     }
 
+    /// The values from a byte on, none of which is a sequence of all others.
+    pub(crate) fn from(input: &'a str, at: usize, notation: Notation) -> Self {
+        Values { input, notation, at, wrapping: Wrapping::None, is_first: true }
+    }
+
     /// The values of a sequence, which there must be.
     pub(crate) fn of_sequence(input: &'a str, notation: Notation) -> Result<Self, Fault> {
         let values = Values::new(input, notation);
@@ -44,6 +49,11 @@ impl<'a> Values<'a> {
             Wrapping::None => Err(Fault::here(input, values.at, "'[', the beginning of an array")),
             _ => Ok(values),
         }
+    }
+
+    /// Whether there is a bracket around them all.
+    pub(crate) fn are_wrapped(&self) -> bool {
+        !matches!(self.wrapping, Wrapping::None)
     }
 
     /// Reads the next value into the form; `false` after the last.

@@ -4,6 +4,7 @@
 //! was cut into batches and however many threads copy the columns.
 
 mod grouping;
+mod lists;
 mod ops;
 mod side_tables;
 mod tables;

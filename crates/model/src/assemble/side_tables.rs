@@ -1,12 +1,12 @@
 //! The side tables: conditional writes, predicate operations, lists, versions, statements.
 
 use super::grouping::Grouping;
+use super::lists::Pools;
 use super::ops::Places;
 use super::tables::{Maps, Tables};
 use crate::VersionId;
 use crate::batch::Batch;
 use crate::columns::OpColumns;
-use crate::lists::ListRef;
 use crate::op::{OpKind, RowView};
 use crate::predicate_ops::PredicateOpsStart;
 use crate::table::ValueId;
@@ -22,8 +22,8 @@ pub(super) struct Shift {
 }
 
 impl Shift {
-    /// The word of an operation in the joined tables. That of a list stays for now: lists share
-    /// pools per key across transactions, and are gathered afterwards.
+    /// The word of an operation in the joined tables. That of a list stays: those for which that is
+    /// wrong are gathered afterwards.
     pub(super) fn word(&self, kind: OpKind, word: u64, maps: &Maps) -> u64 {
         match kind {
             OpKind::Read | OpKind::Write | OpKind::Append | OpKind::Delete => {
@@ -69,7 +69,7 @@ pub(super) fn gather_side_tables(
     shifts
 }
 
-/// Joins lists, versions and statements. Does nothing where there are none.
+/// Joins lists, versions and statements.
 pub(super) fn gather_notes(
     ops: &mut OpColumns,
     batches: &[Batch],
@@ -77,10 +77,10 @@ pub(super) fn gather_notes(
     grouping: &Grouping,
     op_ends: &[u32],
 ) {
-    let has_notes = |ops: &OpColumns| {
-        !ops.lists.is_empty() || !ops.version_names.is_empty() || !ops.sql.is_empty()
-    };
-    if !batches.iter().any(|batch| has_notes(&batch.ops)) {
+    let has_notes = |ops: &OpColumns| !ops.version_names.is_empty() || !ops.sql.is_empty();
+    let mut pools = Pools::join(batches, tables);
+    if pools.are_settled() && !batches.iter().any(|batch| has_notes(&batch.ops)) {
+        ops.lists = pools.lists;
         return;
     }
     let mut places = Places::new(op_ends, 0..op_ends.len());
@@ -89,24 +89,18 @@ pub(super) fn gather_notes(
         let from = arrival.op_range(batches);
         let to = places.take(arrival.txn, from.len());
         for (from, to) in from.zip(to) {
-            copy_notes(source, from, ops, to, &tables.maps[arrival.batch]);
+            if source.kinds[from] == OpKind::ReadList {
+                let (key, maps) = (ops.keys[to].0, &tables.maps[arrival.batch]);
+                ops.words[to] = pools.word(source, from, key, maps);
+            }
+            copy_notes(source, from, ops, to);
         }
     }
+    ops.lists = pools.lists;
     ops.sql.sort_unstable_by_key(|(op, _)| *op);
 }
 
-fn copy_notes(source: &OpColumns, from: usize, ops: &mut OpColumns, to: usize, maps: &Maps) {
-    if source.kinds[from] == OpKind::ReadList {
-        let list = ListRef::from_word(source.words[from]);
-        let elements = source.lists.get(source.keys[from].0, list);
-        ops.words[to] = match maps.values.is_empty() {
-            true => ops.lists.insert(ops.keys[to].0, elements).word(),
-            false => {
-                let elements: Vec<_> = elements.iter().map(|v| maps.value(*v)).collect();
-                ops.lists.insert(ops.keys[to].0, &elements).word()
-            }
-        };
-    }
+fn copy_notes(source: &OpColumns, from: usize, ops: &mut OpColumns, to: usize) {
     let names = &mut ops.version_names;
     let mut rename = |version: VersionId| {
         VersionId::at(names.insert_full(source.version_names[version.index()]).0)

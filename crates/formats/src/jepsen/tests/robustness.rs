@@ -1,5 +1,7 @@
 //! Malformed input: an error with its place, never a crash.
 
+use super::super::stream::Syntax;
+use super::super::{parse_cut, parse_parts, parts};
 use super::*;
 
 const EDN: &str = "; one\n{:type :invoke, :process 0, :f :txn, :value [[:append 5 2] [:r 5 nil]]}\n\
@@ -168,5 +170,45 @@ fn an_empty_file_is_an_empty_history() {
     ];
     for (format, text) in formats {
         assert_eq!(load(format, text).history.txn_count(), 0, "{text}");
+    }
+}
+
+#[test]
+fn a_file_read_in_parts_is_the_file_read_in_one_piece() {
+    // Strings with lines that look like entries, comments, invocations that nobody answers before
+    // the end of their part, at the end of the file or at all, and keys whose reads alone do not say
+    // what they are.
+    let mut text = String::from("; a history\n");
+    for at in 0..200 {
+        let (process, key) = (at % 7, at % 5);
+        let list: Vec<String> = (0..at / 5).map(|n| (n * 5 + key).to_string()).collect();
+        let list = list.join(" ");
+        text.push_str(&format!(
+            "{{:type :invoke, :process {process}, :value [[:r {key} nil] [:append {key} {at}]]}}\n"
+        ));
+        let kind = if at % 11 == 0 { ":info" } else { ":ok" };
+        if at % 13 != 0 {
+            text.push_str(&format!(
+                "{{:type {kind}, :process {process}, :error \"no\n{{:type\", \
+                 :value [[:r {key} [{list}]] [:append {key} {at}]]}}\n"
+            ));
+        }
+        if at % 50 == 0 {
+            text.push_str("#_\n{:type :nonsense}\n");
+        }
+    }
+    let plain = text.replace("\"no\n{:type\"", "\"no\"").replace("#_\n", "#_");
+    for (text, can_be_cut) in [(&plain, true), (&text, false)] {
+        let whole = parse_cut(text.as_bytes(), Syntax::Edn, usize::MAX / 4).unwrap();
+        for len in [10, 100, 1000, 5000] {
+            let parts = parts::cut(text, Syntax::Edn, len);
+            assert!(parts.len() > 1);
+            assert!(!can_be_cut || parse_parts(text, Syntax::Edn, &parts).is_some(), "{len}");
+            let cut = parse_cut(text.as_bytes(), Syntax::Edn, len).unwrap();
+            assert!(cut.history == whole.history);
+            assert_eq!(cut.history.op_words(), whole.history.op_words());
+            assert_eq!(cut.ignored, whole.ignored);
+            assert_eq!(cut.warnings, whole.warnings);
+        }
     }
 }
