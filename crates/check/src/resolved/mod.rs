@@ -32,6 +32,7 @@ pub(crate) use choices::{AmbiguousRead, Choices};
 pub(crate) use dependencies::Dependencies;
 pub(crate) use guess::{Clue, Guess};
 pub(crate) use overwrites::{BlindWrite, Overwrites, Replaced, Replacement};
+pub(crate) use reads::lists;
 pub(crate) use reads::{Reads, Source};
 pub(crate) use relation::{Inferred, Saturated};
 pub(crate) use version_orders::{Divergence, TailRule, VersionOrders};

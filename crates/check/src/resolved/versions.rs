@@ -37,6 +37,8 @@ pub(crate) enum KnownBy {
     /// A list read ends with the earlier one and does not show the later one. A version of a list
     /// holds every append before it, so what it does not hold came later.
     NotShown { read: OpId },
+    /// The later writer had read the version of the earlier one before it wrote.
+    ReadModifyWrite { read: OpId },
     /// The database or the user stated it, at this line or position.
     Stated { at: u64 },
 }
@@ -74,6 +76,7 @@ impl KnownBy {
         match self {
             KnownBy::List { read } => VersionOrder::List { read },
             KnownBy::NotShown { read } => VersionOrder::NotShown { read },
+            KnownBy::ReadModifyWrite { read } => VersionOrder::ReadModifyWrite { read },
             KnownBy::Stated { at } => VersionOrder::Stated { at },
         }
     }

@@ -38,13 +38,17 @@ pub(crate) struct Ordered<'h> {
     resolved: Arc<Resolved<'h>>,
     options: Options,
     orders: VersionOrders,
-    /// With the rule for tails, as all of the following.
+    led: OnceLock<Led>,
+    /// An order in which transactions may have run one after the other, if there is one.
+    serial: OnceLock<Option<Vec<u32>>>,
+}
+
+/// What the rule for tails makes of the orders: for the levels that a serial order does not settle.
+struct Led {
     overwrites: Vec<(TxnId, TxnId)>,
     anti_dependencies: Vec<(TxnId, TxnId)>,
     /// Session order, reads and overwrites, beyond what `dependencies` has.
     depending: Inferred,
-    /// An order in which transactions may have run one after the other, if there is one.
-    serial: OnceLock<Option<Vec<u32>>>,
 }
 
 impl<'h> Ordered<'h> {
@@ -52,20 +56,20 @@ impl<'h> Ordered<'h> {
     /// agree with each other.
     pub(crate) fn new(resolved: Arc<Resolved<'h>>, options: &Options) -> Self {
         let orders = VersionOrders::new(&resolved.dependencies, resolved.versions());
-        let rule = TailRule::With;
-        let (overwrites, anti_dependencies) =
-            (orders.overwrites(rule), orders.anti_dependencies(rule));
-        let txns = resolved.dependencies.history.txn_count();
-        let depending = Inferred::new(txns, std::slice::from_ref(&overwrites));
-        Ordered {
-            resolved,
-            options: options.clone(),
-            orders,
-            overwrites,
-            anti_dependencies,
-            depending,
-            serial: OnceLock::new(),
-        }
+        let options = options.clone();
+        Ordered { resolved, options, orders, led: OnceLock::new(), serial: OnceLock::new() }
+    }
+
+    fn led(&self) -> &Led {
+        self.led.get_or_init(|| {
+            let overwrites = self.orders.overwrites(TailRule::With);
+            let txns = self.dependencies().history.txn_count();
+            Led {
+                depending: Inferred::new(txns, std::slice::from_ref(&overwrites)),
+                anti_dependencies: self.orders.anti_dependencies(TailRule::With),
+                overwrites,
+            }
+        })
     }
 
     fn dependencies(&self) -> &Dependencies<'h> {

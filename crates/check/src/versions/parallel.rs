@@ -57,7 +57,8 @@ impl Ordered<'_> {
 
     /// The cycles of what is known, whatever the order of the tails.
     fn known_cycles(&self) -> Vec<Anomaly> {
-        let graph = Saturated { dependencies: self.dependencies(), inferred: &self.depending };
+        let graph =
+            Saturated { dependencies: self.dependencies(), inferred: &self.led().depending };
         let Some(order) = topological_order(&graph, &self.resolved.guess.commits) else {
             return self.cycles(LEVEL, &graph);
         };
@@ -71,13 +72,16 @@ impl Ordered<'_> {
     }
 
     fn missed(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
-        self.anti_dependencies.iter().map(|(reader, writer)| (reader.0, writer.0))
+        self.led().anti_dependencies.iter().map(|(reader, writer)| (reader.0, writer.0))
     }
 
     /// A shortest cycle with one anti-dependency, of each component in which one leads back.
     fn single_cycles(&self, back: &[(u32, u32)]) -> Vec<Anomaly> {
         let txns = self.dependencies().history.txn_count();
-        let edges = Inferred::new(txns, &[self.overwrites.clone(), self.anti_dependencies.clone()]);
+        let edges = Inferred::new(
+            txns,
+            &[self.led().overwrites.clone(), self.led().anti_dependencies.clone()],
+        );
         let whole = Saturated { dependencies: self.dependencies(), inferred: &edges };
         let components = components(&whole);
         let mut component_of = vec![0u32; txns];
@@ -94,7 +98,8 @@ impl Ordered<'_> {
     /// The shortest cycle through one of these anti-dependencies, the clearest by name among several;
     /// in a large component, the shortest that a bounded search finds.
     fn shortest(&self, component: &[u32], back: &[(u32, u32)]) -> Vec<Edge> {
-        let depending = Saturated { dependencies: self.dependencies(), inferred: &self.depending };
+        let depending =
+            Saturated { dependencies: self.dependencies(), inferred: &self.led().depending };
         let inside = Subgraph::new(&depending, component);
         let mut search = Search::new(&inside);
         let mut best: Vec<Edge> = Vec::new();
@@ -200,7 +205,7 @@ impl Ordered<'_> {
     fn with(&self, assumed: &[Assumed]) -> Inferred {
         let assumed = assumed.iter().map(|assumed| (assumed.before, assumed.after)).collect();
         let txns = self.dependencies().history.txn_count();
-        Inferred::new(txns, &[self.overwrites.clone(), assumed])
+        Inferred::new(txns, &[self.led().overwrites.clone(), assumed])
     }
 }
 

@@ -31,9 +31,10 @@ impl Ordered<'_> {
         if !shape.exclusive_writers {
             return None;
         }
-        let waits = Saturated { dependencies: self.dependencies(), inferred: &self.depending };
+        let waits =
+            Saturated { dependencies: self.dependencies(), inferred: &self.led().depending };
         let txns = self.dependencies().history.txn_count();
-        let overtaken = Inferred::new(txns, std::slice::from_ref(&self.anti_dependencies));
+        let overtaken = Inferred::new(txns, std::slice::from_ref(&self.led().anti_dependencies));
         let graph = Split { waits: &waits, overtaken: &overtaken };
         let Some(order) = self.moments(&graph, in_time) else {
             return Some(self.violated(self.cycles(level, &graph)));
@@ -48,7 +49,7 @@ impl Ordered<'_> {
     /// With the tails in the order of their commits, if that leaves no cycle.
     fn with_tails(&self, order: &[u32], overtaken: &Inferred, in_time: bool) -> Option<Vec<u32>> {
         let places = places(order);
-        let mut edges = self.overwrites.clone();
+        let mut edges = self.led().overwrites.clone();
         self.order_tails(|txn| places[commit_of(txn.0) as usize], |_, pair| edges.push(pair));
         let txns = self.dependencies().history.txn_count();
         let inferred = Inferred::new(txns, &[edges]);

@@ -7,7 +7,7 @@ use isolario_model::{
 use super::block::{Block, INLINE, Names, Values};
 use super::bytes::Datum;
 use super::layout::unknown;
-use super::parts::{Elements, GetParts, code, fact, version_from_parts, with_op};
+use super::parts::{Elements, GetParts, code, fact, kind_code, version_from_parts, with_op};
 use super::streams::{PairStream, Stream, TextStream, ValueStream, entry};
 use crate::Problem;
 use crate::predicates::Predicates;
@@ -225,13 +225,19 @@ struct Ops<'b, 'd> {
     version_numbers: PairStream<'b>,
     /// The key of the operation at hand.
     key: i64,
-    /// Per key, the longest list so far, as far as reads agree.
-    pools: Vec<Vec<ValueRef<'b>>>,
+    /// Per key, how long the longest list is so far, as far as reads agree.
+    pool_lens: Vec<usize>,
+    /// These lists, where some list has notes and must be written out.
+    pools: Option<Vec<Vec<ValueRef<'b>>>>,
     ids: Ids,
 }
 
 impl<'b, 'd> Ops<'b, 'd> {
     fn new(block: &'b Block, names: &'d Dictionaries<'b>, ids: Ids) -> Self {
+        let keys = names.keys.len();
+        let is_list = |head: &u8| kind_code(*head) == code::READ_LIST;
+        let has_notes = |head: &u8| is_list(head) && *head != code::READ_LIST;
+        let pools = |room: bool| room.then(|| vec![Vec::new(); keys]);
         Ops {
             names,
             heads: Stream::new(&block.heads),
@@ -243,7 +249,8 @@ impl<'b, 'd> Ops<'b, 'd> {
             version_kinds: Stream::new(&block.version_kinds),
             version_numbers: PairStream::new(&block.version_numbers),
             key: 0,
-            pools: Vec::new(),
+            pool_lens: if block.heads.iter().any(is_list) { vec![0; keys] } else { Vec::new() },
+            pools: pools(block.heads.iter().any(has_notes)),
             ids,
         }
     }
@@ -290,29 +297,38 @@ impl<'b, 'd> Ops<'b, 'd> {
         let (shared, fresh) = self.shared_and_fresh()?;
         let ids = same_place(&self.values.numbers, &self.ids.values, fresh);
         batch.list_by_id(key.unwrap_or(KeyId::NONE), shared, ids)?;
-        let continues = shared == self.pools[self.key as usize].len();
-        for _ in 0..fresh {
-            let element = self.values.next(&self.names.values, ValueRef::Int)?;
-            if continues {
-                self.pools[self.key as usize].push(element);
-            }
+        match self.pools {
+            Some(_) => self.take_fresh(shared, fresh).map(|_| ()),
+            None => self.values.skip(fresh),
         }
-        Ok(())
+    }
+
+    /// The elements that a list adds. Where it continues the longest one, that one has them, too.
+    fn take_fresh(&mut self, shared: usize, fresh: usize) -> Result<Vec<ValueRef<'b>>, Problem> {
+        let mut elements = Vec::new();
+        for _ in 0..fresh {
+            elements.push(self.values.next(&self.names.values, ValueRef::Int)?);
+        }
+        if let Some(pools) = &mut self.pools
+            && let pool = &mut pools[self.key as usize]
+            && pool.len() == shared
+        {
+            pool.extend_from_slice(&elements);
+        }
+        Ok(elements)
     }
 
     /// How many elements the next list shares with the pool of its key, and how many it adds.
     fn shared_and_fresh(&mut self) -> Result<(usize, usize), Problem> {
         let (shared, fresh) = (self.small_count()?, self.small_count()?);
-        if self.pools.is_empty() {
-            self.pools.resize_with(self.names.keys.len(), Vec::new);
-        }
         // `key` came first and found its entry, so that the place is there.
-        let pool = &self.pools[self.key as usize];
-        if shared <= pool.len() && (shared == 0 || fresh == 0 || shared == pool.len()) {
+        let len = &mut self.pool_lens[self.key as usize];
+        if shared <= *len && (shared == 0 || fresh == 0 || shared == *len) {
+            *len += if shared == *len { fresh } else { 0 };
             return Ok((shared, fresh));
         }
         Err(Problem::malformed(
-            format!("a list that begins or continues one of {} elements", pool.len()),
+            format!("a list that begins or continues one of {len} elements"),
             format_args!("{shared} shared elements and {fresh} new ones"),
         ))
     }
@@ -359,14 +375,9 @@ impl<'b> GetParts<'b> for Ops<'b, '_> {
 
     fn list(&mut self) -> Result<Elements<'b>, Problem> {
         let (shared, fresh) = self.shared_and_fresh()?;
-        let pool = &mut self.pools[self.key as usize];
-        let mut elements = pool[..shared].to_vec();
-        for _ in 0..fresh {
-            elements.push(self.values.next(&self.names.values, ValueRef::Int)?);
-        }
-        if shared == pool.len() {
-            pool.extend_from_slice(&elements[shared..]);
-        }
+        let pool = self.pools.as_ref().map(|pools| &pools[self.key as usize][..]);
+        let mut elements = pool.and_then(|pool| pool.get(..shared)).unwrap_or_default().to_vec();
+        elements.extend(self.take_fresh(shared, fresh)?);
         Ok(Elements::Listed(elements))
     }
 

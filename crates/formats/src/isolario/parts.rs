@@ -83,6 +83,11 @@ pub(super) enum Elements<'b> {
     Inline(Vec<Datum<'b>>),
 }
 
+/// The kind of an operation, whatever notes it has.
+pub(super) fn kind_code(head: u8) -> u8 {
+    head & !(HAS_VERSION | HAS_SQL)
+}
+
 /// Takes an operation apart.
 pub(super) fn put_op(
     op: &OpInput<'_>,
@@ -192,7 +197,7 @@ pub(super) fn with_op<'b, P: GetParts<'b>, R>(
         let sql = if head & HAS_SQL == 0 { None } else { Some(parts.text()?) };
         Ok(take(op, &OpNotes { version, sql }))
     };
-    match head & !(HAS_VERSION | HAS_SQL) {
+    match kind_code(head) {
         code::READ => {
             let (key, value) = (parts.key()?, parts.value()?);
             take(parts, &Op::Read { key: key.as_ref(), value: Some(value.as_ref()) })

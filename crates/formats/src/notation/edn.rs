@@ -97,6 +97,13 @@ impl<'a> Reader<'a, '_> {
                 }
                 Some(b'#') => self.dispatch()?,
                 Some(b'\\') => self.character()?,
+                Some(b'0'..=b'9')
+                    if let Some((number, end)) = natural(self.input.as_bytes(), at) =>
+                {
+                    self.form.push(at, Item::Int(number));
+                    self.at = end;
+                    true
+                }
                 Some(_) => self.atom()?,
             };
             if complete && self.hand_over() {
@@ -283,8 +290,8 @@ impl<'a> Reader<'a, '_> {
 /// parts.
 const SKIMMED: usize = 4;
 
-/// The natural number at a byte, and where it ends. None if it has too many digits for a short
-/// loop, is not written as EDN wants it, or is part of something else.
+/// The natural number at a byte, and where it ends. None if it may have more than 64 bits, is not
+/// written as EDN wants it, or is part of something else.
 #[inline]
 fn natural(bytes: &[u8], begin: usize) -> Option<(i64, usize)> {
     let (mut at, mut number) = (begin, 0i64);
@@ -293,7 +300,7 @@ fn natural(bytes: &[u8], begin: usize) -> Option<(i64, usize)> {
         at += 1;
     }
     let is_short = at - begin <= 18 && (bytes[begin] != b'0' || at == begin + 1);
-    let ends = matches!(bytes.get(at), Some(b' ' | b',' | b']'));
+    let ends = bytes.get(at).is_none_or(|end| ENDS_TOKEN[usize::from(*end)]);
     (is_short && ends).then_some((number, at))
 }
 

@@ -10,7 +10,7 @@ mod classify;
 mod direct;
 mod hashed;
 mod join;
-mod lists;
+pub(crate) mod lists;
 mod own;
 mod record;
 

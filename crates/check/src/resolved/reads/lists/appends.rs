@@ -4,25 +4,25 @@ use isolario_model::{History, OpId, Outcome, TxnId};
 
 /// An append to a list, or a read of it.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Access {
-    pub(super) txn: TxnId,
-    pub(super) op: OpId,
+pub(crate) struct Access {
+    pub(crate) txn: TxnId,
+    pub(crate) op: OpId,
 }
 
 /// Who appended an element.
 #[derive(Clone, Copy)]
-pub(super) struct Appender {
-    pub(super) txn: TxnId,
+pub(crate) struct Appender {
+    pub(crate) txn: TxnId,
     /// Another transaction that appended the same element.
-    pub(super) other: Option<TxnId>,
+    pub(crate) other: Option<TxnId>,
     /// Who of all that did may have committed. Where nobody did, it does not matter whose element
     /// it is.
-    pub(super) live: Live,
+    pub(crate) live: Live,
 }
 
 /// Transactions that may have committed.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Live {
+pub(crate) enum Live {
     None,
     One(TxnId),
     Several,
@@ -41,8 +41,8 @@ impl Live {
 /// The appends to one list at a time. Their memory is used again for the next one: it is a list's
 /// own elements that are looked up, so that the table stays in the cache however many lists there
 /// are.
-pub(super) struct Appends<'a> {
-    pub(super) history: &'a History,
+pub(crate) struct Appends<'a> {
+    pub(crate) history: &'a History,
     /// All of them, in the order of operations.
     all: &'a [Access],
     /// Per append, the place of its transaction's first one.
@@ -54,13 +54,13 @@ pub(super) struct Appends<'a> {
 }
 
 impl<'a> Appends<'a> {
-    pub(super) fn new(history: &'a History) -> Self {
+    pub(crate) fn new(history: &'a History) -> Self {
         let (firsts, appenders, slots) = (Vec::new(), Vec::new(), Vec::new());
         Appends { history, all: &[], firsts, appenders, slots }
     }
 
     /// Forgets the list at hand and takes another one.
-    pub(super) fn turn_to(&mut self, all: &'a [Access]) {
+    pub(crate) fn turn_to(&mut self, all: &'a [Access]) {
         self.all = all;
         self.firsts.clear();
         self.appenders.clear();
@@ -92,7 +92,7 @@ impl<'a> Appends<'a> {
     }
 
     /// All of them, in the order of operations.
-    pub(super) fn all(&self) -> &'a [Access] {
+    pub(crate) fn all(&self) -> &'a [Access] {
         self.all
     }
 
@@ -118,30 +118,30 @@ impl<'a> Appends<'a> {
 
     /// The first append of an element.
     #[inline]
-    pub(super) fn find(&self, element: u64) -> Option<u32> {
+    pub(crate) fn find(&self, element: u64) -> Option<u32> {
         self.slots[self.slot(element)].checked_sub(1)
     }
 
     /// Who appended the element of an append that [`Appends::find`] found.
     #[inline]
-    pub(super) fn appender(&self, place: u32) -> Appender {
+    pub(crate) fn appender(&self, place: u32) -> Appender {
         self.appenders[place as usize]
     }
 
     /// The one transaction that appended an element.
-    pub(super) fn writer(&self, element: u64) -> Option<TxnId> {
+    pub(crate) fn writer(&self, element: u64) -> Option<TxnId> {
         let appender = self.appender(self.find(element)?);
         appender.other.is_none().then_some(appender.txn)
     }
 
     /// The place of the first append of a transaction, given any of its appends.
     #[inline]
-    pub(super) fn first_of_txn(&self, place: u32) -> u32 {
+    pub(crate) fn first_of_txn(&self, place: u32) -> u32 {
         self.firsts[place as usize]
     }
 
     /// The appends of a transaction, given its first one.
-    pub(super) fn of_txn(&self, first: u32) -> &'a [Access] {
+    pub(crate) fn of_txn(&self, first: u32) -> &'a [Access] {
         let from_first = &self.all[first as usize..];
         let txn = from_first.first().map(|append| append.txn);
         let is_other = |append: &Access| Some(append.txn) != txn;
@@ -149,7 +149,7 @@ impl<'a> Appends<'a> {
     }
 
     /// The last append of an element by a transaction.
-    pub(super) fn last_append(&self, txn: TxnId, word: u64) -> Option<OpId> {
+    pub(crate) fn last_append(&self, txn: TxnId, word: u64) -> Option<OpId> {
         let first = self.all.partition_point(|append| append.txn < txn);
         let of_txn = self.all[first..].iter().take_while(|append| append.txn == txn);
         let same = of_txn.filter(|append| element(self.history, **append) == word);
@@ -158,7 +158,7 @@ impl<'a> Appends<'a> {
 
     /// The append of a transaction that comes so many after its first one.
     #[inline]
-    pub(super) fn nth_of_txn(&self, first: u32, nth: u32) -> Option<Access> {
+    pub(crate) fn nth_of_txn(&self, first: u32, nth: u32) -> Option<Access> {
         let append = *self.all.get((first + nth) as usize)?;
         (self.firsts[(first + nth) as usize] == first).then_some(append)
     }
@@ -166,6 +166,6 @@ impl<'a> Appends<'a> {
 
 /// The word of the element that an append appended.
 #[inline]
-pub(super) fn element(history: &History, append: Access) -> u64 {
+pub(crate) fn element(history: &History, append: Access) -> u64 {
     history.op_words()[append.op.index()]
 }

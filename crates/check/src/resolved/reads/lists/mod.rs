@@ -26,13 +26,13 @@ use rayon::prelude::*;
 use super::ASIDE;
 use crate::graph::Rows;
 use crate::resolved::AmbiguousRead;
-use appends::{Access, Appends};
-use scan::Scan;
+
+pub(crate) use appends::{Access, Appends, element};
+pub(crate) use scan::Scan;
 
 /// The list reads of transactions that did not abort, resolved.
 pub(super) struct ListReads {
-    appends: Rows<Access>,
-    reads: Rows<Access>,
+    accesses: ListAccesses,
     /// What was found, by stretches of keys.
     parts: Vec<Part>,
 }
@@ -68,31 +68,31 @@ pub(super) fn resolve(history: &History, sources: Vec<u32>) -> (ListReads, Vec<u
     if !history.op_kinds().contains(&OpKind::ReadList) {
         return (ListReads::none(), sources);
     }
-    let (appends, reads) = by_key(history);
+    let accesses = ListAccesses::of(history);
     // Each read is settled by one task; which one, the borrow checker cannot know. Relaxed stores
     // cost no more than plain ones.
     let sources: Vec<AtomicU32> = sources.into_iter().map(AtomicU32::new).collect();
     let resolve = |keys: Range<usize>| {
         let mut resolver = Resolver::new(history, keys.clone());
         for key in keys {
-            resolver.resolve(KeyId::at(key), appends.get(key), reads.get(key));
+            resolver.resolve(KeyId::at(key), accesses.appends.get(key), accesses.reads.get(key));
         }
         let part = resolver.part;
-        let of_part = reads.span(part.keys.start).start..;
-        for (read, seen) in reads.entries()[of_part].iter().zip(&part.seen) {
+        let of_part = accesses.reads.span(part.keys.start).start..;
+        for (read, seen) in accesses.reads.entries()[of_part].iter().zip(&part.seen) {
             let source = seen.last_writer.filter(|_| seen.is_right).map_or(ASIDE, |txn| txn.0);
             sources[read.op.index()].store(source, Ordering::Relaxed);
         }
         part
     };
-    let parts = stretches(&appends, &reads).into_par_iter().map(resolve).collect();
+    let parts = accesses.stretches().into_par_iter().map(resolve).collect();
     let sources = sources.into_iter().map(AtomicU32::into_inner).collect();
-    (ListReads { appends, reads, parts }, sources)
+    (ListReads { accesses, parts }, sources)
 }
 
 impl ListReads {
     fn none() -> Self {
-        ListReads { appends: Rows::default(), reads: Rows::default(), parts: Vec::new() }
+        ListReads { accesses: ListAccesses::default(), parts: Vec::new() }
     }
 
     pub(super) fn ambiguous(&self) -> impl Iterator<Item = AmbiguousRead> + '_ {
@@ -106,32 +106,60 @@ impl ListReads {
     }
 }
 
-/// The appends to each list, and the reads of it by transactions that did not abort.
-fn by_key(history: &History) -> (Rows<Access>, Rows<Access>) {
-    let of_kind = |kind: OpKind, aborted: bool| {
-        let txns = (0..history.txn_count()).map(TxnId::at);
-        let counts = move |txn: &TxnId| aborted || history.outcome(*txn) != Outcome::Aborted;
-        let accesses = txns.filter(counts).flat_map(move |txn| {
-            let ops = history.op_range(txn).filter(move |op| history.op_kinds()[*op] == kind);
-            ops.map(move |op| (history.op_keys()[op].0, Access { txn, op: OpId::at(op) }))
-        });
-        Rows::group(history.key_count(), accesses)
-    };
-    rayon::join(|| of_kind(OpKind::Append, true), || of_kind(OpKind::ReadList, false))
+/// The appends to each list, and the reads of it by transactions that did not abort; all in the order
+/// of operations.
+#[derive(Default)]
+pub(crate) struct ListAccesses {
+    pub(crate) appends: Rows<Access>,
+    pub(crate) reads: Rows<Access>,
 }
 
-/// All keys, in stretches of about the same number of accesses.
-fn stretches(appends: &Rows<Access>, reads: &Rows<Access>) -> Vec<Range<usize>> {
-    let mut stretches = Vec::new();
-    let (mut start, mut accesses) = (0, 0);
-    for key in 0..reads.len() {
-        accesses += appends.span(key).len() + reads.span(key).len();
-        if accesses >= ACCESSES_PER_TASK || key + 1 == reads.len() {
-            stretches.push(start..key + 1);
-            (start, accesses) = (key + 1, 0);
-        }
+impl ListAccesses {
+    pub(crate) fn of(history: &History) -> Self {
+        let of_kind = |kind: OpKind, aborted: bool| {
+            let txns = (0..history.txn_count()).map(TxnId::at);
+            let counts = move |txn: &TxnId| aborted || history.outcome(*txn) != Outcome::Aborted;
+            let accesses = txns.filter(counts).flat_map(move |txn| {
+                let ops = history.op_range(txn).filter(move |op| history.op_kinds()[*op] == kind);
+                ops.map(move |op| (history.op_keys()[op].0, Access { txn, op: OpId::at(op) }))
+            });
+            Rows::group(history.key_count(), accesses)
+        };
+        let (appends, reads) =
+            rayon::join(|| of_kind(OpKind::Append, true), || of_kind(OpKind::ReadList, false));
+        ListAccesses { appends, reads }
     }
-    stretches
+
+    /// All keys, in stretches of about the same number of accesses.
+    pub(crate) fn stretches(&self) -> Vec<Range<usize>> {
+        let mut stretches = Vec::new();
+        let (mut start, mut accesses) = (0, 0);
+        for key in 0..self.reads.len() {
+            accesses += self.appends.span(key).len() + self.reads.span(key).len();
+            if accesses >= ACCESSES_PER_TASK || key + 1 == self.reads.len() {
+                stretches.push(start..key + 1);
+                (start, accesses) = (key + 1, 0);
+            }
+        }
+        stretches
+    }
+}
+
+/// Takes the appends to a list to those of one transaction after the other: `appends` and the
+/// transactions asked for are both in the order of transactions.
+pub(crate) struct OwnAppends<'a>(pub(crate) &'a [Access]);
+
+impl<'a> OwnAppends<'a> {
+    #[inline]
+    pub(crate) fn of(&mut self, txn: TxnId) -> &'a [Access] {
+        while let [append, rest @ ..] = self.0
+            && append.txn < txn
+        {
+            self.0 = rest;
+        }
+        let own = self.0.iter().take_while(|append| append.txn == txn).count();
+        &self.0[..own]
+    }
 }
 
 /// Resolves the reads of one list after the other.
@@ -170,22 +198,15 @@ impl<'a> Resolver<'a> {
         let only = |position| writer(position).filter(|a| a.other.is_none()).map(|a| a.txn);
         self.part.writers.extend((0..pool.len()).map(only));
         let mut longest: Option<(usize, OpId)> = None;
-        let mut from_own = appends;
+        let mut own = OwnAppends(appends);
         for read in reads {
-            // Appends and reads are both in the order of transactions.
-            while let [append, rest @ ..] = from_own
-                && append.txn < read.txn
-            {
-                from_own = rest;
-            }
-            let own = from_own.iter().take_while(|append| append.txn == read.txn).count();
             let (elements, is_prefix) = elements(self.history, *read);
             if !is_prefix {
                 self.copy.refill(&self.appends, elements);
             }
             let scan = if is_prefix { &self.pool } else { &self.copy };
             let list = read::List { appends: &self.appends, scan, elements };
-            let seen = list.read(*read, &from_own[..own], &mut self.part);
+            let seen = list.read(*read, own.of(read.txn), &mut self.part);
             // What a committed transaction shows of the pool, the one that shows most of it shows.
             let shown = seen.foreign as usize;
             if is_prefix && self.history.outcome(read.txn) == Outcome::Committed {
@@ -204,7 +225,7 @@ impl<'a> Resolver<'a> {
 }
 
 /// What a read showed, and whether that is a prefix of the pool of its key.
-fn elements(history: &History, read: Access) -> (&[ValueId], bool) {
+pub(crate) fn elements(history: &History, read: Access) -> (&[ValueId], bool) {
     match history.op(read.op) {
         Op::ReadList { key, elements: Some(elements) } => {
             let pool = history.list_pool(key);

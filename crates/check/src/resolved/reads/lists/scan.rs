@@ -9,31 +9,31 @@ use super::appends::{Access, Appender, Appends, Live, element};
 
 /// What is wrong with a prefix of a list, or may be.
 #[derive(Clone, Copy)]
-pub(super) struct Prefix {
+pub(crate) struct Prefix {
     /// The first thing that is wrong for certain.
-    pub(super) fault: Option<Fault>,
+    pub(crate) fault: Option<Fault>,
     /// The first element that several transactions appended.
-    pub(super) ambiguous: Option<(TxnId, TxnId)>,
+    pub(crate) ambiguous: Option<(TxnId, TxnId)>,
     /// The first element that is not the next one of its transaction. Means nothing where an
     /// element is ambiguous.
-    pub(super) out_of_turn: Option<Fault>,
+    pub(crate) out_of_turn: Option<Fault>,
     /// A transaction that has appended more than is shown: its last append shown and its next one.
-    pub(super) missing: Option<(OpId, OpId)>,
+    pub(crate) missing: Option<(OpId, OpId)>,
 }
 
 #[derive(Clone, Copy)]
-pub(super) struct Fault {
-    pub(super) kind: AnomalyKind,
-    pub(super) saw: Option<OpId>,
-    pub(super) instead: Option<OpId>,
+pub(crate) struct Fault {
+    pub(crate) kind: AnomalyKind,
+    pub(crate) saw: Option<OpId>,
+    pub(crate) instead: Option<OpId>,
 }
 
 /// Stands for no place.
-pub(super) const NOWHERE: u32 = u32::MAX;
+pub(crate) const NOWHERE: u32 = u32::MAX;
 
 /// The prefixes of a list. Lengths are those from which on something holds.
 #[derive(Default)]
-pub(super) struct Scan {
+pub(crate) struct Scan {
     fault: Option<(usize, Fault)>,
     ambiguous: Option<(usize, (TxnId, TxnId))>,
     out_of_turn: Option<(usize, Fault)>,
@@ -50,7 +50,7 @@ pub(super) struct Scan {
 impl Scan {
     /// What is to be said about the first so many elements.
     #[inline]
-    pub(super) fn prefix(&self, len: usize) -> Prefix {
+    pub(crate) fn prefix(&self, len: usize) -> Prefix {
         let missing = match self.missing.is_empty() {
             true => None,
             false => {
@@ -67,23 +67,23 @@ impl Scan {
     }
 
     /// Transactions of unknown outcome that the first so many elements show.
-    pub(super) fn unknown(&self, len: usize) -> impl Iterator<Item = TxnId> + '_ {
+    pub(crate) fn unknown(&self, len: usize) -> impl Iterator<Item = TxnId> + '_ {
         self.unknown.iter().take_while(move |(from, _)| *from <= len).map(|(_, writer)| *writer)
     }
 
     /// The place of the first append of an element, by its position in the list.
     #[inline]
-    pub(super) fn append_at(&self, position: usize) -> Option<u32> {
+    pub(crate) fn append_at(&self, position: usize) -> Option<u32> {
         Some(self.appends[position]).filter(|place| *place != NOWHERE)
     }
 
     /// Whether the element of an append is among the first so many.
-    pub(super) fn shows(&self, append: u32, len: usize) -> bool {
+    pub(crate) fn shows(&self, append: u32, len: usize) -> bool {
         (self.shown_at[append as usize] as usize) < len
     }
 
     /// Goes through a list.
-    pub(super) fn refill(&mut self, appends: &Appends<'_>, elements: &[ValueId]) {
+    pub(crate) fn refill(&mut self, appends: &Appends<'_>, elements: &[ValueId]) {
         self.fault = None;
         self.ambiguous = None;
         self.out_of_turn = None;

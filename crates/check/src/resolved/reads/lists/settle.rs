@@ -76,7 +76,7 @@ impl<'a> Settling<'a> {
             (&found.seen[..], found.wrong.iter(), &found.writers[..]);
         let mut appends = Appends::new(self.history);
         for key in found.keys.clone() {
-            let reads = lists.reads.get(key);
+            let reads = lists.accesses.reads.get(key);
             let (of_key, rest) = seen.split_at(reads.len());
             seen = rest;
             let (pooled, rest) = writers.split_at(self.history.list_pool(KeyId::at(key)).len());
@@ -88,7 +88,7 @@ impl<'a> Settling<'a> {
             }
             let Some(longest) = self.longest(reads, of_key) else { continue };
             self.compare(reads, of_key, &longest);
-            let all = lists.appends.get(key);
+            let all = lists.accesses.appends.get(key);
             let shown: Vec<TxnId> = if longest.is_prefix {
                 pooled[..longest.foreign.len()].iter().copied().flatten().collect()
             } else {

@@ -11,52 +11,29 @@
 //! A transaction of unknown outcome may have aborted, even if somebody read from it. To leave it out
 //! takes nothing from the order of the others and adds no cycle: so it is left out.
 
+mod lists;
+
 use isolario_model::{
-    Anomaly, AnomalyKind, Edge, Evidence, Findings, History, Inapplicable, KeyId, Level, Op, OpId,
-    OpKind, Outcome, Reason, TxnId, ValueId, Verdict, VersionOrder, Witness,
+    Anomaly, Edge, Findings, History, Inapplicable, KeyId, Level, OpId, OpKind, Outcome, Reason,
+    TxnId, Verdict, Witness,
 };
+use rayon::slice::ParallelSliceMut;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::Options;
 use crate::cycles;
 use crate::graph::{InEdges, InTime, Moments, precedes, topological_order};
-use crate::resolved::{Dependencies, Inferred, Resolved, VersionEdge, stated, writes};
+use crate::resolved::{Dependencies, Inferred, KnownBy, Resolved, VersionEdge, stated, writes};
 
 /// What is known of the order of committed versions.
 pub(crate) struct Uncommitted<'a, 'h> {
     resolved: &'a Resolved<'h>,
     options: &'a Options,
-    appends: FxHashMap<(KeyId, ValueId), Appended>,
-    overwrites: Vec<Overwrite>,
+    /// By writers, once there is something to explain.
+    overwrites: Vec<VersionEdge>,
     anomalies: Vec<Anomaly>,
     /// Why it cannot be decided, if two may have appended an element that a list shows.
     ambiguous: Option<Inapplicable>,
-}
-
-/// Who appended an element, of those that committed.
-#[derive(Clone, Copy)]
-struct Appended {
-    txn: TxnId,
-    op: OpId,
-    /// How often.
-    times: u32,
-    /// The append of the same element by another transaction, whatever became of that one.
-    other: Option<OpId>,
-}
-
-/// An order of two versions.
-struct Overwrite {
-    before: TxnId,
-    after: TxnId,
-    key: KeyId,
-    known: VersionOrder,
-}
-
-/// What a read shows of a list.
-#[derive(Clone)]
-struct Shown {
-    read: OpId,
-    elements: Vec<ValueId>,
 }
 
 impl<'a, 'h> Uncommitted<'a, 'h> {
@@ -65,7 +42,6 @@ impl<'a, 'h> Uncommitted<'a, 'h> {
         let mut new = Uncommitted {
             resolved,
             options,
-            appends: appends(resolved.dependencies.history),
             overwrites: Vec::new(),
             anomalies: Vec::new(),
             ambiguous: resolved.dependencies.reads.choices.refusal.clone(),
@@ -73,7 +49,6 @@ impl<'a, 'h> Uncommitted<'a, 'h> {
         new.lists();
         new.registers();
         new.stated();
-        new.overwrites.sort_by_key(|overwrite| (overwrite.before, overwrite.after));
         new
     }
 
@@ -86,10 +61,10 @@ impl<'a, 'h> Uncommitted<'a, 'h> {
     }
 
     /// Decides the level, with real time or without.
-    pub(crate) fn check(self, level: Level) -> Verdict {
+    pub(crate) fn check(mut self, level: Level) -> Verdict {
         let in_time = level.shape().real_time;
         let history = self.history();
-        if let Some(reason) = self.ambiguous {
+        if let Some(reason) = self.ambiguous.take() {
             return Verdict::NotApplicable(reason);
         }
         let pairs = self.overwrites.iter().map(|o| (o.before, o.after)).collect();
@@ -103,8 +78,9 @@ impl<'a, 'h> Uncommitted<'a, 'h> {
                 topological_order(&timed, &timed.and_helpers(guess))
             }
         };
-        let mut anomalies = self.anomalies.clone();
+        let mut anomalies = std::mem::take(&mut self.anomalies);
         if order.is_none() {
+            self.overwrites.par_sort_by_key(|edge| (edge.before, edge.after, edge.key));
             anomalies.extend(self.cycles(level, &graph));
         }
         if !anomalies.is_empty() {
@@ -135,9 +111,7 @@ impl<'a, 'h> Uncommitted<'a, 'h> {
     fn edge(&self, from: TxnId, to: TxnId) -> Option<Edge> {
         let at = self.overwrites.binary_search_by_key(&(from, to), |o| (o.before, o.after));
         let reason = match at.ok().map(|at| &self.overwrites[at]) {
-            Some(Overwrite { key, known, .. }) => {
-                Reason::Overwrite { key: *key, known: known.clone() }
-            }
+            Some(edge) => return Some(edge.edge()),
             None if self.resolved.dependencies.session_predecessor(to) == Some(from) => {
                 Reason::Session
             }
@@ -151,116 +125,10 @@ impl<'a, 'h> Uncommitted<'a, 'h> {
 
     /// The order that lists show.
     fn lists(&mut self) {
-        let mut longest: FxHashMap<KeyId, Shown> = FxHashMap::default();
-        let mut reads: Vec<(KeyId, Shown)> = Vec::new();
-        let history = self.history();
-        for txn in history.txns().filter(|txn| history.outcome(*txn) == Outcome::Committed) {
-            for read in history.txn_ops(txn) {
-                if let Op::ReadList { key, elements: Some(elements) } = history.op(read) {
-                    let elements = self.shown(txn, read, key, elements);
-                    let ambiguous = elements.iter().find_map(|e| self.ambiguity(read, key, *e));
-                    self.ambiguous = self.ambiguous.take().or(ambiguous);
-                    reads.push((key, Shown { read, elements }));
-                }
-            }
-        }
-        for (key, shown) in &reads {
-            let slot = longest.entry(*key).or_insert_with(|| shown.clone());
-            if shown.elements.len() > slot.elements.len() {
-                *slot = shown.clone();
-            }
-        }
-        for (key, shown) in &reads {
-            let longest = &longest[key];
-            if !longest.elements.starts_with(&shown.elements) {
-                let (first, second) = (shown.read.min(longest.read), shown.read.max(longest.read));
-                let evidence = Evidence::Reads { key: *key, first, second, edges: Vec::new() };
-                self.anomalies.push(Anomaly::new(AnomalyKind::IncompatibleOrder, evidence));
-            }
-        }
-        let mut keys: Vec<KeyId> = longest.keys().copied().collect();
-        keys.sort_unstable();
-        let mut is_shown: FxHashSet<OpId> = FxHashSet::default();
-        let mut last: FxHashMap<KeyId, (TxnId, OpId)> = FxHashMap::default();
-        for key in keys {
-            let Shown { read, elements } = &longest[&key];
-            self.order(key, *read, elements, &mut is_shown);
-            if let Some(element) = elements.last() {
-                last.insert(key, (self.appends[&(key, *element)].txn, *read));
-            }
-        }
-        self.not_shown(&is_shown, &last);
-    }
-
-    /// What a read shows of committed appends, the reader's own left out if they are at its end and
-    /// nowhere else.
-    fn shown(&self, txn: TxnId, read: OpId, key: KeyId, elements: &[ValueId]) -> Vec<ValueId> {
-        let ops = self.history().txn_ops(txn).take_while(|op| *op < read);
-        let own: Vec<ValueId> = ops
-            .filter_map(|op| match self.history().op(op) {
-                Op::Append { key: other, element } if other == key => Some(element),
-                _ => None,
-            })
-            .collect();
-        let others = elements.strip_suffix(own.as_slice());
-        let others = others.filter(|others| !others.iter().any(|element| own.contains(element)));
-        let others = others.unwrap_or(elements);
-        let is_committed = |element: &ValueId| self.appends.contains_key(&(key, *element));
-        others.iter().copied().filter(is_committed).collect()
-    }
-
-    /// Which two may have appended an element.
-    fn ambiguity(&self, read: OpId, key: KeyId, element: ValueId) -> Option<Inapplicable> {
-        let Appended { op, other, .. } = self.appends[&(key, element)];
-        let first = Some(op);
-        other.map(|second| Inapplicable::AmbiguousRead { read, first, second, total: 1 })
-    }
-
-    /// The order of the elements of a key's longest list.
-    fn order(
-        &mut self,
-        key: KeyId,
-        read: OpId,
-        elements: &[ValueId],
-        is_shown: &mut FxHashSet<OpId>,
-    ) {
-        let mut times: FxHashMap<ValueId, u32> = FxHashMap::default();
-        let mut before: Option<TxnId> = None;
-        for element in elements {
-            let appended = self.appends[&(key, *element)];
-            let times = times.entry(*element).or_insert(0);
-            *times += 1;
-            if *times == appended.times + 1 {
-                let saw = Some(appended.op);
-                let evidence = Evidence::Read { read, saw, instead: None };
-                self.anomalies.push(Anomaly::new(AnomalyKind::DuplicateElements, evidence));
-            }
-            is_shown.insert(appended.op);
-            if let Some(before) = before.filter(|before| *before != appended.txn) {
-                let known = VersionOrder::List { read };
-                self.overwrites.push(Overwrite { before, after: appended.txn, key, known });
-            }
-            before = Some(appended.txn);
-        }
-    }
-
-    /// What the longest list of a key does not show was appended after what it shows.
-    fn not_shown(&mut self, is_shown: &FxHashSet<OpId>, last: &FxHashMap<KeyId, (TxnId, OpId)>) {
-        let history = self.history();
-        let mut found = Vec::new();
-        for after in history.txns().filter(|txn| self.is_committed(*txn)) {
-            for op in history.txn_ops(after) {
-                if let Op::Append { key, element } = history.op(op)
-                    && let Some((before, read)) = last.get(&key)
-                    && *before != after
-                    && !is_shown.contains(&self.appends[&(key, element)].op)
-                {
-                    let known = VersionOrder::NotShown { read: *read };
-                    found.push(Overwrite { before: *before, after, key, known });
-                }
-            }
-        }
-        self.overwrites.extend(found);
+        let shown = lists::shown(self.history());
+        self.overwrites.extend(shown.edges);
+        self.anomalies.extend(shown.anomalies);
+        self.ambiguous = self.ambiguous.take().or(shown.ambiguous);
     }
 
     /// Who read a register and then wrote it.
@@ -281,8 +149,8 @@ impl<'a, 'h> Uncommitted<'a, 'h> {
                 }
                 match reads.foreign_writer(read) {
                     Some(before) if before != after && self.is_committed(before) => {
-                        let known = VersionOrder::ReadModifyWrite { read };
-                        found.push(Overwrite { before, after, key, known });
+                        let known = KnownBy::ReadModifyWrite { read };
+                        found.push(VersionEdge { before, after, key, known });
                     }
                     Some(_) => {}
                     None => unsettled.push(read),
@@ -337,19 +205,16 @@ impl<'a, 'h> Uncommitted<'a, 'h> {
         let is_committed = |txn| self.is_committed(txn);
         let edges = stated(self.history(), is_committed, &self.options.version_order);
         self.anomalies.extend(edges.iter().filter_map(VersionEdge::before_init));
-        let between = edges.iter().filter(|edge| !edge.after.is_init());
-        self.overwrites.extend(between.map(|edge| Overwrite {
-            before: edge.before,
-            after: edge.after,
-            key: edge.key,
-            known: edge.known.told(),
-        }));
+        self.overwrites.extend(edges.into_iter().filter(|edge| !edge.after.is_init()));
     }
 
     /// Whether two transactions wrote a register without having read it: nothing says which of them
     /// was the first.
     fn has_blind_write(&self) -> bool {
         let history = self.history();
+        if !history.op_kinds().iter().any(|k| matches!(k, OpKind::Write | OpKind::Delete)) {
+            return false;
+        }
         let stated: FxHashSet<(KeyId, TxnId)> =
             self.overwrites.iter().map(|o| (o.key, o.after)).collect();
         let mut first: FxHashMap<KeyId, TxnId> = FxHashMap::default();
@@ -373,28 +238,6 @@ impl<'a, 'h> Uncommitted<'a, 'h> {
         }
         false
     }
-}
-
-/// Who appended what, of those that committed.
-fn appends(history: &History) -> FxHashMap<(KeyId, ValueId), Appended> {
-    let mut appends: FxHashMap<(KeyId, ValueId), Appended> = FxHashMap::default();
-    let with_outcome = |outcome| history.txns().filter(move |txn| history.outcome(*txn) == outcome);
-    let others = with_outcome(Outcome::Unknown).chain(with_outcome(Outcome::Aborted));
-    for txn in with_outcome(Outcome::Committed).chain(others) {
-        let is_committed = history.outcome(txn) == Outcome::Committed;
-        for op in history.txn_ops(txn) {
-            let Op::Append { key, element } = history.op(op) else { continue };
-            match appends.get_mut(&(key, element)) {
-                Some(appended) if appended.txn == txn => appended.times += 1,
-                Some(appended) => appended.other = Some(op),
-                None if is_committed => {
-                    appends.insert((key, element), Appended { txn, op, times: 1, other: None });
-                }
-                None => {}
-            }
-        }
-    }
-    appends
 }
 
 /// Session order and overwrites.
