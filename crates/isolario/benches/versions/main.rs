@@ -1,0 +1,75 @@
+//! How fast and in how much memory levels over a known order of versions are decided, and how that
+//! grows.
+//!
+//! `scripts/bench versions [--full] [--part NAME] [--runs N] [--charts DIR]`. Without `--bench`,
+//! which cargo adds, it only shows on small histories that everything works.
+
+#![expect(clippy::print_stdout, reason = "a benchmark prints its results")]
+
+mod giant;
+mod history;
+mod question;
+mod targets;
+#[path = "../common/work.rs"]
+mod work;
+
+use isolario::model::Level;
+use isolario_bench::{Arguments, Expected, Failure, Growth, Step, Suite};
+
+use history::Lists;
+use question::Question;
+use work::Work;
+
+/// How large.
+pub struct Sizes {
+    /// Transactions that append to lists, in the table of targets.
+    txns: u64,
+    /// Transactions of the history that comes from the binary format.
+    many_txns: u64,
+    /// Transactions where their number grows.
+    growing_txns: Vec<u64>,
+    /// Transactions that are all in one cycle.
+    giant: u32,
+}
+
+impl Sizes {
+    fn of(arguments: &Arguments) -> Sizes {
+        if !arguments.in_earnest() {
+            let growing_txns = vec![100, 1000];
+            return Sizes { txns: 1000, many_txns: 2000, growing_txns, giant: 1000 };
+        }
+        Sizes {
+            txns: 200_000,
+            many_txns: if arguments.has("--full") { 10_000_000 } else { 1_000_000 },
+            growing_txns: vec![100_000, 300_000, 1_000_000],
+            giant: 100_000,
+        }
+    }
+}
+
+/// What grows.
+fn growths(sizes: &Sizes) -> Vec<Growth<Question>> {
+    let step = |txns: &u64| {
+        let lists = Lists { txns: *txns, format: "isolario" };
+        Step { size: Some(*txns as f64), write: Box::new(move |file| lists.write(file)) }
+    };
+    let levels = [Level::ReadUncommitted, Level::Serializable, Level::StrictSerializable];
+    vec![Growth {
+        name: "transactions".to_owned(),
+        title: "Check lists, by transactions".to_owned(),
+        quantity: "transactions",
+        jobs: levels.map(|level| Question::Holds(Work::Check(level))).to_vec(),
+        expected: Expected::AtMost(1.1),
+        steps: sizes.growing_txns.iter().map(step).collect(),
+    }]
+}
+
+fn main() -> Result<(), Failure> {
+    let suite = Suite::<Question, Sizes> {
+        family: "versions",
+        sizes: Sizes::of,
+        targets: targets::bench,
+        growths,
+    };
+    suite.run()
+}
