@@ -126,8 +126,8 @@ fn committed(appends: &Appends<'_>, place: u32) -> Option<Appended> {
     let with = |outcome| same.iter().filter(move |append| has_outcome(append, outcome));
     let Access { txn, op } = *with(Outcome::Committed).next()?;
     let in_turn = with(Outcome::Committed).chain(with(Outcome::Unknown));
-    let others = in_turn.chain(with(Outcome::Aborted)).filter(|append| append.txn != txn);
-    let other = others.last().map(|append| append.op);
+    let mut others = in_turn.chain(with(Outcome::Aborted)).filter(|append| append.txn != txn);
+    let other = others.next_back().map(|append| append.op);
     Some(Appended { txn, op, place, times: times(txn), other })
 }
 
