@@ -128,12 +128,12 @@ impl<'h> Checker<'h> {
 
     /// Writes down the problem that a level makes of the history before anything is solved: nodes,
     /// known edges and choices. False if the level makes none: it is a weak one, or the history is
-    /// not one of registers with unique values and right reads.
+    /// not one of registers with right reads.
     pub fn problem(&self, level: Level, out: &mut dyn io::Write) -> io::Result<bool> {
         match self.engines() {
             Ok(Engines { resolved, weak, .. })
                 if first_outside(self.history, REGISTERS).is_none()
-                    && resolved.dependencies.reads.choices.refusal.is_none()
+                    && resolved.dependencies.reads.choices.open.is_some()
                     && weak.plain_anomalies().is_empty() =>
             {
                 strong::dump(resolved, level, out)
@@ -239,10 +239,13 @@ impl<'h> Checker<'h> {
             });
             return (engine, Verdict::Violated(Findings::new(anomalies, false)));
         }
-        if let Some(reason) = &engines.resolved.dependencies.reads.choices.refusal {
-            return (engine, Verdict::NotApplicable(reason.clone()));
-        }
         let search = || self.search(engines, level);
+        if let Some(reason) = &engines.resolved.dependencies.reads.choices.refusal {
+            return match engine == Engine::Mini && self.may_choose(engines) {
+                true => (Engine::Strong { blind: None }, search()),
+                false => (engine, Verdict::NotApplicable(reason.clone())),
+            };
+        }
         if engine == Engine::Versions {
             return match self.ordered(engines).check(level) {
                 Some(verdict) => (engine, verdict),
@@ -256,6 +259,13 @@ impl<'h> Checker<'h> {
                 None => (Engine::Strong { blind: None }, search()),
             },
         }
+    }
+
+    /// Whether reads that may have seen several writes can be left to the search. Not where a stated
+    /// order is part of the question and it is open whether a writer that it may name is there.
+    fn may_choose(&self, engines: &Engines<'h>) -> bool {
+        let open = engines.resolved.dependencies.reads.choices.open.as_ref();
+        open.is_some_and(|open| open.maybe.is_empty() || !self.options.trusts_orders())
     }
 
     fn has_lists(&self) -> bool {

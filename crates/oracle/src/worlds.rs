@@ -52,11 +52,47 @@ pub(crate) fn any(
             .filter(|(read, _)| committed & bit(read.txn) != 0)
             .map(|(read, views)| (read, views.iter().filter(|v| is_there(v, committed)).collect()))
             .unzip();
-        some_choice(&choices, &mut Vec::new(), &|chosen| {
+        some_acyclic_choice(&reads, &choices, &mut Vec::new(), &given, &|chosen| {
             have_one_initial_value(&reads, chosen)
                 && holds(&World::new(small, committed, given, stated, &reads, chosen))
         })
     })
+}
+
+/// As [`some_choice`], of what reads saw: leaves out early what no level allows that orders commits,
+/// where who was read from comes after the reader.
+fn some_acyclic_choice<'v>(
+    reads: &[&Read],
+    lists: &[Vec<&'v View>],
+    chosen: &mut Vec<&'v View>,
+    before: &[Txns; MAX_TXNS],
+    test: &dyn Fn(&[&'v View]) -> bool,
+) -> bool {
+    let Some(list) = lists.get(chosen.len()) else { return test(chosen) };
+    list.iter().any(|view| {
+        let mut before = *before;
+        if let View::Txn(writer) = view {
+            before[reads[chosen.len()].txn] |= bit(*writer);
+        }
+        chosen.push(view);
+        let found = is_acyclic(&before) && some_acyclic_choice(reads, lists, chosen, &before, test);
+        chosen.pop();
+        found
+    })
+}
+
+/// Whether transactions can be taken one after the other, each after those before it.
+fn is_acyclic(before: &[Txns; MAX_TXNS]) -> bool {
+    let all = Txns::MAX >> (Txns::BITS as usize - MAX_TXNS);
+    let mut taken: Txns = 0;
+    loop {
+        let is_next = |txn: &usize| before[*txn] & !taken == 0;
+        let next = members(all & !taken).filter(is_next).fold(0, |set, txn| set | bit(txn));
+        match next {
+            0 => return taken == all,
+            _ => taken |= next,
+        }
+    }
 }
 
 /// Every set of transactions that may be the committed ones.

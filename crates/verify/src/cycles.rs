@@ -3,14 +3,14 @@
 //! Where one is not enough, several that rest on assumptions leave no way to avoid them all. A cycle
 //! that is justified under assumptions shows that they do not hold together. An assumption is that of
 //! two transactions the one commits before the other; its opposite is the other way round, and one of
-//! the two holds. So each cycle is a clause, and the clauses must contradict each other.
+//! the two holds. Or it is that a read saw one of several writes, of which it saw one. So each cycle is
+//! a clause, and the clauses must contradict each other.
 
 use isolario_model::{AnomalyKind, Edge, Level, OpId, Reason};
 
-use crate::clauses::{self, Literal};
 use crate::facts::Facts;
-use crate::justify::{self, Before};
-use crate::{Refusal, edges, shapes, single_reads, span};
+use crate::justify::{self, Assumption};
+use crate::{Refusal, alternatives, edges, shapes, single_reads, span};
 
 /// Refuses a cycle that is none, that the level allows, or that is of another kind.
 pub(crate) fn verify(
@@ -56,7 +56,7 @@ pub(crate) fn verify_cases(
         AnomalyKind::CyclicCo => return verify_read_from_later(facts, level, cycles),
         _ => return wrong("it is not shown by cases"),
     }
-    let mut ruled_out: Vec<Vec<Before>> = Vec::with_capacity(cycles.len());
+    let mut ruled_out: Vec<Vec<Assumption>> = Vec::with_capacity(cycles.len());
     for cycle in cycles {
         closes(cycle)?;
         if !span::is_contradiction(facts, level, cycle) {
@@ -64,7 +64,11 @@ pub(crate) fn verify_cases(
         }
         ruled_out.push(justify::under_assumptions(facts, level, cycle)?);
     }
-    if leaves_a_case(&ruled_out) { wrong("the cycles do not close every case") } else { Ok(()) }
+    if alternatives::leave_a_case(facts, &ruled_out) {
+        wrong("the cycles do not close every case")
+    } else {
+        Ok(())
+    }
 }
 
 /// Refuses cycles unless they are one read of a register that may have seen several writes, each with
@@ -112,18 +116,4 @@ fn verify_read_from_later(
         return wrong("another write explains the read");
     }
     Ok(())
-}
-
-/// Whether some order of all pairs has none of the assumptions that are ruled out together.
-fn leaves_a_case(ruled_out: &[Vec<Before>]) -> bool {
-    let sorted = |before: &Before| (*before).min(before.opposite());
-    let mut pairs: Vec<Before> = ruled_out.iter().flatten().map(sorted).collect();
-    pairs.sort_unstable();
-    pairs.dedup();
-    // The pair is in the table, which was made of all of them.
-    let variable = |before: &Before| pairs.partition_point(|pair| *pair < sorted(before));
-    let does_not_hold = |before: &Before| Literal::new(variable(before), *before != sorted(before));
-    let clauses: Vec<Vec<Literal>> =
-        ruled_out.iter().map(|together| together.iter().map(does_not_hold).collect()).collect();
-    clauses::is_satisfiable(pairs.len(), &clauses)
 }

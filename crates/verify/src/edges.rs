@@ -1,11 +1,13 @@
 //! Edges: what the history must show for each reason.
 
-use isolario_model::{Edge, KeyId, Level, Nodes, OpId, Reason, TxnId, VersionOrder, Visible};
+use isolario_model::{
+    Edge, KeyId, Level, Nodes, OpId, OpKind, Reason, TxnId, VersionOrder, Visible,
+};
 
-use crate::facts::Facts;
-use crate::justify::Before;
+use crate::facts::{Facts, Source};
+use crate::justify::{Assumption, Before};
 use crate::span::{Moment, Span, is_causal, is_dependency, path_span};
-use crate::{Refusal, allows_dirty_reads, lists};
+use crate::{Refusal, allows_dirty_reads, lists, single_reads};
 
 /// Where a path of edges begins and ends; none if it is empty. Refuses edges that do not follow
 /// each other.
@@ -36,8 +38,93 @@ pub(crate) enum RestsOn<'a> {
 }
 
 impl<'a> Claim<'a, '_> {
-    /// Refuses an edge that the history contradicts, whatever it rests on.
-    pub(crate) fn check(&self) -> Result<RestsOn<'a>, Refusal> {
+    /// Whether it may lead from or to a transaction of which nobody knows whether it committed. Such a
+    /// transaction has a place in the order all the same (see `alternatives`), so that nothing has to
+    /// be known where the edge follows from places, from what it saw under that condition, or from what
+    /// comes before it whenever it commits.
+    pub(crate) fn is_about_maybe(&self) -> bool {
+        let is_placed = |known: &VersionOrder| {
+            use VersionOrder::{Assumed, Initial, Path, ReadModifyWrite, Refuted};
+            matches!(
+                known,
+                Assumed | Initial | Path { .. } | ReadModifyWrite { .. } | Refuted { .. }
+            )
+        };
+        let ends = [self.edge.from, self.edge.to];
+        let exist = ends.iter().all(|txn| self.facts.known_txn(*txn).is_ok());
+        exist
+            && self.level.implies(Level::Prefix)
+            && ends.iter().any(|txn| self.facts.is_uncertain(*txn))
+            && ends
+                .iter()
+                .all(|txn| self.facts.is_uncertain(*txn) || self.facts.committed(*txn).is_ok())
+            && match &self.edge.reason {
+                Reason::Session | Reason::RealTime { .. } | Reason::Read { .. } => true,
+                Reason::Overwrite { known, .. } | Reason::AntiDependency { known, .. } => {
+                    is_placed(known)
+                }
+                _ => false,
+            }
+    }
+
+    /// Refuses an edge that the history contradicts, whatever it rests on. Also returns which of
+    /// several writes a read is said to have seen.
+    pub(crate) fn check(&self) -> Result<(RestsOn<'a>, Option<Assumption>), Refusal> {
+        let Edge { from, to, reason } = self.edge;
+        match reason {
+            Reason::Read { key, read, write } => {
+                let saw = self.saw(*to, *read, *key, *from)?;
+                let names_write = match saw {
+                    Some(_) => self.wrote(*read, *from) == *write,
+                    None => self.facts.external(*read)? == Some((*from, *write)),
+                };
+                Ok((self.holds(names_write, "it names another write")?, saw))
+            }
+            Reason::AntiDependency { key, read, writer, known } => {
+                let saw = self.saw(*from, *read, *key, *writer)?;
+                self.holds(from != to && writer != to, "a transaction does not depend on itself")?;
+                Ok((self.overwrites(*writer, *key, known)?, saw))
+            }
+            Reason::Overwrite { key, known: VersionOrder::ReadModifyWrite { read } } => {
+                self.both_write(*from, *key, false)?;
+                let saw = self.saw(*to, *read, *key, *from)?;
+                Ok((self.is_overwritten_read(*read)?, saw))
+            }
+            _ => Ok((self.check_certain()?, None)),
+        }
+    }
+
+    /// The write that a read would have seen of a transaction.
+    fn wrote(&self, read: OpId, writer: TxnId) -> Option<OpId> {
+        self.facts.candidates(read).rfind(|write| self.facts.txn(*write) == writer)
+    }
+
+    /// Refuses unless a transaction read a key from another one by this read, or may have. Returns the
+    /// assumption that it did where nobody knows.
+    fn saw(
+        &self,
+        reader: TxnId,
+        read: OpId,
+        key: KeyId,
+        writer: TxnId,
+    ) -> Result<Option<Assumption>, Refusal> {
+        let facts = self.facts;
+        let is_of_reader = facts.txn(facts.known_op(read)?) == reader && facts.key(read) == key;
+        let is_open = is_of_reader
+            && self.level.implies(Level::Prefix)
+            && facts.history.op_kinds()[read.index()] == OpKind::Read
+            && (facts.is_uncertain(reader) || facts.source(read) == Some(Source::Ambiguous));
+        if !is_open {
+            return self.reads_from(reader, read, key, writer).map(|()| None);
+        }
+        match single_reads::explaining(facts, read).contains(&writer) {
+            true => Ok(Some(Assumption::Saw { read, writer })),
+            false => self.refuse("the read cannot have seen that"),
+        }
+    }
+
+    /// As [`Claim::check`], of edges that do not rest on what a read saw of several writes.
+    fn check_certain(&self) -> Result<RestsOn<'a>, Refusal> {
         let Edge { from, to, reason } = self.edge;
         match reason {
             Reason::Initial => self.holds(from.is_init() && !to.is_init(), "it is not from init"),
@@ -47,20 +134,10 @@ impl<'a> Claim<'a, '_> {
                 self.holds(holds, "session order does not order them")
             }
             Reason::RealTime { finish, start } => self.real_time(*finish, *start),
-            Reason::Read { key, read, write } => {
-                self.reads_from(*to, *read, *key, *from)?;
-                let holds = self.facts.external(*read)? == Some((*from, *write));
-                self.holds(holds, "it names another write")
-            }
             Reason::Visible { rule, key, reader, read, path } => {
                 self.visible(*rule, *key, *reader, *read, path)
             }
             Reason::Overwrite { key, known } => self.overwrites(*from, *key, known),
-            Reason::AntiDependency { key, read, writer, known } => {
-                self.reads_from(*from, *read, *key, *writer)?;
-                self.holds(from != to && writer != to, "a transaction does not depend on itself")?;
-                self.overwrites(*writer, *key, known)
-            }
             Reason::Refuted { cycle } => {
                 self.holds(!from.is_init() && !to.is_init(), "init comes first anyway")?;
                 Ok(RestsOn::Refutation(Before { first: *from, second: *to }, cycle))
@@ -136,11 +213,7 @@ impl<'a> Claim<'a, '_> {
         known: &'a VersionOrder,
     ) -> Result<RestsOn<'a>, Refusal> {
         let to = self.edge.to;
-        let both_write = self.facts.writes_key(writer, key) && self.facts.writes_key(to, key);
-        // Only a statement may have the initial version after another one.
-        let stated = matches!(known, VersionOrder::Stated { .. });
-        let may_follow = writer != to && (stated || !to.is_init());
-        self.holds(both_write && may_follow, "they do not both write the key")?;
+        self.both_write(writer, key, matches!(known, VersionOrder::Stated { .. }))?;
         let before = Before { first: writer, second: to };
         match known {
             VersionOrder::Initial => {
@@ -148,10 +221,7 @@ impl<'a> Claim<'a, '_> {
             }
             VersionOrder::ReadModifyWrite { read } => {
                 self.reads_from(to, *read, key, writer)?;
-                // Elsewhere, a read that does not see the own write is wrong by itself.
-                let first =
-                    !allows_dirty_reads(self.level) || self.facts.own_before(*read).is_none();
-                self.holds(first, "the later writer read only after it had written")
+                self.is_overwritten_read(*read)
             }
             VersionOrder::List { read } => {
                 let shown = lists::shows_order(self.facts, self.level, *read, key, writer, to)?;
@@ -176,6 +246,22 @@ impl<'a> Claim<'a, '_> {
             VersionOrder::Refuted { cycle } => Ok(RestsOn::Refutation(before, cycle)),
             _ => Err(Refusal::Unsupported("an order of versions known in this way")),
         }
+    }
+
+    /// Refuses unless a writer and the transaction at the end of the edge both write the key. Only a
+    /// statement may have the initial version after another one.
+    fn both_write(&self, writer: TxnId, key: KeyId, stated: bool) -> Result<(), Refusal> {
+        let to = self.edge.to;
+        let both_write = self.facts.writes_key(writer, key) && self.facts.writes_key(to, key);
+        let may_follow = writer != to && (stated || !to.is_init());
+        self.holds(both_write && may_follow, "they do not both write the key").map(|_| ())
+    }
+
+    /// Refuses a read after the own write; elsewhere than at the lowest level, one that does not see
+    /// the own write is wrong by itself.
+    fn is_overwritten_read(&self, read: OpId) -> Result<RestsOn<'a>, Refusal> {
+        let first = !allows_dirty_reads(self.level) || self.facts.own_before(read).is_none();
+        self.holds(first, "the later writer read only after it had written")
     }
 
     /// Whether a path from one writer of a key to another shows that the one commits before the

@@ -203,6 +203,19 @@ impl Facts<'_> {
         Ok(())
     }
 
+    /// Whether nobody knows if a transaction committed.
+    pub(crate) fn is_uncertain(&self, txn: TxnId) -> bool {
+        !txn.is_init()
+            && self.history.outcome(txn) == Outcome::Unknown
+            && !self.certainly_committed()[txn.index()]
+    }
+
+    /// The reads of registers.
+    pub(crate) fn register_reads(&self) -> ByKey {
+        let kinds = self.history.op_kinds();
+        ByKey::new(self.history, |op| kinds[op.index()] == OpKind::Read)
+    }
+
     /// Whether any operation is on a list.
     pub(crate) fn has_lists(&self) -> bool {
         use OpKind::{Append, ReadList};

@@ -3,9 +3,10 @@
 //! Some order of two versions is known because the other one is impossible: it closes a cycle. The
 //! edges of that cycle may assume the other order, and whatever is assumed around them. Orders of
 //! versions follow the one commit order, so an assumption is about two transactions, whatever the
-//! key: that the one commits before the other.
+//! key: that the one commits before the other. Or it is about a read that may have seen the writes of
+//! several transactions: that it saw this one's.
 
-use isolario_model::{Edge, Level, TxnId};
+use isolario_model::{Edge, Level, OpId, TxnId};
 
 use crate::edges::{Claim, RestsOn};
 use crate::facts::Facts;
@@ -25,11 +26,23 @@ impl Before {
     }
 }
 
+/// What an edge may rest on beside the history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Assumption {
+    Before(Before),
+    /// A read saw the write of a transaction, or of `init`.
+    Saw {
+        read: OpId,
+        writer: TxnId,
+    },
+}
+
 /// Refuses edges of which one is not justified at the level.
 pub(crate) fn all(facts: &Facts<'_>, level: Level, edges: &[Edge]) -> Result<(), Refusal> {
     match under_assumptions(facts, level, edges)?.first() {
         None => Ok(()),
-        Some(Before { first, second }) => {
+        Some(Assumption::Saw { read, .. }) => Err(Refusal::Ambiguous(*read)),
+        Some(Assumption::Before(Before { first, second })) => {
             let why = "it is only assumed, and nothing rules out the other order";
             Err(Refusal::WrongEdge { from: *first, to: *second, why })
         }
@@ -41,13 +54,13 @@ pub(crate) fn under_assumptions(
     facts: &Facts<'_>,
     level: Level,
     edges: &[Edge],
-) -> Result<Vec<Before>, Refusal> {
+) -> Result<Vec<Assumption>, Refusal> {
     let mut arguments = Arguments { facts, level, waiting: Vec::new(), scopes: Vec::new() };
     arguments.waiting.push((edges, None));
     let mut open = Vec::new();
     while let Some((edges, scope)) = arguments.waiting.pop() {
         for edge in edges {
-            open.extend(arguments.check(edge, scope)?);
+            arguments.check(edge, scope, &mut open)?;
         }
     }
     open.sort_unstable();
@@ -68,23 +81,29 @@ struct Arguments<'a, 'h> {
 }
 
 impl<'a> Arguments<'a, '_> {
-    /// Refuses an edge that nothing justifies, and lets wait what it rests on. Returns what it
-    /// assumes beyond its scope.
-    fn check(&mut self, edge: &'a Edge, scope: Scope) -> Result<Option<Before>, Refusal> {
-        self.facts.committed_at(self.level, edge.from)?;
-        self.facts.committed_at(self.level, edge.to)?;
-        match (Claim { facts: self.facts, level: self.level, edge }).check()? {
-            RestsOn::History => Ok(None),
-            RestsOn::Path(edges) => {
-                self.waiting.push((edges, scope));
-                Ok(None)
-            }
-            RestsOn::Assumption(before) => Ok((!self.is_assumed(before, scope)).then_some(before)),
-            RestsOn::Refutation(before, cycle) => {
-                self.refute(edge, before, cycle, scope)?;
-                Ok(None)
-            }
+    /// Refuses an edge that nothing justifies, and lets wait what it rests on. Adds what it assumes
+    /// beyond its scope.
+    fn check(
+        &mut self,
+        edge: &'a Edge,
+        scope: Scope,
+        open: &mut Vec<Assumption>,
+    ) -> Result<(), Refusal> {
+        let claim = Claim { facts: self.facts, level: self.level, edge };
+        if !claim.is_about_maybe() {
+            self.facts.committed_at(self.level, edge.from)?;
+            self.facts.committed_at(self.level, edge.to)?;
         }
+        let (rests_on, saw) = claim.check()?;
+        open.extend(saw);
+        match rests_on {
+            RestsOn::History => {}
+            RestsOn::Path(edges) => self.waiting.push((edges, scope)),
+            RestsOn::Assumption(before) if self.is_assumed(before, scope) => {}
+            RestsOn::Assumption(before) => open.push(Assumption::Before(before)),
+            RestsOn::Refutation(before, cycle) => self.refute(edge, before, cycle, scope)?,
+        }
+        Ok(())
     }
 
     /// The opposite order is assumed, and the cycle must follow.

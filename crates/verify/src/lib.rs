@@ -34,6 +34,7 @@
 //! # Ok::<(), isolario_model::SinkError>(())
 //! ```
 
+mod alternatives;
 mod anomalies;
 mod by_key;
 mod causal;

@@ -1,6 +1,6 @@
 //! The six anomalies of a single read (AWDIT, Definition 2.3; Plume, TAP-a to TAP-f).
 
-use isolario_model::{AnomalyKind, Level, OpId, OpKind, Outcome};
+use isolario_model::{AnomalyKind, Level, OpId, OpKind, Outcome, TxnId};
 
 use crate::facts::{Facts, Source};
 use crate::{Refusal, lists};
@@ -62,17 +62,30 @@ fn is_explained(facts: &Facts<'_>, read: OpId) -> bool {
 /// The writes of others that make a read of a register a right one, whatever the order; none if it may
 /// have seen the initial version, or has to see its own write.
 pub(crate) fn explanations(facts: &Facts<'_>, read: OpId) -> Option<Vec<OpId>> {
-    let reader = facts.txn(read);
-    let explains = |write: &OpId| {
-        let writer = facts.txn(*write);
-        writer != reader
-            && facts.history.outcome(writer) != Outcome::Aborted
-            && facts.next_own(*write).is_none()
-    };
     let may_be_others = facts.own_before(read).is_none()
         && facts.history.op_kinds()[read.index()] == OpKind::Read
         && !facts.may_be_initial(read);
+    let explains = |write: &OpId| explains(facts, read, *write);
     may_be_others.then(|| facts.candidates(read).filter(explains).collect())
+}
+
+/// Whose writes make a read of a register a right one, whatever the order: `init`'s among them, and
+/// nobody's where it should have seen its own.
+pub(crate) fn explaining(facts: &Facts<'_>, read: OpId) -> Vec<TxnId> {
+    if facts.own_before(read).is_some() {
+        return Vec::new();
+    }
+    let init = facts.may_be_initial(read).then_some(TxnId::INIT);
+    let others = facts.candidates(read).filter(|write| explains(facts, read, *write));
+    init.into_iter().chain(others.map(|write| facts.txn(write))).collect()
+}
+
+/// Whether a read may have seen a write of another transaction and be right.
+fn explains(facts: &Facts<'_>, read: OpId, write: OpId) -> bool {
+    let writer = facts.txn(write);
+    writer != facts.txn(read)
+        && facts.history.outcome(writer) != Outcome::Aborted
+        && facts.next_own(write).is_none()
 }
 
 fn shows(facts: &Facts<'_>, kind: AnomalyKind, bad: BadRead) -> bool {

@@ -175,6 +175,20 @@ fn oracle_checkers_and_verifier_agree_on_registers_read_before_written() {
 }
 
 #[test]
+fn oracle_checkers_and_verifier_agree_on_registers_written_alike() {
+    for case in Case::first(volume()) {
+        agree(case.ambiguous_draft(), Reading::of(case));
+    }
+}
+
+#[test]
+fn oracle_checkers_and_verifier_agree_on_registers_written_alike_with_a_stated_order() {
+    for case in Case::first(volume() / 2) {
+        agree(case.ambiguous_draft(), Reading::with_statements(case));
+    }
+}
+
+#[test]
 fn oracle_checkers_and_verifier_agree_on_lists() {
     for case in Case::first(volume()) {
         agree(case.list_draft(), Reading::of(case));

@@ -28,7 +28,7 @@ use std::sync::{Arc, OnceLock};
 use isolario_model::{History, OpFamily, OpId, OpKind};
 
 pub(crate) use accesses::writes;
-pub(crate) use choices::{AmbiguousRead, Choices};
+pub(crate) use choices::{AmbiguousRead, Choices, OpenReads};
 pub(crate) use dependencies::Dependencies;
 pub(crate) use guess::{Clue, Guess};
 pub(crate) use overwrites::{BlindWrite, Overwrites, Replaced, Replacement};

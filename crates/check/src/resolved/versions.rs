@@ -114,8 +114,13 @@ pub(crate) struct Versions {
 
 impl Versions {
     pub(crate) fn new(dependencies: &Dependencies<'_>) -> Self {
+        Versions::with(dependencies, &[])
+    }
+
+    /// With those of some other transactions. What these read is not among the readers.
+    pub(crate) fn with(dependencies: &Dependencies<'_>, others: &[TxnId]) -> Self {
         let keys = dependencies.history.key_count();
-        let writes = written(dependencies);
+        let writes = written(dependencies, others);
         let writers = Rows::group(keys, writes.iter().map(|(key, txn)| (key.0, *txn)));
         drop(writes);
         let of_key = |key: usize| std::iter::repeat_n(KeyId::at(key), writers.span(key).len());
@@ -255,11 +260,13 @@ impl Versions {
     }
 }
 
-/// Which keys each kept transaction writes, once per key, by transaction.
-fn written(dependencies: &Dependencies<'_>) -> Vec<(KeyId, TxnId)> {
+/// Which keys each kept transaction and some others write, once per key, by transaction.
+fn written(dependencies: &Dependencies<'_>, others: &[TxnId]) -> Vec<(KeyId, TxnId)> {
     let history = dependencies.history;
     let mut found: Vec<(KeyId, TxnId)> = Vec::new();
-    for txn in history.txns().filter(|txn| dependencies.reads.is_kept(*txn)) {
+    let counts =
+        |txn: &TxnId| dependencies.reads.is_kept(*txn) || others.binary_search(txn).is_ok();
+    for txn in history.txns().filter(counts) {
         let begin = found.len();
         for op in history.op_range(txn) {
             if writes(history.op_kinds()[op]) {

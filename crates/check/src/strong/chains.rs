@@ -46,7 +46,8 @@ impl Chains {
         for session in history.sessions() {
             let (chain, mut next) = (chains.open(), 0);
             for txn in history.session_txns(session) {
-                if !dependencies.reads.is_kept(txn) {
+                let may_be_there = problem.sources.maybe().binary_search(&txn).is_ok();
+                if !dependencies.reads.is_kept(txn) && !may_be_there {
                     continue;
                 }
                 if history.outcome(txn) == Outcome::Committed {

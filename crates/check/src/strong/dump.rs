@@ -61,7 +61,7 @@ fn listed(problem: &Problem, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn edges(problem: &Problem, alternative: Alternative, out: &mut dyn Write) -> io::Result<()> {
-    problem.edges(alternative).try_for_each(|(from, to)| write!(out, " {from}>{to}"))
+    problem.edges(alternative).into_iter().try_for_each(|(from, to)| write!(out, " {from}>{to}"))
 }
 
 fn name(history: &History, problem: &Problem, node: u32) -> String {

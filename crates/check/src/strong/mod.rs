@@ -19,12 +19,14 @@ mod order;
 mod parts;
 pub(crate) mod polygraph;
 mod problem;
+mod pruned;
 mod reach;
 #[cfg(test)]
 mod sat;
 mod saturate;
 mod search;
 mod solve_parts;
+mod sources;
 #[cfg(test)]
 mod tests;
 mod undecided;
@@ -46,7 +48,7 @@ use parts::Part;
 use problem::{Precedes, Problem};
 use reach::Reach;
 use saturate::{Saturation, Settled, edges, saturate};
-use search::{Literal, Search, SearchEnd};
+use search::{Search, SearchEnd};
 use solve_parts::{Solved, solve_parts};
 
 /// How many conflicts the search may take that comes before saturation.
@@ -133,6 +135,9 @@ impl Solver<'_, '_> {
         }
         match self.saturate(graph, nodes, settled, &guess, &limits) {
             Saturation::Contradiction(graph, settled) => self.contradiction(&graph, &settled),
+            Saturation::NoSource(read, settled) => {
+                Verdict::Violated(self.explainer(&settled).no_source(read))
+            }
             Saturation::Stopped(limit, settled) => {
                 so_far.decided = Some(settled.decided);
                 so_far.undecided(limit)
@@ -160,11 +165,11 @@ impl Solver<'_, '_> {
         mut so_far: SoFar,
         limits: &Limits<'_>,
     ) -> Verdict {
-        let mut search = self.search(graph, nodes);
+        let mut search = self.search(graph, nodes).without(&settled.pruned.gone);
         match search.run(limits, None) {
-            SearchEnd::Solution => Verdict::Satisfied(self.witness(search.order.nodes())),
+            SearchEnd::Solution => Verdict::Satisfied(self.witness(&search)),
             SearchEnd::Refutation(cycles) => {
-                let told = |(arc, label)| (arc, search.variables.precedes(Literal(label)));
+                let told = |(arc, label)| (arc, Some(search.variables.under(label)));
                 let cycles = cycles.into_iter().map(|cycle| cycle.into_iter().map(told).collect());
                 Verdict::Violated(self.explainer(settled).refutation(cycles.collect()))
             }
@@ -192,7 +197,7 @@ impl Solver<'_, '_> {
                 arcs.extend(orders.iter().flat_map(|o| o.windows(2).map(|two| (two[0], two[1]))));
                 let graph = Graph::new(self.problem.nodes, &arcs);
                 match topological_order(&graph, nodes) {
-                    Some(nodes) => Verdict::Satisfied(self.witness(&nodes)),
+                    Some(nodes) => Verdict::Satisfied(self.witness_of(&nodes, |_| false)),
                     None => so_far.undecided(Limit::Steps),
                 }
             }
@@ -248,7 +253,7 @@ impl Solver<'_, '_> {
         let graph = self.graph(&self.hinted());
         let mut search = self.search(&graph, topological_order(&graph, guess)?);
         let found = search.run(limits, Some(SHORT_SEARCH));
-        matches!(found, SearchEnd::Solution).then(|| self.witness(search.order.nodes()))
+        matches!(found, SearchEnd::Solution).then(|| self.witness(&search))
     }
 
     /// Where the guess is good, a short search mends it, and nothing else has to be done. Without
@@ -257,7 +262,7 @@ impl Solver<'_, '_> {
     fn short_search(&self, graph: &Graph, nodes: Vec<u32>, limits: &Limits<'_>) -> Option<Witness> {
         let mut search = self.search(graph, nodes);
         if let SearchEnd::Solution = search.run(limits, Some(SHORT_SEARCH)) {
-            return Some(self.witness(search.order.nodes()));
+            return Some(self.witness(&search));
         }
         let is_hard = !self.dependencies.session_order && limits.reached(0).is_none();
         let layout = self.problem.layout.serial().filter(|_| is_hard)?;
@@ -266,14 +271,14 @@ impl Solver<'_, '_> {
         let graph = serial.graph(&serial.given());
         let mut search = serial.search(&graph, topological_order(&graph, &guess)?);
         let found = search.run(limits, Some(SHORT_SEARCH));
-        matches!(found, SearchEnd::Solution)
-            .then(|| self.serial_witness(&serial, search.order.nodes()))
+        matches!(found, SearchEnd::Solution).then(|| self.serial_witness(&serial, &search))
     }
 
     /// A serial order of transactions as start and commit points.
-    fn serial_witness(&self, serial: &Solver<'_, '_>, nodes: &[u32]) -> Witness {
-        let kept = |txn: &TxnId| self.dependencies.reads.is_kept(*txn);
-        let txns = nodes.iter().filter_map(|node| serial.problem.layout.txn(*node)).filter(kept);
+    fn serial_witness(&self, serial: &Solver<'_, '_>, search: &Search<'_, '_>) -> Witness {
+        let kept = |txn: &TxnId| self.dependencies.reads.is_kept(*txn) || search.has(*txn);
+        let nodes = search.order.nodes().iter();
+        let txns = nodes.filter_map(|node| serial.problem.layout.txn(*node)).filter(kept);
         Witness::Points(txns.flat_map(|txn| [Point::Start(txn), Point::Commit(txn)]).collect())
     }
 
@@ -297,7 +302,9 @@ impl Solver<'_, '_> {
             Chains::of_sessions(self.dependencies, &self.problem, self.steps.most_chains)
         } else {
             let (layout, reads) = (self.problem.layout, &self.dependencies.reads);
-            let is_kept = |node| layout.txn(node).is_none_or(|txn| reads.is_kept(txn));
+            let maybe = self.problem.sources.maybe();
+            let counts = |txn| reads.is_kept(txn) || maybe.binary_search(&txn).is_ok();
+            let is_kept = |node| layout.txn(node).is_none_or(counts);
             Chains::of_paths(&graph, &nodes, is_kept, self.steps.most_chains)
         };
         match chains.or_else(|| single_chains(self.problem.nodes)) {
@@ -318,9 +325,15 @@ impl Solver<'_, '_> {
         Verdict::Violated(self.explainer(settled).cycles(&shortest_cycles(graph)))
     }
 
-    fn witness(&self, nodes: &[u32]) -> Witness {
+    fn witness(&self, search: &Search<'_, '_>) -> Witness {
+        self.witness_of(search.order.nodes(), |txn| search.has(txn))
+    }
+
+    /// The order of the nodes of those that count and of some others.
+    fn witness_of(&self, nodes: &[u32], has: impl Fn(TxnId) -> bool) -> Witness {
         let (layout, reads) = (self.problem.layout, &self.dependencies.reads);
-        let is_kept = |node: &u32| layout.txn(*node).is_some_and(|txn| reads.is_kept(txn));
+        let counts = |txn| reads.is_kept(txn) || has(txn);
+        let is_kept = |node: &u32| layout.txn(*node).is_some_and(counts);
         let kept = nodes.iter().copied().filter(is_kept);
         if layout.is_split() {
             Witness::Points(kept.filter_map(|node| layout.point(node)).collect())

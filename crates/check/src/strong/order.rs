@@ -6,6 +6,7 @@
 
 use super::graph::Graph;
 use super::problem::Arc;
+use super::search::Label;
 use crate::graph::places;
 
 /// No edge follows in a list.
@@ -15,17 +16,17 @@ const END: u32 = u32::MAX;
 #[derive(Clone, Copy)]
 struct Added {
     arc: Arc,
-    label: u32,
+    label: Label,
     next_out: u32,
     next_in: u32,
 }
 
 /// An edge that was added, with its label.
-pub(crate) type Chosen = (Arc, u32);
+pub(crate) type Chosen = (Arc, Label);
 
 /// How a search reached a node: along how many added edges, the last edge and its label, and
 /// whether there is no better way.
-type Reached = (u32, (Arc, Option<u32>), bool);
+type Reached = (u32, (Arc, Option<Label>), bool);
 
 /// The edges of a graph and more, in topological order.
 pub(crate) struct Order<'g> {
@@ -99,7 +100,7 @@ impl<'g> Order<'g> {
     }
 
     /// Adds an edge, unless it closes a cycle: then nothing changes.
-    pub(crate) fn insert(&mut self, arc: Arc, label: u32) -> bool {
+    pub(crate) fn insert(&mut self, arc: Arc, label: Label) -> bool {
         let (from, to) = arc;
         if self.rank(from) >= self.rank(to) {
             if from == to || !self.search_forward(to, from) {
@@ -224,7 +225,7 @@ impl<'g> Order<'g> {
             if node == end {
                 break;
             }
-            let mut visit = |next: u32, label: Option<u32>| {
+            let mut visit = |next: u32, label: Option<Label>| {
                 let total = cost + u32::from(label.is_some());
                 let better = reached.get(&next).is_none_or(|(other, ..)| total < *other);
                 if self.rank(next) <= limit && better {

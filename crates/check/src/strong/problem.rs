@@ -1,11 +1,12 @@
 //! The problem that a level makes of a history: nodes, edges that are known, and choices.
 //!
 //! The question is whether one alternative of every choice can be taken so that all edges together
-//! have no cycle. Choices are of two kinds:
+//! have no cycle. Choices are of three kinds:
 //!
 //! - An order of two versions of a key: with the earlier one first, its writer comes before the
 //!   other's, and so do all its readers. There are as many as pairs of versions, so they are not
 //!   written down; whoever needs one makes it.
+//! - The source of a read that may have seen one of several versions ([`Sources`]).
 //! - Any other is written down ([`Choices`]), with as many alternatives as it has. Whatever can be
 //!   said in this way needs no change in saturation or search.
 
@@ -13,6 +14,7 @@ use isolario_model::TxnId;
 
 use super::choices::Choices;
 use super::layout::Layout;
+use super::sources::{Candidate, Sources};
 use crate::resolved::{SharedVersions, Version};
 
 /// A directed edge between nodes.
@@ -32,11 +34,20 @@ impl Precedes {
     }
 }
 
-/// One alternative of a choice of either kind.
+/// The alternatives that add an edge: an order of versions, the source of a read, or both together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Under {
+    pub(crate) order: Option<Precedes>,
+    pub(crate) source: Option<Candidate>,
+}
+
+/// One alternative of a choice of any kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Alternative {
     /// An order of two versions.
     Order(Precedes),
+    /// A version that a read may have seen.
+    Source(Candidate),
     /// One that is written down, by its number.
     Listed(u32),
 }
@@ -52,23 +63,39 @@ pub(crate) struct Problem {
     /// moment follows those of the transactions.
     pub(crate) moments: Vec<TxnId>,
     pub(crate) choices: Choices,
+    pub(crate) sources: Sources,
 }
 
 impl Problem {
     /// What it takes.
     pub(crate) fn bytes(&self) -> u64 {
         let own = self.known.capacity() * size_of::<Arc>() + self.moments.len() * 4;
-        (own + self.choices.bytes()) as u64 + self.versions.bytes()
+        (own + self.choices.bytes() + self.sources.bytes()) as u64 + self.versions.bytes()
     }
 
-    /// The edges of an alternative.
+    /// The edges that an alternative adds by itself.
+    pub(crate) fn edges(&self, alternative: Alternative) -> Vec<Arc> {
+        match alternative {
+            Alternative::Order(precedes) => self.arcs(precedes).collect(),
+            Alternative::Source(candidate) => self.source_arcs(candidate).collect(),
+            Alternative::Listed(alternative) => self.choices.arcs(alternative).to_vec(),
+        }
+    }
+
+    /// The edges that the source of a read adds by itself.
+    pub(crate) fn source_arcs(&self, candidate: Candidate) -> impl Iterator<Item = Arc> + '_ {
+        self.sources.arcs(self.layout, &self.versions, candidate)
+    }
+
+    /// The edge that the source of a read and an order of versions add together; none if the source is
+    /// not the earlier version, or the reader itself wrote the later one.
     #[inline]
-    pub(crate) fn edges(&self, alternative: Alternative) -> impl Iterator<Item = Arc> + '_ {
-        let (order, listed) = match alternative {
-            Alternative::Order(precedes) => (Some(precedes), &[][..]),
-            Alternative::Listed(alternative) => (None, self.choices.arcs(alternative)),
-        };
-        order.into_iter().flat_map(|precedes| self.arcs(precedes)).chain(listed.iter().copied())
+    pub(crate) fn joint_arc(&self, candidate: Candidate, precedes: Precedes) -> Option<Arc> {
+        let reader = self.sources.read(self.sources.read_of(candidate)).reader;
+        let second = self.versions.writer(precedes.second);
+        let is_overwritten = self.sources.version(candidate) == Some(precedes.first);
+        (is_overwritten && reader != second)
+            .then(|| (self.layout.start(reader), self.layout.commit(second)))
     }
 
     /// The edges of an order of two versions, the one between the writers first.

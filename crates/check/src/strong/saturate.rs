@@ -20,6 +20,7 @@ use super::graph::Graph;
 use super::limits::Limits;
 use super::parts::{Part, parts};
 use super::problem::{Arc, Precedes, Problem};
+use super::pruned::{NoSource, Pruned};
 use super::reach::{Reach, Row};
 
 use crate::Phase;
@@ -40,13 +41,16 @@ pub(crate) enum Saturation {
     },
     /// What follows has a cycle.
     Contradiction(Graph, Settled),
+    /// A read has no candidate left.
+    NoSource(u32, Settled),
     Stopped(Limit, Settled),
 }
 
 /// What is known and settled, as edges.
 pub(crate) fn edges(problem: &Problem, settled: &Settled) -> Vec<Arc> {
     let taken = settled.forced.arcs.iter().map(|(arc, _)| arc);
-    problem.known.iter().chain(&settled.arcs).chain(taken).copied().collect()
+    let sources = settled.pruned.arcs.iter().map(|(arc, _)| arc);
+    problem.known.iter().chain(&settled.arcs).chain(taken).chain(sources).copied().collect()
 }
 
 /// Settles what follows from the known edges. `nodes` is a topological order of the graph, and
@@ -66,10 +70,16 @@ pub(crate) fn saturate(
             return Saturation::Stopped(limit, settled);
         }
         let reach = Reach::new(chains, &graph, &nodes);
-        let is_new = settled.round(problem, chains, &reach);
+        // Sources first: who is found to have read a version comes before those who overwrote it in
+        // the same round.
+        let found_source = match settled.pruned.round(problem, chains, &reach) {
+            Ok(found) => found,
+            Err(NoSource(read)) => return Saturation::NoSource(read, settled),
+        };
+        let is_new = settled.round(problem, chains, &reach) || found_source;
         if !(settled.forced.round(&problem.choices, &reach) || is_new) {
             // A choice that is written down may tie any nodes together.
-            let is_plain = problem.choices.len() == 0;
+            let is_plain = problem.choices.len() == 0 && problem.sources.is_empty();
             let parts = is_plain.then(|| parts(problem, &graph, chains, &reach, &nodes));
             return Saturation::Settled { graph, nodes, settled, parts };
         }
@@ -97,6 +107,8 @@ pub(crate) struct Settled {
     pub(crate) given: Vec<KnownBy>,
     /// The alternatives of other choices that had to be taken.
     pub(crate) forced: Forced,
+    /// What is known of the sources of reads.
+    pub(crate) pruned: Pruned,
     /// How many pairs of versions the last round found in an order.
     pub(crate) decided: u64,
 }
@@ -104,7 +116,7 @@ pub(crate) struct Settled {
 impl Settled {
     /// Begins with orders that are known.
     pub(crate) fn given(problem: &Problem, given: &[(Precedes, KnownBy)]) -> Self {
-        let mut settled = Settled::default();
+        let mut settled = Settled { pruned: Pruned::new(problem), ..Settled::default() };
         for (number, (fact, known)) in (0..).zip(given) {
             settled.facts.push(*fact);
             settled.given.push(*known);
@@ -113,6 +125,11 @@ impl Settled {
         }
         settled.rounds.push(settled.facts.len() as u32);
         settled
+    }
+
+    /// The round in which a fact was settled; zero for those that are given.
+    pub(crate) fn round_of(&self, fact: u32) -> u32 {
+        self.rounds.partition_point(|end| *end <= fact) as u32
     }
 
     fn add(&mut self, found: Settled) {
@@ -127,16 +144,18 @@ impl Settled {
     pub(crate) fn bytes(&self) -> usize {
         self.facts.capacity() * size_of::<Precedes>()
             + (self.arcs.capacity() + self.forced.arcs.capacity()) * size_of::<(Arc, u32)>()
+            + self.pruned.bytes()
     }
 
     /// Applies the rules once to every key. Returns whether they said anything new.
     pub(crate) fn round(&mut self, problem: &Problem, chains: &Chains, reach: &Reach<'_>) -> bool {
         let starts: Vec<usize> = (0..problem.versions.key_count()).step_by(KEYS_PER_TASK).collect();
+        let pruned = &self.pruned;
         let found: Vec<Settled> = starts
             .into_par_iter()
             .map(|start| {
                 let end = (start + KEYS_PER_TASK).min(problem.versions.key_count());
-                let mut rules = Rules::new(problem, chains, reach);
+                let mut rules = Rules::new(problem, chains, reach, pruned);
                 (start..end).for_each(|key| rules.apply(KeyId::at(key)));
                 rules.settled
             })
@@ -151,7 +170,7 @@ impl Settled {
 
 /// A version where its writer's start or commit is in a chain.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Member {
+pub(crate) struct Member {
     chain: u32,
     position: u32,
     version: Version,
@@ -161,6 +180,7 @@ struct Rules<'a> {
     problem: &'a Problem,
     chains: &'a Chains,
     reach: &'a Reach<'a>,
+    pruned: &'a Pruned,
     /// The versions of the key, by chain and position of the writer's commit.
     commits: Vec<Member>,
     /// By those of its start, where writers may not overlap.
@@ -170,11 +190,17 @@ struct Rules<'a> {
 }
 
 impl<'a> Rules<'a> {
-    fn new(problem: &'a Problem, chains: &'a Chains, reach: &'a Reach<'a>) -> Self {
+    fn new(
+        problem: &'a Problem,
+        chains: &'a Chains,
+        reach: &'a Reach<'a>,
+        pruned: &'a Pruned,
+    ) -> Self {
         Rules {
             problem,
             chains,
             reach,
+            pruned,
             commits: Vec::new(),
             starts: Vec::new(),
             facts: Vec::new(),
@@ -200,39 +226,11 @@ impl<'a> Rules<'a> {
     }
 
     fn collect(&mut self, key: KeyId) {
-        let (layout, versions) = (self.problem.layout, &self.problem.versions);
-        let members = |members: &mut Vec<Member>, node: &dyn Fn(TxnId) -> u32| {
-            members.clear();
-            members.extend(versions.of(key).map(|version| {
-                let (chain, position) = self.chains.at(node(versions.writer(version)));
-                Member { chain, position, version }
-            }));
-            members.sort_unstable();
-        };
-        members(&mut self.commits, &|txn| layout.commit(txn));
+        let (problem, layout) = (self.problem, self.problem.layout);
+        members(problem, self.chains, key, |txn| layout.commit(txn), &mut self.commits);
         if layout.is_exclusive() {
-            members(&mut self.starts, &|txn| layout.start(txn));
+            members(problem, self.chains, key, |txn| layout.start(txn), &mut self.starts);
         }
-    }
-
-    /// Per chain, the last member for which a premise holds that holds for all before it. Returns
-    /// for how many members it holds.
-    fn last_members(
-        members: &[Member],
-        row: Row<'_>,
-        skip: impl Fn(Version) -> bool,
-        mut each: impl FnMut(Version),
-    ) -> usize {
-        let mut all = 0;
-        for members in members.chunk_by(|a, b| a.chain == b.chain) {
-            let reached = row.reached(members[0].chain);
-            let count = members.partition_point(|member| member.position < reached);
-            all += count;
-            if let Some(last) = members[..count].iter().rev().find(|member| !skip(member.version)) {
-                each(last.version);
-            }
-        }
-        all
     }
 
     /// Whoever comes before the writer of a version wrote an earlier version. Where writers may not
@@ -242,13 +240,13 @@ impl<'a> Rules<'a> {
         let row = self.reach.row(layout.commit(self.problem.versions.writer(version)));
         let members = if layout.is_exclusive() { &self.starts } else { &self.commits };
         let mut facts = std::mem::take(&mut self.facts);
-        let reached = Rules::last_members(
+        let reached = last_members(
             members,
             row,
             |other| other == version,
             |first| {
                 let fact = Precedes { first, second: version };
-                if self.problem.arcs(fact).any(|(from, to)| !self.reach.reaches(from, to)) {
+                if self.arcs(fact).any(|(from, to)| !self.reach.reaches(from, to)) {
                     facts.push(fact);
                 }
             },
@@ -264,9 +262,9 @@ impl<'a> Rules<'a> {
         let writer = versions.writer(version);
         let target = layout.overwrite(writer);
         let mut facts = std::mem::take(&mut self.facts);
-        for reader in versions.readers(version) {
+        for reader in versions.readers(version).iter().chain(self.pruned.readers(version)) {
             let row = self.reach.row(layout.start(reader.txn));
-            Rules::last_members(
+            last_members(
                 &self.commits,
                 row,
                 |other| versions.writer(other) == reader.txn,
@@ -282,10 +280,15 @@ impl<'a> Rules<'a> {
         self.facts = facts;
     }
 
+    /// The edges of an order of versions, with those of readers that are known by now.
+    fn arcs(&self, fact: Precedes) -> impl Iterator<Item = Arc> + use<'a> {
+        self.problem.arcs(fact).chain(self.pruned.joint_arcs(self.problem, fact))
+    }
+
     /// Adds the edges of a fact that are not implied.
     fn settle(&mut self, fact: Precedes) {
         let before = self.settled.arcs.len();
-        let new = self.problem.arcs(fact).filter(|(from, to)| !self.reach.reaches(*from, *to));
+        let new = self.arcs(fact).filter(|(from, to)| !self.reach.reaches(*from, *to));
         self.settled.arcs.extend(new);
         let added = self.settled.arcs.len() - before;
         if added > 0 {
@@ -294,4 +297,41 @@ impl<'a> Rules<'a> {
             self.settled.fact_of.extend(std::iter::repeat_n(number, added));
         }
     }
+}
+
+/// The versions of a key where a moment of their writers is in a chain, by chain and position.
+pub(crate) fn members(
+    problem: &Problem,
+    chains: &Chains,
+    key: KeyId,
+    moment: impl Fn(TxnId) -> u32,
+    found: &mut Vec<Member>,
+) {
+    let versions = &problem.versions;
+    found.clear();
+    found.extend(versions.of(key).map(|version| {
+        let (chain, position) = chains.at(moment(versions.writer(version)));
+        Member { chain, position, version }
+    }));
+    found.sort_unstable();
+}
+
+/// Per chain, the last member for which a premise holds that holds for all before it. Returns for how
+/// many members it holds.
+pub(crate) fn last_members(
+    members: &[Member],
+    row: Row<'_>,
+    skip: impl Fn(Version) -> bool,
+    mut each: impl FnMut(Version),
+) -> usize {
+    let mut all = 0;
+    for members in members.chunk_by(|a, b| a.chain == b.chain) {
+        let reached = row.reached(members[0].chain);
+        let count = members.partition_point(|member| member.position < reached);
+        all += count;
+        if let Some(last) = members[..count].iter().rev().find(|member| !skip(member.version)) {
+            each(last.version);
+        }
+    }
+    all
 }

@@ -12,8 +12,9 @@ use super::graph::Graph;
 use super::limits::Limits;
 use super::order::{Chosen, Order};
 use super::parts::Part;
-use super::problem::{Arc, Precedes, Problem};
-use super::search::{Literal, Search, SearchEnd};
+use super::problem::{Arc, Precedes, Problem, Under};
+use super::search::{Search, SearchEnd};
+use super::sources::Sources;
 use crate::graph::places;
 use crate::resolved::Version;
 
@@ -139,6 +140,7 @@ impl PartProblem {
                 versions,
                 moments: Vec::new(),
                 choices: Choices::default(),
+                sources: Sources::default(),
             },
             whole_nodes,
             whole_versions: part.groups.concat(),
@@ -167,8 +169,9 @@ impl PartProblem {
         let version = |version: Version| self.whole_versions[version.0 as usize];
         let steps = cycle.into_iter().filter_map(|((from, to), label)| {
             let arc = (self.whole_nodes[from as usize]?, self.whole_nodes[to as usize]?);
-            let Precedes { first, second } = search.variables.precedes(Literal(label))?;
-            Some((arc, Some(Precedes { first: version(first), second: version(second) })))
+            let Precedes { first, second } = search.variables.precedes(label.first())?;
+            let order = Some(Precedes { first: version(first), second: version(second) });
+            Some((arc, Some(Under { order, source: None })))
         });
         steps.collect()
     }

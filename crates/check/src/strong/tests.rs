@@ -35,7 +35,7 @@ fn complaint(draft: &Draft, options: &Options, steps: Steps) -> Option<String> {
     }
     let resolved = Arc::new(Resolved::new(&history, options));
     let weak = Weak::new(Arc::clone(&resolved));
-    if !weak.plain_anomalies().is_empty() || resolved.dependencies.reads.choices.refusal.is_some() {
+    if !weak.plain_anomalies().is_empty() || resolved.dependencies.reads.choices.open.is_none() {
         return None;
     }
     let oracle = isolario_oracle::Options::default()
@@ -115,8 +115,7 @@ fn histories_side_by_side_are_solved_apart() {
         let history = together.history().unwrap();
         let resolved = Arc::new(Resolved::new(&history, &Options::default()));
         let weak = Weak::new(Arc::clone(&resolved));
-        if !weak.plain_anomalies().is_empty()
-            || resolved.dependencies.reads.choices.refusal.is_some()
+        if !weak.plain_anomalies().is_empty() || resolved.dependencies.reads.choices.open.is_none()
         {
             continue;
         }
@@ -139,7 +138,8 @@ fn agree(steps: Steps) {
             ..Options::default()
         };
         // Also those that the linear-time checker decides, which goes through the same oracle.
-        for draft in [case.draft(), case.read_modify_write_draft()] {
+        let drafts = [case.draft(), case.read_modify_write_draft(), case.ambiguous_draft()];
+        for draft in drafts {
             if complaint(&draft, &options, steps).is_some() {
                 let small = shrink(draft, |d| complaint(d, &options, steps).is_some());
                 let complaint = complaint(&small, &options, steps).unwrap_or_default();

@@ -44,6 +44,11 @@ impl Case {
         self.of_one_of(&Shape::read_modify_write())
     }
 
+    /// A history of registers in which many reads may have seen the writes of several transactions.
+    pub fn ambiguous_draft(self) -> Draft {
+        self.of_one_of(&Shape::ambiguous())
+    }
+
     /// A history of lists.
     pub fn list_draft(self) -> Draft {
         self.of_one_of(&Shape::lists())

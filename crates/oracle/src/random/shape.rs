@@ -141,6 +141,39 @@ impl Shape {
         ]
     }
 
+    /// Shapes of register histories in which many reads may have seen the writes of several
+    /// transactions: values that come back, deletes, and transactions of unknown outcome among those
+    /// who wrote them.
+    pub fn ambiguous() -> Vec<Shape> {
+        let zero = || Value::Int(0);
+        let plain = Shape {
+            txns: (3, 5),
+            duplicates: 45,
+            stray: 3,
+            wandering: 6,
+            repeated: 20,
+            ops: (1, 3),
+            ..Shape::default()
+        };
+        let calm = Shape { forked: 5, stale: 15, wandering: 0, stray: 0, ..plain.clone() };
+        vec![
+            plain.clone(),
+            Shape { txns: (4, 6), sessions: 5, duplicates: 25, ..calm.clone() },
+            Shape { keys: 1, reads: 55, ..calm.clone() },
+            Shape { duplicates: 10, deletes: 60, keys: 2, ..calm.clone() },
+            Shape { duplicates: 0, deletes: 50, keys: 1, read_first: 60, ..calm.clone() },
+            Shape { unknown: 35, keys: 2, ..calm.clone() },
+            Shape { unknown: 50, deletes: 30, keys: 1, ..calm.clone() },
+            Shape { unknown: 40, aborted: 15, unobserved: 5, read_first: 60, ..plain.clone() },
+            Shape { times: true, forked: 0, stale: 30, unknown: 15, ..calm.clone() },
+            Shape { times: true, mistimed: 25, duplicates: 60, unknown: 10, ..calm.clone() },
+            Shape { initial: Initial::Value(zero()), duplicates: 60, sessions: 2, ..calm.clone() },
+            Shape { initial: Initial::Unwritten, garbage: 5, unknown: 30, ..plain.clone() },
+            Shape { initial: Initial::UnlessWritten(zero()), unknown: 20, ..plain.clone() },
+            Shape { forked: 95, sessions: 5, txns: (4, 6), keys: 2, duplicates: 25, ..calm },
+        ]
+    }
+
     /// Shapes of list histories.
     pub fn lists() -> Vec<Shape> {
         let plain = Shape { lists: true, stray: 4, ..Shape::default() };

@@ -3,8 +3,9 @@
 use isolario_model::{Edge, OpId, Reason, TxnId, VersionOrder};
 
 use super::Explainer;
-use super::lemmas::{Cause, Lemma};
+use super::lemmas::{Cause, Step};
 use crate::strong::problem::{Arc, Precedes};
+use crate::strong::sources::{Candidate, OpenRead};
 
 /// Finds reasons.
 pub(super) struct Reasons<'a> {
@@ -15,20 +16,16 @@ impl Reasons<'_> {
     /// The edges of a cycle between transactions. Steps within a transaction vanish, and a way
     /// along moments in real time is one edge. Lemmas are told as far as `told` has them, else what
     /// they settle is assumed.
-    pub(super) fn edges(
-        &self,
-        cycle: &[(Arc, Cause)],
-        lemmas: &[Lemma],
-        told: Option<&[Vec<Edge>]>,
-    ) -> Vec<Edge> {
+    pub(super) fn edges(&self, cycle: &[Step], told: Option<&[Vec<Edge>]>) -> Vec<Edge> {
         let layout = self.explainer.problem.layout;
         let mut cycle = cycle.to_vec();
         // Begin at a transaction, not at a moment between two.
-        let begin = cycle.iter().position(|((from, _), _)| layout.txn(*from).is_some());
+        let begin = cycle.iter().position(|step| layout.txn(step.arc.0).is_some());
         cycle.rotate_left(begin.unwrap_or(0));
         let mut edges: Vec<Edge> = Vec::new();
         let mut left: Option<TxnId> = None;
-        for ((from, to), cause) in cycle {
+        for step in cycle {
+            let (from, to) = step.arc;
             left = layout.txn(from).or(left);
             let (Some(from_txn), Some(to_txn)) = (left, layout.txn(to)) else { continue };
             if from_txn == to_txn {
@@ -36,7 +33,7 @@ impl Reasons<'_> {
             }
             let reason = match layout.txn(from) {
                 None => self.real_time(from_txn, to_txn),
-                Some(_) => self.reason((from, to), from_txn, to_txn, cause, lemmas, told),
+                Some(_) => self.reason(step, from_txn, to_txn, told),
             };
             edges.push(Edge { from: from_txn, to: to_txn, reason });
         }
@@ -51,27 +48,47 @@ impl Reasons<'_> {
 
     fn reason(
         &self,
-        arc: Arc,
+        Step { arc, cause, source }: Step,
         from: TxnId,
         to: TxnId,
-        cause: Cause,
-        lemmas: &[Lemma],
         told: Option<&[Vec<Edge>]>,
     ) -> Reason {
-        match cause {
-            Cause::Seen => self.seen(arc, from, to),
-            Cause::Read(precedes) => self.by_order(arc, precedes, self.read_order(precedes)),
-            Cause::Given(precedes, known) => self.by_order(arc, precedes, known.told()),
-            Cause::Assumed(precedes) => self.by_order(arc, precedes, VersionOrder::Assumed),
-            Cause::Lemma(lemma) => {
-                let precedes = lemmas[lemma].precedes;
-                let known = match told {
-                    Some(told) => self.refuted(precedes, &told[lemma]),
-                    None => VersionOrder::Assumed,
-                };
-                self.by_order(arc, precedes, known)
+        let (precedes, known) = match (cause, source) {
+            (Cause::Seen, Some(source)) => return self.by_source(from, to, source),
+            (Cause::Seen, None) => return self.seen(arc, from, to),
+            (Cause::Read(precedes), _) => (precedes, self.read_order(precedes)),
+            (Cause::Given(precedes, known), _) => (precedes, known.told()),
+            (Cause::Assumed(precedes), _) => (precedes, VersionOrder::Assumed),
+            (Cause::Lemma(precedes, lemma), _) => match told {
+                Some(told) => (precedes, self.refuted(precedes, &told[lemma])),
+                None => (precedes, VersionOrder::Assumed),
+            },
+        };
+        match source {
+            Some(source) => self.by_both(precedes, known, source),
+            None => self.by_order(arc, precedes, known),
+        }
+    }
+
+    /// The reason of an edge that the source of a read adds.
+    fn by_source(&self, from: TxnId, to: TxnId, source: Candidate) -> Reason {
+        let Explainer { dependencies, problem, .. } = self.explainer;
+        let OpenRead { key, read, .. } = problem.sources.read(problem.sources.read_of(source));
+        match problem.sources.version(source) {
+            Some(_) => dependencies.read_edge(from, to, read).reason,
+            None => {
+                let (writer, known) = (TxnId::INIT, VersionOrder::Initial);
+                Reason::AntiDependency { key, read, writer, known }
             }
         }
+    }
+
+    /// The reason of an edge that the source of a read and an order of versions add together.
+    fn by_both(&self, precedes: Precedes, known: VersionOrder, source: Candidate) -> Reason {
+        let problem = self.explainer.problem;
+        let OpenRead { key, read, .. } = problem.sources.read(problem.sources.read_of(source));
+        let writer = problem.versions.writer(precedes.first);
+        Reason::AntiDependency { key, read, writer, known }
     }
 
     /// Session order, a read, or a read of the initial version of a key.

@@ -1,42 +1,70 @@
-//! Settled orders of versions, each with the cycle that the opposite closes.
+//! What was settled, each with the cycle that the opposite closes: orders of versions, and that a read
+//! did not see a version.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashMap;
 
 use super::CycleArc;
-use super::arcs::{Arcs, SEEN};
-use crate::resolved::KnownBy;
-use crate::strong::problem::{Arc, Precedes, Problem};
+use super::arcs::{ANY_ROUND, Arcs, Origin};
+use crate::resolved::{KnownBy, Version};
+use crate::strong::problem::{Arc, Precedes, Problem, Under};
 use crate::strong::saturate::Settled;
+use crate::strong::sources::{Candidate, OpenRead};
 
-/// Why an edge of a cycle is there.
+/// Which order of versions an edge of a cycle rests on, and how that is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cause {
-    /// Clients saw it.
+    /// None: clients saw the edge, or it comes from the source of a read alone.
     Seen,
-    /// By an order of versions that a read of the later writer shows.
+    /// One that a read of the later writer shows.
     Read(Precedes),
-    /// By an order of versions that is given.
+    /// One that is given.
     Given(Precedes, KnownBy),
-    /// By an order of versions that is assumed.
+    /// One that is assumed.
     Assumed(Precedes),
-    /// By an order of versions that an earlier lemma settled.
-    Lemma(usize),
+    /// One that an earlier lemma settled.
+    Lemma(Precedes, usize),
 }
 
-/// An order of two versions, and the cycle that the opposite closes.
+/// An edge of a cycle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Step {
+    pub(super) arc: Arc,
+    pub(super) cause: Cause,
+    /// The source of a read that it rests on.
+    pub(super) source: Option<Candidate>,
+}
+
+/// The cycle that the opposite of something settled closes.
 pub(super) struct Lemma {
-    pub(super) precedes: Precedes,
-    pub(super) cycle: Vec<(Arc, Cause)>,
+    pub(super) cycle: Vec<Step>,
 }
 
 /// What a set of lemmas leads to.
 pub(super) enum Refuted {
     /// A cycle that assumes nothing.
-    Cycle(Vec<(Arc, Cause)>),
+    Cycle(Vec<Step>),
     /// Cycles whose assumptions leave no case.
-    Cases(Vec<Vec<(Arc, Cause)>>),
+    Cases(Vec<Vec<Step>>),
+}
+
+/// What was settled, in the order in which it was: by round; in each, sources of reads first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Claim {
+    /// A read did not see a version.
+    Gone { round: u32, candidate: Candidate },
+    /// An order of two versions.
+    Fact { round: u32, fact: u32 },
+}
+
+impl Claim {
+    fn place(self) -> (u32, bool, u32) {
+        match self {
+            Claim::Gone { round, candidate } => (round, false, candidate),
+            Claim::Fact { round, fact } => (round, true, fact),
+        }
+    }
 }
 
 pub(super) struct Lemmas<'a> {
@@ -47,6 +75,8 @@ pub(super) struct Lemmas<'a> {
     pub(super) list: Vec<Lemma>,
     by_fact: FxHashMap<u32, usize>,
     by_choice: FxHashMap<Precedes, usize>,
+    /// Whether anything rests on the source of a read.
+    rests_on_sources: bool,
 }
 
 impl<'a> Lemmas<'a> {
@@ -58,14 +88,19 @@ impl<'a> Lemmas<'a> {
             list: Vec::new(),
             by_fact: FxHashMap::default(),
             by_choice: FxHashMap::default(),
+            rests_on_sources: false,
         }
     }
 
-    /// The lemmas that cycles of settled edges and of choices rest on, and what they lead to.
-    pub(super) fn build(&mut self, cycles: Vec<Vec<CycleArc>>) -> Refuted {
+    /// The lemmas that cycles of settled edges and of choices rest on, and what they lead to. A read
+    /// that has no candidate left may be the end of it instead of a cycle.
+    pub(super) fn build(&mut self, cycles: Vec<Vec<CycleArc>>, no_source: Option<u32>) -> Refuted {
         let cycles: Vec<Vec<CycleArc>> =
             cycles.into_iter().map(|cycle| self.completed(cycle)).collect();
-        self.settle_facts(&cycles);
+        self.settle(&cycles, no_source);
+        if self.rests_on_sources {
+            return Refuted::Cases(cycles.iter().map(|cycle| self.caused(cycle)).collect());
+        }
         let mut open = cycles;
         // What one cycle alone rules out is a lemma, and what is left to assume shrinks.
         loop {
@@ -74,7 +109,7 @@ impl<'a> Lemmas<'a> {
             for cycle in open {
                 match self.assumptions(&cycle).as_slice() {
                     [] => return Refuted::Cycle(self.caused(&cycle)),
-                    [one] => self.settle(one.opposite(), &cycle),
+                    [one] => self.add_lemma(one.opposite(), &cycle),
                     _ => still_open.push(cycle),
                 }
             }
@@ -86,14 +121,14 @@ impl<'a> Lemmas<'a> {
     }
 
     /// How many edges a cycle has with those of all lemmas, and how deep they are nested.
-    pub(super) fn cost(&self, cycle: &[(Arc, Cause)]) -> (usize, usize) {
+    pub(super) fn cost(&self, cycle: &[Step]) -> (usize, usize) {
         let mut costs: Vec<(usize, usize)> = Vec::with_capacity(self.list.len());
-        let of = |cycle: &[(Arc, Cause)], costs: &[(usize, usize)]| {
+        let of = |cycle: &[Step], costs: &[(usize, usize)]| {
             let (mut length, mut depth) = (cycle.len(), 0);
-            for (_, cause) in cycle {
-                if let Cause::Lemma(lemma) = cause {
-                    length = length.saturating_add(costs[*lemma].0);
-                    depth = depth.max(costs[*lemma].1 + 1);
+            for step in cycle {
+                if let Cause::Lemma(_, lemma) = step.cause {
+                    length = length.saturating_add(costs[lemma].0);
+                    depth = depth.max(costs[lemma].1 + 1);
                 }
             }
             (length, depth)
@@ -116,40 +151,138 @@ impl<'a> Lemmas<'a> {
         for (at, step) in cycle.iter().enumerate() {
             whole.push(*step);
             let (from, to) = (step.0.1, cycle[(at + 1) % cycle.len()].0.0);
-            let way = self.arcs.path(from, |node| node == to, u32::MAX - 1).unwrap_or_default();
+            let way = self.arcs.path(from, |node| node == to, ANY_ROUND).unwrap_or_default();
             whole.extend(way.into_iter().map(|arc| (arc, None)));
         }
         whole
     }
 
-    /// Lemmas for all facts that the cycles rest on.
-    fn settle_facts(&mut self, cycles: &[Vec<CycleArc>]) {
-        let mut needed: BTreeSet<u32> = BTreeSet::new();
-        let add = |cycle: &[CycleArc], needed: &mut BTreeSet<u32>| {
-            let settled = cycle.iter().filter(|(_, choice)| choice.is_none());
-            needed.extend(settled.filter_map(|(arc, _)| self.lemma_needed(*arc)));
+    /// Lemmas for all that the cycles rest on, and for all candidates of a read.
+    fn settle(&mut self, cycles: &[Vec<CycleArc>], no_source: Option<u32>) {
+        let mut needed: BTreeSet<((u32, bool, u32), Claim)> = BTreeSet::new();
+        let mut found: BTreeMap<((u32, bool, u32), Claim), Vec<Vec<CycleArc>>> = BTreeMap::new();
+        let add = |claims: Vec<Claim>, needed: &mut BTreeSet<_>| {
+            needed.extend(claims.into_iter().map(|claim| (claim.place(), claim)));
         };
-        cycles.iter().for_each(|cycle| add(cycle, &mut needed));
-        let mut found: Vec<(u32, Vec<CycleArc>)> = Vec::new();
-        while let Some(fact) = needed.pop_last() {
-            let cycle = self.justification(fact);
-            add(&cycle, &mut needed);
-            found.push((fact, cycle));
+        cycles.iter().for_each(|cycle| add(self.claims(cycle), &mut needed));
+        no_source.into_iter().for_each(|read| add(self.all_gone(read), &mut needed));
+        while let Some(claim) = needed.pop_last() {
+            let cycles = match claim.1 {
+                Claim::Fact { round, fact } => vec![self.justification(fact, round)],
+                Claim::Gone { round, candidate } => self.rejection(candidate, round),
+            };
+            let mut claims: Vec<Claim> =
+                cycles.iter().flat_map(|cycle| self.claims(cycle)).collect();
+            if let Claim::Gone { candidate, .. } = claim.1
+                && cycles.is_empty()
+            {
+                claims.extend(self.writer_is_not_there(candidate));
+            }
+            found.insert(claim, cycles);
+            claims.retain(|claim| !found.contains_key(&(claim.place(), *claim)));
+            add(claims, &mut needed);
         }
-        for (fact, cycle) in found.into_iter().rev() {
-            let precedes = self.settled.facts[fact as usize];
-            let cycle = self.caused(&cycle);
-            self.by_fact.insert(fact, self.list.len());
-            self.by_choice.insert(precedes, self.list.len());
-            self.list.push(Lemma { precedes, cycle });
+        self.rests_on_sources = no_source.is_some()
+            || cycles.iter().chain(found.values().flatten()).any(|c| self.uses_source(c));
+        for ((_, claim), cycles) in found {
+            if let Claim::Fact { fact, .. } = claim {
+                self.by_fact.insert(fact, self.list.len());
+                self.by_choice.insert(self.settled.facts[fact as usize], self.list.len());
+            }
+            let lemmas = cycles.iter().map(|cycle| Lemma { cycle: self.caused(cycle) });
+            let lemmas: Vec<Lemma> = lemmas.collect();
+            self.list.extend(lemmas);
         }
     }
 
-    /// The fact that an edge needs a lemma for.
-    fn lemma_needed(&self, arc: Arc) -> Option<u32> {
-        let fact = self.arcs.fact(arc).filter(|fact| *fact != SEEN)? - 1;
+    /// What a cycle of settled edges rests on.
+    fn claims(&self, cycle: &[CycleArc]) -> Vec<Claim> {
+        let mut claims = Vec::new();
+        for (arc, choice) in cycle {
+            if choice.is_none()
+                && let Some(Origin::Fact(fact)) = self.arcs.origin(*arc)
+                && self.needs_lemma(fact)
+            {
+                claims.push(Claim::Fact { round: self.settled.round_of(fact), fact });
+            }
+            if let Some(source) = self.source(*arc, *choice) {
+                claims.extend(self.others_gone(source));
+            }
+        }
+        claims
+    }
+
+    fn uses_source(&self, cycle: &[CycleArc]) -> bool {
+        cycle.iter().any(|(arc, choice)| self.source(*arc, *choice).is_some())
+    }
+
+    /// The source of a read that an edge rests on.
+    fn source(&self, arc: Arc, choice: Option<Under>) -> Option<Candidate> {
+        if let Some(under) = choice {
+            return under.source;
+        }
+        let pruned = &self.settled.pruned;
+        match self.arcs.origin(arc)? {
+            Origin::Seen => None,
+            Origin::Read(read) => pruned.source(read).map(|(source, _)| source),
+            Origin::Fact(fact) => self.reader_of(arc, self.settled.facts[fact as usize]),
+        }
+    }
+
+    /// The read whose source makes an edge of an order of versions; none if it needs none.
+    fn reader_of(&self, arc: Arc, precedes: Precedes) -> Option<Candidate> {
+        if self.problem.arcs(precedes).any(|other| other == arc) {
+            return None;
+        }
+        let (sources, pruned) = (&self.problem.sources, &self.settled.pruned);
+        let is_known = |candidate: &Candidate| {
+            pruned
+                .source(sources.read_of(*candidate))
+                .is_some_and(|(source, _)| source == *candidate)
+        };
+        let known = sources.of_version(precedes.first).iter().copied().filter(is_known);
+        { known }.find(|candidate| self.problem.joint_arc(*candidate, precedes) == Some(arc))
+    }
+
+    /// That candidates of a read are gone, as far as they are; and where that leaves but this source,
+    /// that the reader is there, if it may not be.
+    fn others_gone(&self, source: Candidate) -> Vec<Claim> {
+        let (sources, pruned) = (&self.problem.sources, &self.settled.pruned);
+        let mut claims = Vec::new();
+        let mut at = Some(source);
+        while let Some(source) = at {
+            let read = sources.read_of(source);
+            claims.extend(self.all_gone(read));
+            if pruned.source(read).is_none_or(|(known, _)| known != source) {
+                break;
+            }
+            let number = sources.read(read).if_there;
+            let shown_by = number.and_then(|number| pruned.shows_there(number));
+            at = shown_by.and_then(|read| pruned.source(read)).map(|(source, _)| source);
+        }
+        claims
+    }
+
+    /// That those candidates of a read are gone that are.
+    fn all_gone(&self, read: u32) -> Vec<Claim> {
+        let gone = |candidate| {
+            let round = self.settled.pruned.gone_since(candidate)?;
+            Some(Claim::Gone { round, candidate })
+        };
+        self.problem.sources.candidates(read).filter_map(gone).collect()
+    }
+
+    /// That no candidate of a read of its writer is left, where a version was not seen for that reason.
+    fn writer_is_not_there(&self, candidate: Candidate) -> Vec<Claim> {
+        let number = self.problem.sources.writer_if_there(candidate);
+        let shown_by = number.and_then(|number| self.settled.pruned.shows_not_there(number));
+        shown_by.map(|read| self.all_gone(read)).unwrap_or_default()
+    }
+
+    /// Whether a fact needs a lemma.
+    fn needs_lemma(&self, fact: u32) -> bool {
         let is_given = (fact as usize) < self.settled.given.len();
-        (!is_given && !self.is_read(self.settled.facts[fact as usize])).then_some(fact)
+        !is_given && !self.is_read(self.settled.facts[fact as usize])
     }
 
     /// Whether the later writer had read the earlier version.
@@ -160,22 +293,30 @@ impl<'a> Lemmas<'a> {
     }
 
     /// The cycle that the opposite of a fact closes with what was settled in earlier rounds.
-    fn justification(&self, fact: u32) -> Vec<CycleArc> {
-        let precedes = self.settled.facts[fact as usize];
-        let round = self.settled.rounds.partition_point(|end| *end <= fact);
-        let below = if round == 0 { 0 } else { self.settled.rounds[round - 1] };
-        let opposite = precedes.opposite();
-        let arcs: Vec<Arc> = self.problem.arcs(opposite).collect();
+    fn justification(&self, fact: u32, round: u32) -> Vec<CycleArc> {
+        let opposite = self.settled.facts[fact as usize].opposite();
+        let order = Some(opposite);
+        let by_order = self.problem.arcs(opposite).map(|arc| (arc, Under { order, source: None }));
+        let by_both = self.problem.sources.of_version(opposite.first).iter().filter_map(|source| {
+            let (known, since) =
+                self.settled.pruned.source(self.problem.sources.read_of(*source))?;
+            let arc = self.problem.joint_arc(*source, opposite)?;
+            let under = Under { order, source: Some(*source) };
+            (known == *source && since <= round).then_some((arc, under))
+        });
+        let arcs: Vec<(Arc, Under)> = by_order.chain(by_both).collect();
         let mut best: Option<Vec<CycleArc>> = None;
         // All edges of an alternative lead to the same two nodes, that between the writers to the
         // first.
         for arcs in [&arcs[..1], &arcs[1..]] {
-            let Some((_, begin)) = arcs.first().copied() else { continue };
-            let is_end = |node: u32| arcs.iter().any(|(from, _)| *from == node);
-            let Some(path) = self.arcs.path(begin, is_end, below) else { continue };
+            let Some(((_, begin), _)) = arcs.first().copied() else { continue };
+            let is_end = |node: u32| arcs.iter().any(|((from, _), _)| *from == node);
+            let Some(path) = self.arcs.path(begin, is_end, round) else { continue };
             if best.as_ref().is_none_or(|best| path.len() + 1 < best.len()) {
                 let end = path.last().map_or(begin, |(_, to)| *to);
-                let mut cycle = vec![((end, begin), Some(opposite))];
+                let under =
+                    arcs.iter().find(|((from, _), _)| *from == end).map(|(_, under)| *under);
+                let mut cycle = vec![((end, begin), under)];
                 cycle.extend(path.into_iter().map(|arc| (arc, None)));
                 best = Some(cycle);
             }
@@ -183,20 +324,67 @@ impl<'a> Lemmas<'a> {
         best.unwrap_or_default()
     }
 
+    /// The cycles that show that a read did not see a version: one that closes if it did, and where
+    /// another version overwrote it, the one that closes if that was the earlier one. None if it is
+    /// because the writer is not there.
+    fn rejection(&self, candidate: Candidate, round: u32) -> Vec<Vec<CycleArc>> {
+        let (sources, layout) = (&self.problem.sources, self.problem.layout);
+        let OpenRead { reader, key, .. } = sources.read(sources.read_of(candidate));
+        let start = layout.start(reader);
+        let source = Some(candidate);
+        let closed = |arc: Arc, order: Option<Precedes>, path: Vec<Arc>| {
+            let mut cycle = vec![(arc, Some(Under { order, source }))];
+            cycle.extend(path.into_iter().map(|arc| (arc, None)));
+            cycle
+        };
+        let commit = |version| layout.commit(self.problem.versions.writer(version));
+        let Some(version) = sources.version(candidate) else {
+            let closing = self.problem.source_arcs(candidate).find_map(|(from, to)| {
+                let path = self.arcs.path(to, |node| node == from, round)?;
+                Some(closed((from, to), None, path))
+            });
+            return closing.into_iter().collect();
+        };
+        if let Some(path) = self.arcs.path(start, |node| node == commit(version), round) {
+            return vec![closed((commit(version), start), None, path)];
+        }
+        let after = self.arcs.reached(commit(version), round);
+        let is_later = |other: &Version| {
+            *other != version
+                && self.problem.versions.writer(*other) != reader
+                && after[commit(*other) as usize]
+        };
+        let overwriting = self.problem.versions.of(key).filter(is_later).filter_map(|other| {
+            Some((other, self.arcs.path(commit(other), |node| node == start, round)?))
+        });
+        let Some((other, path)) = overwriting.min_by_key(|(_, path)| path.len()) else {
+            return Vec::new();
+        };
+        let precedes = Precedes { first: version, second: other };
+        let missed = closed((start, commit(other)), Some(precedes), path);
+        let opposite = precedes.opposite();
+        let back = self.problem.arcs(opposite).next().unwrap_or((commit(other), commit(version)));
+        let way = self.arcs.path(back.1, |node| node == back.0, round).unwrap_or_default();
+        let mut later = vec![(back, Some(Under { order: Some(opposite), source: None }))];
+        later.extend(way.into_iter().map(|arc| (arc, None)));
+        vec![later, missed]
+    }
+
     /// What a cycle assumes beyond the lemmas.
     fn assumptions(&self, cycle: &[CycleArc]) -> Vec<Precedes> {
-        let mut open: Vec<Precedes> = cycle.iter().filter_map(|(_, choice)| *choice).collect();
+        let orders = cycle.iter().filter_map(|(_, choice)| choice.and_then(|under| under.order));
+        let mut open: Vec<Precedes> = orders.collect();
         open.retain(|choice| !self.by_choice.contains_key(choice) && !self.is_read(*choice));
         open.sort_unstable();
         open.dedup();
         open
     }
 
-    fn settle(&mut self, precedes: Precedes, cycle: &[CycleArc]) {
+    fn add_lemma(&mut self, precedes: Precedes, cycle: &[CycleArc]) {
         if !self.by_choice.contains_key(&precedes) {
             let cycle = self.caused(cycle);
             self.by_choice.insert(precedes, self.list.len());
-            self.list.push(Lemma { precedes, cycle });
+            self.list.push(Lemma { cycle });
         }
     }
 
@@ -206,11 +394,11 @@ impl<'a> Lemmas<'a> {
     }
 
     /// Whether a cycle or a lemma rests on an order that is stated.
-    pub(super) fn rest_on_statements(&self, cycle: &[(Arc, Cause)]) -> bool {
-        let rests = |cycle: &[(Arc, Cause)], stated: &[bool]| {
-            cycle.iter().any(|(_, cause)| match cause {
+    pub(super) fn rest_on_statements(&self, cycle: &[Step]) -> bool {
+        let rests = |cycle: &[Step], stated: &[bool]| {
+            cycle.iter().any(|step| match step.cause {
                 Cause::Given(_, KnownBy::Stated { .. }) => true,
-                Cause::Lemma(lemma) => stated[*lemma],
+                Cause::Lemma(_, lemma) => stated[lemma],
                 _ => false,
             })
         };
@@ -222,28 +410,35 @@ impl<'a> Lemmas<'a> {
         rests(cycle, &stated)
     }
 
-    fn caused(&self, cycle: &[CycleArc]) -> Vec<(Arc, Cause)> {
-        cycle.iter().map(|(arc, choice)| (*arc, self.cause(*arc, *choice))).collect()
+    fn caused(&self, cycle: &[CycleArc]) -> Vec<Step> {
+        let step = |(arc, choice): &CycleArc| Step {
+            arc: *arc,
+            cause: self.cause(*arc, *choice),
+            source: self.source(*arc, *choice),
+        };
+        cycle.iter().map(step).collect()
     }
 
-    fn cause(&self, arc: Arc, choice: Option<Precedes>) -> Cause {
+    fn cause(&self, arc: Arc, choice: Option<Under>) -> Cause {
         let settled = |precedes| match self.is_read(precedes) {
             true => Cause::Read(precedes),
             false => Cause::Assumed(precedes),
         };
         match choice {
-            Some(precedes) => match self.by_choice.get(&precedes) {
-                Some(lemma) => Cause::Lemma(*lemma),
+            Some(Under { order: None, .. }) => Cause::Seen,
+            Some(Under { order: Some(precedes), .. }) => match self.by_choice.get(&precedes) {
+                Some(lemma) => Cause::Lemma(precedes, *lemma),
                 None => settled(precedes),
             },
-            None => match self.arcs.fact(arc) {
-                Some(SEEN) | None => Cause::Seen,
-                Some(fact) => match self.by_fact.get(&(fact - 1)) {
-                    Some(lemma) => Cause::Lemma(*lemma),
-                    None => self
-                        .given(fact - 1)
-                        .unwrap_or_else(|| settled(self.settled.facts[fact as usize - 1])),
-                },
+            None => match self.arcs.origin(arc) {
+                Some(Origin::Fact(fact)) => {
+                    let precedes = self.settled.facts[fact as usize];
+                    match self.by_fact.get(&fact) {
+                        Some(lemma) => Cause::Lemma(precedes, *lemma),
+                        None => self.given(fact).unwrap_or_else(|| settled(precedes)),
+                    }
+                }
+                _ => Cause::Seen,
             },
         }
     }

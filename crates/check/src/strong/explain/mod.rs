@@ -10,21 +10,21 @@ mod lemmas;
 
 use isolario_model::{Anomaly, AnomalyKind, Edge, Evidence, Findings, Reason};
 
-use super::problem::{Arc, Precedes, Problem};
+use super::problem::{Arc, Problem, Under};
 use super::saturate::Settled;
 use crate::cycles;
 use crate::resolved::Dependencies;
 use arcs::Arcs;
 use edges::Reasons;
-use lemmas::{Cause, Lemmas, Refuted};
+use lemmas::{Lemmas, Refuted, Step};
 
 /// An argument with more edges than this is told as a list of cases, without nesting.
 const LONGEST: usize = 2_000;
 /// So is one with lemmas that rest on more lemmas in a row.
 const DEEPEST: usize = 40;
 
-/// An edge of a cycle, with the alternative it was added for, if it was.
-pub(crate) type CycleArc = (Arc, Option<Precedes>);
+/// An edge of a cycle, with the alternatives it was added for, if it was.
+pub(crate) type CycleArc = (Arc, Option<Under>);
 
 /// What there is to explain.
 pub(crate) struct Explainer<'a> {
@@ -48,7 +48,7 @@ impl Explainer<'_> {
         for nodes in cycles {
             let next = nodes.iter().cycle().skip(1);
             let steps = nodes.iter().zip(next).map(|(from, to)| ((*from, *to), None)).collect();
-            anomalies.push(self.anomaly(&arcs, vec![steps]));
+            anomalies.push(self.anomaly(&arcs, vec![steps], None));
         }
         anomalies
             .sort_by_key(|anomaly| (cycles::clarity(anomaly.kind), anomaly.evidence.edges().len()));
@@ -58,12 +58,23 @@ impl Explainer<'_> {
     /// Explains a refutation by search.
     pub(crate) fn refutation(&self, cycles: Vec<Vec<CycleArc>>) -> Findings {
         let arcs = Arcs::new(self.problem, self.settled);
-        findings(vec![self.anomaly(&arcs, cycles)])
+        findings(vec![self.anomaly(&arcs, cycles, None)])
     }
 
-    fn anomaly(&self, arcs: &Arcs<'_>, cycles: Vec<Vec<CycleArc>>) -> Anomaly {
+    /// Explains that a read has no candidate left.
+    pub(crate) fn no_source(&self, read: u32) -> Findings {
+        let arcs = Arcs::new(self.problem, self.settled);
+        findings(vec![self.anomaly(&arcs, Vec::new(), Some(read))])
+    }
+
+    fn anomaly(
+        &self,
+        arcs: &Arcs<'_>,
+        cycles: Vec<Vec<CycleArc>>,
+        no_source: Option<u32>,
+    ) -> Anomaly {
         let mut lemmas = Lemmas::new(self.problem, self.settled, arcs);
-        let refuted = lemmas.build(cycles);
+        let refuted = lemmas.build(cycles, no_source);
         let reasons = Reasons { explainer: self };
         match refuted {
             Refuted::Cycle(cycle) if lemmas.cost(&cycle) <= (LONGEST, DEEPEST) => {
@@ -80,18 +91,13 @@ impl Explainer<'_> {
     }
 
     /// A cycle with its lemmas as reasons of its edges.
-    fn nested(
-        &self,
-        reasons: &Reasons<'_>,
-        lemmas: &Lemmas<'_>,
-        cycle: &[(Arc, Cause)],
-    ) -> Vec<Edge> {
+    fn nested(&self, reasons: &Reasons<'_>, lemmas: &Lemmas<'_>, cycle: &[Step]) -> Vec<Edge> {
         let mut told: Vec<Vec<Edge>> = Vec::with_capacity(lemmas.list.len());
         for lemma in &lemmas.list {
-            let edges = reasons.edges(&lemma.cycle, &lemmas.list, Some(&told));
+            let edges = reasons.edges(&lemma.cycle, Some(&told));
             told.push(edges);
         }
-        reasons.edges(cycle, &lemmas.list, Some(&told))
+        reasons.edges(cycle, Some(&told))
     }
 
     /// All cycles side by side: what the one assumes, another one rules out.
@@ -99,12 +105,13 @@ impl Explainer<'_> {
         &self,
         reasons: &Reasons<'_>,
         lemmas: &Lemmas<'_>,
-        mut cycles: Vec<Vec<(Arc, Cause)>>,
+        mut cycles: Vec<Vec<Step>>,
     ) -> Anomaly {
         cycles.extend(lemmas.list.iter().map(|lemma| lemma.cycle.clone()));
         let mut cycles: Vec<Vec<Edge>> =
-            cycles.iter().map(|cycle| reasons.edges(cycle, &lemmas.list, None)).collect();
+            cycles.iter().map(|cycle| reasons.edges(cycle, None)).collect();
         cycles.sort_by_key(Vec::len);
+        cycles.dedup();
         Anomaly::new(AnomalyKind::NoOrderPossible, Evidence::Cases { cycles })
     }
 }

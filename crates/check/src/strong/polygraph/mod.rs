@@ -20,7 +20,8 @@ use super::limits::Limits;
 use super::order::{Chosen, Order};
 use super::problem::Problem;
 use super::saturate::{Saturation, Settled, saturate};
-use super::search::{Literal, Search, SearchEnd};
+use super::search::{Search, SearchEnd};
+use super::sources::Sources;
 use super::{Steps, dump, shortest_cycles, single_chains};
 use crate::Options;
 use crate::graph::topological_order;
@@ -77,6 +78,7 @@ impl Polygraph {
             versions: Versions::none().into(),
             moments: Vec::new(),
             choices: Choices::default(),
+            sources: Sources::default(),
         };
         Polygraph { problem }
     }
@@ -140,6 +142,7 @@ impl Polygraph {
         };
         match outcome {
             Saturation::Contradiction(graph, settled) => self.contradiction(&graph, &settled),
+            Saturation::NoSource(..) => Solution::None(Vec::new()),
             Saturation::Stopped(limit, _) => Solution::Undecided(limit),
             Saturation::Settled { graph, nodes, settled, .. } => {
                 self.search(&graph, nodes, &settled, &limits)
@@ -158,7 +161,8 @@ impl Polygraph {
         match search.run(limits, None) {
             SearchEnd::Solution => Solution::Order(search.order.nodes().to_vec()),
             SearchEnd::Refutation(cycles) => {
-                let told = |(arc, label)| Some((arc, search.variables.listed(Literal(label))?));
+                let told =
+                    |(arc, label): Chosen| Some((arc, search.variables.listed(label.first())?));
                 let told = |cycle: Vec<Chosen>| cycle.into_iter().filter_map(told).collect();
                 let cycles = cycles.into_iter().map(told).collect();
                 Solution::None(Argument::new(&self.problem, settled).of_choices(cycles))

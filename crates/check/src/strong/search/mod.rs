@@ -13,16 +13,17 @@ mod heap;
 mod literal;
 mod proof;
 mod propagate;
+mod sources;
 mod touched;
 
 use isolario_model::{KeyId, Limit};
 
-pub(crate) use literal::{Literal, Variables};
+pub(crate) use literal::{Label, Literal, Variables};
 
 use super::limits::Limits;
 use super::order::{Chosen, Order};
-use super::problem::{Alternative, Arc, Problem};
-use super::undecided::undecided_pairs;
+use super::problem::{Alternative, Arc, Precedes, Problem};
+use super::undecided::{Undecided, undecided};
 use crate::Phase;
 use forget::Schedule;
 use heap::Heap;
@@ -87,6 +88,10 @@ pub(crate) struct Search<'p, 'g> {
     seen: Vec<bool>,
     is_dirty: Vec<bool>,
     touched: Touched,
+    /// Per candidate, whether it is known that the read did not see it; empty if nothing is known.
+    gone: &'p [bool],
+    /// The keys with reads whose candidates are variables.
+    open_keys: Vec<KeyId>,
 }
 
 impl<'p, 'g> Search<'p, 'g> {
@@ -108,7 +113,14 @@ impl<'p, 'g> Search<'p, 'g> {
             seen: Vec::new(),
             is_dirty: vec![false; problem.versions.key_count()],
             touched: Touched::new(problem),
+            gone: &[],
+            open_keys: Vec::new(),
         }
+    }
+
+    /// Without the candidates of reads that are known not to be the source.
+    pub(crate) fn without(self, gone: &'p [bool]) -> Self {
+        Search { gone, ..self }
     }
 
     /// How many choices are variables, and how many of them are not settled.
@@ -156,7 +168,10 @@ impl<'p, 'g> Search<'p, 'g> {
             }
             if !self.decide() {
                 let moved = self.order.take_moved();
-                let (keys, listed) = (self.dirty_keys(&moved), self.touched.by(&moved));
+                let (mut keys, listed) = (self.dirty_keys(&moved), self.touched.by(&moved));
+                keys.extend(self.keys_of_open_reads());
+                keys.sort_unstable();
+                keys.dedup();
                 if !self.open(&keys, &listed) {
                     return SearchEnd::Solution;
                 }
@@ -167,19 +182,31 @@ impl<'p, 'g> Search<'p, 'g> {
     /// Makes the open choices about some keys, and those of some that are written down, variables.
     /// False if there are none.
     fn open(&mut self, keys: &[KeyId], listed: &[u32]) -> bool {
-        let orders = undecided_pairs(self.problem, &self.order, keys);
+        let (taken, is_there) = (|read| self.taken(read), |number| self.is_there(number));
+        let Undecided { orders, reads } =
+            undecided(self.problem, &self.order, keys, &taken, &is_there);
         for precedes in &orders {
-            let (phase, is_new) = self.variables.order(*precedes);
-            if is_new {
-                self.add_variable(phase);
-            }
+            self.open_order(*precedes);
         }
+        reads.iter().for_each(|read| self.open_read(*read));
         let order = &self.order;
         let is_forward = |(from, to): Arc| order.rank(from) < order.rank(to);
         let is_open = |choice: &u32| !self.problem.choices.has_one(*choice, is_forward);
         let open: Vec<u32> = listed.iter().copied().filter(is_open).collect();
         open.iter().for_each(|choice| self.open_listed(*choice));
-        !orders.is_empty() || !open.is_empty()
+        !orders.is_empty() || !reads.is_empty() || !open.is_empty()
+    }
+
+    fn open_order(&mut self, precedes: Precedes) {
+        let (phase, is_new) = self.variables.order(precedes);
+        if is_new {
+            self.add_variable(phase);
+            for (version, literal) in [(precedes.first, phase), (precedes.second, !phase)] {
+                if !self.problem.sources.of_version(version).is_empty() {
+                    self.variables.note_before(version, literal);
+                }
+            }
+        }
     }
 
     /// Makes the alternatives of a choice variables, of which one must be taken. At most one need not
@@ -245,14 +272,14 @@ impl<'p, 'g> Search<'p, 'g> {
     fn preferred(&self, var: u32) -> Literal {
         let phase = self.states[var as usize].phase;
         let trusts_order = self.conflicts <= TRUST_ORDER_FOR;
-        match self.variables.siblings(&self.problem.choices, var) {
+        match self.variables.siblings(self.problem, var) {
             Some(siblings) => self.preferred_of(siblings, var, phase, trusts_order),
             None if trusts_order && self.leads_back(phase) > self.leads_back(!phase) => !phase,
             None => phase,
         }
     }
 
-    /// As [`Search::preferred`], of a choice that is written down: one alternative is enough.
+    /// As [`Search::preferred`], of several alternatives of which one is enough.
     fn preferred_of(
         &self,
         siblings: impl Iterator<Item = Literal> + Clone,
@@ -264,13 +291,20 @@ impl<'p, 'g> Search<'p, 'g> {
             return Literal(2 * var + 1);
         }
         let free = siblings.filter(|literal| trusts_order && !self.is_false(*literal));
-        free.min_by_key(|literal| self.leads_back(*literal)).unwrap_or(phase)
+        let distance = |literal: &Literal| match self.variables.source(*literal) {
+            Some(candidate) => self.distance(candidate),
+            None => (false, self.leads_back(*literal)),
+        };
+        free.min_by_key(distance).unwrap_or(phase)
     }
 
     /// By how many places the edges that a literal adds lead back at most.
     fn leads_back(&self, literal: Literal) -> u32 {
         match self.variables.alternative(literal) {
             Some(Alternative::Order(precedes)) => self.farthest_back(self.problem.arcs(precedes)),
+            Some(Alternative::Source(candidate)) => {
+                self.farthest_back(self.problem.source_arcs(candidate))
+            }
             Some(Alternative::Listed(alternative)) => {
                 self.farthest_back(self.problem.choices.arcs(alternative).iter().copied())
             }

@@ -1,0 +1,219 @@
+//! Reads that may have seen the write of one of several transactions.
+//!
+//! Each is a choice of its own: it saw one of its *candidates*. If it saw the version `w`, the writer
+//! of `w` comes before the reader; and if `w` comes before another version `v`, the reader comes
+//! before the writer of `v`. That edge is there under two conditions, the source of the read and the
+//! order of the versions. To see two candidates closes a cycle, so that only "one of them" needs to be
+//! said.
+//!
+//! A transaction that only *may* have committed is a node like any other. If it did not, nobody saw
+//! its writes, and all that asks anything of the others are its own reads. So it may as well commit
+//! after everything else with reads that are not looked at. Only these reads are under a condition:
+//! that the transaction is *there*.
+
+use isolario_model::{KeyId, OpId, TxnId};
+
+use super::layout::Layout;
+use super::problem::Arc;
+use crate::graph::Rows;
+use crate::resolved::{Dependencies, OpenReads, Version, Versions};
+
+/// One of several versions that a read may have seen: its place among the candidates of all reads.
+pub(crate) type Candidate = u32;
+
+/// A read with several candidates.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OpenRead {
+    pub(crate) reader: TxnId,
+    pub(crate) read: OpId,
+    pub(crate) key: KeyId,
+    /// The number of the reader among those that may not be there.
+    pub(crate) if_there: Option<u32>,
+}
+
+/// What a candidate is.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    /// The version; none for the initial one.
+    version: Option<Version>,
+    /// The number of its writer among those that may not be there.
+    if_there: Option<u32>,
+}
+
+/// All such reads of a history.
+#[derive(Default)]
+pub(crate) struct Sources {
+    reads: Vec<OpenRead>,
+    /// By read, its candidates, and the read of each of them.
+    seen: Rows<Seen>,
+    read_of: Vec<u32>,
+    by_key: Rows<u32>,
+    by_version: Rows<Candidate>,
+    /// By key, those writers that all others come after; only where an initial version is a candidate.
+    first_writers: Rows<TxnId>,
+    /// The transactions that may not be there, by their numbers.
+    maybe: Vec<TxnId>,
+}
+
+impl Sources {
+    pub(crate) fn new(
+        dependencies: &Dependencies<'_>,
+        open: &OpenReads,
+        versions: &Versions,
+    ) -> Self {
+        let history = dependencies.history;
+        let number = |txn: TxnId| open.maybe.binary_search(&txn).ok().map(|at| at as u32);
+        let mut sources = Sources { maybe: open.maybe.clone(), ..Sources::default() };
+        for (at, read) in open.reads.iter().enumerate() {
+            let (reader, key) = (history.op_txn(*read), history.op_keys()[read.index()]);
+            sources.reads.push(OpenRead { reader, read: *read, key, if_there: number(reader) });
+            let seen = |writer: &TxnId| Seen {
+                version: versions.version(key, *writer),
+                if_there: number(*writer),
+            };
+            sources.seen.push(open.writers.get(at).iter().map(seen));
+            sources.read_of.resize(sources.seen.entries().len(), at as u32);
+        }
+        let numbered = sources.reads.iter().zip(0u32..);
+        sources.by_key =
+            Rows::group(versions.key_count(), numbered.map(|(read, at)| (read.key.0, at)));
+        let candidates = sources.seen.entries().iter().zip(0u32..);
+        let versioned = candidates.filter_map(|(seen, at)| Some((seen.version?.0, at)));
+        sources.by_version = Rows::group(versions.len(), versioned);
+        sources.find_first_writers(dependencies, versions);
+        sources
+    }
+
+    fn find_first_writers(&mut self, dependencies: &Dependencies<'_>, versions: &Versions) {
+        for key in (0..versions.key_count()).map(KeyId::at) {
+            let may_be_initial = |read: &u32| {
+                self.seen.get(*read as usize).iter().any(|seen| seen.version.is_none())
+            };
+            let is_needed = self.by_key.get(key.index()).iter().any(may_be_initial);
+            let firsts =
+                if is_needed { first_writers(dependencies, versions, key) } else { vec![] };
+            self.first_writers.push(firsts);
+        }
+    }
+
+    /// How many reads there are.
+    pub(crate) fn len(&self) -> usize {
+        self.reads.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.reads.is_empty()
+    }
+
+    /// A read, by its number.
+    #[inline]
+    pub(crate) fn read(&self, number: u32) -> OpenRead {
+        self.reads[number as usize]
+    }
+
+    /// The candidates of a read.
+    #[inline]
+    pub(crate) fn candidates(&self, read: u32) -> std::ops::Range<Candidate> {
+        let span = self.seen.span(read as usize);
+        span.start as u32..span.end as u32
+    }
+
+    /// How many candidates all reads have.
+    pub(crate) fn candidate_count(&self) -> usize {
+        self.read_of.len()
+    }
+
+    /// The read of a candidate.
+    #[inline]
+    pub(crate) fn read_of(&self, candidate: Candidate) -> u32 {
+        self.read_of[candidate as usize]
+    }
+
+    /// The version that a candidate is; none for the initial one.
+    #[inline]
+    pub(crate) fn version(&self, candidate: Candidate) -> Option<Version> {
+        self.seen.entries()[candidate as usize].version
+    }
+
+    /// The number of the writer of a candidate among those that may not be there.
+    #[inline]
+    pub(crate) fn writer_if_there(&self, candidate: Candidate) -> Option<u32> {
+        self.seen.entries()[candidate as usize].if_there
+    }
+
+    /// The reads of a key.
+    #[inline]
+    pub(crate) fn of_key(&self, key: KeyId) -> &[u32] {
+        if self.reads.is_empty() { &[] } else { self.by_key.get(key.index()) }
+    }
+
+    /// The candidates that are a version.
+    #[inline]
+    pub(crate) fn of_version(&self, version: Version) -> &[Candidate] {
+        if self.reads.is_empty() { &[] } else { self.by_version.get(version.0 as usize) }
+    }
+
+    /// The transactions that may not be there.
+    pub(crate) fn maybe(&self) -> &[TxnId] {
+        &self.maybe
+    }
+
+    /// The keys that such reads read, each once.
+    pub(crate) fn keys(&self) -> Vec<KeyId> {
+        let mut keys: Vec<KeyId> = self.reads.iter().map(|read| read.key).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        keys
+    }
+
+    /// The edges that a candidate adds by itself.
+    pub(crate) fn arcs<'a>(
+        &'a self,
+        layout: Layout,
+        versions: &'a Versions,
+        candidate: Candidate,
+    ) -> impl Iterator<Item = Arc> + 'a {
+        let OpenRead { reader, key, .. } = self.read(self.read_of(candidate));
+        let start = layout.start(reader);
+        let version = self.version(candidate);
+        let firsts = match version {
+            Some(_) => &[],
+            None => self.first_writers.get(key.index()),
+        };
+        let writer = version.map(|version| (layout.commit(versions.writer(version)), start));
+        let others = firsts.iter().filter(move |writer| **writer != reader);
+        writer.into_iter().chain(others.map(move |writer| (start, layout.commit(*writer))))
+    }
+
+    /// What they take.
+    pub(crate) fn bytes(&self) -> usize {
+        self.reads.len() * size_of::<OpenRead>()
+            + self.seen.bytes()
+            + self.read_of.len() * size_of::<u32>()
+            + self.by_key.bytes()
+            + self.by_version.bytes()
+            + self.first_writers.bytes()
+    }
+}
+
+/// Of each session, the first writer of a key: the others follow it.
+pub(crate) fn first_writers(
+    dependencies: &Dependencies<'_>,
+    versions: &Versions,
+    key: KeyId,
+) -> Vec<TxnId> {
+    let history = dependencies.history;
+    let mut firsts: Vec<TxnId> = Vec::new();
+    for writer in versions.of(key).map(|version| versions.writer(version)) {
+        // Writers come by session and position, and nothing follows those of unknown outcome.
+        let follows = firsts
+            .iter()
+            .rev()
+            .take_while(|first| history.session_of(**first) == history.session_of(writer))
+            .any(|first| dependencies.precedes_in_session(*first, writer));
+        if !follows {
+            firsts.push(writer);
+        }
+    }
+    firsts
+}
