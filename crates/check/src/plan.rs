@@ -48,6 +48,8 @@ struct Engines<'h> {
     weak: Weak<'h>,
     mini: OnceLock<Result<Mini<'h>, BlindWrite>>,
     ordered: OnceLock<Ordered<'h>>,
+    /// Whether it is serializable, where reads may have seen several writes.
+    chosen: OnceLock<Verdict>,
 }
 
 impl<'h> Checker<'h> {
@@ -148,7 +150,13 @@ impl<'h> Checker<'h> {
             None => {
                 let resolved = Arc::new(Resolved::new(self.history, &self.options));
                 let weak = Weak::new(Arc::clone(&resolved));
-                Ok(Engines { resolved, weak, mini: OnceLock::new(), ordered: OnceLock::new() })
+                Ok(Engines {
+                    resolved,
+                    weak,
+                    mini: OnceLock::new(),
+                    ordered: OnceLock::new(),
+                    chosen: OnceLock::new(),
+                })
             }
         };
         self.engines.get_or_init(resolve).as_ref().map_err(|op| *op)
@@ -197,9 +205,30 @@ impl<'h> Checker<'h> {
             Level::ConsistentView if self.options.session_order => {
                 versions(self.sessionless().decide(Level::ParallelSnapshotIsolation).verdict)
             }
-            _ if Level::Causal.implies(level) => (Engine::Weak, engines.weak.check(level)),
+            _ if Level::Causal.implies(level) => self.decide_weak(engines, level),
             _ => self.decide_strong(engines, level),
         }
+    }
+
+    /// A read that may have seen several writes is left open by the rules of the weak levels. Where the
+    /// history is serializable whichever of them it saw, it satisfies these levels, too.
+    fn decide_weak(&self, engines: &Engines<'h>, level: Level) -> (Engine, Verdict) {
+        let verdict = engines.weak.check(level);
+        let is_open = matches!(verdict, Verdict::NotApplicable(Inapplicable::AmbiguousRead { .. }));
+        let has_order = level.shape().nodes == Nodes::One;
+        let may_choose = || !self.has_lists() && self.may_choose(engines);
+        if is_open
+            && has_order
+            && may_choose()
+            && let serial @ Verdict::Satisfied(_) = self.chosen(engines)
+        {
+            return (Engine::Strong { blind: None }, serial.clone());
+        }
+        (Engine::Weak, verdict)
+    }
+
+    fn chosen<'e>(&self, engines: &'e Engines<'h>) -> &'e Verdict {
+        engines.chosen.get_or_init(|| self.search(engines, Level::Serializable))
     }
 
     /// The same question without session order.
@@ -242,6 +271,9 @@ impl<'h> Checker<'h> {
         let search = || self.search(engines, level);
         if let Some(reason) = &engines.resolved.dependencies.reads.choices.refusal {
             return match engine == Engine::Mini && self.may_choose(engines) {
+                true if level == Level::Serializable => {
+                    (Engine::Strong { blind: None }, self.chosen(engines).clone())
+                }
                 true => (Engine::Strong { blind: None }, search()),
                 false => (engine, Verdict::NotApplicable(reason.clone())),
             };

@@ -115,6 +115,7 @@ impl<'a> Claim<'a, '_> {
             && facts.history.op_kinds()[read.index()] == OpKind::Read
             && (facts.is_uncertain(reader) || facts.source(read) == Some(Source::Ambiguous));
         if !is_open {
+            facts.committed_at(self.level, reader)?;
             return self.reads_from(reader, read, key, writer).map(|()| None);
         }
         match single_reads::explaining(facts, read).contains(&writer) {

@@ -29,11 +29,11 @@ session bob
 pub(crate) const AMBIGUOUS: &str = "\
 initial 0
 session alice
-  T1: w x 1
+  T1: append x 1
 session bob
-  T2: w x 1
+  T2: append x 1
 session carol
-  T3: r x 1
+  T3: r x [1]
 ";
 
 /// Lists, which few formats can express.
