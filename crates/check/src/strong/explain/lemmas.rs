@@ -49,22 +49,19 @@ pub(super) enum Refuted {
     Cases(Vec<Vec<Step>>),
 }
 
-/// What was settled, in the order in which it was: by round; in each, sources of reads first.
+/// Something settled. In the order in which it was: by round; in each, sources of reads first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Claim {
-    /// A read did not see a version.
-    Gone { round: u32, candidate: Candidate },
-    /// An order of two versions.
-    Fact { round: u32, fact: u32 },
+struct Claim {
+    round: u32,
+    what: What,
 }
 
-impl Claim {
-    fn place(self) -> (u32, bool, u32) {
-        match self {
-            Claim::Gone { round, candidate } => (round, false, candidate),
-            Claim::Fact { round, fact } => (round, true, fact),
-        }
-    }
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum What {
+    /// A read did not see a version.
+    Gone(Candidate),
+    /// An order of two versions.
+    Fact(u32),
 }
 
 pub(super) struct Lemmas<'a> {
@@ -159,33 +156,29 @@ impl<'a> Lemmas<'a> {
 
     /// Lemmas for all that the cycles rest on, and for all candidates of a read.
     fn settle(&mut self, cycles: &[Vec<CycleArc>], no_source: Option<u32>) {
-        let mut needed: BTreeSet<((u32, bool, u32), Claim)> = BTreeSet::new();
-        let mut found: BTreeMap<((u32, bool, u32), Claim), Vec<Vec<CycleArc>>> = BTreeMap::new();
-        let add = |claims: Vec<Claim>, needed: &mut BTreeSet<_>| {
-            needed.extend(claims.into_iter().map(|claim| (claim.place(), claim)));
-        };
-        cycles.iter().for_each(|cycle| add(self.claims(cycle), &mut needed));
-        no_source.into_iter().for_each(|read| add(self.all_gone(read), &mut needed));
+        let mut needed: BTreeSet<Claim> = BTreeSet::new();
+        let mut found: BTreeMap<Claim, Vec<Vec<CycleArc>>> = BTreeMap::new();
+        cycles.iter().for_each(|cycle| needed.extend(self.claims(cycle)));
+        no_source.into_iter().for_each(|read| needed.extend(self.all_gone(read)));
         while let Some(claim) = needed.pop_last() {
-            let cycles = match claim.1 {
-                Claim::Fact { round, fact } => vec![self.justification(fact, round)],
-                Claim::Gone { round, candidate } => self.rejection(candidate, round),
+            let cycles = match claim.what {
+                What::Fact(fact) => vec![self.justification(fact, claim.round)],
+                What::Gone(candidate) => self.rejection(candidate, claim.round),
             };
             let mut claims: Vec<Claim> =
                 cycles.iter().flat_map(|cycle| self.claims(cycle)).collect();
-            if let Claim::Gone { candidate, .. } = claim.1
+            if let What::Gone(candidate) = claim.what
                 && cycles.is_empty()
             {
                 claims.extend(self.writer_is_not_there(candidate));
             }
             found.insert(claim, cycles);
-            claims.retain(|claim| !found.contains_key(&(claim.place(), *claim)));
-            add(claims, &mut needed);
+            needed.extend(claims.into_iter().filter(|claim| !found.contains_key(claim)));
         }
         self.rests_on_sources = no_source.is_some()
             || cycles.iter().chain(found.values().flatten()).any(|c| self.uses_source(c));
-        for ((_, claim), cycles) in found {
-            if let Claim::Fact { fact, .. } = claim {
+        for (claim, cycles) in found {
+            if let What::Fact(fact) = claim.what {
                 self.by_fact.insert(fact, self.list.len());
                 self.by_choice.insert(self.settled.facts[fact as usize], self.list.len());
             }
@@ -203,7 +196,8 @@ impl<'a> Lemmas<'a> {
                 && let Some(Origin::Fact(fact)) = self.arcs.origin(*arc)
                 && self.needs_lemma(fact)
             {
-                claims.push(Claim::Fact { round: self.settled.round_of(fact), fact });
+                let round = self.settled.round_of(fact);
+                claims.push(Claim { round, what: What::Fact(fact) });
             }
             if let Some(source) = self.source(*arc, *choice) {
                 claims.extend(self.others_gone(source));
@@ -267,7 +261,7 @@ impl<'a> Lemmas<'a> {
     fn all_gone(&self, read: u32) -> Vec<Claim> {
         let gone = |candidate| {
             let round = self.settled.pruned.gone_since(candidate)?;
-            Some(Claim::Gone { round, candidate })
+            Some(Claim { round, what: What::Gone(candidate) })
         };
         self.problem.sources.candidates(read).filter_map(gone).collect()
     }
