@@ -5,11 +5,16 @@ use isolario::workload::{Distribution, DistributionError, Kind, Preset};
 use crate::failure::Failure;
 use crate::suggest::no_such;
 
-/// Workloads that are planned, and not available yet.
-const NOT_BUILT: [&str; 5] = ["predicate", "sql", "tpcc", "rubis", "twitter"];
+/// The workload on a table, which is generated and not yet run.
+pub(crate) const PREDICATE: &str = "predicate";
 
-pub(crate) fn find_kind(name: &str) -> Result<Kind, Failure> {
-    let names = Kind::ALL.map(Kind::name);
+/// Workloads that are planned, and not available yet.
+const NOT_BUILT: [&str; 5] = [PREDICATE, "sql", "tpcc", "rubis", "twitter"];
+
+/// The kind of workload of a name; `others` are names that the command knows besides.
+pub(crate) fn find_kind(name: &str, others: &[&'static str]) -> Result<Kind, Failure> {
+    let names: Vec<_> =
+        Kind::ALL.map(Kind::name).into_iter().chain(others.iter().copied()).collect();
     let there_are = format!("workloads: {}", names.join(", "));
     match name.parse() {
         Ok(kind) => Ok(kind),

@@ -67,7 +67,7 @@ pub use isolario_predicate::{Aggregate, Decimal, DecimalRef, Predicate};
 pub use level::{Level, LevelSet, Needs, Nodes, OpFamily, Shape, Visible};
 pub use op::{
     Op, OpInput, OpKind, OpNotes, OpView, Outcome, Row, RowInput, RowView, Stamp, StatedOrder,
-    TxnEnd, TxnStart, VersionRef,
+    StatedSet, TxnEnd, TxnStart, VersionRef, VersionSet,
 };
 pub use part::Part;
 pub use remark::{Oddity, Remark, Severity};

@@ -3,7 +3,7 @@
 use isolario_predicate::{Aggregate, Predicate};
 
 use crate::value::ValueRef;
-use crate::{KeyId, TxnId, ValueId, VersionId};
+use crate::{KeyId, OpId, TxnId, ValueId, VersionId};
 
 /// One operation of a transaction.
 ///
@@ -282,4 +282,26 @@ pub struct StatedOrder {
     pub writers: Vec<TxnId>,
     /// The line or position of the statement.
     pub at: u64,
+}
+
+/// The versions that a predicate operation met, as far as the database or the user states them: of
+/// every row one, whether it matched or not. A row that the transaction itself wrote before is met
+/// as it left it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StatedSet {
+    /// The operation.
+    pub op: OpId,
+    /// The versions.
+    pub versions: VersionSet,
+    /// The line or position of the statement.
+    pub at: u64,
+}
+
+/// A version of every row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum VersionSet {
+    /// Of each row, the last version whose writer has a commit timestamp that is not after this.
+    Snapshot(Stamp),
+    /// Of these rows, the version of this writer; of all others, the initial one.
+    Writers(Vec<(KeyId, TxnId)>),
 }

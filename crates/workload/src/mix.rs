@@ -110,11 +110,12 @@ impl Mix {
 }
 
 /// A tenth inserts. The rest are reads and updates, half and half, and of these a fifth by range:
-/// Emme's predicate histories (Section 8.2, Figure 10). A read by range is a function in one of three,
-/// and an update by range a delete in one of four, which the paper does not have.
+/// Emme's predicate histories (Section 8.2, Figure 10). One in three reads by range is a function.
+/// Deletes, which the paper does not have, are few: each takes the rows of a whole range, and
+/// inserts bring back one at a time.
 impl Default for Mix {
     fn default() -> Self {
-        Mix { shares: [10.0, 36.0, 36.0, 0.0, 6.0, 6.75, 2.25, 3.0] }
+        Mix { shares: [10.0, 36.0, 36.0, 0.0, 6.0, 8.5, 0.5, 3.0] }
     }
 }
 

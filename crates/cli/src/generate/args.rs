@@ -4,11 +4,11 @@ use std::fmt::Display;
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Subcommand};
-use isolario::sim::{Config, Kind, Workload};
+use isolario::sim::{Config, Kind, Mix, Workload};
 
 use crate::args::with_extensions;
 use crate::units::share;
-use crate::workload_flags::preset_help;
+use crate::workload_flags::{PREDICATE, preset_help};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -17,6 +17,7 @@ Examples:
   isolario gen history --anomaly LostUpdate -o lost.txt
   isolario gen history --workload append --keys 20 -o lists.edn
   isolario gen history --preset general-rh --sessions 50 -o general-rh.iso
+  isolario gen history --workload predicate --anomaly predicate-write-skew -o skew.iso
 
 The same options give the same history, byte for byte. Options override those of the preset. A
 planted anomaly has keys and sessions of its own; everything else satisfies the level.";
@@ -36,7 +37,8 @@ pub(crate) struct HistoryArgs {
     #[arg(long, value_name = "L", default_value = "serializable")]
     pub(crate) level: String,
 
-    /// Anomalies to plant; names as `isolario explain` lists them
+    /// Anomalies to plant; names as `isolario explain` lists them (predicate: phantom,
+    /// predicate-write-skew)
     #[arg(long, value_name = "NAME[,NAME...]", value_delimiter = ',')]
     pub(crate) anomaly: Vec<String>,
 
@@ -67,7 +69,7 @@ pub(crate) struct HistoryArgs {
         long,
         value_name = "N",
         value_parser = clap::value_parser!(u32).range(1..=1_000_000),
-        help = or("Operations per transaction (general, append)", shape().ops)
+        help = or("Operations per transaction (general, append; predicate: 5)", shape().ops)
     )]
     pub(crate) ops: Option<u32>,
 
@@ -104,6 +106,17 @@ pub(crate) struct HistoryArgs {
         )
     )]
     pub(crate) distribution: Option<String>,
+
+    #[arg(
+        long,
+        value_name = "OP:SHARE,...",
+        help = or("How often each operation comes (predicate)", Mix::default())
+    )]
+    pub(crate) mix: Option<String>,
+
+    /// What is wrong with the store (predicate): predicate-lock, stale-scan, lost-delete
+    #[arg(long, value_name = "NAME")]
+    pub(crate) defect: Option<String>,
 
     /// The share of sessions that have a transaction in progress at any time
     #[arg(long, value_name = "SHARE", value_parser = share, default_value = "1")]
@@ -177,5 +190,6 @@ fn or(help: &str, default: impl Display) -> String {
 }
 
 fn workload_help() -> String {
-    or(&format!("The kind of transactions: {}", Kind::ALL.map(Kind::name).join(", ")), Kind::Mini)
+    let kinds = Kind::ALL.map(Kind::name).join(", ");
+    or(&format!("The kind of transactions: {kinds}, {PREDICATE}"), Kind::Mini)
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use isolario::formats::version_order::Writer;
 use isolario::model::{SinkError, Stamp};
-use isolario::sim::Chronicle;
+use isolario::sim::{Chronicle, KEY_COLUMN, TABLE, TableChronicle, VersionSet};
 
 use crate::console::Console;
 use crate::failure::Failure;
@@ -22,6 +22,8 @@ pub(crate) struct Orders {
     /// The share of the versions that are written.
     pub(crate) share: f64,
     pub(crate) serialization: Option<PathBuf>,
+    /// Whether versions are those of rows.
+    pub(crate) of_rows: bool,
 }
 
 impl Orders {
@@ -33,7 +35,11 @@ impl Orders {
 
     /// Begins to write.
     pub(crate) fn create(&self) -> OrderFiles<'_> {
-        let open = |file: &PathBuf| OutFile::create(file).map(Writer::new);
+        let writer = |out| match self.of_rows {
+            true => Writer::of_rows(out, TABLE, KEY_COLUMN),
+            false => Writer::new(out),
+        };
+        let open = |file: &PathBuf| OutFile::create(file).map(writer);
         OrderFiles { orders: self, versions: self.versions.as_ref().map(open), commits: Vec::new() }
     }
 }
@@ -47,20 +53,54 @@ pub(crate) struct OrderFiles<'o> {
     commits: Vec<(Stamp, u64)>,
 }
 
-impl Chronicle for OrderFiles<'_> {
-    fn version(&mut self, key: u64, value: i64) -> Result<(), SinkError> {
+impl OrderFiles<'_> {
+    /// Writes about versions, as long as that goes well.
+    fn state(&mut self, write: impl FnOnce(&mut Writer<OutFile>) -> io::Result<()>) {
         if let Some(Ok(writer)) = &mut self.versions
-            && let Err(error) = writer.version(key, value)
+            && let Err(error) = write(writer)
         {
             self.versions = Some(Err(error));
         }
+    }
+
+    fn commit(&mut self, txn: u64, place: Stamp) {
+        if self.orders.serialization.is_some() {
+            self.commits.push((place, txn));
+        }
+    }
+}
+
+impl Chronicle for OrderFiles<'_> {
+    fn version(&mut self, key: u64, value: i64) -> Result<(), SinkError> {
+        self.state(|writer| writer.version(key, value));
         Ok(())
     }
 
     fn committed(&mut self, txn: u64, place: Stamp) -> Result<(), SinkError> {
-        if self.orders.serialization.is_some() {
-            self.commits.push((place, txn));
-        }
+        self.commit(txn, place);
+        Ok(())
+    }
+}
+
+impl TableChronicle for OrderFiles<'_> {
+    fn version(&mut self, row: u64, txn: u64) -> Result<(), SinkError> {
+        self.state(|writer| writer.version(row, txn as i64));
+        Ok(())
+    }
+
+    fn met(&mut self, txn: u64, op: usize, set: VersionSet<'_>) -> Result<(), SinkError> {
+        self.state(|writer| match set {
+            VersionSet::Snapshot(at) => writer.snapshot(txn, op, at),
+            VersionSet::Versions(rows) => {
+                let rows = rows.iter().map(|(row, writer)| (row.table, row.id, *writer));
+                writer.versions(txn, op, &rows.collect::<Vec<_>>())
+            }
+        });
+        Ok(())
+    }
+
+    fn committed(&mut self, txn: u64, place: Stamp) -> Result<(), SinkError> {
+        self.commit(txn, place);
         Ok(())
     }
 }

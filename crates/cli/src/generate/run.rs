@@ -4,8 +4,9 @@ use std::io;
 use std::time::Instant;
 
 use isolario::model::{SinkError, TxnSink};
-use isolario::sim::{Chronicle, GenerateError, Summary, Thinned, generate_with};
+use isolario::sim::{GenerateError, Summary};
 
+use super::orders::OrderFiles;
 use super::settings::Generate;
 use super::summary::Told;
 use crate::args::OutputForm;
@@ -43,10 +44,9 @@ pub(crate) fn run(
 fn fill(
     what: &Generate,
     sink: &mut dyn TxnSink,
-    orders: &mut dyn Chronicle,
+    orders: &mut OrderFiles<'_>,
 ) -> Result<Summary, SinkError> {
-    let mut orders = Thinned::new(orders, what.orders.share, what.config.seed);
-    generate_with(&what.config, sink, &mut orders).map_err(|error| match error {
+    what.subject.generate(sink, orders, what.orders.share).map_err(|error| match error {
         GenerateError::Sink(error) => error,
         // The settings were looked at before.
         other => SinkError::Io(io::Error::other(other.to_string())),

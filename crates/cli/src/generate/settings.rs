@@ -5,37 +5,62 @@ use isolario::sim::{Config, ConfigError, Kind, Plant, Workload, WorkloadError, t
 
 use super::args::{GenArgs, HistoryArgs};
 use super::orders::Orders;
+use super::subject::Subject;
+use super::table;
 use crate::clashes::Files;
 use crate::config::output_format;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::suggest::{AnomalyFlag, no_such};
-use crate::workload_flags::{find_distribution, find_kind, find_preset, refuse_idle_flags};
+use crate::workload_flags::{
+    PREDICATE, find_distribution, find_kind, find_preset, refuse_idle_flags,
+};
 
 /// A history to generate, and where to.
 pub(crate) struct Generate {
-    pub(crate) config: Config,
+    pub(crate) subject: Subject,
     pub(crate) output: Output,
     pub(super) orders: Orders,
 }
 
 impl Generate {
     pub(crate) fn build(GenArgs::History(args): GenArgs) -> Result<Generate, Failure> {
-        let config = config(&args)?;
-        config.validate().map_err(|error| wrong(&error))?;
-        let orders = orders(&args, &config)?;
+        let subject = subject(&args)?;
+        let orders = orders(&args, &subject)?;
         Files::default()
             .writing("-o", (args.file.as_os_str() != "-").then_some(&args.file))
             .writing("--version-order-out", args.version_order_out.as_ref())
             .writing("--serialization-order-out", args.serialization_order_out.as_ref())
             .refuse_clashes()?;
-        Ok(Generate { config, output: output(*args)?, orders })
+        Ok(Generate { subject, output: output(*args)?, orders })
     }
 }
 
-/// Where the true orders go. Versions are named by their values, which must be different.
-fn orders(args: &HistoryArgs, config: &Config) -> Result<Orders, Failure> {
-    if args.version_order_out.is_some() && config.workload.duplicate_ratio > 0.0 {
+fn subject(args: &HistoryArgs) -> Result<Subject, Failure> {
+    if args.workload.as_deref() == Some(PREDICATE) {
+        let config = table::config(args)?;
+        config.validate().map_err(|error| wrong(&error))?;
+        return Ok(Subject::Table(config));
+    }
+    for (given, flag) in [(args.mix.is_some(), "--mix"), (args.defect.is_some(), "--defect")] {
+        if given {
+            return Err(Failure::new(format!("{flag} is about operations on a table"))
+                .with_hint(format!("it is for --workload {PREDICATE}")));
+        }
+    }
+    let config = config(args)?;
+    config.validate().map_err(|error| wrong(&error))?;
+    Ok(Subject::Registers(config))
+}
+
+/// Where the true orders go. Versions of registers are named by their values, which must be
+/// different.
+fn orders(args: &HistoryArgs, subject: &Subject) -> Result<Orders, Failure> {
+    let repeats = match subject {
+        Subject::Registers(config) => config.workload.duplicate_ratio > 0.0,
+        Subject::Table(_) => false,
+    };
+    if args.version_order_out.is_some() && repeats {
         let refusal = "the order of versions names values, and some of them repeat";
         return Err(
             Failure::new(refusal).with_hint("leave out --duplicate-ratio or --version-order-out")
@@ -45,6 +70,7 @@ fn orders(args: &HistoryArgs, config: &Config) -> Result<Orders, Failure> {
         versions: args.version_order_out.clone(),
         share: args.version_order_ratio,
         serialization: args.serialization_order_out.clone(),
+        of_rows: matches!(subject, Subject::Table(_)),
     })
 }
 
@@ -77,7 +103,8 @@ fn config(args: &HistoryArgs) -> Result<Config, Failure> {
 }
 
 fn workload(args: &HistoryArgs, base: &Workload) -> Result<Workload, Failure> {
-    let kind = args.workload.as_deref().map(find_kind).transpose()?.unwrap_or(base.kind);
+    let kind = args.workload.as_deref().map(|name| find_kind(name, &[PREDICATE])).transpose()?;
+    let kind = kind.unwrap_or(base.kind);
     refuse_idle_flags(
         kind,
         &[
@@ -130,7 +157,7 @@ fn plants(names: &[String]) -> Result<Vec<Plant>, Failure> {
     names.iter().enumerate().map(plant).collect()
 }
 
-fn find_level(name: &str) -> Result<Level, Failure> {
+pub(super) fn find_level(name: &str) -> Result<Level, Failure> {
     Level::find(name).ok_or_else(|| {
         let names: Vec<_> = Level::all().map(Level::name).collect();
         let aliases = Level::all().flat_map(|level| level.aliases().iter().copied());

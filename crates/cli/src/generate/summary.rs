@@ -24,12 +24,12 @@ impl Told<'_> {
     }
 
     fn anomalies(&self) -> Vec<&'static str> {
-        self.what.config.anomalies.iter().map(|plant| plant.kind.name()).collect()
+        self.what.subject.anomalies()
     }
 
     /// For people, on standard error.
     pub(super) fn notes(&self, console: &mut Console) {
-        let (config, output) = (&self.what.config, &self.what.output);
+        let (subject, output) = (&self.what.subject, &self.what.output);
         let (txns, format) = (self.txns(), output.format.name());
         let target = match output.is_stdout() {
             true => "standard output".to_owned(),
@@ -41,7 +41,7 @@ impl Told<'_> {
              {seconds:.2} s)",
             self.summary.operations
         ));
-        let (level, kind, seed) = (config.level, config.workload.kind, config.seed);
+        let (level, kind, seed) = (subject.level(), subject.workload(), subject.seed());
         console.info(&format!("level {level}, workload {kind}, seed {seed}"));
         if self.summary.reruns > 0 {
             let reruns = self.summary.reruns;
@@ -65,17 +65,17 @@ impl Told<'_> {
 
     /// For programs: one line.
     pub(super) fn json(&self, out: &mut dyn Write) -> io::Result<()> {
-        let (config, output) = (&self.what.config, &self.what.output);
+        let (subject, output) = (&self.what.subject, &self.what.output);
         let Summary { committed, aborted, unknown, planted, operations, .. } = self.summary;
         let transactions = self.txns();
         let line = JsonSummary {
             schema: "isolario.generated/1",
             history: output.path.display().to_string(),
             format: output.format.name(),
-            level: config.level.name(),
-            workload: config.workload.kind.name(),
+            level: subject.level().name(),
+            workload: subject.workload(),
             anomalies: self.anomalies(),
-            seed: config.seed,
+            seed: subject.seed(),
             size: JsonSize { transactions, committed, aborted, unknown, planted, operations },
             timing: JsonTiming {
                 generate_ms: self.time.as_secs_f64() * 1e3,

@@ -160,7 +160,7 @@ fn names_that_are_wrong_get_a_suggestion() {
         ["--anomaly", "phantom"],
         ["--anomaly", "G1b"],
         ["--workload", "minni"],
-        ["--workload", "predicate"],
+        ["--workload", "tpcc"],
         ["--preset", "blindw"],
         ["--distribution", "zipv:0.99"],
         ["--distribution", "zipf"],
@@ -264,4 +264,54 @@ fn true_orders_are_lines_of_json_that_are_not_overwritten() {
     let refused = [&["gen", "history"], &duplicates[..]].concat();
     let refusals = [sandbox.transcript(&again), sandbox.transcript(&refused)];
     insta::assert_snapshot!([files.join("---\n"), refusals.join("\n")].join("\n"));
+}
+
+#[test]
+fn a_small_history_of_a_table_with_its_orders() {
+    let sandbox = Sandbox::new();
+    let args = [
+        &["gen", "history", "--workload", "predicate", "--anomaly", "phantom", "-o", "h.jsonl"][..],
+        &["--version-order-out", "v", "--serialization-order-out", "s", "--ops", "3"],
+        &["--mix", "insert:3,increment:1,range-read:2,range-update:1,delete:1,aggregate:1"],
+        &SMALL,
+    ]
+    .concat();
+    let shown = sandbox.transcript(&args);
+    let files = ["h.jsonl", "v", "s"].map(|file| sandbox.read(file)).join("---\n");
+    insta::assert_snapshot!(format!("{shown}\n{files}"));
+}
+
+#[test]
+fn flags_that_say_nothing_about_a_table_are_refused_and_the_other_way_round() {
+    let sandbox = Sandbox::new();
+    let predicate = ["gen", "history", "--workload", "predicate"];
+    let mut transcripts = Vec::new();
+    for options in [
+        ["--read-ratio", "0.5"],
+        ["--preset", "general-rh"],
+        ["--mix", "reed:1"],
+        ["--anomaly", "lost-update"],
+        ["--defect", "stale-scam"],
+        ["--level", "lin"],
+    ] {
+        transcripts.push(sandbox.transcript(&[&predicate[..], &options].concat()));
+    }
+    for options in [["--mix", "read:1"], ["--defect", "stale-scan"], ["--workload", "predicat"]] {
+        transcripts.push(sandbox.transcript(&[&["gen", "history"], &options[..]].concat()));
+    }
+    insta::assert_snapshot!(transcripts.join("\n"));
+}
+
+#[test]
+fn histories_of_tables_are_written_and_read_alike_in_every_format_that_has_them() {
+    let sandbox = Sandbox::new();
+    let options = ["--workload", "predicate", "--txns", "300", "--keys", "50", "--abort-ratio"];
+    let options = [&options[..], &["0.1", "--unknown-ratio", "0.1"]].concat();
+    for file in ["h.iso", "h.jsonl"] {
+        assert_eq!(generate(&sandbox, &options, file), 0);
+    }
+    for (from, to) in [("h.iso", "from-iso.jsonl"), ("h.jsonl", "from-jsonl.jsonl")] {
+        assert_eq!(sandbox.code(&["convert", from, to]), 0);
+    }
+    assert!(sandbox.read("from-iso.jsonl") == sandbox.read("from-jsonl.jsonl"));
 }

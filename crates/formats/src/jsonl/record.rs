@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use isolario_model::{
-    Clock, Initial, Meta, OpNotes, Outcome, Stamp, TxnEnd, TxnSink, TxnStart, VersionRef,
+    Clock, Initial, Meta, OpNotes, Outcome, TxnEnd, TxnSink, TxnStart, VersionRef,
 };
 
 use super::ops;
-use super::value::{prepare, unsigned, value, version};
+use super::value::{prepare, stamp, unsigned, value, version};
 use crate::error::Fault;
 use crate::notation::{Form, Item, Shape};
 use crate::predicates::Predicates;
@@ -154,7 +154,7 @@ pub(super) fn read_txn(
     }
     let fields = Fields { form };
     let time = |name, node| fields.decode(name, node, "a whole number", |node| fields.signed(node));
-    let stamp = |name, node| fields.decode(name, node, STAMP, |node| fields.stamp(node));
+    let stamp = |name, node| fields.decode(name, node, STAMP, |node| stamp(fields.form, node));
     let end = TxnEnd {
         outcome: fields.outcome(outcome)?,
         start: time("start", start)?,
@@ -250,14 +250,6 @@ impl<'f> Fields<'f, '_> {
             Item::Int(number) => Some(number),
             _ => None,
         }
-    }
-
-    fn stamp(self, node: usize) -> Option<Stamp> {
-        let (physical, logical) = match self.form.exactly(node) {
-            Some([physical, logical]) => (physical, unsigned(self.form, logical)?),
-            None => (node, 0),
-        };
-        Some(Stamp { physical: unsigned(self.form, physical)?, logical })
     }
 
     /// The entries of an object from positions of operations to something.

@@ -9,7 +9,7 @@
 //! | `{"table": "accounts", "row": {"id": 1}}` | what a row is called by |
 //! | `{"other": "…"}` | text of another format |
 
-use isolario_model::{Decimal, SinkError, Tuple, TupleRef, Value, ValueRef, VersionRef};
+use isolario_model::{Decimal, SinkError, Stamp, Tuple, TupleRef, Value, ValueRef, VersionRef};
 
 use crate::error::Fault;
 use crate::narrow::inexpressible;
@@ -136,12 +136,21 @@ pub(super) fn version(form: &Form<'_>, node: usize) -> Option<VersionRef> {
 }
 
 /// A number that counts or numbers something.
-pub(super) fn unsigned(form: &Form<'_>, node: usize) -> Option<u64> {
+pub(crate) fn unsigned(form: &Form<'_>, node: usize) -> Option<u64> {
     match form.item(node) {
         Item::Int(number) => u64::try_from(number).ok(),
         Item::Uint(number) => Some(number),
         _ => None,
     }
+}
+
+/// A moment of a database's clock: a whole number or `[physical, logical]`.
+pub(crate) fn stamp(form: &Form<'_>, node: usize) -> Option<Stamp> {
+    let (physical, logical) = match form.exactly(node) {
+        Some([physical, logical]) => (physical, unsigned(form, logical)?),
+        None => (node, 0),
+    };
+    Some(Stamp { physical: unsigned(form, physical)?, logical })
 }
 
 /// No spaces, fields in the order of their names, numbers in one spelling: equal texts for equal

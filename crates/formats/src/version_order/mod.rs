@@ -4,12 +4,19 @@
 //! first: `{"key": "x", "values": [1, 2]}` or `{"key": "x", "writers": ["T1", "T2"]}`. Neighbours
 //! mean *before*, not *immediately before*, and any version may be missing. Keys, values and names
 //! are spelled as in the JSON lines format of histories.
+//!
+//! Of tables, the file may also say which versions an operation by predicate met, matching or not:
+//! by the database's timestamp, `{"txn": "T7", "op": 2, "snapshot": 15}`, or one by one,
+//! `{"txn": "T7", "op": 2, "versions": [[key, "T5"]]}`, where rows that are not named had their
+//! initial version. Operations are counted from 0.
 
 mod names;
 mod read;
+mod sets;
 
 use std::io::{self, Write};
 
+use isolario_model::Stamp;
 use rustc_hash::FxHashMap;
 
 pub use read::{Statements, Unknown, read};
@@ -25,12 +32,20 @@ const PER_LINE: usize = 64;
 pub struct Writer<W> {
     out: W,
     lines: FxHashMap<u64, Vec<i64>>,
+    /// The table and its key, where versions are those of rows.
+    rows: Option<(&'static str, &'static str)>,
 }
 
 impl<W: Write> Writer<W> {
-    /// A writer to a file.
+    /// A writer to a file. Keys are numbers, and versions are named by their values.
     pub fn new(out: W) -> Self {
-        Writer { out, lines: FxHashMap::default() }
+        Writer { out, lines: FxHashMap::default(), rows: None }
+    }
+
+    /// A writer to a file. Keys are rows of a table, by the number in this column, and versions are
+    /// named by their writers: a delete leaves no value to name it by.
+    pub fn of_rows(out: W, table: &'static str, column: &'static str) -> Self {
+        Writer { rows: Some((table, column)), ..Writer::new(out) }
     }
 
     /// Adds the next version of a key.
@@ -38,11 +53,36 @@ impl<W: Write> Writer<W> {
         let versions = self.lines.entry(key).or_default();
         versions.push(value);
         if versions.len() == PER_LINE {
-            write_line(&mut self.out, key, versions)?;
+            write_line(&mut self.out, key, versions, self.rows)?;
             versions.clear();
             versions.push(value);
         }
         Ok(())
+    }
+
+    /// States that an operation met what was committed at a moment of the database's clock.
+    pub fn snapshot(&mut self, txn: u64, op: usize, at: Stamp) -> io::Result<()> {
+        let Stamp { physical, logical } = at;
+        match logical {
+            0 => writeln!(self.out, r#"{{"txn":{txn},"op":{op},"snapshot":{physical}}}"#),
+            _ => {
+                writeln!(self.out, r#"{{"txn":{txn},"op":{op},"snapshot":[{physical},{logical}]}}"#)
+            }
+        }
+    }
+
+    /// States that an operation met these versions, by table, key and writer, and no others.
+    pub fn versions(&mut self, txn: u64, op: usize, set: &[(&str, u64, u64)]) -> io::Result<()> {
+        let (_, column) = self.rows.unwrap_or(("", "key"));
+        write!(self.out, r#"{{"txn":{txn},"op":{op},"versions":["#)?;
+        for (at, (table, id, writer)) in set.iter().enumerate() {
+            let comma = if at > 0 { "," } else { "" };
+            write!(
+                self.out,
+                r#"{comma}[{{"table":"{table}","row":{{"{column}":{id}}}}},{writer}]"#
+            )?;
+        }
+        self.out.write_all(b"]}\n")
     }
 
     /// Writes what is left, by key, and gives back the file. A line of one version would state
@@ -51,15 +91,25 @@ impl<W: Write> Writer<W> {
         let mut left: Vec<(u64, Vec<i64>)> = self.lines.into_iter().collect();
         left.sort_unstable();
         for (key, versions) in left.iter().filter(|(_, versions)| versions.len() > 1) {
-            write_line(&mut self.out, *key, versions)?;
+            write_line(&mut self.out, *key, versions, self.rows)?;
         }
         self.out.flush()?;
         Ok(self.out)
     }
 }
 
-fn write_line(out: &mut impl Write, key: u64, versions: &[i64]) -> io::Result<()> {
-    write!(out, "{{\"key\":{key},\"values\":[")?;
+fn write_line(
+    out: &mut impl Write,
+    key: u64,
+    versions: &[i64],
+    rows: Option<(&str, &str)>,
+) -> io::Result<()> {
+    match rows {
+        None => write!(out, r#"{{"key":{key},"values":["#)?,
+        Some((table, column)) => {
+            write!(out, r#"{{"key":{{"table":"{table}","row":{{"{column}":{key}}}}},"writers":["#)?;
+        }
+    }
     for (at, value) in versions.iter().enumerate() {
         let comma = if at > 0 { "," } else { "" };
         write!(out, "{comma}{value}")?;
@@ -88,6 +138,25 @@ mod tests {
         assert_eq!(
             lines[1..],
             [r#"{"key":3,"values":[100,101]}"#, r#"{"key":7,"values":[64,65]}"#]
+        );
+    }
+
+    #[test]
+    fn rows_are_named_by_their_writers_and_sets_by_their_operations() {
+        let mut writer = Writer::of_rows(Vec::new(), "t", "id");
+        for writer_of_row in [3, 5] {
+            writer.version(7, writer_of_row).unwrap();
+        }
+        writer.snapshot(5, 1, Stamp { physical: 4, logical: 0 }).unwrap();
+        writer.versions(6, 0, &[("p", 1, 5), ("p", 2, 3)]).unwrap();
+        let text = String::from_utf8(writer.finish().unwrap()).unwrap();
+        assert_eq!(
+            text.lines().collect::<Vec<_>>(),
+            [
+                r#"{"txn":5,"op":1,"snapshot":4}"#,
+                r#"{"txn":6,"op":0,"versions":[[{"table":"p","row":{"id":1}},5],[{"table":"p","row":{"id":2}},3]]}"#,
+                r#"{"key":{"table":"t","row":{"id":7}},"writers":[3,5]}"#,
+            ]
         );
     }
 }

@@ -42,25 +42,38 @@ impl<'h> Names<'h> {
 
     /// Who has a name, if it wrote the key.
     pub(super) fn by_name(&self, key: KeyId, name: ValueRef<'_>) -> Who {
-        let names = self.by_name.get_or_init(|| self.named());
-        match names.get(&name).copied() {
-            Some(Who::Txn(txn)) if !self.writes(txn, key) => Who::Nobody,
-            who => who.unwrap_or(Who::Nobody),
+        match self.called(name) {
+            Who::Txn(txn) if !self.writes(txn, key) => Who::Nobody,
+            who => who,
         }
     }
 
-    fn writes(&self, txn: TxnId, key: KeyId) -> bool {
-        self.history.txn_ops(txn).any(|op| self.write(op).is_some_and(|(other, _)| other == key))
+    /// Who has a name.
+    pub(super) fn called(&self, name: ValueRef<'_>) -> Who {
+        let names = self.by_name.get_or_init(|| self.named());
+        names.get(&name).copied().unwrap_or(Who::Nobody)
     }
 
-    /// What an operation writes.
-    fn write(&self, op: OpId) -> Option<(KeyId, u64)> {
+    fn writes(&self, txn: TxnId, key: KeyId) -> bool {
+        let mut wrote = false;
+        for op in self.history.txn_ops(txn) {
+            self.each_write(op, |other, _| wrote |= other == key);
+        }
+        wrote
+    }
+
+    /// What an operation writes. A delete writes *nil*.
+    fn each_write(&self, op: OpId, mut write: impl FnMut(KeyId, u64)) {
         match self.history.op(op) {
             Op::Write { key, value }
             | Op::Append { key, element: value }
             | Op::InsertIfAbsent { key, value, .. }
-            | Op::CompareAndSet { key, new: value, .. } => Some((key, value.word())),
-            _ => None,
+            | Op::CompareAndSet { key, new: value, .. } => write(key, value.word()),
+            Op::Delete { key } => write(key, self.history.version_word(op)),
+            Op::PredicateWrite { rows, .. } => {
+                rows.into_iter().flatten().for_each(|row| write(row.key, row.value.word()));
+            }
+            _ => {}
         }
     }
 
@@ -68,8 +81,9 @@ impl<'h> Names<'h> {
         let history = self.history;
         let mut writes: Vec<(KeyId, u64, TxnId)> = Vec::with_capacity(history.op_count());
         for txn in history.txns() {
-            let of_txn = history.txn_ops(txn).filter_map(|op| self.write(op));
-            writes.extend(of_txn.map(|(key, word)| (key, word, txn)));
+            for op in history.txn_ops(txn) {
+                self.each_write(op, |key, word| writes.push((key, word, txn)));
+            }
         }
         Written::new(history.key_count(), &writes)
     }

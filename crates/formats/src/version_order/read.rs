@@ -1,8 +1,9 @@
 //! From lines to stated orders.
 
-use isolario_model::{History, KeyId, Outcome, StatedOrder, TxnId, ValueRef};
+use isolario_model::{History, KeyId, Outcome, StatedOrder, StatedSet, TxnId, ValueRef};
 
 use super::names::{Names, Who};
+use super::sets::SetStatement;
 use crate::error::{Fault, utf8};
 use crate::jsonl::value::{prepare, value};
 use crate::lines::Lines;
@@ -15,6 +16,8 @@ use crate::{Problem, ReadError, Source};
 pub struct Statements {
     /// The orders, as they stand in the file.
     pub orders: Vec<StatedOrder>,
+    /// What operations by predicate met, as it stands in the file.
+    pub sets: Vec<StatedSet>,
     /// What it names and the history does not have.
     pub unknown: Unknown,
 }
@@ -32,7 +35,7 @@ pub struct Unknown {
 }
 
 impl Unknown {
-    fn note(&mut self, line: u64, what: impl FnOnce() -> String) {
+    pub(super) fn note(&mut self, line: u64, what: impl FnOnce() -> String) {
         self.first.get_or_insert_with(|| (line, what()));
     }
 }
@@ -50,9 +53,9 @@ pub fn read(source: &Source, history: &History) -> Result<Statements, ReadError>
     Ok(reader.statements)
 }
 
-struct Reader<'h> {
-    names: Names<'h>,
-    statements: Statements,
+pub(super) struct Reader<'h> {
+    pub(super) names: Names<'h>,
+    pub(super) statements: Statements,
 }
 
 impl Reader<'_> {
@@ -61,7 +64,10 @@ impl Reader<'_> {
         let mut form = Form::new(Notation::Json);
         for line in Lines::new(bytes, 1).significant() {
             json::read_only(&text[..line.end], line.start, &mut form)?;
-            self.statement(line.number, &mut form)?;
+            match SetStatement::of(&form)? {
+                Some(set) => self.set(line.number, &set, &mut form)?,
+                None => self.statement(line.number, &mut form)?,
+            }
         }
         Ok(())
     }
@@ -105,7 +111,7 @@ impl Reader<'_> {
     }
 
     /// Who wrote a version, given by its value or by a name.
-    fn writer(
+    pub(super) fn writer(
         &self,
         key: KeyId,
         version: ValueRef<'_>,

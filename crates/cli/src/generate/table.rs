@@ -1,0 +1,87 @@
+//! What the flags mean for a workload on a table.
+
+use isolario::model::Level;
+use isolario::sim::{Mix, TableAnomaly, TableConfig, TableDefect, TablePlant, TableWorkload};
+
+use super::args::HistoryArgs;
+use super::settings::find_level;
+use crate::failure::Failure;
+use crate::suggest::no_such;
+use crate::workload_flags::{PREDICATE, find_distribution};
+
+pub(super) fn config(args: &HistoryArgs) -> Result<TableConfig, Failure> {
+    refuse_idle_flags(args)?;
+    let base = TableConfig::default();
+    let level = find_level(&args.level)?;
+    if level == Level::Linearizable {
+        let refusal = format!("{level} is about single operations, not transactions of several");
+        let hint = format!("choose --level {}", Level::StrictSerializable);
+        return Err(Failure::new(refusal).with_hint(hint));
+    }
+    let distribution = args.distribution.as_deref().map(find_distribution).transpose()?;
+    let mix = args.mix.as_deref().map(find_mix).transpose()?;
+    Ok(TableConfig {
+        level,
+        workload: TableWorkload {
+            ops: args.ops.unwrap_or(base.workload.ops),
+            keys: args.keys.unwrap_or(base.workload.keys),
+            distribution: distribution.unwrap_or(base.workload.distribution),
+            mix: mix.unwrap_or(base.workload.mix),
+        },
+        txns: args.txns.unwrap_or(base.txns),
+        sessions: args.sessions.unwrap_or(base.sessions),
+        concurrency: args.concurrency,
+        abort_ratio: args.abort_ratio,
+        unknown_ratio: args.unknown_ratio,
+        anomalies: plants(&args.anomaly)?,
+        defect: args.defect.as_deref().map(find_defect).transpose()?,
+        seed: args.seed,
+    })
+}
+
+/// A flag that would change nothing is a mistake.
+fn refuse_idle_flags(args: &HistoryArgs) -> Result<(), Failure> {
+    let idle = [
+        (args.preset.is_some(), "--preset"),
+        (args.read_ratio.is_some(), "--read-ratio"),
+        (args.rmw_ratio.is_some(), "--rmw-ratio"),
+        (args.duplicate_ratio.is_some(), "--duplicate-ratio"),
+        (args.version_order_ratio != 1.0, "--version-order-ratio"),
+    ];
+    match idle.iter().find(|(given, _)| *given) {
+        None => Ok(()),
+        Some((_, flag)) => {
+            Err(Failure::new(format!("{flag} has no effect on the {PREDICATE} workload"))
+                .with_hint("--mix says how often each operation comes"))
+        }
+    }
+}
+
+fn find_mix(text: &str) -> Result<Mix, Failure> {
+    text.parse().map_err(|error| Failure::new(format!("--mix: {error}")))
+}
+
+fn find_defect(name: &str) -> Result<TableDefect, Failure> {
+    name.parse().map_err(|()| {
+        let names: Vec<_> = TableDefect::ALL.iter().map(|defect| defect.name()).collect();
+        let there_are = format!("defects: {}", names.join(", "));
+        no_such("defect", name, "--defect", names, there_are)
+    })
+}
+
+/// Spreads anomalies evenly; one is in the middle.
+fn plants(names: &[String]) -> Result<Vec<TablePlant>, Failure> {
+    let gaps = names.len() as f64 + 1.0;
+    let plant = |(before, name): (usize, &String)| {
+        Ok(TablePlant { kind: find_anomaly(name)?, at: (before as f64 + 1.0) / gaps })
+    };
+    names.iter().enumerate().map(plant).collect()
+}
+
+fn find_anomaly(name: &str) -> Result<TableAnomaly, Failure> {
+    name.to_lowercase().parse().map_err(|()| {
+        let names: Vec<_> = TableAnomaly::ALL.iter().map(|anomaly| anomaly.name()).collect();
+        let there_are = format!("anomalies that can be planted in a table: {}", names.join(", "));
+        no_such("anomaly of tables", name, "--anomaly", names, there_are)
+    })
+}
