@@ -106,6 +106,8 @@ fn gist(anomaly: &Anomaly) -> Gist {
         (Evidence::Read { read, .. }, _) => (read.0, 0),
         (Evidence::Reads { first, second, .. }, _) => (first.0, second.0),
         (Evidence::Operations { key, ops }, _) => (key.0, ops.len() as u32),
+        (Evidence::Unexpected { op, .. }, _) => (op.0, 0),
+        (Evidence::Concurrent { first, second, .. }, _) => (first.0, second.0),
         (_, Some(edge)) => (edge.from.0, edge.to.0),
         _ => (0, 0),
     };

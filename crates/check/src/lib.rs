@@ -29,6 +29,7 @@ mod lin;
 mod mini;
 mod plan;
 mod progress;
+mod replay;
 mod resolved;
 mod stop;
 mod strong;
@@ -38,7 +39,7 @@ mod weak;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use isolario_model::{AnomalyKind, History, Level, LevelResult, PatternResult};
+use isolario_model::{AnomalyKind, History, Level, LevelResult, PatternResult, PromisedOrder};
 
 pub use isolario_model::StatedOrder;
 pub use plan::Checker;
@@ -65,6 +66,9 @@ pub struct Options {
     /// Whether these orders are part of what is asked. Else they are tried first, and a wrong one
     /// costs time but does not change the verdict.
     pub trust_version_order: bool,
+    /// The order in which the database promises that transactions take effect. With one, levels are
+    /// decided by that order or not at all.
+    pub promised_order: Option<PromisedOrder>,
     /// Ends the check early if it is asked to.
     pub stop: Stop,
     /// Who is told how far the check has come.
@@ -80,6 +84,7 @@ impl Default for Options {
             memory: None,
             version_order: Vec::new(),
             trust_version_order: false,
+            promised_order: None,
             stop: Stop::default(),
             watcher: Watcher::default(),
         }
@@ -123,6 +128,12 @@ impl Options {
         Options { trust_version_order, ..self }
     }
 
+    /// With an order that the database promises.
+    #[must_use]
+    pub fn with_promised_order(self, order: PromisedOrder) -> Self {
+        Options { promised_order: Some(order), ..self }
+    }
+
     /// With a handle that ends the check early.
     #[must_use]
     pub fn with_stop(self, stop: Stop) -> Self {
@@ -145,6 +156,12 @@ impl Options {
 pub fn supported() -> &'static [Level] {
     static LEVELS: LazyLock<Vec<Level>> = LazyLock::new(|| Level::decided().collect());
     &LEVELS
+}
+
+/// Whether a [promised order](Options::promised_order) of transactions decides a level: in a list, or by
+/// the timestamps of the history, which tell snapshots from commits.
+pub fn is_decided_by_promise(level: Level, by_timestamps: bool) -> bool {
+    replay::moments(level, by_timestamps).is_ok()
 }
 
 /// Decides each of the levels, with evidence either way. Who has further questions about the

@@ -5,13 +5,14 @@ use std::sync::{Arc, OnceLock};
 
 use isolario_model::{
     Anomaly, AnomalyKind, Clock, Engine, Findings, History, Inapplicable, Level, LevelResult,
-    Nodes, OpFamily, OpId, PatternResult, Verdict, VerdictKind,
+    Nodes, OpFamily, OpId, PatternResult, PromisedOrder, Verdict, VerdictKind,
 };
 
 use crate::Options;
 use crate::findings;
 use crate::lin;
 use crate::mini::Mini;
+use crate::replay;
 use crate::resolved::{BlindWrite, RESOLVED, Resolved, first_outside};
 use crate::stop::{engine_of, unlooked, unlooked_level};
 use crate::strong;
@@ -171,6 +172,10 @@ impl<'h> Checker<'h> {
     }
 
     fn decide(&self, level: Level) -> LevelResult {
+        if let Some(order) = &self.options.promised_order {
+            let verdict = self.by_promise(order, level);
+            return LevelResult { level, engine: Engine::Versions, verdict };
+        }
         // Linearizability is about operations of more kinds, and needs none of what the other levels
         // share.
         let (engine, verdict) = if level.shape().nodes == Nodes::PerOperation {
@@ -186,6 +191,15 @@ impl<'h> Checker<'h> {
             }
         };
         LevelResult { level, engine, verdict }
+    }
+
+    /// Decides a level by the order that the database promises.
+    fn by_promise(&self, order: &PromisedOrder, level: Level) -> Verdict {
+        match self.lacks_times(level) {
+            _ if self.options.stop.is_asked() => unlooked(),
+            Some(reason) => Verdict::NotApplicable(reason),
+            None => replay::check(self.history, order, level, &self.options),
+        }
     }
 
     fn decide_with(&self, engines: &Engines<'h>, level: Level) -> (Engine, Verdict) {
@@ -346,6 +360,11 @@ impl<'h> Checker<'h> {
         if let Some(op) = first_outside(self.history, level.needs().operations) {
             return Some(Inapplicable::Operation { op });
         }
+        self.lacks_times(level)
+    }
+
+    /// What a level in real time needs and the history does not have.
+    fn lacks_times(&self, level: Level) -> Option<Inapplicable> {
         if !level.needs().times {
             return None;
         }

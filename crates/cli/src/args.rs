@@ -319,6 +319,12 @@ pub(crate) struct SearchArgs {
     #[arg(long, requires = "version_order")]
     pub(crate) trust_version_order: bool,
 
+    /// The order in which the database promises that transactions take effect: a file with a JSON
+    /// object per line, {"order": ["T1", "T2"]}, or `timestamps` for those in the history. A history
+    /// that does not come out right in that order is violated, even if another one explains it
+    #[arg(long, value_name = "FILE|timestamps", conflicts_with_all = ["version_order", "pattern"])]
+    pub(crate) serialization_order: Option<PathBuf>,
+
     /// Write the search problem of each level: nodes, known edges, choices
     #[arg(long, value_name = "FILE")]
     pub(crate) dump_problem: Option<PathBuf>,
@@ -373,6 +379,10 @@ pub(crate) struct VerifyArgs {
     /// The proof takes these orders as given; without this flag they prove nothing
     #[arg(long, requires = "version_order")]
     pub(crate) trust_version_order: bool,
+
+    /// The order of transactions that `isolario check` was given
+    #[arg(long, value_name = "FILE|timestamps", conflicts_with = "version_order")]
+    pub(crate) serialization_order: Option<PathBuf>,
 }
 
 #[derive(Debug, ClapArgs)]

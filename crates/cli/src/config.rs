@@ -89,6 +89,33 @@ pub(crate) struct Verify {
     pub(crate) format: InputFormat,
     pub(crate) version_order: Option<PathBuf>,
     pub(crate) trust_version_order: bool,
+    pub(crate) serialization_order: Option<SerializationOrder>,
+}
+
+/// Where the order is that a database promises for its transactions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum SerializationOrder {
+    /// In the history: the database's own timestamps.
+    Timestamps,
+    File(PathBuf),
+}
+
+impl SerializationOrder {
+    /// By the value of the flag. A file of that name is given as `./timestamps`.
+    fn of(flag: PathBuf) -> SerializationOrder {
+        match flag.as_os_str() == "timestamps" {
+            true => SerializationOrder::Timestamps,
+            false => SerializationOrder::File(flag),
+        }
+    }
+
+    /// The file, if it is one.
+    pub(crate) fn file(&self) -> Option<&PathBuf> {
+        match self {
+            SerializationOrder::Timestamps => None,
+            SerializationOrder::File(file) => Some(file),
+        }
+    }
 }
 
 impl Config {
@@ -145,7 +172,15 @@ impl Verify {
             )
         })?;
         let history = history_of(history);
-        Ok(Verify { history, proof, format, version_order, trust_version_order })
+        let serialization_order = args.serialization_order.map(SerializationOrder::of);
+        Ok(Verify {
+            history,
+            proof,
+            format,
+            version_order,
+            trust_version_order,
+            serialization_order,
+        })
     }
 }
 

@@ -5,10 +5,12 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use isolario::formats::version_order::{self, Unknown};
-use isolario::formats::{self, Content, Meter, Position, Problem, ReadError, Source};
-use isolario::model::{History, Remark, Severity, StatedOrder};
+use isolario::formats::{
+    self, Content, Meter, Position, Problem, ReadError, Source, serialization_order,
+};
+use isolario::model::{History, PromisedOrder, Remark, Severity, StatedOrder};
 
-use crate::config::InputFormat;
+use crate::config::{InputFormat, SerializationOrder};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::progress::Progress;
@@ -159,6 +161,45 @@ pub(crate) fn read_version_order(
         console.warning(&format!("{}:{message}", file.display()));
     }
     Ok(statements.orders)
+}
+
+/// Reads the order that a database promises for the transactions of a history, and warns of those
+/// that the history does not have.
+pub(crate) fn read_serialization_order(
+    order: &SerializationOrder,
+    name: &str,
+    history: &History,
+    console: &mut Console,
+) -> Result<PromisedOrder, Failure> {
+    let SerializationOrder::File(file) = order else {
+        let has_stamps = |txn| history.db_start(txn).or(history.db_commit(txn)).is_some();
+        return match history.txns().any(has_stamps) {
+            true => Ok(PromisedOrder::of_stamps(history)),
+            false => Err(Failure::new(format!("{name} has no timestamps of the database"))
+                .with_hint("give the order in a file: --serialization-order FILE")),
+        };
+    };
+    let bad = |error: ReadError| {
+        let hint = match &error.problem {
+            Problem::Io(error) if error.kind() == io::ErrorKind::NotFound => {
+                "check the path; `isolario gen history --serialization-order-out FILE` writes such a \
+                 file"
+            }
+            _ => "a line looks like {\"order\": [\"T1\", \"T2\"]}",
+        };
+        Failure::new(error.to_string()).with_hint(hint)
+    };
+    let source = Source::open(file).map_err(bad)?;
+    let sequence = serialization_order::read(&source, history).map_err(bad)?;
+    if let Some((line, first)) = &sequence.first_unknown {
+        let more = match sequence.unknown - 1 {
+            0 => String::new(),
+            others => format!(", nor {others} more"),
+        };
+        let file = file.display();
+        console.warning(&format!("{file}:{line}: {name} has no {first}{more}; left out"));
+    }
+    Ok(PromisedOrder::of_txns(history, &sequence.txns))
 }
 
 /// What a history does not have, and where that is first named.

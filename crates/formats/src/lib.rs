@@ -19,6 +19,7 @@ mod notation;
 mod number_set;
 mod plume;
 mod predicates;
+pub mod serialization_order;
 mod session_files;
 mod source;
 #[cfg(test)]

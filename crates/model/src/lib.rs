@@ -42,6 +42,7 @@ mod lists;
 mod op;
 mod part;
 mod predicate_ops;
+mod promised_order;
 mod remark;
 mod row;
 #[cfg(feature = "run-record")]
@@ -70,6 +71,7 @@ pub use op::{
     StatedSet, TxnEnd, TxnStart, VersionRef, VersionSet,
 };
 pub use part::Part;
+pub use promised_order::{Place, PromisedOrder};
 pub use remark::{Oddity, Remark, Severity};
 pub use row::RowRef;
 #[cfg(feature = "run-record")]
@@ -86,6 +88,6 @@ pub use table::{NameTable, ValueId, ValueTable};
 pub use tuple::{Tuple, TupleParts, TupleRef};
 pub use value::{Value, ValueRef};
 pub use verdict::{
-    Anomaly, Engine, Evidence, Findings, Inapplicable, LevelResult, Limit, Parts, PatternResult,
-    Point, SearchProgress, Undecided, Verdict, VerdictKind, Witness,
+    Anomaly, Engine, Evidence, ExpectedVersion, Findings, Inapplicable, LevelResult, Limit, Parts,
+    PatternResult, Point, SearchProgress, Undecided, Verdict, VerdictKind, Witness,
 };

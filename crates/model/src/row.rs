@@ -2,7 +2,7 @@
 
 use isolario_predicate::{Columns, Dialect, EvalError, Operand, Predicate};
 
-use crate::value::ValueRef;
+use crate::value::{Value, ValueRef};
 
 /// A version of a row: what it is called by, and what it holds.
 ///
@@ -45,14 +45,18 @@ impl<'a> RowRef<'a> {
     /// Whether a predicate matches: the row is there, it is of the predicate's table where both
     /// name one, and the condition is true.
     pub fn matches(self, predicate: &Predicate, dialect: Dialect) -> Result<bool, EvalError> {
-        let here = match (self.table(), predicate.table()) {
-            ("", _) | (_, None) => true,
-            (table, Some(asked)) => table == asked,
-        };
-        if self.value == ValueRef::Nil || !here {
+        if self.value == ValueRef::Nil || !self.is_of(predicate) {
             return Ok(false);
         }
         predicate.matches(&self, dialect)
+    }
+
+    /// Whether a predicate is about the table of this row, as far as both name one.
+    pub fn is_of(self, predicate: &Predicate) -> bool {
+        match (self.table(), predicate.table()) {
+            ("", _) | (_, None) => true,
+            (table, Some(asked)) => table == asked,
+        }
     }
 }
 
@@ -65,24 +69,44 @@ impl<'a> Columns<'a> for RowRef<'a> {
 /// A column of a tuple, or what is no tuple under a name of its own.
 fn column_of<'a>(value: ValueRef<'a>, own_name: &str, name: &str) -> Option<Operand<'a>> {
     match value {
-        ValueRef::Tuple(tuple) => tuple.get(name).and_then(operand),
-        value if name == own_name => operand(value),
+        ValueRef::Tuple(tuple) => tuple.get(name).and_then(ValueRef::operand),
+        value if name == own_name => value.operand(),
         _ => None,
     }
 }
 
-/// A value as an operand; none for tuples, which are no values of columns.
-fn operand(value: ValueRef<'_>) -> Option<Operand<'_>> {
-    Some(match value {
-        ValueRef::Nil => Operand::Null,
-        ValueRef::Bool(b) => Operand::Bool(b),
-        ValueRef::Int(i) => Operand::Int(i),
-        ValueRef::Uint(u) => Operand::from(u),
-        ValueRef::Decimal(decimal) => Operand::Decimal(decimal),
-        ValueRef::Text(text) => Operand::Text(text),
-        ValueRef::Keyword(text) | ValueRef::Other(text) => Operand::Other(text),
-        ValueRef::Tuple(_) => return None,
-    })
+impl<'a> ValueRef<'a> {
+    /// The value as expressions take it; none for tuples, which are no values of columns.
+    pub fn operand(self) -> Option<Operand<'a>> {
+        Some(match self {
+            ValueRef::Nil => Operand::Null,
+            ValueRef::Bool(b) => Operand::Bool(b),
+            ValueRef::Int(i) => Operand::Int(i),
+            ValueRef::Uint(u) => Operand::from(u),
+            ValueRef::Decimal(decimal) => Operand::Decimal(decimal),
+            ValueRef::Text(text) => Operand::Text(text),
+            ValueRef::Keyword(text) | ValueRef::Other(text) => Operand::Other(text),
+            ValueRef::Tuple(_) => return None,
+        })
+    }
+}
+
+/// What an expression came to.
+impl From<Operand<'_>> for Value {
+    fn from(operand: Operand<'_>) -> Value {
+        match operand {
+            Operand::Bool(b) => Value::Bool(b),
+            Operand::Int(i) => Value::Int(i),
+            Operand::Decimal(decimal) => Value::Decimal(decimal.to_owned()),
+            Operand::Fixed(number) => match number.to_int() {
+                Some(whole) => Value::Int(whole),
+                None => Value::Decimal(number.to_decimal()),
+            },
+            Operand::Text(text) => Value::Text(text.into()),
+            Operand::Other(text) => Value::Other(text.into()),
+            _ => Value::Nil,
+        }
+    }
 }
 
 #[cfg(test)]

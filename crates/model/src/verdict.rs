@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::anomaly::AnomalyKind;
 use crate::edge::{Edge, Reason};
 use crate::level::{Level, LevelSet};
+use crate::value::Value;
 use crate::{KeyId, OpId, TxnId};
 
 /// The answer for one level.
@@ -373,13 +374,44 @@ pub enum Evidence {
         /// The operations.
         ops: Vec<OpId>,
     },
+    /// An operation that did not return what it had to, were the transactions in the order that the
+    /// database promises.
+    Unexpected {
+        /// The operation.
+        op: OpId,
+        /// The keys that make the difference.
+        expected: Vec<ExpectedVersion>,
+        /// What an aggregate had to return.
+        result: Option<Value>,
+    },
+    /// Two writers of a key that ran at the same time, by the timestamps of the database.
+    Concurrent {
+        /// The key.
+        key: KeyId,
+        /// The write of whoever committed first.
+        first: OpId,
+        /// The write of the other one.
+        second: OpId,
+    },
+}
+
+/// Which version of a key was there, by the order that the database promises.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExpectedVersion {
+    /// The key.
+    pub key: KeyId,
+    /// Who wrote the version; none where it is the initial one.
+    pub write: Option<OpId>,
 }
 
 impl Evidence {
     /// The edges of the argument: those of the first cycle where there are several.
     pub fn edges(&self) -> &[Edge] {
         match self {
-            Evidence::Read { .. } | Evidence::Operations { .. } => &[],
+            Evidence::Read { .. }
+            | Evidence::Operations { .. }
+            | Evidence::Unexpected { .. }
+            | Evidence::Concurrent { .. } => &[],
             Evidence::Reads { edges, .. } | Evidence::Cycle { edges } => edges,
             Evidence::Cases { cycles } => cycles.first().map_or(&[], Vec::as_slice),
         }
@@ -446,4 +478,24 @@ pub enum Inapplicable {
     CyclicDependencies,
     /// Clocks may differ by the skew that was given, but the times are only an order of events.
     SkewOfEventOrder,
+    /// An order that the database promises does not decide this level.
+    NotByPromisedOrder,
+    /// The database promises an order, and this transaction has no place in it.
+    NoPlace {
+        /// The transaction.
+        txn: TxnId,
+    },
+    /// The order that the database promises leaves open which of two transactions comes first, and
+    /// that matters.
+    SamePlace {
+        /// One transaction.
+        first: TxnId,
+        /// Another one.
+        second: TxnId,
+    },
+    /// A predicate, or a function over rows, that cannot be evaluated.
+    Predicate {
+        /// The operation that has it.
+        op: OpId,
+    },
 }

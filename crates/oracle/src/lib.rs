@@ -24,6 +24,7 @@ mod axioms;
 mod cut;
 mod draft;
 mod linear;
+mod promised;
 pub mod random;
 mod small;
 mod uncommitted;
@@ -33,6 +34,7 @@ mod worlds;
 use isolario_model::{History, Level, StatedOrder};
 
 pub use draft::{Applied, Draft, DraftOp, DraftTxn, ParseError, history};
+pub use promised::satisfies_promised;
 pub use random::volume;
 
 use small::Small;

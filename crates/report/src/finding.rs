@@ -364,7 +364,12 @@ fn one_of_each_kind_first(mut findings: Vec<Finding<'_>>) -> Vec<Finding<'_>> {
 fn keys(history: &History, anomaly: &Anomaly) -> Vec<KeyId> {
     let edges = match &anomaly.evidence {
         Evidence::Read { read, .. } => return history.op(*read).key().into_iter().collect(),
-        Evidence::Reads { key, .. } | Evidence::Operations { key, .. } => return vec![*key],
+        Evidence::Reads { key, .. }
+        | Evidence::Operations { key, .. }
+        | Evidence::Concurrent { key, .. } => return vec![*key],
+        Evidence::Unexpected { expected, .. } => {
+            return expected.iter().map(|version| version.key).collect();
+        }
         evidence => evidence.edges(),
     };
     let rank = |edge: &&Edge| match edge.reason.kind() {

@@ -72,6 +72,13 @@ fn gather<'h>(history: &'h History, anomaly: &Anomaly) -> Gathered<'h> {
         Evidence::Cycle { edges } => gathered.edges(edges),
         Evidence::Cases { cycles } => cycles.iter().for_each(|cycle| gathered.edges(cycle)),
         Evidence::Operations { ops, .. } => ops.iter().for_each(|op| gathered.op(*op)),
+        Evidence::Unexpected { op, expected, .. } => {
+            expected.iter().filter_map(|version| version.write).for_each(|op| gathered.op(op));
+            gathered.op(*op);
+        }
+        Evidence::Concurrent { first, second, .. } => {
+            [first, second].into_iter().for_each(|op| gathered.op(*op));
+        }
         _ => {}
     }
     gathered

@@ -49,6 +49,7 @@ mod lists;
 mod order;
 mod own;
 mod parallel;
+mod promised;
 #[cfg(feature = "proof")]
 pub mod proof;
 mod refusal;
@@ -67,8 +68,8 @@ mod writers;
 use std::cell::OnceCell;
 
 use isolario_model::{
-    AnomalyKind, History, Level, LevelResult, Nodes, OpId, OpKind, StatedOrder, Verdict, Visible,
-    Witness,
+    AnomalyKind, History, Level, LevelResult, Nodes, OpId, OpKind, PromisedOrder, StatedOrder,
+    Verdict, Visible, Witness,
 };
 
 pub use refusal::Refusal;
@@ -89,11 +90,19 @@ pub struct Options {
     /// Whether orders of versions that are stated beside the history are part of what is asked of
     /// the levels from adya-read-committed on. [`Verifier::with_version_order`] takes them.
     pub trust_version_order: bool,
+    /// Whether an order of transactions that the database promises is part of what is asked.
+    /// [`Verifier::with_promised_order`] takes it.
+    pub promised_order: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { session_order: true, clock_skew: 0, trust_version_order: false }
+        Options {
+            session_order: true,
+            clock_skew: 0,
+            trust_version_order: false,
+            promised_order: false,
+        }
     }
 }
 
@@ -112,6 +121,12 @@ impl Options {
     pub fn with_trusted_version_order(self, trust_version_order: bool) -> Self {
         Options { trust_version_order, ..self }
     }
+
+    /// With an order of transactions that the database promises as part of what is asked, or
+    /// without.
+    pub fn with_promised_order(self, promised_order: bool) -> Self {
+        Options { promised_order, ..self }
+    }
 }
 
 /// Re-checks one result. Without an error, the history does prove the verdict; a verdict that
@@ -126,13 +141,14 @@ pub struct Verifier<'h> {
     history: &'h History,
     options: Options,
     stated: &'h [StatedOrder],
+    promised: Option<&'h PromisedOrder>,
     facts: OnceCell<Facts<'h>>,
 }
 
 impl<'h> Verifier<'h> {
     /// A verifier for a history.
     pub fn new(history: &'h History, options: &Options) -> Self {
-        Verifier { history, options: *options, stated: &[], facts: OnceCell::new() }
+        Verifier { history, options: *options, stated: &[], promised: None, facts: OnceCell::new() }
     }
 
     /// With orders of versions that are stated beside the history. They count only where the
@@ -142,8 +158,16 @@ impl<'h> Verifier<'h> {
         Verifier { stated, facts: OnceCell::new(), ..self }
     }
 
+    /// With an order that the database promises: part of what is asked of every level.
+    pub fn with_promised_order(self, order: &'h PromisedOrder) -> Self {
+        Verifier { promised: Some(order), ..self }
+    }
+
     /// Re-checks one result, as [`verify`] does.
     pub fn verify(&self, result: &LevelResult) -> Result<(), Refusal> {
+        if let Some(order) = self.promised {
+            return promised::verify(self.history, self.options, order, result);
+        }
         match &result.verdict {
             Verdict::Undecided(_) => Ok(()),
             Verdict::NotApplicable(reason) => inapplicable::verify(self, result.level, reason),

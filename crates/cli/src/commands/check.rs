@@ -11,12 +11,14 @@ use isolario::report::{
 use isolario::verify::proof::Digest;
 
 use crate::commands::verify::write_proof;
-use crate::config::{Check, Question};
+use crate::config::{Check, Question, SerializationOrder};
 use crate::console::Console;
 use crate::exit::{Outcome, judge};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use crate::load::{LoadedHistory, load, read_version_order, report_remarks};
+use crate::load::{
+    LoadedHistory, load, read_serialization_order, read_version_order, report_remarks,
+};
 use crate::outfile::write_whole;
 use crate::progress::Progress;
 use crate::reports::{Files, renderer, tell};
@@ -135,6 +137,10 @@ impl Checking<'_> {
         if let Some(file) = &self.config.version_order {
             options.version_order = read_version_order(file, name, &loaded.history, console)?;
         }
+        if let Some(order) = &self.config.serialization_order {
+            let order = read_serialization_order(order, name, &loaded.history, console)?;
+            options.promised_order = Some(order);
+        }
         Ok((loaded, options))
     }
 
@@ -191,6 +197,13 @@ impl Checking<'_> {
         {
             let file = shell_word(&file.display().to_string());
             command += &format!(" --version-order {file} --trust-version-order");
+        }
+        if let Some(order) = &self.config.serialization_order {
+            let order = match order {
+                SerializationOrder::Timestamps => "timestamps".to_owned(),
+                SerializationOrder::File(file) => shell_word(&file.display().to_string()),
+            };
+            command += &format!(" --serialization-order {order}");
         }
         command
     }

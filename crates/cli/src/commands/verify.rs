@@ -7,7 +7,9 @@ use std::path::Path;
 use isolario::check;
 use isolario::model::{History, Inapplicable, LevelResult, StatedOrder, Verdict, Witness};
 use isolario::report::grouped;
-use isolario::verify::proof::{self, ProofError, ProofProblem, VerifiedProof, verify_proof_with};
+use isolario::verify::proof::{
+    self, Given, ProofError, ProofProblem, VerifiedProof, verify_proof_with,
+};
 use isolario::verify::{Options, Refusal};
 use serde::Serialize;
 
@@ -16,7 +18,7 @@ use crate::config::Verify;
 use crate::console::Console;
 use crate::exit::Outcome;
 use crate::failure::Failure;
-use crate::load::{load, read_version_order};
+use crate::load::{load, read_serialization_order, read_version_order};
 use crate::outfile::write_whole;
 
 const SCHEMA: &str = "isolario.verification/1";
@@ -39,6 +41,7 @@ pub(crate) fn read_as(options: &check::Options) -> Options {
         .with_session_order(options.session_order)
         .with_clock_skew(options.clock_skew)
         .with_trusted_version_order(options.trust_version_order)
+        .with_promised_order(options.promised_order.is_some())
 }
 
 pub(crate) fn run(
@@ -50,7 +53,15 @@ pub(crate) fn run(
     let trusted = trusted_order(config, &history, console)?;
     let name = config.proof.display().to_string();
     let file = std::fs::read(&config.proof).map_err(|error| unreadable(&name, &error))?;
-    let verification = match verify_proof_with(&history, trusted.as_deref(), &file) {
+    let promised = config.serialization_order.as_ref().map(|order| {
+        let name = config.history.display().to_string();
+        read_serialization_order(order, &name, &history, console)
+    });
+    let promised = promised.transpose()?;
+    let given = Given::default()
+        .with_version_order(trusted.as_deref())
+        .with_promised_order(promised.as_ref());
+    let verification = match verify_proof_with(&history, given, &file) {
         Ok(verified) => Verification::of(&history, &verified),
         Err(error) if error.is_wrong_proof() => Verification::wrong(error.to_string()),
         Err(error) => return Err(malformed(&name, &error)),
@@ -96,6 +107,10 @@ fn malformed(name: &str, error: &ProofError) -> Failure {
             "give it with --version-order FILE --trust-version-order, as to `isolario check`"
         }
         ProofProblem::OtherQuestion { trusted: false } => "leave out --trust-version-order",
+        ProofProblem::OtherPromise { promised: true } => {
+            "give it with --serialization-order, as to `isolario check`"
+        }
+        ProofProblem::OtherPromise { promised: false } => "leave out --serialization-order",
         _ => "a proof is what `isolario check --proof FILE HISTORY` writes",
     };
     Failure::new(format!("{name}{place}: {}", error.problem)).with_hint(hint)

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use isolario::check::{Options, supported, supported_patterns};
+use isolario::check::{Options, is_decided_by_promise, supported, supported_patterns};
 use isolario::model::{AnomalyKind, Level};
 
-use super::InputFormat;
+use super::{InputFormat, SerializationOrder};
 use crate::args::{CheckArgs, ReportForm, SemanticsArgs};
 use crate::clashes::Files;
 use crate::failure::Failure;
@@ -32,6 +32,8 @@ pub(crate) struct Check {
     pub(crate) proof: Option<PathBuf>,
     /// Where orders of versions are stated.
     pub(crate) version_order: Option<PathBuf>,
+    /// Where the order is that the database promises.
+    pub(crate) serialization_order: Option<SerializationOrder>,
     /// Where the problems that levels make go; then there is one history.
     pub(crate) dump_problem: Option<PathBuf>,
     /// The form of the result.
@@ -81,7 +83,12 @@ impl Check {
             let message = format!("--dump-problem takes one history, and there are {count}");
             return Err(Failure::new(message).with_hint("check them one by one"));
         }
-        let question = Question::build(&args.level, &args.pattern)?;
+        let mut question = Question::build(&args.level, &args.pattern)?;
+        let serialization_order = args.search.serialization_order.clone();
+        let serialization_order = serialization_order.map(SerializationOrder::of);
+        if let Some(order) = &serialization_order {
+            question.ask_only_what_is_promised(*order == SerializationOrder::Timestamps);
+        }
         let options = options(&args, &question);
         let reports = ReportFiles::of(args.reports, args.histories.len())?;
         Ok(Check {
@@ -93,6 +100,7 @@ impl Check {
             allow_empty: args.allow_empty,
             proof: args.proof,
             version_order: args.search.version_order,
+            serialization_order,
             dump_problem: args.search.dump_problem,
             form,
             reports,
@@ -102,7 +110,9 @@ impl Check {
 
 /// No output may be an input or another output.
 fn refuse_clashes(args: &CheckArgs) -> Result<(), Failure> {
-    let inputs = args.histories.iter().chain(&args.search.version_order);
+    let promised = args.search.serialization_order.clone().map(SerializationOrder::of);
+    let promised = promised.as_ref().and_then(SerializationOrder::file);
+    let inputs = args.histories.iter().chain(&args.search.version_order).chain(promised);
     Files::reading(inputs.map(PathBuf::as_path))
         .writing("--report", args.reports.report.as_ref())
         .writing("--dot", args.reports.dot.as_ref())
@@ -149,6 +159,17 @@ impl Question {
         kinds.sort_unstable();
         kinds.dedup();
         Ok(Question::Patterns { kinds, named: true })
+    }
+}
+
+impl Question {
+    /// Leaves out the levels that nobody named and that an order of transactions does not decide.
+    fn ask_only_what_is_promised(&mut self, by_timestamps: bool) {
+        if let Question::Levels(Request { levels, named, .. }) = self {
+            levels.retain(|level| {
+                named.contains(level) || is_decided_by_promise(*level, by_timestamps)
+            });
+        }
     }
 }
 

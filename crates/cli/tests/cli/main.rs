@@ -13,6 +13,7 @@ mod live;
 mod outputs;
 mod reports;
 mod sandbox;
+mod serialization_order;
 mod show;
 mod shrink;
 mod terminal;

@@ -12,6 +12,7 @@ mod generate;
 mod shape;
 mod shrink;
 pub mod single;
+pub mod tables;
 
 use isolario_model::{History, SinkError};
 

@@ -6,6 +6,7 @@ use super::consequence::consequence;
 use super::cycle;
 use super::naming::meaning;
 use super::observed::{own_writes_between, saw};
+use super::promised;
 use crate::names::{Names, counted};
 
 /// What happened, in one sentence.
@@ -36,6 +37,15 @@ pub fn summary(names: Names<'_>, anomaly: &Anomaly) -> String {
         Evidence::Operations { key, ops } => format!(
             "no order explains what {} on {} returned, given when they ran",
             counted(ops.len() as u64, "operation"),
+            names.key(*key)
+        ),
+        Evidence::Unexpected { op, expected, result } => {
+            promised::unexpected(names, *op, expected, result.as_ref())
+        }
+        Evidence::Concurrent { key, first, second } => format!(
+            "{} and {} both wrote {} while both ran, by the timestamps of the database",
+            names.txn_of(*first),
+            names.txn_of(*second),
             names.key(*key)
         ),
         _ => meaning(anomaly.kind),

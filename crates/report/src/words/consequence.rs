@@ -28,6 +28,11 @@ pub fn consequence(names: Names<'_>, anomaly: &Anomaly) -> String {
             ),
             None => of_a_cycle(names, anomaly.kind, edges),
         },
+        Evidence::Unexpected { .. } | Evidence::Concurrent { .. } => {
+            "so the order that the database promises is not the one in which things happened; \
+             another order may explain what the clients saw"
+                .to_owned()
+        }
         _ => "so no order of these transactions explains what the clients saw".to_owned(),
     }
 }

@@ -11,6 +11,7 @@ mod level;
 mod naming;
 mod no_answer;
 mod observed;
+mod promised;
 #[cfg(feature = "html")]
 mod run;
 mod times;

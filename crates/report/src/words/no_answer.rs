@@ -105,6 +105,22 @@ pub fn why_not_applicable(names: Names<'_>, why: &Inapplicable) -> String {
         Inapplicable::SkewOfEventOrder => {
             "its times are only an order of events, which no clock skew can widen".to_owned()
         }
+        Inapplicable::NotByPromisedOrder => {
+            "an order of transactions does not decide this level".to_owned()
+        }
+        Inapplicable::NoPlace { txn } => {
+            format!("{} has no place in the promised order", names.txn(*txn))
+        }
+        Inapplicable::SamePlace { first, second } => format!(
+            "the promised order leaves open which of {} and {} comes first, and that matters",
+            names.txn(*first),
+            names.txn(*second)
+        ),
+        Inapplicable::Predicate { op } => format!(
+            "{} asked for something that cannot be evaluated: {}",
+            names.txn_of(*op),
+            names.op(*op)
+        ),
         _ => "the history is of another kind".to_owned(),
     }
 }

@@ -40,6 +40,12 @@ pub enum ProofProblem {
         /// Whether the proof takes them for granted.
         trusted: bool,
     },
+    /// It is about an order that the database promises and there is none, or the other way round.
+    #[error("{}", other_promise(*promised))]
+    OtherPromise {
+        /// Whether the proof is about one.
+        promised: bool,
+    },
     /// It was written by a version of Isolario that states proofs in another form.
     #[error(
         "the proof is in version {0} of the format, and this Isolario reads version 2: check the \
@@ -74,6 +80,13 @@ fn other_question(trusted: bool) -> &'static str {
     match trusted {
         true => "the proof takes an order of versions for granted, and none is given",
         false => "the proof takes no order of versions for granted, and one is given",
+    }
+}
+
+fn other_promise(promised: bool) -> &'static str {
+    match promised {
+        true => "the proof is about an order that the database promises, and none was given",
+        false => "the proof is not about an order that the database promises, and one was given",
     }
 }
 

@@ -42,7 +42,7 @@ mod names;
 mod read;
 mod write;
 
-use isolario_model::{History, LevelResult, StatedOrder};
+use isolario_model::{History, LevelResult, PromisedOrder, StatedOrder};
 
 pub use digest::Digest;
 pub use error::{ProofError, ProofProblem};
@@ -89,24 +89,57 @@ impl VerifiedProof {
 
 /// Reads a proof of this history and re-checks every claim.
 pub fn verify_proof(history: &History, file: &[u8]) -> Result<VerifiedProof, ProofError> {
-    verify_proof_with(history, None, file)
+    verify_proof_with(history, Given::default(), file)
 }
 
-/// As [`verify_proof`], with orders of versions that are stated beside the history and trusted. A
-/// proof takes such orders for granted or it does not, and is verified only with or without them.
+/// What is stated beside a history and taken for granted.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct Given<'g> {
+    /// Orders of versions that are trusted.
+    pub version_order: Option<&'g [StatedOrder]>,
+    /// The order of transactions that the database promises.
+    pub promised_order: Option<&'g PromisedOrder>,
+}
+
+impl<'g> Given<'g> {
+    /// With orders of versions that are trusted.
+    #[must_use]
+    pub fn with_version_order(self, version_order: Option<&'g [StatedOrder]>) -> Self {
+        Given { version_order, ..self }
+    }
+
+    /// With an order of transactions that the database promises.
+    #[must_use]
+    pub fn with_promised_order(self, promised_order: Option<&'g PromisedOrder>) -> Self {
+        Given { promised_order, ..self }
+    }
+}
+
+/// As [`verify_proof`], with what is stated beside the history. A proof takes such orders for granted
+/// or it does not, and is verified only with or without them.
 pub fn verify_proof_with(
     history: &History,
-    version_order: Option<&[StatedOrder]>,
+    given: Given<'_>,
     file: &[u8],
 ) -> Result<VerifiedProof, ProofError> {
     let proof = read(history, file)?;
-    if proof.options.trust_version_order != version_order.is_some() {
-        let trusted = proof.options.trust_version_order;
-        let problem = ProofProblem::OtherQuestion { trusted };
+    let Options { trust_version_order: trusted, promised_order: promised, .. } = proof.options;
+    let problem = if trusted != given.version_order.is_some() {
+        Some(ProofProblem::OtherQuestion { trusted })
+    } else if promised != given.promised_order.is_some() {
+        Some(ProofProblem::OtherPromise { promised })
+    } else {
+        None
+    };
+    if let Some(problem) = problem {
         return Err(ProofError { position: None, problem });
     }
-    let verifier =
-        Verifier::new(history, &proof.options).with_version_order(version_order.unwrap_or(&[]));
+    let mut verifier = Verifier::new(history, &proof.options)
+        .with_version_order(given.version_order.unwrap_or(&[]));
+    if let Some(order) = given.promised_order {
+        verifier = verifier.with_promised_order(order);
+    }
     let refusals = proof.results.iter().map(|result| verifier.verify(result).err()).collect();
     Ok(VerifiedProof { proof, refusals })
 }

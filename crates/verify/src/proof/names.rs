@@ -113,7 +113,7 @@ impl Serialize for Named<'_, KeyId> {
 }
 
 /// A value with its type.
-struct Typed<'a>(ValueRef<'a>);
+pub(super) struct Typed<'a>(pub(super) ValueRef<'a>);
 
 impl Serialize for Typed<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use isolario_model::{
-    Anomaly, AnomalyKind, Edge, Engine, Evidence, Findings, History, Inapplicable, KeyId, Level,
-    LevelResult, Limit, OpId, Point, Reason, TxnId, Undecided, Verdict, VersionOrder, Witness,
+    Anomaly, AnomalyKind, Edge, Engine, Evidence, ExpectedVersion, Findings, History, Inapplicable,
+    KeyId, Level, LevelResult, Limit, OpId, Point, Reason, TxnId, Undecided, Value, Verdict,
+    VersionOrder, Witness,
 };
 use isolario_oracle::random::Rng;
 
@@ -50,7 +51,7 @@ impl Forger<'_> {
     }
 
     fn inapplicable(&mut self) -> Inapplicable {
-        match self.rng.below(8) {
+        match self.rng.below(12) {
             0 => Inapplicable::AmbiguousRead {
                 read: self.op(),
                 first: self.optional_op(),
@@ -63,13 +64,17 @@ impl Forger<'_> {
             4 => Inapplicable::SeveralOperations { txn: self.txn() },
             5 => Inapplicable::NoChecker,
             6 => Inapplicable::CyclicDependencies,
+            7 => Inapplicable::NotByPromisedOrder,
+            8 => Inapplicable::NoPlace { txn: self.txn() },
+            9 => Inapplicable::SamePlace { first: self.txn(), second: self.txn() },
+            10 => Inapplicable::Predicate { op: self.op() },
             _ => Inapplicable::SkewOfEventOrder,
         }
     }
 
     fn anomaly(&mut self) -> Anomaly {
         let kinds: Vec<AnomalyKind> = AnomalyKind::all().collect();
-        let evidence = match self.rng.below(5) {
+        let evidence = match self.rng.below(7) {
             0 => Evidence::Read {
                 read: self.op(),
                 saw: self.optional_op(),
@@ -83,6 +88,15 @@ impl Forger<'_> {
             },
             2 => Evidence::Cycle { edges: self.edges(2) },
             3 => Evidence::Operations { key: self.key(), ops: self.several(Forger::op) },
+            4 => Evidence::Unexpected {
+                op: self.op(),
+                expected: self.several(|forger| ExpectedVersion {
+                    key: forger.key(),
+                    write: forger.optional_op(),
+                }),
+                result: self.rng.percent(50).then(|| Value::Int(self.time())),
+            },
+            5 => Evidence::Concurrent { key: self.key(), first: self.op(), second: self.op() },
             _ => Evidence::Cases { cycles: self.several(|forger| forger.edges(2)) },
         };
         Anomaly::new(self.pick(&kinds), evidence)

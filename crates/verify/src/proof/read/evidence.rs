@@ -1,6 +1,8 @@
 //! Anomalies, edges and reasons on their way in.
 
-use isolario_model::{Anomaly, AnomalyKind, Edge, Evidence, Level, Reason, VersionOrder};
+use isolario_model::{
+    Anomaly, AnomalyKind, Edge, Evidence, ExpectedVersion, Level, Reason, VersionOrder,
+};
 
 use crate::proof::read::node::{Fields, Node};
 use crate::proof::read::references::References;
@@ -42,10 +44,33 @@ impl EvidenceReader<'_, '_> {
                 let ops = ops.map(|op| self.refer.op(op)).collect::<Result<_, _>>()?;
                 Evidence::Operations { key, ops }
             }
-            _ => return Err(form.expected("read, reads, cycle, cases or operations")),
+            "unexpected" => self.unexpected(&mut fields)?,
+            "concurrent" => Evidence::Concurrent {
+                key: self.refer.key(fields.take("key")?)?,
+                first: self.refer.op(fields.take("first")?)?,
+                second: self.refer.op(fields.take("second")?)?,
+            },
+            _ => {
+                return Err(form
+                    .expected("read, reads, cycle, cases, operations, unexpected or concurrent"));
+            }
         };
         fields.finish()?;
         Ok(Anomaly::new(kind, evidence))
+    }
+
+    fn unexpected(&self, fields: &mut Fields<'_>) -> Result<Evidence, ProofError> {
+        let op = self.refer.op(fields.take("op")?)?;
+        let mut expected = Vec::new();
+        for node in fields.take("expected")?.array()? {
+            let mut version = node.object()?;
+            let key = self.refer.key(version.take("key")?)?;
+            let write = self.refer.optional_op(version.take("write")?)?;
+            version.finish()?;
+            expected.push(ExpectedVersion { key, write });
+        }
+        let result = fields.optional("result").map(Node::value).transpose()?;
+        Ok(Evidence::Unexpected { op, expected, result })
     }
 
     /// Edges that lie within so many reasons.

@@ -117,15 +117,17 @@ impl Header {
 }
 
 /// The flags. What was not widened for skewed clocks does not mention them, nor a version order
-/// that was not trusted.
+/// that was not trusted, nor an order of transactions that nobody promised.
 fn options(node: Node<'_>) -> Result<Options, ProofError> {
     let mut flags = node.object()?;
     let session_order = flags.take("session_order")?.boolean()?;
     let clock_skew = flags.optional("clock_skew").map_or(Ok(0), Node::unsigned)?;
     let trusted = flags.optional("trust_version_order");
     let trust_version_order = trusted.map_or(Ok(false), Node::boolean)?;
+    let promised = flags.optional("promised_order");
+    let promised_order = promised.map_or(Ok(false), Node::boolean)?;
     flags.finish()?;
-    Ok(Options { session_order, clock_skew, trust_version_order })
+    Ok(Options { session_order, clock_skew, trust_version_order, promised_order })
 }
 
 /// Levels, each once.
@@ -286,6 +288,13 @@ impl<'l, 'h> Sections<'l, 'h> {
             "no-checker" => Inapplicable::NoChecker,
             "cyclic-dependencies" => Inapplicable::CyclicDependencies,
             "skew-of-event-order" => Inapplicable::SkewOfEventOrder,
+            "not-by-promised-order" => Inapplicable::NotByPromisedOrder,
+            "no-place" => Inapplicable::NoPlace { txn: self.refer.txn(fields.take("txn")?)? },
+            "same-place" => Inapplicable::SamePlace {
+                first: self.refer.txn(fields.take("first")?)?,
+                second: self.refer.txn(fields.take("second")?)?,
+            },
+            "predicate" => Inapplicable::Predicate { op: self.refer.op(fields.take("op")?)? },
             _ => return Err(because.expected("why the level does not apply")),
         };
         fields.finish()?;

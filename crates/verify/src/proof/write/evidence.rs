@@ -1,11 +1,11 @@
 //! Anomalies, edges and reasons on their way out.
 
-use isolario_model::{Anomaly, Edge, Evidence, Reason, VersionOrder};
+use isolario_model::{Anomaly, Edge, Evidence, ExpectedVersion, Reason, VersionOrder};
 use serde::ser::{Error, SerializeMap};
 use serde::{Serialize, Serializer};
 
 use crate::proof::MAX_DEPTH;
-use crate::proof::names::Named;
+use crate::proof::names::{Named, Typed};
 
 impl Serialize for Named<'_, &Anomaly> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -39,8 +39,32 @@ impl Serialize for Named<'_, &Anomaly> {
                 map.serialize_entry("key", &self.part(*key))?;
                 map.serialize_entry("ops", &self.part(ops.as_slice()))?;
             }
+            Evidence::Unexpected { op, expected, result } => {
+                map.serialize_entry("evidence", "unexpected")?;
+                map.serialize_entry("op", &self.part(*op))?;
+                let expected: Vec<_> = expected.iter().map(|version| self.part(*version)).collect();
+                map.serialize_entry("expected", &expected)?;
+                if let Some(result) = result {
+                    map.serialize_entry("result", &Typed(result.as_ref()))?;
+                }
+            }
+            Evidence::Concurrent { key, first, second } => {
+                map.serialize_entry("evidence", "concurrent")?;
+                map.serialize_entry("key", &self.part(*key))?;
+                map.serialize_entry("first", &self.part(*first))?;
+                map.serialize_entry("second", &self.part(*second))?;
+            }
             _ => return Err(S::Error::custom("this evidence has no form in a proof")),
         }
+        map.end()
+    }
+}
+
+impl Serialize for Named<'_, ExpectedVersion> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("key", &self.part(self.item.key))?;
+        map.serialize_entry("write", &self.part(self.item.write))?;
         map.end()
     }
 }

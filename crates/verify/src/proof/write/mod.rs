@@ -92,13 +92,15 @@ struct Flags {
     clock_skew: Option<u64>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     trust_version_order: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    promised_order: bool,
 }
 
 impl Flags {
     fn of(options: &Options) -> Flags {
-        let Options { session_order, clock_skew, trust_version_order } = *options;
+        let Options { session_order, clock_skew, trust_version_order, promised_order } = *options;
         let clock_skew = Some(clock_skew).filter(|skew| *skew > 0);
-        Flags { session_order, clock_skew, trust_version_order }
+        Flags { session_order, clock_skew, trust_version_order, promised_order }
     }
 }
 
@@ -259,6 +261,22 @@ impl Named<'_, &Inapplicable> {
                 map.serialize_entry("because", "cyclic-dependencies")
             }
             Inapplicable::SkewOfEventOrder => map.serialize_entry("because", "skew-of-event-order"),
+            Inapplicable::NotByPromisedOrder => {
+                map.serialize_entry("because", "not-by-promised-order")
+            }
+            Inapplicable::NoPlace { txn } => {
+                map.serialize_entry("because", "no-place")?;
+                map.serialize_entry("txn", &self.part(*txn))
+            }
+            Inapplicable::SamePlace { first, second } => {
+                map.serialize_entry("because", "same-place")?;
+                map.serialize_entry("first", &self.part(*first))?;
+                map.serialize_entry("second", &self.part(*second))
+            }
+            Inapplicable::Predicate { op } => {
+                map.serialize_entry("because", "predicate")?;
+                map.serialize_entry("op", &self.part(*op))
+            }
             _ => Err(M::Error::custom("this reason has no form in a proof")),
         }
     }

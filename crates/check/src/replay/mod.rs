@@ -1,0 +1,134 @@
+//! Levels by the order that the database itself promises: the transactions are run once more in that
+//! order, and every result must come out as it did.
+//!
+//! This is the Enne checker of Clark et al. (Section 6, Algorithm 4) for serializable. With start and
+//! commit timestamps it is that of snapshot isolation, too: whoever reads, reads the state as of its
+//! start. A history that another order would explain is refused all the same: the order is part of
+//! what is asked.
+//!
+//! | path | idea |
+//! |---|---|
+//! | `contents.rs` | what a key holds, at first and later |
+//! | `state.rs` | all keys, with what it takes to try something and to take it back |
+//! | `rows.rs` | which rows satisfy a predicate, by index where one serves |
+//! | `operation.rs` | one operation on a state: what it had to return |
+//! | `run.rs` | the replay itself, moment by moment |
+//! | `schedule.rs` | who takes part, and in which order |
+//! | `waiting.rs` | transactions without a place, which read only: they go where they fit |
+//! | `agreement.rs` | whether the order agrees with sessions and real time |
+
+mod agreement;
+mod contents;
+mod operation;
+mod rows;
+mod run;
+mod schedule;
+mod state;
+mod waiting;
+
+use isolario_model::{
+    Anomaly, AnomalyKind, Evidence, Findings, History, Inapplicable, Level, Nodes, PromisedOrder,
+    Verdict, Visible, Witness,
+};
+
+use crate::Options;
+use schedule::{Event, Schedule};
+
+/// How many findings are kept with their evidence. All are counted.
+const KEPT: usize = 100;
+
+/// Decides a level by a promised order.
+pub(crate) fn check(
+    history: &History,
+    order: &PromisedOrder,
+    level: Level,
+    options: &Options,
+) -> Verdict {
+    match answer(history, order, level, options) {
+        Ok(verdict) => verdict,
+        Err(reason) => Verdict::NotApplicable(reason),
+    }
+}
+
+fn answer(
+    history: &History,
+    order: &PromisedOrder,
+    level: Level,
+    options: &Options,
+) -> Result<Verdict, Inapplicable> {
+    let schedule = Schedule::new(
+        history,
+        order,
+        moments(level, order.is_by_stamps())?,
+        level.shape().real_time,
+    )?;
+    let mut found = Found::new(level);
+    let Some(events) = run::run(&schedule, options, &mut found)? else {
+        return Ok(crate::stop::unlooked());
+    };
+    agreement::look(&schedule, &events, options, &mut found);
+    Ok(match found.total {
+        0 => Verdict::Satisfied(schedule.witness(&events)),
+        _ => Verdict::Violated(found.findings()),
+    })
+}
+
+/// How many moments a transaction has at a level that a promised order decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Moments {
+    /// All of it happens at its commit.
+    One,
+    /// It reads at its start, and what it wrote is there from its commit on.
+    Two {
+        /// Whether writers of one key must not run at the same time.
+        exclusive_writers: bool,
+    },
+}
+
+pub(crate) fn moments(level: Level, by_stamps: bool) -> Result<Moments, Inapplicable> {
+    let shape = level.shape();
+    match (shape.nodes, shape.visible) {
+        _ if level.needs().version_order => Err(Inapplicable::NotByPromisedOrder),
+        (Nodes::One, Visible::Everything) => Ok(Moments::One),
+        (Nodes::StartAndCommit, Visible::Prefix) if by_stamps => {
+            Ok(Moments::Two { exclusive_writers: shape.exclusive_writers })
+        }
+        _ => Err(Inapplicable::NotByPromisedOrder),
+    }
+}
+
+/// What contradicts the order.
+struct Found {
+    level: Level,
+    anomalies: Vec<Anomaly>,
+    total: u64,
+}
+
+impl Found {
+    fn new(level: Level) -> Found {
+        Found { level, anomalies: Vec::new(), total: 0 }
+    }
+
+    fn add(&mut self, evidence: Evidence) {
+        self.total += 1;
+        if self.anomalies.len() < KEPT {
+            let anomaly = Anomaly::new(AnomalyKind::OrderContradiction, evidence);
+            self.anomalies.push(anomaly.at(self.level));
+        }
+    }
+
+    fn findings(self) -> Findings {
+        let exact = Findings::new(self.anomalies, true);
+        Findings { total: self.total, ..exact }
+    }
+}
+
+impl Schedule<'_> {
+    /// The order, as it was found to explain everything.
+    fn witness(&self, events: &[Event]) -> Witness {
+        match self.moments {
+            Moments::One => Witness::CommitOrder(events.iter().map(|event| event.txn()).collect()),
+            Moments::Two { .. } => Witness::Points(events.iter().map(|event| event.0).collect()),
+        }
+    }
+}

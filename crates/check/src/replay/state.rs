@@ -1,0 +1,134 @@
+//! What all keys hold at some moment of a replay.
+
+use isolario_model::{History, KeyId, OpId, ValueId, ValueRef};
+
+use super::contents::{InitialContent, InitialContents};
+use super::rows::Rows;
+
+/// The state of a replay. Whatever is done to it can be taken back.
+pub(super) struct State<'h> {
+    pub(super) history: &'h History,
+    initial: InitialContents<'h>,
+    /// Per key, the version it holds; none where that is the initial one.
+    held: Vec<Option<Held>>,
+    /// Per key, the elements of its list.
+    lists: Vec<Vec<ValueId>>,
+    rows: Rows<'h>,
+    changes: Vec<Change>,
+}
+
+/// A version that somebody wrote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Held {
+    pub(super) word: u64,
+    pub(super) value: ValueId,
+    pub(super) write: OpId,
+}
+
+/// How to take a write back.
+enum Change {
+    Put { key: KeyId, before: Option<Held> },
+    Appended { key: KeyId },
+}
+
+impl<'h> State<'h> {
+    pub(super) fn new(history: &'h History) -> Self {
+        let keys = history.key_count();
+        let initial = InitialContents::new(history);
+        let rows = Rows::new(history, |key| initial.of(key));
+        State {
+            history,
+            initial,
+            held: vec![None; keys],
+            lists: vec![Vec::new(); keys],
+            rows,
+            changes: Vec::new(),
+        }
+    }
+
+    pub(super) fn held(&self, key: KeyId) -> Option<Held> {
+        self.held[key.index()]
+    }
+
+    pub(super) fn list(&self, key: KeyId) -> &[ValueId] {
+        &self.lists[key.index()]
+    }
+
+    pub(super) fn rows(&self) -> &Rows<'h> {
+        &self.rows
+    }
+
+    /// Whether a read of this word saw what the key holds.
+    pub(super) fn holds(&self, key: KeyId, word: u64) -> bool {
+        match self.held(key) {
+            Some(held) => held.word == word,
+            None => self.initial.is(key, word),
+        }
+    }
+
+    /// The value that the key holds.
+    pub(super) fn content(&self, key: KeyId) -> InitialContent<'h> {
+        match self.held(key) {
+            Some(held) => InitialContent::Value(self.history.value(held.value)),
+            None => self.initial.of(key),
+        }
+    }
+
+    /// The value that the key holds, nothing where there is none or it is not known.
+    pub(super) fn value(&self, key: KeyId) -> ValueRef<'h> {
+        match self.content(key) {
+            InitialContent::Value(value) => value,
+            InitialContent::Nothing | InitialContent::Unknown => ValueRef::Nil,
+        }
+    }
+
+    pub(super) fn put(&mut self, key: KeyId, held: Held) {
+        let before = self.replace(key, Some(held));
+        self.changes.push(Change::Put { key, before });
+    }
+
+    pub(super) fn append(&mut self, key: KeyId, element: ValueId) {
+        self.lists[key.index()].push(element);
+        self.changes.push(Change::Appended { key });
+    }
+
+    /// Forgets how to take back what was done so far.
+    pub(super) fn keep(&mut self) {
+        self.changes.clear();
+    }
+
+    /// How much could be taken back.
+    pub(super) fn mark(&self) -> usize {
+        self.changes.len()
+    }
+
+    /// The keys that were written since then, some perhaps repeatedly.
+    pub(super) fn changed_since(&self, mark: usize) -> impl Iterator<Item = KeyId> {
+        self.changes[mark..].iter().map(|change| match *change {
+            Change::Put { key, .. } | Change::Appended { key } => key,
+        })
+    }
+
+    /// Takes back what was done since then.
+    pub(super) fn take_back(&mut self, mark: usize) {
+        while self.changes.len() > mark {
+            match self.changes.pop() {
+                Some(Change::Put { key, before }) => {
+                    self.replace(key, before);
+                }
+                Some(Change::Appended { key }) => {
+                    self.lists[key.index()].pop();
+                }
+                None => {}
+            }
+        }
+    }
+
+    fn replace(&mut self, key: KeyId, held: Option<Held>) -> Option<Held> {
+        let from = self.value(key);
+        let before = std::mem::replace(&mut self.held[key.index()], held);
+        let to = self.value(key);
+        self.rows.update(key, from, to);
+        before
+    }
+}

@@ -1,0 +1,255 @@
+//! Transactions that only read and have no place in the promised order: each goes where it fits, as
+//! early as it can.
+//!
+//! Early is best: whoever comes later in the same session has the more room for it. A transaction
+//! that does not fit waits for a change of what kept it out, and is looked at no sooner.
+
+use isolario_model::{Evidence, History, Inapplicable, KeyId, Outcome, Point, TxnId};
+use rustc_hash::FxHashMap;
+
+use super::schedule::{Event, Schedule};
+use super::state::State;
+use super::{Found, Moments};
+
+pub(super) struct Waiting<'h> {
+    history: &'h History,
+    moments: Moments,
+    lanes: Vec<Lane>,
+    /// Per transaction, its lane; none where nobody waits in it.
+    lane_of: Vec<Option<u32>>,
+    /// The lanes whose next transaction waits for a change of a key.
+    for_key: FxHashMap<KeyId, Vec<u32>>,
+    /// The lanes whose next transaction waits for any change.
+    for_any: Vec<u32>,
+    /// Two transactions that committed at one moment: in the other order, somebody might have fitted
+    /// between them.
+    tie: Option<(TxnId, TxnId)>,
+}
+
+/// Transactions that come one after the other: those of a session, or a single one where sessions do
+/// not count.
+struct Lane {
+    members: Vec<Member>,
+    /// The first one that has not committed, nor been given up.
+    next: usize,
+}
+
+#[derive(Clone, Copy)]
+struct Member {
+    txn: TxnId,
+    has_place: bool,
+    is_done: bool,
+}
+
+impl Lane {
+    /// The next one, unless others with a place have to commit first.
+    fn waiting(&mut self) -> Option<TxnId> {
+        while self.members.get(self.next).is_some_and(|member| member.is_done) {
+            self.next += 1;
+        }
+        let next = self.members.get(self.next)?;
+        (!next.has_place).then_some(next.txn)
+    }
+}
+
+impl<'h> Waiting<'h> {
+    pub(super) fn new(schedule: &Schedule<'h>, session_order: bool) -> Self {
+        let history = schedule.history;
+        let mut waiting = Waiting {
+            history,
+            moments: schedule.moments,
+            lanes: Vec::new(),
+            lane_of: vec![None; if schedule.unplaced.is_empty() { 0 } else { history.txn_count() }],
+            for_key: FxHashMap::default(),
+            for_any: Vec::new(),
+            tie: None,
+        };
+        for (at, txn) in schedule.unplaced.iter().enumerate() {
+            let session = history.session_of(*txn);
+            match session_order {
+                false => waiting.add_lane([(*txn, false)]),
+                true if at > 0 && history.session_of(schedule.unplaced[at - 1]) == session => {}
+                true => {
+                    let txns = history.session_txns(session);
+                    let committed = txns.filter(|txn| history.outcome(*txn) == Outcome::Committed);
+                    let has_place = |txn| schedule.unplaced.binary_search(&txn).is_err();
+                    waiting.add_lane(committed.map(|txn| (txn, has_place(txn))));
+                    // One of unknown outcome follows those before it, and nobody follows it.
+                    let lane = waiting.lane_of[txn.index()];
+                    history
+                        .session_txns(session)
+                        .for_each(|txn| waiting.lane_of[txn.index()] = lane);
+                }
+            }
+        }
+        waiting
+    }
+
+    fn add_lane(&mut self, members: impl IntoIterator<Item = (TxnId, bool)>) {
+        let lane = self.lanes.len() as u32;
+        let member = |(txn, has_place)| Member { txn, has_place, is_done: false };
+        let members: Vec<_> = members.into_iter().map(member).collect();
+        members.iter().for_each(|member| self.lane_of[member.txn.index()] = Some(lane));
+        self.lanes.push(Lane { members, next: 0 });
+    }
+
+    /// Takes note of those that commit at one moment.
+    pub(super) fn note_tie(&mut self, order: &[Event]) {
+        let mut commits = order.iter().filter(|event| matches!(event.0, Point::Commit(_)));
+        if let (Some(first), Some(second)) = (commits.next(), commits.next()) {
+            self.tie.get_or_insert((first.txn(), second.txn()));
+        }
+    }
+
+    /// Before anything has happened.
+    pub(super) fn begin(
+        &mut self,
+        state: &mut State<'_>,
+        events: &mut Vec<Event>,
+    ) -> Result<(), Inapplicable> {
+        (0..self.lanes.len() as u32).try_for_each(|lane| self.advance(lane, state, events))
+    }
+
+    /// An event is about to happen: whoever waits and comes before it in its session never fitted.
+    pub(super) fn expect(
+        &mut self,
+        event: Event,
+        state: &mut State<'_>,
+        found: &mut Found,
+    ) -> Result<(), Inapplicable> {
+        if self.lanes.is_empty() {
+            return Ok(());
+        }
+        let lane = self.lane_of.get(event.txn().index()).copied().flatten();
+        match lane {
+            Some(lane) => self.give_up(lane, |txn| txn < event.txn(), state, found),
+            None => Ok(()),
+        }
+    }
+
+    /// All has happened: whoever still waits never fitted.
+    pub(super) fn close(
+        &mut self,
+        state: &mut State<'_>,
+        found: &mut Found,
+    ) -> Result<(), Inapplicable> {
+        (0..self.lanes.len() as u32).try_for_each(|lane| self.give_up(lane, |_| true, state, found))
+    }
+
+    fn give_up(
+        &mut self,
+        lane: u32,
+        is_late: impl Fn(TxnId) -> bool,
+        state: &mut State<'_>,
+        found: &mut Found,
+    ) -> Result<(), Inapplicable> {
+        let lane = &mut self.lanes[lane as usize];
+        for member in &mut lane.members[lane.next..] {
+            if !is_late(member.txn) {
+                break;
+            }
+            if member.has_place || std::mem::replace(&mut member.is_done, true) {
+                continue;
+            }
+            if let Some(difference) = first_difference(self.history, member.txn, state)? {
+                if let Some((first, second)) = self.tie {
+                    return Err(Inapplicable::SamePlace { first, second });
+                }
+                found.add(difference);
+            }
+        }
+        Ok(())
+    }
+
+    /// An event has happened, and keys have changed since the mark.
+    pub(super) fn wake(
+        &mut self,
+        mark: usize,
+        event: Event,
+        state: &mut State<'_>,
+        events: &mut Vec<Event>,
+    ) -> Result<(), Inapplicable> {
+        if self.lanes.is_empty() {
+            return Ok(());
+        }
+        let mut awake = Vec::new();
+        let mut has_changed = false;
+        for key in state.changed_since(mark) {
+            has_changed = true;
+            awake.extend(self.for_key.remove(&key).unwrap_or_default());
+        }
+        if has_changed {
+            awake.append(&mut self.for_any);
+        }
+        if let Event(Point::Commit(txn)) = event
+            && let Some(lane) = self.lane_of[txn.index()]
+        {
+            let members = &mut self.lanes[lane as usize].members;
+            if let Ok(at) = members.binary_search_by_key(&txn, |member| member.txn) {
+                members[at].is_done = true;
+                awake.push(lane);
+            }
+        }
+        awake.sort_unstable();
+        awake.dedup();
+        awake.into_iter().try_for_each(|lane| self.advance(lane, state, events))
+    }
+
+    /// Lets those of a lane go whose turn it is and who fit now.
+    fn advance(
+        &mut self,
+        lane: u32,
+        state: &mut State<'_>,
+        events: &mut Vec<Event>,
+    ) -> Result<(), Inapplicable> {
+        while let Some(txn) = self.lanes[lane as usize].waiting() {
+            match first_difference(self.history, txn, state)? {
+                None => {
+                    if self.moments != Moments::One {
+                        events.push(Event(Point::Start(txn)));
+                    }
+                    events.push(Event(Point::Commit(txn)));
+                    let lane = &mut self.lanes[lane as usize];
+                    lane.members[lane.next].is_done = true;
+                }
+                Some(difference) => {
+                    self.watch(lane, &difference);
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Has a lane wait for a change of what makes the difference.
+    fn watch(&mut self, lane: u32, difference: &Evidence) {
+        let single = match difference {
+            Evidence::Unexpected { op, expected, .. } => {
+                expected.first().filter(|_| self.history.op_predicate(*op).is_none())
+            }
+            _ => None,
+        };
+        match single {
+            Some(version) => self.for_key.entry(version.key).or_default().push(lane),
+            None => self.for_any.push(lane),
+        }
+    }
+}
+
+/// What first comes out wrong if a transaction runs now. Nothing is left behind.
+fn first_difference(
+    history: &History,
+    txn: TxnId,
+    state: &mut State<'_>,
+) -> Result<Option<Evidence>, Inapplicable> {
+    let mark = state.mark();
+    let mut difference = Ok(None);
+    for op in history.txn_ops(txn) {
+        difference = state.perform(op);
+        if !matches!(difference, Ok(None)) {
+            break;
+        }
+    }
+    state.take_back(mark);
+    difference
+}
