@@ -29,7 +29,8 @@ use std::fmt;
 ///   arithmetic have the same one, and refused otherwise. Numbers of up to 15 digits compare as
 ///   decimals do.
 /// - *Quotients* with more digits than a database keeps are refused: how they are rounded depends on
-///   declared types.
+///   declared types. So is a remainder of zero of a negative decimal in MySQL: MariaDB has a
+///   negative zero there, which is less than zero.
 /// - *Overflow* is an error in all: integers have 64 bits, and PostgreSQL and MySQL
 ///   refuse larger results; SQLite would go over to floating point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -166,7 +166,7 @@ impl Expr {
     /// The value of the expression on a row.
     ///
     /// What a database need not look at, it may not fail on: `FALSE AND 1 / 0 = 1` is false, on
-    /// whichever side the error is. Whether databases raise it there depends on their plans. But
+    /// whichever side the error is, and `1 / 0 = NULL` is unknown. Whether databases raise it there depends on their plans. But
     /// results are compared with those of statements that succeeded, and where they did,
     /// nothing but this value is possible.
     pub fn value<'e, 'r: 'e>(
@@ -295,6 +295,9 @@ fn unary<'e>(node: &'e Node, operand: Operand<'e>, dialect: Dialect) -> Item<'e>
 
 fn binary<'e>(node: &Node, left: Item<'e>, right: Item<'e>, dialect: Dialect) -> Item<'e> {
     match node {
+        Node::Arithmetic(_) | Node::Compare(_) if is_null(left) || is_null(right) => {
+            Ok(Operand::Null)
+        }
         Node::Arithmetic(operator) => arithmetic(*operator, left?, right?, dialect),
         Node::Compare(comparison) => {
             let symbol = comparison.symbol();
@@ -311,9 +314,17 @@ fn binary<'e>(node: &Node, left: Item<'e>, right: Item<'e>, dialect: Dialect) ->
     }
 }
 
+/// What is computed of null, or compared with it, is null, whatever the other operand is or fails
+/// with.
+fn is_null(item: Item<'_>) -> bool {
+    matches!(item, Ok(Operand::Null))
+}
+
 fn between<'e>(value: Item<'e>, low: Item<'e>, high: Item<'e>, dialect: Dialect) -> Item<'e> {
-    let side =
-        |bound: Item<'e>, comparison| compare(value?, bound?, comparison, dialect, "BETWEEN");
+    let side = |bound: Item<'e>, comparison| match is_null(value) || is_null(bound) {
+        true => Ok(Truth::Unknown),
+        false => compare(value?, bound?, comparison, dialect, "BETWEEN"),
+    };
     let sides = [side(low, Comparison::GreaterOrEqual), side(high, Comparison::LessOrEqual)];
     all(sides).map(Into::into)
 }

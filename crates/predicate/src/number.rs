@@ -120,6 +120,10 @@ impl Fixed {
         self.coefficient == 0
     }
 
+    pub(crate) fn is_negative(self) -> bool {
+        self.coefficient < 0
+    }
+
     /// The number without its fraction.
     pub(crate) fn truncated(self) -> i128 {
         power_of_ten(self.scale).map_or(0, |power| self.coefficient / power)

@@ -172,11 +172,16 @@ fn decimals<'e>(operator: Arithmetic, a: Fixed, b: Fixed, dialect: Dialect) -> I
     if dialect == Dialect::Sqlite {
         return doubles(operator, a, b);
     }
-    let result = match operator {
-        Arithmetic::Divide => return quotient(a, b, dialect).map(Operand::Fixed),
-        _ => exactly(operator, a, b),
-    };
-    result.map(Operand::Fixed).ok_or(Failure::Overflow)
+    if operator == Arithmetic::Divide {
+        return quotient(a, b, dialect).map(Operand::Fixed);
+    }
+    let result = exactly(operator, a, b).ok_or(Failure::Overflow)?;
+    // MariaDB makes it a negative zero, which it then takes to be less than zero.
+    let negative_zero = operator == Arithmetic::Modulo && result.is_zero() && a.is_negative();
+    match dialect == Dialect::MySql && negative_zero {
+        true => Err(Failure::Inexact),
+        false => Ok(Operand::Fixed(result)),
+    }
 }
 
 fn exactly(operator: Arithmetic, a: Fixed, b: Fixed) -> Option<Fixed> {

@@ -67,6 +67,7 @@ fn each_dialect_has_its_rules() {
         ("half + 0.25 = 0.75", "TTT"),
         ("half + 0.1 = 0.6", "TiT"),
         ("half * 3 % 1 = 0.5", "TFT"),
+        ("-half % 0.25 = 0", "TUi"),
         ("half / 4 = 0.125", "TTT"),
         ("half / 3 < 1", "iii"),
         ("max < 9223372036854775808", "TTT"),
@@ -103,6 +104,10 @@ fn each_dialect_has_its_rules() {
         ("zero <> 0 AND seven / zero > 1", "FFF"),
         ("seven / zero > 1 OR seven = 7", "TTT"),
         ("zero = 0 AND absent = 1", "nnn"),
+        ("seven / zero = nothing", "UUU"),
+        ("(seven / zero + nothing) IS NULL", "TTT"),
+        ("seven BETWEEN nothing AND absent", "nnn"),
+        ("seven BETWEEN 8 AND absent", "FFF"),
     ] {
         assert_eq!(outcomes(text), expected, "{text}");
     }
