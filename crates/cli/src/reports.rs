@@ -39,11 +39,16 @@ pub(crate) struct ReportFiles {
     pub(crate) svg: Option<PathBuf>,
     pub(crate) junit: Option<PathBuf>,
     pub(crate) bug_report: Option<PathBuf>,
-    /// Whether they are about several histories.
-    several: bool,
+    /// How many histories they are about.
+    histories: usize,
 }
 
 impl ReportFiles {
+    /// Whether they are about several histories.
+    fn are_several(&self) -> bool {
+        self.histories > 1
+    }
+
     /// Whether one of them says which history it is about: the digest takes time.
     pub(crate) fn want_digest(&self) -> bool {
         self.html.is_some() || self.bug_report.is_some()
@@ -59,8 +64,7 @@ impl ReportFiles {
             }
             _ => {
                 let ReportArgs { report: html, dot, svg, bug_report, junit } = args;
-                let several = histories > 1;
-                Ok(ReportFiles { html, dot, svg, junit, bug_report, several })
+                Ok(ReportFiles { html, dot, svg, junit, bug_report, histories })
             }
         }
     }
@@ -78,7 +82,8 @@ pub(crate) struct Files<'c> {
 
 impl<'c> Files<'c> {
     pub(crate) fn new(config: &'c ReportFiles) -> Files<'c> {
-        Files { config, junit: Vec::new(), page: html::Collection::new() }
+        let page = html::Collection::for_histories(config.histories);
+        Files { config, junit: Vec::new(), page }
     }
 
     /// Writes the report on a history to all files. One that cannot be written does not stop the
@@ -91,12 +96,12 @@ impl<'c> Files<'c> {
     ) -> bool {
         let mut all = true;
         let ReportFiles { html, dot, svg, bug_report, .. } = self.config;
-        if let Some(file) = html.as_ref().filter(|_| !self.config.several) {
+        if let Some(file) = html.as_ref().filter(|_| !self.config.are_several()) {
             let written = write_whole(file, |out| html::write(report, run, out));
             all &= tell(written, "the report", file, console);
         } else if html.is_some() {
             // Writing to memory does not fail.
-            let _ = self.page.add(report);
+            let _ = self.page.add(report, run);
         }
         if let Some(file) = dot {
             let written = write_whole(file, |out| dot::write(report, out));
@@ -122,7 +127,7 @@ impl<'c> Files<'c> {
         if self.config.junit.is_some() {
             let _ = Junit.failure(name, error, &mut self.junit);
         }
-        if self.config.several {
+        if self.config.are_several() {
             let _ = self.page.add_failure(name, error);
         }
         self.write_so_far(console)
@@ -139,7 +144,7 @@ impl<'c> Files<'c> {
 
     /// The files that hold all histories, and what they are.
     fn shared(&self) -> Vec<(&'c Path, &'static str)> {
-        let page = self.config.html.as_deref().filter(|_| self.config.several);
+        let page = self.config.html.as_deref().filter(|_| self.config.are_several());
         let junit = self.config.junit.as_deref();
         let files = [(page, "the report"), (junit, "the results")];
         files.into_iter().filter_map(|(file, what)| Some((file?, what))).collect()

@@ -53,8 +53,9 @@ impl Part {
         self.kept[op.index()] = false;
     }
 
-    /// The part as a history of its own. Names, times and the order of sessions stay; transactions
-    /// without operations go, and so do the lines of the file.
+    /// The part as a history of its own. Names, times and the order of sessions stay, and transactions
+    /// without a name get the one that they go by in the whole; transactions without operations go, and
+    /// so do the lines of the file.
     pub fn build(mut self, history: &History) -> Result<History, SinkError> {
         let gone = self.settle(history);
         let mut batch = Batch::new();
@@ -64,9 +65,10 @@ impl Part {
             if kept.is_empty() {
                 continue;
             }
+            let label = history.txn_label(txn);
             batch.begin(&TxnStart {
                 session: history.session_name(history.session_of(txn)),
-                id: history.txn_name(txn),
+                id: history.txn_name(txn).or(Some(ValueRef::Text(&label))),
                 // It is in another file, or in none.
                 line: None,
             })?;

@@ -5,8 +5,9 @@ use std::io::{self, Write};
 use isolario_model::RunRecord;
 
 use crate::card::card;
-use crate::finding::Found;
-use crate::markdown::{block, code, table, text};
+use crate::excerpt::{Cell, Excerpt, SessionTable};
+use crate::finding::{Finding, Found};
+use crate::markdown::{block, code, table, table_of, text};
 use crate::names::{Names, counted, grouped};
 use crate::provenance::{Provenance, Utc, shell_word};
 use crate::report::Report;
@@ -24,8 +25,19 @@ pub fn write(report: &Report<'_>, run: Option<&RunRecord>, out: &mut dyn Write) 
     writeln!(out, "# {}\n", text(&heading(report, &found, run)))?;
     write!(out, "{}", what_was_tested(report, run))?;
     writeln!(out, "\n## What was found\n\n{}\n", verdicts(report, &found))?;
+    let excerpt = report.excerpt.and_then(|excerpt| Some((excerpt, excerpt.finding()?)));
+    if let Some((excerpt, finding)) = &excerpt {
+        smallest_part(report, excerpt, finding, run, out)?;
+    }
     let shown = found.shown(report.max_anomalies.max(1));
-    for finding in shown {
+    let is_told = |finding: &&Finding<'_>| {
+        excerpt.as_ref().is_none_or(|(excerpt, _)| !excerpt.shows(report.history, finding))
+    };
+    let told: Vec<&Finding<'_>> = shown.iter().filter(is_told).collect();
+    if excerpt.is_some() && !told.is_empty() {
+        writeln!(out, "## What else is in the history\n")?;
+    }
+    for finding in &told {
         writeln!(out, "{}", card(Names::new(report.history), finding))?;
     }
     let more = found.total() - shown.len();
@@ -33,6 +45,66 @@ pub fn write(report: &Report<'_>, run: Option<&RunRecord>, out: &mut dyn Write) 
         writeln!(out, "… and {}.\n", counted(more as u64, "more anomaly"))?;
     }
     how_to_repeat(report, run, out)
+}
+
+/// The part that whoever gets the report reads: what happened, who did what when, and how to try it.
+fn smallest_part(
+    report: &Report<'_>,
+    excerpt: &Excerpt<'_>,
+    finding: &Finding<'_>,
+    run: Option<&RunRecord>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    writeln!(out, "## The smallest part that shows it\n\n{}.\n", text(&excerpt.size(report)))?;
+    writeln!(out, "{}", card(Names::new(excerpt.history), finding))?;
+    if let Some(sessions) = excerpt.sessions() {
+        writeln!(out, "### Session by session\n\n{}", side_by_side(&sessions))?;
+    }
+    if let Some(script) = excerpt.script(run) {
+        let setup = script.setup.join("\n");
+        let terminals = counted(script.terminals.len() as u64, "terminal");
+        writeln!(out, "### To try it by hand, in {terminals}\n")?;
+        if !setup.is_empty() {
+            writeln!(out, "First of all:\n\n{}", block("sql", &setup))?;
+        }
+        writeln!(
+            out,
+            "Then line by line, from top to bottom; what the run saw stands behind it:\n\n{}",
+            block("sql", &script.side_by_side())
+        )?;
+        for (at, terminal) in script.terminals.iter().enumerate() {
+            let statements = block("sql", &script.of_terminal(at));
+            writeln!(out, "All of {}:\n\n{statements}", text(terminal))?;
+        }
+    }
+    writeln!(
+        out,
+        "### As a history\n\nSave it as `shrunk.txt`, and `isolario check --level {} shrunk.txt` finds the \
+         same:\n\n{}",
+        excerpt.result.level,
+        block("text", excerpt.text)
+    )
+}
+
+fn side_by_side(sessions: &SessionTable<'_>) -> String {
+    let has_times = sessions.has_times();
+    let when = has_times.then(|| "When".to_owned());
+    let head: Vec<String> =
+        when.into_iter().chain(sessions.heads().iter().map(|head| text(head))).collect();
+    let rows = sessions.rows().into_iter().map(|row| {
+        let mut cells = vec![String::new(); head.len()];
+        let what = match &row.what {
+            Cell::Txn(txn, verb) => text(&format!("{} {verb}", sessions.txn(*txn))),
+            Cell::Op(op) => code(op),
+        };
+        cells[row.column + usize::from(has_times)] = what;
+        if has_times {
+            cells[0] = row.when;
+        }
+        cells
+    });
+    let note = format!("\n{}\n", SessionTable::NOTE);
+    table_of(&head, &rows.collect::<Vec<_>>()) + &note
 }
 
 fn heading(report: &Report<'_>, found: &Found<'_>, run: Option<&RunRecord>) -> String {

@@ -25,6 +25,8 @@ pub mod bug_report;
 mod card;
 #[cfg(feature = "html")]
 pub mod dot;
+#[cfg(feature = "html")]
+mod excerpt;
 pub mod explain;
 mod finding;
 mod github;
@@ -46,7 +48,11 @@ mod picture;
 mod printable;
 mod provenance;
 mod report;
+#[cfg(feature = "html")]
+mod schedule;
 mod show;
+#[cfg(feature = "html")]
+mod sql_script;
 mod stats;
 mod summary;
 #[cfg(feature = "html")]
@@ -59,6 +65,8 @@ mod wrap;
 mod xml;
 
 pub use card::card;
+#[cfg(feature = "html")]
+pub use excerpt::Excerpt;
 pub use finding::{Finding, Found, Group};
 pub use github::Github;
 pub use human::{Hints, Human, Style};

@@ -61,10 +61,16 @@ fn longest_run(text: &str) -> usize {
 
 /// A table whose cells are Markdown already.
 pub(crate) fn table<const N: usize>(head: [&str; N], rows: &[[String; N]]) -> String {
-    let mut table = format!("| {} |\n|{}\n", head.join(" | "), "---|".repeat(N));
+    let head = head.map(str::to_owned);
+    table_of(&head, rows)
+}
+
+/// The same, as wide as its head.
+pub(crate) fn table_of<R: AsRef<[String]>>(head: &[String], rows: &[R]) -> String {
+    let mut table = format!("| {} |\n|{}\n", head.join(" | "), "---|".repeat(head.len()));
     for row in rows {
         // Writing to a string does not fail.
-        let _ = writeln!(table, "| {} |", row.join(" | "));
+        let _ = writeln!(table, "| {} |", row.as_ref().join(" | "));
     }
     table
 }

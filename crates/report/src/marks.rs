@@ -4,7 +4,6 @@
 //! names may carry a mark, in characters that no text from outside keeps; a page finds the marks
 //! and makes links of them. Whatever happens to a mark on the way, the text in it is still text.
 
-#[cfg(feature = "html")]
 use std::fmt;
 
 #[cfg(feature = "html")]
@@ -24,14 +23,28 @@ pub(crate) enum Mark {
     Text(String),
 }
 
+/// Which history of a page names are from: the only one (0), or one of several, counted from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Part(pub(crate) u32);
+
+impl fmt::Display for Part {
+    /// What addresses within the part begin with.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            0 => Ok(()),
+            number => write!(f, "h{number}-"),
+        }
+    }
+}
+
 impl Mark {
     /// A name with its mark.
-    pub(crate) fn around(&self, name: &str) -> String {
+    pub(crate) fn around(&self, name: &str, part: Part) -> String {
         let clean = |text: &str| text.replace([OPEN, MIDDLE, CLOSE], "\u{fffd}");
         let name = clean(name);
         match self {
-            Mark::Txn(number) => format!("{OPEN}t{number}{MIDDLE}{name}{CLOSE}"),
-            Mark::Key(number) => format!("{OPEN}k{number}{MIDDLE}{name}{CLOSE}"),
+            Mark::Txn(number) => format!("{OPEN}{part}t{number}{MIDDLE}{name}{CLOSE}"),
+            Mark::Key(number) => format!("{OPEN}{part}k{number}{MIDDLE}{name}{CLOSE}"),
             // Short texts from left to right need no care.
             Mark::Text(full) if full.is_ascii() && *full == name => name,
             Mark::Text(full) => format!("{OPEN}v{}{MIDDLE}{name}{CLOSE}", clean(full)),
@@ -61,11 +74,17 @@ impl fmt::Display for Linked<'_> {
 fn link(mark: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let (what, name) = mark.split_once(MIDDLE).unwrap_or(("", mark));
     let shown = Escaped(name);
-    let number = |prefix: char| what.strip_prefix(prefix)?.parse::<u32>().ok();
+    // Texts from outside begin with another letter.
+    let (part, plain) = match what.split_once('-') {
+        Some((history, plain)) if history.starts_with('h') => (&what[..=history.len()], plain),
+        _ => ("", what),
+    };
+    let number = |prefix: char| plain.strip_prefix(prefix)?.parse::<u32>().ok();
+    let part = Escaped(part);
     if let Some(txn) = number('t') {
-        write!(f, "<a class=\"txn\" href=\"#t{txn}\" data-t=\"{txn}\"><bdi>{shown}</bdi></a>")
+        write!(f, "<a class=\"txn\" href=\"#{part}t{txn}\" data-t=\"{txn}\"><bdi>{shown}</bdi></a>")
     } else if let Some(key) = number('k') {
-        write!(f, "<a class=\"key\" href=\"#k{key}\" data-k=\"{key}\"><bdi>{shown}</bdi></a>")
+        write!(f, "<a class=\"key\" href=\"#{part}k{key}\" data-k=\"{key}\"><bdi>{shown}</bdi></a>")
     } else {
         match what.strip_prefix('v').filter(|full| *full != name) {
             Some(full) => {
@@ -85,14 +104,14 @@ mod tests {
     fn names_become_links_and_nothing_becomes_markup() {
         let text = format!(
             "{} read {}={}.",
-            Mark::Txn(7).around("T7"),
-            Mark::Key(3).around("<x>"),
-            Mark::Text("a long\"one".to_owned()).around("a…e")
+            Mark::Txn(7).around("T7", Part(0)),
+            Mark::Key(3).around("<x>", Part(2)),
+            Mark::Text("a long\"one".to_owned()).around("a…e", Part(0))
         );
         assert_eq!(
             Linked(&text).to_string(),
             "<a class=\"txn\" href=\"#t7\" data-t=\"7\"><bdi>T7</bdi></a> read \
-             <a class=\"key\" href=\"#k3\" data-k=\"3\"><bdi>&lt;x&gt;</bdi></a>=\
+             <a class=\"key\" href=\"#h2-k3\" data-k=\"3\"><bdi>&lt;x&gt;</bdi></a>=\
              <bdi class=\"long\" title=\"a long&quot;one\">a…e</bdi>."
         );
     }
@@ -100,7 +119,7 @@ mod tests {
     #[test]
     fn marks_from_outside_mark_nothing() {
         let forged = format!("{OPEN}t1\" onclick=x{MIDDLE}T1{CLOSE}");
-        assert_eq!(Mark::Key(0).around(&forged).matches([OPEN, MIDDLE, CLOSE]).count(), 3);
+        assert_eq!(Mark::Key(0).around(&forged, Part(0)).matches([OPEN, MIDDLE, CLOSE]).count(), 3);
         assert_eq!(Linked(&forged).to_string(), "<bdi>T1</bdi>");
         assert_eq!(Linked(&format!("a{OPEN}<b")).to_string(), "a<bdi>&lt;b</bdi>");
     }

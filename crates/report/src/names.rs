@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use isolario_model::{History, KeyId, Op, OpId, Predicate, RowView, SessionId, TxnId, ValueId};
 
-use crate::marks::Mark;
+use crate::marks::{Mark, Part};
 use crate::printable::printable;
 
 /// The longest value a sentence shows in full.
@@ -19,24 +19,27 @@ const KEPT_AT_END: usize = 6;
 #[derive(Clone, Copy, Debug)]
 pub struct Names<'h> {
     history: &'h History,
-    /// Whether names say what they are the names of: see [`crate::marks`].
-    is_marked: bool,
+    /// Where names say what they are the names of (see [`crate::marks`]), in which part of a page.
+    part: Option<Part>,
 }
 
 impl<'h> Names<'h> {
     /// The names of a history.
     pub fn new(history: &'h History) -> Self {
-        Names { history, is_marked: false }
+        Names { history, part: None }
     }
 
     /// Names that a page makes links of, wherever they stand in a sentence.
     #[cfg(feature = "html")]
-    pub(crate) fn marked(history: &'h History) -> Self {
-        Names { history, is_marked: true }
+    pub(crate) fn marked(history: &'h History, part: Part) -> Self {
+        Names { history, part: Some(part) }
     }
 
     fn mark(&self, mark: impl FnOnce() -> Mark, name: String) -> String {
-        if self.is_marked { mark().around(&name) } else { name }
+        match self.part {
+            Some(part) => mark().around(&name, part),
+            None => name,
+        }
     }
 
     /// The history they are from.

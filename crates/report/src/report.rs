@@ -11,6 +11,8 @@ use isolario_model::{
     Anomaly, History, Level, LevelResult, Outcome, PatternResult, RunVerdict, Verdict, VerdictKind,
 };
 
+#[cfg(feature = "html")]
+use crate::excerpt::Excerpt;
 use crate::finding::Found;
 use crate::implied::levels_known;
 use crate::provenance::Provenance;
@@ -43,6 +45,9 @@ pub struct Report<'h> {
     pub max_anomalies: usize,
     /// By which program it was made, when, about which history, and how to verify it.
     pub provenance: Provenance,
+    /// The smallest part that still shows what is wrong, where somebody looked for it.
+    #[cfg(feature = "html")]
+    pub excerpt: Option<Excerpt<'h>>,
 }
 
 /// How large a history is.
@@ -110,6 +115,8 @@ impl<'h> Report<'h> {
             timing: Timing::default(),
             max_anomalies: 10,
             provenance: Provenance::default(),
+            #[cfg(feature = "html")]
+            excerpt: None,
         }
     }
 
@@ -146,6 +153,13 @@ impl<'h> Report<'h> {
     #[must_use]
     pub fn with_provenance(self, provenance: Provenance) -> Self {
         Report { provenance, ..self }
+    }
+
+    /// Adds the smallest part that still shows what is wrong.
+    #[cfg(feature = "html")]
+    #[must_use]
+    pub fn with_excerpt(self, excerpt: Option<Excerpt<'h>>) -> Self {
+        Report { excerpt, ..self }
     }
 
     /// The satisfied levels that no other satisfied level implies.

@@ -159,7 +159,7 @@ impl<'h> Versions<'h> {
     }
 
     /// The versions that some reads saw, and nothing of who else read them.
-    pub(crate) fn seen_by(history: &'h History, reads: impl Iterator<Item = OpId>) -> Versions<'h> {
+    pub fn seen_by(history: &'h History, reads: impl Iterator<Item = OpId>) -> Versions<'h> {
         let mut uses: BTreeMap<(KeyId, Mark), Uses> = BTreeMap::new();
         for read in reads {
             if let (Some(key), (Some(mark), _)) = (history.op(read).key(), marks(history, read)) {
@@ -180,6 +180,12 @@ impl<'h> Versions<'h> {
             }
         }
         Versions { history, uses }
+    }
+
+    /// Everyone who wrote one of them.
+    pub fn writers(&self) -> impl Iterator<Item = TxnId> + '_ {
+        let writes = self.uses.values().flat_map(|uses| &uses.writes);
+        writes.map(|write| self.history.op_txn(*write))
     }
 
     fn add(&mut self, op: OpId, key: KeyId) {

@@ -4,10 +4,12 @@ use std::path::Path;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use isolario::check::{self, Checker, Options, Stop};
-use isolario::model::{History, Level, Outcome as TxnOutcome, TxnId};
+use isolario::model::{History, Level, LevelResult, Outcome as TxnOutcome, TxnId};
 use isolario::report::{
     Provenance, Renderer, Report, Summary, Timing, deciding, overall_of_patterns, shell_word,
 };
+use isolario::run::{Shrinking, peak_rss_bytes};
+use isolario::shrink::{self, ShrunkHistory};
 use isolario::verify::proof::Digest;
 
 use crate::commands::verify::write_proof;
@@ -23,7 +25,6 @@ use crate::outfile::write_whole;
 use crate::progress::Progress;
 use crate::reports::{Files, renderer, tell};
 use crate::run_directory;
-use isolario::run::peak_rss_bytes;
 
 pub(crate) fn run(config: &Check, console: &mut Console) -> Result<Outcome, Failure> {
     let interrupt = Interrupt::listen(console.quiet)?;
@@ -79,7 +80,9 @@ impl Checking<'_> {
                 let checker = Checker::new(&loaded.history, options.clone());
                 let results = checker.check_named(&request.levels, &request.named);
                 drop(progress);
+                let excerpt = self.excerpt(&loaded.history, &results, &options);
                 let report = Report::new(&name, &loaded.history, &results)
+                    .with_excerpt(excerpt.as_ref().map(ShrunkHistory::excerpt))
                     .with_weakest_only(request.open)
                     .with_named(&request.named)
                     .with_timing(timing(&loaded, begun))
@@ -166,6 +169,20 @@ impl Checking<'_> {
         let run = run_directory::record_beside(path);
         self.is_lost |= !self.files.report(&report, run.as_ref(), console);
         Ok(())
+    }
+
+    /// The smallest part that shows what is wrong, for a bug report.
+    fn excerpt(
+        &self,
+        history: &History,
+        results: &[LevelResult],
+        options: &Options,
+    ) -> Option<ShrunkHistory> {
+        self.config.reports.bug_report.as_ref()?;
+        let wanted = shrink::Settings::default()
+            .with_options(options.clone())
+            .with_timeout(Shrinking::BRIEFLY);
+        ShrunkHistory::find(history, results, &wanted)
     }
 
     /// Where the reports come from. The digest takes time: it is there where somebody reads it.

@@ -20,8 +20,9 @@ Examples:
   isolario run --db 'exec:python3 driver.py'  a database of your own
 
 Without --check, the history must satisfy what the database claims for that setting and workload.
-A run leaves a directory: run.json, history.iso, verdict.json, proof, report.html. Ctrl-C ends it
-early and checks what was recorded.
+A run leaves a directory: run.json, history.iso, verdict.json, proof, report.html; where something is
+violated, also the few transactions that matter (shrunk.txt, shrunk.proof) and bug-report.md. Ctrl-C
+ends it early and checks what was recorded.
 
 Exit codes: 0 everything asked for is satisfied; 1 a violation was found; 2 an error, also of the
 database; 3 undecided within the limits.";
@@ -51,6 +52,14 @@ pub(crate) struct RunArgs {
     /// How many anomalies to print in full
     #[arg(long, value_name = "N", default_value_t = 3)]
     pub(crate) max_anomalies: usize,
+
+    /// Shrink what is found until nothing more can go, however long that takes [default: for 5s]
+    #[arg(long, overrides_with = "no_shrink")]
+    pub(crate) shrink: bool,
+
+    /// Do not look for the smallest part that shows what is found
+    #[arg(long, overrides_with = "shrink")]
+    pub(crate) no_shrink: bool,
 
     #[command(flatten)]
     pub(crate) shape: ShapeArgs,

@@ -3,7 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use isolario::db::DbUrl;
-use isolario::run::{Ask, Settings};
+use isolario::run::{Ask, Settings, Shrinking};
 use isolario::workload::{DefaultRun, Kind, Preset, Workload};
 
 use super::args::{RunArgs, ShapeArgs};
@@ -47,6 +47,11 @@ impl Run {
         settings.stop_on_violation = args.drive.stop_on_violation;
         settings.out = args.out;
         settings.max_anomalies = args.max_anomalies;
+        settings.shrink = match (args.shrink, args.no_shrink) {
+            (true, _) => Shrinking::Thoroughly,
+            (false, true) => Shrinking::Never,
+            (false, false) => Shrinking::Briefly,
+        };
         settings.planner().map_err(|error| Failure::new(error.to_string()))?;
         Ok(Run { settings, repeat: args.drive.repeat, form })
     }

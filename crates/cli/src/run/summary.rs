@@ -7,7 +7,7 @@ use std::time::Duration;
 use isolario::model::{Contention, Latency, RunRecord, Verdict};
 use isolario::report::words::{headline, why_no_answer};
 use isolario::report::{Names, Style, grouped, printable, wrap};
-use isolario::run::{Judgement, RunOutcome};
+use isolario::run::{Judgement, RunOutcome, SHRUNK};
 use serde::Serialize;
 
 use crate::console::Console;
@@ -100,6 +100,9 @@ impl Told<'_> {
     /// Where to look next.
     fn files(&self) -> Vec<(&'static str, &'static str)> {
         let mut files = vec![("directory", ""), ("report", "report.html")];
+        if self.outcome.excerpt.is_some() {
+            files.push(("shrunk", SHRUNK));
+        }
         if self.outcome.is_broken() {
             files.push(("bug report", "bug-report.md"));
         }

@@ -168,6 +168,21 @@ fn reports(directory: &Path) {
     let size = fs::metadata(directory.join("large.html")).unwrap().len();
     assert!(size < 5_000_000, "{size} bytes");
     run(&directory.join("run.html"));
+    shrunk(directory);
+}
+
+/// A report on a run that found a lost update, with the smallest part that shows it.
+fn shrunk(directory: &Path) {
+    let run = directory.join("lost");
+    fs::create_dir_all(&run).unwrap();
+    let record = RunRecord { isolation: "repeatable-read".to_owned(), ..record() };
+    let record = RunRecord { claim: vec![Level::SnapshotIsolation], ..record };
+    fs::write(run.join("run.json"), serde_json::to_string(&record).unwrap()).unwrap();
+    let small =
+        ["--txns", "300", "--keys", "20", "--anomaly", "lostupdate", "-o", "lost/history.iso"];
+    isolario(directory, &[&["gen", "history", "--force", "--seed", "5"], &small[..]].concat());
+    let check = ["check", "lost", "--level", "si", "--report", "shrunk.html"];
+    isolario(directory, &[&check[..], &["--bug-report", "shrunk.md"]].concat());
 }
 
 /// A cycle of so many transactions, each of which missed what the next one wrote, without times.

@@ -26,6 +26,9 @@ mod write;
 #[cfg(test)]
 mod tests;
 
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+
 use isolario_model::{Batch, History, SinkError, TxnSink};
 
 use crate::error::{Fault, utf8};
@@ -64,6 +67,30 @@ impl HistoryFormat for Text {
 
     fn writer(&self, target: Target) -> Result<Box<dyn HistoryWriter>, SinkError> {
         Ok(Box::new(write::Writer::new(target)?))
+    }
+}
+
+/// A history in the text language.
+pub fn as_text(history: &History) -> Result<String, SinkError> {
+    let memory = Memory::default();
+    let mut writer = Text.writer(Target::Stream(Box::new(memory.clone())))?;
+    history.replay(writer.as_mut())?;
+    writer.finish()?;
+    let bytes = memory.0.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Bytes that are still there when the writer that owns them is gone.
+#[derive(Clone, Default)]
+struct Memory(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Memory {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

@@ -16,6 +16,10 @@ pub const HISTORY: &str = "history.iso";
 pub const RECORD: &str = "run.json";
 /// The proof of what was found, in a run directory.
 pub const PROOF: &str = "proof";
+/// The smallest part of the history that shows what is wrong, in the text language.
+pub const SHRUNK: &str = "shrunk.txt";
+/// The proof that this part shows it.
+pub const SHRUNK_PROOF: &str = "shrunk.proof";
 
 /// The directory of a run.
 #[derive(Debug)]

@@ -2,8 +2,9 @@
 //!
 //! [`Settings`] say what to run. [`run`] opens the database, drives the workload, checks the history
 //! against what the database claims (or against the levels that were asked for), and leaves a
-//! directory: `run.json`, `history.iso`, `verdict.json`, `proof`, `report.html`, and `bug-report.md` where
-//! a level is violated that was claimed or asked for. What it found is a [`RunOutcome`], full of facts;
+//! directory: `run.json`, `history.iso`, `verdict.json`, `proof`, `report.html`; where something is
+//! violated, the smallest part that shows it as `shrunk.txt` with `shrunk.proof`; and `bug-report.md` where
+//! that was claimed or asked for. What it found is a [`RunOutcome`], full of facts;
 //! nothing is printed.
 //!
 //! ```
@@ -38,29 +39,32 @@ mod resources;
 mod settings;
 mod target;
 
+use std::io;
 use std::time::Instant;
 
 use isolario_check::Options;
 use isolario_db::{self as db, Database, Progress};
 use isolario_formats as formats;
-use isolario_model::{GoneNode, RunRecord, RunShape, StopReason};
+use isolario_model::{GoneNode, History, RunRecord, RunShape, StopReason};
 use isolario_report::words::stopped_because;
 use isolario_report::{Json, Renderer, Timing, bug_report, first_counterexample, html};
 use isolario_verify::proof;
 use isolario_workload::Generator;
 
-pub use directory::{HISTORY, PROOF, RECORD, default_directory};
+pub use directory::{HISTORY, PROOF, RECORD, SHRUNK, SHRUNK_PROOF, default_directory};
 pub use error::RunError;
 pub use examine::{Examination, Judgement, examine};
 pub use handle::{Handle, Stage};
 pub use outcome::{Promise, RunOutcome};
 pub use resources::peak_rss_bytes;
-pub use settings::{Ask, Settings};
+pub use settings::{Ask, Settings, Shrinking};
 pub use target::Target;
 
 use directory::{Directory, unix_seconds};
 use drive::Course;
 use outcome::provenance;
+
+use crate::shrink::{self, Shrunk, ShrunkHistory};
 
 /// Is told how a run goes. Every method does nothing by default.
 pub trait Observer {
@@ -268,6 +272,7 @@ fn finish(
     let loaded = loaded.inspect_err(|_| observer.checked())?;
     let examination = examine(&loaded.history, &settings.ask, &claim, &options);
     let check = begun.elapsed() - load;
+    let excerpt = shrink_found(settings, &loaded.history, &examination, &options);
     observer.checked();
     handle.enter(Stage::Writing);
     let timing = Timing { load, check, peak_rss_bytes: peak_rss_bytes() };
@@ -286,20 +291,46 @@ fn finish(
         examination,
         timing,
         max_anomalies: settings.max_anomalies,
+        excerpt,
         unwritten: Vec::new(),
     };
     outcome.unwritten = write_files(&directory, &outcome, &options);
     Ok(outcome)
 }
 
+/// The smallest part of the history that shows what is wrong, if somebody wants to know. A violation that
+/// the verifier does not accept is not passed on.
+fn shrink_found(
+    settings: &Settings,
+    history: &History,
+    examination: &Examination,
+    options: &Options,
+) -> Option<ShrunkHistory> {
+    let wanted = shrink::Settings::default().with_options(options.clone());
+    let wanted = match settings.shrink {
+        Shrinking::Never => return None,
+        Shrinking::Briefly => wanted.with_timeout(Shrinking::BRIEFLY),
+        Shrinking::Thoroughly => wanted,
+    };
+    let found = ShrunkHistory::find(history, &examination.results, &wanted)?;
+    let Shrunk { history, result, .. } = &found.shrunk;
+    let is_right = isolario_verify::verify(history, result, &read_as(options)).is_ok();
+    is_right.then_some(found)
+}
+
+/// How the verifier is to read a history that was checked with these options.
+fn read_as(options: &Options) -> isolario_verify::Options {
+    isolario_verify::Options::default()
+        .with_session_order(options.session_order)
+        .with_clock_skew(options.clock_skew)
+        .with_trusted_version_order(options.trust_version_order)
+}
+
 /// Writes the files of a run, each on its own: what one of them lacks does not hide the others.
 fn write_files(directory: &Directory, outcome: &RunOutcome, options: &Options) -> Vec<RunError> {
     let name = outcome.name();
     let report = outcome.report(&name);
-    let read_as = isolario_verify::Options::default()
-        .with_session_order(options.session_order)
-        .with_clock_skew(options.clock_skew)
-        .with_trusted_version_order(options.trust_version_order);
+    let read_as = read_as(options);
     let (history, results) = (&outcome.history, &outcome.examination.results);
     let mut written = vec![
         directory.write_record(&outcome.record),
@@ -307,6 +338,14 @@ fn write_files(directory: &Directory, outcome: &RunOutcome, options: &Options) -
         directory.write(PROOF, |out| proof::write(history, results, &read_as, &name, out)),
         directory.write("report.html", |out| html::write(&report, Some(&outcome.record), out)),
     ];
+    if let Some(ShrunkHistory { shrunk, text, .. }) = &outcome.excerpt {
+        let results = std::slice::from_ref(&shrunk.result);
+        let proof = |out: &mut dyn io::Write| {
+            proof::write(&shrunk.history, results, &read_as, SHRUNK, &mut { out })
+        };
+        written.push(directory.write(SHRUNK, |out| out.write_all(text.as_bytes())));
+        written.push(directory.write(SHRUNK_PROOF, proof));
+    }
     if outcome.is_broken() {
         written.push(
             directory.write("bug-report.md", |out| {

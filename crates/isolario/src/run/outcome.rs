@@ -11,6 +11,7 @@ use isolario_verify::proof::Digest;
 use super::directory::{HISTORY, PROOF};
 use super::error::RunError;
 use super::examine::{Examination, Judgement};
+use crate::shrink::ShrunkHistory;
 
 /// What a run found.
 #[derive(Debug)]
@@ -32,6 +33,8 @@ pub struct RunOutcome {
     pub max_anomalies: usize,
     /// When it was recorded, the digest of the history, and how to verify the proof.
     pub provenance: Provenance,
+    /// The smallest part of the history that shows what is wrong, where something is and it was found.
+    pub excerpt: Option<ShrunkHistory>,
     /// The files that could not be written. What was found stands here all the same.
     pub unwritten: Vec<RunError>,
 }
@@ -56,6 +59,7 @@ impl RunOutcome {
             .with_max_anomalies(self.max_anomalies)
             .with_timing(self.timing)
             .with_provenance(self.provenance.clone())
+            .with_excerpt(self.excerpt.as_ref().map(ShrunkHistory::excerpt))
     }
 
     /// Whether the database broke its claim, or did not give what was asked of it.

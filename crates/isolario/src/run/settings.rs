@@ -46,6 +46,26 @@ pub struct Settings {
     pub out: Option<PathBuf>,
     /// How many anomalies the report shows in full.
     pub max_anomalies: usize,
+    /// Whether to look for the smallest part that shows what was found.
+    pub shrink: Shrinking,
+}
+
+/// How long a run looks for the smallest part of its history that shows what was found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Shrinking {
+    /// Not at all.
+    Never,
+    /// For a few seconds: nearly always enough.
+    #[default]
+    Briefly,
+    /// Until nothing more can go, or the run is interrupted.
+    Thoroughly,
+}
+
+impl Shrinking {
+    /// The few seconds.
+    pub const BRIEFLY: Duration = Duration::from_secs(5);
 }
 
 /// What a history must satisfy.
@@ -100,6 +120,7 @@ impl Settings {
             stop_on_violation: false,
             out: None,
             max_anomalies: 10,
+            shrink: Shrinking::default(),
         }
     }
 
@@ -155,6 +176,12 @@ impl Settings {
     #[must_use]
     pub fn with_stop_on_violation(self, stop_on_violation: bool) -> Settings {
         Settings { stop_on_violation, ..self }
+    }
+
+    /// With another patience for the smallest part that shows what was found.
+    #[must_use]
+    pub fn with_shrinking(self, shrink: Shrinking) -> Settings {
+        Settings { shrink, ..self }
     }
 
     /// With a run directory of this path, which is made, or is empty.

@@ -32,6 +32,7 @@
 
 mod rust_test;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::time::{Duration, Instant};
 
@@ -39,7 +40,10 @@ use isolario_check::{Checker, Options};
 use isolario_model::{
     Anomaly, AnomalyKind, History, Level, LevelResult, OpId, Part, SinkError, TxnId, Verdict,
 };
-use isolario_report::involved;
+use isolario_report::{Versions, involved};
+
+/// How many steps back along what was read it takes to explain an anomaly, at most.
+const ROUNDS: usize = 4;
 
 /// What to look for, and how long.
 #[derive(Clone, Debug, Default)]
@@ -101,6 +105,46 @@ impl Shrunk {
     pub fn as_rust_test(&self) -> String {
         rust_test::write(&self.history, self.result.level, self.anomaly)
     }
+
+    /// The history in the text language. Histories that it has no words for are not shrunk.
+    #[cfg(feature = "formats")]
+    pub fn as_text(&self) -> Result<String, SinkError> {
+        isolario_formats::as_text(&self.history)
+    }
+}
+
+/// What is left of a history, and its text: what reports show.
+#[cfg(all(feature = "formats", feature = "html"))]
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ShrunkHistory {
+    /// What is left.
+    pub shrunk: Shrunk,
+    /// The same in the text language.
+    pub text: String,
+}
+
+#[cfg(all(feature = "formats", feature = "html"))]
+impl ShrunkHistory {
+    /// Looks for it, with answers that are known already. Nothing where nothing is violated, where
+    /// nothing could go in the time that there was, or where the text language has no words for it: then
+    /// reports show the whole alone.
+    pub fn find(history: &History, known: &[LevelResult], settings: &Settings) -> Option<Self> {
+        if !known.iter().any(|result| result.verdict.is_violated()) {
+            return None;
+        }
+        let shrunk = shrink_known(history, known, settings).ok()?;
+        let is_whole = shrunk.history.op_count() == history.op_count() && !shrunk.is_minimal;
+        let text = shrunk.as_text().ok().filter(|_| !is_whole)?;
+        Some(ShrunkHistory { shrunk, text })
+    }
+
+    /// As reports show it.
+    pub fn excerpt(&self) -> isolario_report::Excerpt<'_> {
+        let Shrunk { history, anomaly, result, is_minimal } = &self.shrunk;
+        isolario_report::Excerpt::new(history, result, *anomaly, &self.text)
+            .with_minimal(*is_minimal)
+    }
 }
 
 /// Why there is nothing to shrink.
@@ -146,7 +190,16 @@ impl From<SinkError> for ShrinkError {
 
 /// Looks for the smallest part of a history that violates a level in the same way.
 pub fn shrink(history: &History, settings: &Settings) -> Result<Shrunk, ShrinkError> {
-    let (result, anomaly) = find(history, settings)?;
+    shrink_known(history, &[], settings)
+}
+
+/// As [`shrink`], with answers that are known already: levels among them are not decided again.
+pub fn shrink_known(
+    history: &History,
+    known: &[LevelResult],
+    settings: &Settings,
+) -> Result<Shrunk, ShrinkError> {
+    let (result, anomaly) = find(history, known, settings)?;
     let mut shrinker = Shrinker {
         level: result.level,
         kind: anomaly.kind,
@@ -169,17 +222,25 @@ pub fn shrink(history: &History, settings: &Settings) -> Result<Shrunk, ShrinkEr
 /// The level that is violated, and by what.
 fn find(
     history: &History,
+    known: &[LevelResult],
     settings: &Settings,
 ) -> Result<(LevelResult, std::sync::Arc<Anomaly>), ShrinkError> {
     let checker = Checker::new(history, settings.options.clone());
     let wanted = |anomaly: &Anomaly| settings.anomaly.is_none_or(|kind| kind == anomaly.kind);
     let levels: Vec<Level> = match settings.level {
         Some(level) => vec![level],
+        None if known.iter().any(|result| result.verdict.is_violated()) => {
+            known.iter().map(|result| result.level).collect()
+        }
         None => Level::decided().collect(),
+    };
+    let decide = |level: Level| match known.iter().find(|result| result.level == level) {
+        Some(result) => result.clone(),
+        None => checker.check(level),
     };
     let mut others = Vec::new();
     for level in levels {
-        let result = checker.check(level);
+        let result = decide(level);
         let fitting = result.verdict.anomalies().iter().filter(|anomaly| wanted(anomaly));
         if let Some(smallest) = fitting.min_by_key(|anomaly| involved(history, anomaly).len()) {
             let smallest = std::sync::Arc::clone(smallest);
@@ -228,20 +289,30 @@ impl Shrinker {
         Ok(is_same.then_some((smaller, result)))
     }
 
-    /// What the anomaly is about is often enough by itself. Where it is not, those whose writes were
-    /// read are missing as a rule; and where that is not it either, everything stays for now.
+    /// What the anomaly is about is nearly always enough by itself. Where it is not, those whose writes
+    /// were read are missing as a rule, and sometimes those whose writes these read; and where that is
+    /// not it either, everything stays for now.
     fn begin(
         &mut self,
         history: &History,
         result: LevelResult,
         anomaly: &Anomaly,
     ) -> Result<(History, LevelResult), ShrinkError> {
-        let about: Vec<TxnId> = involved(history, anomaly).iter().map(|found| found.txn).collect();
-        let found = self.try_part(history, Part::of_txns(history, about))?;
-        Ok(match found {
-            Some(smaller) => smaller,
-            None => (history.clone(), result),
-        })
+        let mut about: BTreeSet<TxnId> =
+            involved(history, anomaly).iter().map(|found| found.txn).collect();
+        for _ in 0..ROUNDS {
+            let part = Part::of_txns(history, about.iter().copied());
+            if let Some(smaller) = self.try_part(history, part)? {
+                return Ok(smaller);
+            }
+            let before = about.len();
+            let reads = about.iter().flat_map(|txn| history.txn_ops(*txn));
+            about.extend(Versions::seen_by(history, reads).writers());
+            if about.len() == before || about.len() > history.txn_count() / 2 || self.is_late() {
+                break;
+            }
+        }
+        Ok((history.clone(), result))
     }
 
     /// Leaves out transactions: many at a time first, and one by one in the end.

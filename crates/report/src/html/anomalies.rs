@@ -6,12 +6,13 @@ use std::io::{self, Write};
 use isolario_model::{Anomaly, AnomalyKind, Edge, EdgeKind, Evidence, Level, Reason, Verdict};
 
 use super::embed::Embedded;
+use super::section;
 use super::transactions::{self, MOST_OPEN};
 use crate::card::card;
 use crate::dot;
 use crate::finding::{Finding, Found};
 use crate::involved::Involved;
-use crate::marks::Linked;
+use crate::marks::{Linked, Part};
 use crate::names::{Names, counted, grouped};
 use crate::picture::{MOST_CASES, Picture, Shown};
 use crate::report::Report;
@@ -49,9 +50,9 @@ impl<'h> Chosen<'h> {
 }
 
 /// How large the section is without what scripts need.
-pub(super) fn estimate(report: &Report<'_>, chosen: &Chosen<'_>) -> io::Result<usize> {
+pub(super) fn estimate(report: &Report<'_>, chosen: &Chosen<'_>, part: Part) -> io::Result<usize> {
     let mut text = Vec::new();
-    write(report, chosen, None, &mut text)?;
+    write(report, chosen, None, part, &mut text)?;
     Ok(text.len() + 200 * chosen.full().len())
 }
 
@@ -59,11 +60,11 @@ pub(super) fn write(
     report: &Report<'_>,
     chosen: &Chosen<'_>,
     embedded: Option<&Embedded>,
+    part: Part,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let page = Page { report, names: Names::marked(report.history), embedded, prefix: "" };
-    writeln!(out, "<section id=\"anomalies\" aria-labelledby=\"anomalies-title\">")?;
-    writeln!(out, "<h2 id=\"anomalies-title\">Anomalies</h2>")?;
+    let page = Page { report, names: Names::marked(report.history, part), embedded, part };
+    section("anomalies", "Anomalies", part, out)?;
     if chosen.found.findings.is_empty() {
         writeln!(out, "<p>None.</p>")?;
     } else {
@@ -75,24 +76,13 @@ pub(super) fn write(
     writeln!(out, "</section>")
 }
 
-/// The anomalies of one of several histories: without what needs the history in the page.
-pub(super) fn write_among(
-    report: &Report<'_>,
-    chosen: &Chosen<'_>,
-    prefix: &str,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let page = Page { report, names: Names::new(report.history), embedded: None, prefix };
-    page.cards(chosen, out)
-}
-
 /// What every part of the section needs to know.
 struct Page<'r, 'h> {
     report: &'r Report<'h>,
     names: Names<'h>,
     embedded: Option<&'r Embedded>,
     /// What keeps ids of several histories apart.
-    prefix: &'r str,
+    part: Part,
 }
 
 impl Page<'_, '_> {
@@ -140,7 +130,8 @@ impl Page<'_, '_> {
             let text = summary(self.names, finding.anomaly);
             writeln!(
                 out,
-                "<li class=\"entry\" {marks}><a href=\"#a{number}\">{}</a>: {}</li>",
+                "<li class=\"entry\" {marks}><a href=\"#{}a{number}\">{}</a>: {}</li>",
+                self.part,
                 kind.title(),
                 Linked(&text)
             )?;
@@ -150,8 +141,8 @@ impl Page<'_, '_> {
 
     fn one(&self, number: usize, finding: &Finding<'_>, out: &mut dyn Write) -> io::Result<()> {
         let (names, kind, anomaly) = (self.names, finding.kind(), finding.anomaly);
-        let (prefix, marks) = (self.prefix, self.marks(kind));
-        writeln!(out, "<article class=\"anomaly\" id=\"{prefix}a{number}\" {marks}>")?;
+        let (part, marks) = (self.part, self.marks(kind));
+        writeln!(out, "<article class=\"anomaly\" id=\"{part}a{number}\" {marks}>")?;
         writeln!(out, "<h3>{number}. {}</h3>", Escaped(&title(kind)))?;
         writeln!(
             out,
@@ -235,7 +226,7 @@ impl Page<'_, '_> {
                 grouped(listed.len() as u64)
             )?;
             for at in listed {
-                let (id, number) = (format!("{}a{}", self.prefix, at + 1), at + 1);
+                let (id, number) = (format!("{}a{}", self.part, at + 1), at + 1);
                 let text = summary(self.names, chosen.found.findings[at].anomaly);
                 writeln!(out, "<li id=\"{id}\" value=\"{number}\">{}</li>", Linked(&text))?;
             }

@@ -11,7 +11,7 @@ pub(super) struct Series {
 
 /// A chart of a few series. They are told apart by colour, by dashes and by name.
 pub(super) struct Chart {
-    pub(super) id: &'static str,
+    pub(super) id: String,
     pub(super) title: &'static str,
     /// What follows a value.
     pub(super) unit: &'static str,
@@ -37,7 +37,7 @@ impl Chart {
         let highest = values_top(&self.series, step);
         let x = |second: f64| LEFT + second / (seconds.max(2) - 1) as f64 * (WIDTH - LEFT - RIGHT);
         let y = |value: f64| HEIGHT - BOTTOM - value / highest * (HEIGHT - TOP - BOTTOM);
-        let (id, title) = (self.id, self.title);
+        let (id, title) = (&self.id, self.title);
         writeln!(
             out,
             "<figure class=\"chart\">\n<figcaption id=\"{id}-title\">{title}</figcaption>\n\

@@ -3,18 +3,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
-use isolario_model::AnomalyKind;
+use isolario_model::{AnomalyKind, RunRecord};
 
-use super::anomalies::{self, Chosen};
-use super::{head, lattice, scripts, summary};
+use super::embed::PAGE;
+use super::{class_of, head, lattice, part, scripts, summary};
+use crate::marks::Part;
 use crate::names::{counted, grouped};
 use crate::report::Report;
 use crate::xml::Escaped;
 
-/// A page that grows by a history at a time and can be written after each. Histories themselves are
-/// not kept: timelines and search are for pages on one.
+/// A page that grows by a history at a time and can be written after each. What is behind the table is what
+/// a page on one history has; all of them together are about as large as one such page may become.
 #[derive(Debug, Default)]
 pub struct Collection {
+    /// How many histories are expected.
+    expected: usize,
     rows: Vec<Row>,
     /// What is behind the table.
     body: Vec<u8>,
@@ -31,18 +34,22 @@ struct Row {
 }
 
 impl Collection {
-    /// A page without histories.
-    pub fn new() -> Collection {
-        Collection::default()
+    /// A page for so many histories.
+    pub fn for_histories(expected: usize) -> Collection {
+        Collection { expected, ..Collection::default() }
     }
 
-    /// Adds the report on a history.
-    pub fn add(&mut self, report: &Report<'_>) -> io::Result<()> {
-        let (class, verdict) = summary::verdict(report);
-        let chosen = Chosen::of(report);
-        let kinds = chosen.found.kinds().into_iter();
+    /// Adds the report on a history, and on the run that recorded it where there was one.
+    pub fn add(&mut self, report: &Report<'_>, run: Option<&RunRecord>) -> io::Result<()> {
+        let (class, verdict) = match run {
+            Some(run) => {
+                let (text, verdict) = report.headline(run);
+                (class_of(verdict), text)
+            }
+            None => summary::verdict(report),
+        };
+        let kinds = report.found().kinds().into_iter();
         let kinds = kinds.map(|(kind, count)| (kind, count as u64)).collect();
-        let prefix = format!("h{}-", self.rows.len() + 1);
         self.rows.push(Row {
             name: report.name.to_owned(),
             class,
@@ -51,8 +58,8 @@ impl Collection {
             kinds,
         });
         self.open(report.name, class)?;
-        summary::answers(report, &prefix, &mut self.body)?;
-        anomalies::write_among(report, &chosen, &prefix, &mut self.body)?;
+        let (number, room) = (self.rows.len() as u32, PAGE / self.expected.max(self.rows.len()));
+        part(report, run, Part(number), room, &mut self.body)?;
         writeln!(self.body, "</details>")
     }
 
@@ -73,8 +80,8 @@ impl Collection {
         let number = self.rows.len();
         writeln!(
             self.body,
-            "<details class=\"drill\" id=\"h{number}\"><summary><h3 class=\"{class}\">{number}. <bdi>{}\
-             </bdi></h3></summary>",
+            "<details class=\"drill part\" id=\"h{number}\" data-part=\"h{number}-\"><summary><h2 \
+             class=\"{class}\">{number}. <bdi>{}</bdi></h2></summary>",
             Escaped(name)
         )
     }
@@ -97,7 +104,7 @@ impl Collection {
         writeln!(
             out,
             "<section id=\"drill\" aria-labelledby=\"drill-title\">\n<h2 id=\"drill-title\">One by one\
-             </h2>\n<p>Timelines and search are in the report on one history: check it alone.</p>"
+             </h2>"
         )?;
         out.write_all(&self.body)?;
         writeln!(

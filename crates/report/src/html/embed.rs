@@ -21,7 +21,7 @@ use crate::printable::printable;
 use crate::report::Report;
 
 /// How large the page may become, in bytes, with some room below five million.
-const PAGE: usize = 4_800_000;
+pub(super) const PAGE: usize = 4_800_000;
 /// Beyond so many transactions, only those around the anomalies are in the page.
 const MOST_TXNS: usize = 1_000_000;
 /// How many transactions of the same session are around one of an anomaly, on either side.
@@ -50,27 +50,31 @@ pub(super) struct Embedded {
 }
 
 impl Embedded {
-    /// `taken` is how large the rest of the page is; `shown` are the anomalies it shows in full, and
+    /// `room` is how large it may become; `shown` are the anomalies it shows in full, and
     /// `all` are those that it marks, in the order of their numbers.
     pub(super) fn of(
         report: &Report<'_>,
         run: Option<&RunRecord>,
         shown: &[&Anomaly],
         all: &[&Anomaly],
-        taken: usize,
+        room: usize,
     ) -> io::Result<Embedded> {
         let history = report.history;
         let near = neighbourhood(history, shown);
-        let txns: Vec<TxnId> = match history.txn_count() {
+        let mut txns: Vec<TxnId> = match history.txn_count() {
             many if many > MOST_TXNS => near.clone(),
             _ => history.txns().collect(),
         };
-        let frame = frame(report, &txns).letters()?;
+        let mut frame_of = frame(report, &txns).letters()?;
+        if frame_of.len() > room {
+            txns.clone_from(&near);
+            frame_of = frame(report, &txns).letters()?;
+        }
         let anomalies = anomalies(history, &txns, all).letters()?;
         let events = run.map_or(Ok(String::new()), |run| events(history, &txns, run).letters())?;
         let mut embedded =
-            Embedded { txns, frame, anomalies, events, blocks: Vec::new(), with_ops: 0 };
-        embedded.operations(history, &near, PAGE.saturating_sub(taken))?;
+            Embedded { txns, frame: frame_of, anomalies, events, blocks: Vec::new(), with_ops: 0 };
+        embedded.operations(history, &near, room)?;
         Ok(embedded)
     }
 

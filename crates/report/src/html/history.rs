@@ -3,6 +3,8 @@
 use std::io::{self, Write};
 
 use super::embed::Embedded;
+use super::section;
+use crate::marks::Part;
 use crate::names::{counted, grouped};
 use crate::report::Report;
 
@@ -10,12 +12,13 @@ use crate::report::Report;
 pub(super) fn write(
     report: &Report<'_>,
     embedded: &Embedded,
+    part: Part,
     out: &mut dyn Write,
 ) -> io::Result<()> {
+    section("history", "History", part, out)?;
     writeln!(
         out,
-        "<section id=\"history\" aria-labelledby=\"history-title\">\n\
-         <h2 id=\"history-title\">History</h2>\n<p>{}</p>\n<p id=\"trouble\" role=\"alert\"></p>\n\
+        "<p>{}</p>\n<p class=\"trouble\" role=\"alert\"></p>\n\
          <noscript><p>The timeline and the search need JavaScript.</p></noscript>\n\
          <form role=\"search\"><label>Search by key, transaction or value \
          <input type=\"search\" autocomplete=\"off\"></label></form>\n\
@@ -26,21 +29,16 @@ pub(super) fn write(
          <div class=\"whole\"></div>\n</section>",
         left_out(report, embedded)
     )?;
-    data("history-frame", "", &embedded.frame, out)?;
-    data("history-anomalies", "", &embedded.anomalies, out)?;
+    data("history-frame", &embedded.frame, out)?;
+    data("history-anomalies", &embedded.anomalies, out)?;
     if !embedded.events.is_empty() {
-        data("history-events", "", &embedded.events, out)?;
+        data("history-events", &embedded.events, out)?;
     }
-    for block in &embedded.blocks {
-        data("", "history-ops", block, out)?;
-    }
-    Ok(())
+    embedded.blocks.iter().try_for_each(|block| data("history-ops", block, out))
 }
 
-fn data(id: &str, class: &str, letters: &str, out: &mut dyn Write) -> io::Result<()> {
-    let id = if id.is_empty() { String::new() } else { format!(" id=\"{id}\"") };
-    let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
-    writeln!(out, "<script type=\"text/plain\"{id}{class}>{letters}</script>")
+fn data(class: &str, letters: &str, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "<script type=\"text/plain\" class=\"{class}\">{letters}</script>")
 }
 
 /// What the page holds, and what it had to leave out.

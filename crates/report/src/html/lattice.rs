@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use isolario_model::Level;
 
 use crate::implied::{Known, known};
+use crate::marks::Part;
 use crate::report::Report;
 
 /// What a telephone shows without shrinking it.
@@ -51,12 +52,12 @@ pub(super) fn mark(verdict: &str) -> &'static str {
     }
 }
 
-/// The picture twice: as wide as the levels need, and in one column for narrow screens. `prefix`
+/// The picture twice: as wide as the levels need, and in one column for narrow screens. `part`
 /// keeps ids of several histories apart.
-pub(super) fn write(report: &Report<'_>, prefix: &str, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(report: &Report<'_>, part: Part, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "<figure class=\"lattice\">")?;
-    wide(report, prefix, out)?;
-    narrow(report, prefix, out)?;
+    wide(report, part, out)?;
+    narrow(report, part, out)?;
     writeln!(
         out,
         "<figcaption>✓ satisfied, ✗ violated, ? undecided, – does not apply; a level implies \
@@ -65,14 +66,14 @@ pub(super) fn write(report: &Report<'_>, prefix: &str, out: &mut dyn Write) -> i
     )
 }
 
-fn wide(report: &Report<'_>, prefix: &str, out: &mut dyn Write) -> io::Result<()> {
+fn wide(report: &Report<'_>, part: Part, out: &mut dyn Write) -> io::Result<()> {
     let top = Level::all().map(|level| place(level).1).max().unwrap_or(0);
     let (width, height) = (COLUMNS * COLUMN, (top + 2) * HALF_ROW + BELOW);
     let middle = |level: Level| {
         let (column, row) = place(level);
         (column * COLUMN + COLUMN / 2, (top - row) * HALF_ROW + HALF_ROW)
     };
-    open("wide", (width, height), report, prefix, out)?;
+    open("wide", (width, height), report, part, out)?;
     for level in Level::all() {
         for weaker in level.weaker() {
             writeln!(out, "<path d=\"{}\"/>", line(middle(level), middle(*weaker), height))?;
@@ -101,14 +102,14 @@ fn line((x1, y1): (i32, i32), (x2, y2): (i32, i32), height: i32) -> String {
 }
 
 /// One level per line, stronger ones above; what is not next to each other is joined at the left.
-fn narrow(report: &Report<'_>, prefix: &str, out: &mut dyn Write) -> io::Result<()> {
+fn narrow(report: &Report<'_>, part: Part, out: &mut dyn Write) -> io::Result<()> {
     let mut levels: Vec<Level> = Level::all().collect();
     levels.sort_by_key(|level| std::cmp::Reverse(rank(*level)));
     let line = |level: Level| levels.iter().position(|other| *other == level).unwrap_or(0) as i32;
     let step = BOX.1 + 10;
     let y = |line: i32| line * step + step / 2;
     let left = NARROW - BOX.0 - 2;
-    open("narrow", (NARROW, levels.len() as i32 * step), report, prefix, out)?;
+    open("narrow", (NARROW, levels.len() as i32 * step), report, part, out)?;
     for level in &levels {
         for weaker in level.weaker() {
             let (above, below) = (line(*level), line(*weaker));
@@ -135,14 +136,14 @@ fn open(
     class: &str,
     (width, height): (i32, i32),
     report: &Report<'_>,
-    prefix: &str,
+    part: Part,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     writeln!(
         out,
         "<svg class=\"{class}\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" \
-         height=\"{height}\" role=\"img\" aria-labelledby=\"{prefix}lattice-{class}\">\n\
-         <title id=\"{prefix}lattice-{class}\">Isolation levels, stronger ones above; {}</title>",
+         height=\"{height}\" role=\"img\" aria-labelledby=\"{part}lattice-{class}\">\n\
+         <title id=\"{part}lattice-{class}\">Isolation levels, stronger ones above; {}</title>",
         told(report)
     )
 }

@@ -13,6 +13,7 @@ mod lattice;
 mod pack;
 mod run;
 mod scripts;
+mod smallest;
 mod summary;
 mod transactions;
 mod untimed;
@@ -21,11 +22,12 @@ use std::io::{self, Write};
 
 use isolario_model::{RunRecord, VerdictKind};
 
+use crate::marks::Part;
 use crate::names::grouped;
 use crate::report::Report;
 use crate::xml::Escaped;
 use anomalies::Chosen;
-use embed::Embedded;
+use embed::{Embedded, PAGE};
 
 pub use collection::Collection;
 
@@ -38,23 +40,54 @@ const STYLE: &str = include_str!("assets/report.css");
 /// still write what there is.
 pub fn write(report: &Report<'_>, run: Option<&RunRecord>, out: &mut dyn Write) -> io::Result<()> {
     let script = scripts::script();
+    let (class, heading) = heading(report, run);
+    let mut top = Vec::new();
+    head(&heading, &scripts::policy(&script), &mut top)?;
+    header(report, run, (class, &heading), &mut top)?;
+    let taken = top.len() + script.len();
+    out.write_all(&top)?;
+    writeln!(out, "<main class=\"part\" data-part=\"\">")?;
+    part(report, run, Part(0), PAGE.saturating_sub(taken), out)?;
+    writeln!(out, "</main>\n<script type=\"module\">{script}</script>\n</body>\n</html>")
+}
+
+/// Everything about one history, in a page of its own or among others. Addresses within it begin with the
+/// name of the part.
+fn part(
+    report: &Report<'_>,
+    run: Option<&RunRecord>,
+    part: Part,
+    room: usize,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let chosen = Chosen::of(report);
     let mut top = Vec::new();
-    let (class, heading) = heading(report, run);
-    head(&heading, &scripts::policy(&script), &mut top)?;
-    body(report, run, &chosen, (class, &heading), &mut top)?;
+    summary::write(report, part, &mut top)?;
+    if let Some(excerpt) = &report.excerpt {
+        smallest::write(report, excerpt, run, part, &mut top)?;
+    }
+    if let Some(run) = run {
+        run::write(run, part, &mut top)?;
+    }
     // How much of the history fits depends on how large the rest is; the anomalies' own timelines
     // need to know where their transactions are in it.
-    let rough = anomalies::estimate(report, &chosen)?;
-    let taken = top.len() + script.len() + rough;
-    let embedded = {
-        let all = chosen.all();
-        Embedded::of(report, run, &all[..chosen.full().len()], &all, taken)?
-    };
+    let taken = top.len() + anomalies::estimate(report, &chosen, part)?;
+    let all = chosen.all();
+    let shown = &all[..chosen.full().len()];
+    let embedded = Embedded::of(report, run, shown, &all, room.saturating_sub(taken))?;
     out.write_all(&top)?;
-    anomalies::write(report, &chosen, Some(&embedded), out)?;
-    history::write(report, &embedded, out)?;
-    writeln!(out, "</main>\n<script type=\"module\">{script}</script>\n</body>\n</html>")
+    anomalies::write(report, &chosen, Some(&embedded), part, out)?;
+    history::write(report, &embedded, part, out)
+}
+
+/// The heading of a section: among several histories, the name of each stands above it.
+fn section(id: &str, title: &str, part: Part, out: &mut dyn Write) -> io::Result<()> {
+    let level = if part == Part(0) { 2 } else { 3 };
+    writeln!(
+        out,
+        "<section class=\"{id}\" id=\"{part}{id}\" aria-labelledby=\"{part}{id}-title\">\n<h{level} \
+         id=\"{part}{id}-title\">{title}</h{level}>"
+    )
 }
 
 /// What was tested and what came of it: how that looks, and in words.
@@ -93,30 +126,28 @@ fn head(heading: &str, policy: &str, out: &mut dyn Write) -> io::Result<()> {
     )
 }
 
-fn body(
+fn header(
     report: &Report<'_>,
     run: Option<&RunRecord>,
-    chosen: &Chosen<'_>,
     (class, heading): (&str, &str),
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let found = grouped(chosen.found.total() as u64);
+    let found = grouped(report.found().total() as u64);
     let name = Escaped(heading);
+    let to_smallest = match report.excerpt {
+        Some(_) => "<a href=\"#smallest\">Smallest part</a> ",
+        None => "",
+    };
     let to_run = if run.is_some() { "<a href=\"#run\">Run</a> " } else { "" };
     writeln!(
         out,
         "<header>\n<a class=\"skip\" href=\"#anomalies\">Skip to the anomalies</a>\n\
          <p class=\"brand\">Isolario report</p>\n<h1 class=\"{class}\"><bdi>{name}</bdi></h1>\n\
-         <nav aria-label=\"Sections\"><a href=\"#summary\">Summary</a> {to_run}\
+         <nav aria-label=\"Sections\"><a href=\"#summary\">Summary</a> {to_smallest}{to_run}\
          <a href=\"#anomalies\">Anomalies ({found})</a> <a href=\"#history\">History</a>\n\
          <button type=\"button\" id=\"theme\" hidden>Colours: as the system has it</button></nav>\n\
-         </header>\n<main>"
-    )?;
-    summary::write(report, out)?;
-    match run {
-        Some(run) => run::write(run, out),
-        None => Ok(()),
-    }
+         </header>"
+    )
 }
 
 #[cfg(test)]

@@ -5,7 +5,9 @@ use std::io::{self, Write};
 use isolario_model::{RunEvent, RunEventKind, RunRecord, Second, StopReason};
 
 use super::chart::{Chart, Series};
+use super::section;
 use super::summary::facts_list;
+use crate::marks::Part;
 use crate::names::{counted, grouped, listed};
 use crate::words::product;
 use crate::xml::Escaped;
@@ -13,9 +15,9 @@ use crate::xml::Escaped;
 /// So many events stand in the open.
 const FEW_EVENTS: usize = 12;
 
-pub(super) fn write(run: &RunRecord, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "<section id=\"run\" aria-labelledby=\"run-title\">")?;
-    writeln!(out, "<h2 id=\"run-title\">Run</h2>\n<div class=\"columns\">\n<div>")?;
+pub(super) fn write(run: &RunRecord, part: Part, out: &mut dyn Write) -> io::Result<()> {
+    section("run", "Run", part, out)?;
+    writeln!(out, "<div class=\"columns\">\n<div>")?;
     facts_list("What was tested", &tested(run), out)?;
     if !run.replay.is_empty() {
         let command = Escaped(&run.replay);
@@ -32,7 +34,7 @@ pub(super) fn write(run: &RunRecord, out: &mut dyn Write) -> io::Result<()> {
     // A line needs two points.
     let seconds = finished_seconds(run);
     if seconds.len() > 1 {
-        charts(seconds, out)?;
+        charts(seconds, part, out)?;
     }
     writeln!(out, "</section>")
 }
@@ -206,12 +208,12 @@ fn events(run: &RunRecord, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "</table>\n</details>")
 }
 
-fn charts(seconds: &[Second], out: &mut dyn Write) -> io::Result<()> {
+fn charts(seconds: &[Second], part: Part, out: &mut dyn Write) -> io::Result<()> {
     let series =
         |name, of: fn(&Second) -> f64| Series { name, values: seconds.iter().map(of).collect() };
     writeln!(out, "<div class=\"charts\">")?;
     Chart {
-        id: "throughput",
+        id: format!("{part}throughput"),
         title: "Transactions per second",
         unit: "",
         series: vec![
@@ -222,7 +224,7 @@ fn charts(seconds: &[Second], out: &mut dyn Write) -> io::Result<()> {
     }
     .write(out)?;
     Chart {
-        id: "latency",
+        id: format!("{part}latency"),
         title: "Latency of commits in milliseconds",
         unit: " ms",
         series: vec![

@@ -4,25 +4,19 @@ use std::io::{self, Write};
 
 use isolario_model::{Level, Verdict};
 
-use super::lattice;
+use super::{lattice, section};
+use crate::marks::Part;
 use crate::names::{counted, grouped, listed};
 use crate::report::Report;
 use crate::words::{behind, how_often};
 use crate::xml::Escaped;
 
-pub(super) fn write(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "<section id=\"summary\" aria-labelledby=\"summary-title\">")?;
-    writeln!(out, "<h2 id=\"summary-title\">Summary</h2>")?;
-    answers(report, "", out)?;
-    writeln!(out, "</section>")
-}
-
-/// The answers, and what they are about. `prefix` keeps ids of several histories apart.
-pub(super) fn answers(report: &Report<'_>, prefix: &str, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(report: &Report<'_>, part: Part, out: &mut dyn Write) -> io::Result<()> {
+    section("summary", "Summary", part, out)?;
     conclusion(report, out)?;
     writeln!(out, "<div class=\"columns\">")?;
     if !report.results.is_empty() {
-        lattice::write(report, prefix, out)?;
+        lattice::write(report, part, out)?;
     }
     writeln!(out, "<div>")?;
     size(report, out)?;
@@ -33,7 +27,7 @@ pub(super) fn answers(report: &Report<'_>, prefix: &str, out: &mut dyn Write) ->
     if !report.patterns.is_empty() {
         patterns(report, out)?;
     }
-    Ok(())
+    writeln!(out, "</section>")
 }
 
 /// The verdict, in the largest letters of the page.

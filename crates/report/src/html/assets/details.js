@@ -52,7 +52,7 @@ export async function copied(asked, text) {
 }
 
 export class Details {
-  constructor(history) {
+  constructor(part, history) {
     this.history = history;
     this.panel = element("section", undefined, "details");
     this.panel.hidden = true;
@@ -61,7 +61,7 @@ export class Details {
     const close = button("×", () => this.close(), "close");
     close.setAttribute("aria-label", "Close");
     this.panel.append(close, this.body);
-    document.querySelector("main").append(this.panel);
+    part.append(this.panel);
     document.addEventListener("keydown", (event) => event.key === "Escape" && this.close());
   }
 
@@ -126,7 +126,7 @@ export class Details {
 
   anomaly(number, kind) {
     const link = element("a", `${number}. ${kind}`);
-    link.href = `#a${number}`;
+    link.href = `#${this.links.prefix}a${number}`;
     return link;
   }
 

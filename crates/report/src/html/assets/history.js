@@ -20,17 +20,17 @@ export class History {
     this.writers = [];
   }
 
-  /** Reads the transactions from the page, and then the operations, a block at a time. */
-  static async load() {
-    const frame = document.getElementById("history-frame");
+  /** Reads the transactions from a part of the page, and then the operations, a block at a time. */
+  static async load(part) {
+    const frame = part.querySelector(".history-frame");
     const history = new History(readFrame(await unpacked(frame.textContent)));
-    const anomalies = document.getElementById("history-anomalies");
+    const anomalies = part.querySelector(".history-anomalies");
     history.anomalies = readAnomalies(await unpacked(anomalies.textContent));
-    const events = document.getElementById("history-events");
+    const events = part.querySelector(".history-events");
     history.bands = events ? readEvents(await unpacked(events.textContent)) : [];
     history.bands.forEach((band) => (band.until = Math.min(band.until, history.end)));
     history.done = (async () => {
-      for (const block of document.querySelectorAll(".history-ops")) {
+      for (const block of part.querySelectorAll(".history-ops")) {
         readOps(await unpacked(block.textContent), history);
       }
     })();

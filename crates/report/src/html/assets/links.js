@@ -1,21 +1,22 @@
 // Transactions and keys are the same ones wherever they are named: in words, tables, graphs and
-// timelines. Pointing at one shows all of them; a click shows what it did; each has an address.
-
-/** `#t17` is a transaction, `#k3` a key: their numbers in the history. */
-const ADDRESS = /^#(t|k)(\d+)$/;
+// timelines. Pointing at one shows all of them; a click shows what it did; each has an address:
+// `#t17` is a transaction, `#k3` a key, by their numbers in the history; where a page has several
+// histories, `#h2-t17` is one of the second.
 
 export class Links {
-  constructor(history, details, bands) {
+  constructor(part, history, details) {
+    this.part = part;
+    this.prefix = part.dataset.part;
     this.history = history;
     this.details = details;
-    this.bands = bands;
+    this.bands = history.bands;
     this.timelines = [];
     this.lit = [];
     details.links = this;
-    document.addEventListener("pointerover", (event) => this.over(event.target));
-    document.addEventListener("focusin", (event) => this.over(event.target));
-    document.addEventListener("click", (event) => this.click(event));
-    document.addEventListener("opentransaction", ({ detail }) => {
+    part.addEventListener("pointerover", (event) => this.over(event.target));
+    part.addEventListener("focusin", (event) => this.over(event.target));
+    part.addEventListener("click", (event) => this.click(event));
+    part.addEventListener("opentransaction", ({ detail }) => {
       const txn = history.at(Number(detail.dataset.t));
       if (txn !== null) this.open({ txn }, detail, detail.getBoundingClientRect());
     });
@@ -37,7 +38,7 @@ export class Links {
     if (txn === this.hovered) return;
     this.hovered = txn;
     this.lit.forEach((element) => element.classList.remove("lit"));
-    this.lit = txn === null ? [] : [...document.querySelectorAll(`[data-t="${this.history.idOf(txn)}"]`)];
+    this.lit = txn === null ? [] : [...this.part.querySelectorAll(`[data-t="${this.history.idOf(txn)}"]`)];
     this.lit.forEach((element) => element.classList.add("lit"));
     this.timelines.forEach((timeline) => timeline.hover(txn));
   }
@@ -53,7 +54,7 @@ export class Links {
 
   /** What an address stands for. */
   meant(address) {
-    const [, kind, number] = ADDRESS.exec(address) ?? [];
+    const [, kind, number] = new RegExp(`^#${this.prefix}(t|k)(\\d+)$`).exec(address) ?? [];
     if (kind === "t") {
       const txn = this.history.at(Number(number));
       return txn === null ? null : { txn };
@@ -63,7 +64,8 @@ export class Links {
   }
 
   address({ txn, key }) {
-    return txn === undefined ? `#k${this.history.keyIds[key]}` : `#t${this.history.idOf(txn)}`;
+    const name = txn === undefined ? `k${this.history.keyIds[key]}` : `t${this.history.idOf(txn)}`;
+    return `#${this.prefix}${name}`;
   }
 
   /** Shows a transaction or key beside what was clicked. */
@@ -100,7 +102,7 @@ export class Links {
   /** Which anomaly a timeline shows. */
   describe(place, { number, kind }, at, count) {
     const link = document.createElement("a");
-    link.href = `#a${number}`;
+    link.href = `#${this.prefix}a${number}`;
     link.textContent = `anomaly ${number}`;
     place.replaceChildren(`${at + 1} of ${count} in time: `, link, `, ${kind.toLowerCase()}`);
   }

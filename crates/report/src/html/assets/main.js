@@ -30,8 +30,8 @@ function turnPages(list) {
 }
 
 /** Long texts can be opened and copied where they stand. */
-function openLongTexts() {
-  for (const text of document.querySelectorAll("bdi.long")) {
+function openLongTexts(part) {
+  for (const text of part.querySelectorAll("bdi.long")) {
     const [short, whole] = [text.textContent, text.title];
     const more = button("more", () => {
       const isShort = text.textContent === short;
@@ -47,6 +47,12 @@ function openLongTexts() {
 function offerMarkdown(markdown) {
   const copy = button("Copy as Markdown", () => copied(copy, markdown.textContent), "small");
   markdown.closest("article").querySelector("h3").after(copy);
+}
+
+/** What is to be pasted somewhere is copied with one click. */
+function offerCopy(text) {
+  const copy = button("Copy", () => copied(copy, text.textContent), "small");
+  text.before(copy);
 }
 
 /** Shows the anomalies of one pattern and level. */
@@ -101,45 +107,61 @@ function chooseTheme(button) {
   });
 }
 
-/** Opens what an address points to, if it is folded. */
+/** Opens what an address points to, if it is folded. Transactions and keys are in the part that they name. */
 function unfold() {
-  const target = window.location.hash.length > 1 ? document.getElementById(window.location.hash.slice(1)) : null;
+  const address = window.location.hash.slice(1);
+  const named = address === "" ? null : document.getElementById(address);
+  const target = named ?? document.getElementById(/^(h\d+)-[tk]\d+$/.exec(address)?.[1]);
   for (let place = target; place; place = place.parentElement) {
     if (place.tagName === "DETAILS") place.open = true;
     place.hidden = false;
   }
-  target?.scrollIntoView();
+  named?.scrollIntoView();
 }
 
-async function start() {
-  document.querySelectorAll(".in-short").forEach(turnPages);
-  openLongTexts();
-  document.querySelectorAll("pre.markdown").forEach(offerMarkdown);
-  window.addEventListener("hashchange", unfold);
-  unfold();
-  chooseTheme(document.getElementById("theme"));
-  document.querySelectorAll(".graph").forEach((place) => new Graph(place));
-  document.querySelectorAll(".cases").forEach((place) => new Cases(place));
-  const anomalies = document.getElementById("anomalies");
+/** Brings the part of one history to life. */
+async function enliven(part) {
+  part.querySelectorAll(".in-short").forEach(turnPages);
+  openLongTexts(part);
+  part.querySelectorAll("pre.markdown").forEach(offerMarkdown);
+  part.querySelectorAll("pre.copied").forEach(offerCopy);
+  part.querySelectorAll(".graph").forEach((place) => new Graph(place));
+  part.querySelectorAll(".cases").forEach((place) => new Cases(place));
+  const anomalies = part.querySelector(".anomalies");
   if (anomalies?.querySelector("select")) filterAnomalies(anomalies);
-  // A page on several histories has none of them in it.
-  if (document.getElementById("history-frame")) await bringHistory();
-  document.documentElement.dataset.ready = "true";
+  if (part.querySelector(".history-frame")) await bringHistory(part);
+  part.dataset.ready = "true";
 }
 
-async function bringHistory() {
-  const place = document.getElementById("history");
-  const history = await History.load();
-  const links = new Links(history, new Details(history), history.bands);
-  new Explorer(place, history, links);
-  for (const around of document.querySelectorAll(".around")) timelineAround(around, history, links);
+async function bringHistory(part) {
+  const history = await History.load(part);
+  const links = new Links(part, history, new Details(part, history));
+  new Explorer(part.querySelector(".history"), history, links);
+  for (const around of part.querySelectorAll(".around")) timelineAround(around, history, links);
   await history.done;
   links.timelines.forEach((timeline) => timeline.draw());
   links.follow();
 }
 
-start().catch((error) => {
+function complain(part, error) {
   console.error(error);
-  const trouble = document.getElementById("trouble");
+  const trouble = part.querySelector(".trouble");
   if (trouble) trouble.textContent = `The history in this file could not be read: ${error}`;
-});
+}
+
+/** A part that is folded waits until somebody opens it. */
+async function begin(part) {
+  if (part.tagName !== "DETAILS" || part.open) return enliven(part).catch((error) => complain(part, error));
+  const opened = () => part.open && begin(part);
+  part.addEventListener("toggle", opened, { once: true });
+}
+
+async function start() {
+  window.addEventListener("hashchange", unfold);
+  unfold();
+  chooseTheme(document.getElementById("theme"));
+  await Promise.all([...document.querySelectorAll(".part")].map(begin));
+  document.documentElement.dataset.ready = "true";
+}
+
+start();
