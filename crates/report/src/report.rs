@@ -5,11 +5,11 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-#[cfg(feature = "html")]
-use isolario_model::RunRecord;
 use isolario_model::{
-    Anomaly, History, Level, LevelResult, Outcome, PatternResult, RunVerdict, Verdict, VerdictKind,
+    Anomaly, History, Level, LevelResult, Outcome, PatternResult, Verdict, VerdictKind,
 };
+#[cfg(feature = "html")]
+use isolario_model::{RunRecord, RunVerdict};
 
 #[cfg(feature = "html")]
 use crate::excerpt::Excerpt;
@@ -191,6 +191,7 @@ impl<'h> Report<'h> {
     }
 
     /// The answers in short, each with the names under which its anomalies are told, clearest first.
+    #[cfg(feature = "html")]
     pub fn answers_in_short(&self) -> Vec<RunVerdict> {
         let found = self.found();
         let short = |result: &LevelResult| RunVerdict {

@@ -29,7 +29,9 @@ mod tests;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use isolario_model::{Batch, History, SinkError, TxnSink};
+use isolario_model::{
+    Batch, History, Meta, OpInput, OpNotes, SinkError, TxnEnd, TxnSink, TxnStart,
+};
 
 use crate::error::{Fault, utf8};
 use crate::lines;
@@ -70,14 +72,36 @@ impl HistoryFormat for Text {
     }
 }
 
-/// A history in the text language.
+/// A history in the text language, which has no words for the statements that operations came from: these
+/// are left out.
 pub fn as_text(history: &History) -> Result<String, SinkError> {
     let memory = Memory::default();
     let mut writer = Text.writer(Target::Stream(Box::new(memory.clone())))?;
-    history.replay(writer.as_mut())?;
+    history.replay(&mut WithoutSql(writer.as_mut()))?;
     writer.finish()?;
     let bytes = memory.0.lock().unwrap_or_else(PoisonError::into_inner);
     Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Passes on everything but statements.
+struct WithoutSql<'w>(&'w mut dyn TxnSink);
+
+impl TxnSink for WithoutSql<'_> {
+    fn meta(&mut self, meta: &Meta) -> Result<(), SinkError> {
+        self.0.meta(meta)
+    }
+
+    fn begin(&mut self, start: &TxnStart<'_>) -> Result<(), SinkError> {
+        self.0.begin(start)
+    }
+
+    fn op_with(&mut self, op: &OpInput<'_>, notes: &OpNotes<'_>) -> Result<(), SinkError> {
+        self.0.op_with(op, &OpNotes { sql: None, ..*notes })
+    }
+
+    fn end(&mut self, end: &TxnEnd<'_>) -> Result<(), SinkError> {
+        self.0.end(end)
+    }
 }
 
 /// Bytes that are still there when the writer that owns them is gone.

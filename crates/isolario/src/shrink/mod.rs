@@ -106,7 +106,7 @@ impl Shrunk {
         rust_test::write(&self.history, self.result.level, self.anomaly)
     }
 
-    /// The history in the text language. Histories that it has no words for are not shrunk.
+    /// The history in the text language, without the statements that operations came from.
     #[cfg(feature = "formats")]
     pub fn as_text(&self) -> Result<String, SinkError> {
         isolario_formats::as_text(&self.history)

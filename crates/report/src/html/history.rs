@@ -20,14 +20,18 @@ pub(super) fn write(
         out,
         "<p>{}</p>\n<p class=\"trouble\" role=\"alert\"></p>\n\
          <noscript><p>The timeline and the search need JavaScript.</p></noscript>\n\
-         <form role=\"search\"><label>Search by key, transaction or value \
+         <form role=\"search\"{}><label>Search by key, transaction or value \
          <input type=\"search\" autocomplete=\"off\"></label></form>\n\
          <div class=\"results\" aria-live=\"polite\"></div>\n\
          <p class=\"legend\"><span class=\"swatch committed\"></span> committed \
          <span class=\"swatch aborted\"></span> aborted <span class=\"swatch unknown\"></span> unknown \
          <span class=\"swatch marked\"></span> part of an anomaly</p>\n\
          <div class=\"whole\"></div>\n</section>",
-        left_out(report, embedded)
+        left_out(report, embedded),
+        match part {
+            Part(0) => String::new(),
+            Part(number) => format!(" aria-label=\"In history {number}\""),
+        }
     )?;
     data("history-frame", &embedded.frame, out)?;
     data("history-anomalies", &embedded.anomalies, out)?;

@@ -80,14 +80,17 @@ fn part(
     history::write(report, &embedded, part, out)
 }
 
-/// The heading of a section: among several histories, the name of each stands above it.
+/// The beginning of a section. Among several histories it stands below the name of its own, and is no
+/// landmark: there would be many of the same name.
 fn section(id: &str, title: &str, part: Part, out: &mut dyn Write) -> io::Result<()> {
-    let level = if part == Part(0) { 2 } else { 3 };
-    writeln!(
-        out,
-        "<section class=\"{id}\" id=\"{part}{id}\" aria-labelledby=\"{part}{id}-title\">\n<h{level} \
-         id=\"{part}{id}-title\">{title}</h{level}>"
-    )
+    match part {
+        Part(0) => writeln!(
+            out,
+            "<section class=\"{id}\" id=\"{id}\" aria-labelledby=\"{id}-title\">\n<h2 \
+             id=\"{id}-title\">{title}</h2>"
+        ),
+        part => writeln!(out, "<section class=\"{id}\" id=\"{part}{id}\">\n<h3>{title}</h3>"),
+    }
 }
 
 /// What was tested and what came of it: how that looks, and in words.

@@ -14,20 +14,19 @@ use crate::xml::Escaped;
 pub(super) fn write(report: &Report<'_>, part: Part, out: &mut dyn Write) -> io::Result<()> {
     section("summary", "Summary", part, out)?;
     conclusion(report, out)?;
-    writeln!(out, "<div class=\"columns\">")?;
     if !report.results.is_empty() {
         lattice::write(report, part, out)?;
     }
-    writeln!(out, "<div>")?;
-    size(report, out)?;
-    writeln!(out, "</div>\n</div>")?;
+    writeln!(out, "<div class=\"columns\">\n<div>")?;
     if !report.results.is_empty() {
         levels(report, out)?;
     }
     if !report.patterns.is_empty() {
         patterns(report, out)?;
     }
-    writeln!(out, "</section>")
+    writeln!(out, "</div>\n<div>")?;
+    size(report, out)?;
+    writeln!(out, "</div>\n</div>\n</section>")
 }
 
 /// The verdict, in the largest letters of the page.
