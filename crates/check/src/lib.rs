@@ -161,7 +161,7 @@ pub fn supported() -> &'static [Level] {
 /// Whether a [promised order](Options::promised_order) of transactions decides a level: in a list, or by
 /// the timestamps of the history, which tell snapshots from commits.
 pub fn is_decided_by_promise(level: Level, by_timestamps: bool) -> bool {
-    replay::moments(level, by_timestamps).is_ok()
+    by_timestamps && replay::is_by_versions(level) || replay::moments(level, by_timestamps).is_ok()
 }
 
 /// Decides each of the levels, with evidence either way. Who has further questions about the

@@ -198,7 +198,26 @@ impl<'h> Checker<'h> {
         match self.lacks_times(level) {
             _ if self.options.stop.is_asked() => unlooked(),
             Some(reason) => Verdict::NotApplicable(reason),
+            None if order.is_by_stamps() && replay::is_by_versions(level) => {
+                self.by_promised_versions(order, level)
+            }
             None => replay::check(self.history, order, level, &self.options),
+        }
+    }
+
+    /// Decides a level by the order of versions that follows from commit timestamps.
+    fn by_promised_versions(&self, order: &PromisedOrder, level: Level) -> Verdict {
+        match order.version_orders(self.history) {
+            Err((first, second)) => {
+                Verdict::NotApplicable(Inapplicable::SamePlace { first, second })
+            }
+            Ok(orders) => {
+                let options = self.options.clone().with_version_order(orders);
+                let options = Options { promised_order: None, ..options };
+                Checker::new(self.history, options.with_trusted_version_order(true))
+                    .decide(level)
+                    .verdict
+            }
         }
     }
 

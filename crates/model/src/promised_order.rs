@@ -1,7 +1,8 @@
 //! The order in which a database promises that its transactions take effect.
 
-use crate::op::Stamp;
-use crate::{History, TxnId};
+use crate::access::Effect;
+use crate::op::{Outcome, Stamp, StatedOrder};
+use crate::{History, KeyId, TxnId};
 
 /// An order of transactions that a database promises: by a list, or by its own timestamps.
 ///
@@ -59,6 +60,37 @@ impl PromisedOrder {
     /// Where a transaction is; none where nothing is promised of it.
     pub fn place(&self, txn: TxnId) -> Option<Place> {
         self.places.get(txn.index()).copied().flatten()
+    }
+
+    /// The order of versions that follows: writers of a key in the order of their commits. Two that
+    /// commit at one moment are given instead where there are any: nothing says which version is
+    /// the later one.
+    pub fn version_orders(&self, history: &History) -> Result<Vec<StatedOrder>, (TxnId, TxnId)> {
+        let mut writes: Vec<(KeyId, u32, TxnId)> = Vec::new();
+        for txn in history.txns().filter(|txn| history.outcome(*txn) != Outcome::Aborted) {
+            let Some(place) = self.place(txn) else { continue };
+            for op in history.txn_ops(txn) {
+                history.effects(op, |key, effect| {
+                    if let Effect::Wrote(_) = effect {
+                        writes.push((key, place.commit, txn));
+                    }
+                });
+            }
+        }
+        writes.sort_unstable();
+        writes.dedup();
+        let of_keys = writes.chunk_by(|a, b| a.0 == b.0);
+        let order = |of_key: &[(KeyId, u32, TxnId)]| match of_key
+            .windows(2)
+            .find(|pair| pair[0].1 == pair[1].1)
+        {
+            Some(pair) => Err((pair[0].2, pair[1].2)),
+            None => {
+                let writers = of_key.iter().map(|write| write.2).collect();
+                Ok(StatedOrder { key: of_key[0].0, writers, at: u64::from(of_key[0].1) })
+            }
+        };
+        of_keys.map(order).collect()
     }
 
     /// Whether it comes from the history's own timestamps, which tell snapshots from commits.

@@ -96,7 +96,8 @@ fn duplicate_values(history: &History) -> Tally<Oddity> {
 const OPS_PER_TASK: usize = 1 << 16;
 
 /// Writes of the value that registers hold at first. Not a problem where the format says that
-/// reads then refer to the client's write, nor where versions are named.
+/// reads then refer to the client's write, nor where versions are named, nor where a delete leaves
+/// nothing behind, as it was at first.
 fn initial_values(history: &History) -> Tally<Oddity> {
     let (Initial::Value(_), Some(word)) = (history.initial(), history.initial_word()) else {
         return Tally::default();
@@ -104,8 +105,9 @@ fn initial_values(history: &History) -> Tally<Oddity> {
     let initial = Effect::Wrote(word);
     let check = |mut found: Tally<Oddity>, op: usize| {
         let id = OpId::at(op);
-        // Lists begin empty, whatever registers hold.
-        if history.op_kinds()[op] != OpKind::Append {
+        // Lists begin empty, whatever registers hold; and who deletes, by key or by predicate, means it.
+        let is_meant = [OpKind::Append, OpKind::Delete, OpKind::PredicateWrite];
+        if !is_meant.contains(&history.op_kinds()[op]) {
             history.effects(id, |key, effect| {
                 if effect == initial {
                     found.add(Oddity::InitialValueWritten { op: id, key });
@@ -315,8 +317,11 @@ mod tests {
             assert_eq!(found(&with_initial(initial, &ops)), []);
         }
         let text = "transaction #0 (line 1) writes nil to key 1, which is its initial value";
+        let nil = Op::Write { key: int(1), value: ValueRef::Nil };
+        let written = with_initial(Initial::Value(Value::Nil), &[nil]);
+        assert_eq!(found(&written), one("initial-value-written", 1, text));
         let delete = with_initial(Initial::Value(Value::Nil), &[Op::Delete { key: int(1) }]);
-        assert_eq!(found(&delete), one("initial-value-written", 1, text));
+        assert_eq!(found(&delete), []);
     }
 
     #[test]

@@ -68,8 +68,8 @@ mod writers;
 use std::cell::OnceCell;
 
 use isolario_model::{
-    AnomalyKind, History, Level, LevelResult, Nodes, OpId, OpKind, PromisedOrder, StatedOrder,
-    Verdict, Visible, Witness,
+    AnomalyKind, History, Inapplicable, Level, LevelResult, Nodes, OpId, OpKind, PromisedOrder,
+    StatedOrder, Verdict, Visible, Witness,
 };
 
 pub use refusal::Refusal;
@@ -166,7 +166,10 @@ impl<'h> Verifier<'h> {
     /// Re-checks one result, as [`verify`] does.
     pub fn verify(&self, result: &LevelResult) -> Result<(), Refusal> {
         if let Some(order) = self.promised {
-            return promised::verify(self.history, self.options, order, result);
+            return match order.is_by_stamps() && result.level.needs().version_order {
+                true => self.by_promised_versions(order, result),
+                false => promised::verify(self.history, self.options, order, result),
+            };
         }
         match &result.verdict {
             Verdict::Undecided(_) => Ok(()),
@@ -177,6 +180,22 @@ impl<'h> Verifier<'h> {
             Verdict::Satisfied(witness) => verify_witness(self.facts()?, result.level, witness),
             Verdict::Violated(findings) => anomalies::verify(self.facts()?, result.level, findings),
             _ => Err(Refusal::Unsupported("this verdict")),
+        }
+    }
+
+    /// Re-checks a result about the order of versions that follows from commit timestamps.
+    fn by_promised_versions(
+        &self,
+        order: &PromisedOrder,
+        result: &LevelResult,
+    ) -> Result<(), Refusal> {
+        match (order.version_orders(self.history), &result.verdict) {
+            (Err(_), Verdict::NotApplicable(Inapplicable::SamePlace { .. })) => Ok(()),
+            (Err(_), _) => Err(Refusal::Unsupported("timestamps that two writers of a key share")),
+            (Ok(orders), _) => {
+                let options = self.options.with_trusted_version_order(true);
+                Verifier::new(self.history, &options).with_version_order(&orders).verify(result)
+            }
         }
     }
 

@@ -5,11 +5,13 @@
 
 use isolario_check::check;
 use isolario_model::{
-    Anomaly, AnomalyKind, Evidence, ExpectedVersion, Findings, History, Inapplicable, KeyId, Level,
-    LevelResult, Nodes, OpId, Outcome, Point, Verdict, Witness,
+    Anomaly, AnomalyKind, Batch, Evidence, ExpectedVersion, Findings, History, Inapplicable, KeyId,
+    Level, LevelResult, Nodes, OpId, Outcome, Point, PromisedOrder, Stamp, TxnEnd, TxnSink,
+    TxnStart, Verdict, Witness,
 };
+use isolario_oracle::random::Case;
 use isolario_oracle::random::tables::{TableCase, table_case};
-use isolario_oracle::{Answer, satisfies_promised, volume};
+use isolario_oracle::{Answer, Draft, satisfies_promised, satisfies_stated, volume};
 use isolario_verify::{Refusal, Verifier};
 
 const LEVELS: [Level; 5] = [
@@ -133,4 +135,57 @@ impl std::fmt::Debug for Shown<'_> {
         }
         Ok(())
     }
+}
+
+/// Commit timestamps say in which order versions follow each other, too.
+#[test]
+fn levels_over_versions_take_the_order_of_commits() {
+    let levels: Vec<Level> = Level::all().filter(|level| level.needs().version_order).collect();
+    let (mut satisfied, mut violated) = (0u64, 0u64);
+    for case in Case::first(volume() / 10) {
+        let history = stamped(&case.draft(), case.seed);
+        let order = PromisedOrder::of_stamps(&history);
+        let Ok(versions) = order.version_orders(&history) else { continue };
+        let options = isolario_check::Options::default().with_promised_order(order.clone());
+        for result in check(&history, &levels, &options) {
+            let plain = isolario_verify::Options::default();
+            let accepted =
+                Verifier::new(&history, &plain).with_promised_order(&order).verify(&result);
+            assert!(accepted.is_ok(), "{case:?}, {result:?}: {accepted:?}");
+            let by_oracle = isolario_oracle::Options::default();
+            let answer = || satisfies_stated(&history, result.level, by_oracle, &versions);
+            let agrees = match &result.verdict {
+                Verdict::Satisfied(_) => {
+                    satisfied += 1;
+                    answer() == Answer::Satisfied
+                }
+                Verdict::Violated(_) => {
+                    violated += 1;
+                    answer() == Answer::Violated
+                }
+                _ => true,
+            };
+            assert!(agrees, "{case:?}, {result:?}, and by the oracle {:?}", answer());
+        }
+    }
+    assert!(satisfied > 0 && violated > 0, "{satisfied} {violated}");
+}
+
+/// The history of a draft, with commit timestamps in an order that follows from a number.
+fn stamped(draft: &Draft, number: u64) -> History {
+    let history = draft.history().expect("a history");
+    let mut batch = Batch::new();
+    batch.meta(history.meta()).expect("what holds of it");
+    let count = history.txn_count() as u64;
+    for txn in history.txns() {
+        let session = history.session_name(history.session_of(txn));
+        batch.begin(&TxnStart { session, id: None, line: None }).expect("a transaction");
+        for op in history.txn_ops(txn) {
+            history.with_op_input(op, |op| batch.op(op)).expect("an operation");
+        }
+        let place = (u64::from(txn.0) + number % 3 * (u64::from(txn.0) % 2)) % count.max(1);
+        let db_commit = Some(Stamp { physical: place, logical: 0 });
+        batch.end(&TxnEnd { db_commit, ..history.txn_end(txn) }).expect("its end");
+    }
+    batch.build().expect("a history")
 }

@@ -97,6 +97,11 @@ pub(crate) fn moments(level: Level, by_stamps: bool) -> Result<Moments, Inapplic
     }
 }
 
+/// Whether a level is about the order of versions, which commit timestamps give.
+pub(crate) fn is_by_versions(level: Level) -> bool {
+    level.needs().version_order
+}
+
 /// What contradicts the order.
 struct Found {
     level: Level,
