@@ -90,7 +90,16 @@ impl<'a> TupleRef<'a> {
 
     /// The value of a column, by name; the first where a name is there twice.
     pub fn get(self, name: &str) -> Option<ValueRef<'a>> {
-        self.columns().find(|column| column.0 == name).map(|column| column.1)
+        let position = (0..self.len()).find(|position| self.column_name(*position) == name)?;
+        Some(self.column(position).1)
+    }
+
+    fn column_name(self, position: usize) -> &'a str {
+        match self.0 {
+            Place::Parts(parts) => parts.columns[position].0,
+            Place::Owned(tuple) => &tuple.columns[position].0,
+            Place::Interned(tuple, table) => &table.schema(tuple).columns[position],
+        }
     }
 
     fn column(self, position: usize) -> (&'a str, ValueRef<'a>) {

@@ -195,9 +195,9 @@ impl Expr {
 
     fn item<'e, 'r: 'e>(&'e self, row: &impl Columns<'r>, dialect: Dialect) -> Item<'e> {
         // To clear a large stack costs more than most expressions.
-        match self.nodes() {
-            nodes if nodes.len() <= SMALL_STACK => run::<SMALL_STACK>(nodes, row, dialect),
-            nodes => run::<STACK>(nodes, row, dialect),
+        match self.stack() {
+            ..=SMALL_STACK => run::<SMALL_STACK>(self.nodes(), row, dialect),
+            _ => run::<STACK>(self.nodes(), row, dialect),
         }
     }
 }
@@ -240,15 +240,16 @@ impl Failure {
 /// What stands on the stack: failures, too, since an operator may not need what failed.
 pub(crate) type Item<'a> = Result<Operand<'a>, Failure>;
 
-const SMALL_STACK: usize = 8;
+/// Enough for comparisons of columns with constants, and for chains of them.
+const SMALL_STACK: usize = 4;
 
 /// Enough for every expression. An operand that is not the first of its operator is one level
 /// deeper than the operator, and at most two operands wait below it.
 const STACK: usize = 2 * MAX_NESTING + 2;
 
-/// Evaluates nodes from front to back. The stack is as deep as is needed, since there are no more
-/// nodes than places or since nesting is limited; and each operator finds its operands, since an
-/// expression is only built from whole ones. Were it otherwise, the result would be null.
+/// Evaluates nodes from front to back, on a stack that is deep enough. Each operator finds its
+/// operands, since an expression is only built from whole ones. Were it otherwise, the result would
+/// be null.
 fn run<'e, 'r: 'e, const N: usize>(
     nodes: &'e [Node],
     row: &impl Columns<'r>,
@@ -365,5 +366,26 @@ fn truth_of(
         Operand::Decimal(decimal) => Ok((decimal.as_str() != "0.0").into()),
         Operand::Fixed(number) => Ok((!number.is_zero()).into()),
         Operand::Text(_) | Operand::Other(_) => Err(Failure::Types { operator }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each level keeps two operands waiting, which is the most that an operator can.
+    #[test]
+    fn the_stack_is_deep_enough_for_the_deepest_expression() {
+        let number = |i| Expr::literal(Literal::Int(i));
+        let mut deepest = Expr::column("n");
+        while let Ok(deeper) = number(1).between(number(0), deepest.clone()) {
+            deepest = deeper;
+        }
+        assert!((SMALL_STACK + 1..=STACK).contains(&deepest.stack()), "{}", deepest.stack());
+        let row = &[("n", Literal::Int(1))][..];
+        assert_eq!(deepest.truth(&row, Dialect::Sqlite), Ok(Truth::True));
+        let row = &[("n", Literal::Int(0))][..];
+        assert_eq!(deepest.truth(&row, Dialect::Sqlite), Ok(Truth::False));
+        assert!(deepest.truth(&row, Dialect::Postgres).is_err());
     }
 }

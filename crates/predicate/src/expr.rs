@@ -180,18 +180,20 @@ impl std::fmt::Display for Type {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Expr {
     nodes: Vec<Node>,
+    /// How many operands wait at a time, at most, while it is evaluated.
+    stack: usize,
 }
 
 /// Leaves.
 impl Expr {
     /// The value of a column.
     pub fn column(name: &str) -> Expr {
-        Expr { nodes: vec![Node::Column(name.into())] }
+        Expr { nodes: vec![Node::Column(name.into())], stack: 1 }
     }
 
     /// A constant.
     pub fn literal(literal: Literal) -> Expr {
-        Expr { nodes: vec![Node::Literal(literal)] }
+        Expr { nodes: vec![Node::Literal(literal)], stack: 1 }
     }
 }
 
@@ -252,7 +254,7 @@ impl Expr {
         self.expect("NOT", Type::Condition)?;
         if self.root() == Some(&Node::Not) {
             self.nodes.pop();
-            return Ok(self);
+            return self.within_limits();
         }
         self.then(Node::Not, [])
     }
@@ -286,6 +288,11 @@ impl Expr {
             Node::Column(name) => Some(&**name),
             _ => None,
         })
+    }
+
+    /// How many operands wait at a time, at most, while it is evaluated.
+    pub(crate) fn stack(&self) -> usize {
+        self.stack
     }
 
     fn root(&self) -> Option<&Node> {
@@ -324,10 +331,11 @@ impl Expr {
         self.within_limits()
     }
 
-    fn within_limits(self) -> Result<Expr, ExprError> {
+    fn within_limits(mut self) -> Result<Expr, ExprError> {
         if self.nodes.len() > MAX_NODES {
             return Err(ExprError::TooLarge);
         }
+        self.stack = stack(&self.nodes);
         match nesting(&self.nodes) {
             depth if depth > MAX_NESTING => Err(ExprError::TooDeep),
             _ => Ok(self),
@@ -352,6 +360,16 @@ fn start_of_operand(nodes: &[Node], end: usize) -> usize {
         missing = missing - 1 + nodes[start].arity();
     }
     start
+}
+
+/// How many operands wait at a time, at most, when nodes are evaluated from front to back.
+fn stack(nodes: &[Node]) -> usize {
+    let mut waiting = 0_usize;
+    let after = nodes.iter().map(|node| {
+        waiting = waiting.saturating_sub(node.arity()) + 1;
+        waiting
+    });
+    after.max().unwrap_or(0)
 }
 
 /// How deep the expression is nested. The left operand of a chain of operators that bind equally

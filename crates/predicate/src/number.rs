@@ -11,7 +11,9 @@ use crate::decimal::{Decimal, DecimalRef};
 /// more than 38 digits rarer still, so it is left to 128 bits, and what does not fit is refused.
 #[derive(Clone, Copy, Debug)]
 pub struct Fixed {
-    coefficient: i128,
+    /// The coefficient, in bytes: as a number it would be aligned to 16 of them, and every
+    /// [`Operand`](crate::Operand) half as large again.
+    coefficient: [u8; 16],
     /// How many of its digits are behind the point.
     scale: u32,
 }
@@ -21,7 +23,11 @@ const MAX_SCALE: u32 = 38;
 
 impl Fixed {
     pub(crate) fn new(coefficient: i128, scale: u32) -> Fixed {
-        Fixed { coefficient, scale }
+        Fixed { coefficient: coefficient.to_ne_bytes(), scale }
+    }
+
+    fn coefficient(self) -> i128 {
+        i128::from_ne_bytes(self.coefficient)
     }
 
     /// The same number; none beyond 38 digits.
@@ -33,48 +39,49 @@ impl Fixed {
         }
         let scale =
             u32::try_from(digits.fraction.len()).ok().filter(|scale| *scale <= MAX_SCALE)?;
-        Some(Fixed { coefficient: if digits.negative { -coefficient } else { coefficient }, scale })
+        Some(Fixed::new(if digits.negative { -coefficient } else { coefficient }, scale))
     }
 
     /// The number, where it is a whole one of 64 bits.
     pub fn to_int(self) -> Option<i64> {
         let whole = self.trimmed();
-        if whole.scale == 0 { i64::try_from(whole.coefficient).ok() } else { None }
+        if whole.scale == 0 { i64::try_from(whole.coefficient()).ok() } else { None }
     }
 
     /// The number as text of any length.
     pub fn to_decimal(self) -> Decimal {
-        let sign = if self.coefficient < 0 { "-" } else { "" };
+        let sign = if self.is_negative() { "-" } else { "" };
         let mut buffer = Buffer::default();
         let digits = buffer.write(self);
         let or_zero = |part| if str::is_empty(part) { "0" } else { part };
         let text = [sign, or_zero(digits.whole), ".", or_zero(digits.fraction)].concat();
-        Decimal::parse(&text).unwrap_or_else(|| Decimal::from(self.coefficient))
+        Decimal::parse(&text).unwrap_or_else(|| Decimal::from(self.coefficient()))
     }
 
     /// The same number without zeros at the end of its fraction.
-    fn trimmed(mut self) -> Fixed {
-        while self.scale > 0 && self.coefficient % 10 == 0 {
-            self.coefficient /= 10;
-            self.scale -= 1;
+    fn trimmed(self) -> Fixed {
+        let (mut coefficient, mut scale) = (self.coefficient(), self.scale);
+        while scale > 0 && coefficient % 10 == 0 {
+            coefficient /= 10;
+            scale -= 1;
         }
-        self
+        Fixed::new(coefficient, scale)
     }
 
     /// Two coefficients under the larger scale of both.
     fn aligned(self, other: Fixed) -> Option<(i128, i128, u32)> {
         let scale = self.scale.max(other.scale);
-        let at = |n: Fixed| n.coefficient.checked_mul(power_of_ten(scale - n.scale)?);
+        let at = |n: Fixed| n.coefficient().checked_mul(power_of_ten(scale - n.scale)?);
         Some((at(self)?, at(other)?, scale))
     }
 
     pub(crate) fn negate(self) -> Option<Fixed> {
-        Some(Fixed { coefficient: self.coefficient.checked_neg()?, scale: self.scale })
+        Some(Fixed::new(self.coefficient().checked_neg()?, self.scale))
     }
 
     pub(crate) fn add(self, other: Fixed) -> Option<Fixed> {
         let (a, b, scale) = self.aligned(other)?;
-        Some(Fixed { coefficient: a.checked_add(b)?, scale })
+        Some(Fixed::new(a.checked_add(b)?, scale))
     }
 
     pub(crate) fn subtract(self, other: Fixed) -> Option<Fixed> {
@@ -83,15 +90,15 @@ impl Fixed {
 
     pub(crate) fn multiply(self, other: Fixed) -> Option<Fixed> {
         let (a, b) = (self.trimmed(), other.trimmed());
-        let coefficient = a.coefficient.checked_mul(b.coefficient)?;
-        let product = Fixed { coefficient, scale: a.scale + b.scale }.trimmed();
+        let coefficient = a.coefficient().checked_mul(b.coefficient())?;
+        let product = Fixed::new(coefficient, a.scale + b.scale).trimmed();
         (product.scale <= MAX_SCALE).then_some(product)
     }
 
     /// The remainder, with the sign of the dividend. None for a divisor of zero, too.
     pub(crate) fn modulo(self, other: Fixed) -> Option<Fixed> {
         let (a, b, scale) = self.aligned(other)?;
-        Some(Fixed { coefficient: a.checked_rem(b)?, scale })
+        Some(Fixed::new(a.checked_rem(b)?, scale))
     }
 
     /// The quotient where it is exact and has no more than this many digits behind the point.
@@ -99,7 +106,7 @@ impl Fixed {
         let (mut a, b, _) = self.aligned(other)?;
         for scale in 0..=max_scale.min(MAX_SCALE) {
             if a.checked_rem(b)? == 0 {
-                return Some(Fixed { coefficient: a / b, scale });
+                return Some(Fixed::new(a / b, scale));
             }
             a = a.checked_mul(10)?;
         }
@@ -117,24 +124,25 @@ impl Fixed {
     }
 
     pub(crate) fn is_zero(self) -> bool {
-        self.coefficient == 0
+        self.coefficient() == 0
     }
 
     pub(crate) fn is_negative(self) -> bool {
-        self.coefficient < 0
+        self.coefficient() < 0
     }
 
     /// The number without its fraction.
     pub(crate) fn truncated(self) -> i128 {
-        power_of_ten(self.scale).map_or(0, |power| self.coefficient / power)
+        power_of_ten(self.scale).map_or(0, |power| self.coefficient() / power)
     }
 
     /// Whether binary floating point of 64 bits has this very number: it is an integer of 53 bits
     /// times a power of two. A fraction of `n` decimals is a multiple of a power of two only where
     /// its coefficient makes up for the fives in 10^n.
     pub(crate) fn is_double(self) -> bool {
-        let Fixed { coefficient, scale } = self.trimmed();
-        let fives = 5_i128.checked_pow(scale);
+        let trimmed = self.trimmed();
+        let coefficient = trimmed.coefficient();
+        let fives = 5_i128.checked_pow(trimmed.scale);
         fives.is_some_and(|fives| {
             coefficient % fives == 0 && {
                 let odd = (coefficient / fives).unsigned_abs();
@@ -214,13 +222,13 @@ impl Default for Buffer {
 impl Buffer {
     /// The digits of a number, written down here.
     pub(crate) fn write(&mut self, number: Fixed) -> Digits<'_> {
-        let (behind, size) = (number.scale as usize, number.coefficient.unsigned_abs());
+        let (behind, size) = (number.scale as usize, number.coefficient().unsigned_abs());
         self.len = 0;
         // It fits: see the size of the buffer.
         let _ = write!(self, "{size:0>width$}", width = behind + 1);
         let text = str::from_utf8(&self.bytes[..self.len]).unwrap_or_default();
         let (whole, fraction) = text.split_at(text.len().saturating_sub(behind));
-        Digits::new(number.coefficient < 0, whole, fraction)
+        Digits::new(number.is_negative(), whole, fraction)
     }
 }
 

@@ -152,6 +152,7 @@ fn plants(names: &[String]) -> Result<Vec<Plant>, Failure> {
     };
     let gaps = names.len() as f64 + 1.0;
     let plant = |(before, name): (usize, &String)| {
+        table::refuse_anomaly(name)?;
         Ok(Plant { kind: planting.find(name)?, at: (before as f64 + 1.0) / gaps })
     };
     names.iter().enumerate().map(plant).collect()

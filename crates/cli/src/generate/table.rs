@@ -78,6 +78,15 @@ fn plants(names: &[String]) -> Result<Vec<TablePlant>, Failure> {
     names.iter().enumerate().map(plant).collect()
 }
 
+/// Refuses an anomaly that takes a table, for workloads without one.
+pub(super) fn refuse_anomaly(name: &str) -> Result<(), Failure> {
+    match name.to_lowercase().parse::<TableAnomaly>() {
+        Err(()) => Ok(()),
+        Ok(anomaly) => Err(Failure::new(format!("{anomaly} takes operations by range"))
+            .with_hint(format!("choose --workload {PREDICATE}"))),
+    }
+}
+
 fn find_anomaly(name: &str) -> Result<TableAnomaly, Failure> {
     name.to_lowercase().parse().map_err(|()| {
         let names: Vec<_> = TableAnomaly::ALL.iter().map(|anomaly| anomaly.name()).collect();
