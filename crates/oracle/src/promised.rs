@@ -86,6 +86,9 @@ impl Search<'_> {
     fn must_precede(&self, first: Point, second: Point) -> bool {
         let moment = |point: Point| match point {
             Point::Start(txn) => self.order.place(txn).map(|place| place.start),
+            Point::Commit(txn) if self.has_starts && self.written(txn).is_empty() => {
+                self.order.place(txn).map(|place| place.start)
+            }
             Point::Commit(txn) => self.order.place(txn).map(|place| place.commit),
         };
         if let (Some(a), Some(b)) = (moment(first), moment(second))

@@ -42,7 +42,14 @@ impl<'h> Schedule<'h> {
         for txn in history.txns() {
             match (history.outcome(txn), order.place(txn)) {
                 (Outcome::Aborted, _) => {}
-                (_, Some(place)) => push_events(&mut events, moments, txn, place),
+                (_, Some(place)) => {
+                    // Who wrote nothing leaves nothing behind: all of it happens at its start.
+                    let commit = match moments == Moments::One || writes(history, txn) {
+                        true => place.commit,
+                        false => place.start,
+                    };
+                    push_events(&mut events, moments, txn, Place { commit, ..place });
+                }
                 (Outcome::Committed, None) if !real_time && !writes(history, txn) => {
                     unplaced.push(txn);
                 }

@@ -65,8 +65,18 @@ impl<'h> Promise<'h> {
     pub(crate) fn moment(&self, point: Point) -> Option<u32> {
         match point {
             Point::Start(txn) => self.order.place(txn).map(|place| place.start),
+            // Who wrote nothing leaves nothing behind: all of it happens at its start.
+            Point::Commit(txn) if self.has_starts && !self.may_write(txn) => {
+                self.order.place(txn).map(|place| place.start)
+            }
             Point::Commit(txn) => self.order.place(txn).map(|place| place.commit),
         }
+    }
+
+    fn may_write(&self, txn: TxnId) -> bool {
+        let is_unobserved =
+            |op| matches!(self.history.op(op), Op::PredicateWrite { rows: None, .. });
+        !self.written(txn).is_empty() || self.history.txn_ops(txn).any(is_unobserved)
     }
 
     fn takes_part(&self, txn: TxnId) -> bool {

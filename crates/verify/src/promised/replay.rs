@@ -33,11 +33,10 @@ impl<'p, 'h> Replay<'p, 'h> {
         replay.admit();
         let mut points: Vec<(u32, Point)> = Vec::new();
         for txn in history.txns().filter(|txn| history.outcome(*txn) != Outcome::Aborted) {
-            let Some(place) = promise.order.place(txn) else { continue };
-            if promise.has_starts {
-                points.push((place.start, Point::Start(txn)));
+            let starts = [Point::Start(txn)].into_iter().filter(|_| promise.has_starts);
+            for point in starts.chain([Point::Commit(txn)]) {
+                points.extend(promise.moment(point).map(|moment| (moment, point)));
             }
-            points.push((place.commit, Point::Commit(txn)));
         }
         points.sort_by_key(|(moment, point)| (*moment, rank(*point)));
         for at in points.chunk_by(|a, b| a.0 == b.0) {
