@@ -153,9 +153,20 @@ struct Gone {
 }
 
 impl Gone {
+    /// Only what is gone of keys that are still there matters. Of a large history few are as a rule, and
+    /// nothing else is looked at closely.
     fn gather(&mut self, history: &History, kept: &[bool]) {
+        let keys = history.op_keys();
+        let mut is_there = vec![false; history.key_count()];
+        for (key, _) in keys.iter().zip(kept).filter(|(_, kept)| **kept) {
+            if let Some(is_there) = is_there.get_mut(key.index()) {
+                *is_there = true;
+            }
+        }
+        let matters =
+            |op: &OpId| is_there.get(keys[op.index()].index()).is_some_and(|there| *there);
         let writes = || {
-            let ops = history.txns().flat_map(|txn| history.txn_ops(txn));
+            let ops = (0..keys.len()).map(OpId::at).filter(matters);
             ops.filter_map(|op| Some((kept[op.index()], written(history, op)?)))
         };
         self.versions = writes().filter(|(kept, _)| !kept).map(|(_, version)| version).collect();

@@ -67,11 +67,7 @@ fn smallest_part(
         if !setup.is_empty() {
             writeln!(out, "First of all:\n\n{}", block("sql", &setup))?;
         }
-        writeln!(
-            out,
-            "Then line by line, from top to bottom; what the run saw stands behind it:\n\n{}",
-            block("sql", &script.side_by_side())
-        )?;
+        writeln!(out, "{}\n\n{}", script.lead(), block("sql", &script.side_by_side()))?;
         for (at, terminal) in script.terminals.iter().enumerate() {
             let statements = block("sql", &script.of_terminal(at));
             writeln!(out, "All of {}:\n\n{statements}", text(terminal))?;

@@ -78,6 +78,14 @@ impl Script {
         Some(Script { setup: writer.setup()?, terminals: terminals.collect(), statements })
     }
 
+    /// How to go through it.
+    pub(crate) fn lead(&self) -> &'static str {
+        match self.setup.is_empty() {
+            true => "Line by line, from top to bottom:",
+            false => "Then line by line, from top to bottom; what the run saw stands behind it:",
+        }
+    }
+
     /// The terminals beside each other, time downwards; where they are too wide for that, each statement
     /// after the name of its terminal.
     pub(crate) fn side_by_side(&self) -> String {

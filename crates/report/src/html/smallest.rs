@@ -44,8 +44,8 @@ pub(super) fn write(
         }
         writeln!(
             out,
-            "<p>Then line by line, from top to bottom; what the run saw stands behind it:</p>\n<pre \
-             class=\"terminals\" tabindex=\"0\">{}</pre>",
+            "<p>{}</p>\n<pre class=\"terminals\" tabindex=\"0\">{}</pre>",
+            script.lead(),
             Escaped(&script.side_by_side())
         )?;
         for (at, terminal) in script.terminals.iter().enumerate() {
