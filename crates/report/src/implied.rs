@@ -12,6 +12,20 @@ pub struct Known {
     pub follows_from: Option<Level>,
 }
 
+#[cfg(feature = "html")]
+impl Known {
+    /// Why a level is known, where it is not by itself.
+    pub(crate) fn because(&self, level: Level) -> Option<String> {
+        let source = self.follows_from?;
+        Some(match self.verdict {
+            VerdictKind::Violated if !level.is_ruled_out_by(source) => {
+                format!("ruled out by what violates {source}")
+            }
+            _ => format!("follows from {source}"),
+        })
+    }
+}
+
 /// What results say about a level, by itself or by what follows from another; nothing where it was
 /// not asked for and nothing follows.
 pub fn known(results: &[LevelResult], level: Level) -> Option<Known> {
@@ -41,6 +55,22 @@ fn follows(results: &[LevelResult], level: Level) -> Option<Known> {
     results.iter().rev().find(satisfies).map(|source| from(VerdictKind::Satisfied, source))
 }
 
+/// The same, and what the anomalies say that were found: one violates every level that it rules out,
+/// whichever level's search found it. Answers in words are about what was asked for; a picture of all
+/// levels shows this as well.
+#[cfg(feature = "html")]
+pub(crate) fn known_by_anomalies(results: &[LevelResult], level: Level) -> Option<Known> {
+    let finds = |result: &&LevelResult| {
+        let mut anomalies = result.verdict.anomalies().iter();
+        anomalies.any(|anomaly| anomaly.rules_out.iter().any(|out| level.implies(out)))
+    };
+    known(results, level).or_else(|| {
+        // That is about single operations, which these need not be.
+        let source = results.iter().find(finds).filter(|_| level != Level::Linearizable)?;
+        Some(Known { verdict: VerdictKind::Violated, follows_from: Some(source.level) })
+    })
+}
+
 /// The levels of which results say this, by themselves or by what follows.
 pub fn levels_known(results: &[LevelResult], verdict: VerdictKind) -> LevelSet {
     let says = |level: &Level| known(results, *level).is_some_and(|known| known.verdict == verdict);
@@ -49,6 +79,8 @@ pub fn levels_known(results: &[LevelResult], verdict: VerdictKind) -> LevelSet {
 
 #[cfg(test)]
 mod tests {
+    #[cfg(feature = "html")]
+    use isolario_model::{Anomaly, AnomalyKind, Evidence, OpId};
     use isolario_model::{Engine, Findings, Inapplicable, Verdict, Witness};
 
     use super::*;
@@ -91,6 +123,23 @@ mod tests {
         assert_eq!(known(&results, Level::SnapshotIsolation), expected);
         assert_eq!(known(&results, Level::Serializable), expected);
         assert_eq!(known(&results, Level::ReadCommitted), None);
+    }
+
+    #[cfg(feature = "html")]
+    #[test]
+    fn an_anomaly_violates_what_it_rules_out_whoever_found_it() {
+        let evidence = Evidence::Read { read: OpId(0), saw: None, instead: None };
+        let anomaly = Anomaly::new(AnomalyKind::ThinAirRead, evidence);
+        let findings = Findings::new(vec![anomaly], true);
+        let results = [result(Level::Causal, Verdict::Violated(findings))];
+        assert_eq!(known(&results, Level::AdyaReadCommitted), None);
+        let weaker = known_by_anomalies(&results, Level::AdyaReadCommitted).unwrap();
+        assert_eq!(weaker.verdict, VerdictKind::Violated);
+        let why = weaker.because(Level::AdyaReadCommitted).unwrap();
+        assert_eq!(why, "ruled out by what violates causal");
+        let stronger = known_by_anomalies(&results, Level::Serializable).unwrap();
+        assert_eq!(stronger.because(Level::Serializable).unwrap(), "follows from causal");
+        assert_eq!(known_by_anomalies(&results, Level::CutIsolation), None);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use isolario_model::Level;
 
-use crate::implied::{Known, known};
+use crate::implied::known_by_anomalies;
 use crate::marks::Part;
 use crate::report::Report;
 
@@ -61,8 +61,8 @@ pub(super) fn write(report: &Report<'_>, part: Part, out: &mut dyn Write) -> io:
     writeln!(
         out,
         "<figcaption>✓ satisfied, ✗ violated, ? undecided, – does not apply; a level implies \
-         those below it that a line leads to. Pale: follows from another level. Without a mark: not \
-         asked.</figcaption>\n</figure>"
+         those below it that a line leads to. Pale: follows from another level, or from what was \
+         found. Without a mark: not asked.</figcaption>\n</figure>"
     )
 }
 
@@ -156,10 +156,10 @@ fn level_box(
     y: i32,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let known = known(report.results, level);
+    let known = known_by_anomalies(report.results, level);
     let verdict = known.map_or("unasked", |known| known.verdict.name());
-    let (class, why) = match known.and_then(|known| known.follows_from) {
-        Some(source) => (" implied", format!("<title>follows from {source}</title>")),
+    let (class, why) = match known.and_then(|known| known.because(level)) {
+        Some(why) => (" implied", format!("<title>{why}</title>")),
         None => ("", String::new()),
     };
     let (left, above, middle) = (x - BOX.0 / 2, y - BOX.1 / 2, y + 4);
@@ -175,9 +175,9 @@ fn level_box(
 
 fn told(report: &Report<'_>) -> String {
     let one = |level: Level| {
-        let Known { verdict, follows_from } = known(report.results, level)?;
-        let source = follows_from.map_or(String::new(), |source| format!(" (from {source})"));
-        Some(format!("{level} {}{source}", verdict.name()))
+        let known = known_by_anomalies(report.results, level)?;
+        let why = known.because(level).map_or(String::new(), |why| format!(" ({why})"));
+        Some(format!("{level} {}{why}", known.verdict.name()))
     };
     Level::all().filter_map(one).collect::<Vec<_>>().join(", ")
 }
