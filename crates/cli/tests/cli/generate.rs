@@ -315,3 +315,25 @@ fn histories_of_tables_are_written_and_read_alike_in_every_format_that_has_them(
     }
     assert!(sandbox.read("from-iso.jsonl") == sandbox.read("from-jsonl.jsonl"));
 }
+
+#[test]
+fn the_true_order_of_a_table_is_one_that_check_takes_and_defects_are_found_by_it() {
+    let sandbox = Sandbox::new();
+    let mix = "insert:15,update:15,read:10,increment:10,range-read:15,range-update:10,delete:2,\
+               aggregate:15";
+    let table = ["--workload", "predicate", "--txns", "2000", "--keys", "100", "--mix", mix];
+    let orders = ["--serialization-order-out", "s", "--force"];
+    let check = ["check", "-q", "--level", "ser", "--serialization-order", "s", "h.iso"];
+    for (options, code) in [
+        (&["--level", "ser", "--abort-ratio", "0.1", "--unknown-ratio", "0.1"][..], 0),
+        (&["--level", "rr"], 1),
+        (&["--level", "si"], 1),
+        (&["--defect", "predicate-lock"], 1),
+        (&["--defect", "stale-scan"], 1),
+        (&["--defect", "lost-delete"], 1),
+    ] {
+        let options = [&table[..], &orders, options].concat();
+        assert_eq!(generate(&sandbox, &options, "h.iso"), 0);
+        assert_eq!(sandbox.code(&check), code, "{options:?}");
+    }
+}
