@@ -121,8 +121,9 @@ pub(crate) fn name(cycle: &[Edge]) -> AnomalyKind {
         return if is_stale { AnomalyKind::StaleRead } else { AnomalyKind::RealTimeCycle };
     }
     match count(EdgeKind::ReadWrite) {
-        0 if count(EdgeKind::WriteWrite) == cycle.len() => AnomalyKind::DirtyWrite,
-        0 => AnomalyKind::CyclicCo,
+        0 if count(EdgeKind::WriteRead) > 0 => AnomalyKind::CyclicCo,
+        0 if is_of_one_register(cycle) => AnomalyKind::CyclicVersions,
+        0 => AnomalyKind::DirtyWrite,
         1 if count(EdgeKind::WriteWrite) > 0 && cycle.len() == 2 && !is_of_one_key(cycle) => {
             AnomalyKind::ReadWriteSkew
         }
@@ -197,6 +198,15 @@ fn crossed(cycle: &[Edge]) -> AnomalyKind {
     if is_of_one_key(cycle) { AnomalyKind::LostUpdate } else { AnomalyKind::WriteSkew }
 }
 
+/// Whether each transaction wrote a version of one register from that of the one before. A list is
+/// what it shows; if two transactions come before each other there, they overwrote each other.
+fn is_of_one_register(cycle: &[Edge]) -> bool {
+    let read_before = |edge: &Edge| {
+        matches!(edge.reason, Reason::Overwrite { known: VersionOrder::ReadModifyWrite { .. }, .. })
+    };
+    is_of_one_key(cycle) && cycle.iter().all(read_before)
+}
+
 /// Whether all edges are about the same key.
 fn is_of_one_key(cycle: &[Edge]) -> bool {
     let mut keys = cycle.iter().map(|edge| edge.reason.key());
@@ -242,6 +252,11 @@ mod tests {
         Reason::AntiDependency { key, read, writer: TxnId(0), known }
     }
 
+    fn update(read: u32) -> Reason {
+        let known = VersionOrder::ReadModifyWrite { read: OpId(read) };
+        Reason::Overwrite { key: KeyId(0), known }
+    }
+
     fn overwrite() -> Reason {
         Reason::Overwrite { key: KeyId(0), known: VersionOrder::Initial }
     }
@@ -249,8 +264,10 @@ mod tests {
     #[test]
     fn cycles_are_named_by_their_shape() {
         let (session, time) = (Reason::Session, Reason::RealTime { finish: 1, start: 2 });
-        let expected: [(&[Reason], AnomalyKind); 18] = [
+        let expected: [(&[Reason], AnomalyKind); 20] = [
             (&[overwrite(), overwrite()], AnomalyKind::DirtyWrite),
+            (&[overwrite(), session.clone()], AnomalyKind::DirtyWrite),
+            (&[update(1), update(2)], AnomalyKind::CyclicVersions),
             (&[overwrite(), read(1)], AnomalyKind::CyclicCo),
             (&[read(1), session.clone()], AnomalyKind::CyclicCo),
             (&[missed(0, 1), session.clone()], AnomalyKind::SessionGuaranteeViolation),

@@ -53,6 +53,20 @@ struct Engines<'h> {
     chosen: OnceLock<Verdict>,
 }
 
+impl<'h> Engines<'h> {
+    fn new(resolved: Resolved<'h>) -> Self {
+        let resolved = Arc::new(resolved);
+        let weak = Weak::new(Arc::clone(&resolved));
+        Engines {
+            resolved,
+            weak,
+            mini: OnceLock::new(),
+            ordered: OnceLock::new(),
+            chosen: OnceLock::new(),
+        }
+    }
+}
+
 impl<'h> Checker<'h> {
     /// A checker of a history. Nothing is worked out before the first question.
     pub fn new(history: &'h History, options: Options) -> Self {
@@ -131,12 +145,11 @@ impl<'h> Checker<'h> {
 
     /// Writes down the problem that a level makes of the history before anything is solved: nodes,
     /// known edges and choices. False if the level makes none: it is a weak one, or the history is
-    /// not one of registers with right reads.
+    /// not one of registers and lists with right reads.
     pub fn problem(&self, level: Level, out: &mut dyn io::Write) -> io::Result<bool> {
         match self.engines() {
             Ok(Engines { resolved, weak, .. })
-                if first_outside(self.history, REGISTERS).is_none()
-                    && resolved.dependencies.reads.choices.open.is_some()
+                if resolved.dependencies.reads.choices.open.is_some()
                     && weak.plain_anomalies().is_empty() =>
             {
                 strong::dump(resolved, level, out)
@@ -148,17 +161,7 @@ impl<'h> Checker<'h> {
     fn engines(&self) -> Result<&Engines<'h>, OpId> {
         let resolve = || match first_outside(self.history, RESOLVED) {
             Some(op) => Err(op),
-            None => {
-                let resolved = Arc::new(Resolved::new(self.history, &self.options));
-                let weak = Weak::new(Arc::clone(&resolved));
-                Ok(Engines {
-                    resolved,
-                    weak,
-                    mini: OnceLock::new(),
-                    ordered: OnceLock::new(),
-                    chosen: OnceLock::new(),
-                })
-            }
+            None => Ok(Engines::new(Resolved::new(self.history, &self.options))),
         };
         self.engines.get_or_init(resolve).as_ref().map_err(|op| *op)
     }
@@ -266,8 +269,14 @@ impl<'h> Checker<'h> {
 
     /// The same question without session order.
     fn sessionless(&self) -> &Checker<'h> {
-        let options = || self.options.clone().with_session_order(false);
-        self.sessionless.get_or_init(|| Box::new(Checker::new(self.history, options())))
+        self.sessionless.get_or_init(|| {
+            let options = self.options.clone().with_session_order(false);
+            let without = Checker::new(self.history, options);
+            let engines =
+                self.engines().map(|own| Engines::new(own.resolved.again(&without.options)));
+            let engines = OnceLock::from(engines);
+            Box::new(Checker { engines, ..without })
+        })
     }
 
     fn strong_committed(&self, engines: &Engines<'h>) -> Verdict {

@@ -480,6 +480,11 @@ impl LevelSet {
         self.0 |= 1 << level as u32;
     }
 
+    /// Takes a level out.
+    pub fn remove(&mut self, level: Level) {
+        self.0 &= !(1 << level as u32);
+    }
+
     /// Whether there is none.
     pub fn is_empty(self) -> bool {
         self.0 == 0

@@ -1,11 +1,12 @@
 //! What a history proves: a verdict per level, with its evidence.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::anomaly::AnomalyKind;
-use crate::edge::{Edge, Reason};
+use crate::edge::{Edge, EdgeKind, Reason};
 use crate::level::{Level, LevelSet};
 use crate::value::Value;
 use crate::{KeyId, OpId, TxnId};
@@ -299,11 +300,30 @@ impl Anomaly {
             true => LevelSet::default(),
             false => Level::all().filter(|level| rules_out(kind, *level)).collect(),
         };
-        // Without session order, the two levels are the same.
-        if rules_out.contains(Level::ParallelSnapshotIsolation) && !evidence.needs_session_order() {
+        // Without session order, the two levels are the same; with it, the one says nothing.
+        if evidence.needs_session_order() {
+            rules_out.remove(Level::ConsistentView);
+        } else if rules_out.contains(Level::ParallelSnapshotIsolation) {
             rules_out.insert(Level::ConsistentView);
         }
         Anomaly { kind, evidence, rules_out }
+    }
+
+    /// What Elle calls it: a cycle by its edges, anything else by the name of its kind.
+    ///
+    /// Elle names a cycle by its anti-dependencies, and says at the end whether it takes the order
+    /// of a session (of a *process*) or real time.
+    pub fn elle_name(&self) -> Option<Cow<'static, str>> {
+        use AnomalyKind as A;
+        let of_kind = self.kind.names().elle.map(Cow::Borrowed);
+        match (&self.evidence, self.kind) {
+            (_, A::LostUpdate | A::CyclicVersions | A::OrderContradiction) => of_kind,
+            (Evidence::Cycle { edges }, _) => {
+                let by_session = self.evidence.needs_session_order();
+                elle_cycle(edges, by_session).map(Cow::Owned).or(of_kind)
+            }
+            _ => of_kind,
+        }
     }
 
     /// The same, known to violate this level, too.
@@ -312,6 +332,31 @@ impl Anomaly {
         let stronger = LevelSet::from_iter([level]).and_stronger();
         Anomaly { rules_out: self.rules_out.union(stronger), ..self }
     }
+}
+
+/// Elle's name of a cycle; none if it has edges that clients did not see.
+fn elle_cycle(edges: &[Edge], by_session: bool) -> Option<String> {
+    use EdgeKind::{ReadWrite, RealTime, Session, WriteRead, WriteWrite};
+    let kinds: Vec<EdgeKind> = edges.iter().map(|edge| edge.reason.kind()).collect();
+    let known = [ReadWrite, RealTime, Session, WriteRead, WriteWrite];
+    if kinds.is_empty() || !kinds.iter().all(|kind| known.contains(kind)) {
+        return None;
+    }
+    let next = kinds.iter().cycle().skip(1);
+    let adjacent = kinds.iter().zip(next).any(|pair| pair == (&ReadWrite, &ReadWrite));
+    let cycle = match kinds.iter().filter(|kind| **kind == ReadWrite).count() {
+        0 if kinds.contains(&WriteRead) => "G1c",
+        0 => "G0",
+        1 => "G-single-item",
+        _ if !adjacent => "G-nonadjacent-item",
+        _ => "G2-item",
+    };
+    let by = match () {
+        () if kinds.contains(&RealTime) => "-realtime",
+        () if by_session => "-process",
+        () => "",
+    };
+    Some(format!("{cycle}{by}"))
 }
 
 /// Whether a kind rules out a level whatever its evidence. Elements of lists may be those of aborted

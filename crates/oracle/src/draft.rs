@@ -209,6 +209,25 @@ impl Applied {
 
 /// Reading.
 impl Draft {
+    /// A history of lists as one of registers, which hold the last element.
+    #[must_use]
+    pub fn last_elements(&self) -> Draft {
+        let none = Value::Text("-".into());
+        let mut registers = self.clone();
+        for op in registers.txns.iter_mut().flat_map(|txn| &mut txn.ops) {
+            *op = match op.clone() {
+                DraftOp::Append(key, element) => DraftOp::Write(key, element),
+                DraftOp::ReadList(key, shown) => {
+                    let last = |list: Vec<Value>| list.last().unwrap_or(&none).clone();
+                    DraftOp::Read(key, shown.map(last))
+                }
+                other => other,
+            };
+        }
+        registers.initial = Initial::Value(none);
+        registers
+    }
+
     /// Reads the text form. Blank lines and lines that begin with `#` do not count.
     pub fn parse(text: &str) -> Result<Draft, ParseError> {
         let mut draft = Draft::default();

@@ -171,30 +171,12 @@ fn without_session_order_consistent_view_is_parallel_snapshot_isolation() {
     }
 }
 
-/// A history of lists as one of registers, which hold the last element.
-fn last_elements(draft: &Draft) -> Draft {
-    let mut registers = draft.clone();
-    for op in registers.txns.iter_mut().flat_map(|txn| &mut txn.ops) {
-        *op = match op.clone() {
-            DraftOp::Append(key, element) => DraftOp::Write(key, element),
-            DraftOp::ReadList(key, shown) => {
-                let last =
-                    |list: Vec<Value>| list.last().cloned().unwrap_or(Value::Text("-".into()));
-                DraftOp::Read(key, shown.map(last))
-            }
-            other => other,
-        };
-    }
-    registers.initial = Initial::Value(Value::Text("-".into()));
-    registers
-}
-
 #[test]
 fn lists_satisfy_no_level_that_their_last_elements_violate() {
     for case in Case::first(volume() / 10) {
         let options = Options::default().with_session_order(case.seed % 4 != 0);
         let lists = case.list_draft();
-        let registers = last_elements(&lists).history().expect("small");
+        let registers = lists.last_elements().history().expect("small");
         for level in levels() {
             let answers = [&lists.history().expect("small"), &registers]
                 .map(|history| satisfies(history, level, options));

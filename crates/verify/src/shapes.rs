@@ -23,7 +23,10 @@ pub(crate) fn is_of_kind(kind: AnomalyKind, cycle: &[Edge]) -> bool {
         AnomalyKind::RealTimeCycle => real_time > 0,
         // All other names are about what clients saw: no real time.
         _ if real_time > 0 => false,
-        AnomalyKind::DirtyWrite => count(EdgeKind::WriteWrite) == cycle.len(),
+        AnomalyKind::DirtyWrite => {
+            let overwrites = count(EdgeKind::WriteWrite);
+            overwrites > 0 && overwrites + count(EdgeKind::Session) == cycle.len()
+        }
         AnomalyKind::CyclicVersions => is_of_one_key(cycle) && count(EdgeKind::WriteWrite) > 0,
         AnomalyKind::CyclicCo => {
             let listed = count(EdgeKind::WriteWrite);

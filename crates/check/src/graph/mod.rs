@@ -15,7 +15,7 @@ pub(crate) use order::{Moved, Order, places};
 pub(crate) use realtime::{InTime, Moments, RealTime, agrees, precedes};
 pub(crate) use rows::Rows;
 pub(crate) use scc::components;
-pub(crate) use split::{Split, commit_of, is_commit, start_of, txn_of};
+pub(crate) use split::{Split, commit_of, is_commit, points, start_of, txn_of};
 pub(crate) use subgraph::{Search, Subgraph};
 pub(crate) use topo::topological_order;
 

@@ -16,16 +16,26 @@ use rayon::prelude::*;
 
 use super::InEdges;
 
-/// A graph whose nodes are moments in the lives of transactions.
+/// A graph whose nodes are moments in the lives of transactions: one for each, unless it says
+/// otherwise.
 pub(crate) trait Moments: InEdges {
     /// The transaction that begins with a node.
-    fn begins(&self, node: u32) -> Option<TxnId>;
+    #[inline]
+    fn begins(&self, node: u32) -> Option<TxnId> {
+        Some(TxnId(node))
+    }
 
     /// The transaction that ends with a node.
-    fn ends(&self, node: u32) -> Option<TxnId>;
+    #[inline]
+    fn ends(&self, node: u32) -> Option<TxnId> {
+        Some(TxnId(node))
+    }
 
     /// The node with which a transaction ends.
-    fn end_of(&self, txn: TxnId) -> u32;
+    #[inline]
+    fn end_of(&self, txn: TxnId) -> u32 {
+        txn.0
+    }
 }
 
 /// By how much intervals are widened on both sides together.

@@ -7,7 +7,7 @@
 //! dependencies in which no two anti-dependencies are adjacent: after an anti-dependency one is at
 //! a commit, and only something that waits for that commit leads on.
 
-use isolario_model::TxnId;
+use isolario_model::{Point, TxnId};
 
 use super::{InEdges, Moments};
 
@@ -33,6 +33,16 @@ pub(crate) fn txn_of(moment: u32) -> u32 {
 #[inline]
 pub(crate) fn is_commit(moment: u32) -> bool {
     moment % 2 == 1
+}
+
+/// The moments of those transactions that count, in the same order, as a witness tells them.
+pub(crate) fn points(moments: &[u32], counts: impl Fn(TxnId) -> bool) -> Vec<Point> {
+    let point = |moment: &u32| {
+        let txn = TxnId(txn_of(*moment));
+        let point = if is_commit(*moment) { Point::Commit(txn) } else { Point::Start(txn) };
+        counts(txn).then_some(point)
+    };
+    moments.iter().filter_map(point).collect()
 }
 
 /// The split graph of two relations between transactions.

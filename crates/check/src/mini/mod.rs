@@ -20,8 +20,7 @@ use isolario_model::{Level, Point, TxnId, Verdict, Witness};
 use crate::Options;
 use crate::cycles::with_lost_updates;
 use crate::graph::{
-    InTime, Moments, Order, Split, agrees, commit_of, is_commit, start_of, topological_order,
-    txn_of,
+    InTime, Moments, Order, Split, agrees, commit_of, points, start_of, topological_order,
 };
 use crate::resolved::{BlindWrite, Dependencies, Inferred, Overwrites, Resolved, Saturated};
 
@@ -97,7 +96,9 @@ impl<'h> Mini<'h> {
         };
         match order {
             Some(order) if !self.overwrites.diverge() => {
-                Verdict::Satisfied(Witness::Points(self.points(&order)))
+                Verdict::Satisfied(Witness::Points(points(&order, |txn| {
+                    self.dependencies().reads.is_kept(txn)
+                })))
             }
             _ => self.violated(level, &graph),
         }
@@ -170,14 +171,5 @@ impl<'h> Mini<'h> {
     fn kept(&self, order: &[u32]) -> impl Iterator<Item = TxnId> {
         let reads = &self.dependencies().reads;
         order.iter().map(|txn| TxnId(*txn)).filter(|txn| reads.is_kept(*txn))
-    }
-
-    fn points(&self, moments: &[u32]) -> Vec<Point> {
-        let point = |moment: &u32| {
-            let txn = TxnId(txn_of(*moment));
-            if is_commit(*moment) { Point::Commit(txn) } else { Point::Start(txn) }
-        };
-        let is_kept = |moment: &&u32| self.dependencies().reads.is_kept(TxnId(txn_of(**moment)));
-        moments.iter().filter(is_kept).map(point).collect()
     }
 }

@@ -1,5 +1,7 @@
 //! Session order and reads, as a graph over the kept transactions.
 
+use std::sync::Arc;
+
 use isolario_model::{Edge, History, OpId, OpKind, Outcome, Reason, TxnId};
 use rayon::prelude::*;
 
@@ -14,14 +16,20 @@ const NONE: u32 = u32::MAX;
 /// predecessor in the session is stored.
 pub(crate) struct Dependencies<'a> {
     pub(crate) history: &'a History,
-    pub(crate) reads: Reads,
+    /// The same with and without session order, and shared by both.
+    pub(crate) reads: Arc<Reads>,
     /// Whether the transactions of a session are ordered.
     pub(crate) session_order: bool,
     session_predecessor: Vec<u32>,
 }
 
 impl<'a> Dependencies<'a> {
-    pub(crate) fn new(history: &'a History, reads: Reads, session_order: bool) -> Self {
+    pub(crate) fn new(
+        history: &'a History,
+        reads: impl Into<Arc<Reads>>,
+        session_order: bool,
+    ) -> Self {
+        let reads = reads.into();
         let mut session_predecessor = vec![NONE; history.txn_count()];
         if session_order {
             for session in history.sessions() {

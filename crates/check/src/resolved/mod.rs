@@ -67,6 +67,16 @@ impl<'h> Resolved<'h> {
             let stated = stated(history, is_kept, &options.version_order);
             reads.version_order.extend(stated);
         }
+        Resolved::of(history, Arc::new(reads), options)
+    }
+
+    /// The same history under other options: its reads are what they are.
+    pub(crate) fn again(&self, options: &Options) -> Self {
+        let Dependencies { history, reads, .. } = &self.dependencies;
+        Resolved::of(history, Arc::clone(reads), options)
+    }
+
+    fn of(history: &'h History, reads: Arc<Reads>, options: &Options) -> Self {
         let dependencies = Dependencies::new(history, reads, options.session_order);
         let guess = guess::commit_order(&dependencies);
         let order = first_order(&dependencies, &guess.commits);

@@ -6,7 +6,8 @@ use super::{Dependencies, VersionEdge};
 use crate::graph::{InEdges, Moments, Rows};
 
 /// The inferred edges, and those that lists show, by the transaction they lead into. Reasons are
-/// not kept: they are inferred again for the few edges that are reported.
+/// not kept: they are inferred again for the few edges that are reported. There may be nodes beyond
+/// the transactions that many edges pass through.
 pub(crate) struct Inferred {
     edges: Rows<u32>,
     /// Whether some transaction would have to come before `init`.
@@ -35,13 +36,18 @@ impl InEdges for Inferred {
     }
 }
 
-/// Session order ∪ write-read ∪ inferred.
+/// Session order ∪ write-read ∪ inferred, over the nodes of the inferred edges.
 pub(crate) struct Saturated<'a> {
     pub(crate) dependencies: &'a Dependencies<'a>,
     pub(crate) inferred: &'a Inferred,
 }
 
 impl Saturated<'_> {
+    #[inline]
+    fn is_txn(&self, node: u32) -> bool {
+        (node as usize) < self.dependencies.node_count()
+    }
+
     /// The edge between two transactions that needs no rule: session order, a read, or a list.
     pub(crate) fn plain_edge(&self, from: TxnId, to: TxnId) -> Option<Edge> {
         self.dependencies
@@ -56,13 +62,15 @@ const INFERRED: u32 = 1 << 31;
 
 impl InEdges for Saturated<'_> {
     fn node_count(&self) -> usize {
-        self.dependencies.node_count()
+        self.inferred.node_count()
     }
 
     #[inline]
     fn next_in(&self, node: u32, cursor: &mut u32) -> Option<u32> {
         if *cursor & INFERRED == 0 {
-            if let Some(before) = self.dependencies.next_in(node, cursor) {
+            if self.is_txn(node)
+                && let Some(before) = self.dependencies.next_in(node, cursor)
+            {
                 return Some(before);
             }
             *cursor = INFERRED;
@@ -76,14 +84,10 @@ impl InEdges for Saturated<'_> {
 
 impl Moments for Saturated<'_> {
     fn begins(&self, node: u32) -> Option<TxnId> {
-        Some(TxnId(node))
+        self.is_txn(node).then_some(TxnId(node))
     }
 
     fn ends(&self, node: u32) -> Option<TxnId> {
-        Some(TxnId(node))
-    }
-
-    fn end_of(&self, txn: TxnId) -> u32 {
-        txn.0
+        self.is_txn(node).then_some(TxnId(node))
     }
 }

@@ -33,6 +33,9 @@ pub(crate) struct VersionOrders {
     is_list: Vec<bool>,
 }
 
+/// Edges are bundled where there would be so many times as many as nodes.
+const BUNDLED: usize = 16;
+
 /// Whether the rule for the first of a tail is applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TailRule {
@@ -211,20 +214,81 @@ impl VersionOrders {
     }
 
     /// The anti-dependencies: who read a version before who wrote the next one, or any of a tail.
-    pub(crate) fn anti_dependencies(&self, rule: TailRule) -> Vec<(TxnId, TxnId)> {
-        let mut edges = Vec::new();
+    pub(crate) fn anti_dependencies(
+        &self,
+        rule: TailRule,
+    ) -> impl Iterator<Item = (TxnId, TxnId)> + '_ {
+        self.keys().flat_map(move |key| {
+            self.overwritten(key, rule).flat_map(move |(readers, next)| {
+                let pairs = readers.iter().flat_map(move |reader| {
+                    next.iter().map(move |next| (reader.txn, self.versions.writer(*next)))
+                });
+                pairs.filter(|(reader, writer)| reader != writer)
+            })
+        })
+    }
+
+    /// The same for the question what leads where: if many read what comes before a long tail, their
+    /// edges pass through a node of its own. Nodes are numbered from `first` on, and the number after
+    /// the last one is told.
+    ///
+    /// Those who read the last version and are of the tail themselves do not come before themselves.
+    /// Each of them comes before all others, so that a cycle of them and one edge into it are as good
+    /// as all edges between them.
+    pub(crate) fn bundled_anti_dependencies(
+        &self,
+        rule: TailRule,
+        first: u32,
+    ) -> (Vec<(TxnId, TxnId)>, u32) {
+        self.bundled(rule, first, BUNDLED)
+    }
+
+    fn bundled(&self, rule: TailRule, first: u32, many: usize) -> (Vec<(TxnId, TxnId)>, u32) {
+        let (mut edges, mut node) = (Vec::new(), first);
         for key in self.keys() {
-            let (known, tail) = self.of(key, rule);
-            let versions = std::iter::once(None).chain(known.iter().copied().map(Some));
-            for (at, version) in versions.enumerate() {
-                let next = known.get(at).map_or(tail, std::slice::from_ref);
-                for reader in self.readers(key, version) {
-                    let others = next.iter().map(|next| self.versions.writer(*next));
-                    edges.extend(others.filter(|o| *o != reader.txn).map(|o| (reader.txn, o)));
+            for (readers, next) in self.overwritten(key, rule) {
+                let writers = next.iter().map(|next| self.versions.writer(*next));
+                if readers.len() * next.len() <= many * (readers.len() + next.len()) {
+                    for reader in readers {
+                        let others = writers.clone().filter(|writer| *writer != reader.txn);
+                        edges.extend(others.map(|writer| (reader.txn, writer)));
+                    }
+                    continue;
                 }
+                let bundle = TxnId(node);
+                node += 1;
+                let mut of_tail: Vec<TxnId> = writers.collect();
+                of_tail.sort_unstable();
+                let is_of_tail = |txn: TxnId| of_tail.binary_search(&txn).is_ok();
+                let mut both: Vec<TxnId> = readers.iter().map(|reader| reader.txn).collect();
+                both.retain(|txn| is_of_tail(*txn));
+                both.sort_unstable();
+                let only_write = of_tail.iter().filter(|txn| both.binary_search(txn).is_err());
+                edges.extend(only_write.map(|writer| (bundle, *writer)));
+                edges.extend(readers.iter().map(|reader| (reader.txn, bundle)));
+                let only_read = readers.iter().map(|reader| reader.txn);
+                let only_read = only_read.filter(|txn| !is_of_tail(*txn));
+                edges.extend(only_read.zip(both.first().copied().into_iter().cycle()));
+                let next = both.iter().cycle().skip(1);
+                let around = both.iter().zip(next).filter(|(one, other)| one != other);
+                edges.extend(around.map(|(one, other)| (*one, *other)));
             }
         }
-        edges
+        (edges, node)
+    }
+
+    /// The versions of a key that are overwritten, by who read them and what may come next.
+    fn overwritten(
+        &self,
+        key: KeyId,
+        rule: TailRule,
+    ) -> impl Iterator<Item = (&[Reader], &[Version])> + '_ {
+        let (known, tail) = self.of(key, rule);
+        let versions = std::iter::once(None).chain(known.iter().copied().map(Some));
+        versions.enumerate().map(move |(at, version)| {
+            let next = known.get(at).map_or(tail, std::slice::from_ref);
+            (self.readers(key, version), next)
+        })
     }
 
     /// Versions that several transactions overwrote which had all read it; the first two of each.
@@ -282,4 +346,52 @@ fn places(sorted: &[Version]) -> Vec<u32> {
         places[version.0 as usize] = place;
     }
     places
+}
+
+#[cfg(test)]
+mod tests {
+    use isolario_oracle::random::Case;
+
+    use super::*;
+    use crate::resolved::Reads;
+
+    /// Which of the first nodes lead to which of them.
+    fn closure(nodes: usize, edges: &[(TxnId, TxnId)], first: usize) -> Vec<Vec<bool>> {
+        let mut leads = vec![vec![false; nodes]; nodes];
+        edges.iter().for_each(|(from, to)| leads[from.index()][to.index()] = true);
+        for via in 0..nodes {
+            for from in 0..nodes {
+                for to in 0..nodes {
+                    leads[from][to] |= leads[from][via] && leads[via][to];
+                }
+            }
+        }
+        leads.truncate(first);
+        leads.iter_mut().for_each(|row| row.truncate(first));
+        leads
+    }
+
+    #[test]
+    fn bundles_lead_where_the_edges_lead_that_they_stand_for() {
+        let mut bundles = 0;
+        for case in Case::first(5_000) {
+            let history = case.list_draft().history().unwrap();
+            let reads = Reads::resolve(&history);
+            if !reads.anomalies.is_empty() || reads.choices.refusal.is_some() {
+                continue;
+            }
+            let dependencies = Dependencies::new(&history, reads, true);
+            let versions = Versions::new(&dependencies).into();
+            let orders = VersionOrders::new(&dependencies, versions);
+            let txns = history.txn_count();
+            for rule in [TailRule::With, TailRule::Without] {
+                let all: Vec<_> = orders.anti_dependencies(rule).collect();
+                let (edges, nodes) = orders.bundled(rule, txns as u32, 0);
+                bundles += nodes as usize - txns;
+                let bundled = closure(nodes as usize, &edges, txns);
+                assert_eq!(bundled, closure(txns, &all, txns), "{}", case.list_draft());
+            }
+        }
+        assert!(bundles > 1000);
+    }
 }

@@ -10,7 +10,8 @@ use super::saturate::Settled;
 use crate::resolved::Dependencies;
 use crate::resolved::Version;
 
-/// Writes all nodes, known edges and choices, a line each.
+/// Writes all nodes, known edges, the orders of versions that lists show or somebody stated, and
+/// choices, a line each.
 pub(crate) fn write(
     dependencies: &Dependencies<'_>,
     problem: &Problem,
@@ -31,6 +32,15 @@ pub(crate) fn write(
         };
         writeln!(out, "known {from} {to} {why}")?;
     }
+    dependencies.reads.version_order.iter().try_for_each(|edge| {
+        let version = |writer| problem.versions.version(edge.key, writer);
+        let Some((first, second)) = version(edge.before).zip(version(edge.after)) else {
+            return Ok(());
+        };
+        write!(out, "given {}:", history.key_name(edge.key))?;
+        alternative(history, problem, Precedes { first, second }, out)?;
+        writeln!(out)
+    })?;
     (0..problem.versions.key_count())
         .try_for_each(|key| choices(history, problem, KeyId::at(key), out))?;
     listed(problem, out)

@@ -40,8 +40,12 @@ impl Ordered<'_> {
 
     /// The edges between the transactions of a cycle of moments.
     fn edges<G: Moments>(&self, graph: &G, cycle: &[u32]) -> Vec<Edge> {
-        let next = cycle.iter().cycle().skip(1);
-        cycle.iter().zip(next).filter_map(|(from, to)| self.edge(graph, *from, *to)).collect()
+        // What edges are bundled in is no moment of a transaction.
+        let is_moment =
+            |node: &&u32| graph.begins(**node).is_some() || graph.ends(**node).is_some();
+        let moments = cycle.iter().filter(is_moment);
+        let next = moments.clone().cycle().skip(1);
+        moments.zip(next).filter_map(|(from, to)| self.edge(graph, *from, *to)).collect()
     }
 
     /// The edge from one node to another: the simplest of those that may be there. None from the

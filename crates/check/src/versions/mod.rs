@@ -27,7 +27,7 @@ use isolario_model::{
 
 use crate::Options;
 use crate::cycles::with_lost_updates;
-use crate::graph::{InTime, Moments, agrees, precedes, topological_order};
+use crate::graph::{InEdges, InTime, Moments, agrees, precedes, topological_order};
 use crate::resolved::{Dependencies, Inferred, Resolved, Saturated, TailRule, VersionOrders};
 
 pub(crate) use committed::check as check_committed;
@@ -46,7 +46,6 @@ pub(crate) struct Ordered<'h> {
 /// What the rule for tails makes of the orders: for the levels that a serial order does not settle.
 struct Led {
     overwrites: Vec<(TxnId, TxnId)>,
-    anti_dependencies: Vec<(TxnId, TxnId)>,
     /// Session order, reads and overwrites, beyond what `dependencies` has.
     depending: Inferred,
 }
@@ -64,11 +63,7 @@ impl<'h> Ordered<'h> {
         self.led.get_or_init(|| {
             let overwrites = self.orders.overwrites(TailRule::With);
             let txns = self.dependencies().history.txn_count();
-            Led {
-                depending: Inferred::new(txns, std::slice::from_ref(&overwrites)),
-                anti_dependencies: self.orders.anti_dependencies(TailRule::With),
-                overwrites,
-            }
+            Led { depending: Inferred::new(txns, std::slice::from_ref(&overwrites)), overwrites }
         })
     }
 
@@ -116,7 +111,9 @@ impl<'h> Ordered<'h> {
         let find = || {
             let edges = self.all_edges();
             let graph = Saturated { dependencies: self.dependencies(), inferred: &edges };
-            topological_order(&graph, &self.resolved.guess.commits)
+            let mut order = topological_order(&graph, &self.resolved.guess.commits)?;
+            order.retain(|node| (*node as usize) < self.dependencies().node_count());
+            Some(order)
         };
         self.serial.get_or_init(find).as_deref()
     }
@@ -125,7 +122,8 @@ impl<'h> Ordered<'h> {
     fn all_edges(&self) -> Inferred {
         let txns = self.dependencies().history.txn_count();
         let (orders, rule) = (&self.orders, TailRule::Without);
-        Inferred::new(txns, &[orders.overwrites(rule), orders.anti_dependencies(rule)])
+        let (missed, nodes) = orders.bundled_anti_dependencies(rule, txns as u32);
+        Inferred::new(nodes as usize, &[orders.overwrites(rule), missed])
     }
 
     /// Whether an order agrees with real time, if that counts.
@@ -137,6 +135,7 @@ impl<'h> Ordered<'h> {
     fn order_in_time<G: Moments>(&self, graph: &G, guess: Vec<u32>) -> Option<Vec<u32>> {
         let timed = InTime { graph, time: self.resolved.real_time() };
         let mut order = topological_order(&timed, &timed.and_helpers(guess))?;
+        // Helpers of real time, and nodes that edges are bundled in.
         order.retain(|node| (*node as usize) < graph.node_count());
         Some(order)
     }
@@ -147,7 +146,8 @@ impl<'h> Ordered<'h> {
 
     fn commit_order(&self, order: &[u32]) -> Verdict {
         let reads = &self.dependencies().reads;
-        let kept = order.iter().map(|txn| TxnId(*txn)).filter(|txn| reads.is_kept(*txn));
+        let txns = order.iter().filter(|node| (**node as usize) < self.dependencies().node_count());
+        let kept = txns.map(|txn| TxnId(*txn)).filter(|txn| reads.is_kept(*txn));
         Verdict::Satisfied(Witness::CommitOrder(kept.collect()))
     }
 

@@ -22,7 +22,7 @@ use crate::cycles;
 use crate::graph::{
     BUDGET, InEdges, Rows, Search, Subgraph, components, places, shortest_cycle, topological_order,
 };
-use crate::resolved::{Inferred, Saturated};
+use crate::resolved::{Inferred, Saturated, TailRule};
 
 const LEVEL: Level = Level::ParallelSnapshotIsolation;
 
@@ -72,26 +72,29 @@ impl Ordered<'_> {
     }
 
     fn missed(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
-        self.led().anti_dependencies.iter().map(|(reader, writer)| (reader.0, writer.0))
+        let missed = self.orders.anti_dependencies(TailRule::With);
+        missed.map(|(reader, writer)| (reader.0, writer.0))
     }
 
     /// A shortest cycle with one anti-dependency, of each component in which one leads back.
     fn single_cycles(&self, back: &[(u32, u32)]) -> Vec<Anomaly> {
         let txns = self.dependencies().history.txn_count();
-        let edges = Inferred::new(
-            txns,
-            &[self.led().overwrites.clone(), self.led().anti_dependencies.clone()],
-        );
+        let (missed, nodes) = self.orders.bundled_anti_dependencies(TailRule::With, txns as u32);
+        let edges = Inferred::new(nodes as usize, &[self.led().overwrites.clone(), missed]);
         let whole = Saturated { dependencies: self.dependencies(), inferred: &edges };
         let components = components(&whole);
-        let mut component_of = vec![0u32; txns];
+        let mut component_of = vec![0u32; nodes as usize];
         for (number, component) in (0..).zip(&components) {
             component.iter().for_each(|node| component_of[*node as usize] = number);
         }
         let by_component = back.iter().map(|pair| (component_of[pair.0 as usize], *pair));
         let by_component = Rows::group(components.len(), by_component);
         let with_pairs = (0..components.len()).filter(|at| !by_component.get(*at).is_empty());
-        let cycles = with_pairs.map(|at| self.shortest(&components[at], by_component.get(at)));
+        let of_txns = |at: usize| {
+            let component = &components[at];
+            &component[..component.partition_point(|node| (*node as usize) < txns)]
+        };
+        let cycles = with_pairs.map(|at| self.shortest(of_txns(at), by_component.get(at)));
         cycles.map(|edges| cycles::anomaly(LEVEL, edges)).collect()
     }
 

@@ -13,9 +13,9 @@ use isolario_model::{KeyId, Level, Point, TxnId, Verdict, Witness};
 
 use super::Ordered;
 use crate::graph::{
-    InEdges, Moments, Split, commit_of, is_commit, places, start_of, topological_order, txn_of,
+    InEdges, Moments, Split, commit_of, places, points, start_of, topological_order,
 };
-use crate::resolved::{Inferred, Saturated};
+use crate::resolved::{Inferred, Saturated, TailRule};
 
 impl Ordered<'_> {
     /// Decides snapshot isolation, plain or strong; prefix only where a serial order satisfies it.
@@ -34,16 +34,21 @@ impl Ordered<'_> {
         let waits =
             Saturated { dependencies: self.dependencies(), inferred: &self.led().depending };
         let txns = self.dependencies().history.txn_count();
-        let overtaken = Inferred::new(txns, std::slice::from_ref(&self.led().anti_dependencies));
+        let missed = self.orders.anti_dependencies(TailRule::With).collect();
+        let overtaken = Inferred::new(txns, &[missed]);
         let graph = Split { waits: &waits, overtaken: &overtaken };
         let Some(order) = self.moments(&graph, in_time) else {
             return Some(self.violated(self.cycles(level, &graph)));
         };
         if !self.orders.has_tails() {
-            return Some(Verdict::Satisfied(Witness::Points(self.points(&order))));
+            return Some(Verdict::Satisfied(Witness::Points(points(&order, |txn| {
+                self.dependencies().reads.is_kept(txn)
+            }))));
         }
         let order = self.with_tails(&order, &overtaken, in_time)?;
-        Some(Verdict::Satisfied(Witness::Points(self.points(&order))))
+        Some(Verdict::Satisfied(Witness::Points(points(&order, |txn| {
+            self.dependencies().reads.is_kept(txn)
+        }))))
     }
 
     /// With the tails in the order of their commits, if that leaves no cycle.
@@ -81,14 +86,5 @@ impl Ordered<'_> {
             tail.sort_unstable_by_key(|txn| place(*txn));
             tail.windows(2).for_each(|pair| tell(key, (pair[0], pair[1])));
         }
-    }
-
-    fn points(&self, moments: &[u32]) -> Vec<Point> {
-        let point = |moment: &u32| {
-            let txn = TxnId(txn_of(*moment));
-            if is_commit(*moment) { Point::Commit(txn) } else { Point::Start(txn) }
-        };
-        let is_kept = |moment: &&u32| self.dependencies().reads.is_kept(TxnId(txn_of(**moment)));
-        moments.iter().filter(is_kept).map(point).collect()
     }
 }

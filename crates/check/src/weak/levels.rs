@@ -80,7 +80,7 @@ impl<'h> Weak<'h> {
     }
 
     fn base_cycles(&self) -> Vec<Anomaly> {
-        let Reads { version_order, from_later, .. } = &self.dependencies().reads;
+        let Reads { version_order, from_later, .. } = &*self.dependencies().reads;
         let from_later =
             if self.dependencies().session_order { from_later.clone() } else { Vec::new() };
         if self.resolved.order.is_some() && version_order.is_empty() {
@@ -218,7 +218,7 @@ impl<'h> Weak<'h> {
     ) -> Vec<T> {
         let txns = self.dependencies().history.txn_count();
         let starts: Vec<usize> = (0..txns).step_by(TXNS_PER_TASK).collect();
-        let reads = &self.dependencies().reads;
+        let reads = &*self.dependencies().reads;
         starts
             .into_par_iter()
             .map_init(

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod example;
+mod lists;
 mod orders;
 mod stamps;
 mod support;

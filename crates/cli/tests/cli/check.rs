@@ -132,7 +132,8 @@ fn of_stronger_levels_only_the_names_are_given_unless_asked_for() {
     );
     insta::assert_snapshot!(sandbox.transcript(&["check", "shop.txt"]));
     let all = sandbox.stdout(&["check", "--level", "all", "shop.txt"]);
-    let names = "\n  NonMonoReadCO, TAP-h (Plume), FracturedReadCM, TAP-l (Plume); rules out";
+    let names =
+        "\n  NonMonoReadCO, TAP-h (Plume), G-single-item-process (Elle), FracturedReadCM,\n";
     assert_eq!(all.matches(names).count(), 1, "{all}");
 }
 

@@ -9,30 +9,12 @@ pub(crate) fn anomaly(history: &History, kind: AnomalyKind) -> Anomaly {
     let op = |txn: u32, at: usize| history.txn_ops(TxnId(txn)).nth(at).unwrap();
     let key = |op: OpId| history.op(op).key().unwrap();
     let evidence = match kind {
-        AnomalyKind::ReadSkew => {
-            let (missed, seen) = (op(1, 0), op(1, 1));
-            let wrote = Some(op(0, 3));
-            cycle([
-                edge(0, 1, Reason::Read { key: key(seen), read: seen, write: wrote }),
-                edge(1, 0, missing(key(missed), missed)),
-            ])
-        }
         AnomalyKind::Phantom => {
             let rows = |at: u32| (op(at, 0), op(at, 1));
             let ((first, alice), (second, carol)) = (rows(1), rows(2));
             let phantom =
                 |read, write| Reason::PredicateAntiDependency { read, key: key(write), write };
             cycle([edge(1, 2, phantom(first, carol)), edge(2, 1, phantom(second, alice))])
-        }
-        AnomalyKind::DirtyUpdate => {
-            Evidence::Read { read: op(2, 0), saw: Some(op(0, 0)), instead: None }
-        }
-        AnomalyKind::CyclicVersions => {
-            let overwrite = |read: OpId| Reason::Overwrite {
-                key: key(read),
-                known: VersionOrder::ReadModifyWrite { read },
-            };
-            cycle([edge(0, 1, overwrite(op(1, 0))), edge(1, 0, overwrite(op(0, 0)))])
         }
         AnomalyKind::OrderContradiction => {
             let read = op(1, 0);

@@ -1,9 +1,8 @@
 //! Every anomaly of the table in every form that people and programs get it in.
 //!
 //! The histories are those of `isolario explain`, and the evidence is what the checkers find, where
-//! they call it by its name. Five need evidence by hand: checkers call read skew, dirty updates and
-//! cyclic versions by other names that fit as well, and decide nothing about predicates and the
-//! database's own timestamps yet.
+//! they call it by its name. Two need evidence by hand: checkers decide nothing about predicates and
+//! the database's own timestamps yet.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod by_hand;

@@ -35,14 +35,15 @@ pub(super) fn meaning(kind: AnomalyKind) -> String {
 /// The names others have for a kind, each with its owners: one name may mean different things to
 /// different people.
 pub fn other_names(kind: AnomalyKind) -> Vec<String> {
-    with_owners(kind, "")
+    with_owners(kind, kind.names().elle, "")
 }
 
-/// The names others have for an anomaly. Those of Adya and Elle do not speak of sessions, so they
-/// come with a note where the argument needs the order of one.
+/// The names others have for an anomaly. Elle's say what a cycle rests on. Adya's do not speak of
+/// sessions, so they come with a note where the argument needs the order of one.
 pub fn other_names_of(anomaly: &Anomaly) -> Vec<String> {
     let needs_session = anomaly.evidence.needs_session_order();
-    with_owners(anomaly.kind, if needs_session { "; here with session order" } else { "" })
+    let note = if needs_session { "; here with session order" } else { "" };
+    with_owners(anomaly.kind, anomaly.elle_name().as_deref(), note)
 }
 
 /// All names of a finding but its title: our own, those others have for it, and those it was found
@@ -64,15 +65,15 @@ pub fn other_names_of_finding(finding: &Finding<'_>) -> Vec<String> {
     names
 }
 
-/// `note` follows Adya and Elle.
-fn with_owners(kind: AnomalyKind, note: &str) -> Vec<String> {
+/// `note` follows Adya.
+fn with_owners(kind: AnomalyKind, elle: Option<&str>, note: &str) -> Vec<String> {
     let names = kind.names();
     let mut known: Vec<(String, Vec<&str>)> = Vec::new();
     let pattern = kind.pattern();
     let others = [
         ("Plume", pattern.as_deref()),
         ("Adya", names.adya),
-        ("Elle", names.elle),
+        ("Elle", elle),
         ("IsoRel", names.isorel),
     ];
     for (owner, name) in others {
@@ -84,8 +85,7 @@ fn with_owners(kind: AnomalyKind, note: &str) -> Vec<String> {
     }
     let is_ours = |name: &str| spelt_alike(name, names.name) || spelt_alike(name, names.title);
     let owned = |(name, owners): (String, Vec<&str>)| {
-        let without_sessions = owners.iter().any(|owner| ["Adya", "Elle"].contains(owner));
-        let note = if without_sessions { note } else { "" };
+        let note = if owners.contains(&"Adya") { note } else { "" };
         format!("{name} ({}{note})", owners.join(", "))
     };
     known.into_iter().filter(|(name, _)| !is_ours(name)).map(owned).collect()

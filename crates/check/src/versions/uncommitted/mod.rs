@@ -266,16 +266,4 @@ impl InEdges for Overwriting<'_> {
     }
 }
 
-impl Moments for Overwriting<'_> {
-    fn begins(&self, node: u32) -> Option<TxnId> {
-        Some(TxnId(node))
-    }
-
-    fn ends(&self, node: u32) -> Option<TxnId> {
-        Some(TxnId(node))
-    }
-
-    fn end_of(&self, txn: TxnId) -> u32 {
-        txn.0
-    }
-}
+impl Moments for Overwriting<'_> {}

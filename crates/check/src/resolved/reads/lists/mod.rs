@@ -44,6 +44,8 @@ struct Part {
     seen: Vec<Seen>,
     /// What is wrong with those that are not right, in the same order; none where that is open.
     wrong: Vec<Option<Anomaly>>,
+    /// What is wrong besides with some of these.
+    dirty_updates: Vec<(Access, Anomaly)>,
     /// Per element of the pools, the one transaction that appended it, if it is one.
     writers: Vec<Option<TxnId>>,
     ambiguous: Vec<AmbiguousRead>,
@@ -178,6 +180,7 @@ impl<'a> Resolver<'a> {
             keys,
             seen: Vec::new(),
             wrong: Vec::new(),
+            dirty_updates: Vec::new(),
             writers: Vec::new(),
             ambiguous: Vec::new(),
             unknown_reads: Vec::new(),

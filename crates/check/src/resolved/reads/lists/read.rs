@@ -33,6 +33,7 @@ impl List<'_, '_> {
         let wrong = self.wrong(read.op, own_result, self.scan.prefix(foreign));
         let is_right = wrong.is_none();
         if let Some(wrong) = wrong {
+            part.dirty_updates.extend(self.dirty_update(read, foreign, &wrong));
             if let Wrong::Ambiguous(first, second) = wrong
                 && last_writer.is_some()
             {
@@ -44,6 +45,27 @@ impl List<'_, '_> {
             });
         }
         Seen { foreign: foreign as u32, is_right, last_writer }
+    }
+
+    /// That somebody built on what an aborted transaction had appended, where that is what is wrong.
+    fn dirty_update(
+        &self,
+        read: Access,
+        foreign: usize,
+        wrong: &Wrong,
+    ) -> Option<(Access, Anomaly)> {
+        match wrong {
+            Wrong::Found(Anomaly {
+                kind: AnomalyKind::AbortedRead,
+                evidence: Evidence::Read { saw, instead: None, .. },
+                ..
+            }) => {
+                let instead = Some(self.scan.built(foreign)?);
+                let evidence = Evidence::Read { read: read.op, saw: *saw, instead };
+                Some((read, Anomaly::new(AnomalyKind::DirtyUpdate, evidence)))
+            }
+            _ => None,
+        }
     }
 
     /// Who appended the last element that is not the reader's own.

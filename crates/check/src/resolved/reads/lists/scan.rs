@@ -35,6 +35,9 @@ pub(crate) const NOWHERE: u32 = u32::MAX;
 #[derive(Default)]
 pub(crate) struct Scan {
     fault: Option<(usize, Fault)>,
+    /// The first append by a committed transaction after one of an aborted transaction, if that is
+    /// what is wrong.
+    built: Option<(usize, OpId)>,
     ambiguous: Option<(usize, (TxnId, TxnId))>,
     out_of_turn: Option<(usize, Fault)>,
     /// What is missing, each time that changes.
@@ -66,6 +69,12 @@ impl Scan {
         }
     }
 
+    /// The append that somebody built on what an aborted transaction had appended, if the first so
+    /// many elements show one.
+    pub(crate) fn built(&self, len: usize) -> Option<OpId> {
+        up_to(len, self.built)
+    }
+
     /// Transactions of unknown outcome that the first so many elements show.
     pub(crate) fn unknown(&self, len: usize) -> impl Iterator<Item = TxnId> + '_ {
         self.unknown.iter().take_while(move |(from, _)| *from <= len).map(|(_, writer)| *writer)
@@ -85,6 +94,7 @@ impl Scan {
     /// Goes through a list.
     pub(crate) fn refill(&mut self, appends: &Appends<'_>, elements: &[ValueId]) {
         self.fault = None;
+        self.built = None;
         self.ambiguous = None;
         self.out_of_turn = None;
         self.missing.clear();
@@ -155,6 +165,11 @@ impl Scanner<'_, '_> {
         let expected = appends.nth_of_txn(first, shown);
         let txn = appends.appender(append).txn;
         let is_expected = expected.is_some_and(|append| element(history, append) == word);
+        if history.outcome(txn) == Outcome::Committed
+            && let Some((_, Fault { kind: AnomalyKind::AbortedRead, .. })) = self.scan.fault
+        {
+            self.scan.built.get_or_insert((len, appends.all()[append as usize].op));
+        }
         if history.outcome(txn) == Outcome::Aborted {
             let saw = appends.last_append(txn, word);
             let fault = Fault { kind: AnomalyKind::AbortedRead, saw, instead: None };

@@ -97,6 +97,10 @@ impl<'a> Settling<'a> {
             };
             self.order(KeyId::at(key), &longest, shown, all);
         }
+        let counts = |(read, _): &&(Access, Anomaly)| self.is_kept(read.txn);
+        let dirty_updates = found.dirty_updates.iter().filter(counts);
+        let dirty_updates: Vec<_> = dirty_updates.map(|(read, a)| (read.op, a.clone())).collect();
+        self.part.wrong.extend(dirty_updates);
     }
 
     fn wrong(&mut self, read: Access, seen: Seen, anomaly: &Anomaly) {
