@@ -79,7 +79,7 @@ fn giant_component(
         (Level::ReadUncommitted, AnomalyKind::DirtyWrite),
         (Level::AdyaReadCommitted, AnomalyKind::CyclicCo),
         (Level::ParallelSnapshotIsolation, AnomalyKind::CyclicCo),
-        (Level::Serializable, AnomalyKind::NonMonoReadCo),
+        (Level::Serializable, AnomalyKind::CyclicCo),
     ] {
         let question = Question::Broken(level, kind);
         let sample = median(&question, &file, effort.threads, effort.runs)?;
