@@ -9,10 +9,11 @@ use isolario::report::{
     Provenance, Renderer, Report, Summary, Timing, deciding, overall_of_patterns, shell_word,
 };
 use isolario::run::{Shrinking, peak_rss_bytes};
-use isolario::shrink::{self, ShrunkHistory};
+use isolario::shrink::{self, Shrunk, ShrunkHistory};
 use isolario::verify::proof::Digest;
+use isolario::verify::verify;
 
-use crate::commands::verify::write_proof;
+use crate::commands::verify::{read_as, write_proof};
 use crate::config::{Check, Question, SerializationOrder};
 use crate::console::Console;
 use crate::exit::{Outcome, judge};
@@ -171,7 +172,7 @@ impl Checking<'_> {
         Ok(())
     }
 
-    /// The smallest part that shows what is wrong, for a bug report.
+    /// The smallest part that shows what is wrong, for a bug report; if the verifier accepts it.
     fn excerpt(
         &self,
         history: &History,
@@ -182,7 +183,9 @@ impl Checking<'_> {
         let wanted = shrink::Settings::default()
             .with_options(options.clone())
             .with_timeout(Shrinking::BRIEFLY);
-        ShrunkHistory::find(history, results, &wanted)
+        let found = ShrunkHistory::find(history, results, &wanted)?;
+        let Shrunk { history, result, .. } = &found.shrunk;
+        verify(history, result, &read_as(options)).is_ok().then_some(found)
     }
 
     /// Where the reports come from. The digest takes time: it is there where somebody reads it.
