@@ -27,6 +27,7 @@ mod findings;
 mod graph;
 mod lin;
 mod mini;
+mod minimal;
 mod plan;
 mod progress;
 mod replay;
@@ -69,6 +70,8 @@ pub struct Options {
     /// The order in which the database promises that transactions take effect. With one, levels are
     /// decided by that order or not at all.
     pub promised_order: Option<PromisedOrder>,
+    /// Whether a smaller argument is looked for where one takes several cases.
+    pub minimize: bool,
     /// Ends the check early if it is asked to.
     pub stop: Stop,
     /// Who is told how far the check has come.
@@ -85,6 +88,7 @@ impl Default for Options {
             version_order: Vec::new(),
             trust_version_order: false,
             promised_order: None,
+            minimize: true,
             stop: Stop::default(),
             watcher: Watcher::default(),
         }

@@ -12,6 +12,7 @@ use crate::Options;
 use crate::findings;
 use crate::lin;
 use crate::mini::Mini;
+use crate::minimal::minimal;
 use crate::replay;
 use crate::resolved::{BlindWrite, RESOLVED, Resolved, first_outside};
 use crate::stop::{engine_of, unlooked, unlooked_level};
@@ -51,6 +52,8 @@ struct Engines<'h> {
     ordered: OnceLock<Ordered<'h>>,
     /// Whether it is serializable, where reads may have seen several writes.
     chosen: OnceLock<Verdict>,
+    /// And whether it satisfies prefix, the weakest level that is searched for.
+    chosen_prefix: OnceLock<Verdict>,
 }
 
 impl<'h> Engines<'h> {
@@ -63,6 +66,7 @@ impl<'h> Engines<'h> {
             mini: OnceLock::new(),
             ordered: OnceLock::new(),
             chosen: OnceLock::new(),
+            chosen_prefix: OnceLock::new(),
         }
     }
 }
@@ -247,24 +251,30 @@ impl<'h> Checker<'h> {
     }
 
     /// A read that may have seen several writes is left open by the rules of the weak levels. Where the
-    /// history is serializable whichever of them it saw, it satisfies these levels, too.
+    /// history satisfies a stronger level for some choice of what it saw, it satisfies these, too.
     fn decide_weak(&self, engines: &Engines<'h>, level: Level) -> (Engine, Verdict) {
         let verdict = engines.weak.check(level);
         let is_open = matches!(verdict, Verdict::NotApplicable(Inapplicable::AmbiguousRead { .. }));
         let has_order = level.shape().nodes == Nodes::One;
         let may_choose = || !self.has_lists() && self.may_choose(engines);
-        if is_open
-            && has_order
-            && may_choose()
-            && let serial @ Verdict::Satisfied(_) = self.chosen(engines)
-        {
-            return (Engine::Strong { blind: None }, serial.clone());
+        if is_open && has_order && may_choose() {
+            let stronger = match self.chosen(engines) {
+                serial @ Verdict::Satisfied(_) => serial,
+                _ => self.chosen_prefix(engines),
+            };
+            if let Verdict::Satisfied(_) = stronger {
+                return (Engine::Strong { blind: None }, stronger.clone());
+            }
         }
         (Engine::Weak, verdict)
     }
 
     fn chosen<'e>(&self, engines: &'e Engines<'h>) -> &'e Verdict {
         engines.chosen.get_or_init(|| self.search(engines, Level::Serializable))
+    }
+
+    fn chosen_prefix<'e>(&self, engines: &'e Engines<'h>) -> &'e Verdict {
+        engines.chosen_prefix.get_or_init(|| self.search(engines, Level::Prefix))
     }
 
     /// The same question without session order.
@@ -316,6 +326,9 @@ impl<'h> Checker<'h> {
                 true if level == Level::Serializable => {
                     (Engine::Strong { blind: None }, self.chosen(engines).clone())
                 }
+                true if level == Level::Prefix => {
+                    (Engine::Strong { blind: None }, self.chosen_prefix(engines).clone())
+                }
                 true => (Engine::Strong { blind: None }, search()),
                 false => (engine, Verdict::NotApplicable(reason.clone())),
             };
@@ -364,7 +377,7 @@ impl<'h> Checker<'h> {
     }
 
     /// Searches for an order. Where there is none and the argument takes choices, a weaker level may
-    /// tell in fewer words why.
+    /// tell in fewer words why; else fewer transactions may.
     fn search(&self, engines: &Engines<'h>, level: Level) -> Verdict {
         let verdict = strong::check(&engines.resolved, level, &self.options);
         let is_intricate = |findings: &Findings| {
@@ -376,7 +389,11 @@ impl<'h> Checker<'h> {
                     Verdict::Violated(findings) => {
                         Verdict::Violated(Findings { exact: false, ..findings })
                     }
-                    _ => verdict,
+                    _ if self.has_lists() => verdict,
+                    _ => match minimal(self.history, level, &self.options, findings) {
+                        Some(findings) => Verdict::Violated(findings),
+                        None => verdict,
+                    },
                 }
             }
             _ => verdict,

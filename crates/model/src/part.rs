@@ -56,9 +56,15 @@ impl Part {
     /// The part as a history of its own. Names, times and the order of sessions stay, and transactions
     /// without a name get the one that they go by in the whole; transactions without operations go, and
     /// so do the lines of the file.
-    pub fn build(mut self, history: &History) -> Result<History, SinkError> {
+    pub fn build(self, history: &History) -> Result<History, SinkError> {
+        Ok(self.build_with_ids(history)?.0)
+    }
+
+    /// As [`Part::build`], with the operation of the whole that each operation of the part is.
+    pub fn build_with_ids(mut self, history: &History) -> Result<(History, Vec<OpId>), SinkError> {
         let gone = self.settle(history);
         let mut batch = Batch::new();
+        let mut ids: Vec<OpId> = Vec::new();
         batch.meta(history.meta())?;
         for txn in history.txns() {
             let kept: Vec<OpId> = history.txn_ops(txn).filter(|op| self.kept[op.index()]).collect();
@@ -72,10 +78,11 @@ impl Part {
                 // It is in another file, or in none.
                 line: None,
             })?;
+            ids.extend_from_slice(&kept);
             kept.into_iter().try_for_each(|op| pass_on(history, op, &gone, &mut batch))?;
             batch.end(&history.txn_end(txn))?;
         }
-        batch.build()
+        Ok((batch.build()?, ids))
     }
 
     /// Leaves out what rests on what is left out, until nothing more has to go. Only conditional

@@ -7,6 +7,7 @@ use isolario_model::{History, KeyId, Point};
 use super::explain::Explainer;
 use super::problem::{Alternative, Precedes, Problem};
 use super::saturate::Settled;
+use super::sources::OpenRead;
 use crate::resolved::Dependencies;
 use crate::resolved::Version;
 
@@ -43,7 +44,33 @@ pub(crate) fn write(
     })?;
     (0..problem.versions.key_count())
         .try_for_each(|key| choices(history, problem, KeyId::at(key), out))?;
+    sources(history, problem, out)?;
     listed(problem, out)
+}
+
+/// The reads that may have seen one of several versions, and the transactions that may not be there.
+fn sources(history: &History, problem: &Problem, out: &mut dyn Write) -> io::Result<()> {
+    let sources = &problem.sources;
+    for txn in sources.maybe() {
+        writeln!(out, "maybe {}", history.txn_label(*txn))?;
+    }
+    for number in 0..sources.len() as u32 {
+        let OpenRead { reader, key, if_there, .. } = sources.read(number);
+        write!(out, "read {number} {}", history.key_name(key))?;
+        if if_there.is_some() {
+            write!(out, " if {}", history.txn_label(reader))?;
+        }
+        let mut separator = ":";
+        for candidate in sources.candidates(number) {
+            let writer = sources.version(candidate).map(|version| problem.versions.writer(version));
+            let label = writer.map_or("init".to_owned(), |writer| history.txn_label(writer));
+            write!(out, "{separator} {label}")?;
+            edges(problem, Alternative::Source(candidate), out)?;
+            separator = " or";
+        }
+        writeln!(out)?;
+    }
+    Ok(())
 }
 
 /// Writes a problem that is about no history.
@@ -116,5 +143,11 @@ fn alternative(
 ) -> io::Result<()> {
     let label = |version| history.txn_label(problem.versions.writer(version));
     write!(out, " {} before {}", label(precedes.first), label(precedes.second))?;
-    edges(problem, Alternative::Order(precedes), out)
+    edges(problem, Alternative::Order(precedes), out)?;
+    for candidate in problem.sources.of_version(precedes.first) {
+        if let Some((from, to)) = problem.joint_arc(*candidate, precedes) {
+            write!(out, " {from}>{to}?{}", problem.sources.read_of(*candidate))?;
+        }
+    }
+    Ok(())
 }

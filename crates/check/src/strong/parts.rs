@@ -184,7 +184,7 @@ mod tests {
         let graph = Graph::new(problem.nodes, &problem.known);
         let order = topological_order(&graph, &[0, 1, 2, 3, 4, 5, 6]).unwrap();
         let chains = Chains::of_sessions(dependencies, &problem, 10).unwrap();
-        let reach = Reach::new(&chains, &graph, &order);
+        let reach = Reach::new(&chains, &graph, &order, &|| false);
         let parts = parts(&problem, &graph, &chains, &reach, &order);
         let nodes: Vec<&[u32]> = parts.iter().map(|part| part.nodes.as_slice()).collect();
         assert_eq!(nodes, [[0, 1, 4], [2, 3, 5]]);

@@ -6,6 +6,9 @@
 use super::chains::Chains;
 use super::graph::Graph;
 
+/// How often it is asked whether it is over, in nodes.
+const LOOK_EVERY: usize = 4_096;
+
 /// Reachability in an acyclic graph.
 pub(crate) struct Reach<'c> {
     chains: &'c Chains,
@@ -39,11 +42,16 @@ impl Row<'_> {
 }
 
 impl<'c> Reach<'c> {
-    /// Works it out in a topological order.
-    pub(crate) fn new(chains: &'c Chains, graph: &Graph, order: &[u32]) -> Self {
+    /// Works it out in a topological order. Where it is over on the way, what comes out is of no use.
+    pub(crate) fn new(
+        chains: &'c Chains,
+        graph: &Graph,
+        order: &[u32],
+        is_over: &dyn Fn() -> bool,
+    ) -> Self {
         let table = match chains.are_single() {
             false => Table::Positions(fill(
-                order,
+                (order, is_over),
                 graph,
                 chains,
                 chains.len(),
@@ -51,7 +59,7 @@ impl<'c> Reach<'c> {
                 |row, (chain, position)| row[chain as usize] = position + 1,
             )),
             true => Table::Bits(fill(
-                order,
+                (order, is_over),
                 graph,
                 chains,
                 chains.len().div_ceil(64),
@@ -95,7 +103,7 @@ impl<'c> Reach<'c> {
 
 /// A row per node: those of its predecessors joined, and its own place.
 fn fill<T: Copy + Default>(
-    order: &[u32],
+    (order, is_over): (&[u32], &dyn Fn() -> bool),
     graph: &Graph,
     chains: &Chains,
     width: usize,
@@ -104,7 +112,10 @@ fn fill<T: Copy + Default>(
 ) -> Vec<T> {
     let mut table = vec![T::default(); order.len() * width];
     let mut row = vec![T::default(); width];
-    for node in order {
+    for (at, node) in order.iter().enumerate() {
+        if at.is_multiple_of(LOOK_EVERY) && is_over() {
+            break;
+        }
         let Some(place) = chains.place_of(*node) else { continue };
         row.fill(T::default());
         for before in graph.before(*node) {

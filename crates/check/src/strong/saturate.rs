@@ -69,14 +69,21 @@ pub(crate) fn saturate(
         if let Some(limit) = limits.reached(bytes as u64 + problem.bytes()) {
             return Saturation::Stopped(limit, settled);
         }
-        let reach = Reach::new(chains, &graph, &nodes);
+        let is_over = || limits.reached(0).is_some();
+        let reach = Reach::new(chains, &graph, &nodes, &is_over);
+        if let Some(limit) = limits.reached(0) {
+            return Saturation::Stopped(limit, settled);
+        }
         // Sources first: who is found to have read a version comes before those who overwrote it in
         // the same round.
         let found_source = match settled.pruned.round(problem, chains, &reach) {
             Ok(found) => found,
             Err(NoSource(read)) => return Saturation::NoSource(read, settled),
         };
-        let is_new = settled.round(problem, chains, &reach) || found_source;
+        let is_new = settled.round(problem, chains, &reach, &is_over) || found_source;
+        if let Some(limit) = limits.reached(0) {
+            return Saturation::Stopped(limit, settled);
+        }
         if !(settled.forced.round(&problem.choices, &reach) || is_new) {
             // A choice that is written down may tie any nodes together.
             let is_plain = problem.choices.len() == 0 && problem.sources.is_empty();
@@ -148,7 +155,13 @@ impl Settled {
     }
 
     /// Applies the rules once to every key. Returns whether they said anything new.
-    pub(crate) fn round(&mut self, problem: &Problem, chains: &Chains, reach: &Reach<'_>) -> bool {
+    pub(crate) fn round(
+        &mut self,
+        problem: &Problem,
+        chains: &Chains,
+        reach: &Reach<'_>,
+        is_over: &(dyn Fn() -> bool + Sync),
+    ) -> bool {
         let starts: Vec<usize> = (0..problem.versions.key_count()).step_by(KEYS_PER_TASK).collect();
         let pruned = &self.pruned;
         let found: Vec<Settled> = starts
@@ -156,7 +169,9 @@ impl Settled {
             .map(|start| {
                 let end = (start + KEYS_PER_TASK).min(problem.versions.key_count());
                 let mut rules = Rules::new(problem, chains, reach, pruned);
-                (start..end).for_each(|key| rules.apply(KeyId::at(key)));
+                if !is_over() {
+                    (start..end).for_each(|key| rules.apply(KeyId::at(key)));
+                }
                 rules.settled
             })
             .collect();

@@ -16,7 +16,7 @@ impl Reasons<'_> {
     /// The edges of a cycle between transactions. Steps within a transaction vanish, and a way
     /// along moments in real time is one edge. Lemmas are told as far as `told` has them, else what
     /// they settle is assumed.
-    pub(super) fn edges(&self, cycle: &[Step], told: Option<&[Vec<Edge>]>) -> Vec<Edge> {
+    pub(super) fn edges(&self, cycle: &[Step], told: &[Option<Vec<Edge>>]) -> Vec<Edge> {
         let layout = self.explainer.problem.layout;
         let mut cycle = cycle.to_vec();
         // Begin at a transaction, not at a moment between two.
@@ -51,7 +51,7 @@ impl Reasons<'_> {
         Step { arc, cause, source }: Step,
         from: TxnId,
         to: TxnId,
-        told: Option<&[Vec<Edge>]>,
+        told: &[Option<Vec<Edge>>],
     ) -> Reason {
         let (precedes, known) = match (cause, source) {
             (Cause::Seen, Some(source)) => return self.by_source(from, to, source),
@@ -59,9 +59,9 @@ impl Reasons<'_> {
             (Cause::Read(precedes), _) => (precedes, self.read_order(precedes)),
             (Cause::Given(precedes, known), _) => (precedes, known.told()),
             (Cause::Assumed(precedes), _) => (precedes, VersionOrder::Assumed),
-            (Cause::Lemma(precedes, lemma), _) => match told {
-                Some(told) => (precedes, self.refuted(precedes, &told[lemma])),
-                None => (precedes, VersionOrder::Assumed),
+            (Cause::Lemma(precedes, lemma), _) => match told.get(lemma) {
+                Some(Some(cycle)) => (precedes, self.refuted(precedes, cycle)),
+                _ => (precedes, VersionOrder::Assumed),
             },
         };
         match source {

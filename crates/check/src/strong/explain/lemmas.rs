@@ -39,6 +39,8 @@ pub(super) struct Step {
 /// The cycle that the opposite of something settled closes.
 pub(super) struct Lemma {
     pub(super) cycle: Vec<Step>,
+    /// The order of versions that it settles, if it settles one.
+    settles: Option<Precedes>,
 }
 
 /// What a set of lemmas leads to.
@@ -180,12 +182,42 @@ impl<'a> Lemmas<'a> {
         for (claim, cycles) in found {
             if let What::Fact(fact) = claim.what {
                 self.by_fact.insert(fact, self.list.len());
-                self.by_choice.insert(self.settled.facts[fact as usize], self.list.len());
             }
-            let lemmas = cycles.iter().map(|cycle| Lemma { cycle: self.caused(cycle) });
-            let lemmas: Vec<Lemma> = lemmas.collect();
-            self.list.extend(lemmas);
+            for cycle in &cycles {
+                // It begins with the edge that is supposed.
+                let supposed = cycle.first().and_then(|(_, choice)| *choice);
+                let order = supposed.filter(|_| self.settles_order(claim, cycle));
+                let settles = order.and_then(|under| under.order).map(Precedes::opposite);
+                let cycle = self.caused(cycle);
+                if let Some(precedes) = settles {
+                    self.by_choice.entry(precedes).or_insert(self.list.len());
+                }
+                self.list.push(Lemma { cycle, settles });
+            }
         }
+    }
+
+    /// Whether a cycle of a claim shows an order of versions, rather than what a read did not see.
+    fn settles_order(&self, claim: Claim, cycle: &[CycleArc]) -> bool {
+        let source = cycle.first().and_then(|(_, choice)| choice.and_then(|under| under.source));
+        matches!(claim.what, What::Fact(_)) || source.is_none()
+    }
+
+    /// Per lemma, whether it can be told where it is used: it settles an order of versions, and
+    /// nothing is supposed but the opposite.
+    pub(super) fn plain(&self) -> Vec<bool> {
+        let mut plain: Vec<bool> = Vec::with_capacity(self.list.len());
+        for lemma in &self.list {
+            let is_certain = |step: &Step| match step.cause {
+                _ if step.source.is_some() => false,
+                Cause::Seen | Cause::Read(_) | Cause::Given(..) => true,
+                Cause::Assumed(order) => lemma.settles == Some(order.opposite()),
+                Cause::Lemma(_, other) => plain[other],
+            };
+            let is_short = lemma.cycle.len() <= super::SHORT;
+            plain.push(lemma.settles.is_some() && is_short && lemma.cycle.iter().all(is_certain));
+        }
+        plain
     }
 
     /// What a cycle of settled edges rests on.
@@ -378,7 +410,7 @@ impl<'a> Lemmas<'a> {
         if !self.by_choice.contains_key(&precedes) {
             let cycle = self.caused(cycle);
             self.by_choice.insert(precedes, self.list.len());
-            self.list.push(Lemma { cycle });
+            self.list.push(Lemma { cycle, settles: Some(precedes) });
         }
     }
 

@@ -20,6 +20,8 @@ use lemmas::{Lemmas, Refuted, Step};
 
 /// An argument with more edges than this is told as a list of cases, without nesting.
 const LONGEST: usize = 2_000;
+/// In a list of cases, a lemma of so many edges is told where it is used.
+const SHORT: usize = 6;
 /// So is one with lemmas that rest on more lemmas in a row.
 const DEEPEST: usize = 40;
 
@@ -92,12 +94,23 @@ impl Explainer<'_> {
 
     /// A cycle with its lemmas as reasons of its edges.
     fn nested(&self, reasons: &Reasons<'_>, lemmas: &Lemmas<'_>, cycle: &[Step]) -> Vec<Edge> {
-        let mut told: Vec<Vec<Edge>> = Vec::with_capacity(lemmas.list.len());
-        for lemma in &lemmas.list {
-            let edges = reasons.edges(&lemma.cycle, Some(&told));
+        let told = self.told(reasons, lemmas, |_| true);
+        reasons.edges(cycle, &told)
+    }
+
+    /// The cycles of some lemmas, each with those of earlier ones as reasons of its edges.
+    fn told(
+        &self,
+        reasons: &Reasons<'_>,
+        lemmas: &Lemmas<'_>,
+        is_told: impl Fn(usize) -> bool,
+    ) -> Vec<Option<Vec<Edge>>> {
+        let mut told: Vec<Option<Vec<Edge>>> = Vec::with_capacity(lemmas.list.len());
+        for (at, lemma) in lemmas.list.iter().enumerate() {
+            let edges = is_told(at).then(|| reasons.edges(&lemma.cycle, &told));
             told.push(edges);
         }
-        reasons.edges(cycle, Some(&told))
+        told
     }
 
     /// All cycles side by side: what the one assumes, another one rules out.
@@ -107,9 +120,12 @@ impl Explainer<'_> {
         lemmas: &Lemmas<'_>,
         mut cycles: Vec<Vec<Step>>,
     ) -> Anomaly {
-        cycles.extend(lemmas.list.iter().map(|lemma| lemma.cycle.clone()));
+        let plain = lemmas.plain();
+        let told = self.told(reasons, lemmas, |lemma| plain[lemma]);
+        let others = lemmas.list.iter().zip(&plain).filter(|(_, is_plain)| !**is_plain);
+        cycles.extend(others.map(|(lemma, _)| lemma.cycle.clone()));
         let mut cycles: Vec<Vec<Edge>> =
-            cycles.iter().map(|cycle| reasons.edges(cycle, None)).collect();
+            cycles.iter().map(|cycle| reasons.edges(cycle, &told)).collect();
         cycles.sort_by_key(Vec::len);
         cycles.dedup();
         Anomaly::new(AnomalyKind::NoOrderPossible, Evidence::Cases { cycles })
