@@ -325,6 +325,10 @@ pub(crate) struct SearchArgs {
     #[arg(long, value_name = "FILE|timestamps", conflicts_with_all = ["version_order", "pattern"])]
     pub(crate) serialization_order: Option<PathBuf>,
 
+    /// Do not look for a smaller argument where one takes several cases
+    #[arg(long)]
+    pub(crate) no_minimize: bool,
+
     /// Write the search problem of each level: nodes, known edges, choices
     #[arg(long, value_name = "FILE")]
     pub(crate) dump_problem: Option<PathBuf>,

@@ -10,8 +10,8 @@ use crate::markdown::{block, code, table, text};
 use crate::names::{Names, counted};
 use crate::txn_facts::TxnFacts;
 use crate::words::{
-    Step, advice, began, happened, in_time, other_names_of_finding, refutation, rules_out,
-    title_of, told,
+    Step, advice, began, case, happened, in_time, other_names_of_finding, refutation, rules_out,
+    supposed, title_of, told,
 };
 
 /// How many cases are spelt out.
@@ -113,13 +113,11 @@ fn argument(names: Names<'_>, evidence: &Evidence) -> String {
     let mut lines = String::new();
     match evidence {
         Evidence::Cases { cycles } if cycles.len() > 1 => {
-            for (number, cycle) in (1..).zip(cycles.iter().take(MOST_CASES)) {
-                let _ = write!(
-                    lines,
-                    "\nCase {number} of {}:\n{}",
-                    cycles.len(),
-                    cycle_of(names, cycle)
-                );
+            let supposed = supposed(names, cycles);
+            let told = cycles.iter().zip(&supposed).take(MOST_CASES);
+            for (number, (cycle, supposed)) in (1..).zip(told) {
+                let case = case(number, cycles.len(), supposed);
+                let _ = write!(lines, "\n{case}:\n{}", cycle_of(names, cycle));
             }
             if cycles.len() > MOST_CASES {
                 let more = counted((cycles.len() - MOST_CASES) as u64, "more case");

@@ -4,6 +4,7 @@
 mod bug_reports;
 mod check;
 mod convert;
+mod explanations;
 mod findings;
 mod generate;
 mod information;

@@ -18,7 +18,7 @@ use crate::picture::{MOST_CASES, Picture, Shown};
 use crate::report::Report;
 use crate::svg;
 use crate::words::{
-    Step, advice, happened, other_names_of_finding, rules_out, summary, title, told,
+    Step, advice, case, happened, other_names_of_finding, rules_out, summary, supposed, title, told,
 };
 use crate::xml::Escaped;
 
@@ -177,8 +177,12 @@ impl Page<'_, '_> {
         source(plain, anomaly, out)?;
         transactions::write(names, parts, out)?;
         writeln!(out, "<div class=\"cases\">")?;
-        for (number, ((few, all), cycle)) in (1..).zip(drawn.zip(cycles)) {
-            writeln!(out, "<section class=\"case\">\n<h4>Case {number} of {}</h4>", cycles.len())?;
+        let supposed = supposed(plain, cycles);
+        for (number, ((few, all), (cycle, supposed))) in
+            (1..).zip(drawn.zip(cycles.iter().zip(&supposed)))
+        {
+            let case = case(number, cycles.len(), supposed);
+            writeln!(out, "<section class=\"case\">\n<h4>{}</h4>", Escaped(&case))?;
             graph(&few, &all, out)?;
             cycle_steps(names, cycle, out)?;
             writeln!(out, "</section>")?;

@@ -11,7 +11,8 @@ use crate::names::{Names, counted};
 use crate::printable::printable;
 use crate::txn_facts::TxnFacts;
 use crate::words::{
-    Step, advice, happened, in_time, other_names_of_finding, refutation, rules_out, title_of, told,
+    Step, advice, case, happened, in_time, other_names_of_finding, refutation, rules_out, supposed,
+    title_of, told,
 };
 use crate::wrap::wrap;
 
@@ -179,8 +180,10 @@ fn cases(
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
     writeln!(out, "\n{}", wrap(HOW_TO_READ_CASES, palette.width, "  ", "  "))?;
-    for (number, cycle) in (1..).zip(cycles.iter().take(MOST_CASES)) {
-        writeln!(out, "\n  Case {number} of {}:", cycles.len())?;
+    let supposed = supposed(names, cycles);
+    for (number, (cycle, supposed)) in (1..).zip(cycles.iter().zip(&supposed).take(MOST_CASES)) {
+        let case = format!("{}:", case(number, cycles.len(), supposed));
+        writeln!(out, "\n{}", wrap(&case, palette.width, "  ", "  "))?;
         cycle_steps(names, cycle, palette, out)?;
     }
     if cycles.len() > MOST_CASES {

@@ -10,7 +10,13 @@ pub fn applies_to(level: Level) -> String {
     if operations.is_empty() {
         return "nothing yet: there is no checker for it".to_owned();
     }
-    let families: Vec<&str> = operations.iter().map(|family| name(*family)).collect();
+    // Below prefix, and where an order of versions is asked for, a read must tell whose write it saw.
+    let chooses = level.implies(Level::Prefix) && !version_order && !single_operations;
+    let name = |family: &OpFamily| match family {
+        OpFamily::Registers if chooses => "registers",
+        family => name(*family),
+    };
+    let families: Vec<&str> = operations.iter().map(name).collect();
     let mut text = listed(&families);
     if single_operations {
         text += ", one operation per transaction";

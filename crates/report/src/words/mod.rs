@@ -14,6 +14,7 @@ mod observed;
 mod promised;
 #[cfg(feature = "html")]
 mod run;
+mod supposed;
 mod times;
 mod verdict;
 
@@ -35,6 +36,7 @@ pub(crate) use edge::{refutation, told};
 pub(crate) use observed::{last_write, own_writes_between};
 #[cfg(feature = "html")]
 pub(crate) use run::headline_of;
+pub(crate) use supposed::{case, supposed};
 pub(crate) use verdict::{at_least, behind, how_often};
 
 #[cfg(test)]
