@@ -15,8 +15,15 @@ const LEVEL: Level = Level::Serializable;
 
 /// King Cobra's workloads, which are easy here with or without orders, and one that is not.
 fn workloads() -> Result<Vec<Recipe>, Failure> {
-    let contended =
-        Recipe { name: "contended", txns: 20_000, sessions: 24, ops: 20, keys: 1_000, reads: 0.3 };
+    let contended = Recipe {
+        name: "contended",
+        txns: 20_000,
+        sessions: 24,
+        ops: 20,
+        keys: 1_000,
+        reads: 0.3,
+        duplicates: 0.0,
+    };
     let presets = ["king-cobra-rmw", "king-cobra-rw", "king-cobra-wh"];
     presets.into_iter().map(Recipe::preset).chain([Ok(contended)]).collect()
 }

@@ -20,6 +20,8 @@ pub struct Recipe {
     pub ops: u32,
     pub keys: u32,
     pub reads: f64,
+    /// How many writes write a value that was written before.
+    pub duplicates: f64,
 }
 
 impl Recipe {
@@ -27,7 +29,8 @@ impl Recipe {
     pub fn preset(name: &'static str) -> Result<Recipe, Failure> {
         let preset = Preset::find(name).ok_or("no such preset")?;
         let Workload { ops, keys, read_ratio: reads, .. } = preset.workload();
-        Ok(Recipe { name, txns: preset.txns, sessions: preset.sessions, ops, keys, reads })
+        let (txns, sessions) = (preset.txns, preset.sessions);
+        Ok(Recipe { name, txns, sessions, ops, keys, reads, duplicates: 0.0 })
     }
 
     fn config(&self, level: Level, shrink: u64) -> Config {
@@ -39,6 +42,7 @@ impl Recipe {
                     ops: self.ops,
                     keys: self.keys,
                     read_ratio: self.reads,
+                    duplicate_ratio: self.duplicates,
                     ..Workload::default()
                 },
                 ..Config::default()

@@ -20,13 +20,36 @@ struct Target {
 }
 
 const fn recipe(name: &'static str, txns: u64, ops: u32, keys: u32, reads: f64) -> Recipe {
-    Recipe { name, txns, sessions: 24, ops, keys, reads }
+    Recipe { name, txns, sessions: 24, ops, keys, reads, duplicates: 0.0 }
 }
 
 /// That which is measured with and without the order of its versions.
 pub const WRITES_95: Recipe = recipe("writes-95", 10_000, 20, 10_000, 0.05);
 
-static TARGETS: [Target; 7] = [
+/// Reads that may have seen several writes.
+const fn duplicates(name: &'static str, txns: u64, ops: u32, keys: u32, share: f64) -> Recipe {
+    Recipe { sessions: 50, duplicates: share, ..recipe(name, txns, ops, keys, 0.5) }
+}
+
+static TARGETS: [Target; 10] = [
+    Target {
+        recipe: duplicates("duplicates-10", 10_000, 20, 5_000, 0.1),
+        levels: &[SER],
+        seconds: 1.5,
+        megabytes: None,
+    },
+    Target {
+        recipe: duplicates("duplicates-10", 10_000, 20, 5_000, 0.1),
+        levels: &[SI],
+        seconds: 2.0,
+        megabytes: None,
+    },
+    Target {
+        recipe: duplicates("duplicates-1", 100_000, 8, 20_000, 0.01),
+        levels: &[SER, SI],
+        seconds: 3.0,
+        megabytes: None,
+    },
     Target {
         recipe: recipe("blindw-rw", 10_000, 8, 10_000, 0.5),
         levels: &[SER, SI],
