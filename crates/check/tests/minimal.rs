@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 
 use isolario_check::{Checker, Options};
 use isolario_model::{
-    Edge, Evidence, Findings, History, Level, LevelResult, OpKind, Part, Reason, TxnId, Verdict,
-    VersionOrder,
+    Edge, Evidence, Findings, History, Level, LevelResult, OpId, OpKind, Part, Reason, TxnId,
+    Verdict, VersionOrder,
 };
 use isolario_oracle::random::{Rng, Shape, generate};
 use isolario_oracle::volume;
@@ -46,8 +46,7 @@ fn check(history: &History, level: Level, minimize: bool) -> LevelResult {
 fn taking_part(history: &History, findings: &Findings) -> BTreeSet<TxnId> {
     let mut txns = BTreeSet::new();
     let mut versions = BTreeSet::new();
-    let version =
-        |op: isolario_model::OpId| (history.op_keys()[op.index()], history.version_word(op));
+    let version = |op: OpId| (history.op_keys()[op.index()], history.version_word(op));
     for anomaly in &findings.anomalies {
         let cycles = match &anomaly.evidence {
             Evidence::Cases { cycles } => cycles.clone(),
@@ -68,19 +67,17 @@ fn taking_part(history: &History, findings: &Findings) -> BTreeSet<TxnId> {
                 Reason::Overwrite { known, .. } => Some(known),
                 _ => None,
             };
-            match known {
-                Some(VersionOrder::Path { edges } | VersionOrder::Refuted { cycle: edges }) => {
-                    waiting.extend(edges);
-                }
-                _ => {}
+            if let Some(VersionOrder::Path { edges } | VersionOrder::Refuted { cycle: edges }) =
+                known
+            {
+                waiting.extend(edges);
             }
         }
     }
     for txn in history.txns() {
         let mut ops = history.txn_ops(txn);
-        let is_write = |op: isolario_model::OpId| {
-            matches!(history.op_kinds()[op.index()], OpKind::Write | OpKind::Delete)
-        };
+        let is_write =
+            |op: OpId| matches!(history.op_kinds()[op.index()], OpKind::Write | OpKind::Delete);
         if ops.any(|op| is_write(op) && versions.contains(&version(op))) {
             txns.insert(txn);
         }
