@@ -117,7 +117,7 @@ test("an argument by cases is gone through case by case", async () => {
     assert.ok(second[0].startsWith(`Case 2 of ${count}, if `), second[0]);
     assert.notEqual(second[1], first[1]);
     await page.keyboard.press("End");
-    assert.equal((await shown())[0], `Case ${count} of ${count}`);
+    assert.ok((await shown())[0].startsWith(`Case ${count} of ${count}, if `));
     assert.equal(await tabs.last().getAttribute("aria-selected"), "true");
     for (let step = 1; step < count; step++) await page.keyboard.press("ArrowLeft");
     assert.deepEqual(await shown(), first);
