@@ -57,11 +57,7 @@ impl Clients for Registers<'_> {
 
     fn phase(&self, session: u32) -> Phase {
         let flight = &self.flights[session as usize];
-        match (flight.place, flight.outcome) {
-            (None, _) => Phase::Idle,
-            (Some(_), None) => Phase::Running,
-            (Some(_), Some(_)) => Phase::Ended,
-        }
+        Phase::of(flight.place, flight.outcome)
     }
 
     fn begin(&mut self, place: Place, now: i64, rng: &mut Rng) {

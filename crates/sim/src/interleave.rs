@@ -1,6 +1,6 @@
 //! Sessions take turns, step by step.
 
-use isolario_model::SinkError;
+use isolario_model::{Outcome, SinkError};
 use isolario_workload::{Place, Rng};
 
 use crate::config::Summary;
@@ -47,6 +47,17 @@ pub(crate) enum Phase {
     Running,
     /// It has ended, and the client has not heard how.
     Ended,
+}
+
+impl Phase {
+    /// Of a session with a transaction at this place, if it has one, which ended so, if it has.
+    pub(crate) fn of(place: Option<Place>, outcome: Option<Outcome>) -> Phase {
+        match (place, outcome) {
+            (None, _) => Phase::Idle,
+            (Some(_), None) => Phase::Running,
+            (Some(_), Some(_)) => Phase::Ended,
+        }
+    }
 }
 
 /// What was planted.

@@ -213,11 +213,7 @@ impl Clients for Tables<'_> {
 
     fn phase(&self, session: u32) -> Phase {
         let flight = &self.flights[session as usize];
-        match (flight.place, flight.outcome) {
-            (None, _) => Phase::Idle,
-            (Some(_), None) => Phase::Running,
-            (Some(_), Some(_)) => Phase::Ended,
-        }
+        Phase::of(flight.place, flight.outcome)
     }
 
     fn begin(&mut self, place: Place, now: i64, _: &mut Rng) {
