@@ -104,6 +104,7 @@ fn gist(anomaly: &Anomaly) -> Gist {
     let edges = anomaly.evidence.edges();
     let (a, b) = match (&anomaly.evidence, edges.first()) {
         (Evidence::Read { read, .. }, _) => (read.0, 0),
+        (Evidence::Row { key, read, .. }, _) => (read.0, key.0),
         (Evidence::Reads { first, second, .. }, _) => (first.0, second.0),
         (Evidence::Operations { key, ops }, _) => (key.0, ops.len() as u32),
         (Evidence::Unexpected { op, .. }, _) => (op.0, 0),

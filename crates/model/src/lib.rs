@@ -37,6 +37,7 @@ mod edge;
 mod evidence;
 mod history;
 mod ids;
+mod items;
 mod level;
 mod lists;
 mod op;
@@ -44,6 +45,7 @@ mod part;
 mod predicate_ops;
 mod promised_order;
 mod remark;
+mod renumber;
 mod row;
 #[cfg(feature = "run-record")]
 mod run_record;
@@ -65,6 +67,7 @@ pub use evidence::Contention;
 pub use history::History;
 pub use ids::{KeyId, OpId, PredicateId, SessionId, TxnId, VersionId};
 pub use isolario_predicate::{Aggregate, Decimal, DecimalRef, Predicate};
+pub use items::ItemView;
 pub use level::{Level, LevelSet, Needs, Nodes, OpFamily, Shape, Visible};
 pub use op::{
     Op, OpInput, OpKind, OpNotes, OpView, Outcome, Row, RowInput, RowView, Stamp, StatedOrder,

@@ -388,6 +388,17 @@ pub enum Evidence {
         /// which the writer itself replaced what was seen.
         instead: Option<OpId>,
     },
+    /// As [`Evidence::Read`], of a row that a predicate operation returned.
+    Row {
+        /// The row.
+        key: KeyId,
+        /// The predicate read.
+        read: OpId,
+        /// The write it saw; none for `init` and for a value nobody wrote.
+        saw: Option<OpId>,
+        /// The write that makes it wrong.
+        instead: Option<OpId>,
+    },
     /// Two reads of one key that do not fit together: of one transaction, or of one list.
     Reads {
         /// The key.
@@ -454,6 +465,7 @@ impl Evidence {
     pub fn edges(&self) -> &[Edge] {
         match self {
             Evidence::Read { .. }
+            | Evidence::Row { .. }
             | Evidence::Operations { .. }
             | Evidence::Unexpected { .. }
             | Evidence::Concurrent { .. } => &[],

@@ -312,7 +312,7 @@ fn identities(history: &History, versions: &Versions<'_>, anomaly: &Anomaly) -> 
         txns.dedup();
         txns
     };
-    if let Evidence::Read { read, .. } = anomaly.evidence {
+    if let Evidence::Read { read, .. } | Evidence::Row { read, .. } = anomaly.evidence {
         return vec![Identity::Read(read)];
     }
     let involved = involved_with(history, anomaly, versions);
@@ -365,6 +365,7 @@ fn keys(history: &History, anomaly: &Anomaly) -> Vec<KeyId> {
     let edges = match &anomaly.evidence {
         Evidence::Read { read, .. } => return history.op(*read).key().into_iter().collect(),
         Evidence::Reads { key, .. }
+        | Evidence::Row { key, .. }
         | Evidence::Operations { key, .. }
         | Evidence::Concurrent { key, .. } => return vec![*key],
         Evidence::Unexpected { expected, .. } => {

@@ -60,7 +60,7 @@ pub(crate) fn involved_with(
 fn gather<'h>(history: &'h History, anomaly: &Anomaly) -> Gathered<'h> {
     let mut gathered = Gathered { history, found: Vec::new() };
     match &anomaly.evidence {
-        Evidence::Read { read, saw, instead } => {
+        Evidence::Read { read, saw, instead } | Evidence::Row { read, saw, instead, .. } => {
             saw.iter().chain(instead).chain([read]).for_each(|op| gathered.op(*op));
         }
         Evidence::Reads { first, second, edges, .. } => {

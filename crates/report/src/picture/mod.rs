@@ -12,7 +12,7 @@ mod wrapped;
 use std::fmt;
 
 use isolario_model::{
-    Anomaly, Edge, EdgeKind, Evidence, OpId, Outcome, Reason, SessionId, TxnId, VersionOrder,
+    Anomaly, Edge, EdgeKind, Evidence, KeyId, OpId, Outcome, Reason, SessionId, TxnId, VersionOrder,
 };
 
 use crate::involved::{Involved, involved};
@@ -141,7 +141,12 @@ impl Picture {
                 folded: 0,
             };
             match &anomaly.evidence {
-                Evidence::Read { read, saw, .. } => picture.bad_read(names, *read, *saw),
+                Evidence::Read { read, saw, .. } => {
+                    picture.bad_read(names, names.history().op(*read).key(), *read, *saw);
+                }
+                Evidence::Row { key, read, saw, .. } => {
+                    picture.bad_read(names, Some(*key), *read, *saw);
+                }
                 _ => picture.argument(names, edges, shown),
             }
             picture.fill(names, &involved, shown);
@@ -192,11 +197,11 @@ impl Picture {
         self.nodes.len() - 1
     }
 
-    fn bad_read(&mut self, names: Names<'_>, read: OpId, saw: Option<OpId>) {
+    fn bad_read(&mut self, names: Names<'_>, key: Option<KeyId>, read: OpId, saw: Option<OpId>) {
         let history = names.history();
         let reader = history.op_txn(read);
         let Some(write) = saw.filter(|write| history.op_txn(*write) != reader) else { return };
-        let Some(key) = history.op(read).key() else { return };
+        let Some(key) = key else { return };
         let reason = Reason::Read { key, read, write: saw };
         self.edge(names, &Edge { from: history.op_txn(write), to: reader, reason }, None);
     }

@@ -13,7 +13,11 @@ use crate::names::{Names, counted};
 pub fn summary(names: Names<'_>, anomaly: &Anomaly) -> String {
     match &anomaly.evidence {
         Evidence::Read { read, saw, instead } => {
-            bad_read(names, anomaly.kind, *read, *saw, *instead)
+            let key = names.history().op(*read).key();
+            bad_read(names, anomaly.kind, key, *read, [*saw, *instead])
+        }
+        Evidence::Row { key, read, saw, instead } => {
+            bad_read(names, anomaly.kind, Some(*key), *read, [*saw, *instead])
         }
         Evidence::Reads { key, first, second, .. } => {
             two_reads(names, anomaly.kind, *key, *first, *second)
@@ -73,11 +77,11 @@ fn capitalised(text: &str) -> String {
 fn bad_read(
     names: Names<'_>,
     kind: AnomalyKind,
+    key: Option<KeyId>,
     read: OpId,
-    saw_write: Option<OpId>,
-    instead: Option<OpId>,
+    [saw_write, instead]: [Option<OpId>; 2],
 ) -> String {
-    let seen = match names.history().op(read).key() {
+    let seen = match key {
         Some(key) => saw(names, read, key),
         None => format!("got {}", names.op(read)),
     };

@@ -1,7 +1,7 @@
 //! Why what happened is wrong: the sentence that follows the summary of an anomaly.
 
 use isolario_model::{
-    Anomaly, AnomalyKind as A, Edge, EdgeKind, Evidence, History, Op, OpId, Reason, TxnId,
+    Anomaly, AnomalyKind as A, Edge, EdgeKind, Evidence, History, KeyId, Op, OpId, Reason, TxnId,
 };
 
 use super::observed::deed;
@@ -13,7 +13,11 @@ use crate::names::Names;
 pub fn consequence(names: Names<'_>, anomaly: &Anomaly) -> String {
     match &anomaly.evidence {
         Evidence::Read { read, saw, instead } => {
-            of_a_read(names, anomaly.kind, *read, *saw, *instead)
+            let key = names.history().op(*read).key();
+            of_a_read(names, anomaly.kind, key, [Some(*read), *saw, *instead])
+        }
+        Evidence::Row { key, read, saw, instead } => {
+            of_a_read(names, anomaly.kind, Some(*key), [Some(*read), *saw, *instead])
         }
         Evidence::Reads { .. } => of_two_reads(anomaly.kind).to_owned(),
         Evidence::Cases { cycles } if cycles.len() == 1 => {
@@ -69,17 +73,13 @@ pub fn advice(history: &History, anomaly: &Anomaly) -> Vec<String> {
     }
 }
 
-fn of_a_read(
-    names: Names<'_>,
-    kind: A,
-    read: OpId,
-    saw: Option<OpId>,
-    instead: Option<OpId>,
-) -> String {
-    let key = names.history().op(read).key().map_or("the key".to_owned(), |key| names.key(key));
-    let reader = names.txn_of(read);
+/// The operations are the read, the write that it saw, and the one that makes it wrong.
+fn of_a_read(names: Names<'_>, kind: A, key: Option<KeyId>, ops: [Option<OpId>; 3]) -> String {
+    let [read, saw, instead] = ops;
+    let reader = read.map_or("the reader".to_owned(), |op| names.txn_of(op));
     let writer = saw.map_or("its writer".to_owned(), |op| names.txn_of(op));
     let other = instead.map_or("its own write".to_owned(), |op| names.version(op));
+    let key = key.map_or("the key".to_owned(), |key| names.key(key));
     match kind {
         A::ThinAirRead => format!(
             "no order of transactions explains that: either the data was damaged, or the history \

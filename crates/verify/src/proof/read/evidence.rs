@@ -25,6 +25,12 @@ impl EvidenceReader<'_, '_> {
                 saw: self.refer.optional_op(fields.take("saw")?)?,
                 instead: self.refer.optional_op(fields.take("instead")?)?,
             },
+            "row" => Evidence::Row {
+                key: self.refer.key(fields.take("key")?)?,
+                read: self.refer.op(fields.take("read")?)?,
+                saw: self.refer.optional_op(fields.take("saw")?)?,
+                instead: self.refer.optional_op(fields.take("instead")?)?,
+            },
             "reads" => Evidence::Reads {
                 key: self.refer.key(fields.take("key")?)?,
                 first: self.refer.op(fields.take("first")?)?,
@@ -51,8 +57,9 @@ impl EvidenceReader<'_, '_> {
                 second: self.refer.op(fields.take("second")?)?,
             },
             _ => {
-                return Err(form
-                    .expected("read, reads, cycle, cases, operations, unexpected or concurrent"));
+                return Err(form.expected(
+                    "read, row, reads, cycle, cases, operations, unexpected or concurrent",
+                ));
             }
         };
         fields.finish()?;

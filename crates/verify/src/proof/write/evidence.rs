@@ -18,6 +18,13 @@ impl Serialize for Named<'_, &Anomaly> {
                 map.serialize_entry("saw", &self.part(*saw))?;
                 map.serialize_entry("instead", &self.part(*instead))?;
             }
+            Evidence::Row { key, read, saw, instead } => {
+                map.serialize_entry("evidence", "row")?;
+                map.serialize_entry("key", &self.part(*key))?;
+                map.serialize_entry("read", &self.part(*read))?;
+                map.serialize_entry("saw", &self.part(*saw))?;
+                map.serialize_entry("instead", &self.part(*instead))?;
+            }
             Evidence::Reads { key, first, second, edges } => {
                 map.serialize_entry("evidence", "reads")?;
                 map.serialize_entry("key", &self.part(*key))?;

@@ -1,0 +1,216 @@
+//! Predicate operations as operations on single rows.
+
+use crate::columns::{Column, MAX_ROWS, OpColumns, TxnColumns};
+use crate::op::{Op, OpKind, Outcome, RowView};
+use crate::predicate_ops::PredicateOps;
+use crate::sink::SinkError;
+use crate::value::ValueRef;
+use crate::{History, KeyId, OpId, VersionId};
+
+/// What a history with predicate operations says about single rows, as a history of its own.
+///
+/// Each row that a predicate read returned is a read of that row, and each row that a predicate write
+/// wrote is a write of it (of one that was deleted: a delete). A count tells nothing about single rows,
+/// and neither does any other function over rows, since the history does not say which rows it
+/// was taken over. Operations whose rows nobody observed leave nothing behind; a transaction may have
+/// written more than is seen here then ([`ItemView::unobserved_write`]).
+///
+/// Transactions, sessions, keys, values and named versions have the same ids in both. Operations do
+/// not: [`ItemView::origin`] leads back.
+///
+/// What the view violates, the history violates, at levels that a read of a row by its predicate
+/// counts for as much as one by its key. The other way round, predicates say more: which rows they
+/// did *not* match.
+#[derive(Clone, Debug)]
+pub struct ItemView {
+    history: History,
+    /// Per operation of the original, its first one here; and how many there are.
+    first: Vec<u32>,
+    unobserved_write: Option<OpId>,
+}
+
+impl ItemView {
+    /// The view of a history. It fails if there are more rows in results than a history can have
+    /// operations.
+    pub fn new(history: &History) -> Result<ItemView, SinkError> {
+        let ops = &history.ops;
+        let mut items = OpColumns {
+            conditionals: ops.conditionals.clone(),
+            predicates: PredicateOps::default(),
+            lists: ops.lists.clone(),
+            version_names: ops.version_names.clone(),
+            ..OpColumns::default()
+        };
+        let mut first = Vec::with_capacity(history.op_count() + 1);
+        let mut op_ends = Vec::with_capacity(history.txn_count());
+        let mut unobserved_write = None;
+        for txn in history.txns() {
+            for op in history.txn_ops(txn) {
+                first.push(items.kinds.len() as u32);
+                match history.op(op) {
+                    Op::PredicateRead { rows, .. } => {
+                        add(&mut items, rows.unwrap_or_default(), |_| OpKind::Read);
+                    }
+                    Op::PredicateWrite { rows: Some(rows), .. } => {
+                        let is_delete = |row: &RowView| history.value(row.value) == ValueRef::Nil;
+                        add(&mut items, rows, |row| match is_delete(row) {
+                            true => OpKind::Delete,
+                            false => OpKind::Write,
+                        });
+                    }
+                    Op::PredicateWrite { rows: None, .. } => {
+                        let may_count = history.outcome(txn) != Outcome::Aborted;
+                        unobserved_write = unobserved_write.or(may_count.then_some(op));
+                    }
+                    Op::Aggregate { .. } => {}
+                    _ => copy(&mut items, history, op),
+                }
+            }
+            if items.kinds.len() > MAX_ROWS {
+                let limit = MAX_ROWS as u64;
+                return Err(SinkError::TooLarge { what: "rows in results", limit });
+            }
+            op_ends.push(items.kinds.len() as u32);
+        }
+        first.push(items.kinds.len() as u32);
+        let history = History {
+            meta: history.meta.clone(),
+            ops: items,
+            txns: TxnColumns { op_ends, ..history.txns.clone() },
+            session_ends: history.session_ends.clone(),
+            keys: history.keys.clone(),
+            sessions: history.sessions.clone(),
+            values: history.values.clone(),
+        };
+        Ok(ItemView { history, first, unobserved_write })
+    }
+
+    /// The view itself.
+    pub fn history(&self) -> &History {
+        &self.history
+    }
+
+    /// The operation of the original that an operation comes from.
+    pub fn origin(&self, item: OpId) -> OpId {
+        // Of operations that begin at the same place, all but the last left nothing behind.
+        OpId::at(self.first.partition_point(|first| *first <= item.0).saturating_sub(1))
+    }
+
+    /// The operations that an operation of the original has become: one per row, in the order of the
+    /// rows.
+    pub fn items(&self, op: OpId) -> impl ExactSizeIterator<Item = OpId> + use<> {
+        let span = self.first[op.index()] as usize..self.first[op.index() + 1] as usize;
+        span.map(OpId::at)
+    }
+
+    /// The first predicate write whose rows nobody observed, of a transaction that may have committed.
+    /// With one, the view does not have all writes.
+    pub fn unobserved_write(&self) -> Option<OpId> {
+        self.unobserved_write
+    }
+}
+
+/// Adds an operation per row.
+fn add(items: &mut OpColumns, rows: &[RowView], kind: impl Fn(&RowView) -> OpKind) {
+    for row in rows {
+        if row.version != VersionId::NONE {
+            items.versions.set(items.kinds.len(), Some(row.version));
+        }
+        items.kinds.push(kind(row));
+        items.keys.push(row.key);
+        items.words.push(row.value.word());
+    }
+}
+
+/// Adds an operation as it is.
+fn copy(items: &mut OpColumns, history: &History, op: OpId) {
+    let versions: &mut Column<VersionId> = &mut items.versions;
+    versions.set(items.kinds.len(), history.op_version_id(op));
+    items.kinds.push(history.ops.kinds[op.index()]);
+    items.keys.push(history.ops.keys[op.index()]);
+    items.words.push(history.ops.words[op.index()]);
+}
+
+impl History {
+    /// Whether any operation has a predicate.
+    pub fn has_predicates(&self) -> bool {
+        !self.ops.predicates.is_empty()
+    }
+
+    /// The row of a key in what a predicate operation returned or wrote: the first, if there are
+    /// several.
+    pub fn row_of(&self, op: OpId, key: KeyId) -> Option<&RowView> {
+        match self.op(op) {
+            Op::PredicateRead { rows, .. } | Op::PredicateWrite { rows, .. } => {
+                rows.unwrap_or_default().iter().find(|row| row.key == key)
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Txn, count, history, read, select, txn, update, write};
+    use crate::{RowInput, TxnId, VersionRef};
+
+    fn kinds(view: &ItemView, txn: u32) -> Vec<OpKind> {
+        let ops = view.history().op_range(TxnId(txn));
+        view.history().op_kinds()[ops].to_vec()
+    }
+
+    #[test]
+    fn rows_of_results_are_reads_and_rows_that_were_written_are_writes() {
+        let rows = [RowInput::new(1, 10), RowInput::new(2, 20)];
+        let gone = [RowInput::new(1, 11), RowInput::new(2, ValueRef::Nil)];
+        let first = [write(7, 1), select(Some(&rows)), count(Some(2)), read(7, 1)];
+        let second = [select(None), update(Some(&gone))];
+        let original = history(&[txn(&first), txn(&second)]);
+        let view = ItemView::new(&original).unwrap();
+        use OpKind::{Delete, Read, Write};
+        assert_eq!(kinds(&view, 0), [Write, Read, Read, Read]);
+        assert_eq!(kinds(&view, 1), [Write, Delete]);
+        let origins: Vec<u32> = (0..6).map(|item| view.origin(OpId(item)).0).collect();
+        assert_eq!(origins, [0, 1, 1, 3, 5, 5]);
+        let items = |op| view.items(OpId(op)).map(|item| item.0).collect::<Vec<_>>();
+        assert_eq!(
+            [items(1), items(2), items(4), items(5)],
+            [vec![1, 2], vec![], vec![], vec![4, 5]]
+        );
+        assert_eq!(view.unobserved_write(), None);
+        assert!(original.has_predicates() && !view.history().has_predicates());
+        // Names are the same ones.
+        let key = original.find_key(2.into()).unwrap();
+        assert_eq!(view.history().op_keys()[2], key);
+        assert_eq!(view.history().value(original.row_of(OpId(1), key).unwrap().value), 20.into());
+        assert_eq!(original.row_of(OpId(0), key), None);
+    }
+
+    #[test]
+    fn without_predicates_the_view_is_the_history() {
+        let original = history(&[txn(&[write(1, 1), read(2, 3)]), txn(&[read(1, 1)])]);
+        let view = ItemView::new(&original).unwrap();
+        assert!(*view.history() == original);
+        assert_eq!(view.origin(OpId(2)), OpId(2));
+    }
+
+    #[test]
+    fn named_versions_of_rows_are_those_of_the_reads() {
+        let version = Some(VersionRef::ByWriter { txn: 3, write: 4 });
+        let rows = [RowInput::new(1, 10), RowInput { version, ..RowInput::new(2, 20) }];
+        let view = ItemView::new(&history(&[txn(&[select(Some(&rows))])])).unwrap();
+        assert_eq!(view.history().op_version(OpId(0)), None);
+        assert_eq!(view.history().op_version(OpId(1)), version);
+    }
+
+    #[test]
+    fn a_write_that_nobody_observed_is_told_unless_it_certainly_failed() {
+        let unobserved = [write(1, 1), update(None)];
+        let aborted = Txn { outcome: Outcome::Aborted, ..txn(&unobserved) };
+        let unknown = Txn { outcome: Outcome::Unknown, ..aborted };
+        let told = |txns: &[Txn<'_>]| ItemView::new(&history(txns)).unwrap().unobserved_write();
+        assert_eq!(told(&[aborted]), None);
+        assert_eq!(told(&[aborted, unknown]), Some(OpId(3)));
+    }
+}
