@@ -1,10 +1,12 @@
 //! The contract between the runner and a database.
 
 use isolario_model::Stamp;
+use isolario_predicate::Dialect;
 use isolario_workload::Kind;
 
 use crate::claims::{self, Claim};
 use crate::error::DbError;
+use crate::sql::SqlConnection;
 
 /// What a register holds; nothing before the first write and after a delete.
 pub type Held = Option<i64>;
@@ -65,6 +67,16 @@ pub trait Database: Send + Sync {
     /// A server that cannot be reached is [`Retryable`](crate::ErrorClass::Retryable): the runner
     /// asks again for a while. A wrong password is [`Fatal`](crate::ErrorClass::Fatal).
     fn connect(&self) -> Result<Box<dyn Connection>, DbError>;
+
+    /// Which SQL it speaks, if any.
+    fn dialect(&self) -> Option<Dialect> {
+        None
+    }
+
+    /// Opens a connection that takes statements as text, at the isolation level that was asked for.
+    fn connect_sql(&self) -> Result<Box<dyn SqlConnection>, DbError> {
+        Err(DbError::unsupported("SQL"))
+    }
 }
 
 /// Makes room for a run on the first node that takes writes, and waits until those that follow it

@@ -51,6 +51,7 @@ mod remote;
 mod run;
 #[cfg(feature = "sim")]
 mod sim;
+mod sql;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 #[cfg(feature = "sqlite")]
@@ -64,6 +65,7 @@ pub use database::{Access, Conditional, Connection, Database, Held, Layout, Rece
 pub use error::{DbError, ErrorClass, Obstacle};
 pub use registry::{DRIVERS, Driver, Open, Settings, open};
 pub use run::{Control, Outcome, Plan, Progress, RunError, run};
+pub use sql::{Answer, SqlConnection};
 #[cfg(feature = "sqlite")]
 pub use temporary::abandon_temporary_files;
 pub use url::{Address, DbUrl, Parameters};

@@ -3,10 +3,12 @@
 mod errors;
 mod product;
 mod session;
+mod sql;
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use isolario_predicate::Dialect;
 use isolario_workload::Kind;
 use mysql::prelude::Queryable;
 use mysql::{Conn, DriverError, OptsBuilder, SslOpts};
@@ -15,6 +17,7 @@ use crate::database::{Connection, Database, Layout};
 use crate::error::DbError;
 use crate::registry::{Driver, Settings};
 use crate::remote::{GRACE, OURS, Site, Stage, not_ours};
+use crate::sql::SqlConnection;
 use crate::tls::{Mode, Tls};
 use crate::url::{Address, DbUrl};
 use errors::classify;
@@ -120,6 +123,25 @@ impl MySql {
         batch(conn, statements)
     }
 
+    /// A connection with its isolation level set, which knows what other nodes did before.
+    fn conn_at_level(&self) -> Result<Conn, DbError> {
+        let mut conn = self.line()?;
+        let mut settings = Vec::new();
+        if self.site.isolation == SNAPSHOT_ISOLATION {
+            settings.push("SET SESSION innodb_snapshot_isolation = ON".to_owned());
+        }
+        let level = match self.site.isolation {
+            SNAPSHOT_ISOLATION => "REPEATABLE READ".to_owned(),
+            other => other.to_ascii_uppercase().replace('-', " "),
+        };
+        settings.push(format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}"));
+        let seconds = self.site.patience.as_secs();
+        settings.push(format!("SET SESSION innodb_lock_wait_timeout = {seconds}"));
+        batch(&mut conn, &settings)?;
+        self.catch_up(&mut conn)?;
+        Ok(conn)
+    }
+
     /// Replaces what an earlier run left by empty tables.
     fn make_tables(&self, conn: &mut Conn, layout: &Layout) -> Result<(), DbError> {
         self.catch_up(conn)?;
@@ -198,21 +220,15 @@ impl Database for MySql {
     }
 
     fn connect(&self) -> Result<Box<dyn Connection>, DbError> {
-        let mut conn = self.line()?;
-        let mut settings = Vec::new();
-        if self.site.isolation == SNAPSHOT_ISOLATION {
-            settings.push("SET SESSION innodb_snapshot_isolation = ON".to_owned());
-        }
-        let level = match self.site.isolation {
-            SNAPSHOT_ISOLATION => "REPEATABLE READ".to_owned(),
-            other => other.to_ascii_uppercase().replace('-', " "),
-        };
-        settings.push(format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}"));
-        let seconds = self.site.patience.as_secs();
-        settings.push(format!("SET SESSION innodb_lock_wait_timeout = {seconds}"));
-        batch(&mut conn, &settings)?;
-        self.catch_up(&mut conn)?;
-        Ok(Box::new(session::Session::new(conn)))
+        Ok(Box::new(session::Session::new(self.conn_at_level()?)))
+    }
+
+    fn dialect(&self) -> Option<Dialect> {
+        Some(Dialect::MySql)
+    }
+
+    fn connect_sql(&self) -> Result<Box<dyn SqlConnection>, DbError> {
+        Ok(Box::new(sql::SqlSession::new(self.conn_at_level()?)))
     }
 }
 

@@ -2,11 +2,13 @@
 
 mod errors;
 mod session;
+mod sql;
 
 use std::future::Future;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use isolario_predicate::Dialect;
 use isolario_workload::Kind;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
@@ -19,6 +21,7 @@ use crate::database::{Connection, Database, Layout};
 use crate::error::DbError;
 use crate::registry::{Driver, Settings};
 use crate::remote::{GRACE, OURS, Site, Stage, not_ours};
+use crate::sql::SqlConnection;
 use crate::tls::{self, Mode};
 use crate::url::{Address, DbUrl};
 use errors::classify;
@@ -197,6 +200,27 @@ impl Postgres {
         }
     }
 
+    /// Sets the isolation level and what goes with it; tells whether the server is a standby.
+    fn set_up(&self, line: &Line) -> Result<bool, DbError> {
+        let is_standby = line.is_standby();
+        // A standby refuses serializable transactions.
+        let isolation = match self.site.isolation {
+            "serializable" if is_standby => "repeatable-read",
+            isolation => isolation,
+        };
+        let mut settings = format!(
+            "SET default_transaction_isolation = '{}'; SET statement_timeout = {}",
+            isolation.replace('-', " "),
+            self.site.patience.as_millis(),
+        );
+        if let Some(value) = self.synchronous_commit {
+            settings += &format!("; SET synchronous_commit = {value}");
+        }
+        line.batch(Stage::Connect, &settings)?;
+        self.hurry(line)?;
+        Ok(is_standby)
+    }
+
     /// Connects; a task of the runtime then looks after the bytes.
     async fn client(&self) -> Result<Client, DbError> {
         let failed = |error| classify(&error, Stage::Connect);
@@ -308,25 +332,20 @@ impl Database for Postgres {
 
     fn connect(&self) -> Result<Box<dyn Connection>, DbError> {
         let line = self.line()?;
-        let is_standby = line.is_standby();
-        // A standby refuses serializable transactions.
-        let isolation = match self.site.isolation {
-            "serializable" if is_standby => "repeatable-read",
-            isolation => isolation,
-        };
+        let is_standby = self.set_up(&line)?;
         // A small table would be read as a whole, and under serializable be locked as a whole.
-        let mut settings = format!(
-            "SET default_transaction_isolation = '{}'; SET statement_timeout = {}; \
-             SET enable_seqscan = off",
-            isolation.replace('-', " "),
-            self.site.patience.as_millis(),
-        );
-        if let Some(value) = self.synchronous_commit {
-            settings += &format!("; SET synchronous_commit = {value}");
-        }
-        line.batch(Stage::Connect, &settings)?;
-        self.hurry(&line)?;
+        line.batch(Stage::Connect, "SET enable_seqscan = off")?;
         Ok(Box::new(session::Session::new(line, is_standby)?))
+    }
+
+    fn dialect(&self) -> Option<Dialect> {
+        Some(Dialect::Postgres)
+    }
+
+    fn connect_sql(&self) -> Result<Box<dyn SqlConnection>, DbError> {
+        let line = self.line()?;
+        self.set_up(&line)?;
+        Ok(Box::new(sql::SqlSession::new(line)?))
     }
 }
 

@@ -2,9 +2,12 @@
 //!
 //! The shortest adapter there is, and the example of the book's guide to adding one.
 
+mod sql;
+
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use isolario_predicate::Dialect;
 use isolario_workload::Kind;
 use rusqlite::{ErrorCode, OptionalExtension, params};
 
@@ -13,6 +16,7 @@ use crate::database::{
 };
 use crate::error::DbError;
 use crate::registry::{Driver, Settings};
+use crate::sql::SqlConnection;
 use crate::temporary::Temporary;
 use crate::url::DbUrl;
 
@@ -123,6 +127,16 @@ impl Database for Sqlite {
     fn connect(&self) -> Result<Box<dyn Connection>, DbError> {
         let patience = self.patience;
         Ok(Box::new(Session { connection: self.connection()?, patience }))
+    }
+
+    fn dialect(&self) -> Option<Dialect> {
+        Some(Dialect::Sqlite)
+    }
+
+    fn connect_sql(&self) -> Result<Box<dyn SqlConnection>, DbError> {
+        let connection = self.connection()?;
+        connection.busy_timeout(self.patience).map_err(classify)?;
+        Ok(Box::new(sql::SqlSession::new(connection)))
     }
 }
 

@@ -12,5 +12,6 @@ mod promises;
 mod redis;
 mod site;
 mod standby;
+mod statements;
 mod strangers;
 mod trial;

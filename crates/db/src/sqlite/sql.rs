@@ -1,0 +1,66 @@
+//! Statements as text.
+
+use isolario_model::Value;
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, Row, Statement};
+
+use super::classify;
+use crate::error::DbError;
+use crate::sql::{Answer, SqlConnection, hexadecimal};
+
+pub(super) struct SqlSession {
+    connection: Connection,
+}
+
+impl SqlSession {
+    pub(super) fn new(connection: Connection) -> SqlSession {
+        SqlSession { connection }
+    }
+}
+
+impl SqlConnection for SqlSession {
+    /// SQLite answers in any case, so nothing is ever in doubt.
+    fn statement(&mut self, sql: &str, _: bool) -> Result<Answer, DbError> {
+        let mut statement = self.connection.prepare(sql).map_err(refused)?;
+        let answer = run(&mut statement).map_err(refused)?;
+        let changed = match answer.columns.is_empty() {
+            true => self.connection.changes(),
+            false => answer.rows.len() as u64,
+        };
+        Ok(Answer { changed, ..answer })
+    }
+
+    fn id(&self) -> Option<u64> {
+        None
+    }
+}
+
+fn run(statement: &mut Statement<'_>) -> rusqlite::Result<Answer> {
+    let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
+    let width = columns.len();
+    let values = |row: &Row<'_>| (0..width).map(|at| row.get_ref(at).map(value)).collect();
+    let rows = statement.query_map([], values)?.collect::<rusqlite::Result<_>>()?;
+    Ok(Answer { columns, rows, changed: 0 })
+}
+
+/// An error of a statement that somebody made up is no reason to end a run.
+fn refused(error: rusqlite::Error) -> DbError {
+    let error = classify(error);
+    match error.class {
+        crate::ErrorClass::Fatal => error.with_class(crate::ErrorClass::Aborted),
+        _ => error,
+    }
+}
+
+fn value(sent: ValueRef<'_>) -> Value {
+    match sent {
+        ValueRef::Null => Value::Nil,
+        ValueRef::Integer(whole) => whole.into(),
+        ValueRef::Real(number) => Value::Other(number.to_string().into()),
+        ValueRef::Text(bytes) => match std::str::from_utf8(bytes) {
+            Ok(text) => Value::Text(text.into()),
+            Err(_) => hexadecimal(bytes),
+        },
+        ValueRef::Blob(bytes) => hexadecimal(bytes),
+    }
+}
