@@ -1,8 +1,9 @@
 //! A transaction in progress, from the client's side.
 
 use isolario_model::{Outcome, Stamp};
-use isolario_workload::{Chance, Generator, Place, PlannedOp, Rng};
+use isolario_workload::{Generator, Place, PlannedOp, Rng};
 
+use crate::ending::{Ending, Mishaps};
 use crate::store::{Intent, Store, Txn};
 
 /// What an operation returned.
@@ -45,48 +46,6 @@ pub(crate) struct Flight {
     pub(crate) stamps: (Option<Stamp>, Option<Stamp>),
     /// Whether it ran twice.
     pub(crate) reran: bool,
-}
-
-/// How often transactions do not commit.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Mishaps {
-    abort: Chance,
-    /// Of those that do not abort.
-    unknown: Chance,
-}
-
-/// How a transaction is to end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
-    /// It aborts.
-    Abort,
-    /// It does not commit, and the client never learns that.
-    Lost,
-    /// It commits, if the store lets it.
-    Commit {
-        /// Whether the client learns how it ended.
-        heard: bool,
-    },
-}
-
-impl Mishaps {
-    pub(crate) fn new(abort_ratio: f64, unknown_ratio: f64) -> Mishaps {
-        let rest = 1.0 - abort_ratio;
-        let unknown = if rest > 0.0 { unknown_ratio / rest } else { 0.0 };
-        Mishaps { abort: Chance::new(abort_ratio), unknown: Chance::new(unknown) }
-    }
-
-    /// Of those that the client never hears of, half commit.
-    pub(crate) fn fate(&self, rng: &mut Rng) -> Fate {
-        if rng.happens(self.abort) {
-            return Fate::Abort;
-        }
-        let unknown = rng.happens(self.unknown);
-        if unknown && rng.happens(Chance::HALF) {
-            return Fate::Lost;
-        }
-        Fate::Commit { heard: !unknown }
-    }
 }
 
 impl Flight {
@@ -167,47 +126,25 @@ impl Flight {
     pub(crate) fn expected(&self, key: u64) -> Option<i64> {
         self.known.iter().find(|(known, _)| *known == key).and_then(|(_, value)| *value)
     }
+}
 
-    /// Commits or not; the client may never learn which.
-    fn finish(&mut self, store: &mut Store, mishaps: &Mishaps, rng: &mut Rng) -> Outcome {
-        match mishaps.fate(rng) {
-            Fate::Abort => {
-                store.rollback(&mut self.txn);
-                Outcome::Aborted
-            }
-            Fate::Lost => {
-                store.rollback(&mut self.txn);
-                Outcome::Unknown
-            }
-            Fate::Commit { heard } => match self.commit(store, rng) {
-                Outcome::Committed if !heard => Outcome::Unknown,
-                outcome => outcome,
-            },
-        }
+impl Ending<Store> for Flight {
+    fn try_commit(&mut self, store: &mut Store, _: &mut Rng) -> bool {
+        let snapshot = store.snapshot(&self.txn);
+        let committed = store.commit(&mut self.txn).ok();
+        self.stamps = (snapshot, committed);
+        committed.is_some()
     }
 
-    /// Commits. On a conflict the store runs the transaction once more, undisturbed, before the
-    /// client has heard anything: so conflicts cost no transactions, however hot the keys are.
-    fn commit(&mut self, store: &mut Store, rng: &mut Rng) -> Outcome {
-        if self.try_commit(store) {
-            return Outcome::Committed;
-        }
+    fn run_again(&mut self, store: &mut Store, rng: &mut Rng) {
         self.reran = true;
         store.restart(&mut self.txn);
         for at in 0..self.plan.len() {
             self.answers[at] = self.run(self.plan[at], store, rng);
         }
-        if self.try_commit(store) {
-            return Outcome::Committed;
-        }
-        store.rollback(&mut self.txn);
-        Outcome::Aborted
     }
 
-    fn try_commit(&mut self, store: &mut Store) -> bool {
-        let snapshot = store.snapshot(&self.txn);
-        let committed = store.commit(&mut self.txn).ok();
-        self.stamps = (snapshot, committed);
-        committed.is_some()
+    fn roll_back(&mut self, store: &mut Store) {
+        store.rollback(&mut self.txn);
     }
 }

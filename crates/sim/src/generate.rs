@@ -5,7 +5,8 @@ use isolario_workload::{Generator, Place, Planner, Rng};
 
 use crate::chronicle::{Chronicle, Unheard};
 use crate::config::{Config, ConfigError, GenerateError, Plant, Summary};
-use crate::flight::{Flight, Mishaps};
+use crate::ending::Mishaps;
+use crate::flight::Flight;
 use crate::interleave::{Clients, Interleaving, Phase, Planted};
 use crate::plant;
 use crate::report::Reporter;

@@ -27,6 +27,7 @@
 
 mod chronicle;
 mod config;
+mod ending;
 mod flight;
 mod generate;
 mod interleave;

@@ -9,7 +9,7 @@ use super::report::RowReporter;
 use super::store::{TableStore, TableTxn};
 use super::{TableChronicle, VersionSet};
 use crate::config::Summary;
-use crate::flight::{Fate, Mishaps};
+use crate::ending::{Ending, Mishaps};
 use crate::interleave::{Clients, Phase, Planted};
 
 /// What an operation returned.
@@ -112,49 +112,27 @@ impl TableFlight {
         rows.iter().for_each(|(key, held)| store.write(&mut self.txn, *key, *held));
         Answer::Rows(rows, snapshot)
     }
+}
 
-    /// Commits or not; the client may never learn which.
-    fn finish(&mut self, store: &mut TableStore, mishaps: &Mishaps, rng: &mut Rng) -> Outcome {
-        match mishaps.fate(rng) {
-            Fate::Abort => {
-                store.rollback(&mut self.txn);
-                Outcome::Aborted
-            }
-            Fate::Lost => {
-                store.rollback(&mut self.txn);
-                Outcome::Unknown
-            }
-            Fate::Commit { heard } => match self.commit(store, rng) {
-                Outcome::Committed if !heard => Outcome::Unknown,
-                outcome => outcome,
-            },
-        }
-    }
-
-    /// Commits. On a conflict the store runs the transaction once more, undisturbed, before the
-    /// client has heard anything: so conflicts cost no transactions, however hot the rows are.
-    fn commit(&mut self, store: &mut TableStore, rng: &mut Rng) -> Outcome {
-        if self.try_commit(store, rng) {
-            return Outcome::Committed;
-        }
-        let Some(place) = self.place else { return Outcome::Aborted };
-        self.reran = true;
-        store.begin(&mut self.txn, place.session);
-        for at in 0..self.plan.len() {
-            self.answers[at] = self.run(self.plan[at], store, rng);
-        }
-        if self.try_commit(store, rng) {
-            return Outcome::Committed;
-        }
-        store.rollback(&mut self.txn);
-        Outcome::Aborted
-    }
-
+impl Ending<TableStore> for TableFlight {
     fn try_commit(&mut self, store: &mut TableStore, rng: &mut Rng) -> bool {
         let snapshot = store.snapshot(&self.txn);
         let committed = store.commit(&mut self.txn, rng).ok();
         self.stamps = (snapshot.filter(|_| committed.is_some()), committed);
         committed.is_some()
+    }
+
+    fn run_again(&mut self, store: &mut TableStore, rng: &mut Rng) {
+        let Some(place) = self.place else { return };
+        self.reran = true;
+        store.begin(&mut self.txn, place.session);
+        for at in 0..self.plan.len() {
+            self.answers[at] = self.run(self.plan[at], store, rng);
+        }
+    }
+
+    fn roll_back(&mut self, store: &mut TableStore) {
+        store.rollback(&mut self.txn);
     }
 }
 
