@@ -1,20 +1,19 @@
 //! The flags that describe a workload: what `gen` and `run` have in common.
 
-use isolario::workload::{Distribution, DistributionError, Kind, Preset};
+use isolario::workload::{Distribution, DistributionError, Kind, Mix, Preset};
 
 use crate::failure::Failure;
 use crate::suggest::no_such;
 
-/// The workload on a table, which is generated and not yet run.
+/// The workload on a table.
 pub(crate) const PREDICATE: &str = "predicate";
 
 /// Workloads that are planned, and not available yet.
-const NOT_BUILT: [&str; 5] = [PREDICATE, "sql", "tpcc", "rubis", "twitter"];
+const NOT_BUILT: [&str; 4] = ["sql", "tpcc", "rubis", "twitter"];
 
-/// The kind of workload of a name; `others` are names that the command knows besides.
-pub(crate) fn find_kind(name: &str, others: &[&'static str]) -> Result<Kind, Failure> {
-    let names: Vec<_> =
-        Kind::ALL.map(Kind::name).into_iter().chain(others.iter().copied()).collect();
+/// The kind of workload of a name.
+pub(crate) fn find_kind(name: &str) -> Result<Kind, Failure> {
+    let names = Kind::ALL.map(Kind::name);
     let there_are = format!("workloads: {}", names.join(", "));
     match name.parse() {
         Ok(kind) => Ok(kind),
@@ -59,6 +58,10 @@ pub(crate) fn refuse_idle_flags(
                 .with_hint(format!("it is for --workload {}", kinds.join(", "))))
         }
     }
+}
+
+pub(crate) fn find_mix(text: &str) -> Result<Mix, Failure> {
+    text.parse().map_err(|error| Failure::new(format!("--mix: {error}")))
 }
 
 /// The help on presets.

@@ -3,8 +3,8 @@
 //! The book shows the same table; a test compares the two.
 
 use isolario_model::Level::{
-    self, Causal, CutIsolation, Linearizable, ParallelSnapshotIsolation, ReadAtomic, ReadCommitted,
-    Serializable, SnapshotIsolation, StrictSerializable,
+    self, AdyaReadCommitted, Causal, CutIsolation, Linearizable, ParallelSnapshotIsolation,
+    ReadAtomic, ReadCommitted, Serializable, SnapshotIsolation, StrictSerializable,
 };
 use isolario_workload::Kind;
 
@@ -55,10 +55,13 @@ impl Claim {
 
 const REGISTERS: &[Kind] = &[Kind::Mini, Kind::General];
 const TRANSACTIONS: &[Kind] = &[Kind::Mini, Kind::General, Kind::Append];
+const ROWS_TOO: &[Kind] = &[Kind::Mini, Kind::General, Kind::Append, Kind::Predicate];
+const ROWS: &[Kind] = &[Kind::Predicate];
 /// Whose histories tell the order of versions.
 const ORDERED: &[Kind] = &[Kind::Mini, Kind::Append];
 const SINGLE: &[Kind] = &[Kind::Lwt];
 const EVERY: &[Kind] = &Kind::ALL;
+const KEYED: &[Kind] = &Kind::KEYED;
 
 const fn row(
     database: &'static str,
@@ -79,6 +82,10 @@ const fn on_one_node(row: ClaimRow) -> ClaimRow {
 const STANDBY: &str = "a standby replays the log of the primary: its snapshots are prefixes of the \
                        log, which is not the order in which the primary shows commits";
 
+/// Why updates by range promise little where reads come from a snapshot.
+const CURRENT: &str = "reads come from a snapshot, and updates and deletes find the newest rows: a \
+                       transaction may see both, one after the other";
+
 /// The promise of several servers together.
 const fn over_nodes(row: ClaimRow) -> ClaimRow {
     ClaimRow { nodes: Nodes::Several, ..row }
@@ -89,7 +96,7 @@ pub static CLAIMS: &[ClaimRow] = &[
     row(
         "sqlite",
         "serializable",
-        TRANSACTIONS,
+        ROWS_TOO,
         &[StrictSerializable],
         "transactions are serializable, one writer at a time; readers see the last commit",
     ),
@@ -133,10 +140,11 @@ pub static CLAIMS: &[ClaimRow] = &[
         &[CutIsolation, ReadAtomic],
         "consistent reads of one transaction use one snapshot; nothing is said of updates",
     ),
+    row("mariadb", "repeatable-read", ROWS, &[AdyaReadCommitted], CURRENT),
     row(
         "mariadb",
         "innodb-snapshot-isolation",
-        EVERY,
+        KEYED,
         &[SnapshotIsolation],
         "repeatable read with innodb_snapshot_isolation=ON: an update of a row that changed since \
          the snapshot fails",
@@ -163,6 +171,7 @@ pub static CLAIMS: &[ClaimRow] = &[
         "consistent reads of one transaction read the snapshot of the first; an update works on \
          the newest row instead",
     )),
+    on_one_node(row("mysql", "repeatable-read", ROWS, &[AdyaReadCommitted], CURRENT)),
     on_one_node(row(
         "mysql",
         "serializable",
@@ -185,6 +194,7 @@ pub static CLAIMS: &[ClaimRow] = &[
         "snapshot isolation; but in pessimistic transactions, the default, an update works on the \
          newest row",
     ),
+    row("tidb", "repeatable-read", ROWS, &[AdyaReadCommitted], CURRENT),
     row("galera", "read-committed", EVERY, &[ReadCommitted], "as MariaDB"),
     row(
         "galera",
@@ -193,6 +203,7 @@ pub static CLAIMS: &[ClaimRow] = &[
         &[CutIsolation, ReadAtomic],
         "as MariaDB: consistent reads of one transaction use one snapshot",
     ),
+    row("galera", "repeatable-read", ROWS, &[AdyaReadCommitted], CURRENT),
     on_one_node(row("galera", "serializable", EVERY, &[Serializable], "as MariaDB, on one node")),
     over_nodes(row(
         "galera",
@@ -212,7 +223,7 @@ pub static CLAIMS: &[ClaimRow] = &[
     row(
         "etcd",
         "serializable-reads",
-        EVERY,
+        KEYED,
         &[ReadCommitted],
         "serializable reads, as etcd calls them, come from one member and may be stale",
     ),
@@ -261,6 +272,8 @@ mod tests {
             assert_eq!(mini("read-committed"), [ReadCommitted], "{product}");
             assert_eq!(mini("repeatable-read"), snapshots, "{product}");
             assert!(levels(product, "repeatable-read", Kind::Append, 1).is_empty(), "{product}");
+            let on_rows = levels(product, "repeatable-read", Kind::Predicate, 1);
+            assert_eq!(on_rows, [AdyaReadCommitted], "{product}");
         }
         for (product, claimed) in
             [("mysql", true), ("mariadb", true), ("galera", true), ("tidb", false)]

@@ -2,11 +2,12 @@
 
 use isolario_model::Stamp;
 use isolario_predicate::Dialect;
-use isolario_workload::Kind;
+use isolario_workload::{Kind, TableOp};
 
 use crate::claims::{self, Claim};
 use crate::error::DbError;
 use crate::sql::SqlConnection;
+use crate::table::Found;
 
 /// What a register holds; nothing before the first write and after a delete.
 pub type Held = Option<i64>;
@@ -257,6 +258,13 @@ pub trait Connection: Send {
     ) -> Result<Conditional, DbError> {
         let _ = (key, expected, new);
         Err(DbError::unsupported("conditional writes"))
+    }
+
+    /// Runs an operation on the [table](crate::TABLE) of the run, and tells what it found into an
+    /// empty answer. Increments do not come this way: the client reads, and then updates.
+    fn table(&mut self, op: &TableOp, found: &mut Found) -> Result<(), DbError> {
+        let _ = (op, found);
+        Err(DbError::unsupported("tables"))
     }
 
     /// Commits. Returning `Ok` means that the database said so.

@@ -75,7 +75,7 @@ impl Database for Etcd {
     }
 
     fn supports(&self, kind: Kind) -> bool {
-        matches!(kind, Kind::Mini | Kind::General | Kind::Append | Kind::Lwt)
+        Kind::KEYED.contains(&kind)
     }
 
     fn prepare(&self, _: &Layout) -> Result<(), DbError> {

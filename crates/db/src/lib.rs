@@ -54,6 +54,7 @@ mod sim;
 mod sql;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+mod table;
 #[cfg(feature = "sqlite")]
 mod temporary;
 #[cfg(any(feature = "etcd", feature = "mysql", feature = "postgres", feature = "redis"))]
@@ -64,8 +65,9 @@ pub use claims::{CLAIMS, Claim, ClaimRow, Nodes};
 pub use database::{Access, Conditional, Connection, Database, Held, Layout, Receipt, prepare};
 pub use error::{DbError, ErrorClass, Obstacle};
 pub use registry::{DRIVERS, Driver, Open, Settings, open};
-pub use run::{Control, Outcome, Plan, Progress, RunError, run};
+pub use run::{Control, Outcome, Plan, Progress, RunError, Sighting, run};
 pub use sql::{Answer, SqlConnection};
+pub use table::{Found, TABLE};
 #[cfg(feature = "sqlite")]
 pub use temporary::abandon_temporary_files;
 pub use url::{Address, DbUrl, Parameters};

@@ -18,6 +18,7 @@ use crate::error::DbError;
 use crate::registry::{Driver, Settings};
 use crate::remote::{GRACE, OURS, Site, Stage, not_ours};
 use crate::sql::SqlConnection;
+use crate::table::{TABLE, sql as rows};
 use crate::tls::{Mode, Tls};
 use crate::url::{Address, DbUrl};
 use errors::classify;
@@ -38,9 +39,10 @@ pub(crate) const DRIVER: Driver = Driver {
 
 /// Our tables. Every register has its row from the beginning, with nothing in it: a transaction
 /// that reads a row which is not there locks the gap between two others, and hits them by chance.
-const TABLES: [(&str, &str); 2] = [
+const TABLES: [(&str, &str); 3] = [
     ("isolario_register", "(k BIGINT PRIMARY KEY, v BIGINT)"),
     ("isolario_list", "(k BIGINT PRIMARY KEY, e LONGTEXT NOT NULL)"),
+    (TABLE, rows::COLUMNS),
 ];
 
 /// The parameter of a URL that names the storage engine of our tables.
@@ -160,6 +162,7 @@ impl MySql {
             statements
                 .push(format!("CREATE TABLE {name} {columns} ENGINE={engine} COMMENT='{OURS}'"));
         }
+        statements.extend(rows::INDEXES.map(str::to_owned));
         for first in (0..layout.keys).step_by(ROWS_AT_ONCE as usize) {
             let keys = first..layout.keys.min(first.saturating_add(ROWS_AT_ONCE));
             let rows: Vec<_> = keys.map(|key| format!("({key}, NULL)")).collect();
@@ -201,8 +204,8 @@ impl Database for MySql {
         self.site.isolation
     }
 
-    fn supports(&self, kind: Kind) -> bool {
-        matches!(kind, Kind::Mini | Kind::General | Kind::Append | Kind::Lwt)
+    fn supports(&self, _: Kind) -> bool {
+        true
     }
 
     /// Making tables meets the transactions that an earlier run left behind, and in a cluster the

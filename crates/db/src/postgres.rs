@@ -22,6 +22,7 @@ use crate::error::DbError;
 use crate::registry::{Driver, Settings};
 use crate::remote::{GRACE, OURS, Site, Stage, not_ours};
 use crate::sql::SqlConnection;
+use crate::table::{TABLE, sql as rows};
 use crate::tls::{self, Mode};
 use crate::url::{Address, DbUrl};
 use errors::classify;
@@ -38,9 +39,10 @@ pub(crate) const DRIVER: Driver = Driver {
 
 /// Our tables. Every register has its row from the beginning, with nothing in it: a transaction
 /// that reads a row which is not there locks a page of the index, and hits others by chance.
-const TABLES: [(&str, &str); 2] = [
+const TABLES: [(&str, &str); 3] = [
     ("isolario_register", "(k BIGINT PRIMARY KEY, v BIGINT)"),
     ("isolario_list", "(k BIGINT PRIMARY KEY, e BIGINT[] NOT NULL)"),
+    (TABLE, rows::COLUMNS),
 ];
 
 /// How long a transaction waits for a lock before the server looks for a deadlock. The server's own
@@ -64,6 +66,8 @@ struct Postgres {
     /// the right was granted.
     is_hurried: OnceLock<bool>,
     product: OnceLock<Product>,
+    /// Whether sessions ask for what a version certificate is made of.
+    evidence: bool,
 }
 
 /// Which of the products that speak the protocol this is.
@@ -115,7 +119,8 @@ fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> 
         config.dbname(&address.path);
     }
     let (is_hurried, product) = (OnceLock::new(), OnceLock::new());
-    Ok(Box::new(Postgres { config, site, synchronous_commit, is_hurried, product }))
+    let evidence = settings.evidence;
+    Ok(Box::new(Postgres { config, site, synchronous_commit, is_hurried, product, evidence }))
 }
 
 fn synchronous_commit(address: &Address) -> Result<Option<&'static str>, DbError> {
@@ -257,8 +262,8 @@ impl Database for Postgres {
         self.site.isolation
     }
 
-    fn supports(&self, kind: Kind) -> bool {
-        matches!(kind, Kind::Mini | Kind::General | Kind::Append | Kind::Lwt)
+    fn supports(&self, _: Kind) -> bool {
+        true
     }
 
     fn prepare(&self, layout: &Layout) -> Result<(), DbError> {
@@ -282,6 +287,7 @@ impl Database for Postgres {
         statements.push(format!(
             "INSERT INTO isolario_register SELECT k, NULL FROM generate_series(0, {last}) k"
         ));
+        statements.extend(rows::INDEXES.map(str::to_owned));
         statements.push("COMMIT".to_owned());
         line.batch(Stage::Connect, &statements.join("; "))?;
         self.hurry(&line)
@@ -335,7 +341,7 @@ impl Database for Postgres {
         let is_standby = self.set_up(&line)?;
         // A small table would be read as a whole, and under serializable be locked as a whole.
         line.batch(Stage::Connect, "SET enable_seqscan = off")?;
-        Ok(Box::new(session::Session::new(line, is_standby)?))
+        Ok(Box::new(session::Session::new(line, is_standby, self.evidence)?))
     }
 
     fn dialect(&self) -> Option<Dialect> {

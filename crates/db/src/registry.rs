@@ -15,11 +15,19 @@ pub struct Settings {
     pub statement_timeout: Duration,
     /// How many sessions there will be.
     pub sessions: u32,
+    /// Whether connections ask for what a version certificate is made of: snapshots, and the
+    /// database's own numbers of transactions.
+    pub evidence: bool,
 }
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { isolation: None, statement_timeout: Duration::from_secs(5), sessions: 8 }
+        Settings {
+            isolation: None,
+            statement_timeout: Duration::from_secs(5),
+            sessions: 8,
+            evidence: false,
+        }
     }
 }
 

@@ -9,7 +9,7 @@ mod session;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use isolario_model::{AnomalyKind, Level};
-use isolario_sim::Store;
+use isolario_sim::{Store, TableStore};
 use isolario_workload::Kind;
 
 use crate::claims::Claim;
@@ -43,6 +43,8 @@ struct Shared {
 
 struct State {
     store: Store,
+    /// The store with a table, which knows nothing of the other one.
+    table: TableStore,
     leftovers: Leftovers,
     /// Session numbers that no connection has.
     free: Vec<u32>,
@@ -58,6 +60,7 @@ impl State {
     fn new(given: Level, sessions: u32) -> State {
         State {
             store: Store::new(given, sessions),
+            table: TableStore::new(given, sessions, None),
             leftovers: Leftovers::default(),
             free: (0..sessions).rev().collect(),
         }
@@ -130,7 +133,13 @@ impl Database for Sim {
         Claim { levels: vec![level], words: "the level that its URL names".to_owned() }
     }
 
-    fn prepare(&self, _: &Layout) -> Result<(), DbError> {
+    /// The defects of reads are those of registers.
+    fn prepare(&self, layout: &Layout) -> Result<(), DbError> {
+        if let (Kind::Predicate, Some(_)) = (layout.kind, self.defect) {
+            return Err(DbError::fatal(
+                "the simulated store cannot show this anomaly in a table: try LostUpdate or WriteSkew",
+            ));
+        }
         *self.shared.lock() = State::new(self.given, self.sessions);
         Ok(())
     }

@@ -7,8 +7,9 @@ mod sql;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use isolario_model::Value;
 use isolario_predicate::Dialect;
-use isolario_workload::Kind;
+use isolario_workload::{Kind, TableOp};
 use rusqlite::{ErrorCode, OptionalExtension, params};
 
 use crate::database::{
@@ -17,6 +18,8 @@ use crate::database::{
 use crate::error::DbError;
 use crate::registry::{Driver, Settings};
 use crate::sql::SqlConnection;
+use crate::table::sql::{self as rows, Prepared, Reply};
+use crate::table::{Found, TABLE};
 use crate::temporary::Temporary;
 use crate::url::DbUrl;
 
@@ -31,7 +34,7 @@ pub(crate) const DRIVER: Driver = Driver {
 };
 
 /// Our tables, exactly as SQLite remembers them: by that text we know them again.
-const TABLES: [(&str, &str); 2] = [
+const TABLES: [(&str, &str); 3] = [
     (
         "isolario_register",
         "CREATE TABLE isolario_register (k INTEGER PRIMARY KEY, v INTEGER NOT NULL)",
@@ -40,6 +43,11 @@ const TABLES: [(&str, &str); 2] = [
         "isolario_list",
         "CREATE TABLE isolario_list (k INTEGER, n INTEGER, e INTEGER NOT NULL, PRIMARY KEY (k, n)) \
          WITHOUT ROWID",
+    ),
+    (
+        TABLE,
+        "CREATE TABLE isolario_row (id INTEGER PRIMARY KEY, a INTEGER NOT NULL, \
+         b INTEGER NOT NULL, v INTEGER NOT NULL, w INTEGER)",
     ),
 ];
 
@@ -99,8 +107,8 @@ impl Database for Sqlite {
         self.isolation
     }
 
-    fn supports(&self, kind: Kind) -> bool {
-        matches!(kind, Kind::Mini | Kind::General | Kind::Append | Kind::Lwt)
+    fn supports(&self, _: Kind) -> bool {
+        true
     }
 
     fn prepare(&self, _: &Layout) -> Result<(), DbError> {
@@ -120,6 +128,9 @@ impl Database for Sqlite {
                 None => {}
             }
             transaction.execute(definition, []).map_err(classify)?;
+        }
+        for index in rows::INDEXES {
+            transaction.execute(index, []).map_err(classify)?;
         }
         transaction.commit().map_err(classify)
     }
@@ -218,6 +229,10 @@ impl Connection for Session {
         read_then_write(self, key, expected, new)
     }
 
+    fn table(&mut self, op: &TableOp, found: &mut Found) -> Result<(), DbError> {
+        rows::SQLITE.run(self, op, found)
+    }
+
     fn commit(&mut self) -> Result<Receipt, DbError> {
         self.execute("COMMIT", [])?;
         Ok(Receipt::default())
@@ -229,6 +244,21 @@ impl Connection for Session {
             return Ok(());
         }
         self.execute("ROLLBACK", []).map(|_| ())
+    }
+}
+
+impl Prepared for Session {
+    fn ask(&mut self, sql: &'static str, values: &[i64]) -> Result<Reply, DbError> {
+        let mut statement = self.connection.prepare_cached(sql).map_err(classify)?;
+        let width = statement.column_count();
+        let mut found = statement.query(rusqlite::params_from_iter(values)).map_err(classify)?;
+        let mut rows = Vec::new();
+        while let Some(row) = found.next().map_err(classify)? {
+            let value =
+                |at| row.get::<_, Option<i64>>(at).map(|it| it.map_or(Value::Nil, Value::Int));
+            rows.push((0..width).map(value).collect::<Result<_, _>>().map_err(classify)?);
+        }
+        Ok(Reply { rows, changed: 0 })
     }
 }
 

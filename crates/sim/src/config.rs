@@ -1,7 +1,7 @@
 //! What to generate, and what came of it.
 
 use isolario_model::{AnomalyKind, Level, SinkError};
-use isolario_workload::{Preset, Workload, WorkloadError};
+use isolario_workload::{Kind, Preset, Workload, WorkloadError};
 
 use crate::interleave::Pace;
 use crate::plant::Template;
@@ -105,6 +105,9 @@ pub enum ConfigError {
         /// The anomaly.
         kind: AnomalyKind,
     },
+    /// A workload on a table.
+    #[error("a workload on a table has a configuration of its own, TableConfig")]
+    Table,
     /// More operations than there are values for.
     #[error("{txns} transactions of {sessions} sessions need more values than there are")]
     TooLarge {
@@ -119,6 +122,9 @@ impl Config {
     /// Says what is wrong with the knobs, if anything is.
     pub fn validate(&self) -> Result<(), ConfigError> {
         self.workload.validate()?;
+        if self.workload.kind == Kind::Predicate {
+            return Err(ConfigError::Table);
+        }
         if self.sessions == 0 {
             return Err(WorkloadError::Zero("sessions").into());
         }
@@ -229,6 +235,8 @@ mod tests {
             message(Config { anomalies, ..of() }),
             "Phantom cannot be planted: it needs more than the operations on a few keys"
         );
+        let workload = Workload { kind: Kind::Predicate, ..Workload::default() };
+        assert!(message(Config { workload, ..of() }).ends_with("TableConfig"));
         assert!(message(Config { txns: 1 << 60, ..of() }).contains("more values than there are"));
     }
 

@@ -47,5 +47,5 @@ pub use plant::{Template, templates};
 pub use store::{Conflict, Intent, Store, Txn};
 pub use table::{
     KEY_COLUMN, RowId, TABLE, TableAnomaly, TableChronicle, TableConfig, TableDefect, TablePlant,
-    VersionSet, generate_table,
+    TableStore, TableTxn, VersionSet, generate_table,
 };

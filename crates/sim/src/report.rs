@@ -115,10 +115,11 @@ impl<'s> Reporter<'s> {
         store: &Store,
     ) -> Result<(), SinkError> {
         let op = flight.plan[at];
-        let key = ValueRef::from(op.key());
+        let Some(number) = op.key() else { return Ok(()) };
+        let key = ValueRef::from(number);
         let found = flight.answers[at].register();
         match op {
-            PlannedOp::ReadList { .. } => self.list(flight, at, answered, store),
+            PlannedOp::ReadList { key } => self.list(flight, at, key, answered, store),
             PlannedOp::Read { .. } => {
                 self.op(&Op::Read { key, value: answered.then(|| self.shown(found)) })
             }
@@ -131,11 +132,12 @@ impl<'s> Reporter<'s> {
                 self.op(&Op::InsertIfAbsent { key, value: value.into(), applied, seen })
             }
             PlannedOp::CompareAndSet { new, .. } => {
-                let expected = flight.expected(op.key());
+                let expected = flight.expected(number);
                 let (applied, seen) = self.conditional(found, expected, outcome);
                 let (expected, new) = (self.shown(expected), new.into());
                 self.op(&Op::CompareAndSet { key, expected, new, applied, seen })
             }
+            PlannedOp::Table(_) => Ok(()),
         }
     }
 
@@ -159,10 +161,10 @@ impl<'s> Reporter<'s> {
         &mut self,
         flight: &Flight,
         at: usize,
+        list: u64,
         answered: bool,
         store: &Store,
     ) -> Result<(), SinkError> {
-        let list = flight.plan[at].key();
         let mut elements = std::mem::take(&mut self.elements);
         elements.clear();
         elements.extend(store.elements(list).iter().take(flight.answers[at].prefix()));

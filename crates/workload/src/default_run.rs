@@ -19,7 +19,8 @@ impl DefaultRun {
     /// The default run of a kind.
     ///
     /// Few keys, so that sessions meet: anomalies are found where they do (MTC, Section V). Only
-    /// the general workload takes its parameters from PolySI's evaluation.
+    /// the general workload takes its parameters from PolySI's evaluation, and predicate those of
+    /// Emme's.
     pub fn of(kind: Kind) -> DefaultRun {
         let shape = Workload { kind, ..Workload::default() };
         let (workload, sessions, txns) = match kind {
@@ -27,6 +28,7 @@ impl DefaultRun {
             Kind::General => (Workload { ops: 20, keys: 10_000, ..shape }, 25, 5_000),
             Kind::Append => (Workload { ops: 4, keys: 10, ..shape }, 8, 10_000),
             Kind::Lwt => (Workload { keys: 10, ..shape }, 8, 10_000),
+            Kind::Predicate => (Workload { ops: 5, ..shape }, 8, 10_000),
         };
         DefaultRun { workload, sessions, txns }
     }

@@ -1,5 +1,7 @@
 //! Plans: what a transaction is going to ask for.
 
+use crate::table::TableOp;
+
 /// Where a transaction stands: which session runs it, as its how-manieth, and at which attempt.
 ///
 /// Attempts of one transaction touch the same keys, so that what was refused is tried again; they
@@ -64,16 +66,22 @@ pub enum PlannedOp {
         /// What to write.
         new: i64,
     },
+    /// Read or write rows of a table.
+    Table(TableOp),
 }
 
 impl PlannedOp {
     /// Whether it may change the database.
     pub fn writes(&self) -> bool {
-        !matches!(self, PlannedOp::Read { .. } | PlannedOp::ReadList { .. })
+        match self {
+            PlannedOp::Read { .. } | PlannedOp::ReadList { .. } => false,
+            PlannedOp::Table(op) => op.writes(),
+            _ => true,
+        }
     }
 
-    /// The operation itself, or a read of its key in place of a change: what to ask of a node that
-    /// takes no writes.
+    /// The operation itself, or a read of its key or rows in place of a change: what to ask of a
+    /// node that takes no writes.
     #[must_use]
     pub fn without_writing(self) -> PlannedOp {
         match self {
@@ -84,18 +92,20 @@ impl PlannedOp {
             PlannedOp::ReadList { key } | PlannedOp::Append { key, .. } => {
                 PlannedOp::ReadList { key }
             }
+            PlannedOp::Table(op) => PlannedOp::Table(op.without_writing()),
         }
     }
 
-    /// The key it touches.
-    pub fn key(&self) -> u64 {
+    /// The key it touches; none for rows of a table.
+    pub fn key(&self) -> Option<u64> {
         match *self {
             PlannedOp::Read { key }
             | PlannedOp::Write { key, .. }
             | PlannedOp::ReadList { key }
             | PlannedOp::Append { key, .. }
             | PlannedOp::InsertIfAbsent { key, .. }
-            | PlannedOp::CompareAndSet { key, .. } => key,
+            | PlannedOp::CompareAndSet { key, .. } => Some(key),
+            PlannedOp::Table(_) => None,
         }
     }
 }
@@ -107,6 +117,13 @@ impl PlannedOp {
 pub trait Generator {
     /// Adds the operations of one transaction to an empty plan: at least one.
     fn plan(&self, place: Place, plan: &mut Vec<PlannedOp>);
+
+    /// What the transaction is called, if it has a name. Names are needed where a database's own
+    /// log has to be understood: it tells versions, and these tell who wrote them.
+    fn name(&self, place: Place) -> Option<i64> {
+        let _ = place;
+        None
+    }
 
     /// The smallest key that transactions from this position on can touch: keys below it may be
     /// forgotten once every session is there.

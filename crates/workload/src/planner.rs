@@ -5,6 +5,7 @@ use crate::plan::{Generator, Place, PlannedOp};
 use crate::rng::{Chance, Rng};
 use crate::sampler::Sampler;
 use crate::shape::{Kind, Workload, WorkloadError};
+use crate::table::{TablePlanner, TableWorkload};
 
 /// Values that repeat are from 1 to this; unique values are above.
 const REPEATED_VALUES: u64 = 4;
@@ -24,6 +25,8 @@ pub struct Planner {
     list_positions: u64,
     /// How many attempts of a transaction have values of their own.
     attempts: u32,
+    /// The plans of a workload on a table.
+    table: Option<TablePlanner>,
 }
 
 /// What a general transaction does next.
@@ -52,13 +55,18 @@ impl Planner {
             duplicates: Chance::new(workload.duplicate_ratio),
             list_positions: list_positions(workload, sessions),
             attempts: 1,
+            table: match workload.kind {
+                Kind::Predicate => Some(TablePlanner::new(&table(workload), sessions, seed)?),
+                _ => None,
+            },
         })
     }
 
     /// Prepares for transactions that are tried up to so many times.
     #[must_use]
     pub fn with_attempts(self, attempts: u32) -> Planner {
-        Planner { attempts: attempts.max(1), ..self }
+        let table = self.table.map(|table| table.with_attempts(attempts));
+        Planner { attempts: attempts.max(1), table, ..self }
     }
 
     /// A value that no other operation writes: numbered by position, session, attempt and
@@ -153,15 +161,29 @@ impl Planner {
     }
 }
 
+/// The part of a workload that is about a table.
+fn table(workload: &Workload) -> TableWorkload {
+    let Workload { ops, keys, distribution, mix, .. } = *workload;
+    TableWorkload { ops, keys, distribution, mix }
+}
+
 impl Generator for Planner {
     fn plan(&self, place: Place, plan: &mut Vec<PlannedOp>) {
+        if let Some(table) = &self.table {
+            return plan.extend(table.ops(place).map(PlannedOp::Table));
+        }
         let mut rng = Rng::derive(self.seed, &[u64::from(place.session), place.position]);
         match self.workload.kind {
             Kind::Mini => self.mini(place, &mut rng, plan),
             Kind::General => self.general(place, &mut rng, plan),
             Kind::Append => self.append(place, &mut rng, plan),
             Kind::Lwt => self.lightweight(place, &mut rng, plan),
+            Kind::Predicate => {}
         }
+    }
+
+    fn name(&self, place: Place) -> Option<i64> {
+        self.table.as_ref().map(|table| table.name(place))
     }
 
     /// Lists are replaced, all at once, when they are as long as asked for on average: a key that
@@ -169,7 +191,7 @@ impl Generator for Planner {
     fn first_key(&self, position: u64) -> u64 {
         match self.workload.kind {
             Kind::Append => position / self.list_positions * u64::from(self.workload.keys),
-            Kind::Mini | Kind::General | Kind::Lwt => 0,
+            _ => 0,
         }
     }
 }
@@ -205,13 +227,13 @@ mod tests {
             PlannedOp::Write { value, .. } | PlannedOp::InsertIfAbsent { value, .. } => Some(value),
             PlannedOp::CompareAndSet { new, .. } => Some(new),
             PlannedOp::Append { element, .. } => Some(element),
-            PlannedOp::Read { .. } | PlannedOp::ReadList { .. } => None,
+            PlannedOp::Read { .. } | PlannedOp::ReadList { .. } | PlannedOp::Table(_) => None,
         }
     }
 
     #[test]
     fn values_are_unique_and_never_the_initial_one() {
-        for kind in Kind::ALL {
+        for kind in Kind::KEYED {
             let workload = Workload { kind, keys: 3, ..Workload::default() };
             let plans = plans(&workload, 4, 200);
             let values: Vec<i64> = plans.iter().flatten().filter_map(written).collect();
@@ -223,7 +245,7 @@ mod tests {
 
     #[test]
     fn another_attempt_touches_the_same_keys_with_other_values() {
-        for kind in Kind::ALL {
+        for kind in Kind::KEYED {
             let workload = Workload { kind, keys: 3, read_ratio: 0.2, ..Workload::default() };
             let planner = Planner::new(&workload, 2, 5).unwrap().with_attempts(3);
             let mut values = BTreeSet::new();
@@ -293,6 +315,6 @@ mod tests {
             assert_eq!(plan.iter().map(PlannedOp::key).collect::<BTreeSet<_>>().len(), 2);
         }
         let single = Workload { keys: 1, ..workload };
-        assert!(self::plans(&single, 2, 50).iter().flatten().all(|op| op.key() == 0));
+        assert!(self::plans(&single, 2, 50).iter().flatten().all(|op| op.key() == Some(0)));
     }
 }

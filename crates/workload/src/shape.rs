@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::distribution::{Distribution, DistributionError};
+use crate::mix::Mix;
 
 /// The kinds of workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -19,11 +20,17 @@ pub enum Kind {
     Append,
     /// Lightweight transactions: single reads, inserts if absent, compare-and-sets.
     Lwt,
+    /// Operations on the rows of a table, by key and by range.
+    Predicate,
 }
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Kind; 4] = [Kind::Mini, Kind::General, Kind::Append, Kind::Lwt];
+    pub const ALL: [Kind; 5] =
+        [Kind::Mini, Kind::General, Kind::Append, Kind::Lwt, Kind::Predicate];
+
+    /// The kinds whose operations each touch one key: registers and lists, no tables.
+    pub const KEYED: [Kind; 4] = [Kind::Mini, Kind::General, Kind::Append, Kind::Lwt];
 
     /// Its name.
     pub fn name(self) -> &'static str {
@@ -32,6 +39,7 @@ impl Kind {
             Kind::General => "general",
             Kind::Append => "append",
             Kind::Lwt => "lwt",
+            Kind::Predicate => "predicate",
         }
     }
 }
@@ -56,9 +64,10 @@ impl FromStr for Kind {
 pub struct Workload {
     /// The kind of transactions.
     pub kind: Kind,
-    /// Operations per transaction, for `general` and `append`. A read-modify-write is two.
+    /// Operations per transaction, for `general`, `append` and `predicate`. A read-modify-write is
+    /// two.
     pub ops: u32,
-    /// How many keys there are; for lists, at a time.
+    /// How many keys there are; for lists, at a time; for a table, how many rows there may be.
     pub keys: u32,
     /// The share of reads among the operations; for `mini`, of read-only transactions.
     pub read_ratio: f64,
@@ -74,6 +83,8 @@ pub struct Workload {
     pub list_length: u32,
     /// The share of writes whose value is one of a few, so that values repeat.
     pub duplicate_ratio: f64,
+    /// How often each operation of `predicate` comes.
+    pub mix: Mix,
 }
 
 impl Default for Workload {
@@ -88,6 +99,7 @@ impl Default for Workload {
             distribution: Distribution::Uniform,
             list_length: 32,
             duplicate_ratio: 0.0,
+            mix: Mix::default(),
         }
     }
 }
@@ -97,7 +109,7 @@ impl Default for Workload {
 #[non_exhaustive]
 pub enum WorkloadError {
     /// An unknown name.
-    #[error("there is no workload {0:?}: expected mini, general, append or lwt")]
+    #[error("there is no workload {0:?}: expected mini, general, append, lwt or predicate")]
     Kind(String),
     /// A number that has to be positive.
     #[error("there must be at least one of: {0}")]
@@ -153,7 +165,7 @@ impl Workload {
     pub fn max_ops(&self) -> u32 {
         match self.kind {
             Kind::Mini => 4,
-            Kind::General | Kind::Append => self.ops,
+            Kind::General | Kind::Append | Kind::Predicate => self.ops,
             Kind::Lwt => 1,
         }
     }
@@ -178,7 +190,8 @@ mod tests {
         );
         assert_eq!(
             "maxi".parse::<Kind>().unwrap_err().to_string(),
-            "there is no workload \"maxi\": expected mini, general, append or lwt"
+            "there is no workload \"maxi\": expected mini, general, append, lwt or \
+             predicate"
         );
         assert_eq!("lwt".parse(), Ok(Kind::Lwt));
     }

@@ -1,5 +1,7 @@
 //! Plans of transactions on a table.
 
+use isolario_predicate::{Aggregate, Expr, ExprError, Literal, Predicate};
+
 use crate::alias::AliasTable;
 use crate::distribution::Distribution;
 use crate::mix::{Mix, TableOpKind};
@@ -57,6 +59,14 @@ pub struct Held {
     pub version: i64,
 }
 
+impl Held {
+    /// What an increment makes of it. Values stay among those that ranges are about.
+    #[must_use]
+    pub fn incremented(self, version: i64) -> Held {
+        Held { a: (self.a + 1) % VALUES as i64, version, ..self }
+    }
+}
+
 /// A column that ranges are about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Column {
@@ -101,6 +111,13 @@ impl ValueRange {
     pub fn matches(&self, held: Option<Held>) -> bool {
         held.is_some_and(|held| (self.low..=self.high).contains(&self.column.of(&held)))
     }
+
+    /// `FROM t WHERE a BETWEEN 3 AND 12`.
+    pub fn predicate(&self, table: &str) -> Result<Predicate, ExprError> {
+        let bound = |bound: i64| Expr::literal(Literal::Int(bound));
+        let between = Expr::column(self.column.name()).between(bound(self.low), bound(self.high));
+        Predicate::rows(table, between?)
+    }
 }
 
 /// A function over rows.
@@ -114,6 +131,31 @@ pub enum Function {
     Min(Column),
     /// Its greatest value.
     Max(Column),
+}
+
+impl Function {
+    /// The function in the language of predicates.
+    pub fn aggregate(self) -> Result<Aggregate, ExprError> {
+        let column = |column: Column| Expr::column(column.name());
+        match self {
+            Function::Count => Ok(Aggregate::Count),
+            Function::Sum(of) => Aggregate::sum(column(of)),
+            Function::Min(of) => Ok(Aggregate::Min(column(of))),
+            Function::Max(of) => Ok(Aggregate::Max(column(of))),
+        }
+    }
+
+    /// Its value over rows; nothing over none, except for their number.
+    pub fn over<'h>(self, rows: impl Iterator<Item = &'h Held>) -> Option<i64> {
+        match self {
+            Function::Count => Some(rows.count() as i64),
+            Function::Sum(column) => {
+                rows.map(|held| column.of(held)).reduce(|sum, next| sum + next)
+            }
+            Function::Min(column) => rows.map(|held| column.of(held)).min(),
+            Function::Max(column) => rows.map(|held| column.of(held)).max(),
+        }
+    }
 }
 
 /// An operation on a table to ask for.
@@ -163,6 +205,9 @@ pub enum TableOp {
     Delete {
         /// Which rows.
         range: ValueRange,
+        /// Their last version, for databases that cannot tell which rows they deleted: there, the
+        /// rows are marked with it before they go.
+        version: i64,
     },
     /// Compute a function over the rows of a range.
     Aggregate {
@@ -171,6 +216,34 @@ pub enum TableOp {
         /// Which rows.
         range: ValueRange,
     },
+}
+
+impl TableOp {
+    /// Whether it may change the table.
+    pub fn writes(&self) -> bool {
+        match self {
+            TableOp::Insert { .. }
+            | TableOp::Update { .. }
+            | TableOp::Increment { .. }
+            | TableOp::RangeUpdate { .. }
+            | TableOp::Delete { .. } => true,
+            TableOp::Read { .. } | TableOp::RangeRead { .. } | TableOp::Aggregate { .. } => false,
+        }
+    }
+
+    /// The operation itself, or a read of its rows in place of a change.
+    #[must_use]
+    pub fn without_writing(self) -> TableOp {
+        match self {
+            TableOp::Insert { key, .. }
+            | TableOp::Update { key, .. }
+            | TableOp::Increment { key, .. } => TableOp::Read { key },
+            TableOp::RangeUpdate { range, .. } | TableOp::Delete { range, .. } => {
+                TableOp::RangeRead { range }
+            }
+            read => read,
+        }
+    }
 }
 
 /// How many values a column may have.
@@ -186,6 +259,8 @@ pub struct TablePlanner {
     seed: u64,
     sampler: Sampler,
     kinds: AliasTable,
+    /// How many attempts of a transaction have versions of their own.
+    attempts: u32,
 }
 
 impl TablePlanner {
@@ -206,22 +281,34 @@ impl TablePlanner {
             seed,
             sampler: Sampler::new(workload.distribution, workload.keys),
             kinds: AliasTable::new(shares.to_vec()),
+            attempts: 1,
         })
     }
 
-    /// Adds the operations of one transaction to an empty plan.
-    pub fn plan(&self, place: Place, plan: &mut Vec<TableOp>) {
-        let mut rng = Rng::derive(self.seed, &[u64::from(place.session), place.position]);
-        for op in 0..self.ops {
-            let kind = TableOpKind::ALL[self.kinds.sample(&mut rng) as usize];
-            plan.push(self.op(kind, self.version(place, op), &mut rng));
-        }
+    /// Prepares for transactions that are tried up to so many times.
+    #[must_use]
+    pub fn with_attempts(self, attempts: u32) -> TablePlanner {
+        TablePlanner { attempts: attempts.max(1), ..self }
     }
 
-    /// A number that no other operation has.
-    fn version(&self, place: Place, op: u32) -> i64 {
+    /// The operations of one transaction.
+    pub fn ops(&self, place: Place) -> impl Iterator<Item = TableOp> + '_ {
+        let mut rng = Rng::derive(self.seed, &[u64::from(place.session), place.position]);
+        (0..self.ops).map(move |op| {
+            let kind = TableOpKind::ALL[self.kinds.sample(&mut rng) as usize];
+            self.op(kind, self.version(place, op), &mut rng)
+        })
+    }
+
+    /// A number that no other attempt at a transaction has.
+    pub fn name(&self, place: Place) -> i64 {
         let txn = place.position * u64::from(self.sessions) + u64::from(place.session);
-        (1 + txn * u64::from(self.ops) + u64::from(op)) as i64
+        (1 + txn * u64::from(self.attempts) + u64::from(place.attempt)) as i64
+    }
+
+    /// A number that no other operation has: the transaction, and the operation within it.
+    fn version(&self, place: Place, op: u32) -> i64 {
+        1 + (self.name(place) - 1) * i64::from(self.ops) + i64::from(op)
     }
 
     fn op(&self, kind: TableOpKind, version: i64, rng: &mut Rng) -> TableOp {
@@ -238,7 +325,7 @@ impl TablePlanner {
             TableOpKind::RangeUpdate => {
                 TableOp::RangeUpdate { range: range(Column::A, rng), b: held.b, version }
             }
-            TableOpKind::Delete => TableOp::Delete { range: any_range(rng) },
+            TableOpKind::Delete => TableOp::Delete { range: any_range(rng), version },
             TableOpKind::Aggregate => {
                 let range = any_range(rng);
                 TableOp::Aggregate { function: any_function(rng), range }
@@ -277,8 +364,7 @@ mod tests {
         let planner = TablePlanner::new(&TableWorkload::default(), 4, 7).unwrap();
         let (mut kinds, mut versions) = ([0_u32; 2], BTreeSet::new());
         for place in (0..500).flat_map(|position| (0..4).map(move |s| Place::first(s, position))) {
-            let mut plan = Vec::new();
-            planner.plan(place, &mut plan);
+            let plan: Vec<_> = planner.ops(place).collect();
             assert_eq!(plan.len(), 5);
             for op in plan {
                 match op {
@@ -297,6 +383,27 @@ mod tests {
         }
         assert!((900..1100).contains(&kinds[0]), "{kinds:?}");
         assert!((3450..3750).contains(&kinds[1]), "{kinds:?}");
+    }
+
+    #[test]
+    fn another_attempt_asks_for_the_same_with_other_versions() {
+        let planner = TablePlanner::new(&TableWorkload::default(), 2, 5).unwrap().with_attempts(3);
+        let (mut names, mut versions) = (BTreeSet::new(), BTreeSet::new());
+        for position in 0..50 {
+            let reads = [0, 1, 2].map(|attempt| {
+                let place = Place { session: 1, position, attempt };
+                assert!(names.insert(planner.name(place)));
+                let ops = planner.ops(place);
+                ops.map(|op| {
+                    if let TableOp::Insert { held, .. } | TableOp::Update { held, .. } = op {
+                        assert!(versions.insert(held.version));
+                    }
+                    op.without_writing()
+                })
+                .collect::<Vec<_>>()
+            });
+            assert!(reads.iter().all(|ops| *ops == reads[0]));
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use isolario::sim::{Config, Kind, Mix, Workload};
 
 use crate::args::with_extensions;
 use crate::units::share;
-use crate::workload_flags::{PREDICATE, preset_help};
+use crate::workload_flags::preset_help;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -191,5 +191,5 @@ fn or(help: &str, default: impl Display) -> String {
 
 fn workload_help() -> String {
     let kinds = Kind::ALL.map(Kind::name).join(", ");
-    or(&format!("The kind of transactions: {kinds}, {PREDICATE}"), Kind::Mini)
+    or(&format!("The kind of transactions: {kinds}"), Kind::Mini)
 }

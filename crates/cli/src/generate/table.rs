@@ -1,13 +1,13 @@
 //! What the flags mean for a workload on a table.
 
 use isolario::model::Level;
-use isolario::sim::{Mix, TableAnomaly, TableConfig, TableDefect, TablePlant, TableWorkload};
+use isolario::sim::{TableAnomaly, TableConfig, TableDefect, TablePlant, TableWorkload};
 
 use super::args::HistoryArgs;
 use super::settings::find_level;
 use crate::failure::Failure;
 use crate::suggest::no_such;
-use crate::workload_flags::{PREDICATE, find_distribution};
+use crate::workload_flags::{PREDICATE, find_distribution, find_mix};
 
 pub(super) fn config(args: &HistoryArgs) -> Result<TableConfig, Failure> {
     refuse_idle_flags(args)?;
@@ -55,10 +55,6 @@ fn refuse_idle_flags(args: &HistoryArgs) -> Result<(), Failure> {
                 .with_hint("--mix says how often each operation comes"))
         }
     }
-}
-
-fn find_mix(text: &str) -> Result<Mix, Failure> {
-    text.parse().map_err(|error| Failure::new(format!("--mix: {error}")))
 }
 
 fn find_defect(name: &str) -> Result<TableDefect, Failure> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args as ClapArgs;
 use isolario::db::DRIVERS;
-use isolario::workload::Kind;
+use isolario::workload::{Kind, Mix};
 
 use crate::units::{duration, share, statement_timeout};
 use crate::workload_flags::preset_help;
@@ -17,6 +17,7 @@ Examples:
   isolario run --db mysql://root@127.0.0.1/test --check si --stop-on-violation
   isolario run --db mysql://n1/t --db mysql://n2/t --db mysql://n3/t --sessions 30
   isolario run --workload append --duration 30s --rate 500
+  isolario run --workload predicate --mix read:20,update:20,range-read:40,insert:20
   isolario run --db 'exec:python3 driver.py'  a database of your own
 
 Without --check, the history must satisfy what the database claims for that setting and workload.
@@ -91,12 +92,13 @@ pub(crate) struct ShapeArgs {
     #[arg(long, value_name = "D", value_parser = duration)]
     pub(crate) duration: Option<Duration>,
 
-    /// Operations per transaction [default: 20 for general; 4 for append]
+    /// Operations per transaction [default: 20 for general; 4 for append; 5 for predicate]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) ops: Option<u32>,
 
-    /// How many keys; for append, how many lists are in use at a time [default: 100 for mini; 10000
-    /// for general; 10 for append and lwt]
+    /// How many keys; for append, how many lists are in use at a time; for predicate, how many rows
+    /// there may be [default: 100 for mini; 10000 for general; 10 for append and lwt; 1000 for
+    /// predicate]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) keys: Option<u32>,
 
@@ -116,6 +118,9 @@ pub(crate) struct ShapeArgs {
     /// How long lists grow, on average, before new keys take their place (append) [default: 32]
     #[arg(long, value_name = "N")]
     pub(crate) list_length: Option<u32>,
+
+    #[arg(long, value_name = "OP:SHARE,...", help = mix_help())]
+    pub(crate) mix: Option<String>,
 
     /// The seed, which determines the operations; printed at the start and the end [default: a new
     /// one each time]
@@ -169,4 +174,8 @@ fn db_help() -> String {
 fn workload_help() -> String {
     let kinds = Kind::ALL.map(Kind::name).join(", ");
     format!("The kind of transactions: {kinds} [default: mini]")
+}
+
+fn mix_help() -> String {
+    format!("How often each operation comes (predicate) [default: {}]", Mix::default())
 }

@@ -10,7 +10,9 @@ use super::args::{RunArgs, ShapeArgs};
 use crate::args::ReportForm;
 use crate::config::Request;
 use crate::failure::Failure;
-use crate::workload_flags::{find_distribution, find_kind, find_preset, refuse_idle_flags};
+use crate::workload_flags::{
+    find_distribution, find_kind, find_mix, find_preset, refuse_idle_flags,
+};
 
 /// A run, or several.
 pub(crate) struct Run {
@@ -68,7 +70,7 @@ fn ask(names: &[String]) -> Result<Ask, Failure> {
 
 /// The default workload of a kind, or a preset, overridden by whatever was given.
 fn shape(args: &ShapeArgs, preset: Option<&Preset>) -> Result<DefaultRun, Failure> {
-    let named = args.workload.as_deref().map(|name| find_kind(name, &[])).transpose()?;
+    let named = args.workload.as_deref().map(|name| find_kind(name)).transpose()?;
     let base = preset.map(Preset::workload);
     let kind = named.or(base.as_ref().map(|base| base.kind)).unwrap_or_default();
     let mut run = DefaultRun::of(kind);
@@ -79,12 +81,15 @@ fn shape(args: &ShapeArgs, preset: Option<&Preset>) -> Result<DefaultRun, Failur
     refuse_idle_flags(
         kind,
         &[
-            (args.ops.is_some(), "--ops", &[Kind::General, Kind::Append]),
+            (args.ops.is_some(), "--ops", &[Kind::General, Kind::Append, Kind::Predicate]),
+            (args.read_ratio.is_some(), "--read-ratio", &Kind::KEYED),
+            (args.mix.is_some(), "--mix", &[Kind::Predicate]),
             (args.rmw_ratio.is_some(), "--rmw-ratio", &[Kind::General]),
             (args.list_length.is_some(), "--list-length", &[Kind::Append]),
         ],
     )?;
     let distribution = args.distribution.as_deref().map(find_distribution).transpose()?;
+    let mix = args.mix.as_deref().map(find_mix).transpose()?;
     let base = run.workload.clone();
     run.workload = Workload {
         ops: args.ops.unwrap_or(base.ops),
@@ -93,6 +98,7 @@ fn shape(args: &ShapeArgs, preset: Option<&Preset>) -> Result<DefaultRun, Failur
         rmw_ratio: args.rmw_ratio.unwrap_or(base.rmw_ratio),
         distribution: distribution.unwrap_or(base.distribution),
         list_length: args.list_length.unwrap_or(base.list_length),
+        mix: mix.unwrap_or(base.mix),
         ..base
     };
     run.sessions = args.sessions.unwrap_or(run.sessions);

@@ -1,12 +1,16 @@
 //! The transactions of one session.
 
+use isolario_model::Value;
+use isolario_workload::TableOp;
 use mysql::prelude::Queryable;
-use mysql::{Conn, Params};
+use mysql::{Conn, Params, Row};
 
 use super::errors::classify;
 use crate::database::{Access, Conditional, Connection, Held, Receipt};
 use crate::error::DbError;
 use crate::remote::{Stage, one_row};
+use crate::table::Found;
+use crate::table::sql::{self, Prepared, Reply};
 
 const READ: &str = "SELECT v FROM isolario_register WHERE k = ?";
 const WRITE: &str = "UPDATE isolario_register SET v = ? WHERE k = ?";
@@ -94,6 +98,10 @@ impl Connection for Session {
         }
     }
 
+    fn table(&mut self, op: &TableOp, found: &mut Found) -> Result<(), DbError> {
+        sql::MYSQL.run(self, op, found)
+    }
+
     fn commit(&mut self) -> Result<Receipt, DbError> {
         if self.stage == Stage::Statement {
             self.send("COMMIT", Stage::Commit)?;
@@ -107,5 +115,24 @@ impl Connection for Session {
             Stage::Statement => self.send("ROLLBACK", Stage::Statement),
             _ => Ok(()),
         }
+    }
+}
+
+impl Prepared for Session {
+    fn ask(&mut self, sql: &'static str, values: &[i64]) -> Result<Reply, DbError> {
+        let values = Params::Positional(values.iter().map(|value| (*value).into()).collect());
+        let rows: Result<Vec<Row>, _> = self.conn.exec(sql, values);
+        let rows = rows.map_err(|error| classify(error, self.stage))?;
+        let rows = rows.into_iter().map(|row| row.unwrap().into_iter().map(value).collect());
+        Ok(Reply { rows: rows.collect(), changed: self.conn.affected_rows() })
+    }
+}
+
+fn value(value: mysql::Value) -> Value {
+    match value {
+        mysql::Value::NULL => Value::Nil,
+        mysql::Value::Int(number) => Value::Int(number),
+        mysql::Value::UInt(number) => Value::Uint(number),
+        other => Value::Other(other.as_sql(true).into()),
     }
 }

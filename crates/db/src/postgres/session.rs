@@ -1,12 +1,18 @@
 //! The transactions of one session.
 
-use tokio_postgres::Statement;
-use tokio_postgres::types::ToSql;
+use std::collections::HashMap;
+
+use isolario_model::Value;
+use isolario_workload::TableOp;
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Row, Statement};
 
 use super::Line;
 use crate::database::{Access, Conditional, Connection, Held, Receipt};
 use crate::error::DbError;
 use crate::remote::{Stage, one_row};
+use crate::table::Found;
+use crate::table::sql::{self, Prepared, Reply, TableSql};
 
 const READ: &str = "SELECT v FROM isolario_register WHERE k = $1";
 const WRITE: &str = "UPDATE isolario_register SET v = $2 WHERE k = $1";
@@ -25,6 +31,9 @@ pub(super) struct Session {
     compare_and_set: Statement,
     read_list: Statement,
     append: Statement,
+    /// The statements on a table, prepared when they are first needed.
+    prepared: HashMap<&'static str, Statement>,
+    table: &'static TableSql,
     /// Whether the server takes no writes.
     is_standby: bool,
     /// What a lost answer to a statement would mean.
@@ -32,7 +41,7 @@ pub(super) struct Session {
 }
 
 impl Session {
-    pub(super) fn new(line: Line, is_standby: bool) -> Result<Session, DbError> {
+    pub(super) fn new(line: Line, is_standby: bool, evidence: bool) -> Result<Session, DbError> {
         let prepare = |sql| line.ask(Stage::Connect, line.client.prepare(sql));
         Ok(Session {
             read: prepare(READ)?,
@@ -41,6 +50,8 @@ impl Session {
             compare_and_set: prepare(COMPARE_AND_SET)?,
             read_list: prepare(READ_LIST)?,
             append: prepare(APPEND)?,
+            prepared: HashMap::new(),
+            table: if evidence { &sql::POSTGRES_EVIDENCE } else { &sql::POSTGRES },
             is_standby,
             stage: Stage::Statement,
             line,
@@ -120,6 +131,10 @@ impl Connection for Session {
         }
     }
 
+    fn table(&mut self, op: &TableOp, found: &mut Found) -> Result<(), DbError> {
+        self.table.run(self, op, found)
+    }
+
     fn commit(&mut self) -> Result<Receipt, DbError> {
         if self.stage == Stage::Statement {
             self.batch(Stage::Commit, "COMMIT")?;
@@ -133,4 +148,30 @@ impl Connection for Session {
             _ => Ok(()),
         }
     }
+}
+
+impl Prepared for Session {
+    fn ask(&mut self, sql: &'static str, values: &[i64]) -> Result<Reply, DbError> {
+        let Session { line, prepared, stage, .. } = self;
+        let statement = match prepared.get(sql) {
+            Some(statement) => statement,
+            None => {
+                let statement = line.ask(*stage, line.client.prepare(sql))?;
+                prepared.entry(sql).or_insert(statement)
+            }
+        };
+        let values: Vec<&(dyn ToSql + Sync)> =
+            values.iter().map(|value| value as &(dyn ToSql + Sync)).collect();
+        let rows = line.ask(*stage, line.client.query(statement, &values))?;
+        Ok(Reply { rows: rows.iter().map(values_of).collect(), changed: 0 })
+    }
+}
+
+/// The values of a row that holds nothing but numbers and texts.
+fn values_of(row: &Row) -> Vec<Value> {
+    let value = |at: usize| match *row.columns()[at].type_() {
+        Type::TEXT => row.get::<_, Option<String>>(at).map(|text| Value::Text(text.into())),
+        _ => row.get::<_, Option<i64>>(at).map(Value::Int),
+    };
+    (0..row.len()).map(|at| value(at).unwrap_or(Value::Nil)).collect()
 }

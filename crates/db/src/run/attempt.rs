@@ -5,10 +5,13 @@ use std::time::Instant;
 
 use isolario_formats::SessionRecorder;
 use isolario_model::{Op, OpInput, Outcome, SinkError, TxnEnd, TxnStart, ValueRef};
-use isolario_workload::PlannedOp;
+use isolario_workload::{PlannedOp, TableOp};
 
 use crate::database::{Access, Conditional, Connection, Held, Receipt};
 use crate::error::{DbError, ErrorClass};
+use crate::table::Found;
+
+use super::rows;
 
 /// Why an attempt did not commit.
 pub(super) enum Failed {
@@ -35,6 +38,23 @@ pub(super) struct Client<'r> {
     /// Reused from attempt to attempt.
     elements: Vec<i64>,
     intended: Vec<OpInput<'static>>,
+    found: Found,
+    /// What the database told about itself.
+    pub(super) sightings: Vec<Sighting>,
+}
+
+/// What the database told about itself while a transaction ran.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Sighting {
+    /// The transaction, by its name.
+    pub name: i64,
+    /// The operation, as it is numbered in the history.
+    pub op: usize,
+    /// The state that the operation saw, in the database's own words.
+    pub snapshot: Option<String>,
+    /// The database's own number of the transaction.
+    pub txn: Option<u64>,
 }
 
 /// What an operation came to.
@@ -48,7 +68,15 @@ enum Answer {
 
 impl<'r> Client<'r> {
     pub(super) fn new(records: Option<SessionRecorder<'r>>, epoch: Instant) -> Client<'r> {
-        Client { records, epoch, known: HashMap::new(), elements: Vec::new(), intended: Vec::new() }
+        Client {
+            records,
+            epoch,
+            known: HashMap::new(),
+            elements: Vec::new(),
+            intended: Vec::new(),
+            found: Found::default(),
+            sightings: Vec::new(),
+        }
     }
 
     /// Runs a plan as a transaction of a session, and records it. Tells how many nanoseconds it
@@ -56,12 +84,14 @@ impl<'r> Client<'r> {
     pub(super) fn attempt(
         &mut self,
         session: i64,
+        name: Option<i64>,
         plan: &[PlannedOp],
         connection: &mut dyn Connection,
     ) -> Result<u64, Failed> {
-        self.record_intent(session, plan)?;
+        let id = name.map(ValueRef::Int);
+        self.record_intent(&TxnStart { session: session.into(), id, line: None }, plan)?;
         let start = self.now();
-        let result = self.execute(plan, connection)?;
+        let result = self.execute(name, plan, connection)?;
         let finish = self.now();
         let message = result.as_ref().err().map(DbError::to_string);
         let end = match &result {
@@ -75,7 +105,12 @@ impl<'r> Client<'r> {
             Err(_) => TxnEnd { finish: Some(finish), ..TxnEnd::new(Outcome::Aborted) },
         };
         if let Some(records) = &mut self.records {
-            records.end(&TxnEnd { start: Some(start), error: message.as_deref(), ..end })?;
+            // Whatever was sent is recorded, with an answer or without.
+            records.end_complete(&TxnEnd {
+                start: Some(start),
+                error: message.as_deref(),
+                ..end
+            })?;
         }
         result.map(|_| finish.abs_diff(start)).map_err(Failed::Database)
     }
@@ -89,27 +124,39 @@ impl<'r> Client<'r> {
         self.epoch.elapsed().as_nanos() as i64
     }
 
-    fn record_intent(&mut self, session: i64, plan: &[PlannedOp]) -> Result<(), SinkError> {
+    fn record_intent(&mut self, start: &TxnStart<'_>, plan: &[PlannedOp]) -> Result<(), SinkError> {
         let now = self.now();
         let Client { records: Some(records), known, intended, .. } = self else { return Ok(()) };
         let writes = plan.iter().filter(|op| op.writes());
         intended.clear();
-        intended.extend(writes.map(|op| intent(*op, expected(known, op.key()))));
-        let start = TxnStart { session: session.into(), id: None, line: None };
-        records.begin(&start, Some(now), intended)
+        intended.extend(writes.clone().filter_map(|op| intent(*op, expected(known, op.key()))));
+        let on_table = writes.filter_map(|op| match op {
+            PlannedOp::Table(op) => Some(*op),
+            _ => None,
+        });
+        rows::with_intents(on_table, intended, |intended| records.begin(start, Some(now), intended))
     }
 
     /// Asks for one operation after the other, and for the commit. The outer result is about the
     /// recording, the inner one about the database.
     fn execute(
         &mut self,
+        name: Option<i64>,
         plan: &[PlannedOp],
         connection: &mut dyn Connection,
     ) -> Result<Result<Receipt, DbError>, SinkError> {
         if let Err(error) = connection.begin(access(plan)) {
             return Ok(Err(error));
         }
+        let mut number = 0;
         for op in plan {
+            if let PlannedOp::Table(op) = op {
+                match self.run_on_table(name, &mut number, op, connection)? {
+                    Ok(()) => continue,
+                    Err(error) => return Ok(Err(error)),
+                }
+            }
+            number += 1;
             let expected = expected(&self.known, op.key());
             let answer = self.ask(*op, expected, connection);
             self.record(*op, expected, answer.as_ref().ok())?;
@@ -119,6 +166,50 @@ impl<'r> Client<'r> {
             }
         }
         Ok(connection.commit())
+    }
+
+    /// Runs an operation on a table, and counts the operations that it makes in the history. An
+    /// increment updates the row to what follows from what was read.
+    fn run_on_table(
+        &mut self,
+        name: Option<i64>,
+        number: &mut usize,
+        op: &TableOp,
+        connection: &mut dyn Connection,
+    ) -> Result<Result<(), DbError>, SinkError> {
+        let TableOp::Increment { key, version } = *op else {
+            return self.ask_table(name, number, op, connection);
+        };
+        let read = self.ask_table(name, number, &TableOp::Read { key }, connection)?;
+        match (read, self.found.rows.first()) {
+            (Err(error), _) => Ok(Err(error)),
+            (Ok(()), Some((_, Some(held)))) => {
+                let held = held.incremented(version);
+                self.ask_table(name, number, &TableOp::Update { key, held }, connection)
+            }
+            (Ok(()), _) => Ok(Ok(())),
+        }
+    }
+
+    fn ask_table(
+        &mut self,
+        name: Option<i64>,
+        number: &mut usize,
+        op: &TableOp,
+        connection: &mut dyn Connection,
+    ) -> Result<Result<(), DbError>, SinkError> {
+        self.found.clear();
+        let asked = connection.table(op, &mut self.found);
+        if let Some(records) = &mut self.records {
+            let found = asked.is_ok().then_some(&self.found);
+            let first = *number;
+            *number += rows::record(op, found, |op| records.op(op))?;
+            let (snapshot, txn) = (self.found.snapshot.take(), self.found.txn);
+            if let (Some(name), true) = (name, snapshot.is_some() || txn.is_some()) {
+                self.sightings.push(Sighting { name, op: first, snapshot, txn });
+            }
+        }
+        Ok(asked)
     }
 
     fn ask(
@@ -148,6 +239,8 @@ impl<'r> Client<'r> {
             PlannedOp::CompareAndSet { key, new } => {
                 Answer::Conditional(connection.compare_and_set(key, expected, new)?)
             }
+            // They are asked for elsewhere.
+            PlannedOp::Table(_) => Answer::Done,
         })
     }
 
@@ -164,7 +257,10 @@ impl<'r> Client<'r> {
             let elements: Vec<_> = elements.iter().map(|element| ValueRef::Int(*element)).collect();
             return records.op(&Op::ReadList { key: name(key), elements: Some(&elements) });
         }
-        records.op(&with_answer(intent(op, expected), answer))
+        match intent(op, expected) {
+            Some(op) => records.op(&with_answer(op, answer)),
+            None => Ok(()),
+        }
     }
 
     /// Remembers what single operations are going to compare with.
@@ -175,9 +271,10 @@ impl<'r> Client<'r> {
                 | PlannedOp::CompareAndSet { key, new },
                 Answer::Conditional(Conditional::Applied),
             ) => _ = self.known.insert(key, Some(new)),
-            (_, Answer::Conditional(Conditional::Failed { seen: Some(seen) })) => {
-                self.known.insert(op.key(), *seen);
-            }
+            (
+                PlannedOp::InsertIfAbsent { key, .. } | PlannedOp::CompareAndSet { key, .. },
+                Answer::Conditional(Conditional::Failed { seen: Some(seen) }),
+            ) => _ = self.known.insert(key, *seen),
             // Only who compares has to remember; others would remember every key.
             (PlannedOp::Read { key }, Answer::Held(held)) => {
                 if let Some(known) = self.known.get_mut(&key) {
@@ -189,14 +286,15 @@ impl<'r> Client<'r> {
     }
 }
 
-fn expected(known: &HashMap<u64, Held>, key: u64) -> Held {
-    known.get(&key).copied().flatten()
+fn expected(known: &HashMap<u64, Held>, key: Option<u64>) -> Held {
+    key.and_then(|key| known.get(&key)).copied().flatten()
 }
 
 fn access(plan: &[PlannedOp]) -> Access {
     match plan {
         plan if !plan.iter().any(PlannedOp::writes) => Access::Read,
-        [_] => Access::Single,
+        // An operation on a table may be several statements.
+        [op] if op.key().is_some() => Access::Single,
         _ => Access::Write,
     }
 }
@@ -209,10 +307,10 @@ fn value<'a>(held: Held) -> ValueRef<'a> {
     held.map_or(ValueRef::Nil, ValueRef::Int)
 }
 
-/// An operation before it has an answer.
-fn intent<'a>(op: PlannedOp, expected: Held) -> OpInput<'a> {
-    let key = name(op.key());
-    match op {
+/// An operation before it has an answer; none for those on tables.
+fn intent<'a>(op: PlannedOp, expected: Held) -> Option<OpInput<'a>> {
+    let key = name(op.key()?);
+    Some(match op {
         PlannedOp::Read { .. } => Op::Read { key, value: None },
         PlannedOp::Write { value, .. } => Op::Write { key, value: value.into() },
         PlannedOp::ReadList { .. } => Op::ReadList { key, elements: None },
@@ -224,7 +322,8 @@ fn intent<'a>(op: PlannedOp, expected: Held) -> OpInput<'a> {
             let expected = value(expected);
             Op::CompareAndSet { key, expected, new: new.into(), applied: None, seen: None }
         }
-    }
+        PlannedOp::Table(_) => return None,
+    })
 }
 
 fn with_answer<'a>(op: OpInput<'a>, answer: Option<&Answer>) -> OpInput<'a> {

@@ -6,6 +6,7 @@ mod events;
 mod histogram;
 mod meter;
 mod pace;
+mod rows;
 mod session;
 
 use std::path::Path;
@@ -22,6 +23,7 @@ use isolario_workload::Generator;
 
 use crate::database::Database;
 use crate::error::DbError;
+pub use attempt::Sighting;
 pub use control::Control;
 use events::Events;
 use meter::{Chronicle, LastError, Meter};
@@ -106,6 +108,8 @@ pub struct Outcome {
     /// The nodes, by their position in the plan, that could not be reached when the run ended, each
     /// with what the last attempt to connect came to.
     pub gone: Vec<(usize, String)>,
+    /// What the database told about itself, where it was asked: of each session in turn.
+    pub sightings: Vec<Sighting>,
 }
 
 /// What the sessions of a run share.
@@ -119,6 +123,7 @@ struct Shared<'r> {
     pace: Pace,
     epoch: Instant,
     nodes: Vec<Node>,
+    sightings: Mutex<Vec<Sighting>>,
 }
 
 /// What is known of a node besides itself.
@@ -145,6 +150,11 @@ impl Node {
 impl Shared<'_> {
     fn node_number(&self, session: u32) -> usize {
         session as usize % self.plan.databases.len()
+    }
+
+    fn sighted(&self, mut sightings: Vec<Sighting>) {
+        let mut all = self.sightings.lock().unwrap_or_else(PoisonError::into_inner);
+        all.append(&mut sightings);
     }
 
     fn node(&self, session: u32) -> &dyn Database {
@@ -229,6 +239,7 @@ pub fn run(
         pace: Pace::new(plan.rate),
         epoch,
         nodes: plan.databases.iter().map(|_| Node::default()).collect(),
+        sightings: Mutex::default(),
     };
     let mut outcome = conduct(&shared, watch)?;
     if let Some(Err(error)) = recorder.map(LiveRecorder::finish) {
@@ -355,6 +366,9 @@ fn outcome(shared: &Shared<'_>, chronicle: Chronicle, elapsed: Duration) -> Outc
         events: shared.events.take(),
         elapsed,
         gone: gone(shared),
+        sightings: std::mem::take(
+            &mut shared.sightings.lock().unwrap_or_else(PoisonError::into_inner),
+        ),
     }
 }
 

@@ -95,6 +95,7 @@ impl<'r> Session<'r> {
         self.found_again(true);
         let flushed = self.client.flush();
         self.recorded(flushed);
+        self.shared.sighted(std::mem::take(&mut self.client.sightings));
     }
 
     fn node(&self) -> &'r Node {
@@ -166,7 +167,8 @@ impl<'r> Session<'r> {
         }
         let lives = i64::from(self.connections) * i64::from(self.shared.plan.sessions);
         let session = i64::from(self.number) + lives;
-        let done = self.client.attempt(session, &self.plan, connection.as_mut());
+        let name = self.shared.plan.generator.name(place);
+        let done = self.client.attempt(session, name, &self.plan, connection.as_mut());
         if done.is_ok() {
             self.shared.meter.operations(self.plan.len() as u64);
         }

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use isolario_sim::{Intent, Txn};
-use isolario_workload::{Chance, Rng};
+use isolario_sim::{Conflict, Intent, TableStore, TableTxn, Txn};
+use isolario_workload::{Chance, Held as Row, Rng, TableOp};
 
 use super::Shared;
 use super::defect::Defect;
 use crate::database::{Access, Conditional, Connection, Held, Receipt, read_then_write};
 use crate::error::DbError;
+use crate::table::Found;
 
 /// How often a defect shows.
 const SELDOM: f64 = 0.01;
@@ -22,6 +23,8 @@ pub(super) struct Session {
     seldom: Chance,
     rng: Rng,
     txn: Txn,
+    /// The transaction in the store with a table, once it has an operation there.
+    on_table: Option<TableTxn>,
     running: bool,
     writes: Vec<(u64, i64)>,
     appends: Vec<(u64, i64)>,
@@ -36,6 +39,7 @@ impl Session {
             seldom: Chance::new(SELDOM),
             rng: Rng::derive(SEED, &[u64::from(number)]),
             txn: Txn::default(),
+            on_table: None,
             running: false,
             writes: Vec::new(),
             appends: Vec::new(),
@@ -72,6 +76,20 @@ impl Session {
         self.defect == Some(Defect::Aborted)
             && !self.writes.is_empty()
             && self.rng.happens(self.seldom)
+    }
+
+    fn commit_table(&mut self, txn: &mut TableTxn) -> Result<Receipt, DbError> {
+        let mut state = self.shared.lock();
+        state.store.rollback(&mut self.txn);
+        self.running = false;
+        let snapshot = state.table.snapshot(txn);
+        match state.table.commit(txn, &mut self.rng) {
+            Ok(commit) => Ok(Receipt { snapshot, commit: Some(commit) }),
+            Err(error) => {
+                state.table.rollback(txn);
+                Err(conflict(error))
+            }
+        }
     }
 
     /// Ends the transaction, and leaves what the defect may show later.
@@ -144,8 +162,24 @@ impl Connection for Session {
         read_then_write(self, key, expected, new)
     }
 
+    fn table(&mut self, op: &TableOp, found: &mut Found) -> Result<(), DbError> {
+        self.dawdle();
+        let mut state = self.shared.lock();
+        let (number, rng) = (self.number, &mut self.rng);
+        let txn = self.on_table.get_or_insert_with(|| {
+            let mut txn = TableTxn::default();
+            state.table.begin(&mut txn, number);
+            txn
+        });
+        run_on_table(&mut state.table, txn, op, rng, found);
+        Ok(())
+    }
+
     fn commit(&mut self) -> Result<Receipt, DbError> {
         self.dawdle();
+        if let Some(mut txn) = self.on_table.take() {
+            return self.commit_table(&mut txn);
+        }
         if self.is_refused() {
             return Err(DbError::retryable("refused for a change").with_code("refused"));
         }
@@ -153,15 +187,15 @@ impl Connection for Session {
         let snapshot = state.store.snapshot(&self.txn);
         let commit = state.store.commit(&mut self.txn);
         drop(state);
-        let conflict = |error: isolario_sim::Conflict| {
-            DbError::retryable(error.to_string()).with_code("conflict")
-        };
         let commit = Some(commit.map_err(conflict)?);
         self.over(true);
         Ok(Receipt { snapshot, commit })
     }
 
     fn rollback(&mut self) -> Result<(), DbError> {
+        if let Some(mut txn) = self.on_table.take() {
+            self.shared.lock().table.rollback(&mut txn);
+        }
         if self.running {
             self.shared.lock().store.rollback(&mut self.txn);
             self.over(false);
@@ -175,5 +209,52 @@ impl Drop for Session {
         // Rolling back never fails here.
         let _ = self.rollback();
         self.shared.lock().free.push(self.number);
+    }
+}
+
+fn conflict(error: Conflict) -> DbError {
+    DbError::retryable(error.to_string()).with_code("conflict")
+}
+
+/// Runs an operation. Increments are read and update to their clients.
+fn run_on_table(
+    store: &mut TableStore,
+    txn: &mut TableTxn,
+    op: &TableOp,
+    rng: &mut Rng,
+    found: &mut Found,
+) {
+    match *op {
+        TableOp::Insert { key, held } => store.write(txn, key, Some(held)),
+        TableOp::Update { key, held } => {
+            if store.read(txn, key).is_some() {
+                store.write(txn, key, Some(held));
+                found.rows.push((key, Some(held)));
+            }
+        }
+        TableOp::Read { key } | TableOp::Increment { key, .. } => {
+            found.rows.extend(store.read(txn, key).map(|held| (key, Some(held))));
+        }
+        TableOp::RangeRead { range } => {
+            let (rows, _) = store.scan(txn, range, rng);
+            found.rows.extend(rows.into_iter().map(|(key, held)| (key, Some(held))));
+        }
+        TableOp::RangeUpdate { range, b, version } => {
+            let (rows, _) = store.scan(txn, range, rng);
+            let rows = rows.into_iter();
+            found.rows.extend(rows.map(|(key, held)| (key, Some(Row { b, version, ..held }))));
+        }
+        TableOp::Delete { range, .. } => {
+            let (rows, _) = store.scan(txn, range, rng);
+            found.rows.extend(rows.into_iter().map(|(key, _)| (key, None)));
+        }
+        TableOp::Aggregate { function, range } => {
+            let (rows, _) = store.scan(txn, range, rng);
+            found.value = function.over(rows.iter().map(|(_, held)| held));
+            found.rows.extend(rows.into_iter().map(|(key, held)| (key, Some(held))));
+        }
+    }
+    if let TableOp::RangeUpdate { .. } | TableOp::Delete { .. } = op {
+        found.rows.iter().for_each(|(key, held)| store.write(txn, *key, *held));
     }
 }

@@ -358,6 +358,8 @@ pub(super) fn version_from_parts(
 /// Which facts a transaction has, one bit each.
 pub(super) mod fact {
     pub(in super::super) const NAME: u8 = 1;
+    /// Of an end, which has no name: what was intended and is not recorded was never sent.
+    pub(in super::super) const COMPLETE: u8 = 1;
     pub(in super::super) const LINE: u8 = 2;
     pub(in super::super) const START: u8 = 4;
     pub(in super::super) const FINISH: u8 = 8;

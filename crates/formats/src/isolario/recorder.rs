@@ -128,11 +128,21 @@ impl SessionRecorder<'_> {
 
     /// Records how the transaction ended. A start time given here replaces that of the beginning.
     pub fn end(&mut self, end: &TxnEnd<'_>) -> Result<(), SinkError> {
+        self.put_end(end, false)
+    }
+
+    /// As [`end`](SessionRecorder::end), of a transaction of which everything that was sent is
+    /// recorded: what was intended besides has not taken effect, whatever the outcome.
+    pub fn end_complete(&mut self, end: &TxnEnd<'_>) -> Result<(), SinkError> {
+        self.put_end(end, true)
+    }
+
+    fn put_end(&mut self, end: &TxnEnd<'_>, complete: bool) -> Result<(), SinkError> {
         let Some(number) = self.open.take() else {
             return Err(SinkError::Sequence("an end outside of a transaction"));
         };
         self.put(number, frame::END, |out| {
-            put_end(out, end);
+            put_end(out, end, complete);
             Ok(())
         })
     }

@@ -100,9 +100,10 @@ pub(super) fn put_done(
 }
 
 /// Writes the content of an `end`, but for the number of the transaction.
-pub(super) fn put_end(out: &mut Vec<u8>, end: &TxnEnd<'_>) {
+pub(super) fn put_end(out: &mut Vec<u8>, end: &TxnEnd<'_>, complete: bool) {
     let there = |there, fact| if there { fact } else { 0 };
-    let facts = there(end.start.is_some(), fact::START)
+    let facts = there(complete, fact::COMPLETE)
+        | there(end.start.is_some(), fact::START)
         | there(end.finish.is_some(), fact::FINISH)
         | there(end.db_start.is_some(), fact::DB_START)
         | there(end.db_commit.is_some(), fact::DB_COMMIT)
@@ -276,14 +277,15 @@ impl<'b> Replay<'b> {
             return Ok(());
         }
         let open = self.open.remove(&number).ok_or_else(not_begun)?;
-        self.emit(&open, read_end(content)?, sink)
+        let (end, complete) = read_end(content)?;
+        self.emit(&open, end, complete, sink)
     }
 
     /// Passes on what never ended, as transactions of unknown outcome, and says how many they are.
     pub(super) fn finish(&mut self, sink: &mut dyn TxnSink) -> Result<u64, Problem> {
         let open = std::mem::take(&mut self.open);
         for open in open.values() {
-            self.emit(open, TxnEnd::new(Outcome::Unknown), sink)?;
+            self.emit(open, TxnEnd::new(Outcome::Unknown), false, sink)?;
         }
         Ok(open.len() as u64)
     }
@@ -292,6 +294,7 @@ impl<'b> Replay<'b> {
         &mut self,
         open: &Open<'b>,
         mut end: TxnEnd<'b>,
+        complete: bool,
         sink: &mut dyn TxnSink,
     ) -> Result<(), Problem> {
         let mut begin = open.begin;
@@ -305,7 +308,7 @@ impl<'b> Replay<'b> {
             require_end(parts)?;
         }
         self.ops += open.ops.len() as u64;
-        if end.outcome == Outcome::Unknown {
+        if end.outcome == Outcome::Unknown && !complete {
             self.emit_rest(begin, &open.ops, sink)?;
         }
         self.txns += 1;
@@ -384,7 +387,8 @@ impl<'b> Start<'b> {
     }
 }
 
-fn read_end(mut record: Cursor<'_>) -> Result<TxnEnd<'_>, Problem> {
+/// How a transaction ended, and whether all of it is recorded.
+fn read_end(mut record: Cursor<'_>) -> Result<(TxnEnd<'_>, bool), Problem> {
     let mut end = TxnEnd::new(outcome_of(record.byte("an outcome")?)?);
     let facts = record.byte("the facts of a transaction")?;
     for (fact, time) in [(fact::START, &mut end.start), (fact::FINISH, &mut end.finish)] {
@@ -406,5 +410,5 @@ fn read_end(mut record: Cursor<'_>) -> Result<TxnEnd<'_>, Problem> {
         }
     }
     require_end(record)?;
-    Ok(end)
+    Ok((end, facts & fact::COMPLETE != 0))
 }

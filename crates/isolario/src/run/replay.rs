@@ -35,7 +35,7 @@ pub(super) fn command(settings: &Settings, isolation: &str) -> String {
 }
 
 fn shape(settings: &Settings, flag: &mut impl FnMut(&str, String)) {
-    let Workload { kind, ops, keys, read_ratio, rmw_ratio, distribution, list_length, .. } =
+    let Workload { kind, ops, keys, read_ratio, rmw_ratio, distribution, list_length, mix, .. } =
         &settings.workload;
     flag("workload", kind.to_string());
     // It may say what no flag can.
@@ -49,11 +49,14 @@ fn shape(settings: &Settings, flag: &mut impl FnMut(&str, String)) {
     if let Some(duration) = settings.duration {
         flag("duration", span(duration));
     }
-    if matches!(kind, Kind::General | Kind::Append) {
+    if matches!(kind, Kind::General | Kind::Append | Kind::Predicate) {
         flag("ops", ops.to_string());
     }
     flag("keys", keys.to_string());
-    flag("read-ratio", read_ratio.to_string());
+    match kind {
+        Kind::Predicate => flag("mix", mix.to_string()),
+        _ => flag("read-ratio", read_ratio.to_string()),
+    }
     if *kind == Kind::General {
         flag("rmw-ratio", rmw_ratio.to_string());
     }

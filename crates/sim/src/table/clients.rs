@@ -1,7 +1,7 @@
 //! Clients of the store: they run their plans, and tell what they saw.
 
 use isolario_model::{Clock, Initial, Meta, Outcome, SinkError, Stamp, TxnSink, Value};
-use isolario_workload::{Function, Held, Place, Rng, TableOp, TablePlanner, ValueRange};
+use isolario_workload::{Held, Place, Rng, TableOp, TablePlanner, ValueRange};
 
 use super::config::{TableAnomaly, TableConfig};
 use super::plant;
@@ -80,7 +80,7 @@ impl TableFlight {
             TableOp::Increment { key, version } => {
                 let before = store.read(txn, key);
                 if let Some(before) = before {
-                    store.write(txn, key, Some(incremented(before, version)));
+                    store.write(txn, key, Some(before.incremented(version)));
                 }
                 Answer::Row(before)
             }
@@ -92,10 +92,10 @@ impl TableFlight {
             TableOp::RangeUpdate { range, b, version } => {
                 self.write_range(range, |held| Some(Held { b, version, ..held }), store, rng)
             }
-            TableOp::Delete { range } => self.write_range(range, |_| None, store, rng),
+            TableOp::Delete { range, .. } => self.write_range(range, |_| None, store, rng),
             TableOp::Aggregate { function, range } => {
                 let (rows, snapshot) = store.scan(txn, range, rng);
-                Answer::Value(compute(function, &rows), snapshot)
+                Answer::Value(function.over(rows.iter().map(|(_, held)| held)), snapshot)
             }
         }
     }
@@ -133,22 +133,6 @@ impl Ending<TableStore> for TableFlight {
 
     fn roll_back(&mut self, store: &mut TableStore) {
         store.rollback(&mut self.txn);
-    }
-}
-
-/// What an increment makes of a row. Values stay among those that ranges are about.
-pub(super) fn incremented(before: Held, version: i64) -> Held {
-    Held { a: (before.a + 1) % 1000, version, ..before }
-}
-
-/// A function over rows; nothing over none, except for their number.
-fn compute(function: Function, rows: &[(u32, Held)]) -> Option<i64> {
-    match function {
-        Function::Count => Some(rows.len() as i64),
-        Function::Sum(_) if rows.is_empty() => None,
-        Function::Sum(column) => Some(rows.iter().map(|(_, held)| column.of(held)).sum()),
-        Function::Min(column) => rows.iter().map(|(_, held)| column.of(held)).min(),
-        Function::Max(column) => rows.iter().map(|(_, held)| column.of(held)).max(),
     }
 }
 
@@ -199,7 +183,7 @@ impl Clients for Tables<'_> {
         let flight = &mut self.flights[place.session as usize];
         flight.plan.clear();
         flight.answers.clear();
-        self.planner.plan(place, &mut flight.plan);
+        flight.plan.extend(self.planner.ops(place));
         self.store.begin(&mut flight.txn, place.session);
         (flight.place, flight.name, flight.start) = (Some(place), self.begun, now);
         (flight.outcome, flight.stamps, flight.reran) = (None, (None, None), false);

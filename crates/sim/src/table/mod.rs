@@ -14,6 +14,7 @@ use isolario_workload::TablePlanner;
 
 use clients::Tables;
 pub use config::{TableAnomaly, TableConfig, TableDefect, TablePlant};
+pub use store::{TableStore, TableTxn};
 
 use crate::config::{ConfigError, GenerateError, Summary};
 use crate::interleave::Interleaving;

@@ -1,13 +1,13 @@
 //! Tells a sink what clients of a table saw.
 
 use isolario_model::{
-    Aggregate, Op, OpInput, Outcome, Predicate, RowInput, SinkError, Stamp, TupleParts, TxnEnd,
-    TxnSink, TxnStart, ValueRef,
+    Op, OpInput, Outcome, RowInput, SinkError, Stamp, TupleParts, TxnEnd, TxnSink, TxnStart,
+    ValueRef,
 };
-use isolario_predicate::{Expr, ExprError, Literal};
-use isolario_workload::{Chance, Function, Held, Rng, TableOp, ValueRange};
+use isolario_predicate::ExprError;
+use isolario_workload::{Chance, Held, Rng, TableOp, ValueRange};
 
-use super::clients::{Answer, TableFlight, incremented};
+use super::clients::{Answer, TableFlight};
 use super::{KEY_COLUMN, RowId, TABLE};
 
 /// Passes transactions on to a sink.
@@ -89,7 +89,7 @@ impl<'s> RowReporter<'s> {
             (TableOp::Increment { key, version }, Answer::Row(found)) => {
                 self.read(row(key), Some(*found))?;
                 match found {
-                    Some(found) => self.write(row(key), incremented(*found, version)),
+                    Some(found) => self.write(row(key), found.incremented(version)),
                     None => Ok(()),
                 }
             }
@@ -97,12 +97,13 @@ impl<'s> RowReporter<'s> {
                 self.rows(TABLE, range, answered.then_some(rows), false)
             }
             (
-                TableOp::RangeUpdate { range, .. } | TableOp::Delete { range },
+                TableOp::RangeUpdate { range, .. } | TableOp::Delete { range, .. },
                 Answer::Rows(rows, _),
             ) => self.rows(TABLE, range, Some(rows), true),
             (TableOp::Aggregate { function, range }, Answer::Value(value, _)) => {
                 let result = value.map_or(ValueRef::Nil, ValueRef::Int);
-                let (function, predicate) = (function_of(function)?, predicate_of(TABLE, range)?);
+                let function = function.aggregate().map_err(refused)?;
+                let predicate = range.predicate(TABLE).map_err(refused)?;
                 let result = answered.then_some(result);
                 self.op(&Op::Aggregate { function: &function, predicate: &predicate, result })
             }
@@ -134,7 +135,7 @@ impl<'s> RowReporter<'s> {
         rows: Option<&Vec<(u32, Option<Held>)>>,
         is_write: bool,
     ) -> Result<(), SinkError> {
-        let predicate = predicate_of(table, range)?;
+        let predicate = range.predicate(table).map_err(refused)?;
         let keys: Vec<_> = rows.into_iter().flatten().map(|(key, _)| key_columns(*key)).collect();
         let held: Vec<_> = rows.into_iter().flatten().map(|(_, held)| columns(*held)).collect();
         let parts = |columns| TupleParts { table: "", columns };
@@ -180,23 +181,6 @@ fn with_row<T>(
     match columns(held) {
         None => tell((&key).into(), ValueRef::Nil),
         Some(columns) => tell((&key).into(), (&TupleParts { table: "", columns: &columns }).into()),
-    }
-}
-
-/// `FROM t WHERE a BETWEEN 3 AND 12`.
-fn predicate_of(table: &str, range: ValueRange) -> Result<Predicate, SinkError> {
-    let bound = |bound: i64| Expr::literal(Literal::Int(bound));
-    let between = Expr::column(range.column.name()).between(bound(range.low), bound(range.high));
-    between.and_then(|condition| Predicate::rows(table, condition)).map_err(refused)
-}
-
-fn function_of(function: Function) -> Result<Aggregate, SinkError> {
-    let column = |column: isolario_workload::Column| Expr::column(column.name());
-    match function {
-        Function::Count => Ok(Aggregate::Count),
-        Function::Sum(of) => Aggregate::sum(column(of)).map_err(refused),
-        Function::Min(of) => Ok(Aggregate::Min(column(of))),
-        Function::Max(of) => Ok(Aggregate::Max(column(of))),
     }
 }
 

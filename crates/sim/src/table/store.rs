@@ -32,6 +32,7 @@ use isolario_model::{Level, Stamp};
 use isolario_workload::{Held, Rng, ValueRange};
 
 use super::config::TableDefect;
+use crate::store::Conflict;
 
 /// What a transaction may not have missed, and which snapshots it uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,7 +89,7 @@ struct Change {
 
 /// A transaction in progress. Its buffers are reused when it begins again.
 #[derive(Clone, Debug, Default)]
-pub(super) struct TableTxn {
+pub struct TableTxn {
     session: usize,
     snapshot: u64,
     writes: Vec<(u32, Option<Held>)>,
@@ -120,16 +121,12 @@ impl TableTxn {
     }
 }
 
-/// A transaction cannot commit, since it missed what it must not miss.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Conflict;
-
 /// How many commits a stale scan may be behind.
 const STALE: u64 = 8;
 
 /// A store with one table.
 #[derive(Debug)]
-pub(super) struct TableStore {
+pub struct TableStore {
     rules: Rules,
     defect: Option<TableDefect>,
     /// Per key, the last version. Apart from the others, since almost every look-up ends here.
@@ -147,7 +144,8 @@ pub(super) struct TableStore {
 }
 
 impl TableStore {
-    pub(super) fn new(level: Level, sessions: u32, defect: Option<TableDefect>) -> TableStore {
+    /// A store that gives a level to this many sessions, with a defect or without.
+    pub fn new(level: Level, sessions: u32, defect: Option<TableDefect>) -> TableStore {
         TableStore {
             rules: Rules::of(level),
             defect,
@@ -162,7 +160,7 @@ impl TableStore {
 
     /// Begins a transaction of a session, or begins it again after a conflict. If it then runs to
     /// its end before anybody else commits, there is no further conflict.
-    pub(super) fn begin(&mut self, txn: &mut TableTxn, session: u32) {
+    pub fn begin(&mut self, txn: &mut TableTxn, session: u32) {
         txn.clear();
         txn.session = session as usize;
         txn.snapshot = self.sequence;
@@ -170,7 +168,7 @@ impl TableStore {
     }
 
     /// Reads a row.
-    pub(super) fn read(&mut self, txn: &mut TableTxn, key: u32) -> Option<Held> {
+    pub fn read(&mut self, txn: &mut TableTxn, key: u32) -> Option<Held> {
         self.refresh(txn);
         if let Some(own) = txn.own(key) {
             return own;
@@ -183,7 +181,7 @@ impl TableStore {
     }
 
     /// Reads the rows of a range, by key, and tells the snapshot.
-    pub(super) fn scan(
+    pub fn scan(
         &mut self,
         txn: &mut TableTxn,
         range: ValueRange,
@@ -212,18 +210,18 @@ impl TableStore {
     }
 
     /// Writes a row, or deletes it.
-    pub(super) fn write(&self, txn: &mut TableTxn, key: u32, held: Option<Held>) {
+    pub fn write(&self, txn: &mut TableTxn, key: u32, held: Option<Held>) {
         txn.writes.push((key, held));
     }
 
     /// The snapshot of a transaction, where it has one.
-    pub(super) fn snapshot(&self, txn: &TableTxn) -> Option<Stamp> {
+    pub fn snapshot(&self, txn: &TableTxn) -> Option<Stamp> {
         let has_one = !self.rules.snapshot_per_operation;
         has_one.then_some(Stamp { physical: txn.snapshot, logical: 0 })
     }
 
     /// Commits, and tells the transaction's place in the true commit order.
-    pub(super) fn commit(&mut self, txn: &mut TableTxn, rng: &mut Rng) -> Result<Stamp, Conflict> {
+    pub fn commit(&mut self, txn: &mut TableTxn, rng: &mut Rng) -> Result<Stamp, Conflict> {
         let at_snapshot = txn.writes.is_empty() && !self.rules.snapshot_per_operation;
         if !at_snapshot && !self.may_commit(txn) {
             return Err(Conflict);
@@ -250,7 +248,7 @@ impl TableStore {
     }
 
     /// Gives a transaction up.
-    pub(super) fn rollback(&mut self, txn: &mut TableTxn) {
+    pub fn rollback(&mut self, txn: &mut TableTxn) {
         txn.clear();
         self.running[txn.session] = None;
     }

@@ -23,7 +23,8 @@ fn in_commit_order(history: &History) -> Vec<TxnId> {
 #[test]
 fn serializable_histories_can_be_replayed_in_their_commit_order() {
     for level in [Level::Serializable, Level::StrictSerializable] {
-        for (kind, seed) in Kind::ALL.into_iter().flat_map(|kind| (0..5).map(move |s| (kind, s))) {
+        for (kind, seed) in Kind::KEYED.into_iter().flat_map(|kind| (0..5).map(move |s| (kind, s)))
+        {
             let history = stamped(level, kind, seed);
             let replay = Replay::new(&history, level == Level::StrictSerializable);
             let order = in_commit_order(&history);

@@ -115,7 +115,7 @@ impl TxnSink for Appender {
     fn end(&mut self, end: &TxnEnd<'_>) -> Result<(), SinkError> {
         let mut content = Vec::new();
         put_varint(&mut content, self.next);
-        put_end(&mut content, end);
+        put_end(&mut content, end, false);
         self.ending = Some(content);
         self.next += 1;
         Ok(())

@@ -1,0 +1,397 @@
+//! Operations on a table in SQL, the same for every database that speaks it.
+//!
+//! Each operation is one statement. Where a database does not return the rows that an update wrote,
+//! they are read back by their new version, in the same transaction and through the same index, so
+//! that nothing is locked that was not locked before; and rows to delete are marked with a version
+//! first. A function and the rows that it is taken over come from one statement, too.
+
+use std::sync::LazyLock;
+
+use isolario_model::Value;
+use isolario_workload::{Column, Function, Held, TableOp, ValueRange};
+
+use super::{Found, TABLE};
+use crate::error::DbError;
+
+/// The columns of our table, in the words that all of them understand.
+pub(crate) const COLUMNS: &str =
+    "(id BIGINT PRIMARY KEY, a BIGINT NOT NULL, b BIGINT NOT NULL, v BIGINT NOT NULL, w BIGINT)";
+
+/// The indexes of our table: without them, to look for a range would be to lock everything.
+pub(crate) const INDEXES: [&str; 2] = [
+    "CREATE INDEX isolario_row_a ON isolario_row (a)",
+    "CREATE INDEX isolario_row_b ON isolario_row (b)",
+];
+
+/// A connection that runs prepared statements: numbers in, rows out.
+pub(crate) trait Prepared {
+    /// Runs a statement.
+    fn ask(&mut self, sql: &'static str, values: &[i64]) -> Result<Reply, DbError>;
+}
+
+/// What a statement came to.
+#[derive(Debug, Default)]
+pub(crate) struct Reply {
+    /// The rows that it returned.
+    pub(crate) rows: Vec<Vec<Value>>,
+    /// How many rows it changed, where it returned none.
+    pub(crate) changed: u64,
+}
+
+/// How a database differs from the others.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Dialect {
+    /// `RETURNING`; with or without what a certificate is made of.
+    Postgres { evidence: bool },
+    /// `RETURNING`.
+    Sqlite,
+    /// No `RETURNING`, and parameters by position.
+    MySql,
+}
+
+pub(crate) static POSTGRES: LazyLock<TableSql> =
+    LazyLock::new(|| TableSql::new(Dialect::Postgres { evidence: false }));
+pub(crate) static POSTGRES_EVIDENCE: LazyLock<TableSql> =
+    LazyLock::new(|| TableSql::new(Dialect::Postgres { evidence: true }));
+pub(crate) static SQLITE: LazyLock<TableSql> = LazyLock::new(|| TableSql::new(Dialect::Sqlite));
+pub(crate) static MYSQL: LazyLock<TableSql> = LazyLock::new(|| TableSql::new(Dialect::MySql));
+
+/// The statements of a dialect. Those by range come for each column.
+pub(crate) struct TableSql {
+    dialect: Dialect,
+    read: Query,
+    insert: Query,
+    update: Query,
+    range_read: [Query; 2],
+    range_update: [Query; 2],
+    /// What a range holds of one version.
+    read_back: [Query; 2],
+    /// Marks what is to be deleted.
+    mark: [Query; 2],
+    delete: [Query; 2],
+    /// By function, then by column.
+    aggregate: [[Query; 2]; FUNCTIONS.len()],
+}
+
+const FUNCTIONS: [Function; 7] = [
+    Function::Count,
+    Function::Sum(Column::A),
+    Function::Sum(Column::B),
+    Function::Min(Column::A),
+    Function::Min(Column::B),
+    Function::Max(Column::A),
+    Function::Max(Column::B),
+];
+
+/// A statement with parameters.
+struct Query {
+    sql: String,
+    /// The numbers of the values in the order in which they are bound.
+    binds: Vec<usize>,
+}
+
+impl Query {
+    /// Takes a statement in which values are called `{1}`, `{2}` and so on.
+    fn new(template: &str, dialect: Dialect) -> Query {
+        let (mut sql, mut binds) = (String::new(), Vec::new());
+        let mut parts = template.split('{');
+        sql.push_str(parts.next().unwrap_or_default());
+        for part in parts {
+            let (number, rest) = part.split_once('}').unwrap_or((part, ""));
+            let number: usize = number.parse().unwrap_or_default();
+            match dialect {
+                Dialect::MySql => sql.push('?'),
+                Dialect::Postgres { .. } => sql += &format!("${number}"),
+                Dialect::Sqlite => sql += &format!("?{number}"),
+            }
+            if dialect == Dialect::MySql || !binds.contains(&number) {
+                binds.push(number);
+            }
+            sql.push_str(rest);
+        }
+        if dialect != Dialect::MySql {
+            binds.sort_unstable();
+        }
+        Query { sql, binds }
+    }
+
+    fn ask(&'static self, line: &mut dyn Prepared, values: &[i64]) -> Result<Reply, DbError> {
+        let bound: Vec<i64> = self.binds.iter().map(|number| values[number - 1]).collect();
+        line.ask(&self.sql, &bound)
+    }
+}
+
+/// What PostgreSQL says of the state that a statement sees, and of the transaction.
+const EVIDENCE: &str =
+    "pg_current_snapshot()::text, pg_current_xact_id_if_assigned()::text::BIGINT";
+
+impl TableSql {
+    fn new(dialect: Dialect) -> TableSql {
+        let query = |template: &str| Query::new(template, dialect);
+        let by_column = |template: &dyn Fn(&str) -> String| {
+            [Column::A, Column::B].map(|column| Query::new(&template(column.name()), dialect))
+        };
+        TableSql {
+            dialect,
+            read: query("SELECT id, a, b, v FROM isolario_row WHERE id = {1}"),
+            insert: query(&insert(dialect)),
+            update: query(&returning(
+                dialect,
+                "UPDATE isolario_row SET a = {2}, b = {3}, w = v, v = {4} WHERE id = {1}",
+            )),
+            range_read: by_column(&|column| range_read(dialect, column)),
+            range_update: by_column(&|column| {
+                let range = format!("{column} BETWEEN {{1}} AND {{2}}");
+                let set = "UPDATE isolario_row SET b = {3}, w = v, v = {4} WHERE";
+                traced(dialect, &returning(dialect, &format!("{set} {range}")))
+            }),
+            read_back: by_column(&|column| {
+                let range = format!("{column} BETWEEN {{1}} AND {{2}}");
+                format!("SELECT id, a, b, v FROM isolario_row WHERE {range} AND v = {{3}}")
+            }),
+            mark: by_column(&|column| {
+                let range = format!("{column} BETWEEN {{1}} AND {{2}}");
+                format!("UPDATE isolario_row SET w = v, v = {{3}} WHERE {range}")
+            }),
+            delete: by_column(&|column| {
+                let delete = "DELETE FROM isolario_row WHERE";
+                let range = format!("{column} BETWEEN {{1}} AND {{2}}");
+                match dialect {
+                    Dialect::MySql => format!("{delete} {range} AND v = {{3}}"),
+                    _ => traced(dialect, &returning(dialect, &format!("{delete} {range}"))),
+                }
+            }),
+            aggregate: FUNCTIONS
+                .map(|function| by_column(&|column| aggregate(dialect, function, column))),
+        }
+    }
+
+    /// Runs an operation. An increment is what its client makes of it: a read and an update.
+    pub(crate) fn run(
+        &'static self,
+        line: &mut dyn Prepared,
+        op: &TableOp,
+        found: &mut Found,
+    ) -> Result<(), DbError> {
+        match *op {
+            TableOp::Insert { key, held } => {
+                self.insert.ask(line, &[key.into(), held.a, held.b, held.version]).map(|_| ())
+            }
+            TableOp::Update { key, held } => {
+                let values = [key.into(), held.a, held.b, held.version];
+                let reply = self.update.ask(line, &values)?;
+                if reply.changed > 0 || !reply.rows.is_empty() {
+                    found.rows.push((key, Some(held)));
+                }
+                Ok(())
+            }
+            TableOp::Read { key } => take_rows(self.read.ask(line, &[key.into()])?, 0, found),
+            TableOp::Increment { .. } => Err(DbError::unsupported("increments in one step")),
+            TableOp::RangeRead { range } => {
+                let reply = of(&self.range_read, range).ask(line, &[range.low, range.high])?;
+                self.take(reply, found)
+            }
+            TableOp::RangeUpdate { range, b, version } => {
+                self.range_update(line, range, b, version, found)
+            }
+            TableOp::Delete { range, version } => self.delete(line, range, version, found),
+            TableOp::Aggregate { function, range } => {
+                let number = FUNCTIONS.iter().position(|other| *other == function);
+                let queries = &self.aggregate[number.unwrap_or_default()];
+                let mut reply = of(queries, range).ask(line, &[range.low, range.high])?;
+                let value = reply.rows.first_mut().and_then(|row| row.pop());
+                reply.rows.iter_mut().skip(1).for_each(|row| drop(row.pop()));
+                found.value = match value {
+                    Some(Value::Int(value)) => Some(value),
+                    _ => None,
+                };
+                self.take(reply, found)
+            }
+        }
+    }
+
+    /// Updates a range, and learns which rows that were. Those of a range by `b` are not in it any
+    /// more: they all hold the new value.
+    fn range_update(
+        &'static self,
+        line: &mut dyn Prepared,
+        range: ValueRange,
+        b: i64,
+        version: i64,
+        found: &mut Found,
+    ) -> Result<(), DbError> {
+        let values = [range.low, range.high, b, version];
+        let reply = of(&self.range_update, range).ask(line, &values)?;
+        if self.dialect != Dialect::MySql {
+            return self.take(reply, found);
+        }
+        if reply.changed == 0 {
+            return Ok(());
+        }
+        let (low, high) = match range.column {
+            Column::A => (range.low, range.high),
+            Column::B => (b, b),
+        };
+        take_rows(of(&self.read_back, range).ask(line, &[low, high, version])?, 0, found)
+    }
+
+    fn delete(
+        &'static self,
+        line: &mut dyn Prepared,
+        range: ValueRange,
+        version: i64,
+        found: &mut Found,
+    ) -> Result<(), DbError> {
+        let values = [range.low, range.high, version];
+        if self.dialect == Dialect::MySql {
+            if of(&self.mark, range).ask(line, &values)?.changed > 0 {
+                take_rows(of(&self.read_back, range).ask(line, &values)?, 0, found)?;
+                of(&self.delete, range).ask(line, &values)?;
+            }
+        } else {
+            self.take(of(&self.delete, range).ask(line, &values)?, found)?;
+        }
+        found.rows.iter_mut().for_each(|(_, held)| *held = None);
+        Ok(())
+    }
+
+    /// Takes rows with what comes before them.
+    fn take(&self, mut reply: Reply, found: &mut Found) -> Result<(), DbError> {
+        if self.dialect != (Dialect::Postgres { evidence: true }) {
+            return take_rows(reply, 0, found);
+        }
+        if let Some([snapshot, txn, ..]) = reply.rows.first_mut().map(Vec::as_mut_slice) {
+            if let Value::Text(text) = std::mem::replace(snapshot, Value::Nil) {
+                found.snapshot = Some(text.into());
+            }
+            found.txn = match txn {
+                Value::Int(number) => Some(*number as u64),
+                _ => None,
+            };
+        }
+        take_rows(reply, 2, found)
+    }
+}
+
+fn of(queries: &'static [Query; 2], range: ValueRange) -> &'static Query {
+    match range.column {
+        Column::A => &queries[0],
+        Column::B => &queries[1],
+    }
+}
+
+fn insert(dialect: Dialect) -> String {
+    let insert = "INSERT INTO isolario_row (id, a, b, v) VALUES ({1}, {2}, {3}, {4})";
+    match dialect {
+        // Assignments take effect one after the other: the old version is saved before it goes.
+        Dialect::MySql => format!(
+            "{insert} ON DUPLICATE KEY UPDATE \
+             a = VALUES(a), b = VALUES(b), w = v, v = VALUES(v)"
+        ),
+        _ => format!(
+            "{insert} ON CONFLICT (id) DO UPDATE SET \
+             a = excluded.a, b = excluded.b, w = isolario_row.v, v = excluded.v"
+        ),
+    }
+}
+
+fn returning(dialect: Dialect, statement: &str) -> String {
+    match dialect {
+        Dialect::MySql => statement.to_owned(),
+        _ => format!("{statement} RETURNING id, a, b, v"),
+    }
+}
+
+/// A write together with what the database says of the state it saw: also when it finds nothing.
+fn traced(dialect: Dialect, statement: &str) -> String {
+    match dialect {
+        Dialect::Postgres { evidence: true } => format!(
+            "WITH done AS ({statement}) \
+             SELECT {EVIDENCE}, id, a, b, v FROM (SELECT 1) one LEFT JOIN done ON true"
+        ),
+        _ => statement.to_owned(),
+    }
+}
+
+fn range_read(dialect: Dialect, column: &str) -> String {
+    let range = format!("{column} BETWEEN {{1}} AND {{2}}");
+    match dialect {
+        Dialect::Postgres { evidence: true } => format!(
+            "SELECT {EVIDENCE}, id, a, b, v FROM (SELECT 1) one LEFT JOIN isolario_row ON {range}"
+        ),
+        _ => format!("SELECT id, a, b, v FROM isolario_row WHERE {range}"),
+    }
+}
+
+/// A function, and the rows that it was taken over: also when there are none.
+fn aggregate(dialect: Dialect, function: Function, column: &str) -> String {
+    let number = match dialect {
+        Dialect::MySql => "SIGNED",
+        _ => "BIGINT",
+    };
+    let call = match function {
+        Function::Count => "COUNT(*)".to_owned(),
+        Function::Sum(of) => format!("CAST(SUM({}) AS {number})", of.name()),
+        Function::Min(of) => format!("MIN({})", of.name()),
+        Function::Max(of) => format!("MAX({})", of.name()),
+    };
+    let evidence = match dialect {
+        Dialect::Postgres { evidence: true } => format!("{EVIDENCE}, "),
+        _ => String::new(),
+    };
+    let range = format!("{column} BETWEEN {{1}} AND {{2}}");
+    format!(
+        "SELECT {evidence}id, a, b, v, f.f FROM \
+         (SELECT {call} AS f FROM isolario_row WHERE {range}) f LEFT JOIN isolario_row ON {range}"
+    )
+}
+
+/// Takes rows that begin after so many other columns. One without a key stands for none.
+fn take_rows(reply: Reply, first: usize, found: &mut Found) -> Result<(), DbError> {
+    for row in reply.rows {
+        match row.get(first..) {
+            Some([Value::Int(id), Value::Int(a), Value::Int(b), Value::Int(version)]) => {
+                let key = u32::try_from(*id).map_err(|_| strange(&row))?;
+                found.rows.push((key, Some(Held { a: *a, b: *b, version: *version })));
+            }
+            Some([Value::Nil, ..]) => {}
+            _ => return Err(strange(&row)),
+        }
+    }
+    Ok(())
+}
+
+fn strange(row: &[Value]) -> DbError {
+    DbError::fatal(format!("the table {TABLE} has a row that nobody wrote: {row:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_bound_by_number_or_by_position() {
+        let template = "UPDATE t SET a = {2} WHERE id = {1} AND a < {2}";
+        let of = |dialect| {
+            let query = Query::new(template, dialect);
+            (query.sql, query.binds)
+        };
+        let numbered = "UPDATE t SET a = $2 WHERE id = $1 AND a < $2".to_owned();
+        assert_eq!(of(Dialect::Postgres { evidence: false }), (numbered, vec![1, 2]));
+        let positional = "UPDATE t SET a = ? WHERE id = ? AND a < ?".to_owned();
+        assert_eq!(of(Dialect::MySql), (positional, vec![2, 1, 2]));
+        assert!(of(Dialect::Sqlite).0.ends_with("a < ?2"));
+    }
+
+    #[test]
+    fn evidence_comes_also_where_nothing_is_found() {
+        let (nil, int) = (|| Value::Nil, Value::Int);
+        let snapshot = Value::Text("7:9:8".into());
+        let nothing = vec![snapshot, int(8), nil(), nil(), nil(), nil()];
+        let mut found = Found::default();
+        let reply = Reply { rows: vec![nothing], changed: 0 };
+        POSTGRES_EVIDENCE.take(reply, &mut found).unwrap();
+        assert_eq!((found.snapshot.as_deref(), found.txn), (Some("7:9:8"), Some(8)));
+        assert!(found.rows.is_empty());
+    }
+}
