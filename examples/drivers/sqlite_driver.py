@@ -51,7 +51,7 @@ class Driver:
         return {
             "name": "SQLite " + sqlite3.sqlite_version + " by Python",
             "isolation": "serializable",
-            "workloads": ["mini", "general", "append", "lwt"],
+            "workloads": ["mini", "general", "append", "lwt", "predicate"],
             "claim": ["strict-serializable"],
         }
 
@@ -62,6 +62,7 @@ class Driver:
         for name, columns in (
             ("isolario_exec_register", "k INTEGER PRIMARY KEY, v INTEGER"),
             ("isolario_exec_list", "k INTEGER, n INTEGER, e INTEGER, PRIMARY KEY (k, n)"),
+            ("isolario_exec_row", "id INTEGER PRIMARY KEY, a INTEGER, b INTEGER, v INTEGER"),
         ):
             self.db.execute(f"DROP TABLE IF EXISTS {name}")
             self.db.execute(f"CREATE TABLE {name} ({columns})")
@@ -129,6 +130,48 @@ class Driver:
             return {"applied": False, "seen": seen}
         self.put(request["key"], request["new"])
         return {"applied": True}
+
+    # Rows of a table, by their key and by ranges of a column. A row is sent as [id, a, b, v].
+
+    def insert_row(self, request):
+        row = [request[column] for column in ("id", "a", "b", "v")]
+        self.db.execute("INSERT OR REPLACE INTO isolario_exec_row VALUES (?, ?, ?, ?)", row)
+        return {}
+
+    def update_row(self, request):
+        update = "UPDATE isolario_exec_row SET a = :a, b = :b, v = :v WHERE id = :id"
+        return {"found": self.db.execute(update, request).rowcount > 0}
+
+    def read_row(self, request):
+        query = "SELECT id, a, b, v FROM isolario_exec_row WHERE id = :id"
+        return {"rows": self.db.execute(query, request).fetchall()}
+
+    def range_of(self, request):
+        return f"{request['column']} BETWEEN {request['low']} AND {request['high']}"
+
+    def read_range(self, request):
+        query = "SELECT id, a, b, v FROM isolario_exec_row WHERE " + self.range_of(request)
+        return {"rows": self.db.execute(query).fetchall()}
+
+    def update_range(self, request):
+        """Which rows that are has to be found out first: they may not be in the range afterwards."""
+        rows = self.read_range(request)["rows"]
+        new = request["set"]
+        rows = [[row[0], row[1], new["b"], new["v"]] for row in rows]
+        for row in rows:
+            self.insert_row(dict(zip(("id", "a", "b", "v"), row)))
+        return {"rows": rows}
+
+    def delete_range(self, request):
+        rows = self.read_range(request)["rows"]
+        self.db.execute("DELETE FROM isolario_exec_row WHERE " + self.range_of(request))
+        return {"ids": [row[0] for row in rows]}
+
+    def aggregate(self, request):
+        function = f"{request['function']}({request['of'] or '*'})"
+        query = f"SELECT {function} FROM isolario_exec_row WHERE " + self.range_of(request)
+        value = self.db.execute(query).fetchone()[0]
+        return {"value": value, "rows": self.read_range(request)["rows"]}
 
     # The loop.
 

@@ -60,7 +60,7 @@ impl Told {
         let done: Vec<OpInput<'static>> = plan
             .iter()
             .map(|op| {
-                let key = (op.key() as i64).into();
+                let key = op.key().map_or(0, |key| key as i64).into();
                 match *op {
                     PlannedOp::Write { value, .. } => Op::Write { key, value: value.into() },
                     _ => Op::Read { key, value: Some(1_000_000_i64.into()) },

@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use isolario_model::Stamp;
+use isolario_workload::{Function, Held as Row, TableOp, ValueRange};
 use serde_json::{Value, json};
 
 use super::process::Process;
 use super::wire::field;
 use crate::database::{Access, Conditional, Connection, Held, Receipt};
 use crate::error::{DbError, ErrorClass};
+use crate::table::Found;
 
 pub(super) struct Session {
     process: Process,
@@ -109,6 +111,55 @@ impl Connection for Session {
         self.conditional(&json!({ "do": "cas", "key": key, "expected": expected, "new": new }))
     }
 
+    fn table(&mut self, op: &TableOp, found: &mut Found) -> Result<(), DbError> {
+        let request = match *op {
+            TableOp::Insert { key, held } => row_request("insert-row", key, Some(held)),
+            TableOp::Update { key, held } => row_request("update-row", key, Some(held)),
+            TableOp::Read { key } => row_request("read-row", key, None),
+            TableOp::Increment { .. } => {
+                return Err(DbError::unsupported("increments in one step"));
+            }
+            TableOp::RangeRead { range } => range_request("read-range", range),
+            TableOp::RangeUpdate { range, b, version } => {
+                let mut request = range_request("update-range", range);
+                request["set"] = json!({ "b": b, "v": version });
+                request
+            }
+            TableOp::Delete { range, .. } => range_request("delete-range", range),
+            TableOp::Aggregate { function, range } => {
+                let mut request = range_request("aggregate", range);
+                let (name, of) = function_words(function);
+                (request["function"], request["of"]) = (json!(name), json!(of));
+                request
+            }
+        };
+        let answer = self.ask(&request, Effect::Pending)?;
+        match *op {
+            TableOp::Insert { .. } => {}
+            TableOp::Update { key, held } => {
+                if field::<bool>(&answer, "found")? {
+                    found.rows.push((key, Some(held)));
+                }
+            }
+            TableOp::Delete { .. } => {
+                let ids: Vec<u32> = field(&answer, "ids")?;
+                found.rows.extend(ids.into_iter().map(|id| (id, None)));
+            }
+            _ => {
+                let rows: Vec<[i64; 4]> = field(&answer, "rows")?;
+                for [id, a, b, version] in rows {
+                    let strange = |_| DbError::fatal(format!("the driver has a row {id}"));
+                    let id = u32::try_from(id).map_err(strange)?;
+                    found.rows.push((id, Some(Row { a, b, version })));
+                }
+                if let TableOp::Aggregate { .. } = op {
+                    found.value = field(&answer, "value")?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn commit(&mut self) -> Result<Receipt, DbError> {
         let answer = self.ask(&json!({ "do": "commit" }), Effect::Possible)?;
         // It has committed, whatever else the driver says of it.
@@ -121,5 +172,27 @@ impl Connection for Session {
 
     fn rollback(&mut self) -> Result<(), DbError> {
         self.ask(&json!({ "do": "rollback" }), Effect::Pending).map(|_| ())
+    }
+}
+
+fn row_request(what: &str, key: u32, held: Option<Row>) -> Value {
+    match held {
+        None => json!({ "do": what, "id": key }),
+        Some(Row { a, b, version }) => {
+            json!({ "do": what, "id": key, "a": a, "b": b, "v": version })
+        }
+    }
+}
+
+fn range_request(what: &str, range: ValueRange) -> Value {
+    json!({ "do": what, "column": range.column.name(), "low": range.low, "high": range.high })
+}
+
+fn function_words(function: Function) -> (&'static str, Option<&'static str>) {
+    match function {
+        Function::Count => ("count", None),
+        Function::Sum(of) => ("sum", Some(of.name())),
+        Function::Min(of) => ("min", Some(of.name())),
+        Function::Max(of) => ("max", Some(of.name())),
     }
 }

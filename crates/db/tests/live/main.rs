@@ -10,6 +10,7 @@ mod mariadb;
 mod postgres;
 mod promises;
 mod redis;
+mod rows;
 mod site;
 mod standby;
 mod statements;
