@@ -40,6 +40,10 @@ pub(crate) struct Reply {
 
 /// How a database differs from the others.
 #[derive(Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(
+    not(all(feature = "mysql", feature = "postgres", feature = "sqlite")),
+    expect(dead_code, reason = "each is there for one of the databases")
+)]
 enum Dialect {
     /// `RETURNING`; with or without what a certificate is made of.
     Postgres { evidence: bool },
@@ -49,11 +53,15 @@ enum Dialect {
     MySql,
 }
 
+#[cfg(feature = "postgres")]
 pub(crate) static POSTGRES: LazyLock<TableSql> =
     LazyLock::new(|| TableSql::new(Dialect::Postgres { evidence: false }));
+#[cfg(feature = "postgres")]
 pub(crate) static POSTGRES_EVIDENCE: LazyLock<TableSql> =
     LazyLock::new(|| TableSql::new(Dialect::Postgres { evidence: true }));
+#[cfg(feature = "sqlite")]
 pub(crate) static SQLITE: LazyLock<TableSql> = LazyLock::new(|| TableSql::new(Dialect::Sqlite));
+#[cfg(feature = "mysql")]
 pub(crate) static MYSQL: LazyLock<TableSql> = LazyLock::new(|| TableSql::new(Dialect::MySql));
 
 /// The statements of a dialect. Those by range come for each column.
@@ -199,7 +207,7 @@ impl TableSql {
                 let number = FUNCTIONS.iter().position(|other| *other == function);
                 let queries = &self.aggregate[number.unwrap_or_default()];
                 let mut reply = of(queries, range).ask(line, &[range.low, range.high])?;
-                let value = reply.rows.first_mut().and_then(|row| row.pop());
+                let value = reply.rows.first_mut().and_then(Vec::pop);
                 reply.rows.iter_mut().skip(1).for_each(|row| drop(row.pop()));
                 found.value = match value {
                     Some(Value::Int(value)) => Some(value),
@@ -383,6 +391,7 @@ mod tests {
         assert!(of(Dialect::Sqlite).0.ends_with("a < ?2"));
     }
 
+    #[cfg(feature = "postgres")]
     #[test]
     fn evidence_comes_also_where_nothing_is_found() {
         let (nil, int) = (|| Value::Nil, Value::Int);
