@@ -103,7 +103,7 @@ fn config(args: &HistoryArgs) -> Result<Config, Failure> {
 }
 
 fn workload(args: &HistoryArgs, base: &Workload) -> Result<Workload, Failure> {
-    let kind = args.workload.as_deref().map(|name| find_kind(name)).transpose()?;
+    let kind = args.workload.as_deref().map(find_kind).transpose()?;
     let kind = kind.unwrap_or(base.kind);
     refuse_idle_flags(
         kind,

@@ -70,7 +70,7 @@ fn ask(names: &[String]) -> Result<Ask, Failure> {
 
 /// The default workload of a kind, or a preset, overridden by whatever was given.
 fn shape(args: &ShapeArgs, preset: Option<&Preset>) -> Result<DefaultRun, Failure> {
-    let named = args.workload.as_deref().map(|name| find_kind(name)).transpose()?;
+    let named = args.workload.as_deref().map(find_kind).transpose()?;
     let base = preset.map(Preset::workload);
     let kind = named.or(base.as_ref().map(|base| base.kind)).unwrap_or_default();
     let mut run = DefaultRun::of(kind);
