@@ -78,6 +78,18 @@ pub trait Database: Send + Sync {
     fn connect_sql(&self) -> Result<Box<dyn SqlConnection>, DbError> {
         Err(DbError::unsupported("SQL"))
     }
+
+    /// Opens its view of who waits for whom, where it has one and lets us see it.
+    fn lock_view(&self) -> Result<Option<Box<dyn LockView>>, DbError> {
+        Ok(None)
+    }
+}
+
+/// Who waits for a lock that another session holds, as the database itself tells.
+pub trait LockView: Send {
+    /// Whether the connection of this number waits. The number is that of
+    /// [`Connection::id`] or [`SqlConnection::id`].
+    fn is_waiting(&mut self, connection: u64) -> Result<bool, DbError>;
 }
 
 /// Makes room for a run on the first node that takes writes, and waits until those that follow it
@@ -215,6 +227,11 @@ pub trait Connection: Send {
     /// written.
     fn is_read_only(&self) -> bool {
         false
+    }
+
+    /// The server's own number of this connection, by which its [view of locks](LockView) knows it.
+    fn id(&mut self) -> Result<Option<u64>, DbError> {
+        Ok(None)
     }
 
     /// Begins a transaction.

@@ -49,6 +49,7 @@ mod registry;
 #[cfg(any(feature = "etcd", feature = "mysql", feature = "postgres", feature = "redis"))]
 mod remote;
 mod run;
+pub mod script;
 #[cfg(feature = "sim")]
 mod sim;
 mod sql;
@@ -62,7 +63,9 @@ mod tls;
 mod url;
 
 pub use claims::{CLAIMS, Claim, ClaimRow, Nodes};
-pub use database::{Access, Conditional, Connection, Database, Held, Layout, Receipt, prepare};
+pub use database::{
+    Access, Conditional, Connection, Database, Held, Layout, LockView, Receipt, prepare,
+};
 pub use error::{DbError, ErrorClass, Obstacle};
 pub use registry::{DRIVERS, Driver, Open, Settings, open};
 pub use run::{Control, Outcome, Plan, Progress, RunError, Sighting, run};

@@ -1,6 +1,7 @@
 //! MySQL and what speaks its protocol: MariaDB, a node of a Galera cluster, TiDB.
 
 mod errors;
+mod locks;
 mod product;
 mod session;
 mod sql;
@@ -13,7 +14,7 @@ use isolario_workload::Kind;
 use mysql::prelude::Queryable;
 use mysql::{Conn, DriverError, OptsBuilder, SslOpts};
 
-use crate::database::{Connection, Database, Layout};
+use crate::database::{Connection, Database, Layout, LockView};
 use crate::error::DbError;
 use crate::registry::{Driver, Settings};
 use crate::remote::{GRACE, OURS, Site, Stage, not_ours};
@@ -232,6 +233,11 @@ impl Database for MySql {
 
     fn connect_sql(&self) -> Result<Box<dyn SqlConnection>, DbError> {
         Ok(Box::new(sql::SqlSession::new(self.conn_at_level()?)))
+    }
+
+    fn lock_view(&self) -> Result<Option<Box<dyn LockView>>, DbError> {
+        let view = locks::InnoDb::new(self.line()?);
+        Ok(view.map(|view| Box::new(view) as Box<dyn LockView>))
     }
 }
 

@@ -17,7 +17,7 @@ use tokio_postgres::types::FromSql;
 use tokio_postgres::{Client, Config, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use crate::database::{Connection, Database, Layout};
+use crate::database::{Connection, Database, Layout, LockView};
 use crate::error::DbError;
 use crate::registry::{Driver, Settings};
 use crate::remote::{GRACE, OURS, Site, Stage, not_ours};
@@ -352,6 +352,21 @@ impl Database for Postgres {
         let line = self.line()?;
         self.set_up(&line)?;
         Ok(Box::new(sql::SqlSession::new(line)?))
+    }
+
+    /// Servers that only speak the protocol may not know the question.
+    fn lock_view(&self) -> Result<Option<Box<dyn LockView>>, DbError> {
+        let mut line = self.line()?;
+        Ok(match line.is_waiting(0) {
+            Ok(_) => Some(Box::new(line)),
+            Err(_) => None,
+        })
+    }
+}
+
+impl LockView for Line {
+    fn is_waiting(&mut self, connection: u64) -> Result<bool, DbError> {
+        self.query(&format!("SELECT cardinality(pg_blocking_pids({connection})) > 0"))
     }
 }
 

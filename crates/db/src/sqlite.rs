@@ -3,9 +3,11 @@
 //! The shortest adapter there is, and the example of the book's guide to adding one.
 
 mod sql;
+mod waiting;
 
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use isolario_model::Value;
 use isolario_predicate::Dialect;
@@ -13,7 +15,7 @@ use isolario_workload::{Kind, TableOp};
 use rusqlite::{ErrorCode, OptionalExtension, params};
 
 use crate::database::{
-    Access, Conditional, Connection, Database, Held, Layout, Receipt, read_then_write,
+    Access, Conditional, Connection, Database, Held, Layout, LockView, Receipt, read_then_write,
 };
 use crate::error::DbError;
 use crate::registry::{Driver, Settings};
@@ -22,6 +24,7 @@ use crate::table::sql::{self as rows, Prepared, Reply};
 use crate::table::{Found, TABLE};
 use crate::temporary::Temporary;
 use crate::url::DbUrl;
+use waiting::{Place, Queue, View};
 
 const ISOLATIONS: &[&str] = &["serializable"];
 
@@ -63,6 +66,7 @@ struct Sqlite {
     path: PathBuf,
     isolation: &'static str,
     patience: Duration,
+    queue: Arc<Queue>,
     /// Removed with the database.
     _temporary: Option<Temporary>,
 }
@@ -78,7 +82,8 @@ fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> 
         (PathBuf::from(url.rest()), None)
     };
     let patience = settings.statement_timeout;
-    Ok(Box::new(Sqlite { path, isolation, patience, _temporary: temporary }))
+    let queue = Arc::default();
+    Ok(Box::new(Sqlite { path, isolation, patience, queue, _temporary: temporary }))
 }
 
 impl Sqlite {
@@ -86,7 +91,7 @@ impl Sqlite {
         let connection = rusqlite::Connection::open(&self.path).map_err(|error| {
             DbError::fatal(format!("cannot open {}: {error}", self.path.display()))
         })?;
-        // `begin` waits for the write lock by itself; the rest hardly ever has to wait.
+        // We wait for the write lock by ourselves; nothing else has to.
         connection.busy_timeout(Duration::ZERO).map_err(classify)?;
         connection.pragma_update(None, "journal_mode", "wal").map_err(classify)?;
         connection.pragma_update(None, "synchronous", "off").map_err(classify)?;
@@ -136,8 +141,8 @@ impl Database for Sqlite {
     }
 
     fn connect(&self) -> Result<Box<dyn Connection>, DbError> {
-        let patience = self.patience;
-        Ok(Box::new(Session { connection: self.connection()?, patience }))
+        let place = self.queue.place(self.patience);
+        Ok(Box::new(Session { connection: self.connection()?, place }))
     }
 
     fn dialect(&self) -> Option<Dialect> {
@@ -145,9 +150,12 @@ impl Database for Sqlite {
     }
 
     fn connect_sql(&self) -> Result<Box<dyn SqlConnection>, DbError> {
-        let connection = self.connection()?;
-        connection.busy_timeout(self.patience).map_err(classify)?;
-        Ok(Box::new(sql::SqlSession::new(connection)))
+        let place = self.queue.place(self.patience);
+        Ok(Box::new(sql::SqlSession::new(self.connection()?, place)))
+    }
+
+    fn lock_view(&self) -> Result<Option<Box<dyn LockView>>, DbError> {
+        Ok(Some(Box::new(View(Arc::clone(&self.queue)))))
     }
 }
 
@@ -159,7 +167,7 @@ fn not_ours(name: &str, path: &str) -> DbError {
 
 struct Session {
     connection: rusqlite::Connection,
-    patience: Duration,
+    place: Place,
 }
 
 impl Session {
@@ -167,30 +175,21 @@ impl Session {
         let mut statement = self.connection.prepare_cached(sql).map_err(classify)?;
         statement.execute(parameters).map_err(classify)
     }
-
-    /// Waits for the write lock. SQLite's own waiting begins with whole milliseconds, many times
-    /// what a transaction takes: sessions would hardly ever meet.
-    fn begin_immediate(&self) -> Result<(), DbError> {
-        let begun = Instant::now();
-        let mut pause = Duration::from_micros(20);
-        loop {
-            match self.execute("BEGIN IMMEDIATE", []) {
-                Err(error) if is_busy(&error) && begun.elapsed() < self.patience => {
-                    std::thread::sleep(pause);
-                    pause = (pause * 2).min(Duration::from_millis(1));
-                }
-                done => return done.map(|_| ()),
-            }
-        }
-    }
 }
 
 impl Connection for Session {
+    fn id(&mut self) -> Result<Option<u64>, DbError> {
+        Ok(Some(self.place.id))
+    }
+
     fn begin(&mut self, access: Access) -> Result<(), DbError> {
-        match access {
-            Access::Read => self.execute("BEGIN", []).map(|_| ()),
-            Access::Write | Access::Single => self.begin_immediate(),
-        }
+        let begun = match access {
+            Access::Read => self.execute("BEGIN", []),
+            Access::Write | Access::Single => {
+                self.place.wait(|| self.execute("BEGIN IMMEDIATE", []))
+            }
+        };
+        begun.map(|_| ())
     }
 
     fn read(&mut self, key: u64) -> Result<Held, DbError> {

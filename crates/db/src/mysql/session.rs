@@ -43,6 +43,10 @@ impl Session {
 }
 
 impl Connection for Session {
+    fn id(&mut self) -> Result<Option<u64>, DbError> {
+        Ok(Some(u64::from(self.conn.connection_id())))
+    }
+
     /// A single operation is a statement outside of any transaction, which commits by itself.
     fn begin(&mut self, access: Access) -> Result<(), DbError> {
         self.stage = match access {

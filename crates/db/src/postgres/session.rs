@@ -77,6 +77,11 @@ impl Connection for Session {
         self.is_standby
     }
 
+    fn id(&mut self) -> Result<Option<u64>, DbError> {
+        let id: i32 = self.line.query("SELECT pg_backend_pid()")?;
+        Ok(u64::try_from(id).ok())
+    }
+
     /// A single operation is a statement outside of any transaction, which commits by itself.
     fn begin(&mut self, access: Access) -> Result<(), DbError> {
         self.stage = match access {

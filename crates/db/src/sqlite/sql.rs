@@ -2,27 +2,43 @@
 
 use isolario_model::Value;
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, Row, Statement};
+use rusqlite::{Connection, Row, Statement, TransactionState};
 
 use super::classify;
+use super::waiting::Place;
 use crate::error::DbError;
 use crate::sql::{Answer, SqlConnection, hexadecimal};
 
 pub(super) struct SqlSession {
     connection: Connection,
+    place: Place,
 }
 
 impl SqlSession {
-    pub(super) fn new(connection: Connection) -> SqlSession {
-        SqlSession { connection }
+    pub(super) fn new(connection: Connection, place: Place) -> SqlSession {
+        SqlSession { connection, place }
+    }
+
+    fn attempt(&self, sql: &str) -> Result<Answer, DbError> {
+        let mut statement = self.connection.prepare(sql).map_err(refused)?;
+        run(&mut statement).map_err(refused)
+    }
+
+    /// A transaction that has read cannot wait for the write lock: when it gets the lock, its snapshot
+    /// may be too old. SQLite's own waiting makes the same difference.
+    fn has_snapshot(&self) -> bool {
+        let state = self.connection.transaction_state(None::<&str>);
+        !matches!(state, Ok(TransactionState::None))
     }
 }
 
 impl SqlConnection for SqlSession {
     /// SQLite answers in any case, so nothing is ever in doubt.
     fn statement(&mut self, sql: &str, _: bool) -> Result<Answer, DbError> {
-        let mut statement = self.connection.prepare(sql).map_err(refused)?;
-        let answer = run(&mut statement).map_err(refused)?;
+        let answer = match self.has_snapshot() {
+            true => self.attempt(sql)?,
+            false => self.place.wait(|| self.attempt(sql))?,
+        };
         let changed = match answer.columns.is_empty() {
             true => self.connection.changes(),
             false => answer.rows.len() as u64,
@@ -31,7 +47,7 @@ impl SqlConnection for SqlSession {
     }
 
     fn id(&self) -> Option<u64> {
-        None
+        Some(self.place.id)
     }
 }
 
