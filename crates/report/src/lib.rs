@@ -46,6 +46,7 @@ mod not_ruled_out;
 #[cfg(feature = "html")]
 mod picture;
 mod printable;
+mod probes;
 mod provenance;
 mod report;
 #[cfg(feature = "html")]
@@ -79,6 +80,9 @@ pub use meaning::{Asked, Meaning, deciding, overall_of_patterns};
 pub use names::{Names, grouped};
 pub use not_ruled_out::not_ruled_out;
 pub use printable::{is_unprintable, printable};
+pub use probes::{
+    Probe, ProbeOutcome, ProbeResult, ProbeSetting, ProbeTable, Transcript, TranscriptLine,
+};
 pub use provenance::{Provenance, Utc, shell_word};
 pub use report::{Renderer, Report, Size, Timing};
 pub use show::{ShownVersion, Sources, Subject, Versions};

@@ -129,6 +129,29 @@ fn head(heading: &str, policy: &str, out: &mut dyn Write) -> io::Result<()> {
     )
 }
 
+/// The beginning of a page that is not about a history: it has no scripts.
+pub(crate) fn frame(
+    heading: &str,
+    class: &str,
+    style: &str,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let policy =
+        "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
+    head(heading, policy, out)?;
+    let heading = Escaped(heading);
+    writeln!(
+        out,
+        "<style>\n{style}\n</style>\n<header>\n<p class=\"brand\">Isolario report</p>\n\
+         <h1 class=\"{class}\"><bdi>{heading}</bdi></h1>\n</header>\n<main>"
+    )
+}
+
+/// And its end.
+pub(crate) fn framed_end(out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "</main>\n</body>\n</html>")
+}
+
 fn header(
     report: &Report<'_>,
     run: Option<&RunRecord>,
