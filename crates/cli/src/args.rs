@@ -8,6 +8,7 @@ use clap_complete::Shell;
 use isolario::formats::{EXTENSIONS, FORMATS};
 
 use crate::generate::{self, GenArgs};
+use crate::probe::{self, ProbeArgs};
 use crate::run::{self, RunArgs};
 use crate::units;
 
@@ -15,6 +16,7 @@ const EXAMPLES: &str = "\
 Examples:
   isolario run                                stress a database: embedded SQLite, for a start
   isolario run --db postgres://user@host/db   one of your own
+  isolario probe --db postgres://user@host/db which anomalies can happen at which of its levels
   isolario check history.txt                  which levels it satisfies, and why no others
   isolario check --level rc,ra history.edn    whether it satisfies these
   isolario show history.txt T7                one transaction, key or session
@@ -187,6 +189,10 @@ pub(crate) enum Command {
     /// Stress a database, record what its clients see, and check it
     #[command(after_help = run::EXAMPLES)]
     Run(Box<RunArgs>),
+
+    /// Show which anomalies can happen at which isolation level of a database
+    #[command(after_help = probe::EXAMPLES)]
+    Probe(ProbeArgs),
 
     /// Check which isolation levels recorded histories satisfy
     #[command(after_help = CHECK_EXAMPLES)]

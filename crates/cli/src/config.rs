@@ -17,6 +17,7 @@ use crate::clashes::Files;
 use crate::failure::Failure;
 use crate::generate::Generate;
 use crate::output::Output;
+use crate::probe::Probing;
 use crate::run::Run;
 use crate::run_directory::{history_of, proof_in};
 use crate::suggest::{closest, no_such};
@@ -44,6 +45,7 @@ pub(crate) enum Command {
     Convert(Convert),
     Gen(Generate),
     Run(Box<Run>),
+    Probe(Probing),
     Stats(Stats),
     Show(Show),
     Shrink(Box<Shrink>),
@@ -126,6 +128,7 @@ impl Config {
             RawCommand::Convert(args) => Command::Convert(Convert::build(args)?),
             RawCommand::Gen(args) => Command::Gen(Generate::build(args)?),
             RawCommand::Run(args) => Command::Run(Box::new(Run::build(*args, form)?)),
+            RawCommand::Probe(args) => Command::Probe(Probing::build(args)?),
             RawCommand::Stats(StatsArgs { history, format }) => {
                 let format = InputFormat::build("--format", &format)?;
                 Command::Stats(Stats { history: history_of(history), format })

@@ -13,6 +13,7 @@ mod interrupt;
 mod load;
 mod outfile;
 mod output;
+mod probe;
 mod progress;
 mod reports;
 mod run;

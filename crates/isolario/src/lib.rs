@@ -59,8 +59,11 @@
 //! | `workload` | what clients ask a database for | `run`, `sim` |
 //! | `db` | databases: the trait, the adapters (one feature each: `sqlite`, `postgres`, `mysql`, `etcd`, `redis`, `sim`, `exec`), what they claim | `run` |
 //! | `run` | live runs: driven, recorded, checked, written down | `run` |
+//! | `probe` | scripted interleavings: which anomalies can happen at which level | `run` |
 //! | `sim` | synthetic histories: a simulated store, with planted anomalies | `sim` |
 
+#[cfg(feature = "run")]
+pub mod probe;
 pub mod recorder;
 #[cfg(feature = "run")]
 pub mod run;

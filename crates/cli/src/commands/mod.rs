@@ -16,6 +16,7 @@ use crate::console::Console;
 use crate::exit::Outcome;
 use crate::failure::Failure;
 use crate::generate;
+use crate::probe;
 use crate::run;
 
 pub(crate) fn dispatch(
@@ -28,6 +29,7 @@ pub(crate) fn dispatch(
         Command::Convert(convert) => convert::run(convert, console),
         Command::Gen(what) => generate::run(what, output, console),
         Command::Run(what) => run::run(what, console),
+        Command::Probe(what) => probe::run(what, output, console),
         Command::Stats(stats) => stats::run(stats, output, console),
         Command::Show(show) => show::run(show, output, console),
         Command::Shrink(shrink) => shrink::run(shrink, console),

@@ -163,7 +163,7 @@ pub(crate) struct DriveArgs {
     pub(crate) repeat: u64,
 }
 
-fn db_help() -> String {
+pub(crate) fn db_help() -> String {
     let forms: Vec<_> = DRIVERS.iter().map(|driver| driver.form).collect();
     format!(
         "The database; repeat it to spread the sessions over several nodes: {}",

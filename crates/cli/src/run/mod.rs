@@ -15,7 +15,8 @@ use isolario::model::StopReason;
 use isolario::report::words;
 use isolario::run::{Handle, Judgement, RunOutcome, Settings};
 
-pub(crate) use args::{EXAMPLES, RunArgs};
+pub(crate) use args::{EXAMPLES, RunArgs, db_help};
+pub(crate) use remedy::failure;
 pub(crate) use settings::Run;
 
 use crate::args::ReportForm;
@@ -44,14 +45,14 @@ fn once(
     console: &mut Console,
 ) -> Result<(Outcome, RunOutcome), Failure> {
     let done = isolario::run::run(settings, handle, &mut Watch::new(settings, console));
-    let outcome = done.map_err(|error| remedy::failure(&error))?;
+    let outcome = done.map_err(|error| failure(&error))?;
     for warning in &outcome.warnings {
         console.warning(&format!("{}: {}", outcome.name(), warning.message));
     }
     tell(&outcome, output, console)?;
     let mut exit = exit_of(&outcome);
     for error in &outcome.unwritten {
-        console.error(&remedy::failure(error));
+        console.error(&failure(error));
         exit = Outcome::Error;
     }
     Ok((exit, outcome))

@@ -6,7 +6,7 @@ use isolario::run::RunError;
 use crate::failure::Failure;
 
 /// An error for a person.
-pub(super) fn failure(error: &RunError) -> Failure {
+pub(crate) fn failure(error: &RunError) -> Failure {
     let failure = Failure::new(error.to_string());
     match hint(error) {
         Some(hint) => failure.with_hint(hint),

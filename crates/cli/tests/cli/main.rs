@@ -13,6 +13,7 @@ mod interrupt;
 mod live;
 #[cfg(unix)]
 mod outputs;
+mod probe;
 mod reports;
 mod sandbox;
 mod serialization_order;

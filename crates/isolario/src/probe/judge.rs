@@ -1,0 +1,181 @@
+//! What a play means: by its script, and by the checkers, who know nothing of scripts.
+
+use isolario_check::{Options, check};
+use isolario_db::script::{Play, Script};
+use isolario_model::{AnomalyKind, History, Level, LevelSet};
+use isolario_report::ProbeOutcome;
+
+use super::record::history;
+
+/// What a play came to.
+#[derive(Default)]
+pub(super) struct Judged {
+    /// What the script says.
+    pub(super) outcome: ProbeOutcome,
+    /// What the checkers say of the recorded history.
+    pub(super) violated: Vec<Level>,
+    satisfied: Vec<Level>,
+    pub(super) anomalies: Vec<AnomalyKind>,
+    /// Whether there is a history.
+    is_recorded: bool,
+    pub(super) disagreement: Option<String>,
+}
+
+pub(super) fn judge(script: &Script, play: &Play) -> Judged {
+    let mut judged = Judged::default();
+    match history(script, play) {
+        Ok(Some(history)) if history.has_evidence() => judged.examine(&history),
+        Ok(_) => {}
+        Err(error) => {
+            judged.disagreement = Some(format!("the play cannot be recorded: {error}"));
+        }
+    }
+    judged.outcome = judged.outcome_of(script, play);
+    judged.disagreement = judged.disagreement.take().or_else(|| judged.contradiction(script));
+    judged
+}
+
+impl Judged {
+    fn examine(&mut self, history: &History) {
+        self.is_recorded = true;
+        // Linearizability is about single operations, and no level of transactions implies it.
+        let levels: Vec<Level> =
+            Level::decided().filter(|level| *level != Level::Linearizable).collect();
+        for result in check(history, &levels, &Options::default()) {
+            if result.verdict.is_satisfied() {
+                self.satisfied.push(result.level);
+            }
+            if result.verdict.is_violated() {
+                self.violated.push(result.level);
+            }
+            self.anomalies.extend(result.verdict.anomalies().iter().map(|anomaly| anomaly.kind));
+        }
+        self.anomalies.sort_unstable();
+        self.anomalies.dedup();
+    }
+
+    /// What was found of the script's own anomaly.
+    fn found(&self, script: &Script) -> Option<AnomalyKind> {
+        script.anomaly.filter(|kind| self.anomalies.contains(kind))
+    }
+
+    /// Whoever was refused had often waited before: the refusal counts. Where steps are sent at the
+    /// same time, the anomaly may come about in another way than the one that is written; then the
+    /// checkers have the last word.
+    fn outcome_of(&self, script: &Script, play: &Play) -> ProbeOutcome {
+        if play.went_as_written(script) || (script.is_race() && self.found(script).is_some()) {
+            return ProbeOutcome::Happens;
+        }
+        match play.refusal(script) {
+            Some(error) => ProbeOutcome::Aborts { code: error.code.clone() },
+            None if play.waited() => ProbeOutcome::Waits,
+            None => ProbeOutcome::NotShown,
+        }
+    }
+
+    /// If the anomaly happened, no level that forbids it can hold. If it did not, nobody else can
+    /// have found it. (Another anomaly may have been found: a script is about one of them.)
+    fn contradiction(&self, script: &Script) -> Option<String> {
+        let name = &script.name;
+        if self.outcome == ProbeOutcome::Happens {
+            let accepted = |level: &&Level| self.satisfied.contains(level);
+            let level = script.forbidden_by.iter().find(accepted)?;
+            return Some(format!(
+                "{name} went as written, which {level} forbids, but the checkers accept the \
+                 recorded history at {level}"
+            ));
+        }
+        let kind = self.found(script)?;
+        Some(format!(
+            "{name} did not go as written, but the checkers find {kind} in the recorded history"
+        ))
+    }
+}
+
+/// What all probes together say about an isolation level.
+#[derive(Default)]
+pub(super) struct Evidence {
+    /// Levels that some history satisfied: those that can be decided at all.
+    seen: LevelSet,
+    ruled_out: LevelSet,
+}
+
+impl Evidence {
+    pub(super) fn add(&mut self, script: &Script, judged: &Judged) {
+        for level in judged.satisfied.iter().chain(&judged.violated) {
+            self.seen.insert(*level);
+        }
+        for level in &judged.violated {
+            self.ruled_out.insert(*level);
+        }
+        // Without a history, the script's word counts.
+        if judged.outcome == ProbeOutcome::Happens && !judged.is_recorded {
+            for level in &script.forbidden_by {
+                self.ruled_out.insert(*level);
+            }
+        }
+    }
+
+    /// The strongest levels that nothing rules out.
+    pub(super) fn in_effect(&self) -> Vec<Level> {
+        let ruled_out = self.ruled_out.and_stronger();
+        let mut left = LevelSet::default();
+        for level in self.seen.iter().filter(|level| !ruled_out.contains(*level)) {
+            left.insert(level);
+        }
+        left.strongest().iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use isolario_db::script::Stage;
+    use isolario_db::{DbUrl, Settings, open};
+
+    use super::*;
+
+    /// Plays a script on an engine that gives strict serializability.
+    fn judged(text: &str) -> Judged {
+        let script = Script::parse("test", text).unwrap();
+        let url = DbUrl::parse("sqlite:").unwrap();
+        let nodes = [open(&url, &Settings::default()).unwrap()];
+        let play = Stage::new(&nodes).unwrap().play(&script).unwrap();
+        judge(&script, &play)
+    }
+
+    #[test]
+    fn what_goes_as_written_and_is_no_anomaly_is_a_contradiction() {
+        let harmless =
+            judged("anomaly LostUpdate\nT1: begin\nT1: write x 1\nT1: read x --> 1\nT1: commit");
+        assert_eq!(harmless.outcome, ProbeOutcome::Happens);
+        let words = harmless.disagreement.unwrap();
+        assert!(words.contains("went as written, which") && words.contains("accept"), "{words}");
+    }
+
+    #[test]
+    fn what_the_checkers_find_and_the_script_does_not_is_a_contradiction() {
+        let (kind, text) =
+            (AnomalyKind::LostUpdate, "anomaly LostUpdate\nT1: begin\nT1: read x\nT1: commit");
+        let script = Script::parse("test", text).unwrap();
+        let judged = Judged { anomalies: vec![kind], ..Judged::default() };
+        let words = judged.contradiction(&script).unwrap();
+        assert!(words.contains("the checkers find LostUpdate"), "{words}");
+        let another = Judged { anomalies: vec![AnomalyKind::ReadSkew], ..Judged::default() };
+        assert_eq!(another.contradiction(&script), None);
+    }
+
+    #[test]
+    fn levels_are_ruled_out_by_histories_and_without_one_by_the_script() {
+        let text = "anomaly Phantom\nsetup: INSERT INTO isolario_register VALUES (1, 1)\n\
+                    T1: begin\nT1: SELECT k FROM isolario_register --> (1)\nT1: commit";
+        let script = Script::parse("test", text).unwrap();
+        let mut evidence = Evidence::default();
+        let plain = judged("T1: begin\nT1: read x\nT1: write x 1\nT1: commit");
+        assert_eq!(plain.disagreement, None);
+        evidence.add(&script, &plain);
+        assert_eq!(evidence.in_effect(), [Level::StrictSerializable]);
+        evidence.add(&script, &judged(text));
+        assert!(!evidence.in_effect().iter().any(|level| level.implies(Level::Serializable)));
+        assert!(evidence.in_effect().iter().any(|level| level.implies(Level::SnapshotIsolation)));
+    }
+}

@@ -1,0 +1,100 @@
+//! A play as a history: what its clients asked for and saw, and when.
+
+use std::time::Duration;
+
+use isolario_db::script::{Action, Family, Play, Reply, Script, Turn};
+use isolario_model::{
+    Batch, History, Meta, Op, Outcome, SinkError, TxnEnd, TxnSink, TxnStart, Value,
+};
+
+/// The history of a play. There is none of statements in SQL: only the database knows what they read
+/// and wrote.
+pub(super) fn history(script: &Script, play: &Play) -> Result<Option<History>, SinkError> {
+    if script.family == Family::Sql {
+        return Ok(None);
+    }
+    let mut batch = Batch::new();
+    batch.meta(&Meta::default())?;
+    for session in 0..script.sessions.len() {
+        Session { script, session, batch: &mut batch, txns: 0, begun: None }.record(play)?;
+    }
+    batch.build().map(Some)
+}
+
+struct Session<'a> {
+    script: &'a Script,
+    session: usize,
+    batch: &'a mut Batch,
+    /// How many transactions it has begun.
+    txns: u32,
+    /// When the open one began.
+    begun: Option<Duration>,
+}
+
+impl Session<'_> {
+    fn record(&mut self, play: &Play) -> Result<(), SinkError> {
+        for (step, turn) in self.script.steps.iter().zip(&play.turns) {
+            let (Some(sent), Some(result)) = (turn.sent, &turn.result) else { continue };
+            if step.session != self.session {
+                continue;
+            }
+            if let Action::Begin { .. } = step.action {
+                self.begin(sent)?;
+            }
+            // A write counts even if it failed: somebody may have seen it.
+            self.op(&step.action, result.as_ref().ok())?;
+            match (&step.action, result) {
+                (Action::Commit, Ok(_)) => self.end(Outcome::Committed, turn)?,
+                (Action::Rollback, _) | (_, Err(_)) => self.end(Outcome::Aborted, turn)?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, at: Duration) -> Result<(), SinkError> {
+        self.txns += 1;
+        self.begun = Some(at);
+        let session = self.script.sessions[self.session].as_str();
+        let id = match self.txns {
+            1 => session.to_owned(),
+            number => format!("{session}-{number}"),
+        };
+        self.batch.begin(&TxnStart {
+            session: session.into(),
+            id: Some(id.as_str().into()),
+            line: None,
+        })
+    }
+
+    fn op(&mut self, action: &Action, reply: Option<&Reply>) -> Result<(), SinkError> {
+        let name = |key: &usize| self.script.keys[*key].as_str().into();
+        match (action, reply) {
+            (Action::Read(key), Some(Reply::Value(held))) => {
+                let value = held.map_or(Value::Nil, Value::Int);
+                self.batch.op(&Op::Read { key: name(key), value: Some(value.as_ref()) })
+            }
+            (Action::Write(key, value), _) => {
+                self.batch.op(&Op::Write { key: name(key), value: (*value).into() })
+            }
+            (Action::ReadList(key), Some(Reply::List(seen))) => {
+                let elements: Vec<_> = seen.iter().map(|element| (*element).into()).collect();
+                self.batch.op(&Op::ReadList { key: name(key), elements: Some(&elements) })
+            }
+            (Action::Append(key, element), _) => {
+                self.batch.op(&Op::Append { key: name(key), element: (*element).into() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn end(&mut self, outcome: Outcome, turn: &Turn) -> Result<(), SinkError> {
+        let Some(begun) = self.begun.take() else { return Ok(()) };
+        let nanoseconds = |at: Duration| i64::try_from(at.as_nanos()).unwrap_or(i64::MAX);
+        self.batch.end(&TxnEnd {
+            start: Some(nanoseconds(begun)),
+            finish: turn.answered.map(nanoseconds),
+            ..TxnEnd::new(outcome)
+        })
+    }
+}
