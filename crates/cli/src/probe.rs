@@ -8,7 +8,7 @@ use clap::Args as ClapArgs;
 use isolario::db::DbUrl;
 use isolario::db::script::Script;
 use isolario::probe::{Settings, probe};
-use isolario::report::{ProbeOutcome, ProbeTable, wrap};
+use isolario::report::{ProbeOutcome, ProbeTable, printable, wrap};
 
 use crate::args::OutputForm;
 use crate::clashes::Files;
@@ -99,11 +99,14 @@ impl Probing {
     }
 }
 
+const NO_FILE: &str = "--script takes a file; those that come with Isolario are played without it";
+
 /// Reads a script. It is called after its file.
 fn read(path: &Path) -> Result<Script, Failure> {
     let shown = path.display();
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Failure::new(format!("cannot read {shown}: {error}")))?;
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        Failure::new(format!("cannot read {shown}: {error}")).with_hint(NO_FILE)
+    })?;
     let name = path.file_stem().map(|name| name.to_string_lossy()).unwrap_or_default();
     Script::parse(&name, &text)
         .map_err(|error| Failure::new(format!("{shown}: {error}")).with_hint(error.remedy))
@@ -165,10 +168,13 @@ fn trace(table: &ProbeTable, console: &mut Console) -> Result<(), Failure> {
     let out = console.out();
     for (at, (probe, setting, result)) in table.results().enumerate() {
         if at == 0 {
-            writeln!(out, "{}: {}", table.database, probe.title)?;
-            writeln!(out, "{}", wrap(&probe.about, width, "", ""))?;
+            writeln!(out, "{}: {}", printable(&table.database), printable(&probe.title))?;
+            if !probe.about.is_empty() {
+                writeln!(out, "{}", wrap(&printable(&probe.about), width, "", ""))?;
+            }
         }
-        writeln!(out, "\n{}: {}\n", setting.isolation, result.outcome)?;
+        let outcome = result.outcome.to_string();
+        writeln!(out, "\n{}: {}\n", setting.isolation, printable(&outcome))?;
         result.transcript.write(style, width, out)?;
         if !result.anomalies.is_empty() {
             let names: Vec<_> = result.anomalies.iter().map(|kind| kind.name()).collect();
@@ -194,10 +200,14 @@ fn conclude(
                 "script and checkers contradict each other at {}: {disagreement}",
                 setting.isolation
             ));
-            console.error(&failure.with_hint(format!(
-                "that is a bug of ours: please report it with the output of --json --trace {}",
+            let bug = format!(
+                "a bug of ours: please report it with the output of --json --trace {}",
                 probe.name
-            )));
+            );
+            console.error(&failure.with_hint(match is_own {
+                true => format!("the script does not show what it says, or that is {bug}"),
+                false => format!("that is {bug}"),
+            }));
             outcome = outcome.max(Outcome::Error);
         }
         match &result.outcome {

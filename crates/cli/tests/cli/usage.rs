@@ -9,6 +9,7 @@ fn help_has_examples() {
     let sandbox = Sandbox::new();
     insta::assert_snapshot!(sandbox.transcript(&["--help"]));
     let commands = [
+        "probe",
         "check",
         "verify",
         "convert",

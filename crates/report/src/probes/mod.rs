@@ -78,9 +78,9 @@ pub struct ProbeResult {
 }
 
 impl ProbeResult {
-    /// Whether the database does not keep what it claims.
+    /// Whether the database does not keep what it claims, beyond doubt.
     pub fn breaks_claim(&self) -> bool {
-        self.is_forbidden && self.outcome == ProbeOutcome::Happens
+        self.is_forbidden && self.outcome == ProbeOutcome::Happens && self.disagreement.is_none()
     }
 }
 
