@@ -122,7 +122,7 @@ pub fn probe(settings: &Settings, observer: &mut Observer<'_>) -> Result<ProbeTa
             false => setting.play_all(&scripts, settings, observer)?,
         };
         is_over |= column.is_err();
-        setting.enter(&mut table, &scripts, column);
+        setting.enter(&mut table, &scripts, &column);
     }
     Ok(table)
 }
@@ -230,11 +230,11 @@ impl Setting<'_> {
         &self,
         table: &mut ProbeTable,
         scripts: &[&Script],
-        column: Result<Vec<Played>, String>,
+        column: &Result<Vec<Played>, String>,
     ) {
         let mut evidence = Evidence::default();
         for (at, (probe, script)) in table.probes.iter_mut().zip(scripts).enumerate() {
-            let played = match &column {
+            let played = match column {
                 Ok(plays) => plays[at].as_ref(),
                 Err(why) => Err(why),
             };
