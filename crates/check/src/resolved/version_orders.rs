@@ -313,7 +313,10 @@ impl VersionOrders {
 }
 
 /// Which version comes before which, as far as something shows it.
-fn known_pairs(dependencies: &Dependencies<'_>, versions: &Versions) -> Vec<(Version, Version)> {
+pub(super) fn known_pairs(
+    dependencies: &Dependencies<'_>,
+    versions: &Versions,
+) -> Vec<(Version, Version)> {
     let shown = dependencies.reads.version_order.iter().filter_map(|edge| {
         let version = |writer| versions.version(edge.key, writer);
         version(edge.before).zip(version(edge.after))

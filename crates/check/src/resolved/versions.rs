@@ -1,8 +1,8 @@
 //! The versions of every register, who wrote and who read them.
 
 use isolario_model::{
-    Anomaly, AnomalyKind, Edge, Evidence, History, KeyId, OpId, Reason, StatedOrder, TxnId,
-    VersionOrder,
+    Anomaly, AnomalyKind, Edge, Evidence, History, KeyAssumption, KeyId, OpId, Reason, StatedOrder,
+    TxnId, VersionOrder,
 };
 
 use super::{Dependencies, Source, writes};
@@ -41,6 +41,9 @@ pub(crate) enum KnownBy {
     ReadModifyWrite { read: OpId },
     /// The database or the user stated it, at this line or position.
     Stated { at: u64 },
+    /// It is assumed of every key, and the second operation accessed the later version after the first
+    /// one had accessed the earlier one.
+    Guaranteed { by: KeyAssumption, first: OpId, second: OpId },
 }
 
 /// The orders that are stated about those transactions that count, as part of what is asked. The
@@ -78,6 +81,9 @@ impl KnownBy {
             KnownBy::NotShown { read } => VersionOrder::NotShown { read },
             KnownBy::ReadModifyWrite { read } => VersionOrder::ReadModifyWrite { read },
             KnownBy::Stated { at } => VersionOrder::Stated { at },
+            KnownBy::Guaranteed { by, first, second } => {
+                VersionOrder::Guaranteed { by, first, second }
+            }
         }
     }
 }
@@ -89,13 +95,16 @@ impl VersionEdge {
         Edge { from: self.before, to: self.after, reason }
     }
 
-    /// What is wrong with it if it has something before the initial version: only a wrong statement
-    /// can.
+    /// What is wrong with it if it has something before the initial version: only a wrong statement or
+    /// a wrong assumption can.
     pub(crate) fn before_init(&self) -> Option<Anomaly> {
         self.after.is_init().then(|| {
             let first = Edge { from: TxnId::INIT, to: self.before, reason: Reason::Initial };
-            let evidence = Evidence::Cycle { edges: vec![first, self.edge()] };
-            Anomaly::new(AnomalyKind::OrderContradiction, evidence)
+            let kind = match self.known {
+                KnownBy::Guaranteed { .. } => AnomalyKind::CyclicVersions,
+                _ => AnomalyKind::OrderContradiction,
+            };
+            Anomaly::new(kind, Evidence::Cycle { edges: vec![first, self.edge()] })
         })
     }
 }

@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, OnceLock};
 
-use isolario_model::{Anomaly, AnomalyKind, Findings, Level, SessionId, TxnId, Verdict, Witness};
+use isolario_model::{
+    Anomaly, AnomalyKind, Edge, Findings, Level, SessionId, TxnId, Verdict, Witness,
+};
 use rayon::prelude::*;
 
 use super::causal::Causality;
@@ -12,7 +14,9 @@ use super::naming::{self, Cyclic};
 use super::{cut, read_atomic, read_committed, witness};
 use crate::cycles;
 use crate::graph::{components, topological_order};
-use crate::resolved::{Dependencies, Inferred, Reads, Resolved, Saturated, VersionEdge, WriteSets};
+use crate::resolved::{
+    Dependencies, Inferred, Reads, Resolved, Saturated, VersionEdge, WriteSets, cyclic_versions,
+};
 
 /// Transactions per task of read committed.
 const TXNS_PER_TASK: usize = 1 << 14;
@@ -24,6 +28,7 @@ pub(crate) struct Weak<'h> {
     listed: Inferred,
     chains: OnceLock<Chains>,
     non_repeatable: OnceLock<Vec<Anomaly>>,
+    wrong_versions: OnceLock<Vec<Anomaly>>,
 }
 
 /// What is done with inferences while they are made: it is given a function that makes them, and
@@ -39,6 +44,7 @@ impl<'h> Weak<'h> {
             resolved,
             chains: OnceLock::new(),
             non_repeatable: OnceLock::new(),
+            wrong_versions: OnceLock::new(),
         }
     }
 
@@ -51,7 +57,13 @@ impl<'h> Weak<'h> {
     pub(crate) fn check(&self, level: Level) -> Verdict {
         match level {
             Level::CutIsolation => {
-                self.verdict(self.non_repeatable().to_vec(), true, || Witness::Empty)
+                let verdict = self.verdict(self.non_repeatable().to_vec(), true, || Witness::Empty);
+                match &self.dependencies().reads.choices.refusal_at_cut {
+                    Some(reason) if verdict.is_satisfied() => {
+                        Verdict::NotApplicable(reason.clone())
+                    }
+                    _ => verdict,
+                }
             }
             Level::AdyaReadCommitted => self.check_adya(),
             level => self.check_saturated(level),
@@ -86,9 +98,30 @@ impl<'h> Weak<'h> {
         if self.resolved.order.is_some() && version_order.is_empty() {
             return from_later;
         }
-        let before_init = version_order.iter().filter_map(VersionEdge::before_init);
+        let wrong = self.wrong_versions();
+        // What an assumption does to the versions of one key is told as that alone.
+        let is_told = |anomaly: &Anomaly| {
+            let cycle = anomaly.evidence.edges();
+            let is_in = |edge: &Edge| cycle.iter().any(|other| other.from == edge.from);
+            anomaly.evidence.rests_on_assumptions()
+                && wrong.iter().any(|wrong| wrong.evidence.edges().iter().any(is_in))
+        };
         let cycles = naming::base_cycles(&self.base()).into_iter().map(by_statement);
-        before_init.chain(cycles).chain(from_later).collect()
+        let cycles: Vec<Anomaly> = cycles.filter(|anomaly| !is_told(anomaly)).collect();
+        [wrong, &cycles, &from_later].concat()
+    }
+
+    /// Orders of versions that contradict themselves: what is stated or assumed has something before an
+    /// initial version, or what is assumed has versions of a key in a cycle.
+    pub(crate) fn wrong_versions(&self) -> &[Anomaly] {
+        self.wrong_versions.get_or_init(|| {
+            let edges = self.dependencies().reads.version_order.iter();
+            let mut wrong: Vec<Anomaly> = edges.filter_map(VersionEdge::before_init).collect();
+            if self.resolved.assumes_orders {
+                wrong.extend(cyclic_versions(self.dependencies(), &self.resolved.versions()));
+            }
+            wrong
+        })
     }
 
     /// The levels with a rule that orders writers.
