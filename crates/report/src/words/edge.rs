@@ -261,14 +261,13 @@ fn guaranteed(names: Names<'_>, by: KeyAssumption, first: OpId, second: OpId) ->
         KeyAssumption::SequentialKeys if earlier == later => {
             format!(", by sequential keys: {earlier} {did} and then {then}")
         }
-        KeyAssumption::SequentialKeys => {
-            format!(
-                ", by sequential keys: {later} {then} after {earlier} {did} in session {session}"
-            )
-        }
-        _ => {
-            format!(", by {by}: {earlier} {did} and finished before {later} started, which {then}")
-        }
+        KeyAssumption::SequentialKeys => format!(
+            ", by sequential keys: {later} {then} after {earlier} {did} in session {session}"
+        ),
+        KeyAssumption::LinearizableKeys => format!(
+            ", by linearizable keys: {earlier} {did} and finished before {later}, which {then}, began"
+        ),
+        _ => format!(", by {by}: {later} {then} after {earlier} {did}"),
     }
 }
 

@@ -95,7 +95,7 @@ fn other_assumptions(proof: KeyAssumptions) -> String {
     let names: Vec<&str> = proof.iter().map(KeyAssumption::name).collect();
     match names.is_empty() {
         true => "the proof assumes nothing of keys, and an assumption is given".to_owned(),
-        false => format!("the proof assumes {}, and other assumptions are given", names.join(",")),
+        false => format!("the proof assumes {}, which is not what is given", names.join(",")),
     }
 }
 
