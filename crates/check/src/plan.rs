@@ -313,7 +313,10 @@ impl<'h> Checker<'h> {
             true => Engine::Versions,
             false => Engine::Mini,
         };
-        let mut anomalies = engines.weak.plain_anomalies();
+        let mut anomalies = engines.weak.wrong_reads();
+        if !anomalies.is_empty() || engine != Engine::Versions || !self.is_serial(engines) {
+            anomalies.extend_from_slice(engines.weak.base_cycles());
+        }
         if !anomalies.is_empty() {
             anomalies.extend(match engine {
                 Engine::Versions => self.ordered(engines).lost(level),
@@ -356,6 +359,14 @@ impl<'h> Checker<'h> {
         let open = engines.resolved.dependencies.reads.choices.open.as_ref();
         !self.options.assume.order_versions()
             && open.is_some_and(|open| open.maybe.is_empty() || !self.options.trusts_orders())
+    }
+
+    /// Whether right reads and what is known of versions agree with some serial order. Then session order,
+    /// reads and versions have no cycle, and nobody has to look for one.
+    fn is_serial(&self, engines: &Engines<'h>) -> bool {
+        engines.resolved.dependencies.reads.choices.refusal.is_none()
+            && engines.weak.wrong_versions().is_empty()
+            && self.ordered(engines).serial_order().is_some()
     }
 
     fn has_lists(&self) -> bool {
