@@ -93,6 +93,8 @@ pub(super) fn wrong_anyhow(history: &History, ambiguous: &mut Vec<AmbiguousRead>
             of_version.map(|(_, w)| *w).filter(|w| reader.is_explained_by(*w)).collect();
         if explain.is_empty() {
             reader.classify(Saw::One(suspect.first), &mut found.anomalies);
+            // What was updated, nobody can tell.
+            found.anomalies.retain(|anomaly| anomaly.kind != AnomalyKind::DirtyUpdate);
             ambiguous.retain(|a| *a != suspect);
             found.repeated.extend(reader.is_repeated().then_some(suspect));
         } else if explain.iter().all(|writer| reader.precedes(*writer)) {
@@ -182,6 +184,10 @@ impl<'h> Classifier<'h> {
         }
         if self.history.outcome(writer) == Outcome::Aborted {
             self.report(out, AnomalyKind::AbortedRead, seen, None);
+            let update = self.writes_of(self.reader).next().filter(|write| *write > self.read);
+            if update.is_some() {
+                self.report(out, AnomalyKind::DirtyUpdate, seen, update);
+            }
             return;
         }
         let last = self.writes_of(writer).last();
