@@ -5,10 +5,10 @@
 
 use isolario_check::{check, supported};
 use isolario_model::{
-    History, Inapplicable, KeyAssumption, KeyAssumptions, KeyId, Level, LevelResult, Op, OpId,
-    Outcome, StatedOrder, TxnId, Verdict,
+    AnomalyKind, History, Inapplicable, KeyAssumption, KeyAssumptions, KeyId, Level, LevelResult,
+    Op, OpId, Outcome, StatedOrder, TxnId, Verdict, VerdictKind,
 };
-use isolario_oracle::random::{Case, shrink};
+use isolario_oracle::random::{Case, append_twin, append_twin_in_some_order, shrink};
 use isolario_oracle::{Answer, Draft, is_ambiguous, satisfies_stated, volume};
 use isolario_verify::Verifier;
 
@@ -313,4 +313,52 @@ fn a_read_is_wrong_if_its_own_session_wrote_it_only_later_whichever_write_it_was
     ] {
         assert!(!check(text).iter().any(|result| result.verdict.is_violated()), "{text}");
     }
+}
+
+fn kinds(draft: &Draft) -> Vec<(Level, VerdictKind)> {
+    let history = draft.history().expect("small");
+    let results = check(&history, supported(), &Reading::default().by_checker(&[]));
+    results.iter().map(|result| (result.level, result.verdict.kind())).collect()
+}
+
+/// A list shows more than a register: whatever explains what all reads of lists show explains what the
+/// reads of registers saw. Not at read uncommitted, where dirty reads of lists mean less than those of
+/// registers.
+#[test]
+fn the_append_twin_of_a_violation_is_never_satisfied() {
+    let mut compared = [0; 2];
+    for case in Case::first(volume()) {
+        let registers = case.draft();
+        let Some(lists) = append_twin_in_some_order(&registers, case.seed) else { continue };
+        for ((level, of_registers), (_, of_lists)) in kinds(&registers).iter().zip(kinds(&lists)) {
+            let is_clean = !matches!(level, Level::ReadUncommitted | Level::StrongReadUncommitted);
+            let satisfied = is_clean && of_lists == VerdictKind::Satisfied;
+            let violated = *of_registers == VerdictKind::Violated;
+            assert!(!satisfied || !violated, "{level}\n{registers}\n{lists}");
+            compared[0] += u64::from(satisfied);
+            compared[1] += u64::from(violated);
+        }
+    }
+    assert!(compared.iter().all(|count| *count > volume() / 10), "{compared:?}");
+}
+
+/// Where every write follows a read, registers show the order of their versions as lists do. Below, two may
+/// have overwritten one version, and registers forget what lists show.
+#[test]
+fn append_twins_have_equal_verdicts_where_every_write_follows_a_read() {
+    let mut compared = [0; 2];
+    let no_update_is_lost = |level: Level| {
+        AnomalyKind::LostUpdate.forbidden_at(level) && !level.needs().single_operations
+    };
+    for case in Case::first(volume()) {
+        let registers = case.read_modify_write_draft();
+        let Some(lists) = append_twin(&registers) else { continue };
+        for ((level, of_registers), (_, of_lists)) in kinds(&registers).iter().zip(kinds(&lists)) {
+            if no_update_is_lost(*level) && *of_registers != VerdictKind::NotApplicable {
+                assert_eq!(*of_registers, of_lists, "{level}\n{registers}\n{lists}");
+                compared[usize::from(of_lists == VerdictKind::Satisfied)] += 1;
+            }
+        }
+    }
+    assert!(compared.iter().all(|count| *count > volume() / 10), "{compared:?}");
 }
