@@ -1,0 +1,163 @@
+//! What the databases differ in, as far as relational testing is concerned.
+
+use isolario_predicate::Dialect;
+use sqlparser::ast::{LockType, Statement};
+use sqlparser::dialect::{MySqlDialect, PostgreSqlDialect, SQLiteDialect};
+use sqlparser::parser::{Parser, ParserError};
+
+/// A database product: its dialect, and what sets it apart from others of that dialect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Product {
+    /// The dialect.
+    pub dialect: Dialect,
+    /// Whether `DELETE … RETURNING` tells which rows it deleted.
+    pub delete_returns: bool,
+    /// Whether rows can be locked by a read.
+    pub locking_reads: bool,
+    /// Whether a shared lock is asked for by `LOCK IN SHARE MODE`, and not by `FOR SHARE`.
+    pub old_share_lock: bool,
+}
+
+impl Product {
+    /// PostgreSQL, and CockroachDB as far as it goes along.
+    pub const POSTGRES: Product = Product {
+        dialect: Dialect::Postgres,
+        delete_returns: true,
+        locking_reads: true,
+        old_share_lock: false,
+    };
+    /// MariaDB.
+    pub const MARIADB: Product = Product {
+        dialect: Dialect::MySql,
+        delete_returns: true,
+        locking_reads: true,
+        old_share_lock: true,
+    };
+    /// MySQL and TiDB.
+    pub const MYSQL: Product = Product {
+        dialect: Dialect::MySql,
+        delete_returns: false,
+        locking_reads: true,
+        old_share_lock: false,
+    };
+    /// SQLite.
+    pub const SQLITE: Product = Product {
+        dialect: Dialect::Sqlite,
+        delete_returns: true,
+        locking_reads: false,
+        old_share_lock: false,
+    };
+
+    /// The product that an adapter calls by this name, if it speaks SQL that is known here.
+    pub fn named(name: &str) -> Option<Product> {
+        match name {
+            "postgres" | "cockroach" => Some(Product::POSTGRES),
+            "mariadb" | "galera" => Some(Product::MARIADB),
+            "mysql" | "tidb" => Some(Product::MYSQL),
+            "sqlite" => Some(Product::SQLITE),
+            _ => None,
+        }
+    }
+
+    /// Whether a locking read at this setting sees the newest rows instead of the snapshot that
+    /// plain reads of the transaction see: MySQL and its kin at repeatable read.
+    pub fn has_current_reads(&self, isolation: &str) -> bool {
+        self.dialect == Dialect::MySql && isolation == "repeatable-read"
+    }
+
+    /// Parses one statement.
+    pub(crate) fn parse(&self, sql: &str) -> Result<Statement, ParserError> {
+        self.parser(sql)?.parse_statement()
+    }
+
+    /// A parser of a text.
+    pub(crate) fn parser<'a>(&self, sql: &str) -> Result<Parser<'a>, ParserError> {
+        match self.dialect {
+            Dialect::Postgres => Parser::new(&PostgreSqlDialect {}),
+            Dialect::MySql => Parser::new(&MySqlDialect {}),
+            _ => Parser::new(&SQLiteDialect {}),
+        }
+        .try_with_sql(sql)
+    }
+
+    /// Prints a statement as this product wants it.
+    pub(crate) fn spell(&self, statement: &Statement) -> String {
+        if self.old_share_lock
+            && let Statement::Query(query) = statement
+            && query.locks.iter().any(|lock| lock.lock_type == LockType::Share)
+        {
+            let mut bare = query.clone();
+            bare.locks.clear();
+            return format!("{bare} LOCK IN SHARE MODE");
+        }
+        statement.to_string()
+    }
+
+    /// A statement as this product wants it: what the generator writes is the same for several
+    /// products of a dialect. What cannot be parsed stays as it is.
+    pub fn respell(&self, sql: &str) -> String {
+        match self.parse(sql) {
+            Ok(statement) => self.spell(&statement),
+            Err(_) => sql.to_owned(),
+        }
+    }
+
+    /// Statements that make a namespace of the run's own, and leave nothing of an earlier one of
+    /// that name. SQLite has none: there, the file is the namespace.
+    pub fn make_namespace(&self, name: &str) -> Vec<String> {
+        let mut statements = self.drop_namespace(name);
+        match self.dialect {
+            Dialect::Postgres => statements.push(format!("CREATE SCHEMA {name}")),
+            Dialect::MySql => statements.push(format!("CREATE DATABASE {name}")),
+            _ => {}
+        }
+        statements
+    }
+
+    /// Statements that make a connection see the namespace, and whatever else our answers need.
+    pub fn enter_namespace(&self, name: &str) -> Vec<String> {
+        match self.dialect {
+            Dialect::Postgres => vec![format!("SET search_path TO {name}")],
+            Dialect::MySql => vec![
+                format!("USE {name}"),
+                "SET SESSION group_concat_max_len = 16777216".to_owned(),
+            ],
+            _ => vec!["PRAGMA foreign_keys = ON".to_owned()],
+        }
+    }
+
+    /// Statements that drop the namespace and everything in it.
+    pub fn drop_namespace(&self, name: &str) -> Vec<String> {
+        match self.dialect {
+            Dialect::Postgres => vec![format!("DROP SCHEMA IF EXISTS {name} CASCADE")],
+            Dialect::MySql => vec![format!("DROP DATABASE IF EXISTS {name}")],
+            _ => Vec::new(),
+        }
+    }
+
+    /// The statement that begins a transaction.
+    pub fn begin(&self) -> &'static str {
+        match self.dialect {
+            Dialect::MySql => "START TRANSACTION",
+            _ => "BEGIN",
+        }
+    }
+
+    /// An expression that joins texts.
+    pub(crate) fn concatenation(&self, parts: &[String]) -> String {
+        match self.dialect {
+            Dialect::MySql => format!("CONCAT({})", parts.join(", ")),
+            _ => parts.join(" || "),
+        }
+    }
+
+    /// An expression that joins a text of all rows, separated by semicolons.
+    pub(crate) fn gathering(&self, text: &str) -> String {
+        match self.dialect {
+            Dialect::Postgres => format!("string_agg({text}, ';')"),
+            Dialect::MySql => format!("GROUP_CONCAT({text} SEPARATOR ';')"),
+            _ => format!("group_concat({text}, ';')"),
+        }
+    }
+}
