@@ -19,7 +19,7 @@ use crate::failure::Failure;
 use crate::generate::Generate;
 use crate::output::Output;
 use crate::probe::Probing;
-use crate::run::Run;
+use crate::run::{Relational, Run};
 use crate::run_directory::{history_of, proof_in};
 use crate::suggest::{closest, no_such};
 
@@ -47,6 +47,7 @@ pub(crate) enum Command {
     Gen(Generate),
     Run(Box<Run>),
     Probe(Probing),
+    Relational(Box<Relational>),
     Stats(Stats),
     Show(Show),
     Shrink(Box<Shrink>),
@@ -129,6 +130,9 @@ impl Config {
             RawCommand::Check(args) => Command::Check(Check::build(*args, form)?),
             RawCommand::Convert(args) => Command::Convert(Convert::build(args)?),
             RawCommand::Gen(args) => Command::Gen(Generate::build(args)?),
+            RawCommand::Run(args) if Relational::is_meant(&args)? => {
+                Command::Relational(Box::new(Relational::build(*args, form)?))
+            }
             RawCommand::Run(args) => Command::Run(Box::new(Run::build(*args, form)?)),
             RawCommand::Probe(args) => Command::Probe(Probing::build(args)?),
             RawCommand::Stats(StatsArgs { history, format }) => {

@@ -60,6 +60,7 @@
 //! | `db` | databases: the trait, the adapters (one feature each: `sqlite`, `postgres`, `mysql`, `etcd`, `redis`, `sim`, `exec`), what they claim | `run` |
 //! | `run` | live runs: driven, recorded, checked, written down | `run` |
 //! | `probe` | scripted interleavings: which anomalies can happen at which level | `run` |
+//! | `sql` | random schemas and SQL, instrumentation, and the dependencies that follow | `run` |
 //! | `sim` | synthetic histories: a simulated store, with planted anomalies | `sim` |
 
 #[cfg(feature = "run")]
@@ -78,6 +79,8 @@ pub use isolario_model as model;
 pub use isolario_report as report;
 #[cfg(feature = "sim")]
 pub use isolario_sim as sim;
+#[cfg(feature = "run")]
+pub use isolario_sql as sql;
 pub use isolario_verify as verify;
 #[cfg(any(feature = "run", feature = "sim"))]
 pub use isolario_workload as workload;

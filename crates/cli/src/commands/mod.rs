@@ -30,6 +30,7 @@ pub(crate) fn dispatch(
         Command::Gen(what) => generate::run(what, output, console),
         Command::Run(what) => run::run(what, console),
         Command::Probe(what) => probe::run(what, output, console),
+        Command::Relational(what) => what.run(console),
         Command::Stats(stats) => stats::run(stats, output, console),
         Command::Show(show) => show::run(show, output, console),
         Command::Shrink(shrink) => shrink::run(shrink, console),

@@ -7,6 +7,7 @@ use clap::Args as ClapArgs;
 use isolario::db::DRIVERS;
 use isolario::workload::{Kind, Mix};
 
+use super::relational::{SQL, SqlArgs};
 use crate::units::{duration, share, statement_timeout};
 use crate::workload_flags::preset_help;
 
@@ -67,6 +68,9 @@ pub(crate) struct RunArgs {
 
     #[command(flatten)]
     pub(crate) drive: DriveArgs,
+
+    #[command(flatten)]
+    pub(crate) sql: SqlArgs,
 }
 
 /// What the clients ask for.
@@ -173,7 +177,7 @@ pub(crate) fn db_help() -> String {
 
 fn workload_help() -> String {
     let kinds = Kind::ALL.map(Kind::name).join(", ");
-    format!("The kind of transactions: {kinds} [default: mini]")
+    format!("The kind of transactions: {kinds}, {SQL} [default: mini]")
 }
 
 fn mix_help() -> String {

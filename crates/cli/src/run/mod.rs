@@ -2,9 +2,11 @@
 //!
 //! The run itself is the library's. Here are its flags (`args` as they are typed, `settings` what
 //! they mean), what is said while it goes on (`watch`) and about it (`summary`), what mends what goes
-//! wrong (`remedy`), and how often it is repeated (`repeat`).
+//! wrong (`remedy`), how often it is repeated (`repeat`), and the SQL workload, whose rounds are runs of
+//! another kind (`relational`).
 
 mod args;
+mod relational;
 mod remedy;
 mod repeat;
 mod settings;
@@ -16,6 +18,7 @@ use isolario::report::words;
 use isolario::run::{Handle, Judgement, RunOutcome, Settings};
 
 pub(crate) use args::{EXAMPLES, RunArgs, db_help};
+pub(crate) use relational::Relational;
 pub(crate) use remedy::failure;
 pub(crate) use settings::Run;
 

@@ -60,7 +60,7 @@ impl Run {
 }
 
 /// What `--check` asks for; without it, the database's claim counts.
-fn ask(names: &[String]) -> Result<Ask, Failure> {
+pub(super) fn ask(names: &[String]) -> Result<Ask, Failure> {
     if names.is_empty() {
         return Ok(Ask::Claim);
     }
@@ -106,7 +106,7 @@ fn shape(args: &ShapeArgs, preset: Option<&Preset>) -> Result<DefaultRun, Failur
 }
 
 /// Another seed each time, short enough to be typed.
-fn any_seed() -> u64 {
+pub(super) fn any_seed() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     isolario::workload::Rng::new(now.as_nanos() as u64).below(1_000_000_000)
 }

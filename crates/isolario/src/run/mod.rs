@@ -34,6 +34,7 @@ mod error;
 mod examine;
 mod handle;
 mod outcome;
+pub mod relational;
 mod replay;
 mod resources;
 mod settings;

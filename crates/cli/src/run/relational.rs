@@ -1,0 +1,268 @@
+//! `isolario run --workload sql`: rounds of random SQL over random schemas.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::Duration;
+
+use clap::Args as ClapArgs;
+use indicatif::{ProgressBar, ProgressStyle};
+use isolario::db::DbUrl;
+use isolario::report::{grouped, printable};
+use isolario::run::relational::{Figures, Finding, Observer, Outcome as Found, Row, Settings, run};
+use isolario::run::{Handle, Judgement};
+
+use super::args::RunArgs;
+use super::remedy;
+use super::settings::{any_seed, ask};
+use crate::args::ReportForm;
+use crate::console::Console;
+use crate::exit::Outcome;
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+
+/// The name of the workload.
+pub(crate) const SQL: &str = "sql";
+
+/// What the SQL workload alone has.
+#[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "SQL workload")]
+pub(crate) struct SqlArgs {
+    /// How many transactions a round has; each round has a schema of its own [default: 60]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) round: Option<u32>,
+
+    /// How deep conditions are nested [default: 2]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=8))]
+    pub(crate) depth: Option<u32>,
+
+    /// Keep the schema of the last round in the database
+    #[arg(long)]
+    pub(crate) keep: bool,
+}
+
+impl SqlArgs {
+    /// A flag that was given.
+    fn given(&self) -> Option<&'static str> {
+        [
+            (self.round.is_some(), "--round"),
+            (self.depth.is_some(), "--depth"),
+            (self.keep, "--keep"),
+        ]
+        .into_iter()
+        .find_map(|(given, flag)| given.then_some(flag))
+    }
+}
+
+/// A run of the SQL workload.
+pub(crate) struct Relational {
+    settings: Settings,
+    form: ReportForm,
+}
+
+impl Relational {
+    /// Whether the flags ask for it. Its own flags are of no use elsewhere.
+    pub(crate) fn is_meant(args: &RunArgs) -> Result<bool, Failure> {
+        if args.shape.workload.as_deref() == Some(SQL) {
+            return Ok(true);
+        }
+        match args.sql.given() {
+            None => Ok(false),
+            Some(flag) => {
+                Err(Failure::new(format!("{flag} has an effect on the sql workload alone"))
+                    .with_hint("add --workload sql"))
+            }
+        }
+    }
+
+    pub(crate) fn build(args: RunArgs, form: ReportForm) -> Result<Relational, Failure> {
+        refuse_idle(&args)?;
+        if matches!(form, ReportForm::Junit | ReportForm::Github) {
+            return Err(Failure::new("the sql workload reports as text or JSON")
+                .with_hint("leave --output away, or use --json"));
+        }
+        let parse = |text: &String| DbUrl::parse(text).map_err(|error| Failure::new(error.message));
+        let urls: Result<Vec<_>, _> = args.db.iter().map(parse).collect();
+        let mut settings = Settings::new(urls?);
+        settings.isolation = args.isolation;
+        settings.ask = ask(&args.check)?;
+        settings.check_timeout = args.timeout;
+        settings.out = args.out;
+        settings.sessions = args.shape.sessions;
+        settings.duration = args.shape.duration;
+        settings.txns = match (args.shape.txns, args.shape.duration) {
+            (None, None) => Some(1000),
+            (txns, _) => txns,
+        };
+        settings.seed = args.shape.seed.unwrap_or_else(any_seed);
+        settings.statement_timeout = args.drive.statement_timeout;
+        settings.stop_on_violation = args.drive.stop_on_violation;
+        settings.keep = args.sql.keep;
+        settings.simplify = match (args.shrink, args.no_shrink) {
+            (true, _) => Some(Duration::from_secs(3600)),
+            (false, true) => None,
+            (false, false) => settings.simplify,
+        };
+        if let Some(mix) = &args.shape.mix {
+            settings.style.mix =
+                mix.parse().map_err(|error| Failure::new(format!("--mix: {error}")))?;
+        }
+        settings.round = args.sql.round.unwrap_or(settings.round);
+        if let Some(statements) = args.shape.ops {
+            settings.style.statements = statements as usize;
+        }
+        if let Some(depth) = args.sql.depth {
+            settings.style.depth = depth as usize;
+        }
+        Ok(Relational { settings, form })
+    }
+
+    pub(crate) fn run(&self, console: &mut Console) -> Result<Outcome, Failure> {
+        let handle = Handle::new();
+        Interrupt::listen(console.quiet)?.run(&handle);
+        let found = run(&self.settings, &handle, &mut Watch { console, bar: None });
+        let found = found.map_err(|error| remedy::failure(&error))?;
+        match self.form {
+            ReportForm::Json => found.json(console.out())?,
+            _ => tell(&found, console.out())?,
+        }
+        for error in &found.unwritten {
+            console.error(&remedy::failure(error));
+        }
+        if found.judgement == Judgement::NothingToCheck {
+            let why = "no transaction committed that read or wrote";
+            console.error(&Failure::new(format!("there is nothing to check: {why}")));
+        }
+        Ok(match found.judgement {
+            _ if !found.unwritten.is_empty() => Outcome::Error,
+            Judgement::Satisfied => Outcome::Done,
+            Judgement::Undecided => Outcome::Undecided,
+            Judgement::Violated => Outcome::Violated,
+            _ => Outcome::Error,
+        })
+    }
+}
+
+/// Flags of other workloads would change nothing.
+fn refuse_idle(args: &RunArgs) -> Result<(), Failure> {
+    let idle = [
+        (args.shape.preset.is_some(), "--preset"),
+        (args.shape.keys.is_some(), "--keys"),
+        (args.shape.read_ratio.is_some(), "--read-ratio"),
+        (args.shape.rmw_ratio.is_some(), "--rmw-ratio"),
+        (args.shape.distribution.is_some(), "--distribution"),
+        (args.shape.list_length.is_some(), "--list-length"),
+        (args.drive.rate.is_some(), "--rate"),
+        (args.drive.repeat > 1, "--repeat"),
+    ];
+    match idle.into_iter().find(|(given, _)| *given) {
+        None => Ok(()),
+        Some((_, flag)) => Err(Failure::new(format!("{flag} has no effect on the {SQL} workload"))
+            .with_hint("its flags are those under `SQL workload` in `isolario run --help`")),
+    }
+}
+
+/// Says how it goes.
+struct Watch<'c> {
+    console: &'c mut Console,
+    bar: Option<ProgressBar>,
+}
+
+impl Observer for Watch<'_> {
+    fn opened(&mut self, version: &str, directory: &Path) {
+        self.console.info(&format!("{version}; recording to {}", directory.display()));
+        self.bar = (!self.console.quiet).then(|| {
+            let bar = ProgressBar::new_spinner();
+            if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
+                bar.set_style(style);
+            }
+            bar
+        });
+    }
+
+    fn simplifying(&mut self, finding: &Finding) {
+        if let Some(bar) = &self.bar {
+            let (kind, isolation) = (finding.kind.name(), &finding.isolation);
+            bar.set_message(format!("simplifying: {kind} at {isolation}"));
+            bar.tick();
+        }
+    }
+
+    fn round(&mut self, figures: &Figures) {
+        if let Some(bar) = &self.bar {
+            let (rounds, committed) = (grouped(figures.rounds), grouped(figures.committed));
+            let anomalies = grouped(figures.anomalies);
+            bar.set_message(format!(
+                "round {rounds}, {committed} committed, {anomalies} anomalies"
+            ));
+            bar.tick();
+        }
+    }
+}
+
+impl Drop for Watch<'_> {
+    fn drop(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// The result for people.
+fn tell(found: &Found, out: &mut dyn Write) -> io::Result<()> {
+    let Figures { rounds, committed, aborted, unknown, statements, refused, .. } = found.figures;
+    let seconds = found.elapsed.as_secs_f64();
+    writeln!(out, "{}, sql workload", printable(&found.version))?;
+    let rate = grouped((committed as f64 / seconds.max(0.001)) as u64);
+    let (rounds, committed) = (grouped(rounds), grouped(committed));
+    writeln!(
+        out,
+        "  committed   {committed} in {rounds} rounds, {seconds:.1} s: {rate} per second"
+    )?;
+    writeln!(out, "  aborted     {}; unknown {}", grouped(aborted), grouped(unknown))?;
+    let (sent, no) = (grouped(statements), grouped(refused));
+    writeln!(out, "  statements  {sent}, of which the database refused {no}")?;
+    for (code, (count, message)) in &found.errors {
+        let message = message.lines().next().unwrap_or_default();
+        writeln!(out, "              {} {code}: {}", grouped(*count), printable(message))?;
+    }
+    let Figures { seen, uninstrumented, partial, .. } = found.figures;
+    let (seen, partial, none) = (grouped(seen), grouped(partial), grouped(uninstrumented));
+    writeln!(out, "  seen        {seen} rows; {partial} statements in part, {none} not at all")?;
+    writeln!(
+        out,
+        "\nAnomalies that Adya's level of the same name forbids, and how many different ones:"
+    )?;
+    for (isolation, row) in &found.table {
+        tell_row(isolation, row, found.asked.get(isolation), out)?;
+    }
+    for found in &found.simplified {
+        let ((txns, statements), (times, trials)) = (found.size(), found.shown);
+        let (kind, isolation) = (found.kind.name(), &found.isolation);
+        writeln!(
+            out,
+            "  {isolation}-{kind}.sql: {txns} transactions, at most {statements} statements each; \
+             showed {times} of {trials} times"
+        )?;
+    }
+    writeln!(out, "\n  directory   {}", found.directory.display())?;
+    writeln!(out, "\nRepeat it with\n  {}", found.replay)
+}
+
+fn tell_row(
+    isolation: &str,
+    row: &Row,
+    asked: Option<&String>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let (rounds, committed) = (grouped(row.rounds), grouped(row.committed));
+    writeln!(out, "  {isolation}: {rounds} rounds, {committed} committed")?;
+    let asked = asked.map_or("", String::as_str);
+    match row.broken {
+        0 => writeln!(out, "    held ({asked})")?,
+        broken => writeln!(out, "    BROKEN in {} rounds ({asked})", grouped(broken))?,
+    }
+    for (name, count) in &row.anomalies {
+        writeln!(out, "    {name:<28} {:>6} ({})", grouped(count.total), grouped(count.unique))?;
+    }
+    Ok(())
+}

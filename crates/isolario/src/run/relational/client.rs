@@ -1,0 +1,238 @@
+//! A session of a round: sends transactions, and records what comes back.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Instant;
+
+use isolario_db::{DbError, ErrorClass, SqlConnection};
+use isolario_model::Outcome;
+use isolario_sql::{
+    Failure, Instrument, Instrumented, Planned, Product, Recorded, RecordedTxn, savepoint_of,
+};
+
+/// What the sessions of a round share.
+pub(super) struct Shared<'r> {
+    pub(super) product: &'r Product,
+    /// How statements are rewritten; none if they are sent as they are.
+    pub(super) instrument: Option<Instrument<'r>>,
+    begun: Instant,
+    next_txn: AtomicU32,
+    next_turn: AtomicU64,
+}
+
+impl<'r> Shared<'r> {
+    pub(super) fn new(product: &'r Product, instrument: Option<Instrument<'r>>) -> Shared<'r> {
+        Shared {
+            product,
+            instrument,
+            begun: Instant::now(),
+            next_txn: AtomicU32::new(1),
+            next_turn: AtomicU64::new(1),
+        }
+    }
+
+    /// The number of a transaction that begins.
+    pub(super) fn next_txn(&self) -> u32 {
+        self.next_txn.fetch_add(1, Ordering::SeqCst)
+    }
+
+    /// The next event of the round.
+    pub(super) fn turn(&self) -> u64 {
+        self.next_turn.fetch_add(1, Ordering::SeqCst)
+    }
+
+    fn now(&self) -> i64 {
+        i64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(i64::MAX)
+    }
+
+    /// A statement as it is sent.
+    pub(super) fn prepared(&self, sql: &str, txn: u32, number: u32) -> Instrumented {
+        match &self.instrument {
+            Some(instrument) => instrument.statement(sql, txn, number),
+            None => Instrumented::plain(
+                isolario_sql::kind_of(self.product, sql),
+                self.product.respell(sql),
+            ),
+        }
+    }
+}
+
+/// What an error leaves of a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Aftermath {
+    /// It goes on: the statement alone was undone.
+    GoesOn,
+    /// It is over, and has to be rolled back.
+    Over,
+    /// It is over, and so is the connection.
+    Lost,
+}
+
+impl Aftermath {
+    /// PostgreSQL gives the whole transaction up after any error; the others undo the statement,
+    /// unless the error says that the transaction has no prospects.
+    fn of(error: &DbError, product: &Product) -> Aftermath {
+        match error.class {
+            _ if error.disconnected => Aftermath::Lost,
+            ErrorClass::Retryable => Aftermath::Over,
+            _ if *product == Product::POSTGRES => Aftermath::Over,
+            _ => Aftermath::GoesOn,
+        }
+    }
+}
+
+/// A session with its connection.
+pub(super) struct Client<'r> {
+    pub(super) shared: &'r Shared<'r>,
+    pub(super) session: u32,
+    pub(super) connection: Box<dyn SqlConnection>,
+}
+
+/// A transaction that was run, and whether the connection survived it.
+pub(super) struct Ran {
+    pub(super) txn: RecordedTxn,
+    pub(super) is_lost: bool,
+}
+
+impl Client<'_> {
+    /// Runs a transaction, from its beginning to its end.
+    pub(super) fn transaction(&mut self, planned: &Planned) -> Ran {
+        let mut txn = RecordedTxn::new(self.shared.next_txn(), self.session);
+        let start = self.shared.now();
+        let is_lost = self.run(planned, &mut txn);
+        txn.times = Some((start, self.shared.now()));
+        Ran { txn, is_lost }
+    }
+
+    /// Tells whether the connection was lost.
+    fn run(&mut self, planned: &Planned, txn: &mut RecordedTxn) -> bool {
+        if planned.autocommit {
+            let sent = self.shared.prepared(&planned.statements[0], txn.id, 1);
+            // A read that has to go before it makes it two statements.
+            if sent.before.is_none() {
+                return self.alone(&planned.statements[0], &sent, txn);
+            }
+        }
+        if self.begin(txn) {
+            return true;
+        }
+        if txn.error.is_some() {
+            return false;
+        }
+        for (number, sql) in (1..).zip(&planned.statements) {
+            let sent = self.shared.prepared(sql, txn.id, number);
+            match self.statement(sql, &sent, number, txn) {
+                None | Some(Aftermath::GoesOn) => {}
+                Some(Aftermath::Lost) => return true,
+                Some(Aftermath::Over) => return self.roll_back(),
+            }
+        }
+        txn.end_turn.0 = self.shared.turn();
+        let is_lost = match planned.commits {
+            true => self.commit(txn),
+            false => self.roll_back(),
+        };
+        txn.end_turn.1 = self.shared.turn();
+        is_lost
+    }
+
+    /// Begins a transaction; tells whether the connection was lost.
+    pub(super) fn begin(&mut self, txn: &mut RecordedTxn) -> bool {
+        let Err(error) = self.connection.statement(self.shared.product.begin(), false) else {
+            return false;
+        };
+        txn.error = Some(error.to_string());
+        error.disconnected
+    }
+
+    /// A statement outside of any transaction; tells whether the connection was lost.
+    pub(super) fn alone(&mut self, sql: &str, sent: &Instrumented, txn: &mut RecordedTxn) -> bool {
+        txn.autocommit = true;
+        let mut recorded = Recorded::new(1, sql, sent);
+        recorded.turn.0 = self.shared.turn();
+        let answer = self.connection.statement(&sent.sql, true);
+        recorded.turn.1 = self.shared.turn();
+        txn.end_turn = recorded.turn;
+        let mut is_lost = false;
+        match answer {
+            Ok(answer) => {
+                recorded.answered(sent, None, answer.rows, answer.changed);
+                txn.outcome = Outcome::Committed;
+            }
+            Err(error) => {
+                // What the database itself refuses has not taken effect.
+                let is_refused = error.code.is_some() && !error.disconnected;
+                if error.class == ErrorClass::Unknown && !is_refused {
+                    txn.outcome = Outcome::Unknown;
+                }
+                is_lost = error.disconnected;
+                recorded.failure = Some(failure(&error));
+                txn.error = Some(error.to_string());
+            }
+        }
+        txn.statements.push(recorded);
+        is_lost
+    }
+
+    /// A statement within a transaction; tells what an error leaves of it.
+    pub(super) fn statement(
+        &mut self,
+        sql: &str,
+        sent: &Instrumented,
+        number: u32,
+        txn: &mut RecordedTxn,
+    ) -> Option<Aftermath> {
+        let mut recorded = Recorded::new(number, sql, sent);
+        recorded.turn.0 = self.shared.turn();
+        let before = match &sent.before {
+            Some(before) => {
+                self.connection.statement(before, false).map(|answer| Some(answer.rows))
+            }
+            None => Ok(None),
+        };
+        let answer =
+            before.and_then(|before| Ok((before, self.connection.statement(&sent.sql, false)?)));
+        recorded.turn.1 = self.shared.turn();
+        let aftermath = match answer {
+            Ok((before, answer)) => {
+                recorded.answered(sent, before, answer.rows, answer.changed);
+                if let Some(savepoint) = savepoint_of(sql, "ROLLBACK TO SAVEPOINT ") {
+                    txn.undo_to(savepoint, number);
+                }
+                None
+            }
+            Err(error) => {
+                recorded.failure = Some(failure(&error));
+                let aftermath = Aftermath::of(&error, self.shared.product);
+                if aftermath != Aftermath::GoesOn {
+                    txn.error = Some(error.to_string());
+                }
+                Some(aftermath)
+            }
+        };
+        txn.statements.push(recorded);
+        aftermath
+    }
+
+    /// Commits; tells whether the connection was lost.
+    pub(super) fn commit(&mut self, txn: &mut RecordedTxn) -> bool {
+        let Err(error) = self.connection.statement("COMMIT", true) else {
+            txn.outcome = Outcome::Committed;
+            return false;
+        };
+        txn.error = Some(error.to_string());
+        if error.class == ErrorClass::Unknown {
+            txn.outcome = Outcome::Unknown;
+        }
+        error.disconnected || self.roll_back()
+    }
+
+    /// Rolls back, and tells whether the connection was lost. Whatever state an error left: some errors have rolled back already, and then there is nothing
+    /// to do, which some databases call an error.
+    pub(super) fn roll_back(&mut self) -> bool {
+        self.connection.statement("ROLLBACK", false).is_err_and(|error| error.disconnected)
+    }
+}
+
+fn failure(error: &DbError) -> Failure {
+    Failure { code: error.code.clone(), message: error.message.clone() }
+}

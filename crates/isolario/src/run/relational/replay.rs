@@ -1,0 +1,238 @@
+//! A script, replayed: statements are sent in its order, each when the one before was answered or is
+//! blocked.
+//!
+//! Whether a statement is blocked is told by the clock: it has not been answered for a while. If it
+//! was only slow, the next one is sent a little early, and the order of the two is that of the
+//! database, as in any run; nothing wrong is concluded from it.
+
+use std::collections::VecDeque;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
+use isolario_db::DbError;
+use isolario_sql::{Action, Aux, Instrument, RecordedTxn, Round, Schema, Script, Step};
+
+use super::client::{Aftermath, Client, Shared};
+use super::round::{full_read, mark_final};
+use super::site::{Site, Stage};
+
+/// How long a statement may take before it counts as blocked.
+const PATIENCE: Duration = Duration::from_millis(60);
+
+/// Replays a script on a fresh schema, which stays until the next one takes its place.
+pub(super) fn replay(
+    site: &Site<'_>,
+    stage: &Stage<'_>,
+    script: &Script,
+) -> Result<Round, DbError> {
+    let aux = Aux::avoiding(&script.schema);
+    stage.make(&script.schema, Some(&aux))?;
+    let product = &site.product;
+    let instrument = Instrument { product, schema: &script.schema, aux: &aux };
+    let shared = Shared::new(product, Some(instrument));
+    let sessions = script.steps.iter().map(|step| step.session + 1).max().unwrap_or(0);
+    let mut clients = Vec::new();
+    for session in 0..sessions {
+        clients.push(Client { shared: &shared, session, connection: stage.connect(session)? });
+    }
+    let mut round = Round::default();
+    std::thread::scope(|scope| {
+        let (answered, answers) = channel();
+        let mut lines = Vec::new();
+        let mut threads = Vec::new();
+        for (session, client) in clients.into_iter().enumerate() {
+            let (line, orders) = channel();
+            let answered = answered.clone();
+            lines.push(Line { orders: line, waiting: VecDeque::new(), is_busy: false });
+            let schema = &script.schema;
+            threads.push(scope.spawn(move || {
+                Actor { client, current: None, done: Vec::new(), is_lost: false }.play(
+                    &orders,
+                    schema,
+                    &|| answered.send(session).is_ok(),
+                )
+            }));
+        }
+        Conductor { lines, answers }.conduct(&script.steps);
+        for thread in threads {
+            round.transactions.extend(thread.join().unwrap_or_default());
+        }
+    });
+    number_last_looks(&mut round);
+    if site.is_sqlite() {
+        // Without a namespace of their own, tables do not go by themselves.
+        stage.clear(&script.schema)?;
+    }
+    Ok(round)
+}
+
+/// The last looks were taken one after the other, but have no numbers yet.
+fn number_last_looks(round: &mut Round) {
+    round.transactions.sort_by_key(|txn| (txn.is_final, txn.id, txn.session));
+    let mut last = 0;
+    for txn in &mut round.transactions {
+        if txn.is_final {
+            txn.id = last + 1;
+        }
+        last = txn.id;
+    }
+}
+
+/// What a session is told to do.
+enum Order {
+    Step(Step),
+    LastLook,
+}
+
+/// A session, as the conductor knows it.
+struct Line {
+    orders: Sender<Order>,
+    waiting: VecDeque<Order>,
+    is_busy: bool,
+}
+
+/// Sends the steps of a script, in turn.
+struct Conductor {
+    lines: Vec<Line>,
+    answers: Receiver<usize>,
+}
+
+impl Conductor {
+    /// When it returns, nobody gets anything to do any more.
+    fn conduct(mut self, steps: &[Step]) {
+        for step in steps {
+            let session = step.session as usize;
+            let frees = matches!(step.action, Action::Commit | Action::Rollback);
+            self.lines[session].waiting.push_back(Order::Step(step.clone()));
+            self.advance(session);
+            // What this step has freed goes on before the next one does.
+            if frees {
+                while self.lines.iter().any(|line| line.is_busy) && self.answer(PATIENCE) {}
+            }
+        }
+        while self.lines.iter().any(|line| line.is_busy || !line.waiting.is_empty()) {
+            // A statement that stays blocked ends with an error of the database.
+            if !self.answer(Duration::from_secs(60)) {
+                return;
+            }
+        }
+        for session in 0..self.lines.len() {
+            self.lines[session].waiting.push_back(Order::LastLook);
+            self.advance(session);
+            while self.lines[session].is_busy && self.answer(Duration::from_secs(60)) {}
+        }
+    }
+
+    /// Sends what a session has to do next, if it is free, and waits for it, though not for long.
+    fn advance(&mut self, session: usize) {
+        while !self.lines[session].is_busy {
+            let Some(order) = self.lines[session].waiting.pop_front() else { return };
+            self.lines[session].is_busy = self.lines[session].orders.send(order).is_ok();
+            while self.lines[session].is_busy {
+                if !self.answer(PATIENCE) {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Waits for any answer; false if none comes in time.
+    fn answer(&mut self, patience: Duration) -> bool {
+        match self.answers.recv_timeout(patience) {
+            Ok(session) => {
+                self.lines[session].is_busy = false;
+                if let Some(order) = self.lines[session].waiting.pop_front() {
+                    self.lines[session].is_busy = self.lines[session].orders.send(order).is_ok();
+                }
+                true
+            }
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => false,
+        }
+    }
+}
+
+/// A session that plays its part.
+struct Actor<'r> {
+    client: Client<'r>,
+    current: Option<RecordedTxn>,
+    done: Vec<RecordedTxn>,
+    is_lost: bool,
+}
+
+impl Actor<'_> {
+    /// Does what it is told, and says so after each step, until nobody tells it anything any more.
+    fn play(
+        mut self,
+        orders: &Receiver<Order>,
+        schema: &Schema,
+        answer: &dyn Fn() -> bool,
+    ) -> Vec<RecordedTxn> {
+        while let Ok(order) = orders.recv() {
+            match order {
+                _ if self.is_lost => {}
+                Order::Step(step) => self.step(step),
+                Order::LastLook => {
+                    self.end(false);
+                    let mut ran = self.client.transaction(&full_read(schema));
+                    mark_final(&mut ran.txn, schema);
+                    self.done.push(ran.txn);
+                }
+            }
+            if !answer() {
+                break;
+            }
+        }
+        self.done.extend(self.current.take());
+        self.done
+    }
+
+    fn step(&mut self, Step { session, txn, action }: Step) {
+        match action {
+            Action::Begin => {
+                self.end(false);
+                let mut begun = RecordedTxn::new(txn, session);
+                self.is_lost = self.client.begin(&mut begun);
+                self.current = Some(begun);
+            }
+            Action::Statement(sql) => match self.current.take() {
+                Some(current) => self.statement(&sql, current),
+                // Its transaction is over already, or it stands by itself.
+                None if self.done.last().is_some_and(|last| last.id == txn) => {}
+                None => {
+                    let mut alone = RecordedTxn::new(txn, session);
+                    let sent = self.client.shared.prepared(&sql, txn, 1);
+                    self.is_lost = self.client.alone(&sql, &sent, &mut alone);
+                    self.done.push(alone);
+                }
+            },
+            Action::Commit => self.end(true),
+            Action::Rollback => self.end(false),
+        }
+    }
+
+    fn statement(&mut self, sql: &str, mut current: RecordedTxn) {
+        let number = current.statements.len() as u32 + 1;
+        let sent = self.client.shared.prepared(sql, current.id, number);
+        match self.client.statement(sql, &sent, number, &mut current) {
+            None | Some(Aftermath::GoesOn) => self.current = Some(current),
+            Some(Aftermath::Lost) => {
+                self.is_lost = true;
+                self.done.push(current);
+            }
+            Some(Aftermath::Over) => {
+                self.is_lost = self.client.roll_back();
+                self.done.push(current);
+            }
+        }
+    }
+
+    /// Ends the transaction, if one is open.
+    fn end(&mut self, commits: bool) {
+        let Some(mut current) = self.current.take() else { return };
+        self.is_lost = match commits {
+            true => self.client.commit(&mut current),
+            false => self.client.roll_back(),
+        };
+        self.done.push(current);
+    }
+}

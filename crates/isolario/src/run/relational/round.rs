@@ -1,0 +1,105 @@
+//! One round: a fresh schema, some sessions, and a look at all tables in the end.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use isolario_db::DbError;
+use isolario_model::Outcome;
+use isolario_sql::{Planned, Planner, RecordedTxn, Round, Schema};
+
+use super::client::{Client, Shared};
+use super::site::Stage;
+
+/// A round that is about to be driven.
+pub(super) struct Drive<'r> {
+    pub(super) stage: &'r Stage<'r>,
+    pub(super) shared: &'r Shared<'r>,
+    pub(super) planner: Planner<'r>,
+    pub(super) sessions: u32,
+    /// How many transactions are sent, over all sessions.
+    pub(super) txns: u32,
+}
+
+impl Drive<'_> {
+    /// Drives all sessions, each in a thread of its own, until all transactions are sent or somebody
+    /// says stop. Then every session reads all tables once, after everything else: what nobody has
+    /// read of the last writes shows there, and a session has to find its own.
+    pub(super) fn round(&self, stop: &(dyn Fn() -> bool + Sync)) -> Result<Round, DbError> {
+        let mut clients = Vec::new();
+        for session in 0..self.sessions {
+            let connection = self.stage.connect(session)?;
+            clients.push(Client { shared: self.shared, session, connection });
+        }
+        let sent = AtomicU32::new(0);
+        let more = || !stop() && sent.fetch_add(1, Ordering::Relaxed) < self.txns;
+        let driven: Vec<Result<Vec<RecordedTxn>, DbError>> = std::thread::scope(|scope| {
+            let threads: Vec<_> = clients
+                .iter_mut()
+                .map(|client| scope.spawn(|| self.session(client, &more)))
+                .collect();
+            let gone = || Err(DbError::fatal("a session ended in a panic"));
+            threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| gone())).collect()
+        });
+        let mut round = Round::default();
+        for txns in driven {
+            round.transactions.extend(txns?);
+        }
+        for client in &mut clients {
+            round.transactions.extend(self.last_look(client)?);
+        }
+        round.transactions.sort_unstable_by_key(|txn| txn.id);
+        Ok(round)
+    }
+
+    fn session(
+        &self,
+        client: &mut Client<'_>,
+        more: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Vec<RecordedTxn>, DbError> {
+        let mut txns = Vec::new();
+        let mut position = 0;
+        while more() {
+            let planned = self.planner.transaction(u64::from(client.session), position);
+            position += 1;
+            let ran = client.transaction(&planned);
+            txns.push(ran.txn);
+            if ran.is_lost {
+                client.connection = self.stage.connect(client.session)?;
+            }
+        }
+        Ok(txns)
+    }
+
+    /// A read of all tables. An error of it is tried again, as nobody is in its way.
+    fn last_look(&self, client: &mut Client<'_>) -> Result<Vec<RecordedTxn>, DbError> {
+        const ATTEMPTS: usize = 3;
+        let planned = full_read(self.planner.schema);
+        let mut txns = Vec::new();
+        for _ in 0..ATTEMPTS {
+            let mut ran = client.transaction(&planned);
+            mark_final(&mut ran.txn, self.planner.schema);
+            let is_done = ran.txn.outcome == Outcome::Committed;
+            txns.push(ran.txn);
+            if is_done {
+                break;
+            }
+            if ran.is_lost {
+                client.connection = self.stage.connect(client.session)?;
+            }
+        }
+        Ok(txns)
+    }
+}
+
+/// A transaction that reads every table.
+pub(super) fn full_read(schema: &Schema) -> Planned {
+    let statements = schema.tables.iter().map(Schema::full_read).collect();
+    Planned { statements, autocommit: false, commits: true }
+}
+
+/// Says of a transaction that it read every table when everything else was over.
+pub(super) fn mark_final(txn: &mut RecordedTxn, schema: &Schema) {
+    txn.is_final = true;
+    for (table, statement) in schema.tables.iter().zip(&mut txn.statements) {
+        statement.table = Some(table.name.clone());
+    }
+}

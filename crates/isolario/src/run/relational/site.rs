@@ -1,0 +1,168 @@
+//! Where rounds take place: the database, and a namespace of the run's own in it.
+
+use std::sync::{Mutex, PoisonError};
+
+use isolario_db::{self as db, Claim, DRIVERS, Database, DbError, SqlConnection};
+use isolario_model::Value;
+use isolario_sql::{Aux, Product, Schema};
+use isolario_workload::Kind;
+
+use super::settings::Settings;
+use crate::run::RunError;
+
+/// A database that rounds are run on.
+pub(super) struct Site<'s> {
+    settings: &'s Settings,
+    /// What it is.
+    pub(super) product: Product,
+    /// The product and its version, as the database tells.
+    pub(super) version: String,
+    /// The name of its rows in the table of claims.
+    pub(super) name: String,
+    /// The isolation levels that rounds may take.
+    pub(super) isolations: Vec<String>,
+    /// The schema or database that everything of the run is in.
+    namespace: String,
+}
+
+/// The database at one isolation level.
+pub(super) struct Stage<'s> {
+    site: &'s Site<'s>,
+    nodes: Vec<Box<dyn Database>>,
+    /// The connection that makes schemas, once there is one.
+    maker: Mutex<Option<Box<dyn SqlConnection>>>,
+}
+
+impl<'s> Site<'s> {
+    /// Opens the database, and asks what it is.
+    pub(super) fn open(settings: &'s Settings) -> Result<Site<'s>, RunError> {
+        let url = settings.urls.first().ok_or(RunError::Nothing("databases"))?;
+        let at = |error| RunError::Database { url: Some(url.clone()), error };
+        let options = db::Settings {
+            isolation: settings.isolation.clone(),
+            statement_timeout: settings.statement_timeout,
+            ..db::Settings::default()
+        };
+        let database = db::open(url, &options).map_err(RunError::Open)?;
+        let version = database.version().map_err(at)?;
+        let name = database.name().to_owned();
+        let product = Product::named(&name).ok_or_else(|| at(DbError::unsupported("SQL")))?;
+        let driver = DRIVERS.iter().find(|driver| driver.schemes.contains(&url.scheme()));
+        let known = driver.map_or(&[][..], |driver| driver.isolations);
+        let isolations = match &settings.isolation {
+            Some(_) => vec![database.isolation().to_owned()],
+            None => known.iter().map(|name| (*name).to_owned()).collect(),
+        };
+        let namespace = format!("isolario_sql_{:x}", settings.seed ^ (settings.seed >> 32));
+        let mut site = Site { settings, product, version, name, isolations, namespace };
+        site.isolations = site.available().map_err(at)?;
+        Ok(site)
+    }
+
+    /// The isolation levels that this server has: not every version has all of its product's.
+    fn available(&self) -> Result<Vec<String>, DbError> {
+        let mut available = Vec::new();
+        let mut last = None;
+        for isolation in &self.isolations {
+            match self.at(isolation).and_then(|stage| stage.nodes[0].connect_sql().map(|_| ())) {
+                Ok(()) => available.push(isolation.clone()),
+                Err(error) => last = Some(error),
+            }
+        }
+        match (available.is_empty(), last) {
+            (true, Some(error)) => Err(error),
+            (true, None) => Err(DbError::unsupported("isolation levels")),
+            _ => Ok(available),
+        }
+    }
+
+    /// The database at an isolation level.
+    pub(super) fn at(&'s self, isolation: &str) -> Result<Stage<'s>, DbError> {
+        let options = db::Settings {
+            isolation: Some(isolation.to_owned()),
+            statement_timeout: self.settings.statement_timeout,
+            ..db::Settings::default()
+        };
+        let nodes: Result<Vec<_>, _> =
+            self.settings.urls.iter().map(|url| db::open(url, &options)).collect();
+        Ok(Stage { site: self, nodes: nodes?, maker: Mutex::new(None) })
+    }
+
+    /// Whether there are no namespaces.
+    pub(super) fn is_sqlite(&self) -> bool {
+        self.product == Product::SQLITE
+    }
+}
+
+impl Stage<'_> {
+    /// What the database claims. A row with its writers is a list, so the claim for lists counts.
+    pub(super) fn claim(&self) -> Claim {
+        self.nodes[0].claim(Kind::Append, self.nodes.len())
+    }
+
+    /// Makes a schema, in a namespace that has nothing else in it.
+    pub(super) fn make(&self, schema: &Schema, aux: Option<&Aux>) -> Result<(), DbError> {
+        let product = &self.site.product;
+        if self.site.is_sqlite() {
+            refuse_strangers(&mut *self.nodes[0].connect_sql()?, schema)?;
+        }
+        let namespace = &self.site.namespace;
+        let statements = product.make_namespace(namespace).into_iter();
+        let statements = statements.chain(product.enter_namespace(namespace));
+        self.send(statements.chain(schema.create(product, aux)))
+    }
+
+    /// Drops a schema, and with it its namespace.
+    pub(super) fn clear(&self, schema: &Schema) -> Result<(), DbError> {
+        match self.site.is_sqlite() {
+            true => self.send(schema.drop().into_iter()),
+            false => self.send(self.site.product.drop_namespace(&self.site.namespace).into_iter()),
+        }
+    }
+
+    /// Sends statements of our own over the connection that makes schemas. After an error, the next ones
+    /// get another connection.
+    fn send(&self, statements: impl Iterator<Item = String>) -> Result<(), DbError> {
+        let mut maker = self.maker.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut connection = match maker.take() {
+            Some(connection) => connection,
+            None => self.nodes[0].connect_sql()?,
+        };
+        for sql in statements {
+            connection.statement(&sql, true).map_err(|error| at_statement(error, &sql))?;
+        }
+        *maker = Some(connection);
+        Ok(())
+    }
+
+    /// A connection for a session, which sees the namespace. Sessions go round the nodes.
+    pub(super) fn connect(&self, session: u32) -> Result<Box<dyn SqlConnection>, DbError> {
+        let mut connection = self.nodes[session as usize % self.nodes.len()].connect_sql()?;
+        for sql in self.site.product.enter_namespace(&self.site.namespace) {
+            connection.statement(&sql, true).map_err(|error| at_statement(error, &sql))?;
+        }
+        Ok(connection)
+    }
+}
+
+/// SQLite has no namespaces: nobody's tables of the same names are touched.
+fn refuse_strangers(connection: &mut dyn SqlConnection, schema: &Schema) -> Result<(), DbError> {
+    let tables = schema.tables.iter().map(|table| &table.name);
+    let names: Vec<String> = tables
+        .chain(schema.views.iter().map(|view| &view.name))
+        .map(|name| format!("'{name}'"))
+        .collect();
+    let sql = format!("SELECT name FROM sqlite_master WHERE name IN ({})", names.join(", "));
+    match connection.statement(&sql, false)?.rows.first().and_then(|row| row.first()) {
+        Some(Value::Text(name)) => Err(DbError::fatal(format!(
+            "there is a table {name} already: rename it, or choose another file"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// An error of a statement of our own, with the statement.
+fn at_statement(mut error: DbError, sql: &str) -> DbError {
+    error.message = format!("{}, after: {sql}", error.message);
+    error
+}

@@ -1,0 +1,8 @@
+//! Relational testing, live: rounds on real servers, and what they must and must not find.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod figures;
+mod neutral;
+mod rounds;
+mod site;

@@ -1,0 +1,109 @@
+//! What rounds must find, and what they must not.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use isolario::db::{DbUrl, Settings as DbSettings, open};
+use isolario::model::AnomalyKind;
+use isolario::run::relational::{Outcome, run};
+use isolario::run::{Handle, Judgement, RunError};
+use isolario_servers::Kind;
+
+use super::site::{go, settings, start};
+
+/// Nothing was found, and what was claimed holds.
+#[track_caller]
+fn is_clean(outcome: &Outcome) {
+    assert!(outcome.findings.is_empty(), "{:?}", outcome.findings);
+    assert_eq!(outcome.judgement, Judgement::Satisfied);
+    assert_eq!(outcome.figures.uninstrumented, 0);
+    assert!(outcome.figures.seen > outcome.figures.committed);
+}
+
+#[test]
+fn sqlite_is_clean() {
+    is_clean(&go(settings("sqlite:", "serializable", 600, 1)));
+}
+
+#[test]
+fn a_run_leaves_its_directory_and_nothing_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("theirs.db");
+    let url = format!("sqlite:{}", path.display());
+    let mut settings = settings(&url, "serializable", 60, 7);
+    settings.out = Some(dir.path().join("run"));
+    run(&settings, &Handle::new(), &mut ()).unwrap();
+    for file in ["run.json", "findings.json"] {
+        assert!(dir.path().join("run").join(file).is_file(), "{file}");
+    }
+    let database = open(&DbUrl::parse(&url).unwrap(), &DbSettings::default()).unwrap();
+    let mut connection = database.connect_sql().unwrap();
+    let tables = "SELECT name FROM sqlite_master";
+    assert!(connection.statement(tables, false).unwrap().rows.is_empty());
+
+    // Somebody else's table is left alone.
+    connection.statement("CREATE TABLE t0 (mine INTEGER)", true).unwrap();
+    settings.out = Some(dir.path().join("again"));
+    let error = run(&settings, &Handle::new(), &mut ()).unwrap_err();
+    let RunError::Database { error, .. } = error else { panic!("{error}") };
+    assert!(error.message.contains("there is a table t0 already"), "{}", error.message);
+    connection.statement("SELECT mine FROM t0", false).unwrap();
+}
+
+#[test]
+fn a_schema_that_is_kept_stays() {
+    let dir = tempfile::tempdir().unwrap();
+    let url = format!("sqlite:{}", dir.path().join("kept.db").display());
+    let mut settings = settings(&url, "serializable", 1, 7);
+    settings.keep = true;
+    go(settings);
+    let database = open(&DbUrl::parse(&url).unwrap(), &DbSettings::default()).unwrap();
+    database.connect_sql().unwrap().statement("SELECT row_id, w_list FROM t0", false).unwrap();
+}
+
+#[test]
+fn postgres_gives_what_it_claims() {
+    let servers = start(Kind::Postgres);
+    let url = servers.url();
+    is_clean(&go(settings(url, "serializable", 300, 3)));
+    is_clean(&go(settings(url, "read-committed", 300, 3)));
+
+    // Only cycles with two anti-dependencies side by side are left at its repeatable read.
+    let skewed = go(settings(url, "repeatable-read", 600, 3));
+    assert_eq!(skewed.judgement, Judgement::Satisfied);
+    let allowed = [AnomalyKind::WriteSkew, AnomalyKind::ItemAntiDependencyCycle];
+    for finding in &skewed.findings {
+        assert!(allowed.contains(&finding.kind), "{finding:?}");
+    }
+
+    // Nothing of it is left.
+    let database = open(&DbUrl::parse(url).unwrap(), &DbSettings::default()).unwrap();
+    let ours = "SELECT nspname::text FROM pg_namespace WHERE nspname LIKE 'isolario_sql%'";
+    let left = database.connect_sql().unwrap().statement(ours, false).unwrap();
+    assert_eq!(left.rows.len(), 0, "{:?}", left.rows);
+}
+
+#[test]
+fn mariadb_loses_updates_at_its_repeatable_read_only() {
+    let servers = start(Kind::MariaDb);
+    let url = servers.url();
+    is_clean(&go(settings(url, "serializable", 200, 3)));
+    is_clean(&go(settings(url, "read-committed", 200, 3)));
+
+    // One seed after the other, until everything that its design allows has shown.
+    let wanted = [AnomalyKind::LostUpdate, AnomalyKind::ReadWriteSkew, AnomalyKind::WriteSkew];
+    let mut found = BTreeSet::new();
+    let begun = Instant::now();
+    for seed in 0.. {
+        let outcome = go(settings(url, "repeatable-read", 150, seed));
+        found.extend(outcome.findings.iter().map(|finding| finding.kind));
+        if wanted.iter().all(|kind| found.contains(kind)) {
+            break;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(300), "{found:?}");
+    }
+    // Consistent reads come from one snapshot, and nothing uncommitted is seen.
+    for kind in [AnomalyKind::AbortedRead, AnomalyKind::IntermediateRead, AnomalyKind::DirtyWrite] {
+        assert!(!found.contains(&kind), "{kind:?}");
+    }
+}
