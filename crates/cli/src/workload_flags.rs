@@ -1,6 +1,6 @@
 //! The flags that describe a workload: what `gen` and `run` have in common.
 
-use isolario::workload::{Distribution, DistributionError, Kind, Mix, Preset};
+use isolario::workload::{Aim, Distribution, DistributionError, Kind, Mix, Preset};
 
 use crate::failure::Failure;
 use crate::suggest::no_such;
@@ -62,6 +62,19 @@ pub(crate) fn refuse_idle_flags(
 
 pub(crate) fn find_mix(text: &str) -> Result<Mix, Failure> {
     text.parse().map_err(|error| Failure::new(format!("--mix: {error}")))
+}
+
+/// The aim of a name.
+pub(crate) fn find_aim(name: &str) -> Result<Aim, Failure> {
+    let names = Aim::ALL.map(Aim::name);
+    let there_are = format!("aims: {}", names.join(", "));
+    name.parse().map_err(|_| no_such("aim", name, "--aim", names, there_are))
+}
+
+/// The help on aims.
+pub(crate) fn aim_help() -> String {
+    let names = Aim::ALL.map(Aim::name).join(", ");
+    format!("Aim at an anomaly, which is then found sooner if it can happen (mini): {names}")
 }
 
 /// The help on presets.

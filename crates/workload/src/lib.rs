@@ -21,6 +21,7 @@
 //! To add a workload of your own, implement [`Generator`]. Transactions on a table have plans of
 //! their own kind: see [`TablePlanner`].
 
+mod aim;
 mod alias;
 mod default_run;
 mod distribution;
@@ -35,6 +36,7 @@ mod sampler;
 mod shape;
 mod table;
 
+pub use aim::Aim;
 pub use default_run::DefaultRun;
 pub use distribution::{Distribution, DistributionError};
 pub use mix::{Mix, MixError, TableOpKind};

@@ -1,5 +1,7 @@
 //! Plans: what a transaction is going to ask for.
 
+use std::time::Duration;
+
 use crate::table::TableOp;
 
 /// Where a transaction stands: which session runs it, as its how-manieth, and at which attempt.
@@ -123,6 +125,11 @@ pub trait Generator {
     fn name(&self, place: Place) -> Option<i64> {
         let _ = place;
         None
+    }
+
+    /// How long a transaction pauses after its first operation, so that others overlap it.
+    fn pause(&self) -> Duration {
+        Duration::ZERO
     }
 
     /// The smallest key that transactions from this position on can touch: keys below it may be

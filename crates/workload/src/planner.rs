@@ -1,5 +1,8 @@
 //! Makes the plans of the built-in workloads.
 
+use std::time::Duration;
+
+use crate::aim::Aim;
 use crate::mini::{MiniOp, READ_ONLY, UPDATES};
 use crate::plan::{Generator, Place, PlannedOp};
 use crate::rng::{Chance, Rng};
@@ -44,6 +47,12 @@ impl Planner {
         if sessions == 0 {
             return Err(WorkloadError::Zero("sessions"));
         }
+        if let Some(aim) = workload.aim
+            && (sessions < aim.parts() || workload.keys < aim.keys(sessions))
+        {
+            let (sessions, keys) = (aim.parts(), aim.keys(sessions));
+            return Err(WorkloadError::TooFew { aim, sessions, keys });
+        }
         let writes = 1.0 - workload.read_ratio;
         Ok(Planner {
             workload: workload.clone(),
@@ -87,15 +96,10 @@ impl Planner {
     }
 
     fn mini(&self, place: Place, rng: &mut Rng, plan: &mut Vec<PlannedOp>) {
-        let shapes = if rng.happens(self.reads) { READ_ONLY } else { UPDATES };
-        let shape = shapes[rng.below(shapes.len() as u64) as usize];
-        let first = self.sampler.sample(rng);
-        let mut second = self.sampler.sample(rng);
-        // Two keys where there are two: the neighbour is about as popular.
-        if second == first && self.workload.keys > 1 {
-            second = if first + 1 < u64::from(self.workload.keys) { first + 1 } else { first - 1 };
-        }
-        let keys = [first, second];
+        let (shape, keys) = match self.workload.aim {
+            Some(aim) => aim.part(place.session),
+            None => self.by_chance(rng),
+        };
         for (at, step) in shape.iter().enumerate() {
             plan.push(match *step {
                 MiniOp::R(key) => PlannedOp::Read { key: keys[key] },
@@ -104,6 +108,19 @@ impl Planner {
                 }
             });
         }
+    }
+
+    /// Any shape of a mini-transaction, on any two keys.
+    fn by_chance(&self, rng: &mut Rng) -> (&'static [MiniOp], [u64; 2]) {
+        let shapes = if rng.happens(self.reads) { READ_ONLY } else { UPDATES };
+        let shape = shapes[rng.below(shapes.len() as u64) as usize];
+        let first = self.sampler.sample(rng);
+        let mut second = self.sampler.sample(rng);
+        // Two keys where there are two: the neighbour is about as popular.
+        if second == first && self.workload.keys > 1 {
+            second = if first + 1 < u64::from(self.workload.keys) { first + 1 } else { first - 1 };
+        }
+        (shape, [first, second])
     }
 
     fn action(&self, rng: &mut Rng) -> Action {
@@ -180,6 +197,10 @@ impl Generator for Planner {
             Kind::Lwt => self.lightweight(place, &mut rng, plan),
             Kind::Predicate => {}
         }
+    }
+
+    fn pause(&self) -> Duration {
+        self.workload.aim.map_or(Duration::ZERO, Aim::pause)
     }
 
     fn name(&self, place: Place) -> Option<i64> {
@@ -305,6 +326,24 @@ mod tests {
         assert_eq!(firsts, [0, 0, 4, 8]);
         let never = Workload { read_ratio: 1.0, ..workload };
         assert_eq!(Planner::new(&never, 4, 5).unwrap().first_key(1 << 40), 0);
+    }
+
+    #[test]
+    fn who_aims_plays_the_same_part_with_other_values() {
+        let workload =
+            Workload { keys: 8, aim: Some(Aim::WriteSkew), read_ratio: 0.9, ..Workload::default() };
+        let plans = plans(&workload, 8, 50);
+        let keys = |plan: &[PlannedOp]| plan.iter().map(PlannedOp::key).collect::<Vec<_>>();
+        for (at, plan) in plans.iter().enumerate() {
+            assert_eq!(keys(plan), keys(&plans[at % 8]));
+            assert_eq!((plan.len(), plan[2].writes()), (3, true));
+        }
+        let values: BTreeSet<i64> = plans.iter().flatten().filter_map(written).collect();
+        assert_eq!(values.len(), plans.len());
+        let alone = Planner::new(&workload, 1, 5).unwrap_err().to_string();
+        assert_eq!(alone, "to aim at a write-skew takes at least 2 sessions and 2 keys");
+        let append = Workload { kind: Kind::Append, ..workload };
+        assert!(Planner::new(&append, 8, 5).unwrap_err().to_string().contains("not append"));
     }
 
     #[test]

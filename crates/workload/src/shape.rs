@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::aim::Aim;
 use crate::distribution::{Distribution, DistributionError};
 use crate::mix::Mix;
 
@@ -85,6 +86,9 @@ pub struct Workload {
     pub duplicate_ratio: f64,
     /// How often each operation of `predicate` comes.
     pub mix: Mix,
+    /// The anomaly that `mini` aims at, if it does not go by chance. Then only the sessions count:
+    /// shapes and keys follow from the aim.
+    pub aim: Option<Aim>,
 }
 
 impl Default for Workload {
@@ -100,6 +104,7 @@ impl Default for Workload {
             list_length: 32,
             duplicate_ratio: 0.0,
             mix: Mix::default(),
+            aim: None,
         }
     }
 }
@@ -111,6 +116,25 @@ pub enum WorkloadError {
     /// An unknown name.
     #[error("there is no workload {0:?}: expected mini, general, append, lwt or predicate")]
     Kind(String),
+    /// An unknown aim.
+    #[error("there is no aim {found:?}: expected {}", aims())]
+    Aim {
+        /// What was named.
+        found: String,
+    },
+    /// A workload that cannot aim.
+    #[error("only the mini workload can aim at an anomaly, not {0}")]
+    Aimless(Kind),
+    /// Too few sessions or keys for an aim.
+    #[error("to aim at a {aim} takes at least {sessions} sessions and {keys} keys")]
+    TooFew {
+        /// The aim.
+        aim: Aim,
+        /// How many sessions it takes.
+        sessions: u32,
+        /// How many keys these sessions need.
+        keys: u32,
+    },
     /// A number that has to be positive.
     #[error("there must be at least one of: {0}")]
     Zero(&'static str),
@@ -135,6 +159,10 @@ pub enum WorkloadError {
     Distribution(#[from] DistributionError),
 }
 
+fn aims() -> String {
+    Aim::ALL.map(Aim::name).join(", ")
+}
+
 impl Workload {
     /// Says what is wrong with the knobs, if anything is.
     pub fn validate(&self) -> Result<(), WorkloadError> {
@@ -157,6 +185,9 @@ impl Workload {
         let found = self.read_ratio + self.rmw_ratio;
         if found > 1.0 && self.kind == Kind::General {
             return Err(WorkloadError::Shares { found });
+        }
+        if self.aim.is_some() && self.kind != Kind::Mini {
+            return Err(WorkloadError::Aimless(self.kind));
         }
         Ok(self.distribution.validate()?)
     }

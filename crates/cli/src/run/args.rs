@@ -9,7 +9,7 @@ use isolario::workload::{Kind, Mix};
 
 use super::relational::{SQL, SqlArgs};
 use crate::units::{duration, share, statement_timeout};
-use crate::workload_flags::preset_help;
+use crate::workload_flags::{aim_help, preset_help};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -18,6 +18,7 @@ Examples:
   isolario run --db mysql://root@127.0.0.1/test --check si --stop-on-violation
   isolario run --db mysql://n1/t --db mysql://n2/t --db mysql://n3/t --sessions 30
   isolario run --workload append --duration 30s --rate 500
+  isolario run --db postgres://user@host/db --isolation repeatable-read --aim write-skew --check ser
   isolario run --workload predicate --mix read:20,update:20,range-read:40,insert:20
   isolario run --db 'exec:python3 driver.py'  a database of your own
 
@@ -82,6 +83,14 @@ pub(crate) struct ShapeArgs {
 
     #[arg(long, value_name = "NAME", help = preset_help())]
     pub(crate) preset: Option<String>,
+
+    #[arg(
+        long,
+        value_name = "ANOMALY",
+        conflicts_with_all = ["preset", "keys", "read_ratio", "distribution"],
+        help = aim_help()
+    )]
+    pub(crate) aim: Option<String>,
 
     /// How many sessions, each with a connection [default: 8; 25 for general]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]

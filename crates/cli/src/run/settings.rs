@@ -11,7 +11,7 @@ use crate::args::ReportForm;
 use crate::config::Request;
 use crate::failure::Failure;
 use crate::workload_flags::{
-    find_distribution, find_kind, find_mix, find_preset, refuse_idle_flags,
+    find_aim, find_distribution, find_kind, find_mix, find_preset, refuse_idle_flags,
 };
 
 /// A run, or several.
@@ -86,6 +86,7 @@ fn shape(args: &ShapeArgs, preset: Option<&Preset>) -> Result<DefaultRun, Failur
             (args.mix.is_some(), "--mix", &[Kind::Predicate]),
             (args.rmw_ratio.is_some(), "--rmw-ratio", &[Kind::General]),
             (args.list_length.is_some(), "--list-length", &[Kind::Append]),
+            (args.aim.is_some(), "--aim", &[Kind::Mini]),
         ],
     )?;
     let distribution = args.distribution.as_deref().map(find_distribution).transpose()?;
@@ -102,6 +103,10 @@ fn shape(args: &ShapeArgs, preset: Option<&Preset>) -> Result<DefaultRun, Failur
         ..base
     };
     run.sessions = args.sessions.unwrap_or(run.sessions);
+    if let Some(aim) = args.aim.as_deref().map(find_aim).transpose()? {
+        run.workload.aim = Some(aim);
+        run.workload.keys = aim.keys(run.sessions);
+    }
     Ok(run)
 }
 

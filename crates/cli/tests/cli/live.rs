@@ -387,3 +387,31 @@ fn a_full_disk_ends_the_run_and_what_was_recorded_is_checked() {
     assert!(verdicts.contains("satisfied") && !verdicts.contains("violated"), "{verdicts}");
     assert_eq!(sandbox.code(&["check", "--level", "sser", "out/history.iso"]), 0);
 }
+
+/// The store gives snapshots, and so write skew: whoever aims at it meets it.
+#[test]
+fn a_run_that_aims_finds_its_anomaly_and_can_be_repeated() {
+    let sandbox = Sandbox::new();
+    let aimed = ["run", "--db", "sim:si", "--aim", "WriteSkew", "--check", "ser", "--txns", "2000"];
+    assert_eq!(sandbox.code(&[&aimed[..], &["--out", "out"]].concat()), 1);
+    let record = record(&sandbox, "out");
+    assert_eq!(record["verdicts"][0]["anomalies"][0], "WriteSkew");
+    assert_eq!(record["workload"]["keys"], 8);
+    let replay = record["replay"].as_str().unwrap();
+    assert!(replay.contains("--workload mini --aim write-skew --sessions 8"), "{replay}");
+    let words: Vec<&str> = replay.split(' ').skip(1).chain(["--out", "again"]).collect();
+    assert_eq!(sandbox.code(&words), 1);
+}
+
+#[test]
+fn aims_that_make_no_sense_are_refused() {
+    let sandbox = Sandbox::new();
+    let answers = [
+        &["run", "--aim", "write-skw"][..],
+        &["run", "--aim", "write-skew", "--workload", "append"],
+        &["run", "--aim", "long-fork", "--sessions", "3"],
+        &["run", "--aim", "lost-update", "--keys", "5"],
+    ];
+    let answers: Vec<_> = answers.iter().map(|arguments| sandbox.transcript(arguments)).collect();
+    insta::assert_snapshot!(answers.join("\n"));
+}

@@ -1,7 +1,7 @@
 //! One attempt at a transaction: asked of the database, and recorded.
 
 use std::collections::HashMap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use isolario_formats::SessionRecorder;
 use isolario_model::{Op, OpInput, Outcome, SinkError, TxnEnd, TxnStart, ValueRef};
@@ -41,6 +41,8 @@ pub(super) struct Client<'r> {
     found: Found,
     /// What the database told about itself.
     pub(super) sightings: Vec<Sighting>,
+    /// How long a transaction pauses after its first operation.
+    pub(super) pause: Duration,
 }
 
 /// What the database told about itself while a transaction ran.
@@ -76,6 +78,7 @@ impl<'r> Client<'r> {
             intended: Vec::new(),
             found: Found::default(),
             sightings: Vec::new(),
+            pause: Duration::ZERO,
         }
     }
 
@@ -149,7 +152,10 @@ impl<'r> Client<'r> {
             return Ok(Err(error));
         }
         let mut number = 0;
-        for op in plan {
+        for (at, op) in plan.iter().enumerate() {
+            if at == 1 && !self.pause.is_zero() {
+                std::thread::sleep(self.pause);
+            }
             if let PlannedOp::Table(op) = op {
                 match self.run_on_table(name, &mut number, op, connection)? {
                     Ok(()) => continue,

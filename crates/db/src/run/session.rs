@@ -44,7 +44,8 @@ enum Ended {
 
 impl<'r> Session<'r> {
     pub(super) fn new(shared: &'r Shared<'r>, number: u32) -> Session<'r> {
-        let client = Client::new(shared.recorder.map(LiveRecorder::session), shared.epoch);
+        let mut client = Client::new(shared.recorder.map(LiveRecorder::session), shared.epoch);
+        client.pause = shared.plan.generator.pause();
         Session {
             shared,
             number,

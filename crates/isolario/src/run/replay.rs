@@ -35,9 +35,22 @@ pub(super) fn command(settings: &Settings, isolation: &str) -> String {
 }
 
 fn shape(settings: &Settings, flag: &mut impl FnMut(&str, String)) {
-    let Workload { kind, ops, keys, read_ratio, rmw_ratio, distribution, list_length, mix, .. } =
-        &settings.workload;
+    let Workload {
+        kind,
+        ops,
+        keys,
+        read_ratio,
+        rmw_ratio,
+        distribution,
+        list_length,
+        mix,
+        aim,
+        ..
+    } = &settings.workload;
     flag("workload", kind.to_string());
+    if let Some(aim) = aim {
+        flag("aim", aim.to_string());
+    }
     // It may say what no flag can.
     if let Some(preset) = settings.preset {
         flag("preset", preset.to_owned());
@@ -51,6 +64,10 @@ fn shape(settings: &Settings, flag: &mut impl FnMut(&str, String)) {
     }
     if matches!(kind, Kind::General | Kind::Append | Kind::Predicate) {
         flag("ops", ops.to_string());
+    }
+    // Whoever aims goes by the number of sessions.
+    if aim.is_some() {
+        return;
     }
     flag("keys", keys.to_string());
     match kind {

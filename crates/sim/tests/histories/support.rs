@@ -30,7 +30,7 @@ pub fn random_config(level: Level, kind: Kind, txns: u64, seed: u64) -> Config {
         distribution: Distribution::Zipf { exponent: any(&[0.0, 1.0]) },
         list_length: any(&[2.0, 20.0]) as u32,
         duplicate_ratio: any(&[0.0, 0.0, 0.5]),
-        mix: isolario_sim::Mix::default(),
+        ..Workload::default()
     };
     Config {
         level,
