@@ -198,13 +198,16 @@ fn crossed(cycle: &[Edge]) -> AnomalyKind {
     if is_of_one_key(cycle) { AnomalyKind::LostUpdate } else { AnomalyKind::WriteSkew }
 }
 
-/// Whether each transaction wrote a version of one register from that of the one before. A list is
-/// what it shows; if two transactions come before each other there, they overwrote each other.
+/// Whether each transaction wrote a version of one register from that of the one before, or a later one
+/// by what is assumed of registers. A list is what it shows; if two transactions come before each other
+/// there, they overwrote each other.
 fn is_of_one_register(cycle: &[Edge]) -> bool {
-    let read_before = |edge: &Edge| {
-        matches!(edge.reason, Reason::Overwrite { known: VersionOrder::ReadModifyWrite { .. }, .. })
+    let is_of_register = |edge: &Edge| {
+        use VersionOrder::{Guaranteed, ReadModifyWrite};
+        let Reason::Overwrite { known, .. } = &edge.reason else { return false };
+        matches!(known, ReadModifyWrite { .. } | Guaranteed { .. })
     };
-    is_of_one_key(cycle) && cycle.iter().all(read_before)
+    is_of_one_key(cycle) && cycle.iter().all(is_of_register)
 }
 
 /// Whether all edges are about the same key.

@@ -42,7 +42,7 @@ use std::time::Duration;
 
 use isolario_model::{AnomalyKind, History, Level, LevelResult, PatternResult, PromisedOrder};
 
-pub use isolario_model::StatedOrder;
+pub use isolario_model::{KeyAssumption, KeyAssumptions, StatedOrder};
 pub use plan::Checker;
 pub use progress::{Phase, Progress, Watcher};
 pub use stop::Stop;
@@ -67,6 +67,9 @@ pub struct Options {
     /// Whether these orders are part of what is asked. Else they are tried first, and a wrong one
     /// costs time but does not change the verdict.
     pub trust_version_order: bool,
+    /// What is assumed of every register by itself. The orders of versions that follow from it are part
+    /// of what is asked.
+    pub assume: KeyAssumptions,
     /// The order in which the database promises that transactions take effect. With one, levels are
     /// decided by that order or not at all.
     pub promised_order: Option<PromisedOrder>,
@@ -87,6 +90,7 @@ impl Default for Options {
             memory: None,
             version_order: Vec::new(),
             trust_version_order: false,
+            assume: KeyAssumptions::default(),
             promised_order: None,
             minimize: true,
             stop: Stop::default(),
@@ -132,6 +136,12 @@ impl Options {
         Options { trust_version_order, ..self }
     }
 
+    /// With what is assumed of every register.
+    #[must_use]
+    pub fn with_assumptions(self, assume: KeyAssumptions) -> Self {
+        Options { assume, ..self }
+    }
+
     /// With an order that the database promises.
     #[must_use]
     pub fn with_promised_order(self, order: PromisedOrder) -> Self {
@@ -153,6 +163,11 @@ impl Options {
     /// Whether orders of versions are stated, and part of what is asked.
     fn trusts_orders(&self) -> bool {
         self.trust_version_order && !self.version_order.is_empty()
+    }
+
+    /// Whether orders of versions are part of what is asked, stated or assumed.
+    fn asks_for_orders(&self) -> bool {
+        self.trusts_orders() || self.assume.order_versions()
     }
 }
 

@@ -34,7 +34,9 @@ pub(crate) fn minimal(
     options: &Options,
     findings: &Findings,
 ) -> Option<Findings> {
-    let is_about_all = !options.version_order.is_empty() || options.promised_order.is_some();
+    let is_about_all = options.promised_order.is_some()
+        || !options.version_order.is_empty()
+        || options.assume.order_versions();
     if !options.minimize || is_about_all {
         return None;
     }

@@ -4,8 +4,8 @@ use std::io;
 use std::sync::{Arc, OnceLock};
 
 use isolario_model::{
-    Anomaly, AnomalyKind, Clock, Engine, Findings, History, Inapplicable, Level, LevelResult,
-    Nodes, OpFamily, OpId, PatternResult, PromisedOrder, Verdict, VerdictKind,
+    Anomaly, AnomalyKind, Clock, Engine, Findings, History, Inapplicable, KeyAssumption, Level,
+    LevelResult, Nodes, OpFamily, OpId, PatternResult, PromisedOrder, Verdict, VerdictKind,
 };
 
 use crate::Options;
@@ -295,6 +295,7 @@ impl<'h> Checker<'h> {
         if self.options.session_order {
             wrong.extend_from_slice(&reads.from_later);
         }
+        wrong.extend_from_slice(engines.weak.wrong_versions());
         match versions::check_committed(&engines.resolved, self.options.clock_skew, wrong) {
             Verdict::Satisfied(_) if let Some(reason) = &reads.choices.refusal => {
                 Verdict::NotApplicable(reason.clone())
@@ -312,7 +313,10 @@ impl<'h> Checker<'h> {
             true => Engine::Versions,
             false => Engine::Mini,
         };
-        let mut anomalies = engines.weak.plain_anomalies();
+        let mut anomalies = engines.weak.wrong_reads();
+        if !anomalies.is_empty() || engine != Engine::Versions || !self.is_serial(engines) {
+            anomalies.extend_from_slice(engines.weak.base_cycles());
+        }
         if !anomalies.is_empty() {
             anomalies.extend(match engine {
                 Engine::Versions => self.ordered(engines).lost(level),
@@ -341,7 +345,7 @@ impl<'h> Checker<'h> {
         }
         match self.mini(engines) {
             Err(BlindWrite(write)) => (Engine::Strong { blind: Some(*write) }, search()),
-            Ok(mini) => match mini.check(level).filter(|_| !self.options.trusts_orders()) {
+            Ok(mini) => match mini.check(level).filter(|_| !self.options.asks_for_orders()) {
                 Some(verdict) => (Engine::Mini, verdict),
                 None => (Engine::Strong { blind: None }, search()),
             },
@@ -349,10 +353,20 @@ impl<'h> Checker<'h> {
     }
 
     /// Whether reads that may have seen several writes can be left to the search. Not where a stated
-    /// order is part of the question and it is open whether a writer that it may name is there.
+    /// order is part of the question and it is open whether a writer that it may name is there, nor where
+    /// the order of versions depends on what reads saw.
     fn may_choose(&self, engines: &Engines<'h>) -> bool {
         let open = engines.resolved.dependencies.reads.choices.open.as_ref();
-        open.is_some_and(|open| open.maybe.is_empty() || !self.options.trusts_orders())
+        !self.options.assume.order_versions()
+            && open.is_some_and(|open| open.maybe.is_empty() || !self.options.trusts_orders())
+    }
+
+    /// Whether right reads and what is known of versions agree with some serial order. Then session order,
+    /// reads and versions have no cycle, and nobody has to look for one.
+    fn is_serial(&self, engines: &Engines<'h>) -> bool {
+        engines.resolved.dependencies.reads.choices.refusal.is_none()
+            && engines.weak.wrong_versions().is_empty()
+            && self.ordered(engines).serial_order().is_some()
     }
 
     fn has_lists(&self) -> bool {
@@ -408,9 +422,12 @@ impl<'h> Checker<'h> {
         self.lacks_times(level)
     }
 
-    /// What a level in real time needs and the history does not have.
+    /// What a level in real time needs and the history does not have. Keys are linearizable in real
+    /// time, whatever the level.
     fn lacks_times(&self, level: Level) -> Option<Inapplicable> {
-        if !level.needs().times {
+        let assumes_times = self.options.assume.contains(KeyAssumption::LinearizableKeys)
+            && level.shape().nodes != Nodes::None;
+        if !level.needs().times && !assumes_times {
             return None;
         }
         if !self.history.has_times() {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::{Args as ClapArgs, ColorChoice, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use isolario::formats::{EXTENSIONS, FORMATS};
+use isolario::model::KeyAssumption;
 
 use crate::generate::{self, GenArgs};
 use crate::probe::{self, ProbeArgs};
@@ -325,10 +326,22 @@ pub(crate) struct SearchArgs {
     #[arg(long, requires = "version_order")]
     pub(crate) trust_version_order: bool,
 
+    /// What to assume of every register by itself: `sequential-keys` (along a session, versions of a
+    /// key only get later), `linearizable-keys` (the same in real time), `wfr` (who read a key and then
+    /// wrote it wrote a later version, as every level takes for granted anyway). The version orders
+    /// that follow are part of the question: a history that contradicts them is violated. For a stated
+    /// order of whole transactions, see --serialization-order
+    #[arg(long, value_name = "ASSUMPTION", value_delimiter = ',', value_parser = assumption)]
+    pub(crate) assume: Vec<KeyAssumption>,
+
     /// The order in which the database promises that transactions take effect: a file with a JSON
     /// object per line, {"order": ["T1", "T2"]}, or `timestamps` for those in the history. A history
     /// that does not come out right in that order is violated, even if another one explains it
-    #[arg(long, value_name = "FILE|timestamps", conflicts_with_all = ["version_order", "pattern"])]
+    #[arg(
+        long,
+        value_name = "FILE|timestamps",
+        conflicts_with_all = ["version_order", "assume", "pattern"]
+    )]
     pub(crate) serialization_order: Option<PathBuf>,
 
     /// Do not look for a smaller argument where one takes several cases
@@ -366,6 +379,14 @@ pub(crate) struct ReportArgs {
     pub(crate) junit: Option<PathBuf>,
 }
 
+/// An assumption by its name.
+fn assumption(name: &str) -> Result<KeyAssumption, String> {
+    KeyAssumption::by_name(name).ok_or_else(|| {
+        let names = KeyAssumption::ALL.map(KeyAssumption::name);
+        format!("the assumptions are {}", names.join(", "))
+    })
+}
+
 #[derive(Debug, ClapArgs)]
 pub(crate) struct VerifyArgs {
     /// The history, or the directory of a run; `-` is standard input
@@ -390,8 +411,16 @@ pub(crate) struct VerifyArgs {
     #[arg(long, requires = "version_order")]
     pub(crate) trust_version_order: bool,
 
+    /// What `isolario check` was told to assume of every register
+    #[arg(long, value_name = "ASSUMPTION", value_delimiter = ',', value_parser = assumption)]
+    pub(crate) assume: Vec<KeyAssumption>,
+
     /// The order of transactions that `isolario check` was given
-    #[arg(long, value_name = "FILE|timestamps", conflicts_with = "version_order")]
+    #[arg(
+        long,
+        value_name = "FILE|timestamps",
+        conflicts_with_all = ["version_order", "assume"]
+    )]
     pub(crate) serialization_order: Option<PathBuf>,
 }
 

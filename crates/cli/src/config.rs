@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap_complete::Shell;
 use isolario::formats::{self, FORMATS, HistoryFormat};
+use isolario::model::KeyAssumptions;
 use isolario::report::explain::{self, Found, Topic};
 
 use crate::args::{
@@ -92,6 +93,7 @@ pub(crate) struct Verify {
     pub(crate) format: InputFormat,
     pub(crate) version_order: Option<PathBuf>,
     pub(crate) trust_version_order: bool,
+    pub(crate) assume: KeyAssumptions,
     pub(crate) serialization_order: Option<SerializationOrder>,
 }
 
@@ -186,6 +188,7 @@ impl Verify {
             format,
             version_order,
             trust_version_order,
+            assume: args.assume.into_iter().collect(),
             serialization_order,
         })
     }

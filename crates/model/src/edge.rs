@@ -1,7 +1,7 @@
 //! Edges between transactions, each with the reason why it must be there.
 
 use crate::level::Level;
-use crate::{KeyId, OpId, TxnId};
+use crate::{KeyAssumption, KeyId, OpId, TxnId};
 
 /// `from` comes before `to`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -150,6 +150,15 @@ pub enum VersionOrder {
     Stated {
         /// Its line or position in the file.
         at: u64,
+    },
+    /// It is assumed of every key, and two operations accessed the one version and then the other.
+    Guaranteed {
+        /// What is assumed.
+        by: KeyAssumption,
+        /// The operation that accessed the earlier version.
+        first: OpId,
+        /// The one that accessed the later version.
+        second: OpId,
     },
     /// The other order closes this cycle.
     Refuted {

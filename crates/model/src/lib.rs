@@ -30,6 +30,7 @@
 mod access;
 mod anomaly;
 mod assemble;
+mod assumption;
 mod batch;
 mod columns;
 mod duplicates;
@@ -61,6 +62,7 @@ mod verdict;
 
 pub use anomaly::{AnomalyKind, AnomalyNames};
 pub use assemble::Pieces;
+pub use assumption::{KeyAssumption, KeyAssumptions};
 pub use batch::Batch;
 pub use edge::{Edge, EdgeKind, Reason, VersionOrder};
 pub use evidence::Contention;

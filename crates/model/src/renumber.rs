@@ -148,6 +148,11 @@ impl Renumber<'_> {
             }
             VersionOrder::List { read } => VersionOrder::List { read: self.op(*read) },
             VersionOrder::NotShown { read } => VersionOrder::NotShown { read: self.op(*read) },
+            VersionOrder::Guaranteed { by, first, second } => VersionOrder::Guaranteed {
+                by: *by,
+                first: self.op(*first),
+                second: self.op(*second),
+            },
             VersionOrder::Refuted { cycle } => VersionOrder::Refuted { cycle: self.edges(cycle) },
             VersionOrder::Path { edges } => VersionOrder::Path { edges: self.edges(edges) },
             VersionOrder::Initial | VersionOrder::Stated { .. } | VersionOrder::Assumed => {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::anomaly::AnomalyKind;
-use crate::edge::{Edge, EdgeKind, Reason};
+use crate::edge::{Edge, EdgeKind, Reason, VersionOrder};
 use crate::level::{Level, LevelSet};
 use crate::value::Value;
 use crate::{KeyId, OpId, TxnId};
@@ -296,7 +296,8 @@ impl Anomaly {
     pub fn new(kind: AnomalyKind, evidence: Evidence) -> Self {
         let says_no_level =
             matches!(kind, AnomalyKind::NoOrderPossible | AnomalyKind::OrderContradiction);
-        let mut rules_out: LevelSet = match says_no_level || !evidence.holds_at_every_level() {
+        let says_little = !evidence.holds_at_every_level() || evidence.rests_on_assumptions();
+        let mut rules_out: LevelSet = match says_no_level || says_little {
             true => LevelSet::default(),
             false => Level::all().filter(|level| rules_out(kind, *level)).collect(),
         };
@@ -476,12 +477,28 @@ impl Evidence {
 
     /// Whether the argument rests on the order of a session.
     pub fn needs_session_order(&self) -> bool {
+        self.rests_on(|reason| *reason == Reason::Session)
+    }
+
+    /// Whether the argument rests on what is assumed of every key.
+    pub fn rests_on_assumptions(&self) -> bool {
+        self.rests_on(|reason| {
+            matches!(
+                reason,
+                Reason::Overwrite { known: VersionOrder::Guaranteed { .. }, .. }
+                    | Reason::AntiDependency { known: VersionOrder::Guaranteed { .. }, .. }
+            )
+        })
+    }
+
+    /// Whether such a reason is among those of its edges, or of what these rest on.
+    fn rests_on(&self, is_such: impl Fn(&Reason) -> bool) -> bool {
         let mut open: Vec<&Edge> = match self {
             Evidence::Cases { cycles } => cycles.iter().flatten().collect(),
             other => other.edges().iter().collect(),
         };
         while let Some(edge) = open.pop() {
-            if edge.reason == Reason::Session {
+            if is_such(&edge.reason) {
                 return true;
             }
             open.extend(edge.reason.support());

@@ -29,6 +29,7 @@
 
 use isolario_model::Level;
 
+use crate::guaranteed;
 use crate::small::{MAX_TXNS, Txns, bit, members};
 use crate::views::View;
 use crate::worlds::World;
@@ -37,7 +38,9 @@ use crate::worlds::World;
 pub(crate) fn some_version_orders(world: &World, forbidden: Forbidden) -> bool {
     let graph = Graph::new(&world.given);
     some_orders(&graph, forbidden, &world.writers, 0, &|graph, key, order| {
-        agrees_with_statements(&world.stated, order) && graph.add_key(world, key, order)
+        agrees_with_statements(&world.stated, order)
+            && guaranteed::agrees(&world.assumed, key, order)
+            && graph.add_key(world, key, order)
     })
 }
 

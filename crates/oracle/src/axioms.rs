@@ -34,6 +34,7 @@
 
 use isolario_model::Level;
 
+use crate::guaranteed;
 use crate::small::{MAX_TXNS, Txns, bit, members};
 use crate::views::View;
 use crate::worlds::World;
@@ -169,6 +170,17 @@ impl<'w> CommitOrder<'w> {
         members(txns).fold(txns, |set, txn| set | self.before[txn])
     }
 
+    /// Whether the versions of each key, in the order of their commits, are as is assumed.
+    fn agrees_with_assumptions(&self) -> bool {
+        let assumed = &self.world.assumed;
+        let agrees = |(key, writers): (usize, &Txns)| {
+            let mut order: Vec<usize> = members(*writers).collect();
+            order.sort_by_key(|txn| self.before[*txn].count_ones());
+            guaranteed::agrees(assumed, key, &order)
+        };
+        assumed.is_empty() || self.world.writers.iter().enumerate().all(agrees)
+    }
+
     /// ww, backwards: whoever committed earlier and wrote a key that this transaction writes.
     fn overwritten(&self, txn: usize) -> Txns {
         let shared = self.world.writers.iter().filter(|writers| **writers & bit(txn) != 0);
@@ -184,7 +196,7 @@ impl<'w> CommitOrder<'w> {
 /// decided as soon as it is placed, and hopeless beginnings are given up at once.
 fn extends(order: &mut CommitOrder, holds: &dyn Fn(&CommitOrder, usize) -> bool) -> bool {
     if order.placed == order.world.committed {
-        return true;
+        return order.agrees_with_assumptions();
     }
     members(order.world.committed & !order.placed).any(|next| {
         if !order.place(next) {

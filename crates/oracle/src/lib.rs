@@ -23,6 +23,7 @@ mod adya;
 mod axioms;
 mod cut;
 mod draft;
+mod guaranteed;
 mod linear;
 mod promised;
 pub mod random;
@@ -31,7 +32,7 @@ mod uncommitted;
 mod views;
 mod worlds;
 
-use isolario_model::{History, Level, StatedOrder};
+use isolario_model::{History, KeyAssumptions, Level, StatedOrder};
 
 pub use draft::{Applied, Draft, DraftOp, DraftTxn, ParseError, history};
 pub use promised::satisfies_promised;
@@ -49,11 +50,13 @@ pub struct Options {
     /// By how much the clock of each client may be off: every transaction's interval is widened by
     /// that much on both sides.
     pub clock_skew: u64,
+    /// What is assumed of every register by itself.
+    pub assume: KeyAssumptions,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { session_order: true, clock_skew: 0 }
+        Options { session_order: true, clock_skew: 0, assume: KeyAssumptions::default() }
     }
 }
 
@@ -66,6 +69,11 @@ impl Options {
     /// With clocks that may differ by so much.
     pub fn with_clock_skew(self, clock_skew: u64) -> Self {
         Options { clock_skew, ..self }
+    }
+
+    /// With what is assumed of every register. Cut isolation knows no order, and ignores it.
+    pub fn with_assumptions(self, assume: KeyAssumptions) -> Self {
+        Options { assume, ..self }
     }
 }
 

@@ -7,7 +7,7 @@
 //!   elements, and transactions of which a part is missing, mean nothing. What remains of all reads
 //!   are prefixes of one list: lists never forget.
 //! - Who read a register and then wrote it wrote the later version.
-//! - What is stated is stated.
+//! - What is stated is stated, and what is assumed of registers holds of the versions that committed.
 //!
 //! The elements of one transaction may stand in any order among themselves: G0 is about different
 //! ones. A transaction of unknown outcome committed or not, also if it was read from: dirty reads are
@@ -17,6 +17,7 @@ use isolario_model::{Level, StatedOrder};
 
 use crate::Options;
 use crate::adya::{Forbidden, Graph, agrees_with_statements, some_orders};
+use crate::guaranteed::{self, Access, follows};
 use crate::small::{MAX_TXNS, Read, Seen, Small, Txns, Write, bit};
 use crate::worlds::{given_order, outcomes, some_choice, stated_order};
 
@@ -34,16 +35,23 @@ pub(crate) fn satisfied(
             small.reads.iter().filter(|r| committed & bit(r.txn) != 0).collect();
         let lists: Vec<(usize, Vec<u64>)> =
             reads.iter().filter_map(|read| Some((read.key, writes.shown(read)?))).collect();
-        let overwritten: Vec<Vec<Before>> =
-            reads.iter().map(|read| writes.overwritten(read)).filter(|b| !b.is_empty()).collect();
+        let seen: Vec<Vec<SeenVersion>> = reads.iter().filter_map(|r| writes.seen(r)).collect();
+        let written = small.writes.iter().filter(|w| committed & bit(w.txn) != 0 && !w.appends);
+        let write = |w: &Write| Access { txn: w.txn, at: w.at, key: w.key, version: Some(w.txn) };
+        let written: Vec<Access> = written.map(write).collect();
         let graph = Graph::new(&given_order(small, level, options, committed));
         fit_together(&lists)
-            && some_choice(&overwritten, &mut Vec::new(), &|before| {
+            && some_choice(&seen, &mut Vec::new(), &|seen| {
+                let before: Vec<Before> = seen.iter().filter_map(|seen| seen.overwritten).collect();
+                let read = seen.iter().filter_map(|seen| seen.access);
+                let accesses: Vec<Access> = read.chain(written.iter().copied()).collect();
+                let follows = follows(small, options, &accesses);
                 some_orders(&graph, Forbidden::ALL, &writes.writers, 0, &|graph, key, order| {
                     graph.add_overwrites(order);
                     let mut of_key = lists.iter().filter(|(of, _)| *of == key);
                     agrees_with_statements(&stated, order)
-                        && agrees_with_statements(&known(before, key), order)
+                        && guaranteed::agrees(&follows, key, order)
+                        && agrees_with_statements(&known(&before, key), order)
                         && of_key.all(|(_, shown)| writes.explain(key, order, shown))
                 })
             })
@@ -56,6 +64,15 @@ struct Before {
     first: Option<usize>,
     second: usize,
     key: usize,
+}
+
+/// What a read of a register says if it saw one of the writes that it may have seen.
+#[derive(Clone, Copy)]
+struct SeenVersion {
+    /// That its transaction overwrote that version.
+    overwritten: Option<Before>,
+    /// The access to the version, if it is one that committed.
+    access: Option<Access>,
 }
 
 /// Per transaction, those that wrote the key before it.
@@ -107,24 +124,27 @@ impl<'s, 'h> Writes<'s, 'h> {
         Some(others.iter().copied().filter(has_committed).collect())
     }
 
-    /// Whose version of a register a transaction may have read and then overwritten; empty if the
-    /// read says nothing about that.
-    fn overwritten(&self, read: &Read) -> Vec<Before> {
-        let Seen::Version(word) = read.seen else { return Vec::new() };
-        let own = |w: &&Write| w.txn == read.txn && w.key == read.key;
-        let (key, second) = (read.key, read.txn);
-        match self.small.writes.iter().find(own) {
-            Some(first) if first.at > read.at => {
-                let writers = self.small.writes_of(key, word).map(|w| w.txn);
-                let committed = |txn: usize| {
-                    Some(txn).filter(|txn| self.committed & bit(*txn) != 0 && *txn != second)
-                };
-                let init = self.small.may_be_initial(key, word).then_some(None);
-                let first = writers.map(committed).chain(init);
-                first.map(|first| Before { first, second, key }).collect()
-            }
-            _ => Vec::new(),
+    /// What a read of a register may have seen of others; none if it saw its own transaction's write, if
+    /// nobody wrote what it saw, or if it is of a list.
+    fn seen(&self, read: &Read) -> Option<Vec<SeenVersion>> {
+        let Seen::Version(word) = read.seen else { return None };
+        let (key, txn, at) = (read.key, read.txn, read.at);
+        let mut own = self.small.writes.iter().filter(|w| w.txn == txn && w.key == key);
+        let overwrites = own.clone().next().is_some_and(|first| first.at > at);
+        let access = |version| Some(Access { txn, at, key, version });
+        let last_own = own.rfind(|w| w.at < at);
+        if last_own.is_some_and(|own| own.word == word) {
+            return None;
         }
+        let before = |first| overwrites.then_some(Before { first, second: txn, key });
+        let writers = self.small.writes_of(key, word).map(|w| {
+            let is_there = self.committed & bit(w.txn) != 0 && w.txn != txn;
+            let first = Some(w.txn).filter(|_| is_there);
+            SeenVersion { overwritten: before(first), access: first.and_then(|w| access(Some(w))) }
+        });
+        let init = SeenVersion { overwritten: before(None), access: access(None) };
+        let init = self.small.may_be_initial(key, word).then_some(init);
+        Some(writers.chain(init).collect()).filter(|seen: &Vec<SeenVersion>| !seen.is_empty())
     }
 
     /// Whether a list shows what those who wrote the key appended, in this order of them: of each

@@ -4,6 +4,7 @@
 use isolario_model::{Level, Outcome, SessionId, StatedOrder, TxnId};
 
 use crate::Options;
+use crate::guaranteed::{Access, Follows, follows};
 use crate::small::{MAX_TXNS, Read, Seen, Small, Txns, Write, bit, members};
 use crate::views::{View, views};
 
@@ -31,6 +32,8 @@ pub(crate) struct World<'w> {
     pub(crate) given: [Txns; MAX_TXNS],
     /// Per transaction, those before it because somebody states it.
     pub(crate) stated: [Txns; MAX_TXNS],
+    /// What is assumed of every register says this of its versions.
+    pub(crate) assumed: Vec<Follows>,
 }
 
 /// Whether some world satisfies a condition.
@@ -54,7 +57,10 @@ pub(crate) fn any(
             .unzip();
         some_acyclic_choice(&reads, &choices, &mut Vec::new(), &given, &|chosen| {
             have_one_initial_value(&reads, chosen)
-                && holds(&World::new(small, committed, given, stated, &reads, chosen))
+                && holds(&World {
+                    assumed: follows(small, options, &accesses(small, committed, &reads, chosen)),
+                    ..World::new(small, committed, given, stated, &reads, chosen)
+                })
         })
     })
 }
@@ -166,6 +172,22 @@ pub(crate) fn given_order(
     before
 }
 
+/// The accesses to registers of those that committed.
+fn accesses(small: &Small, committed: Txns, reads: &[&Read], chosen: &[&View]) -> Vec<Access> {
+    let read = |(read, saw): (&&Read, &&View)| {
+        let version = match saw {
+            View::Txn(writer) => Some(*writer),
+            View::Init => None,
+            View::Own | View::List(_) => return None,
+        };
+        Some(Access { txn: read.txn, at: read.at, key: read.key, version })
+    };
+    let is_write = |write: &&Write| committed & bit(write.txn) != 0 && !write.appends;
+    let writes = small.writes.iter().filter(is_write);
+    let write = |w: &Write| Access { txn: w.txn, at: w.at, key: w.key, version: Some(w.txn) };
+    reads.iter().zip(chosen).filter_map(read).chain(writes.map(write)).collect()
+}
+
 /// Of those writers that committed, each comes before the next. None where a statement has the
 /// initial version after another one: no order agrees with that.
 pub(crate) fn stated_order(stated: &[StatedOrder], committed: Txns) -> Option<[Txns; MAX_TXNS]> {
@@ -212,6 +234,7 @@ impl<'w> World<'w> {
             writers,
             given,
             stated,
+            assumed: Vec::new(),
         }
     }
 }

@@ -8,11 +8,10 @@
     reason = "a test fails by panicking, and shows the shares it found"
 )]
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
 use isolario_model::{AnomalyKind, History, Initial, Level, Outcome, Value};
-use isolario_oracle::random::{Case, shrink};
+use isolario_oracle::random::{Case, append_twin, shrink};
 use isolario_oracle::{
     Answer, Draft, DraftOp, Options, has_bad_read, history, is_ambiguous, levels, satisfies, volume,
 };
@@ -183,59 +182,6 @@ fn lists_satisfy_no_level_that_their_last_elements_violate() {
             assert_ne!(answers, [Answer::Satisfied, Answer::Violated], "{level}\n{lists}");
         }
     }
-}
-
-/// What a register held when it held a value, as a list: the value is the last element.
-type Held = BTreeMap<(String, Value), Vec<Value>>;
-
-/// A history of registers as one of lists, where every write follows a read of its key: a write appends
-/// to what was read. None where a write follows none, or where what was read has no beginning.
-fn append_twin(draft: &Draft) -> Option<Draft> {
-    let initial = [Initial::Value(Value::Nil)].contains(&draft.initial);
-    let mut held = Held::new();
-    let mut twin = with_lists(draft, &mut held);
-    // Who read from whom is in no particular order: as many rounds as there are transactions do.
-    draft.txns.iter().for_each(|_| twin = with_lists(draft, &mut held));
-    twin.filter(|_| initial)
-}
-
-/// The twin, as far as it is known what registers held; adds to that.
-fn with_lists(draft: &Draft, held: &mut Held) -> Option<Draft> {
-    let mut twin = draft.clone();
-    let mut complete = true;
-    for txn in &mut twin.txns {
-        // Per key, what the transaction would append to.
-        let mut present: BTreeMap<String, Option<Vec<Value>>> = BTreeMap::new();
-        let mut written = BTreeSet::new();
-        for op in &mut txn.ops {
-            *op = match op.clone() {
-                DraftOp::Read(key, value) => {
-                    let list = value.as_ref().and_then(|value| match value {
-                        Value::Nil => Some(Vec::new()),
-                        _ => held.get(&(key.clone(), value.clone())).cloned(),
-                    });
-                    complete &= value.is_none() || list.is_some();
-                    if !written.contains(&key) {
-                        present.insert(key.clone(), list.clone());
-                    }
-                    DraftOp::ReadList(key, list)
-                }
-                DraftOp::Write(key, value) => {
-                    written.insert(key.clone());
-                    let before = present.get(&key).cloned().flatten();
-                    complete &= before.is_some();
-                    if let Some(mut list) = before {
-                        list.push(value.clone());
-                        held.insert((key.clone(), value.clone()), list.clone());
-                        present.insert(key.clone(), Some(list));
-                    }
-                    DraftOp::Append(key, value)
-                }
-                _ => return None,
-            };
-        }
-    }
-    complete.then_some(twin)
 }
 
 /// Below, two may have overwritten one version, and registers forget what lists show.

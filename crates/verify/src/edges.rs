@@ -5,6 +5,7 @@ use isolario_model::{
 };
 
 use crate::facts::{Facts, Source};
+use crate::guaranteed::Guarantee;
 use crate::justify::{Assumption, Before};
 use crate::span::{Moment, Span, is_causal, is_dependency, path_span};
 use crate::{Refusal, allows_dirty_reads, lists, single_reads};
@@ -214,7 +215,9 @@ impl<'a> Claim<'a, '_> {
         known: &'a VersionOrder,
     ) -> Result<RestsOn<'a>, Refusal> {
         let to = self.edge.to;
-        self.both_write(writer, key, matches!(known, VersionOrder::Stated { .. }))?;
+        let is_given =
+            matches!(known, VersionOrder::Stated { .. } | VersionOrder::Guaranteed { .. });
+        self.both_write(writer, key, is_given)?;
         let before = Before { first: writer, second: to };
         match known {
             VersionOrder::Initial => {
@@ -243,6 +246,14 @@ impl<'a> Claim<'a, '_> {
                 let stated = self.facts.stated.says(*at, key, writer, to);
                 self.holds(stated, "no trusted order of versions says so there")
             }
+            VersionOrder::Guaranteed { by, first, second } => {
+                let has_order = self.level.shape().nodes != Nodes::None;
+                self.holds(has_order, "the level knows no order of versions")?;
+                let (first, second) = ((*first, writer), (*second, to));
+                let guarantee = Guarantee { by: *by, key, first, second };
+                let holds = guarantee.holds(self.facts, self.level)?;
+                self.holds(holds, "no assumption has one access before the other")
+            }
             VersionOrder::Assumed => Ok(RestsOn::Assumption(before)),
             VersionOrder::Refuted { cycle } => Ok(RestsOn::Refutation(before, cycle)),
             _ => Err(Refusal::Unsupported("an order of versions known in this way")),
@@ -250,7 +261,7 @@ impl<'a> Claim<'a, '_> {
     }
 
     /// Refuses unless a writer and the transaction at the end of the edge both write the key. Only a
-    /// statement may have the initial version after another one.
+    /// statement or an assumption may have the initial version after another one.
     fn both_write(&self, writer: TxnId, key: KeyId, stated: bool) -> Result<(), Refusal> {
         let to = self.edge.to;
         let both_write = self.facts.writes_key(writer, key) && self.facts.writes_key(to, key);

@@ -42,6 +42,7 @@ mod clauses;
 mod cycles;
 mod edges;
 mod facts;
+mod guaranteed;
 mod inapplicable;
 mod justify;
 mod lin;
@@ -68,8 +69,8 @@ mod writers;
 use std::cell::OnceCell;
 
 use isolario_model::{
-    AnomalyKind, History, Inapplicable, Level, LevelResult, Nodes, OpId, OpKind, PromisedOrder,
-    StatedOrder, Verdict, Visible, Witness,
+    AnomalyKind, History, Inapplicable, KeyAssumptions, Level, LevelResult, Nodes, OpId, OpKind,
+    PromisedOrder, StatedOrder, Verdict, Visible, Witness,
 };
 
 pub use refusal::Refusal;
@@ -90,6 +91,9 @@ pub struct Options {
     /// Whether orders of versions that are stated beside the history are part of what is asked of
     /// the levels from adya-read-committed on. [`Verifier::with_version_order`] takes them.
     pub trust_version_order: bool,
+    /// What is assumed of every register by itself. The orders of versions that follow from it are part
+    /// of what is asked.
+    pub assume: KeyAssumptions,
     /// Whether an order of transactions that the database promises is part of what is asked.
     /// [`Verifier::with_promised_order`] takes it.
     pub promised_order: bool,
@@ -101,6 +105,7 @@ impl Default for Options {
             session_order: true,
             clock_skew: 0,
             trust_version_order: false,
+            assume: KeyAssumptions::default(),
             promised_order: false,
         }
     }
@@ -120,6 +125,11 @@ impl Options {
     /// With stated orders of versions as part of what is asked, or without.
     pub fn with_trusted_version_order(self, trust_version_order: bool) -> Self {
         Options { trust_version_order, ..self }
+    }
+
+    /// With what is assumed of every register.
+    pub fn with_assumptions(self, assume: KeyAssumptions) -> Self {
+        Options { assume, ..self }
     }
 
     /// With an order of transactions that the database promises as part of what is asked, or
@@ -240,7 +250,7 @@ fn verify_order(order: &Order<'_, '_>, level: Level) -> Result<(), Refusal> {
     if shape.real_time {
         order.respects_real_time()?;
     }
-    order.agrees_with_statements()?;
+    order.agrees_with_statements(level)?;
     if allows_dirty_reads(level) {
         return uncommitted::verify(order);
     }

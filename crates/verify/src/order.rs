@@ -1,11 +1,11 @@
 //! A claimed commit order, and what every level asks of it.
 
-use isolario_model::{OpId, OpKind, Outcome, TxnId};
+use isolario_model::{Level, OpId, OpKind, Outcome, TxnId};
 
 use crate::facts::{Facts, Source};
 use crate::scans::Scans;
 use crate::times::InTurn;
-use crate::{Refusal, lists};
+use crate::{Refusal, guaranteed, lists};
 
 /// A commit order: each transaction at most once, all committed ones, no aborted ones. Those of
 /// unknown outcome are taken to have committed if they are in it, and to have aborted if not.
@@ -96,10 +96,11 @@ impl<'f, 'h> Order<'f, 'h> {
         })
     }
 
-    /// Refuses an order that contradicts what is stated of the order of versions.
-    pub(crate) fn agrees_with_statements(&self) -> Result<(), Refusal> {
+    /// Refuses an order that contradicts what is stated or assumed of the order of versions.
+    pub(crate) fn agrees_with_statements(&self, level: Level) -> Result<(), Refusal> {
         let place = |txn| Some(self.place(txn)).filter(|place| *place > 0);
-        self.facts.stated.agrees_with(place)
+        self.facts.stated.agrees_with(place)?;
+        guaranteed::agrees_with(self.facts, level, place)
     }
 
     /// Read consistency, and that the order respects the reads.

@@ -11,11 +11,11 @@
 
 use isolario_model::{KeyId, Level, Outcome, Point, TxnId};
 
-use crate::Refusal;
 use crate::facts::Facts;
 use crate::order::Order;
 use crate::store::Store;
 use crate::times::InTurn;
+use crate::{Refusal, guaranteed};
 
 /// Every read must return what the store holds at its turn.
 pub(crate) fn verify_order(order: &Order<'_, '_>) -> Result<(), Refusal> {
@@ -144,6 +144,8 @@ impl<'f, 'h> Replay<'f, 'h> {
         for (place, txn) in (0..).zip(&self.commits) {
             places[txn.index()] = Some(place);
         }
-        self.facts.stated.agrees_with(|txn| places.get(txn.index()).copied().flatten())
+        let place = |txn: TxnId| places.get(txn.index()).copied().flatten();
+        self.facts.stated.agrees_with(place)?;
+        guaranteed::agrees_with(self.facts, self.level, place)
     }
 }

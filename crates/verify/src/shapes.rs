@@ -27,7 +27,12 @@ pub(crate) fn is_of_kind(kind: AnomalyKind, cycle: &[Edge]) -> bool {
             let overwrites = count(EdgeKind::WriteWrite);
             overwrites > 0 && overwrites + count(EdgeKind::Session) == cycle.len()
         }
-        AnomalyKind::CyclicVersions => is_of_one_key(cycle) && count(EdgeKind::WriteWrite) > 0,
+        AnomalyKind::CyclicVersions => {
+            // That the initial version comes first is true of every key.
+            let initial = |edge: &&Edge| edge.reason == Reason::Initial;
+            let versions: Vec<Edge> = cycle.iter().filter(|e| !initial(e)).cloned().collect();
+            is_of_one_key(&versions) && count(EdgeKind::WriteWrite) > 0
+        }
         AnomalyKind::CyclicCo => {
             let listed = count(EdgeKind::WriteWrite);
             let causal = cycle.iter().filter(|edge| is_causal(edge)).count();

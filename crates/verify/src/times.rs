@@ -37,11 +37,16 @@ impl<'h> Times<'h> {
     /// these times.
     pub(crate) fn order(&self, first: TxnId, second: TxnId, finish: i64, start: i64) -> bool {
         let is_init = first.is_init() || second.is_init();
-        let known = || self.latest_finish(first).zip(self.earliest_start(second));
         !is_init
             && self.history.finish(first) == Some(finish)
             && self.history.start(second) == Some(start)
-            && known().is_some_and(|(finish, start)| finish < start)
+            && self.in_order(first, second)
+    }
+
+    /// Whether one transaction finished before another started, however the clocks differ.
+    pub(crate) fn in_order(&self, first: TxnId, second: TxnId) -> bool {
+        let known = self.latest_finish(first).zip(self.earliest_start(second));
+        known.is_some_and(|(finish, start)| finish < start)
     }
 }
 

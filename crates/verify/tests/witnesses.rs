@@ -4,8 +4,8 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 use isolario_model::{
-    Engine, History, KeyId, Level, LevelResult, Nodes, Op, OpId, Outcome, StatedOrder, TxnId,
-    Verdict, Visible, Witness,
+    Engine, History, KeyAssumption, KeyAssumptions, KeyId, Level, LevelResult, Nodes, Op, OpId,
+    Outcome, StatedOrder, TxnId, Verdict, Visible, Witness,
 };
 use isolario_oracle::random::{Case, Rng, shrink};
 use isolario_oracle::{Answer, Draft, history, is_ambiguous, levels, satisfies_stated, volume};
@@ -42,6 +42,7 @@ struct Reading {
     session_order: bool,
     /// The seed of orders of versions that are trusted.
     stated: Option<u64>,
+    assume: KeyAssumptions,
 }
 
 impl Reading {
@@ -80,7 +81,8 @@ fn some_order_is_accepted(history: &History, level: Level, reading: Reading) -> 
     let stated = reading.stated(history);
     let options = Options::default()
         .with_session_order(reading.session_order)
-        .with_trusted_version_order(reading.stated.is_some());
+        .with_trusted_version_order(reading.stated.is_some())
+        .with_assumptions(reading.assume);
     some_extension(&mut Vec::new(), &txns, &|order| {
         let witness = Witness::CommitOrder(order.to_vec());
         judge_stated(history, level, witness, &options, &stated).is_ok()
@@ -104,13 +106,17 @@ fn some_extension(
 
 fn complaint(draft: &Draft, reading: Reading) -> Option<String> {
     let history = draft.history().expect("small");
-    let options = isolario_oracle::Options::default().with_session_order(reading.session_order);
+    let options = isolario_oracle::Options::default()
+        .with_session_order(reading.session_order)
+        .with_assumptions(reading.assume);
     let stated = reading.stated(&history);
     let satisfied =
         |level| satisfies_stated(&history, level, options, &stated) == Answer::Satisfied;
-    // Replaying needs no resolution of reads; the other levels refuse what is ambiguous.
+    // Replaying needs no resolution of reads; the other levels refuse what is ambiguous. So do all
+    // where the order of versions depends on what reads saw.
     let decided = |level: &Level| {
-        level.shape().visible == Visible::Everything || !is_ambiguous(&history, *level)
+        level.shape().visible == Visible::Everything && !reading.assume.order_versions()
+            || !is_ambiguous(&history, *level)
     };
     let wrong = ordered_levels()
         .filter(decided)
@@ -136,7 +142,11 @@ fn are_accepted_exactly_where_the_oracle_finds_one(draft: Draft, reading: Readin
 #[test]
 fn an_order_is_accepted_exactly_where_the_oracle_finds_one() {
     for case in Case::first(volume() / 20) {
-        let reading = Reading { session_order: case.seed % 4 != 0, stated: None };
+        let reading = Reading {
+            session_order: case.seed % 4 != 0,
+            stated: None,
+            assume: KeyAssumptions::default(),
+        };
         are_accepted_exactly_where_the_oracle_finds_one(case.draft(), reading);
     }
 }
@@ -144,7 +154,11 @@ fn an_order_is_accepted_exactly_where_the_oracle_finds_one() {
 #[test]
 fn an_order_of_lists_is_accepted_exactly_where_the_oracle_finds_one() {
     for case in Case::first(volume() / 20) {
-        let reading = Reading { session_order: case.seed % 4 != 0, stated: None };
+        let reading = Reading {
+            session_order: case.seed % 4 != 0,
+            stated: None,
+            assume: KeyAssumptions::default(),
+        };
         are_accepted_exactly_where_the_oracle_finds_one(case.list_draft(), reading);
     }
 }
@@ -152,9 +166,24 @@ fn an_order_of_lists_is_accepted_exactly_where_the_oracle_finds_one() {
 #[test]
 fn an_order_with_statements_is_accepted_exactly_where_the_oracle_finds_one() {
     for case in Case::first(volume() / 40) {
-        let reading = Reading { session_order: case.seed % 4 != 0, stated: Some(case.seed) };
+        let reading = Reading {
+            session_order: case.seed % 4 != 0,
+            stated: Some(case.seed),
+            assume: KeyAssumptions::default(),
+        };
         are_accepted_exactly_where_the_oracle_finds_one(case.draft(), reading);
         are_accepted_exactly_where_the_oracle_finds_one(case.list_draft(), reading);
+    }
+}
+
+#[test]
+fn an_order_with_assumptions_is_accepted_exactly_where_the_oracle_finds_one() {
+    for case in Case::first(volume() / 20) {
+        let both = [KeyAssumption::SequentialKeys, KeyAssumption::LinearizableKeys];
+        let some = [&both[..1], &both[1..], &both[..]][case.seed as usize % 3];
+        let assume = some.iter().copied().collect();
+        let reading = Reading { session_order: case.seed % 4 != 0, stated: None, assume };
+        are_accepted_exactly_where_the_oracle_finds_one(case.draft(), reading);
     }
 }
 

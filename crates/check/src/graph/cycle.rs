@@ -50,9 +50,10 @@ pub(crate) fn shortest_closed(
                 best = Some((cycle.len(), rank, cycle));
             }
         }
-        // No cycle is shorter than a loop.
-        let shortest = best.as_ref().is_some_and(|(length, ..)| *length == 1);
-        if shortest || (component.len() >= EXACT_BELOW && search.edges_seen > BUDGET) {
+        // No cycle is shorter than a loop. Without any, the search goes on beyond its budget: what is
+        // reported is a cycle, whatever it costs.
+        let is_over = component.len() >= EXACT_BELOW && search.edges_seen > BUDGET;
+        if best.as_ref().is_some_and(|(length, ..)| *length == 1 || is_over) {
             break;
         }
     }

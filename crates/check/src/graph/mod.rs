@@ -12,7 +12,7 @@ mod topo;
 
 pub(crate) use cycle::{BUDGET, Closing, shortest_closed, shortest_cycle};
 pub(crate) use order::{Moved, Order, places};
-pub(crate) use realtime::{InTime, Moments, RealTime, agrees, precedes};
+pub(crate) use realtime::{InTime, Moments, RealTime, agrees, interval, precedes};
 pub(crate) use rows::Rows;
 pub(crate) use scc::components;
 pub(crate) use split::{Split, commit_of, is_commit, points, start_of, txn_of};

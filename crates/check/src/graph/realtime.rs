@@ -50,6 +50,17 @@ fn finish(history: &History, txn: TxnId) -> Option<i64> {
     history.start(txn).is_none_or(|start| start <= finish).then_some(finish)
 }
 
+/// When a transaction started and had surely ended, as far as it is known, so that one that ended before
+/// another started did so however the clocks may differ.
+pub(crate) fn interval(
+    history: &History,
+    clock_skew: u64,
+    txn: TxnId,
+) -> (Option<i64>, Option<i64>) {
+    let ended = finish(history, txn).map(|finish| finish.saturating_add(allowance(clock_skew)));
+    (history.start(txn), ended)
+}
+
 /// Whether a transaction had finished before another started, however the clocks may differ.
 pub(crate) fn precedes(history: &History, clock_skew: u64, before: TxnId, after: TxnId) -> bool {
     let (Some(finish), Some(start)) = (finish(history, before), history.start(after)) else {

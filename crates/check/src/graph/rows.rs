@@ -77,6 +77,12 @@ impl<T> Rows<T> {
         })
     }
 
+    /// Rows of entries that are one behind the other already, by where each ends.
+    pub(crate) fn cut(entries: Vec<T>, ends: impl Iterator<Item = usize>) -> Self {
+        let starts = std::iter::once(0).chain(ends.map(|end| end as u32)).collect();
+        Rows { starts, entries }
+    }
+
     /// Adds a row.
     pub(crate) fn push(&mut self, row: impl IntoIterator<Item = T>) {
         self.entries.extend(row);

@@ -28,6 +28,8 @@ pub(crate) struct AmbiguousRead {
 pub(crate) struct Choices {
     /// Why levels cannot be decided without making them, if there are any.
     pub(crate) refusal: Option<Inapplicable>,
+    /// Why cut isolation cannot be, where all that a read may have seen is wrong at the other levels.
+    pub(crate) refusal_at_cut: Option<Inapplicable>,
     /// The choices themselves; none if there are some that cannot be put in this way.
     pub(crate) open: Option<OpenReads>,
 }
@@ -45,13 +47,20 @@ pub(crate) struct OpenReads {
 }
 
 impl Choices {
-    /// From the ambiguous reads of kept transactions, by operation.
-    pub(super) fn new(history: &History, kept: &[bool], ambiguous: &[AmbiguousRead]) -> Self {
+    /// From the ambiguous reads of kept transactions, by operation, and those that are wrong whatever
+    /// they saw.
+    pub(super) fn new(
+        history: &History,
+        kept: &[bool],
+        ambiguous: &[AmbiguousRead],
+        wrong: &[AmbiguousRead],
+    ) -> Self {
         let open = match ambiguous.is_empty() {
             true => Some(OpenReads::default()),
             false => Collector::new(history, kept, ambiguous).collect(ambiguous),
         };
-        Choices { refusal: refusal(history, ambiguous), open }
+        let refusal_at_cut = refusal(history, wrong);
+        Choices { refusal: refusal(history, ambiguous), refusal_at_cut, open }
     }
 }
 

@@ -5,8 +5,9 @@
 //!   with a column of sources ([`Reads`]) are the table of all accesses, and nothing is copied.
 //!   [`Dependencies`] is that table as a graph, [`WriteSets`] answers who writes what.
 //! - *Versions*: per key its versions with their writers and readers ([`Versions`]), and what is
-//!   known of their order: what read-modify-writes show ([`Overwrites`]), what lists show, and what
-//!   is stated ([`VersionEdge`]); and all of that together ([`VersionOrders`]).
+//!   known of their order: what read-modify-writes show ([`Overwrites`]), what lists show, what is
+//!   stated ([`VersionEdge`]) and what is assumed ([`guaranteed`]); and all of that together
+//!   ([`VersionOrders`]).
 //! - *Choices*: what observations leave open ([`Choices`]).
 //!
 //! All of it is data about the history alone. What a level makes of it is up to the checkers, none
@@ -15,6 +16,7 @@
 mod accesses;
 mod choices;
 mod dependencies;
+mod guaranteed;
 mod guess;
 mod overwrites;
 mod reads;
@@ -30,6 +32,7 @@ use isolario_model::{History, OpFamily, OpId, OpKind};
 pub(crate) use accesses::writes;
 pub(crate) use choices::{AmbiguousRead, Choices, OpenReads};
 pub(crate) use dependencies::Dependencies;
+pub(crate) use guaranteed::{cyclic_versions, guaranteed};
 pub(crate) use guess::{Clue, Guess};
 pub(crate) use overwrites::{BlindWrite, Overwrites, Replaced, Replacement};
 pub(crate) use reads::lists;
@@ -52,6 +55,8 @@ pub(crate) struct Resolved<'h> {
     pub(crate) guess: Guess,
     /// A topological order of session order ∪ write-read, if there is one.
     pub(crate) order: Option<Vec<u32>>,
+    /// Whether something is assumed of the order of versions.
+    pub(crate) assumes_orders: bool,
     clock_skew: u64,
     write_sets: OnceLock<WriteSets<'h>>,
     versions: OnceLock<SharedVersions>,
@@ -67,6 +72,13 @@ impl<'h> Resolved<'h> {
             let stated = stated(history, is_kept, &options.version_order);
             reads.version_order.extend(stated);
         }
+        let saw = |read| match reads.source(read) {
+            Source::Txn(writer) => Some(writer),
+            Source::Own | Source::Aside => None,
+        };
+        let is_kept = |txn| reads.is_kept(txn);
+        let guaranteed = guaranteed(history, options.assume, options.clock_skew, is_kept, saw);
+        reads.version_order.extend(guaranteed);
         Resolved::of(history, Arc::new(reads), options)
     }
 
@@ -84,6 +96,7 @@ impl<'h> Resolved<'h> {
             dependencies,
             guess,
             order,
+            assumes_orders: options.assume.order_versions(),
             clock_skew: options.clock_skew,
             write_sets: OnceLock::new(),
             versions: OnceLock::new(),

@@ -12,6 +12,7 @@
 //! turn.
 
 use isolario_model::{KeyId, OpKind, TxnId};
+use rayon::prelude::*;
 
 use super::versions::Reader;
 use super::{Dependencies, SharedVersions, Version, Versions};
@@ -313,18 +314,21 @@ impl VersionOrders {
 }
 
 /// Which version comes before which, as far as something shows it.
-fn known_pairs(dependencies: &Dependencies<'_>, versions: &Versions) -> Vec<(Version, Version)> {
-    let shown = dependencies.reads.version_order.iter().filter_map(|edge| {
+pub(super) fn known_pairs(
+    dependencies: &Dependencies<'_>,
+    versions: &Versions,
+) -> Vec<(Version, Version)> {
+    let shown = dependencies.reads.version_order.par_iter().filter_map(|edge| {
         let version = |writer| versions.version(edge.key, writer);
         version(edge.before).zip(version(edge.after))
     });
-    let mut pairs: Vec<(Version, Version)> = shown.collect();
-    for before in (0..versions.len() as u32).map(Version) {
+    let updated = (0..versions.len() as u32).into_par_iter().map(Version).flat_map_iter(|before| {
         let key = versions.key(before);
-        let written = versions.readers(before).iter().filter_map(|r| versions.version(key, r.txn));
-        pairs.extend(written.map(|after| (before, after)));
-    }
-    pairs
+        let readers = versions.readers(before).iter();
+        let written = readers.filter_map(move |reader| versions.version(key, reader.txn));
+        written.map(move |after| (before, after))
+    });
+    shown.chain(updated).collect()
 }
 
 /// Per key, whether it holds a list.

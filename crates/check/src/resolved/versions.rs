@@ -1,11 +1,12 @@
 //! The versions of every register, who wrote and who read them.
 
 use isolario_model::{
-    Anomaly, AnomalyKind, Edge, Evidence, History, KeyId, OpId, Reason, StatedOrder, TxnId,
-    VersionOrder,
+    Anomaly, AnomalyKind, Edge, Evidence, History, KeyAssumption, KeyId, OpId, Reason, StatedOrder,
+    TxnId, VersionOrder,
 };
+use rayon::prelude::*;
 
-use super::{Dependencies, Source, writes};
+use super::{Dependencies, writes};
 use crate::graph::Rows;
 
 /// A version: a position in the list of all versions, those of a key together.
@@ -41,6 +42,9 @@ pub(crate) enum KnownBy {
     ReadModifyWrite { read: OpId },
     /// The database or the user stated it, at this line or position.
     Stated { at: u64 },
+    /// It is assumed of every key, and the second operation accessed the later version after the first
+    /// one had accessed the earlier one.
+    Guaranteed { by: KeyAssumption, first: OpId, second: OpId },
 }
 
 /// The orders that are stated about those transactions that count, as part of what is asked. The
@@ -78,6 +82,9 @@ impl KnownBy {
             KnownBy::NotShown { read } => VersionOrder::NotShown { read },
             KnownBy::ReadModifyWrite { read } => VersionOrder::ReadModifyWrite { read },
             KnownBy::Stated { at } => VersionOrder::Stated { at },
+            KnownBy::Guaranteed { by, first, second } => {
+                VersionOrder::Guaranteed { by, first, second }
+            }
         }
     }
 }
@@ -89,13 +96,16 @@ impl VersionEdge {
         Edge { from: self.before, to: self.after, reason }
     }
 
-    /// What is wrong with it if it has something before the initial version: only a wrong statement
-    /// can.
+    /// What is wrong with it if it has something before the initial version: only a wrong statement or
+    /// a wrong assumption can.
     pub(crate) fn before_init(&self) -> Option<Anomaly> {
         self.after.is_init().then(|| {
             let first = Edge { from: TxnId::INIT, to: self.before, reason: Reason::Initial };
-            let evidence = Evidence::Cycle { edges: vec![first, self.edge()] };
-            Anomaly::new(AnomalyKind::OrderContradiction, evidence)
+            let kind = match self.known {
+                KnownBy::Guaranteed { .. } => AnomalyKind::CyclicVersions,
+                _ => AnomalyKind::OrderContradiction,
+            };
+            Anomaly::new(kind, Evidence::Cycle { edges: vec![first, self.edge()] })
         })
     }
 }
@@ -121,18 +131,16 @@ impl Versions {
     pub(crate) fn with(dependencies: &Dependencies<'_>, others: &[TxnId]) -> Self {
         let keys = dependencies.history.key_count();
         let writes = written(dependencies, others);
-        let writers = Rows::group(keys, writes.iter().map(|(key, txn)| (key.0, *txn)));
+        let writers = writes.iter().flatten().map(|(key, txn)| (key.0, *txn));
+        let writers = Rows::group(keys, writers);
         drop(writes);
         let of_key = |key: usize| std::iter::repeat_n(KeyId::at(key), writers.span(key).len());
         let key_of = (0..keys).flat_map(of_key).collect();
-        let mut accesses = Rows::default();
-        for txn in dependencies.history.txns() {
-            let ops = dependencies.history.op_range(txn);
-            accesses.push(dependencies.history.op_keys()[ops].iter().copied());
-        }
+        let ends = dependencies.history.txns().map(|txn| dependencies.history.op_range(txn).end);
+        let accesses = Rows::cut(dependencies.history.op_keys().to_vec(), ends);
         let mut versions = Versions { writers, key_of, readers: Rows::default(), accesses };
         let reads = versions.resolved(dependencies);
-        versions.readers = Rows::group(versions.len() + keys, reads.iter().copied());
+        versions.readers = Rows::group(versions.len() + keys, reads.iter().flatten().copied());
         versions
     }
 
@@ -181,24 +189,24 @@ impl Versions {
 
     /// The first read of each key from others by each kept transaction, with the group it belongs
     /// to: the version it saw, or beyond those the key whose initial version it saw.
-    fn resolved(&self, dependencies: &Dependencies<'_>) -> Vec<(u32, Reader)> {
+    fn resolved(&self, dependencies: &Dependencies<'_>) -> Vec<Vec<(u32, Reader)>> {
         let (history, reads) = (dependencies.history, &dependencies.reads);
-        let mut found: Vec<(u32, Reader)> = Vec::new();
-        for txn in history.txns().filter(|txn| reads.is_kept(*txn)) {
+        by_tasks(history, |txn, found| {
+            if !reads.is_kept(txn) {
+                return;
+            }
             let begin = found.len();
-            for read in history.txn_ops(txn) {
-                let Source::Txn(writer) = reads.source(read) else { continue };
-                let key = history.op_keys()[read.index()];
+            reads.for_each_writer(history.op_range(txn), |read, writer| {
+                let key = history.op_keys()[read];
                 let group = match self.version(key, writer) {
                     Some(version) => version.0,
                     None => self.len() as u32 + key.0,
                 };
                 if found[begin..].iter().all(|(other, _)| *other != group) {
-                    found.push((group, Reader { txn, read }));
+                    found.push((group, Reader { txn, read: OpId::at(read) }));
                 }
-            }
-        }
-        found
+            });
+        })
     }
 
     /// How many versions there are, the initial ones not counted.
@@ -261,12 +269,13 @@ impl Versions {
 }
 
 /// Which keys each kept transaction and some others write, once per key, by transaction.
-fn written(dependencies: &Dependencies<'_>, others: &[TxnId]) -> Vec<(KeyId, TxnId)> {
+fn written(dependencies: &Dependencies<'_>, others: &[TxnId]) -> Vec<Vec<(KeyId, TxnId)>> {
     let history = dependencies.history;
-    let mut found: Vec<(KeyId, TxnId)> = Vec::new();
-    let counts =
-        |txn: &TxnId| dependencies.reads.is_kept(*txn) || others.binary_search(txn).is_ok();
-    for txn in history.txns().filter(counts) {
+    let counts = |txn: TxnId| dependencies.reads.is_kept(txn) || others.binary_search(&txn).is_ok();
+    by_tasks(history, |txn, found| {
+        if !counts(txn) {
+            return;
+        }
         let begin = found.len();
         for op in history.op_range(txn) {
             if writes(history.op_kinds()[op]) {
@@ -282,6 +291,20 @@ fn written(dependencies: &Dependencies<'_>, others: &[TxnId]) -> Vec<(KeyId, Txn
             }
         }
         found.truncate(kept);
-    }
-    found
+    })
+}
+
+/// Transactions per task.
+const TXNS_PER_TASK: usize = 1 << 13;
+
+/// What is found out about each transaction, in their order: one part per task.
+fn by_tasks<T: Send>(history: &History, find: impl Fn(TxnId, &mut Vec<T>) + Sync) -> Vec<Vec<T>> {
+    let tasks = history.txn_count().div_ceil(TXNS_PER_TASK);
+    let task = |task: usize| {
+        let mut found = Vec::new();
+        let end = ((task + 1) * TXNS_PER_TASK).min(history.txn_count());
+        (task * TXNS_PER_TASK..end).for_each(|txn| find(TxnId::at(txn), &mut found));
+        found
+    };
+    (0..tasks).into_par_iter().map(task).collect()
 }

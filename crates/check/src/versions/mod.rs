@@ -107,7 +107,7 @@ impl<'h> Ordered<'h> {
     }
 
     /// An order in which the transactions may have run one after the other.
-    fn serial_order(&self) -> Option<&[u32]> {
+    pub(crate) fn serial_order(&self) -> Option<&[u32]> {
         let find = || {
             let edges = self.all_edges();
             let graph = Saturated { dependencies: self.dependencies(), inferred: &edges };

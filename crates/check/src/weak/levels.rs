@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, OnceLock};
 
-use isolario_model::{Anomaly, AnomalyKind, Findings, Level, SessionId, TxnId, Verdict, Witness};
+use isolario_model::{
+    Anomaly, AnomalyKind, Edge, Findings, Level, SessionId, TxnId, Verdict, Witness,
+};
 use rayon::prelude::*;
 
 use super::causal::Causality;
@@ -12,7 +14,9 @@ use super::naming::{self, Cyclic};
 use super::{cut, read_atomic, read_committed, witness};
 use crate::cycles;
 use crate::graph::{components, topological_order};
-use crate::resolved::{Dependencies, Inferred, Reads, Resolved, Saturated, VersionEdge, WriteSets};
+use crate::resolved::{
+    Dependencies, Inferred, Reads, Resolved, Saturated, VersionEdge, WriteSets, cyclic_versions,
+};
 
 /// Transactions per task of read committed.
 const TXNS_PER_TASK: usize = 1 << 14;
@@ -21,9 +25,13 @@ const TXNS_PER_TASK: usize = 1 << 14;
 pub(crate) struct Weak<'h> {
     pub(crate) resolved: Arc<Resolved<'h>>,
     /// The order of writers that lists show.
-    listed: Inferred,
+    listed: OnceLock<Inferred>,
+    /// A topological order of session order, reads and what lists show, if there is one.
+    base_order: OnceLock<Option<Vec<u32>>>,
+    base_cycles: OnceLock<Vec<Anomaly>>,
     chains: OnceLock<Chains>,
     non_repeatable: OnceLock<Vec<Anomaly>>,
+    wrong_versions: OnceLock<Vec<Anomaly>>,
 }
 
 /// What is done with inferences while they are made: it is given a function that makes them, and
@@ -32,13 +40,14 @@ type Collect<'c, T> = &'c (dyn Fn(&mut dyn FnMut(&mut dyn FnMut(Inference))) -> 
 
 impl<'h> Weak<'h> {
     pub(crate) fn new(resolved: Arc<Resolved<'h>>) -> Self {
-        let Dependencies { history, reads, .. } = &resolved.dependencies;
-        let listed = reads.version_order.iter().map(|edge| (edge.before, edge.after));
         Weak {
-            listed: Inferred::new(history.txn_count(), &[listed.collect()]),
             resolved,
+            listed: OnceLock::new(),
+            base_order: OnceLock::new(),
+            base_cycles: OnceLock::new(),
             chains: OnceLock::new(),
             non_repeatable: OnceLock::new(),
+            wrong_versions: OnceLock::new(),
         }
     }
 
@@ -51,7 +60,13 @@ impl<'h> Weak<'h> {
     pub(crate) fn check(&self, level: Level) -> Verdict {
         match level {
             Level::CutIsolation => {
-                self.verdict(self.non_repeatable().to_vec(), true, || Witness::Empty)
+                let verdict = self.verdict(self.non_repeatable().to_vec(), true, || Witness::Empty);
+                match &self.dependencies().reads.choices.refusal_at_cut {
+                    Some(reason) if verdict.is_satisfied() => {
+                        Verdict::NotApplicable(reason.clone())
+                    }
+                    _ => verdict,
+                }
             }
             Level::AdyaReadCommitted => self.check_adya(),
             level => self.check_saturated(level),
@@ -64,31 +79,64 @@ impl<'h> Weak<'h> {
     /// enough: take any total order of the transactions that extends it, and let the versions of
     /// each key follow it; then overwrites, reads and session order all agree with one order.
     fn check_adya(&self) -> Verdict {
-        let order = match &self.resolved.order {
-            Some(order) if self.dependencies().reads.version_order.is_empty() => {
-                Some(order.clone())
-            }
-            _ => topological_order(&self.base(), &self.resolved.guess.commits),
-        };
-        let anomalies = [self.bad_reads(), self.base_cycles()].concat();
-        self.verdict(anomalies, true, || self.commit_order(order.as_deref()))
+        let anomalies = [&self.bad_reads(), self.base_cycles()].concat();
+        self.verdict(anomalies, true, || self.commit_order(self.base_order()))
     }
 
     /// Session order ∪ write-read ∪ the order that lists show.
     pub(super) fn base(&self) -> Saturated<'_> {
-        Saturated { dependencies: self.dependencies(), inferred: &self.listed }
+        let inferred = self.listed.get_or_init(|| {
+            let Dependencies { history, reads, .. } = self.dependencies();
+            let listed = reads.version_order.iter().map(|edge| (edge.before, edge.after));
+            Inferred::new(history.txn_count(), &[listed.collect()])
+        });
+        Saturated { dependencies: self.dependencies(), inferred }
     }
 
-    fn base_cycles(&self) -> Vec<Anomaly> {
-        let Reads { version_order, from_later, .. } = &*self.dependencies().reads;
+    fn base_order(&self) -> Option<&[u32]> {
+        if self.dependencies().reads.version_order.is_empty() {
+            return self.resolved.order.as_deref();
+        }
+        let find = || topological_order(&self.base(), &self.resolved.guess.commits);
+        self.base_order.get_or_init(find).as_deref()
+    }
+
+    /// What is wrong with session order, reads and the order of versions beside each other.
+    pub(crate) fn base_cycles(&self) -> &[Anomaly] {
+        self.base_cycles.get_or_init(|| self.find_base_cycles())
+    }
+
+    fn find_base_cycles(&self) -> Vec<Anomaly> {
+        let Reads { from_later, .. } = &*self.dependencies().reads;
         let from_later =
             if self.dependencies().session_order { from_later.clone() } else { Vec::new() };
-        if self.resolved.order.is_some() && version_order.is_empty() {
-            return from_later;
+        let wrong = self.wrong_versions();
+        if self.base_order().is_some() {
+            return [wrong, &from_later].concat();
         }
-        let before_init = version_order.iter().filter_map(VersionEdge::before_init);
+        // What an assumption does to the versions of one key is told as that alone.
+        let is_told = |anomaly: &Anomaly| {
+            let cycle = anomaly.evidence.edges();
+            let is_in = |edge: &Edge| cycle.iter().any(|other| other.from == edge.from);
+            anomaly.evidence.rests_on_assumptions()
+                && wrong.iter().any(|wrong| wrong.evidence.edges().iter().any(is_in))
+        };
         let cycles = naming::base_cycles(&self.base()).into_iter().map(by_statement);
-        before_init.chain(cycles).chain(from_later).collect()
+        let cycles: Vec<Anomaly> = cycles.filter(|anomaly| !is_told(anomaly)).collect();
+        [wrong, &cycles, &from_later].concat()
+    }
+
+    /// Orders of versions that contradict themselves: what is stated or assumed has something before an
+    /// initial version, or what is assumed has versions of a key in a cycle.
+    pub(crate) fn wrong_versions(&self) -> &[Anomaly] {
+        self.wrong_versions.get_or_init(|| {
+            let edges = self.dependencies().reads.version_order.iter();
+            let mut wrong: Vec<Anomaly> = edges.filter_map(VersionEdge::before_init).collect();
+            if self.resolved.assumes_orders {
+                wrong.extend(cyclic_versions(self.dependencies(), &self.resolved.versions()));
+            }
+            wrong
+        })
     }
 
     /// The levels with a rule that orders writers.
@@ -97,7 +145,7 @@ impl<'h> Weak<'h> {
         if level != Level::ReadCommitted {
             anomalies.extend_from_slice(self.non_repeatable());
         }
-        anomalies.extend(self.base_cycles());
+        anomalies.extend_from_slice(self.base_cycles());
         // Causality is undefined where transactions depend on each other in a cycle.
         if self.resolved.order.is_none() && level == Level::Causal {
             return self.verdict(anomalies, true, || Witness::Empty);
@@ -162,7 +210,12 @@ impl<'h> Weak<'h> {
     /// What refutes every level from read atomic up by itself: wrong reads, repeated reads that
     /// disagree, and cycles of session order and reads.
     pub(crate) fn plain_anomalies(&self) -> Vec<Anomaly> {
-        [self.bad_reads(), self.non_repeatable().to_vec(), self.base_cycles()].concat()
+        [&self.wrong_reads(), self.base_cycles()].concat()
+    }
+
+    /// Of these, what is wrong with the reads of single transactions.
+    pub(crate) fn wrong_reads(&self) -> Vec<Anomaly> {
+        [&self.bad_reads(), self.non_repeatable()].concat()
     }
 
     fn commit_order(&self, order: Option<&[u32]>) -> Witness {

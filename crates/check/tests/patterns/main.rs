@@ -143,12 +143,14 @@ fn names_in_reports_on_levels_are_patterns_that_occur() {
                 }
                 _ => Vec::new(),
             });
-            // What a session misses of its own has an everyday name; its letter is TAP-k or TAP-l.
+            // What a session misses of its own has an everyday name; its letter is TAP-k or TAP-l. A
+            // dirty update is told beside the aborted read that it began with.
             let fractured = [AnomalyKind::FracturedReadCo, AnomalyKind::FracturedReadCm];
             let occurs = |kind: AnomalyKind| match kind {
                 AnomalyKind::SessionGuaranteeViolation => {
                     fractured.iter().any(|kind| found.contains(kind))
                 }
+                AnomalyKind::DirtyUpdate => found.contains(&AnomalyKind::AbortedRead),
                 kind => found.contains(&kind),
             };
             names.filter(|(_, kind)| !occurs(*kind)).collect()

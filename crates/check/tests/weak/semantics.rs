@@ -115,6 +115,20 @@ fn aborted_transactions_keep_their_writes_to_be_recognised() {
     assert_eq!(names(text, Level::AdyaReadCommitted), ["AbortedRead"]);
 }
 
+/// A write that was computed from what an aborted transaction had written keeps it alive.
+#[test]
+fn an_update_of_an_aborted_write_is_a_dirty_update() {
+    let text = "session a\n T1 aborted: w x 1\nsession b\n T2: r x 1, w x 2";
+    for level in [Level::AdyaReadCommitted, Level::ReadCommitted, Level::Causal] {
+        assert_eq!(names(text, level), ["AbortedRead", "DirtyUpdate"], "{level}");
+    }
+    // Not where it wrote the key first, or only another one.
+    for ops in ["w x 2, r x 1, w x 3", "r x 1, w y 2"] {
+        let text = format!("session a\n T1 aborted: w x 1\nsession b\n T2: {ops}");
+        assert!(!names(&text, Level::ReadCommitted).contains(&"DirtyUpdate"), "{ops}");
+    }
+}
+
 #[test]
 fn aborted_transactions_prove_nothing_by_their_reads() {
     let text = "session a\n T1 aborted: r x 7, w x 1, r x 9\nsession b\n T2: w x 2";

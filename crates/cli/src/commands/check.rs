@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use isolario::check::{self, Checker, Options, Stop};
-use isolario::model::{History, Level, LevelResult, Outcome as TxnOutcome, TxnId};
+use isolario::model::{History, KeyAssumption, Level, LevelResult, Outcome as TxnOutcome, TxnId};
 use isolario::report::{
     Provenance, Renderer, Report, Summary, Timing, deciding, overall_of_patterns, shell_word,
 };
@@ -217,6 +217,11 @@ impl Checking<'_> {
         {
             let file = shell_word(&file.display().to_string());
             command += &format!(" --version-order {file} --trust-version-order");
+        }
+        if !self.config.options.assume.is_empty() {
+            let assumed: Vec<&str> =
+                self.config.options.assume.iter().map(KeyAssumption::name).collect();
+            command += &format!(" --assume {}", assumed.join(","));
         }
         if let Some(order) = &self.config.serialization_order {
             let order = match order {

@@ -41,6 +41,7 @@ pub(crate) fn read_as(options: &check::Options) -> Options {
         .with_session_order(options.session_order)
         .with_clock_skew(options.clock_skew)
         .with_trusted_version_order(options.trust_version_order)
+        .with_assumptions(options.assume)
         .with_promised_order(options.promised_order.is_some())
 }
 
@@ -60,6 +61,7 @@ pub(crate) fn run(
     let promised = promised.transpose()?;
     let given = Given::default()
         .with_version_order(trusted.as_deref())
+        .with_assumptions(config.assume)
         .with_promised_order(promised.as_ref());
     let verification = match verify_proof_with(&history, given, &file) {
         Ok(verified) => Verification::of(&history, &verified),
@@ -107,6 +109,9 @@ fn malformed(name: &str, error: &ProofError) -> Failure {
             "give it with --version-order FILE --trust-version-order, as to `isolario check`"
         }
         ProofProblem::OtherQuestion { trusted: false } => "leave out --trust-version-order",
+        ProofProblem::OtherAssumptions { .. } => {
+            "give --assume as to `isolario check`; the header of the proof has it"
+        }
         ProofProblem::OtherPromise { promised: true } => {
             "give it with --serialization-order, as to `isolario check`"
         }

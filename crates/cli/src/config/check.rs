@@ -131,6 +131,7 @@ fn options(args: &CheckArgs, question: &Question) -> Options {
     options.timeout = args.timeout.or(is_open.then_some(PATIENCE));
     options.memory = args.memory;
     options.trust_version_order = args.search.trust_version_order;
+    options.assume = args.search.assume.iter().copied().collect();
     options.minimize = !args.search.no_minimize;
     options
 }

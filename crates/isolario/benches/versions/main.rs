@@ -38,10 +38,12 @@ impl Sizes {
             let growing_txns = vec![100, 1000];
             return Sizes { txns: 1000, many_txns: 2000, growing_txns, giant: 1000 };
         }
+        let largest = if arguments.has("--full") { 10_000_000 } else { 1_000_000 };
+        let growing_txns = (4..=7).map(|digits| 10_u64.pow(digits));
         Sizes {
             txns: 200_000,
-            many_txns: if arguments.has("--full") { 10_000_000 } else { 1_000_000 },
-            growing_txns: vec![100_000, 300_000, 1_000_000],
+            many_txns: largest,
+            growing_txns: growing_txns.filter(|txns| *txns <= largest).collect(),
             giant: 100_000,
         }
     }

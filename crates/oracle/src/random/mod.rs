@@ -13,6 +13,7 @@ mod shape;
 mod shrink;
 pub mod single;
 pub mod tables;
+mod twins;
 
 use isolario_model::{History, SinkError};
 
@@ -21,6 +22,7 @@ use crate::Draft;
 pub use generate::generate;
 pub use shape::Shape;
 pub use shrink::shrink;
+pub use twins::{append_twin, append_twin_in_some_order};
 
 /// One random history. Print its seed when it fails: the seed is the case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,8 @@
 //! Why one transaction comes before another.
 
-use isolario_model::{Edge, EdgeKind, KeyId, Level, OpId, Reason, TxnId, VersionOrder};
+use isolario_model::{
+    Edge, EdgeKind, KeyAssumption, KeyId, Level, OpId, OpKind, Reason, TxnId, VersionOrder,
+};
 
 use super::observed::{asked, deed, fate, origin, saw, wrote};
 use super::times::real_time;
@@ -190,7 +192,11 @@ fn overwrite(names: Names<'_>, edge: &Edge, key: KeyId, known: &VersionOrder) ->
             format!("{} before {later}, {}", earlier(), missing(names, edge.to, key, *read))
         }
         known => {
-            format!("{later} after {}{}", earlier(), known_how(names, edge.from, edge.to, known))
+            let how = known_how(names, edge.from, edge.to, known);
+            match edge.to.is_init() && matches!(known, VersionOrder::Guaranteed { .. }) {
+                true => format!("{} before the initial value{how}", earlier()),
+                false => format!("{later} after {}{how}", earlier()),
+            }
         }
     }
 }
@@ -233,6 +239,7 @@ fn missing(names: Names<'_>, later: TxnId, key: KeyId, read: OpId) -> String {
 /// How the order of two versions is known, as the end of a sentence that states it.
 fn known_how(names: Names<'_>, earlier: TxnId, later: TxnId, known: &VersionOrder) -> String {
     match known {
+        VersionOrder::Guaranteed { by, first, second } => guaranteed(names, *by, *first, *second),
         VersionOrder::Stated { at } => {
             format!(", by the stated version order (position {at})")
         }
@@ -242,6 +249,34 @@ fn known_how(names: Names<'_>, earlier: TxnId, later: TxnId, known: &VersionOrde
             format!(", since {} comes before {}", names.txn(earlier), names.txn(later))
         }
         _ => String::new(),
+    }
+}
+
+/// That a key is assumed to order two accesses to it.
+fn guaranteed(names: Names<'_>, by: KeyAssumption, first: OpId, second: OpId) -> String {
+    let (earlier, later) = (names.txn_of(first), names.txn_of(second));
+    let (did, then) = (access(names, first), access(names, second));
+    let session = names.session(names.history().op_txn(second));
+    match by {
+        KeyAssumption::SequentialKeys if earlier == later => {
+            format!(", by sequential keys: {earlier} {did} and then {then}")
+        }
+        KeyAssumption::SequentialKeys => format!(
+            ", by sequential keys: {later} {then} after {earlier} {did} in session {session}"
+        ),
+        KeyAssumption::LinearizableKeys => format!(
+            ", by linearizable keys: {earlier} {did} and finished before {later}, which {then}, began"
+        ),
+        _ => format!(", by {by}: {later} {then} after {earlier} {did}"),
+    }
+}
+
+/// What an operation did to a register.
+fn access(names: Names<'_>, op: OpId) -> String {
+    let key = names.history().op_keys()[op.index()];
+    match names.history().op_kinds()[op.index()] {
+        OpKind::Read => saw(names, op, key),
+        _ => wrote(names, op),
     }
 }
 

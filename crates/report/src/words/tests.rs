@@ -1,9 +1,9 @@
 //! Every sentence, as people read it.
 
 use isolario_model::{
-    Aggregate, Anomaly, AnomalyKind, Batch, Clock, Edge, Evidence, Inapplicable, KeyId, Level,
-    Meta, Op, OpId, Outcome, Predicate, Reason, RowInput, TxnEnd, TxnId, TxnSink, TxnStart,
-    ValueRef, VersionOrder,
+    Aggregate, Anomaly, AnomalyKind, Batch, Clock, Edge, Evidence, Inapplicable, KeyAssumption,
+    KeyId, Level, Meta, Op, OpId, Outcome, Predicate, Reason, RowInput, TxnEnd, TxnId, TxnSink,
+    TxnStart, ValueRef, VersionOrder,
 };
 
 use super::*;
@@ -73,6 +73,16 @@ fn reasons_of_registers() {
         [
             VersionOrder::ReadModifyWrite { read: OpId(2) },
             VersionOrder::Stated { at: 5 },
+            VersionOrder::Guaranteed {
+                by: KeyAssumption::SequentialKeys,
+                first: OpId(2),
+                second: OpId(3),
+            },
+            VersionOrder::Guaranteed {
+                by: KeyAssumption::LinearizableKeys,
+                first: OpId(0),
+                second: OpId(4),
+            },
             VersionOrder::Refuted { cycle: vec![edge(1, 0, Reason::Session)] },
             VersionOrder::Assumed,
             VersionOrder::Path { edges: vec![edge(0, 1, read(Some(0), 2, X))] },

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use isolario_model::{KeyAssumption, KeyAssumptions};
+
 use crate::proof::Digest;
 
 /// A proof that says nothing about the history: what is wrong, and where.
@@ -39,6 +41,12 @@ pub enum ProofProblem {
     OtherQuestion {
         /// Whether the proof takes them for granted.
         trusted: bool,
+    },
+    /// It makes other assumptions about every register than are given.
+    #[error("{}", other_assumptions(*proof))]
+    OtherAssumptions {
+        /// What the proof assumes.
+        proof: KeyAssumptions,
     },
     /// It is about an order that the database promises and there is none, or the other way round.
     #[error("{}", other_promise(*promised))]
@@ -80,6 +88,14 @@ fn other_question(trusted: bool) -> &'static str {
     match trusted {
         true => "the proof takes an order of versions for granted, and none is given",
         false => "the proof takes no order of versions for granted, and one is given",
+    }
+}
+
+fn other_assumptions(proof: KeyAssumptions) -> String {
+    let names: Vec<&str> = proof.iter().map(KeyAssumption::name).collect();
+    match names.is_empty() {
+        true => "the proof assumes nothing of keys, and an assumption is given".to_owned(),
+        false => format!("the proof assumes {}, which is not what is given", names.join(",")),
     }
 }
 

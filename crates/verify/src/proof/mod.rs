@@ -42,7 +42,7 @@ mod names;
 mod read;
 mod write;
 
-use isolario_model::{History, LevelResult, PromisedOrder, StatedOrder};
+use isolario_model::{History, KeyAssumptions, LevelResult, PromisedOrder, StatedOrder};
 
 pub use digest::Digest;
 pub use error::{ProofError, ProofProblem};
@@ -98,6 +98,8 @@ pub fn verify_proof(history: &History, file: &[u8]) -> Result<VerifiedProof, Pro
 pub struct Given<'g> {
     /// Orders of versions that are trusted.
     pub version_order: Option<&'g [StatedOrder]>,
+    /// What is assumed of every register.
+    pub assume: KeyAssumptions,
     /// The order of transactions that the database promises.
     pub promised_order: Option<&'g PromisedOrder>,
 }
@@ -109,6 +111,12 @@ impl<'g> Given<'g> {
         Given { version_order, ..self }
     }
 
+    /// With what is assumed of every register.
+    #[must_use]
+    pub fn with_assumptions(self, assume: KeyAssumptions) -> Self {
+        Given { assume, ..self }
+    }
+
     /// With an order of transactions that the database promises.
     #[must_use]
     pub fn with_promised_order(self, promised_order: Option<&'g PromisedOrder>) -> Self {
@@ -116,8 +124,8 @@ impl<'g> Given<'g> {
     }
 }
 
-/// As [`verify_proof`], with what is stated beside the history. A proof takes such orders for granted
-/// or it does not, and is verified only with or without them.
+/// As [`verify_proof`], with what is stated or assumed beside the history. A proof takes it for granted
+/// or it does not, and is verified only with or without it.
 pub fn verify_proof_with(
     history: &History,
     given: Given<'_>,
@@ -127,6 +135,8 @@ pub fn verify_proof_with(
     let Options { trust_version_order: trusted, promised_order: promised, .. } = proof.options;
     let problem = if trusted != given.version_order.is_some() {
         Some(ProofProblem::OtherQuestion { trusted })
+    } else if proof.options.assume != given.assume {
+        Some(ProofProblem::OtherAssumptions { proof: proof.options.assume })
     } else if promised != given.promised_order.is_some() {
         Some(ProofProblem::OtherPromise { promised })
     } else {

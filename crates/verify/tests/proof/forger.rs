@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use isolario_model::{
     Anomaly, AnomalyKind, Edge, Engine, Evidence, ExpectedVersion, Findings, History, Inapplicable,
-    KeyId, Level, LevelResult, Limit, OpId, Point, Reason, TxnId, Undecided, Value, Verdict,
-    VersionOrder, Witness,
+    KeyAssumption, KeyId, Level, LevelResult, Limit, OpId, Point, Reason, TxnId, Undecided, Value,
+    Verdict, VersionOrder, Witness,
 };
 use isolario_oracle::random::Rng;
 
@@ -139,7 +139,7 @@ impl Forger<'_> {
     }
 
     fn version_order(&mut self, depth: usize) -> VersionOrder {
-        match self.rng.below(8) {
+        match self.rng.below(9) {
             0 => VersionOrder::Initial,
             1 => VersionOrder::ReadModifyWrite { read: self.op() },
             2 => VersionOrder::List { read: self.op() },
@@ -147,6 +147,11 @@ impl Forger<'_> {
             4 => VersionOrder::Refuted { cycle: self.edges(depth) },
             5 => VersionOrder::Assumed,
             6 => VersionOrder::NotShown { read: self.op() },
+            7 => VersionOrder::Guaranteed {
+                by: self.pick(&KeyAssumption::ALL),
+                first: self.op(),
+                second: self.op(),
+            },
             _ => VersionOrder::Path { edges: self.edges(depth) },
         }
     }

@@ -51,6 +51,9 @@ pub(super) struct WrongAnyhow {
     pub(super) anomalies: Vec<Anomaly>,
     /// Where the reader's own session made the others only later: a cycle for each of these.
     pub(super) from_later: Vec<Anomaly>,
+    /// Of those that are wrong by themselves, the ones whose transaction reads the key more than once:
+    /// which write they saw matters to cut isolation, where they are not wrong.
+    pub(super) repeated: Vec<AmbiguousRead>,
 }
 
 /// Takes out the ambiguous reads of registers that are wrong by themselves, whichever write they saw.
@@ -90,7 +93,10 @@ pub(super) fn wrong_anyhow(history: &History, ambiguous: &mut Vec<AmbiguousRead>
             of_version.map(|(_, w)| *w).filter(|w| reader.is_explained_by(*w)).collect();
         if explain.is_empty() {
             reader.classify(Saw::One(suspect.first), &mut found.anomalies);
+            // What was updated, nobody can tell.
+            found.anomalies.retain(|anomaly| anomaly.kind != AnomalyKind::DirtyUpdate);
             ambiguous.retain(|a| *a != suspect);
+            found.repeated.extend(reader.is_repeated().then_some(suspect));
         } else if explain.iter().all(|writer| reader.precedes(*writer)) {
             found.from_later.push(reader.read_from_later(&explain));
         }
@@ -178,12 +184,25 @@ impl<'h> Classifier<'h> {
         }
         if self.history.outcome(writer) == Outcome::Aborted {
             self.report(out, AnomalyKind::AbortedRead, seen, None);
+            let update = self.writes_of(self.reader).next().filter(|write| *write > self.read);
+            if update.is_some() {
+                self.report(out, AnomalyKind::DirtyUpdate, seen, update);
+            }
             return;
         }
         let last = self.writes_of(writer).last();
         if last != seen {
             self.report(out, AnomalyKind::IntermediateRead, seen, last);
         }
+    }
+
+    /// Whether its transaction reads the key more than once.
+    fn is_repeated(&self) -> bool {
+        let mut others = self.history.txn_ops(self.reader).filter(|op| *op != self.read);
+        others.any(|op| {
+            self.history.op_kinds()[op.index()] == OpKind::Read
+                && self.history.op_keys()[op.index()] == self.key
+        })
     }
 
     /// Whether it may have seen the initial version, although others wrote the same.

@@ -82,7 +82,7 @@ impl Reads {
         let wrong_anyhow = classify::wrong_anyhow(history, &mut ambiguous);
         anomalies.extend(wrong_anyhow.anomalies);
         anomalies.extend(classify::two_initial_values(history, &kept, &sources));
-        let choices = Choices::new(history, &kept, &ambiguous);
+        let choices = Choices::new(history, &kept, &ambiguous, &wrong_anyhow.repeated);
         let settled = lists.settle(history, &kept);
         anomalies.extend(settled.anomalies);
         wrong_but_seen.extend(settled.wrong_but_seen);

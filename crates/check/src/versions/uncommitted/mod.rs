@@ -6,7 +6,7 @@
 //!   longest list of a key does not show came later. Other elements mean nothing. The reader's own
 //!   appends so far, at the end of what it read, are not in their final place yet.
 //! - Who read a register and then wrote it wrote a later version.
-//! - What is stated is stated.
+//! - What is stated is stated, and what is assumed of registers holds of the versions that committed.
 //!
 //! A transaction of unknown outcome may have aborted, even if somebody read from it. To leave it out
 //! takes nothing from the order of the others and adds no cycle: so it is left out.
@@ -23,7 +23,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::Options;
 use crate::cycles;
 use crate::graph::{InEdges, InTime, Moments, precedes, topological_order};
-use crate::resolved::{Dependencies, Inferred, KnownBy, Resolved, VersionEdge, stated, writes};
+use crate::resolved::{
+    Dependencies, Inferred, KnownBy, Resolved, Source, VersionEdge, guaranteed, stated, writes,
+};
 
 /// What is known of the order of committed versions.
 pub(crate) struct Uncommitted<'a, 'h> {
@@ -49,6 +51,7 @@ impl<'a, 'h> Uncommitted<'a, 'h> {
         new.lists();
         new.registers();
         new.stated();
+        new.guaranteed();
         new
     }
 
@@ -158,15 +161,14 @@ impl<'a, 'h> Uncommitted<'a, 'h> {
             }
         }
         self.overwrites.extend(found);
-        self.ambiguous =
-            self.ambiguous.take().or_else(|| self.overwrote_one_of_several(&unsettled));
+        self.ambiguous = self.ambiguous.take().or_else(|| self.saw_one_of_several(&unsettled));
     }
 
-    /// A read whose transaction overwrote one of several versions, and two of them, if there is such
-    /// a read among these: all who wrote what it returned committed, so one of them comes before the
-    /// reader, and nothing says which. At the other levels it is wrong, whoever it was. A read of what
-    /// somebody else may have written, too, says nothing.
-    fn overwrote_one_of_several(&self, reads: &[OpId]) -> Option<Inapplicable> {
+    /// A read that saw one of several versions, and two of them, if there is such a read among these: all
+    /// who wrote what it returned committed, so it saw one of them, and nothing says which. At the other
+    /// levels it is wrong, whoever it was. A read of what somebody else may have written, too, says
+    /// nothing.
+    fn saw_one_of_several(&self, reads: &[OpId]) -> Option<Inapplicable> {
         let history = self.history();
         let version = |op: OpId| (history.op_keys()[op.index()], history.version_word(op));
         let mut writes: FxHashMap<(KeyId, u64), Vec<OpId>> =
@@ -189,6 +191,7 @@ impl<'a, 'h> Uncommitted<'a, 'h> {
                 writer != history.op_txn(*read) && self.is_committed(writer)
             };
             let all = writes[&(key, word)].iter().all(is_settled);
+            let all = all && history.op_txn(*first) != history.op_txn(*second);
             (all && history.initial_word() != Some(word)).then_some(Inapplicable::AmbiguousRead {
                 read: *read,
                 first: Some(*first),
@@ -204,6 +207,33 @@ impl<'a, 'h> Uncommitted<'a, 'h> {
         }
         let is_committed = |txn| self.is_committed(txn);
         let edges = stated(self.history(), is_committed, &self.options.version_order);
+        self.anomalies.extend(edges.iter().filter_map(VersionEdge::before_init));
+        self.overwrites.extend(edges.into_iter().filter(|edge| !edge.after.is_init()));
+    }
+
+    /// What is assumed of registers.
+    fn guaranteed(&mut self) {
+        if !self.options.assume.order_versions() {
+            return;
+        }
+        let Dependencies { history, reads, .. } = &self.resolved.dependencies;
+        let counts = |txn: &TxnId| txn.is_init() || self.is_committed(*txn);
+        let edges = guaranteed(
+            history,
+            self.options.assume,
+            self.options.clock_skew,
+            |txn| self.is_committed(txn),
+            |read| reads.foreign_writer(read).filter(counts),
+        );
+        let committed = history.txns().filter(|txn| self.is_committed(*txn));
+        let is_unsettled = |read: &OpId| {
+            history.op_kinds()[read.index()] == OpKind::Read
+                && reads.source(*read) != Source::Own
+                && reads.foreign_writer(*read).is_none()
+        };
+        let unsettled: Vec<OpId> =
+            committed.flat_map(|txn| history.txn_ops(txn)).filter(is_unsettled).collect();
+        self.ambiguous = self.ambiguous.take().or_else(|| self.saw_one_of_several(&unsettled));
         self.anomalies.extend(edges.iter().filter_map(VersionEdge::before_init));
         self.overwrites.extend(edges.into_iter().filter(|edge| !edge.after.is_init()));
     }

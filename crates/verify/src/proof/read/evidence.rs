@@ -1,7 +1,8 @@
 //! Anomalies, edges and reasons on their way in.
 
 use isolario_model::{
-    Anomaly, AnomalyKind, Edge, Evidence, ExpectedVersion, Level, Reason, VersionOrder,
+    Anomaly, AnomalyKind, Edge, Evidence, ExpectedVersion, KeyAssumption, Level, Reason,
+    VersionOrder,
 };
 
 use crate::proof::read::node::{Fields, Node};
@@ -161,7 +162,14 @@ impl EvidenceReader<'_, '_> {
             }
             "assumed" => VersionOrder::Assumed,
             "path" => VersionOrder::Path { edges: self.edges(fields.take("edges")?, depth + 1)? },
-            _ => return Err(by.expected("how the order of the versions is known")),
+            name => match KeyAssumption::by_name(name) {
+                Some(by) => VersionOrder::Guaranteed {
+                    by,
+                    first: self.refer.op(fields.take("first")?)?,
+                    second: self.refer.op(fields.take("second")?)?,
+                },
+                None => return Err(by.expected("how the order of the versions is known")),
+            },
         };
         fields.finish()?;
         Ok(known)

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use isolario_model::{
-    Anomaly, Engine, Findings, History, Inapplicable, Level, LevelResult, Limit, Point, Undecided,
-    Verdict, Witness,
+    Anomaly, Engine, Findings, History, Inapplicable, KeyAssumption, KeyAssumptions, Level,
+    LevelResult, Limit, Point, Undecided, Verdict, Witness,
 };
 
 use crate::Options;
@@ -117,17 +117,26 @@ impl Header {
 }
 
 /// The flags. What was not widened for skewed clocks does not mention them, nor a version order
-/// that was not trusted, nor an order of transactions that nobody promised.
+/// that was not trusted, nor assumptions that were not made, nor an order of transactions that nobody
+/// promised.
 fn options(node: Node<'_>) -> Result<Options, ProofError> {
     let mut flags = node.object()?;
     let session_order = flags.take("session_order")?.boolean()?;
     let clock_skew = flags.optional("clock_skew").map_or(Ok(0), Node::unsigned)?;
     let trusted = flags.optional("trust_version_order");
     let trust_version_order = trusted.map_or(Ok(false), Node::boolean)?;
+    let assume = flags.optional("assume").map_or(Ok(KeyAssumptions::default()), assumptions)?;
     let promised = flags.optional("promised_order");
     let promised_order = promised.map_or(Ok(false), Node::boolean)?;
     flags.finish()?;
-    Ok(Options { session_order, clock_skew, trust_version_order, promised_order })
+    Ok(Options { session_order, clock_skew, trust_version_order, assume, promised_order })
+}
+
+/// What is assumed of every key.
+fn assumptions(node: Node<'_>) -> Result<KeyAssumptions, ProofError> {
+    let assumption =
+        |node: Node<'_>| node.one_of("what is assumed of every key", KeyAssumption::by_name);
+    node.array()?.map(assumption).collect()
 }
 
 /// Levels, each once.

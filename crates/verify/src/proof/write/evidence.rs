@@ -183,6 +183,11 @@ impl Serialize for Named<'_, &VersionOrder> {
                 map.serialize_entry("by", "refuted")?;
                 map.serialize_entry("cycle", &self.within(cycle))?;
             }
+            VersionOrder::Guaranteed { by, first, second } => {
+                map.serialize_entry("by", by.name())?;
+                map.serialize_entry("first", &self.part(*first))?;
+                map.serialize_entry("second", &self.part(*second))?;
+            }
             VersionOrder::Assumed => map.serialize_entry("by", "assumed")?,
             VersionOrder::Path { edges } => {
                 map.serialize_entry("by", "path")?;

@@ -7,8 +7,8 @@ use std::io;
 use std::sync::Arc;
 
 use isolario_model::{
-    Anomaly, Findings, History, Inapplicable, LevelResult, Limit, OpId, Point, TxnId, Verdict,
-    Witness,
+    Anomaly, Findings, History, Inapplicable, KeyAssumption, LevelResult, Limit, OpId, Point,
+    TxnId, Verdict, Witness,
 };
 use serde::ser::{Error, SerializeMap};
 use serde::{Serialize, Serializer};
@@ -92,15 +92,18 @@ struct Flags {
     clock_skew: Option<u64>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     trust_version_order: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    assume: Vec<&'static str>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     promised_order: bool,
 }
 
 impl Flags {
     fn of(options: &Options) -> Flags {
-        let Options { session_order, clock_skew, trust_version_order, promised_order } = *options;
-        let clock_skew = Some(clock_skew).filter(|skew| *skew > 0);
-        Flags { session_order, clock_skew, trust_version_order, promised_order }
+        let Options { session_order, trust_version_order, promised_order, .. } = *options;
+        let clock_skew = Some(options.clock_skew).filter(|skew| *skew > 0);
+        let assume = options.assume.iter().map(KeyAssumption::name).collect();
+        Flags { session_order, clock_skew, trust_version_order, assume, promised_order }
     }
 }
 
