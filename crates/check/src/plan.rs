@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use isolario_model::{
     Anomaly, AnomalyKind, Clock, Engine, Findings, History, Inapplicable, KeyAssumption, Level,
@@ -19,6 +20,7 @@ use crate::stop::{engine_of, unlooked, unlooked_level};
 use crate::strong;
 use crate::versions::{self, Ordered, Uncommitted};
 use crate::weak::Weak;
+use crate::weak::chosen::{self, Decider};
 
 /// A history that can be asked about levels and anomalies.
 ///
@@ -50,10 +52,9 @@ struct Engines<'h> {
     weak: Weak<'h>,
     mini: OnceLock<Result<Mini<'h>, BlindWrite>>,
     ordered: OnceLock<Ordered<'h>>,
-    /// Whether it is serializable, where reads may have seen several writes.
-    chosen: OnceLock<Verdict>,
-    /// And whether it satisfies prefix, the weakest level that is searched for.
-    chosen_prefix: OnceLock<Verdict>,
+    /// What shows that it satisfies a stronger level than the weak ones, if that was looked for and
+    /// found.
+    stronger: OnceLock<Option<Verdict>>,
 }
 
 impl<'h> Engines<'h> {
@@ -65,8 +66,7 @@ impl<'h> Engines<'h> {
             weak,
             mini: OnceLock::new(),
             ordered: OnceLock::new(),
-            chosen: OnceLock::new(),
-            chosen_prefix: OnceLock::new(),
+            stronger: OnceLock::new(),
         }
     }
 }
@@ -245,36 +245,56 @@ impl<'h> Checker<'h> {
             Level::ConsistentView if self.options.session_order => {
                 versions(self.sessionless().decide(Level::ParallelSnapshotIsolation).verdict)
             }
-            _ if Level::Causal.implies(level) => self.decide_weak(engines, level),
+            _ if Level::Causal.implies(level) => (Engine::Weak, self.decide_weak(engines, level)),
             _ => self.decide_strong(engines, level),
         }
     }
 
-    /// A read that may have seen several writes is left open by the rules of the weak levels. Where the
-    /// history satisfies a stronger level for some choice of what it saw, it satisfies these, too.
-    fn decide_weak(&self, engines: &Engines<'h>, level: Level) -> (Engine, Verdict) {
-        let verdict = engines.weak.check(level);
-        let is_open = matches!(verdict, Verdict::NotApplicable(Inapplicable::AmbiguousRead { .. }));
-        let has_order = level.shape().nodes == Nodes::One;
-        let may_choose = || !self.has_lists() && self.may_choose(engines);
-        if is_open && has_order && may_choose() {
-            let stronger = match self.chosen(engines) {
-                serial @ Verdict::Satisfied(_) => serial,
-                _ => self.chosen_prefix(engines),
-            };
-            if let Verdict::Satisfied(_) = stronger {
-                return (Engine::Strong { blind: None }, stronger.clone());
+    fn decide_weak(&self, engines: &Engines<'h>, level: Level) -> Verdict {
+        let check = |weak: &Weak<'h>| weak.check(level);
+        match check(&engines.weak) {
+            Verdict::NotApplicable(reason) if level.shape().nodes == Nodes::One => {
+                let check = |resolved: &_| check(&Weak::new(Arc::clone(resolved)));
+                let stronger = |time| self.stronger(engines, time);
+                self.choose(engines, level, reason, &Decider { check: &check, stronger: &stronger })
             }
+            verdict => verdict,
         }
-        (Engine::Weak, verdict)
     }
 
-    fn chosen<'e>(&self, engines: &'e Engines<'h>) -> &'e Verdict {
-        engines.chosen.get_or_init(|| self.search(engines, Level::Serializable))
+    /// Decides a level that is refused because reads may have seen several writes, by what is said of
+    /// it where nothing is open.
+    fn choose(
+        &self,
+        engines: &Engines<'h>,
+        level: Level,
+        refusal: Inapplicable,
+        decider: &Decider<'_, 'h>,
+    ) -> Verdict {
+        match &engines.resolved.dependencies.reads.choices.open {
+            // What a transaction that may be absent does to lists, nobody works out.
+            Some(open)
+                if self.may_choose(engines) && (open.maybe.is_empty() || !self.has_lists()) =>
+            {
+                let verdict =
+                    chosen::decide(&engines.resolved, open, level, &self.options, decider);
+                self.in_fewer_words(level, verdict)
+            }
+            _ => Verdict::NotApplicable(refusal),
+        }
     }
 
-    fn chosen_prefix<'e>(&self, engines: &'e Engines<'h>) -> &'e Verdict {
-        engines.chosen_prefix.get_or_init(|| self.search(engines, Level::Prefix))
+    /// What shows that the history satisfies a stronger level than the weak ones, if that is found
+    /// within some time for each. An order of everything tells what all reads saw.
+    fn stronger(&self, engines: &Engines<'h>, time: Duration) -> Option<Verdict> {
+        let search = |level| {
+            let options = Options { timeout: Some(time), ..self.options.clone() };
+            Some(strong::check(&engines.resolved, level, &options))
+                .filter(|verdict| verdict.kind() == VerdictKind::Satisfied)
+        };
+        let mut levels = [Level::Serializable, Level::Prefix].into_iter();
+        let search = || if self.has_lists() { None } else { levels.find_map(search) };
+        engines.stronger.get_or_init(search).clone()
     }
 
     /// The same question without session order.
@@ -296,9 +316,14 @@ impl<'h> Checker<'h> {
             wrong.extend_from_slice(&reads.from_later);
         }
         wrong.extend_from_slice(engines.weak.wrong_versions());
-        match versions::check_committed(&engines.resolved, self.options.clock_skew, wrong) {
+        let skew = self.options.clock_skew;
+        match versions::check_committed(&engines.resolved, skew, wrong) {
             Verdict::Satisfied(_) if let Some(reason) = &reads.choices.refusal => {
-                Verdict::NotApplicable(reason.clone())
+                let check = |resolved: &Arc<Resolved<'h>>| {
+                    versions::check_committed(resolved, skew, Vec::new())
+                };
+                let decider = Decider { check: &check, stronger: &|_| None };
+                self.choose(engines, Level::StrongAdyaReadCommitted, reason.clone(), &decider)
             }
             verdict => verdict,
         }
@@ -327,12 +352,6 @@ impl<'h> Checker<'h> {
         let search = || self.search(engines, level);
         if let Some(reason) = &engines.resolved.dependencies.reads.choices.refusal {
             return match engine == Engine::Mini && self.may_choose(engines) {
-                true if level == Level::Serializable => {
-                    (Engine::Strong { blind: None }, self.chosen(engines).clone())
-                }
-                true if level == Level::Prefix => {
-                    (Engine::Strong { blind: None }, self.chosen_prefix(engines).clone())
-                }
                 true => (Engine::Strong { blind: None }, search()),
                 false => (engine, Verdict::NotApplicable(reason.clone())),
             };
@@ -394,24 +413,28 @@ impl<'h> Checker<'h> {
     /// tell in fewer words why; else fewer transactions may.
     fn search(&self, engines: &Engines<'h>, level: Level) -> Verdict {
         let verdict = strong::check(&engines.resolved, level, &self.options);
-        let is_intricate = |findings: &Findings| {
-            findings.anomalies.iter().all(|a| a.kind == AnomalyKind::NoOrderPossible)
-        };
         match &verdict {
             Verdict::Violated(findings) if is_intricate(findings) => {
                 match engines.weak.check(Level::Causal) {
                     Verdict::Violated(findings) => {
                         Verdict::Violated(Findings { exact: false, ..findings })
                     }
-                    _ if self.has_lists() => verdict,
-                    _ => match minimal(self.history, level, &self.options, findings) {
-                        Some(findings) => Verdict::Violated(findings),
-                        None => verdict,
-                    },
+                    _ => self.in_fewer_words(level, verdict),
                 }
             }
             _ => verdict,
         }
+    }
+
+    /// The same verdict with an argument about fewer transactions, if it takes cases.
+    fn in_fewer_words(&self, level: Level, verdict: Verdict) -> Verdict {
+        let fewer = match &verdict {
+            Verdict::Violated(findings) if !self.has_lists() && is_intricate(findings) => {
+                minimal(self.history, level, &self.options, findings)
+            }
+            _ => None,
+        };
+        fewer.map_or(verdict, Verdict::Violated)
     }
 
     /// What a strong level needs and the history does not have.
@@ -435,6 +458,11 @@ impl<'h> Checker<'h> {
         }
         unwidenable(self.history, &self.options)
     }
+}
+
+/// Whether nothing but an argument without a name refutes a level.
+fn is_intricate(findings: &Findings) -> bool {
+    findings.anomalies.iter().all(|a| a.kind == AnomalyKind::NoOrderPossible)
 }
 
 const REGISTERS: &[OpFamily] = &[OpFamily::Registers];

@@ -94,5 +94,5 @@ pub use tuple::{Tuple, TupleParts, TupleRef};
 pub use value::{Value, ValueRef};
 pub use verdict::{
     Anomaly, Engine, Evidence, ExpectedVersion, Findings, Inapplicable, LevelResult, Limit, Parts,
-    PatternResult, Point, SearchProgress, Undecided, Verdict, VerdictKind, Witness,
+    PatternResult, Point, ReadSource, SearchProgress, Undecided, Verdict, VerdictKind, Witness,
 };

@@ -241,10 +241,27 @@ pub enum Witness {
     /// parallel snapshot isolation it says nothing else; snapshots need not follow it. At read
     /// uncommitted, which allows reads from aborted transactions, only committed ones are kept.
     CommitOrder(Vec<TxnId>),
+    /// An order of commits that does not tell by itself what every read saw.
+    Chosen {
+        /// All kept transactions in an order in which they may have committed.
+        order: Vec<TxnId>,
+        /// Of the reads that may have seen the writes of several transactions, whose write each saw, by
+        /// operation.
+        sources: Vec<ReadSource>,
+    },
     /// The start and commit points of all kept transactions, in order.
     Points(Vec<Point>),
     /// All kept operations, each at the moment at which it may have taken effect, in order.
     Linearization(Vec<OpId>),
+}
+
+/// Whose write a read saw that may have seen those of several transactions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ReadSource {
+    /// The read.
+    pub read: OpId,
+    /// The transaction, or `init`.
+    pub writer: TxnId,
 }
 
 /// A moment in a transaction's life.

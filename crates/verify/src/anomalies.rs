@@ -2,9 +2,9 @@
 
 use isolario_model::{Anomaly, AnomalyKind, Edge, Evidence, Findings, KeyId, Level, OpId, TxnId};
 
-use crate::facts::Facts;
+use crate::facts::{Facts, Source};
 use crate::single_reads::{self, BadRead};
-use crate::{Refusal, cycles, edges, justify, lists};
+use crate::{Refusal, cycles, edges, justify, lists, weak};
 
 /// Refuses findings of which one is wrong, or that show nothing.
 pub(crate) fn verify(facts: &Facts<'_>, level: Level, findings: &Findings) -> Result<(), Refusal> {
@@ -44,6 +44,13 @@ fn verify_anomaly(facts: &Facts<'_>, level: Level, anomaly: &Anomaly) -> Result<
         Evidence::Reads { key, first, second, edges } if kind == AnomalyKind::ThinAirRead => {
             are_two_initial_values(facts, *key, *first, *second, edges)
         }
+        Evidence::Reads { key, first, second, edges }
+            if kind == AnomalyKind::NonRepeatableRead
+                && edges.is_empty()
+                && is_open(facts, *first, *second)? =>
+        {
+            saw_two_of_several(facts, *key, *first, *second)
+        }
         Evidence::Reads { key, first, second, edges } => {
             let pair = Pair::new(facts, kind, *key, *first, *second)?;
             pair.verify(facts, level, kind, edges)
@@ -72,6 +79,33 @@ fn are_two_initial_values(
         Ok(())
     } else {
         Err(Refusal::WrongKind { kind, why })
+    }
+}
+
+/// Whether one of two reads may have seen the writes of several transactions.
+fn is_open(facts: &Facts<'_>, first: OpId, second: OpId) -> Result<bool, Refusal> {
+    let is_open = |read| Ok(facts.source(facts.known_op(read)?) == Some(Source::Ambiguous));
+    let (first, second) = (is_open(first)?, is_open(second)?);
+    Ok(first || second)
+}
+
+/// Refuses two reads unless they are of one key by one transaction, and nobody can have written what
+/// both saw.
+fn saw_two_of_several(
+    facts: &Facts<'_>,
+    key: KeyId,
+    first: OpId,
+    second: OpId,
+) -> Result<(), Refusal> {
+    facts.committed(facts.txn(first))?;
+    let are_two = facts.txn(first) == facts.txn(second) && first < second;
+    let are_of_key = [first, second].iter().all(|read| facts.key(*read) == key);
+    match are_two && are_of_key && weak::cannot_agree(facts, first, second) {
+        true => Ok(()),
+        false => {
+            let kind = AnomalyKind::NonRepeatableRead;
+            Err(Refusal::WrongKind { kind, why: "the reads may have seen one transaction" })
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use crate::facts::{Facts, Source};
 use crate::guaranteed::Guarantee;
 use crate::justify::{Assumption, Before};
 use crate::span::{Moment, Span, is_causal, is_dependency, path_span};
-use crate::{Refusal, allows_dirty_reads, lists, single_reads};
+use crate::{Refusal, allows_dirty_reads, lists, may_suppose_sources, single_reads};
 
 /// Where a path of edges begins and ends; none if it is empty. Refuses edges that do not follow
 /// each other.
@@ -54,13 +54,19 @@ impl<'a> Claim<'a, '_> {
         let ends = [self.edge.from, self.edge.to];
         let exist = ends.iter().all(|txn| self.facts.known_txn(*txn).is_ok());
         exist
-            && self.level.implies(Level::Prefix)
+            && may_suppose_sources(self.level)
             && ends.iter().any(|txn| self.facts.is_uncertain(*txn))
             && ends
                 .iter()
                 .all(|txn| self.facts.is_uncertain(*txn) || self.facts.committed(*txn).is_ok())
             && match &self.edge.reason {
-                Reason::Session | Reason::RealTime { .. } | Reason::Read { .. } => true,
+                Reason::Initial
+                | Reason::Session
+                | Reason::RealTime { .. }
+                | Reason::Read { .. } => true,
+                // Its writer is there, since the path says that somebody saw its write; or it is one
+                // that certainly committed.
+                Reason::Visible { .. } => true,
                 Reason::Overwrite { known, .. } | Reason::AntiDependency { known, .. } => {
                     is_placed(known)
                 }
@@ -75,9 +81,11 @@ impl<'a> Claim<'a, '_> {
         match reason {
             Reason::Read { key, read, write } => {
                 let saw = self.saw(*to, *read, *key, *from)?;
-                let names_write = match saw {
-                    Some(_) => self.wrote(*read, *from) == *write,
-                    None => self.facts.external(*read)? == Some((*from, *write)),
+                let is_one_of_several =
+                    saw.is_some() || self.facts.source(*read) == Some(Source::Ambiguous);
+                let names_write = match is_one_of_several {
+                    true => self.wrote(*read, *from) == *write,
+                    false => self.facts.external(*read)? == Some((*from, *write)),
                 };
                 Ok((self.holds(names_write, "it names another write")?, saw))
             }
@@ -90,6 +98,9 @@ impl<'a> Claim<'a, '_> {
                 self.both_write(*from, *key, false)?;
                 let saw = self.saw(*to, *read, *key, *from)?;
                 Ok((self.is_overwritten_read(*read)?, saw))
+            }
+            Reason::Visible { rule, key, reader, read, path } => {
+                self.visible(*rule, *key, *reader, *read, path)
             }
             _ => Ok((self.check_certain()?, None)),
         }
@@ -112,16 +123,22 @@ impl<'a> Claim<'a, '_> {
         let facts = self.facts;
         let is_of_reader = facts.txn(facts.known_op(read)?) == reader && facts.key(read) == key;
         let is_open = is_of_reader
-            && self.level.implies(Level::Prefix)
+            && may_suppose_sources(self.level)
             && facts.history.op_kinds()[read.index()] == OpKind::Read
             && (facts.is_uncertain(reader) || facts.source(read) == Some(Source::Ambiguous));
         if !is_open {
             facts.committed_at(self.level, reader)?;
             return self.reads_from(reader, read, key, writer).map(|()| None);
         }
-        match single_reads::explaining(facts, read).contains(&writer) {
-            true => Ok(Some(Assumption::Saw { read, writer })),
-            false => self.refuse("the read cannot have seen that"),
+        match single_reads::explaining(facts, read).as_slice() {
+            // Nobody else explains it, and both certainly committed.
+            [only] if *only == writer && !facts.is_uncertain(reader) => {
+                facts.committed_at(self.level, reader)?;
+                let is_certain = !facts.is_uncertain(writer);
+                Ok((!is_certain).then_some(Assumption::Saw { read, writer }))
+            }
+            several if several.contains(&writer) => Ok(Some(Assumption::Saw { read, writer })),
+            _ => self.refuse("the read cannot have seen that"),
         }
     }
 
@@ -136,9 +153,6 @@ impl<'a> Claim<'a, '_> {
                 self.holds(holds, "session order does not order them")
             }
             Reason::RealTime { finish, start } => self.real_time(*finish, *start),
-            Reason::Visible { rule, key, reader, read, path } => {
-                self.visible(*rule, *key, *reader, *read, path)
-            }
             Reason::Overwrite { key, known } => self.overwrites(*from, *key, known),
             Reason::Refuted { cycle } => {
                 self.holds(!from.is_init() && !to.is_init(), "init comes first anyway")?;
@@ -189,7 +203,7 @@ impl<'a> Claim<'a, '_> {
         reader: TxnId,
         read: OpId,
         path: &'a [Edge],
-    ) -> Result<RestsOn<'a>, Refusal> {
+    ) -> Result<(RestsOn<'a>, Option<Assumption>), Refusal> {
         let Edge { from, to, .. } = *self.edge;
         self.holds(self.level.implies(rule), "the rule is not one of the level")?;
         self.holds(from != to && from != reader, "a transaction does not precede itself")?;
@@ -197,14 +211,13 @@ impl<'a> Claim<'a, '_> {
             !from.is_init() && self.facts.writes_key(from, key),
             "it does not write the key",
         )?;
-        self.facts.committed(reader)?;
-        self.reads_from(reader, read, key, to)?;
+        let saw = self.saw(reader, read, key, to)?;
         self.holds(ends(path)? == Some((from, reader)), "its path does not lead to the reader")?;
         self.holds(
             makes_visible(self.facts, rule, read, path),
             "its path does not make it visible",
         )?;
-        Ok(RestsOn::Path(path))
+        Ok((RestsOn::Path(path), saw))
     }
 
     /// Refuses unless the transaction at the end of the edge overwrote what a writer wrote.

@@ -232,6 +232,9 @@ fn verify_witness(facts: &Facts<'_>, level: Level, witness: &Witness) -> Result<
         (Nodes::One, Witness::CommitOrder(order)) => {
             verify_order(&Order::new(facts, order)?, level)
         }
+        (Nodes::One, Witness::Chosen { order, sources }) if may_suppose_sources(level) => {
+            verify_order(&Order::new(facts, order)?.with_sources(sources)?, level)
+        }
         (Nodes::StartAndCommit, Witness::Points(all)) => replay::verify_points(facts, level, all),
         // Points that show a stronger level.
         (Nodes::One, Witness::Points(all)) if Level::Prefix.implies(level) => {
@@ -272,6 +275,12 @@ fn verify_order(order: &Order<'_, '_>, level: Level) -> Result<(), Refusal> {
         Err(Refusal::Ambiguous(_)) => replay::verify_order(order),
         explained => explained,
     }
+}
+
+/// Whether it may be supposed, case by case, whose write a read saw that may have seen several: at the
+/// levels that ask for an order of commits and for no order of versions that is known.
+fn may_suppose_sources(level: Level) -> bool {
+    level.shape().nodes != Nodes::None && !level.needs().version_order && !allows_dirty_reads(level)
 }
 
 /// Whether reads from aborted transactions are allowed. There a transaction of unknown outcome that

@@ -1,11 +1,12 @@
 //! A claimed commit order, and what every level asks of it.
 
-use isolario_model::{Level, OpId, OpKind, Outcome, TxnId};
+use isolario_model::{Level, OpId, OpKind, Outcome, ReadSource, TxnId};
+use rustc_hash::FxHashMap;
 
 use crate::facts::{Facts, Source};
 use crate::scans::Scans;
 use crate::times::InTurn;
-use crate::{Refusal, guaranteed, lists};
+use crate::{Refusal, guaranteed, lists, single_reads};
 
 /// A commit order: each transaction at most once, all committed ones, no aborted ones. Those of
 /// unknown outcome are taken to have committed if they are in it, and to have aborted if not.
@@ -16,6 +17,8 @@ pub(crate) struct Order<'f, 'h> {
     /// Per transaction, its place counted from 1; 0 if it is not in the order.
     places: Vec<u32>,
     pub(crate) scans: Scans<'h>,
+    /// What is said of reads that may have seen the writes of several transactions.
+    sources: FxHashMap<OpId, TxnId>,
 }
 
 /// A read from another transaction of the order, or from `init`.
@@ -51,9 +54,21 @@ impl<'f, 'h> Order<'f, 'h> {
                 return Err(Refusal::Repeated(*txn));
             }
         }
-        let order = Order { facts, txns, places, scans: Scans::default() };
+        let sources = FxHashMap::default();
+        let order = Order { facts, txns, places, scans: Scans::default(), sources };
         order.has_all_committed()?;
         Ok(order)
+    }
+
+    /// With what is said of reads that may have seen the writes of several transactions. Only what
+    /// explains a read counts.
+    pub(crate) fn with_sources(mut self, sources: &[ReadSource]) -> Result<Self, Refusal> {
+        for ReadSource { read, writer } in sources {
+            self.facts.known_op(*read)?;
+            self.facts.known_txn(*writer)?;
+            self.sources.insert(*read, *writer);
+        }
+        Ok(self)
     }
 
     /// The place of a transaction in the order, counted from 1; `init` is at 0.
@@ -142,7 +157,15 @@ impl<'f, 'h> Order<'f, 'h> {
         }
         let from = match self.facts.source(read) {
             None | Some(Source::Own) => return Ok(None),
-            Some(Source::Ambiguous) => return Err(Refusal::Ambiguous(read)),
+            Some(Source::Ambiguous) => match self.sources.get(&read) {
+                None => return Err(Refusal::Ambiguous(read)),
+                Some(writer) if single_reads::explaining(self.facts, read).contains(writer) => {
+                    *writer
+                }
+                Some(_) => {
+                    return unexplained("whoever it is said to have seen did not write that");
+                }
+            },
             Some(Source::Nobody) => return unexplained("nobody wrote what it returned"),
             Some(Source::Init) => TxnId::INIT,
             Some(Source::Write(write)) if !is_list && self.facts.next_own(write).is_some() => {

@@ -12,21 +12,48 @@ use crate::order::{ExternalRead, Order};
 
 /// All reads of a key from other, committed transactions saw the same one (Plume, Definition 3), or
 /// may have: where several wrote what was read, one of them will do. A read that may have seen an
-/// aborted write, or an own one, need not agree with any other.
+/// aborted write, or an own one, need not agree with any other. A transaction of unknown outcome whose
+/// own reads disagree is taken not to have committed, so that nobody can have seen its writes.
 pub(crate) fn verify_cut_isolation(facts: &Facts<'_>) -> Result<(), Refusal> {
-    for txn in facts.history.txns().filter(|txn| facts.committed(*txn).is_ok()) {
-        let mut seen: FxHashMap<KeyId, (OpId, Vec<TxnId>)> = FxHashMap::default();
-        for second in facts.reads(txn).filter(|read| counts(facts, *read)) {
-            let writers = facts.possible_writers(second);
-            let fresh = || (second, writers.clone());
-            let (first, common) = seen.entry(facts.key(second)).or_insert_with(fresh);
-            common.retain(|writer| writers.contains(writer));
-            if common.is_empty() || facts.see_two_initial_values(*first, second) {
-                return Err(Refusal::Disagree { first: *first, second });
+    let mut absent: FxHashSet<TxnId> = FxHashSet::default();
+    loop {
+        let before = absent.len();
+        for txn in facts.history.txns() {
+            if facts.history.outcome(txn) == Outcome::Aborted || absent.contains(&txn) {
+                continue;
             }
+            match reads_agree(facts, txn, &absent) {
+                Err(_) if facts.is_uncertain(txn) => _ = absent.insert(txn),
+                agree => agree?,
+            }
+        }
+        if absent.len() == before {
+            return Ok(());
+        }
+    }
+}
+
+fn reads_agree(facts: &Facts<'_>, txn: TxnId, absent: &FxHashSet<TxnId>) -> Result<(), Refusal> {
+    let mut seen: FxHashMap<KeyId, (OpId, Vec<TxnId>)> = FxHashMap::default();
+    for second in facts.reads(txn).filter(|read| counts(facts, *read)) {
+        let mut writers = facts.possible_writers(second);
+        writers.retain(|writer| !absent.contains(writer));
+        let fresh = || (second, writers.clone());
+        let (first, common) = seen.entry(facts.key(second)).or_insert_with(fresh);
+        common.retain(|writer| writers.contains(writer));
+        if common.is_empty() || facts.see_two_initial_values(*first, second) {
+            return Err(Refusal::Disagree { first: *first, second });
         }
     }
     Ok(())
+}
+
+/// Whether two reads of one key certainly saw what two other transactions wrote, whoever these are.
+pub(crate) fn cannot_agree(facts: &Facts<'_>, first: OpId, second: OpId) -> bool {
+    let others = facts.possible_writers(second);
+    counts(facts, first)
+        && counts(facts, second)
+        && !facts.possible_writers(first).iter().any(|writer| others.contains(writer))
 }
 
 /// Whether a read certainly saw what another transaction wrote that did not abort.

@@ -5,8 +5,8 @@
 
 use isolario_check::{check, supported};
 use isolario_model::{
-    AnomalyKind, History, Inapplicable, KeyAssumption, KeyAssumptions, KeyId, Level, LevelResult,
-    Op, OpId, Outcome, StatedOrder, TxnId, Verdict, VerdictKind,
+    AnomalyKind, History, Inapplicable, Initial, KeyAssumption, KeyAssumptions, KeyId, Level,
+    LevelResult, Op, OpId, OpKind, Outcome, StatedOrder, TxnId, Verdict, VerdictKind,
 };
 use isolario_oracle::random::{Case, append_twin, append_twin_in_some_order, shrink};
 use isolario_oracle::{Answer, Draft, is_ambiguous, satisfies_stated, volume};
@@ -136,7 +136,7 @@ fn complaint(
         (Verdict::Satisfied(_), answer) => answer == Answer::Satisfied,
         (Verdict::Violated(_), answer) => answer == Answer::Violated,
         (Verdict::NotApplicable(Inapplicable::AmbiguousRead { .. }), _) => {
-            is_ambiguous(history, level)
+            is_ambiguous(history, level) && may_be_refused(history, level, reading)
         }
         (Verdict::NotApplicable(Inapplicable::NoTimes), _) => !history.has_times(),
         (Verdict::NotApplicable(Inapplicable::NoVersionOrder), _) => {
@@ -152,6 +152,26 @@ fn complaint(
     let verifier = Verifier::new(history, &options).with_version_order(orders);
     let refusal = verifier.verify(result).err()?;
     Some(format!("{level}: the verifier says: {refusal}\n{result:#?}"))
+}
+
+/// Whether an ambiguous read may be a reason not to decide a level.
+fn may_be_refused(history: &History, level: Level, reading: Reading) -> bool {
+    let has_lists = history
+        .op_kinds()
+        .iter()
+        .any(|kind| matches!(kind, OpKind::Append | OpKind::ReadList | OpKind::ReadListUnobserved));
+    let has_unknown = history.txns().any(|txn| history.outcome(txn) == Outcome::Unknown);
+    // Only transactions that cannot have committed, by what they read themselves, explain some read.
+    let nobody_may_be_there = || {
+        let weakest = Level::AdyaReadCommitted;
+        satisfies_stated(history, weakest, reading.by_oracle(), &[]) == Answer::Violated
+    };
+    level.needs().version_order
+        || level == Level::CutIsolation && has_unknown
+        || has_lists
+        || reading.assume.order_versions()
+        || *history.initial() == Initial::Unwritten
+        || has_unknown && (reading.stated != Stated::Nothing || nobody_may_be_there())
 }
 
 fn complaints(draft: &Draft, reading: Reading) -> Option<String> {

@@ -7,6 +7,8 @@
 //! A transaction of unknown outcome that such a read may be of may have committed or not. If it did,
 //! what it read itself counts. So its reads are open, too, under the condition that it did.
 
+use std::collections::hash_map::Entry;
+
 use isolario_model::{History, Inapplicable, Initial, KeyId, Op, OpId, OpKind, Outcome, TxnId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -41,6 +43,9 @@ pub(crate) struct OpenReads {
     pub(crate) reads: Vec<OpId>,
     /// By read, whose write makes it a right one; may be `init`.
     pub(crate) writers: Rows<TxnId>,
+    /// By read, the later reads of the same value by the same transaction. Only where a transaction may
+    /// go on to newer versions can they have seen somebody else's write of it.
+    pub(crate) repeats: Rows<OpId>,
     /// The transactions of unknown outcome of which nobody knows whether they committed, and which
     /// may have been read from.
     pub(crate) maybe: Vec<TxnId>,
@@ -62,6 +67,11 @@ impl Choices {
         let refusal_at_cut = refusal(history, wrong);
         Choices { refusal: refusal(history, ambiguous), refusal_at_cut, open }
     }
+
+    /// Where nothing is left open.
+    pub(super) fn none() -> Self {
+        Choices { refusal: None, refusal_at_cut: None, open: Some(OpenReads::default()) }
+    }
 }
 
 fn refusal(history: &History, ambiguous: &[AmbiguousRead]) -> Option<Inapplicable> {
@@ -78,6 +88,19 @@ fn refusal(history: &History, ambiguous: &[AmbiguousRead]) -> Option<Inapplicabl
 
 /// A version of a key, as a read shows it.
 type Version = (KeyId, u64);
+
+/// A read, whose write makes it a right one, and the same read again.
+struct Open {
+    read: OpId,
+    writers: Vec<TxnId>,
+    repeats: Vec<OpId>,
+}
+
+impl Open {
+    fn new(read: OpId, writers: Vec<TxnId>) -> Self {
+        Open { read, writers, repeats: Vec::new() }
+    }
+}
 
 /// Finds out who may have written what some reads saw.
 struct Collector<'a> {
@@ -118,15 +141,19 @@ impl<'a> Collector<'a> {
 
     /// None where the choices cannot be put as reads that may be of one of several transactions.
     fn collect(&self, ambiguous: &[AmbiguousRead]) -> Option<OpenReads> {
-        let mut found: Vec<(OpId, Vec<TxnId>)> = Vec::new();
-        let mut seen: FxHashSet<(TxnId, Version)> = FxHashSet::default();
+        let mut found: Vec<Open> = Vec::new();
+        let mut seen: FxHashMap<(TxnId, Version), usize> = FxHashMap::default();
         for read in ambiguous.iter().map(|a| a.read) {
             if !is_read(self.history, read) {
                 return None;
             }
             let reader = self.history.op_txn(read);
-            if seen.insert((reader, version(self.history, read))) {
-                found.push((read, self.candidates(reader, read)));
+            match seen.entry((reader, version(self.history, read))) {
+                Entry::Occupied(first) => found[*first.get()].repeats.push(read),
+                Entry::Vacant(first) => {
+                    first.insert(found.len());
+                    found.push(Open::new(read, self.candidates(reader, read)));
+                }
             }
         }
         let maybe = self.maybe(&mut found);
@@ -135,27 +162,28 @@ impl<'a> Collector<'a> {
         let is_certain = |read: OpId| self.kept[self.history.op_txn(read).index()];
         // A key has one initial value, whichever it is. Two reads that are of it only perhaps would
         // depend on each other.
-        if found.iter().any(|(read, writers)| {
-            writers.is_empty() && is_certain(*read)
-                || shares_initial && writers.contains(&TxnId::INIT)
+        if found.iter().any(|open| {
+            open.writers.is_empty() && is_certain(open.read)
+                || shares_initial && open.writers.contains(&TxnId::INIT)
         }) {
             return None;
         }
-        found.sort_unstable_by_key(|(read, _)| *read);
+        found.sort_unstable_by_key(|open| open.read);
         let mut open = OpenReads { maybe, ..OpenReads::default() };
-        for (read, writers) in found {
+        for Open { read, writers, repeats } in found {
             open.reads.push(read);
             open.writers.push(writers);
+            open.repeats.push(repeats);
         }
         Some(open)
     }
 
     /// The transactions of unknown outcome that may have been read from, and their reads.
-    fn maybe(&self, found: &mut Vec<(OpId, Vec<TxnId>)>) -> Vec<TxnId> {
+    fn maybe(&self, found: &mut Vec<Open>) -> Vec<TxnId> {
         let mut maybe: FxHashSet<TxnId> = FxHashSet::default();
         let mut at = 0;
         while at < found.len() {
-            for writer in found[at].1.clone() {
+            for writer in found[at].writers.clone() {
                 if is_uncertain(self.history, self.kept, writer) && maybe.insert(writer) {
                     self.reads_of(writer, found);
                 }
@@ -169,22 +197,23 @@ impl<'a> Collector<'a> {
 
     /// The reads of a transaction from others, each with who may have written what it saw; nobody may
     /// where it should have seen its own write.
-    fn reads_of(&self, txn: TxnId, found: &mut Vec<(OpId, Vec<TxnId>)>) {
+    fn reads_of(&self, txn: TxnId, found: &mut Vec<Open>) {
         let history = self.history;
         let mut own: FxHashMap<KeyId, u64> = FxHashMap::default();
-        let mut seen: FxHashSet<Version> = FxHashSet::default();
+        let mut seen: FxHashMap<Version, usize> = FxHashMap::default();
         for op in history.txn_ops(txn) {
             let (key, word) = version(history, op);
             if writes(history.op_kinds()[op.index()]) {
                 own.insert(key, word);
             } else if is_read(history, op) {
-                match own.get(&key) {
-                    Some(last) if *last == word => {}
-                    Some(_) => found.push((op, Vec::new())),
-                    None if seen.insert((key, word)) => {
-                        found.push((op, self.candidates(txn, op)));
+                match (own.get(&key), seen.entry((key, word))) {
+                    (Some(last), _) if *last == word => {}
+                    (Some(_), _) => found.push(Open::new(op, Vec::new())),
+                    (None, Entry::Occupied(first)) => found[*first.get()].repeats.push(op),
+                    (None, Entry::Vacant(first)) => {
+                        first.insert(found.len());
+                        found.push(Open::new(op, self.candidates(txn, op)));
                     }
-                    None => {}
                 }
             }
         }
@@ -192,22 +221,22 @@ impl<'a> Collector<'a> {
 
     /// Takes transactions out that cannot have committed, since nobody can have written what one of
     /// their reads saw.
-    fn drop_impossible(&self, found: &mut Vec<(OpId, Vec<TxnId>)>) {
+    fn drop_impossible(&self, found: &mut Vec<Open>) {
         loop {
-            let reader = |read: &OpId| self.history.op_txn(*read);
+            let reader = |open: &Open| self.history.op_txn(open.read);
             let is_uncertain = |txn: &TxnId| is_uncertain(self.history, self.kept, *txn);
             let impossible: FxHashSet<TxnId> = found
                 .iter()
-                .filter(|(_, writers)| writers.is_empty())
-                .map(|(read, _)| reader(read))
+                .filter(|open| open.writers.is_empty())
+                .map(reader)
                 .filter(is_uncertain)
                 .collect();
             if impossible.is_empty() {
                 return;
             }
-            found.retain(|(read, _)| !impossible.contains(&reader(read)));
-            for (_, writers) in found.iter_mut() {
-                writers.retain(|writer| !impossible.contains(writer));
+            found.retain(|open| !impossible.contains(&reader(open)));
+            for open in found.iter_mut() {
+                open.writers.retain(|writer| !impossible.contains(writer));
             }
         }
     }

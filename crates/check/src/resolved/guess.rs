@@ -23,6 +23,7 @@ pub(crate) enum Clue {
 }
 
 /// A guess.
+#[derive(Clone)]
 pub(crate) struct Guess {
     /// All transactions, in the order in which they probably committed.
     pub(crate) commits: Vec<u32>,

@@ -27,7 +27,7 @@ mod write_sets;
 
 use std::sync::{Arc, OnceLock};
 
-use isolario_model::{History, OpFamily, OpId, OpKind};
+use isolario_model::{History, OpFamily, OpId, OpKind, TxnId};
 
 pub(crate) use accesses::writes;
 pub(crate) use choices::{AmbiguousRead, Choices, OpenReads};
@@ -58,7 +58,7 @@ pub(crate) struct Resolved<'h> {
     /// Whether something is assumed of the order of versions.
     pub(crate) assumes_orders: bool,
     clock_skew: u64,
-    write_sets: OnceLock<WriteSets<'h>>,
+    write_sets: OnceLock<Arc<WriteSets<'h>>>,
     versions: OnceLock<SharedVersions>,
     real_time: OnceLock<RealTime>,
 }
@@ -88,6 +88,24 @@ impl<'h> Resolved<'h> {
         Resolved::of(history, Arc::clone(reads), options)
     }
 
+    /// The same history where what its reads leave open is settled.
+    pub(crate) fn choosing(&self, saw: &[(OpId, TxnId)], there: &[TxnId]) -> Self {
+        let Dependencies { history, reads, session_order, .. } = &self.dependencies;
+        let reads = reads.choosing(saw, there);
+        let dependencies = Dependencies::new(history, reads, *session_order);
+        let order = self.order.as_ref().unwrap_or(&self.guess.commits);
+        Resolved {
+            order: first_order(&dependencies, order),
+            dependencies,
+            guess: self.guess.clone(),
+            assumes_orders: self.assumes_orders,
+            clock_skew: self.clock_skew,
+            write_sets: self.write_sets.clone(),
+            versions: OnceLock::new(),
+            real_time: OnceLock::new(),
+        }
+    }
+
     fn of(history: &'h History, reads: Arc<Reads>, options: &Options) -> Self {
         let dependencies = Dependencies::new(history, reads, options.session_order);
         let guess = guess::commit_order(&dependencies);
@@ -106,7 +124,7 @@ impl<'h> Resolved<'h> {
 
     /// Which keys transactions write.
     pub(crate) fn write_sets(&self) -> &WriteSets<'h> {
-        self.write_sets.get_or_init(|| WriteSets::new(self.dependencies.history))
+        self.write_sets.get_or_init(|| WriteSets::new(self.dependencies.history).into())
     }
 
     /// The versions of all registers.

@@ -3,17 +3,47 @@
 //! Plume, Definition 3. Nothing else is asked: a read that is wrong for another reason counts
 //! here like any other, as long as a committed transaction or `init` wrote what it saw.
 
-use isolario_model::{Anomaly, AnomalyKind, Evidence, History, Initial, OpId, OpKind, TxnId};
+use isolario_model::{
+    Anomaly, AnomalyKind, Evidence, History, Initial, KeyId, OpId, OpKind, Outcome, TxnId,
+};
 use rayon::prelude::*;
+use rustc_hash::FxHashSet;
 
 use crate::resolved::Reads;
-use crate::resolved::filter_bit;
+use crate::resolved::{Choices, filter_bit, writes};
+
+/// What repeated reads show.
+pub(crate) struct Repeated {
+    /// Every read of a key whose transaction had read it from somebody else before.
+    pub(crate) disagree: Vec<Anomaly>,
+    /// Whether there are no others, whatever the reads saw that may have seen several writes.
+    pub(crate) is_settled: bool,
+}
+
+impl Repeated {
+    pub(crate) fn new(history: &History, reads: &Reads) -> Self {
+        let mut disagree = non_repeatable_reads(history, reads);
+        let Choices { refusal, refusal_at_cut, .. } = &reads.choices;
+        if refusal.is_none() && refusal_at_cut.is_none() {
+            return Repeated { disagree, is_settled: true };
+        }
+        if history.op_kinds().contains(&OpKind::ReadList) {
+            return Repeated { disagree, is_settled: false };
+        }
+        let is_settled = Readings::new(history, reads).compare(&mut disagree);
+        disagree.sort_by_key(|anomaly| match &anomaly.evidence {
+            Evidence::Reads { second, .. } => *second,
+            _ => OpId(0),
+        });
+        Repeated { disagree, is_settled }
+    }
+}
 
 /// Transactions per task.
 const TXNS_PER_TASK: usize = 1 << 14;
 
 /// Every read of a key whose transaction had read it from somebody else before.
-pub(crate) fn non_repeatable_reads(history: &History, reads: &Reads) -> Vec<Anomaly> {
+fn non_repeatable_reads(history: &History, reads: &Reads) -> Vec<Anomaly> {
     let starts: Vec<usize> = (0..history.txn_count()).step_by(TXNS_PER_TASK).collect();
     let found: Vec<Vec<Anomaly>> = starts
         .into_par_iter()
@@ -82,4 +112,99 @@ fn may_repeat(history: &History, txn: TxnId) -> bool {
         filter |= bit;
         repeats
     })
+}
+
+/// A version of a key, as an operation shows it.
+type Version = (KeyId, u64);
+
+/// Transactions that read different values of a key, and who wrote these. A transaction of unknown
+/// outcome may have committed: if it reads nothing that does not agree, it may as well have.
+struct Readings<'a> {
+    history: &'a History,
+    reads: &'a Reads,
+    /// By transaction and key, its reads of the key.
+    repeated: Vec<Vec<OpId>>,
+    /// Who wrote what these saw, aborted or not, sorted.
+    writers: Vec<(Version, TxnId)>,
+}
+
+impl<'a> Readings<'a> {
+    fn new(history: &'a History, reads: &'a Reads) -> Self {
+        let version = |op: OpId| (history.op_keys()[op.index()], history.version_word(op));
+        let may_have_committed = |txn: &TxnId| history.outcome(*txn) != Outcome::Aborted;
+        let mut repeated: Vec<Vec<OpId>> = Vec::new();
+        for txn in history.txns().filter(may_have_committed) {
+            if may_repeat(history, txn) {
+                let kinds = history.op_kinds();
+                let is_read = |op: &OpId| kinds[op.index()] == OpKind::Read;
+                let mut ops: Vec<OpId> = history.txn_ops(txn).filter(is_read).collect();
+                ops.sort_by_key(|op| history.op_keys()[op.index()]);
+                let of_keys = ops.chunk_by(|one, other| version(*one).0 == version(*other).0);
+                let differ = |ops: &&[OpId]| ops.iter().any(|op| version(*op) != version(ops[0]));
+                repeated.extend(of_keys.filter(differ).map(<[OpId]>::to_vec));
+            }
+        }
+        let wanted: FxHashSet<Version> = repeated.iter().flatten().map(|op| version(*op)).collect();
+        let mut found = Vec::new();
+        for txn in history.txns().filter(|_| !wanted.is_empty()) {
+            let ops = history.txn_ops(txn).filter(|op| writes(history.op_kinds()[op.index()]));
+            found.extend(ops.map(version).filter(|v| wanted.contains(v)).map(|v| (v, txn)));
+        }
+        found.sort_unstable();
+        Readings { history, reads, repeated, writers: found }
+    }
+
+    /// Adds reads that cannot have seen the same transaction's writes. Returns whether the others can.
+    fn compare(&self, disagree: &mut Vec<Anomaly>) -> bool {
+        let mut is_settled = true;
+        for ops in &self.repeated {
+            let is_kept = self.reads.is_kept(self.history.op_txn(ops[0]));
+            let counted: Vec<(OpId, Vec<TxnId>)> =
+                ops.iter().filter_map(|op| Some((*op, self.seen(*op)?))).collect();
+            let Some((first, all)) = counted.first() else { continue };
+            let mut common = all.clone();
+            for (second, seen) in &counted[1..] {
+                common.retain(|writer| seen.contains(writer));
+                let are_apart = !all.iter().any(|writer| seen.contains(writer));
+                if are_apart && is_kept && self.is_open(*first, *second) {
+                    let key = self.history.op_keys()[first.index()];
+                    let (first, second) = (*first, *second);
+                    let evidence = Evidence::Reads { key, first, second, edges: Vec::new() };
+                    disagree.push(Anomaly::new(AnomalyKind::NonRepeatableRead, evidence));
+                }
+            }
+            is_settled &= !common.is_empty();
+        }
+        is_settled
+    }
+
+    /// Whether it is open what one of two reads saw. Others were compared already.
+    fn is_open(&self, first: OpId, second: OpId) -> bool {
+        [first, second].iter().any(|read| self.reads.foreign_writer(*read).is_none())
+    }
+
+    /// Who may have written what a read saw; none if it may have been an own or an aborted write, or
+    /// nobody's: such a read does not count.
+    fn seen(&self, read: OpId) -> Option<Vec<TxnId>> {
+        let history = self.history;
+        let reader = history.op_txn(read);
+        let version = (history.op_keys()[read.index()], history.version_word(read));
+        let begin = self.writers.partition_point(|(other, _)| *other < version);
+        let of_version = self.writers[begin..].iter().take_while(|(other, _)| *other == version);
+        let mut seen: Vec<TxnId> = of_version.map(|(_, writer)| *writer).collect();
+        let is_anybodys = !seen.is_empty();
+        let is_initial = history.initial_word() == Some(version.1);
+        if match history.initial() {
+            Initial::Value(_) | Initial::Marked => is_initial,
+            Initial::UnlessWritten(_) => is_initial && !is_anybodys,
+            Initial::Unwritten => !is_anybodys,
+            _ => false,
+        } {
+            seen.push(TxnId::INIT);
+        }
+        let counts = |writer: &TxnId| {
+            writer.is_init() || *writer != reader && history.outcome(*writer) != Outcome::Aborted
+        };
+        (!seen.is_empty() && seen.iter().all(counts)).then_some(seen)
+    }
 }

@@ -9,9 +9,10 @@ use rayon::prelude::*;
 
 use super::causal::Causality;
 use super::chains::Chains;
+use super::cut::Repeated;
 use super::inference::Inference;
 use super::naming::{self, Cyclic};
-use super::{cut, read_atomic, read_committed, witness};
+use super::{read_atomic, read_committed, witness};
 use crate::cycles;
 use crate::graph::{components, topological_order};
 use crate::resolved::{
@@ -30,7 +31,7 @@ pub(crate) struct Weak<'h> {
     base_order: OnceLock<Option<Vec<u32>>>,
     base_cycles: OnceLock<Vec<Anomaly>>,
     chains: OnceLock<Chains>,
-    non_repeatable: OnceLock<Vec<Anomaly>>,
+    repeated: OnceLock<Repeated>,
     wrong_versions: OnceLock<Vec<Anomaly>>,
 }
 
@@ -46,7 +47,7 @@ impl<'h> Weak<'h> {
             base_order: OnceLock::new(),
             base_cycles: OnceLock::new(),
             chains: OnceLock::new(),
-            non_repeatable: OnceLock::new(),
+            repeated: OnceLock::new(),
             wrong_versions: OnceLock::new(),
         }
     }
@@ -60,12 +61,16 @@ impl<'h> Weak<'h> {
     pub(crate) fn check(&self, level: Level) -> Verdict {
         match level {
             Level::CutIsolation => {
-                let verdict = self.verdict(self.non_repeatable().to_vec(), true, || Witness::Empty);
-                match &self.dependencies().reads.choices.refusal_at_cut {
-                    Some(reason) if verdict.is_satisfied() => {
+                let Repeated { disagree, is_settled } = self.repeated();
+                let refusal = &self.dependencies().reads.choices.refusal_at_cut;
+                match (self.verdict(disagree.clone(), true, || Witness::Empty), refusal) {
+                    (Verdict::NotApplicable(_), _) if *is_settled => {
+                        Verdict::Satisfied(Witness::Empty)
+                    }
+                    (Verdict::Satisfied(_), Some(reason)) if !is_settled => {
                         Verdict::NotApplicable(reason.clone())
                     }
-                    _ => verdict,
+                    (verdict, _) => verdict,
                 }
             }
             Level::AdyaReadCommitted => self.check_adya(),
@@ -232,9 +237,12 @@ impl<'h> Weak<'h> {
     }
 
     pub(super) fn non_repeatable(&self) -> &[Anomaly] {
-        self.non_repeatable.get_or_init(|| {
-            cut::non_repeatable_reads(self.dependencies().history, &self.dependencies().reads)
-        })
+        &self.repeated().disagree
+    }
+
+    fn repeated(&self) -> &Repeated {
+        let Dependencies { history, reads, .. } = self.dependencies();
+        self.repeated.get_or_init(|| Repeated::new(history, reads))
     }
 
     /// Applies a level's rule everywhere. The parts of the result are in an order that does not

@@ -6,6 +6,7 @@
 
 mod causal;
 mod chains;
+pub(crate) mod chosen;
 mod contradictions;
 mod cut;
 mod first_reads;

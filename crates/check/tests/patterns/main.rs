@@ -135,8 +135,13 @@ fn the_formulas_of_the_table_hold_where_the_pattern_or_a_special_case_of_it_is_f
 fn names_in_reports_on_levels_are_patterns_that_occur() {
     for (draft, session_order) in (0..volume() / 4).map(case) {
         let unfound = |draft: &Draft| -> Vec<(Level, AnomalyKind)> {
+            let history = draft.history().unwrap();
+            // What depends on whose write a read saw, nobody looks for one by one.
+            if isolario_oracle::is_ambiguous(&history, Level::Causal) {
+                return Vec::new();
+            }
             let found = found(draft, session_order);
-            let results = check(&draft.history().unwrap(), WEAK, &options(session_order));
+            let results = check(&history, WEAK, &options(session_order));
             let names = results.iter().flat_map(|result| match &result.verdict {
                 Verdict::Violated(findings) => {
                     findings.anomalies.iter().map(|a| (result.level, a.kind)).collect()

@@ -207,7 +207,7 @@ impl Claim {
 /// What was done to be sure of a claim that holds.
 fn checked(history: &History, verdict: &Verdict) -> String {
     match verdict {
-        Verdict::Satisfied(Witness::CommitOrder(order)) => {
+        Verdict::Satisfied(Witness::CommitOrder(order) | Witness::Chosen { order, .. }) => {
             format!("replayed {}", counted(order.len(), "transaction", "transactions"))
         }
         Verdict::Satisfied(Witness::Linearization(ops)) => {

@@ -275,7 +275,9 @@ fn times(history: &History, txns: &[TxnId], pack: &mut Pack) {
 /// The order of commits that shows the strongest satisfied level, if there is one.
 fn commit_order(report: &Report<'_>) -> Option<(Level, Vec<TxnId>)> {
     report.results.iter().rev().find_map(|result| match &result.verdict {
-        Verdict::Satisfied(Witness::CommitOrder(order)) => Some((result.level, order.clone())),
+        Verdict::Satisfied(Witness::CommitOrder(order) | Witness::Chosen { order, .. }) => {
+            Some((result.level, order.clone()))
+        }
         Verdict::Satisfied(Witness::Points(points)) => {
             let commits = points.iter().filter_map(|point| match point {
                 Point::Commit(txn) => Some(*txn),

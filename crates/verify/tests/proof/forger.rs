@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use isolario_model::{
     Anomaly, AnomalyKind, Edge, Engine, Evidence, ExpectedVersion, Findings, History, Inapplicable,
-    KeyAssumption, KeyId, Level, LevelResult, Limit, OpId, Point, Reason, TxnId, Undecided, Value,
-    Verdict, VersionOrder, Witness,
+    KeyAssumption, KeyId, Level, LevelResult, Limit, OpId, Point, ReadSource, Reason, TxnId,
+    Undecided, Value, Verdict, VersionOrder, Witness,
 };
 use isolario_oracle::random::Rng;
 
@@ -38,11 +38,17 @@ impl Forger<'_> {
     }
 
     fn witness(&mut self) -> Witness {
-        match self.rng.below(4) {
+        match self.rng.below(5) {
             0 => Witness::Empty,
             // More than fits on one line, now and then.
             1 => Witness::CommitOrder((0..self.rng.below(250)).map(|_| self.txn()).collect()),
-            2 => Witness::Linearization((0..self.rng.below(250)).map(|_| self.op()).collect()),
+            2 => Witness::Chosen {
+                order: (0..self.rng.below(150)).map(|_| self.txn()).collect(),
+                sources: (0..self.rng.below(150))
+                    .map(|_| ReadSource { read: self.op(), writer: self.txn() })
+                    .collect(),
+            },
+            3 => Witness::Linearization((0..self.rng.below(250)).map(|_| self.op()).collect()),
             _ => Witness::Points(self.several(|forger| {
                 let txn = forger.txn();
                 forger.pick(&[Point::Start(txn), Point::Commit(txn)])

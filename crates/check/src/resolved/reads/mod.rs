@@ -101,6 +101,24 @@ impl Reads {
         }
     }
 
+    /// The same reads with nothing left open: these saw the writes of these transactions, and of those
+    /// whose outcome nobody knows, these committed, too.
+    pub(crate) fn choosing(&self, saw: &[(OpId, TxnId)], there: &[TxnId]) -> Reads {
+        let (mut sources, mut kept) = (self.sources.clone(), self.kept.clone());
+        saw.iter().for_each(|(read, writer)| sources[read.index()] = writer.0);
+        there.iter().for_each(|txn| kept[txn.index()] = true);
+        Reads {
+            sources,
+            kept,
+            anomalies: self.anomalies.clone(),
+            from_later: Vec::new(),
+            wrong_but_seen: self.wrong_but_seen.clone(),
+            version_order: self.version_order.clone(),
+            by_writers: OnceLock::new(),
+            choices: Choices::none(),
+        }
+    }
+
     /// Where an operation of a kept transaction read from.
     #[inline]
     pub(crate) fn source(&self, op: OpId) -> Source {

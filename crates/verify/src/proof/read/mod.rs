@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use isolario_model::{
     Anomaly, Engine, Findings, History, Inapplicable, KeyAssumption, KeyAssumptions, Level,
-    LevelResult, Limit, Point, Undecided, Verdict, Witness,
+    LevelResult, Limit, Point, ReadSource, Undecided, Verdict, Witness,
 };
 
 use crate::Options;
@@ -209,13 +209,15 @@ impl<'l, 'h> Sections<'l, 'h> {
         let witness = match form.string()?.as_str() {
             "empty" => Witness::Empty,
             "commit-order" => {
-                let count = fields.take("count")?;
-                Witness::CommitOrder(self.in_parts(
-                    "order",
-                    "transactions",
-                    count,
-                    References::txn,
-                )?)
+                let (count, sources) = (fields.take("count")?, fields.optional("sources"));
+                let order = self.in_parts("order", "transactions", count, References::txn)?;
+                match sources {
+                    None => Witness::CommitOrder(order),
+                    Some(count) => {
+                        let sources = self.in_parts("sources", "sources", count, source)?;
+                        Witness::Chosen { order, sources }
+                    }
+                }
             }
             "points" => {
                 let count = fields.take("count")?;
@@ -359,6 +361,17 @@ fn find_engine(name: &str) -> Option<Engine> {
 }
 
 /// A moment of a transaction: an object of one field.
+/// A read, and whose write it saw.
+fn source(refer: &References<'_>, node: Node<'_>) -> Result<ReadSource, ProofError> {
+    let mut parts = node.array()?;
+    match (parts.next(), parts.next(), parts.next()) {
+        (Some(read), Some(writer), None) => {
+            Ok(ReadSource { read: refer.op(read)?, writer: refer.txn(writer)? })
+        }
+        _ => Err(node.expected("an operation and a transaction")),
+    }
+}
+
 fn point(refer: &References<'_>, node: Node<'_>) -> Result<Point, ProofError> {
     let mut fields = node.object()?;
     let point = if let Some(txn) = fields.optional("start") {

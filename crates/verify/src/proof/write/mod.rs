@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use isolario_model::{
     Anomaly, Findings, History, Inapplicable, KeyAssumption, LevelResult, Limit, OpId, Point,
-    TxnId, Verdict, Witness,
+    ReadSource, TxnId, Verdict, Witness,
 };
 use serde::ser::{Error, SerializeMap};
 use serde::{Serialize, Serializer};
@@ -124,6 +124,10 @@ fn write_section(
         Verdict::Satisfied(Witness::CommitOrder(order)) => {
             order.chunks(PER_LINE).try_for_each(|part| write_line(&names.named(part), out))
         }
+        Verdict::Satisfied(Witness::Chosen { order, sources }) => {
+            order.chunks(PER_LINE).try_for_each(|part| write_line(&names.named(part), out))?;
+            sources.chunks(PER_LINE).try_for_each(|part| write_line(&names.named(part), out))
+        }
         Verdict::Satisfied(Witness::Points(points)) => {
             points.chunks(PER_LINE).try_for_each(|part| write_line(&names.named(part), out))
         }
@@ -150,6 +154,14 @@ struct Linearization<'n> {
 impl Serialize for Named<'_, &[OpId]> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.item.iter().map(|op| self.part(*op)))
+    }
+}
+
+impl Serialize for Named<'_, &[ReadSource]> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let pair = |source: &ReadSource| (self.part(source.read), self.part(source.writer));
+        let sources: Vec<_> = self.item.iter().map(pair).collect();
+        one_field(serializer, "sources", sources)
     }
 }
 
@@ -204,6 +216,11 @@ fn put_witness<M: SerializeMap>(witness: &Witness, map: &mut M) -> Result<(), M:
         Witness::CommitOrder(order) => {
             map.serialize_entry("witness", "commit-order")?;
             map.serialize_entry("count", &order.len())
+        }
+        Witness::Chosen { order, sources } => {
+            map.serialize_entry("witness", "commit-order")?;
+            map.serialize_entry("count", &order.len())?;
+            map.serialize_entry("sources", &sources.len())
         }
         Witness::Points(points) => {
             map.serialize_entry("witness", "points")?;
