@@ -3,7 +3,7 @@
 //! The book shows the same table; a test compares the two.
 
 use isolario_model::Level::{
-    self, AdyaReadCommitted, Causal, CutIsolation, Linearizable, ParallelSnapshotIsolation,
+    self, AdyaReadCommitted, Causal, CutIsolation, Linearizable, ParallelSnapshotIsolation, Prefix,
     ReadAtomic, ReadCommitted, Serializable, SnapshotIsolation, StrictSerializable,
 };
 use isolario_workload::Kind;
@@ -117,9 +117,17 @@ pub static CLAIMS: &[ClaimRow] = &[
     on_one_node(row(
         "postgres",
         "repeatable-read",
-        EVERY,
+        KEYED,
         &[SnapshotIsolation],
         "a transaction reads from one snapshot; updates of rows changed since are refused",
+    )),
+    on_one_node(row(
+        "postgres",
+        "repeatable-read",
+        ROWS,
+        &[Prefix],
+        "a transaction reads from one snapshot; an insert in place of a row deleted since is not \
+         refused, as an update would be",
     )),
     over_nodes(row("postgres", "repeatable-read", ORDERED, &[ParallelSnapshotIsolation], STANDBY)),
     over_nodes(row("postgres", "repeatable-read", &[Kind::General], &[Causal], STANDBY)),

@@ -1,9 +1,10 @@
 //! The contract between the runner and a database.
 
-use isolario_model::Stamp;
+use isolario_model::{Level, Stamp};
 use isolario_predicate::Dialect;
 use isolario_workload::{Kind, TableOp};
 
+use crate::certificate::Capture;
 use crate::claims::{self, Claim};
 use crate::error::DbError;
 use crate::sql::SqlConnection;
@@ -49,6 +50,19 @@ pub trait Database: Send + Sync {
     /// node follows another.
     fn log_position(&self) -> Result<Option<String>, DbError> {
         Ok(None)
+    }
+
+    /// The level that it gives in the order of the positions that its [receipts](Receipt) tell, if it
+    /// promises an order: asked with [evidence](crate::Settings::evidence) only.
+    fn promised(&self, kind: Kind) -> Option<Level> {
+        let _ = kind;
+        None
+    }
+
+    /// Begins to capture what its log says about the [table](crate::TABLE) of a run. The database is
+    /// [prepared](Database::prepare), and no client is there yet.
+    fn capture(&self) -> Result<Box<dyn Capture>, DbError> {
+        Err(DbError::unsupported("log that tells the order of versions"))
     }
 
     /// Waits until it has followed another node's log up to this position.
@@ -236,6 +250,12 @@ pub trait Connection: Send {
 
     /// Begins a transaction.
     fn begin(&mut self, access: Access) -> Result<(), DbError>;
+
+    /// What the database says of the state that the transaction sees, in its own words, right after
+    /// the beginning; only where [evidence](crate::Settings::evidence) is asked for.
+    fn snapshot(&mut self) -> Option<String> {
+        None
+    }
 
     /// Reads a register.
     fn read(&mut self, key: u64) -> Result<Held, DbError>;

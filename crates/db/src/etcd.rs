@@ -7,6 +7,7 @@
 mod gateway;
 mod session;
 
+use isolario_model::Level;
 use isolario_workload::Kind;
 use serde_json::json;
 
@@ -76,6 +77,12 @@ impl Database for Etcd {
 
     fn supports(&self, kind: Kind) -> bool {
         Kind::KEYED.contains(&kind)
+    }
+
+    /// Revisions number all changes. Single operations take another way, and are told no revision.
+    fn promised(&self, kind: Kind) -> Option<Level> {
+        let is_ordered = self.0.isolation != STALE && kind != Kind::Lwt;
+        is_ordered.then_some(Level::Serializable)
     }
 
     fn prepare(&self, _: &Layout) -> Result<(), DbError> {

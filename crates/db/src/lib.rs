@@ -32,6 +32,7 @@
 //! Write one file beside `sqlite.rs`: a [`Driver`] for the registry, a [`Database`], a
 //! [`Connection`]. The contract is in the documentation of these traits; the book has a guide.
 
+pub mod certificate;
 mod claims;
 mod database;
 mod error;

@@ -1,5 +1,6 @@
 //! MySQL and what speaks its protocol: MariaDB, a node of a Galera cluster, TiDB.
 
+mod capture;
 mod errors;
 mod locks;
 mod product;
@@ -14,6 +15,7 @@ use isolario_workload::Kind;
 use mysql::prelude::Queryable;
 use mysql::{Conn, DriverError, OptsBuilder, SslOpts};
 
+use crate::certificate::Capture;
 use crate::database::{Connection, Database, Layout, LockView};
 use crate::error::DbError;
 use crate::registry::{Driver, Settings};
@@ -62,6 +64,8 @@ struct MySql {
     /// The storage engine of our tables.
     engine: String,
     product: OnceLock<Product>,
+    /// Whether sessions ask for what a version certificate is made of.
+    evidence: bool,
 }
 
 fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> {
@@ -84,7 +88,13 @@ fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> 
         .tcp_connect_timeout(Some(patience))
         .read_timeout(Some(patience + GRACE))
         .write_timeout(Some(patience + GRACE));
-    Ok(Box::new(MySql { options, site, engine, product: OnceLock::new() }))
+    Ok(Box::new(MySql {
+        options,
+        site,
+        engine,
+        product: OnceLock::new(),
+        evidence: settings.evidence,
+    }))
 }
 
 /// The storage engine that a URL asks for. Its name becomes part of a statement.
@@ -112,6 +122,12 @@ impl MySql {
             },
         };
         conn.map_err(|error| self.site.cannot_connect(classify(error, Stage::Connect)))
+    }
+
+    /// Whether sessions are to tell where in the log their snapshots are.
+    fn tells_snapshots(&self) -> bool {
+        let is_mariadb = matches!(self.name(), "mariadb" | "galera");
+        self.evidence && is_mariadb && capture::tells_snapshots(self.site.isolation)
     }
 
     /// The product at the other end, which does not change.
@@ -223,8 +239,12 @@ impl Database for MySql {
         }
     }
 
+    fn capture(&self) -> Result<Box<dyn Capture>, DbError> {
+        capture::start(self)
+    }
+
     fn connect(&self) -> Result<Box<dyn Connection>, DbError> {
-        Ok(Box::new(session::Session::new(self.conn_at_level()?)))
+        Ok(Box::new(session::Session::new(self.conn_at_level()?, self.tells_snapshots())))
     }
 
     fn dialect(&self) -> Option<Dialect> {

@@ -1,5 +1,6 @@
 //! PostgreSQL.
 
+mod capture;
 mod errors;
 mod session;
 mod sql;
@@ -17,6 +18,7 @@ use tokio_postgres::types::FromSql;
 use tokio_postgres::{Client, Config, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
+use crate::certificate::Capture;
 use crate::database::{Connection, Database, Layout, LockView};
 use crate::error::DbError;
 use crate::registry::{Driver, Settings};
@@ -26,6 +28,7 @@ use crate::table::{TABLE, sql as rows};
 use crate::tls::{self, Mode};
 use crate::url::{Address, DbUrl};
 use errors::classify;
+use session::Evidence;
 
 const ISOLATIONS: &[&str] = &["read-committed", "repeatable-read", "serializable"];
 
@@ -191,6 +194,15 @@ impl Postgres {
         Ok(Line { runtime, client, patience })
     }
 
+    /// What sessions ask for beside the results.
+    fn evidence(&self) -> Evidence {
+        match (self.evidence, self.site.isolation) {
+            (false, _) => Evidence::None,
+            (true, "read-committed") => Evidence::Statements,
+            (true, _) => Evidence::Transactions,
+        }
+    }
+
     /// Looks for deadlocks sooner, where that is permitted. Servers that only speak the protocol may
     /// not know the setting: they keep their own.
     fn hurry(&self, line: &Line) -> Result<(), DbError> {
@@ -304,6 +316,13 @@ impl Database for Postgres {
         }
     }
 
+    fn capture(&self) -> Result<Box<dyn Capture>, DbError> {
+        match self.name() {
+            "postgres" => capture::start(self),
+            _ => Err(DbError::fatal("the order of versions is read from PostgreSQL's own log")),
+        }
+    }
+
     fn follow(&self, position: &str) -> Result<(), DbError> {
         let line = self.line()?;
         let deadline = Instant::now() + self.site.patience.max(CATCHING_UP);
@@ -341,7 +360,7 @@ impl Database for Postgres {
         let is_standby = self.set_up(&line)?;
         // A small table would be read as a whole, and under serializable be locked as a whole.
         line.batch(Stage::Connect, "SET enable_seqscan = off")?;
-        Ok(Box::new(session::Session::new(line, is_standby, self.evidence)?))
+        Ok(Box::new(session::Session::new(line, is_standby, self.evidence())?))
     }
 
     fn dialect(&self) -> Option<Dialect> {

@@ -133,6 +133,17 @@ impl Database for Sim {
         Claim { levels: vec![level], words: "the level that its URL names".to_owned() }
     }
 
+    /// It keeps the order of its commits at the levels that are about an order.
+    fn promised(&self, _: Kind) -> Option<Level> {
+        match self.claimed {
+            Level::Serializable | Level::StrictSerializable => Some(Level::Serializable),
+            Level::SnapshotIsolation | Level::StrongSnapshotIsolation => {
+                Some(Level::SnapshotIsolation)
+            }
+            _ => None,
+        }
+    }
+
     /// The defects of reads are those of registers.
     fn prepare(&self, layout: &Layout) -> Result<(), DbError> {
         if let (Kind::Predicate, Some(_)) = (layout.kind, self.defect) {

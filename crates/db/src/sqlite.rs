@@ -7,9 +7,10 @@ mod waiting;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use isolario_model::Value;
+use isolario_model::{Level, Stamp, Value};
 use isolario_predicate::Dialect;
 use isolario_workload::{Kind, TableOp};
 use rusqlite::{ErrorCode, OptionalExtension, params};
@@ -37,7 +38,7 @@ pub(crate) const DRIVER: Driver = Driver {
 };
 
 /// Our tables, exactly as SQLite remembers them: by that text we know them again.
-const TABLES: [(&str, &str); 3] = [
+const TABLES: [(&str, &str); 4] = [
     (
         "isolario_register",
         "CREATE TABLE isolario_register (k INTEGER PRIMARY KEY, v INTEGER NOT NULL)",
@@ -52,6 +53,7 @@ const TABLES: [(&str, &str); 3] = [
         "CREATE TABLE isolario_row (id INTEGER PRIMARY KEY, a INTEGER NOT NULL, \
          b INTEGER NOT NULL, v INTEGER NOT NULL, w INTEGER)",
     ),
+    ("isolario_counter", "CREATE TABLE isolario_counter (n INTEGER NOT NULL)"),
 ];
 
 const READ: &str = "SELECT v FROM isolario_register WHERE k = ?";
@@ -67,6 +69,10 @@ struct Sqlite {
     isolation: &'static str,
     patience: Duration,
     queue: Arc<Queue>,
+    /// Whether commits are to be counted.
+    evidence: bool,
+    /// How many readers there have been.
+    readers: Arc<AtomicU64>,
     /// Removed with the database.
     _temporary: Option<Temporary>,
 }
@@ -82,8 +88,9 @@ fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> 
         (PathBuf::from(url.rest()), None)
     };
     let patience = settings.statement_timeout;
-    let queue = Arc::default();
-    Ok(Box::new(Sqlite { path, isolation, patience, queue, _temporary: temporary }))
+    let (queue, evidence, readers) = (Arc::default(), settings.evidence, Arc::default());
+    let _temporary = temporary;
+    Ok(Box::new(Sqlite { path, isolation, patience, queue, evidence, readers, _temporary }))
 }
 
 impl Sqlite {
@@ -134,6 +141,7 @@ impl Database for Sqlite {
             }
             transaction.execute(definition, []).map_err(classify)?;
         }
+        transaction.execute("INSERT INTO isolario_counter VALUES (0)", []).map_err(classify)?;
         for index in rows::INDEXES {
             transaction.execute(index, []).map_err(classify)?;
         }
@@ -141,8 +149,17 @@ impl Database for Sqlite {
     }
 
     fn connect(&self) -> Result<Box<dyn Connection>, DbError> {
-        let place = self.queue.place(self.patience);
-        Ok(Box::new(Session { connection: self.connection()?, place }))
+        Ok(Box::new(Session {
+            connection: self.connection()?,
+            place: self.queue.place(self.patience),
+            readers: self.evidence.then(|| Arc::clone(&self.readers)),
+            receipt: Receipt::default(),
+        }))
+    }
+
+    /// Writers come one after the other, and are counted.
+    fn promised(&self, _: Kind) -> Option<Level> {
+        self.evidence.then_some(Level::Serializable)
     }
 
     fn dialect(&self) -> Option<Dialect> {
@@ -168,12 +185,37 @@ fn not_ours(name: &str, path: &str) -> DbError {
 struct Session {
     connection: rusqlite::Connection,
     place: Place,
+    /// How many readers there have been, where commits are counted.
+    readers: Option<Arc<AtomicU64>>,
+    /// The place of the transaction among all, as the counter tells.
+    receipt: Receipt,
 }
 
 impl Session {
     fn execute(&self, sql: &str, parameters: impl rusqlite::Params) -> Result<usize, DbError> {
         let mut statement = self.connection.prepare_cached(sql).map_err(classify)?;
         statement.execute(parameters).map_err(classify)
+    }
+
+    /// Counts a writer, or looks what the count is: a reader comes after that writer, and in no order
+    /// with other readers.
+    fn count(&mut self, access: Access) -> Result<(), DbError> {
+        let Some(readers) = &self.readers else { return Ok(()) };
+        let sql = match access {
+            Access::Read => "SELECT n FROM isolario_counter",
+            _ => "UPDATE isolario_counter SET n = n + 1 RETURNING n",
+        };
+        let mut statement = self.connection.prepare_cached(sql).map_err(classify)?;
+        let physical =
+            statement.query_row([], |row| row.get::<_, i64>(0)).map_err(classify)? as u64;
+        self.receipt = match access {
+            Access::Read => {
+                let logical = 1 + readers.fetch_add(1, Ordering::Relaxed);
+                Receipt { snapshot: Some(Stamp { physical, logical }), commit: None }
+            }
+            _ => Receipt::at(Stamp { physical, logical: 0 }),
+        };
+        Ok(())
     }
 }
 
@@ -189,7 +231,8 @@ impl Connection for Session {
                 self.place.wait(|| self.execute("BEGIN IMMEDIATE", []))
             }
         };
-        begun.map(|_| ())
+        begun?;
+        self.count(access)
     }
 
     fn read(&mut self, key: u64) -> Result<Held, DbError> {
@@ -234,7 +277,7 @@ impl Connection for Session {
 
     fn commit(&mut self) -> Result<Receipt, DbError> {
         self.execute("COMMIT", [])?;
-        Ok(Receipt::default())
+        Ok(std::mem::take(&mut self.receipt))
     }
 
     /// Some errors have rolled the transaction back already: then there is none.

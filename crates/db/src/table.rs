@@ -23,6 +23,9 @@ pub struct Found {
     /// What the database says of the state that the operation saw, in its own words; only where
     /// [evidence](crate::Settings::evidence) is asked for.
     pub snapshot: Option<String>,
+    /// The version that rows were marked with before they were deleted: the database's log has it, and
+    /// nobody ever sees it.
+    pub mark: Option<i64>,
     /// The database's own number of the transaction; only where evidence is asked for, and often
     /// only once the transaction has written.
     pub txn: Option<u64>,
@@ -32,6 +35,6 @@ impl Found {
     /// Forgets everything.
     pub fn clear(&mut self) {
         self.rows.clear();
-        (self.value, self.snapshot, self.txn) = (None, None, None);
+        (self.value, self.snapshot, self.mark, self.txn) = (None, None, None, None);
     }
 }

@@ -82,7 +82,7 @@ pub use row::RowRef;
 #[cfg(feature = "run-record")]
 pub use run_record::{
     AbortReason, Counts, GoneNode, Latency, RunEvent, RunEventKind, RunRecord, RunShape,
-    RunVerdict, Second, StopCause, StopReason,
+    RunVerdict, Second, StopCause, StopReason, WhiteboxRecord,
 };
 pub use sink::{Clock, Initial, Meta, SinkError, TxnSink};
 pub use stats::{

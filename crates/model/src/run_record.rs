@@ -75,6 +75,30 @@ pub struct RunRecord {
     /// Where in the history the first counterexample starts: as the number of transactions that
     /// began before its first one.
     pub first_counterexample: Option<u64>,
+    /// What the database's own log says, where it was asked for.
+    pub whitebox: Option<WhiteboxRecord>,
+}
+
+/// What the database's own log says about a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WhiteboxRecord {
+    /// Why there is nothing to say; everything else is empty then.
+    pub failure: Option<String>,
+    /// How many versions of rows the log has; nothing where the clients were told the order.
+    pub versions: Option<u64>,
+    /// How many operations by predicate committed transactions have.
+    pub predicates: u64,
+    /// How many of them have a set of versions that they met.
+    pub version_sets: u64,
+    /// How many transactions of unknown outcome committed, as the log shows.
+    pub settled: u64,
+    /// How long it took to read the log and to put it together with the history.
+    pub assembled_ms: f64,
+    /// What the check against the order of versions came to.
+    pub by_versions: Vec<RunVerdict>,
+    /// What the check against the order that the database promises came to.
+    pub by_order: Vec<RunVerdict>,
 }
 
 /// What the clients did.

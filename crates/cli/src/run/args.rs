@@ -20,6 +20,7 @@ Examples:
   isolario run --workload append --duration 30s --rate 500
   isolario run --db postgres://user@host/db --isolation repeatable-read --aim write-skew --check ser
   isolario run --workload predicate --mix read:20,update:20,range-read:40,insert:20
+  isolario run --workload predicate --db postgres://user@host/db --whitebox
   isolario run --db 'exec:python3 driver.py'  a database of your own
 
 Without --check, the history must satisfy what the database claims for that setting and workload.
@@ -43,6 +44,10 @@ pub(crate) struct RunArgs {
     /// [default: what the database claims]
     #[arg(long, value_name = "L[,L...]", value_delimiter = ',')]
     pub(crate) check: Vec<String>,
+
+    /// Also check against the database's own log: the order of versions, and the order it promises
+    #[arg(long)]
+    pub(crate) whitebox: bool,
 
     /// How long each level may take to decide
     #[arg(long, value_name = "D", value_parser = duration, default_value = "60s")]

@@ -12,6 +12,7 @@ mod repeat;
 mod settings;
 mod summary;
 mod watch;
+mod whitebox;
 
 use isolario::model::StopReason;
 use isolario::report::words;
@@ -69,6 +70,7 @@ fn tell(outcome: &RunOutcome, output: ReportForm, console: &mut Console) -> Resu
             if outcome.judgement() != Judgement::NothingToCheck {
                 let (name, mut renderer) = (outcome.name(), renderer(output, console));
                 renderer.report(&outcome.report(&name), console.out())?;
+                whitebox::report(outcome, renderer.as_mut(), console.out())?;
                 renderer.end(console.out())?;
             }
             told.human(console)?;
@@ -108,6 +110,9 @@ fn told_missing(outcome: &RunOutcome) -> String {
 /// A run that the database or the recording ended is an error, whatever its history shows.
 fn exit_of(outcome: &RunOutcome) -> Outcome {
     if matches!(outcome.record.stopped, StopReason::Database | StopReason::Recording) {
+        return Outcome::Error;
+    }
+    if outcome.whitebox.as_ref().is_some_and(|own| own.failure.is_some()) {
         return Outcome::Error;
     }
     match outcome.judgement() {

@@ -47,6 +47,7 @@ impl Run {
         settings.ask = ask(&args.check)?;
         settings.check_timeout = args.timeout;
         settings.stop_on_violation = args.drive.stop_on_violation;
+        settings.whitebox = args.whitebox;
         settings.out = args.out;
         settings.max_anomalies = args.max_anomalies;
         settings.shrink = match (args.shrink, args.no_shrink) {

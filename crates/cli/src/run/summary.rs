@@ -10,6 +10,7 @@ use isolario::report::{Names, Style, grouped, printable, wrap};
 use isolario::run::{Judgement, RunOutcome, SHRUNK};
 use serde::Serialize;
 
+use super::whitebox;
 use crate::console::Console;
 
 /// More reasons than this are in run.json.
@@ -94,6 +95,7 @@ impl Told<'_> {
             .peak_rss_bytes
             .map_or_else(String::new, |bytes| format!(", peak memory {} MiB", bytes >> 20));
         lines.push(("time", format!("generated in {ran}{checked}{memory}")));
+        lines.extend(self.outcome.whitebox.iter().flat_map(whitebox::lines));
         lines
     }
 
@@ -115,6 +117,9 @@ impl Told<'_> {
         for node in &record.gone {
             let (place, error) = (&node.url, &node.error);
             console.warning(&format!("{place} was gone when the run ended: {error}"));
+        }
+        if let Some(why) = self.outcome.whitebox.as_ref().and_then(|own| own.failure.as_ref()) {
+            console.warning(&format!("no answer by the database's own log: {why}"));
         }
         match self.outcome.judgement() {
             Judgement::NothingToCheck => {

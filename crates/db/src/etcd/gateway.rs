@@ -49,9 +49,19 @@ pub(super) struct RangeAnswer {
 #[derive(Deserialize)]
 pub(super) struct Done {
     #[serde(default)]
+    pub(super) header: Header,
+    #[serde(default)]
     pub(super) succeeded: bool,
     #[serde(default)]
     pub(super) responses: Vec<Response>,
+}
+
+/// What comes with every answer.
+#[derive(Deserialize, Default)]
+pub(super) struct Header {
+    /// The revision of the store, as text.
+    #[serde(default)]
+    pub(super) revision: String,
 }
 
 /// The answer to one part of it.

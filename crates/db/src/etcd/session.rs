@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use isolario_model::Stamp;
 use serde_json::{Value, json};
 
 use super::gateway::{Done, Entry, Gateway, text};
@@ -172,9 +173,14 @@ impl Connection for Session {
         }
         let compare: Vec<_> = self.reads.iter().map(is_unchanged).collect();
         let changes: Vec<_> = self.writes.iter().map(change).collect();
-        match self.step(&compare, &changes, &[])?.succeeded {
-            true => Ok(Receipt::default()),
-            false => Err(changed("a key that was read has changed since".to_owned())),
+        let done = self.step(&compare, &changes, &[])?;
+        match (done.succeeded, done.header.revision.parse()) {
+            (false, _) => Err(changed("a key that was read has changed since".to_owned())),
+            // A step that changes something has a revision of its own.
+            (true, Ok(physical)) if !changes.is_empty() => {
+                Ok(Receipt::at(Stamp { physical, logical: 0 }))
+            }
+            (true, _) => Ok(Receipt::default()),
         }
     }
 

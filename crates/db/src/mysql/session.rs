@@ -6,6 +6,7 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, Params, Row};
 
 use super::errors::classify;
+use crate::certificate::binlog::place_of;
 use crate::database::{Access, Conditional, Connection, Held, Receipt};
 use crate::error::DbError;
 use crate::remote::{Stage, one_row};
@@ -21,13 +22,41 @@ const APPEND: &str = "INSERT INTO isolario_list VALUES (?, ?) \
 
 pub(super) struct Session {
     conn: Conn,
+    /// Whether to ask where in the log a transaction's snapshot is.
+    evidence: bool,
+    /// What the transaction began with.
+    snapshot: Option<String>,
     /// What a lost answer to a statement would mean.
     stage: Stage,
 }
 
 impl Session {
-    pub(super) fn new(conn: Conn) -> Session {
-        Session { conn, stage: Stage::Statement }
+    pub(super) fn new(conn: Conn, evidence: bool) -> Session {
+        Session { conn, evidence, snapshot: None, stage: Stage::Statement }
+    }
+
+    /// Begins with a snapshot, and learns its place in the log. Both are sent at once.
+    fn begin_with_snapshot(&mut self, access: Access) -> Result<(), DbError> {
+        let mode = if access == Access::Read { ", READ ONLY" } else { "" };
+        let both = format!(
+            "START TRANSACTION WITH CONSISTENT SNAPSHOT{mode}; SHOW STATUS LIKE 'binlog_snapshot_%'"
+        );
+        let failed = |error| classify(error, Stage::Statement);
+        let (mut file, mut position) = (None, None);
+        let mut answers = self.conn.query_iter(both).map_err(failed)?;
+        while let Some(rows) = answers.iter() {
+            for row in rows {
+                let row: (String, String) = mysql::from_row(row.map_err(failed)?);
+                match row.0.to_ascii_lowercase().as_str() {
+                    "binlog_snapshot_file" => file = Some(row.1),
+                    "binlog_snapshot_position" => position = row.1.parse().ok(),
+                    _ => {}
+                }
+            }
+        }
+        let place = file.zip(position).and_then(|(file, position)| place_of(&file, position));
+        self.snapshot = place.map(|place| place.to_string());
+        Ok(())
     }
 
     /// Runs a statement; tells how many rows it changed.
@@ -55,9 +84,14 @@ impl Connection for Session {
         };
         match access {
             Access::Single => Ok(()),
+            Access::Read | Access::Write if self.evidence => self.begin_with_snapshot(access),
             Access::Read => self.send("START TRANSACTION READ ONLY", Stage::Statement),
             Access::Write => self.send("START TRANSACTION", Stage::Statement),
         }
+    }
+
+    fn snapshot(&mut self) -> Option<String> {
+        self.snapshot.take()
     }
 
     fn read(&mut self, key: u64) -> Result<Held, DbError> {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use isolario_model::Value;
 use isolario_workload::TableOp;
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Row, Statement};
+use tokio_postgres::{Row, SimpleQueryMessage, Statement};
 
 use super::Line;
 use crate::database::{Access, Conditional, Connection, Held, Receipt};
@@ -23,6 +23,20 @@ const READ_LIST: &str = "SELECT e FROM isolario_list WHERE k = $1";
 const APPEND: &str = "INSERT INTO isolario_list AS l VALUES ($1, ARRAY[$2::BIGINT]) \
      ON CONFLICT (k) DO UPDATE SET e = l.e || $2::BIGINT";
 
+/// What a session asks for beside the results.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Evidence {
+    /// Nothing.
+    None,
+    /// The snapshot of each operation by predicate: at this level each has its own.
+    Statements,
+    /// Also the snapshot that a transaction begins with, and keeps.
+    Transactions,
+}
+
+/// Begins, and takes the snapshot. Both are sent at once.
+const SNAPSHOT: &str = "SELECT pg_current_snapshot()";
+
 pub(super) struct Session {
     line: Line,
     read: Statement,
@@ -34,6 +48,9 @@ pub(super) struct Session {
     /// The statements on a table, prepared when they are first needed.
     prepared: HashMap<&'static str, Statement>,
     table: &'static TableSql,
+    evidence: Evidence,
+    /// What the transaction began with.
+    snapshot: Option<String>,
     /// Whether the server takes no writes.
     is_standby: bool,
     /// What a lost answer to a statement would mean.
@@ -41,7 +58,11 @@ pub(super) struct Session {
 }
 
 impl Session {
-    pub(super) fn new(line: Line, is_standby: bool, evidence: bool) -> Result<Session, DbError> {
+    pub(super) fn new(
+        line: Line,
+        is_standby: bool,
+        evidence: Evidence,
+    ) -> Result<Session, DbError> {
         let prepare = |sql| line.ask(Stage::Connect, line.client.prepare(sql));
         Ok(Session {
             read: prepare(READ)?,
@@ -51,7 +72,12 @@ impl Session {
             read_list: prepare(READ_LIST)?,
             append: prepare(APPEND)?,
             prepared: HashMap::new(),
-            table: if evidence { &sql::POSTGRES_EVIDENCE } else { &sql::POSTGRES },
+            table: match evidence {
+                Evidence::None => &sql::POSTGRES,
+                _ => &sql::POSTGRES_EVIDENCE,
+            },
+            evidence,
+            snapshot: None,
             is_standby,
             stage: Stage::Statement,
             line,
@@ -88,11 +114,25 @@ impl Connection for Session {
             Access::Single => Stage::Commit,
             Access::Read | Access::Write => Stage::Statement,
         };
-        match access {
-            Access::Single => Ok(()),
-            Access::Read => self.batch(Stage::Statement, "BEGIN READ ONLY"),
-            Access::Write => self.batch(Stage::Statement, "BEGIN"),
+        let begin = match access {
+            Access::Single => return Ok(()),
+            Access::Read => "BEGIN READ ONLY",
+            Access::Write => "BEGIN",
+        };
+        if self.evidence != Evidence::Transactions {
+            return self.batch(Stage::Statement, begin);
         }
+        let both = format!("{begin}; {SNAPSHOT}");
+        let answers = self.line.ask(Stage::Statement, self.line.client.simple_query(&both))?;
+        self.snapshot = answers.iter().find_map(|answer| match answer {
+            SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
+            _ => None,
+        });
+        Ok(())
+    }
+
+    fn snapshot(&mut self) -> Option<String> {
+        self.snapshot.take()
     }
 
     fn read(&mut self, key: u64) -> Result<Held, DbError> {

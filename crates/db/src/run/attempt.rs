@@ -51,12 +51,14 @@ pub(super) struct Client<'r> {
 pub struct Sighting {
     /// The transaction, by its name.
     pub name: i64,
-    /// The operation, as it is numbered in the history.
-    pub op: usize,
-    /// The state that the operation saw, in the database's own words.
+    /// The operation, as it is numbered in the history; none for the transaction as a whole.
+    pub op: Option<usize>,
+    /// The state that it saw, in the database's own words.
     pub snapshot: Option<String>,
     /// The database's own number of the transaction.
     pub txn: Option<u64>,
+    /// The version that rows were marked with before they were deleted.
+    pub mark: Option<i64>,
 }
 
 /// What an operation came to.
@@ -151,6 +153,9 @@ impl<'r> Client<'r> {
         if let Err(error) = connection.begin(access(plan)) {
             return Ok(Err(error));
         }
+        if let (Some(name), snapshot @ Some(_)) = (name, connection.snapshot()) {
+            self.sightings.push(Sighting { name, op: None, snapshot, txn: None, mark: None });
+        }
         let mut number = 0;
         for (at, op) in plan.iter().enumerate() {
             if at == 1 && !self.pause.is_zero() {
@@ -210,9 +215,11 @@ impl<'r> Client<'r> {
             let found = asked.is_ok().then_some(&self.found);
             let first = *number;
             *number += rows::record(op, found, |op| records.op(op))?;
-            let (snapshot, txn) = (self.found.snapshot.take(), self.found.txn);
-            if let (Some(name), true) = (name, snapshot.is_some() || txn.is_some()) {
-                self.sightings.push(Sighting { name, op: first, snapshot, txn });
+            let Found { snapshot, txn, mark, .. } = &mut self.found;
+            let told = snapshot.is_some() || txn.is_some() || mark.is_some();
+            if let (Some(name), true) = (name, told) {
+                let (snapshot, op) = (snapshot.take(), Some(first));
+                self.sightings.push(Sighting { name, op, snapshot, txn: *txn, mark: *mark });
             }
         }
         Ok(asked)

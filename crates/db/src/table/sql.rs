@@ -255,6 +255,7 @@ impl TableSql {
             if of(&self.mark, range).ask(line, &values)?.changed > 0 {
                 take_rows(of(&self.read_back, range).ask(line, &values)?, 0, found)?;
                 of(&self.delete, range).ask(line, &values)?;
+                found.mark = Some(version);
             }
         } else {
             self.take(of(&self.delete, range).ask(line, &values)?, found)?;

@@ -93,14 +93,16 @@ fn operations_on_rows_are_the_same_on_every_database() {
 }
 
 /// A few rows, so that sessions meet, and many operations by range.
-fn trial(urls: &[String], isolation: &'static str) -> Trial {
+pub fn workload() -> Workload {
     let mix: Mix =
         "insert:20,update:20,read:20,increment:10,range-read:10,range-update:10,delete:2,aggregate:8"
             .parse()
             .unwrap();
-    let workload =
-        Workload { kind: WorkloadKind::Predicate, ops: 4, keys: 60, mix, ..Workload::default() };
-    Trial { workload, txns: 800, ..Trial::new(urls, isolation) }
+    Workload { kind: WorkloadKind::Predicate, ops: 4, keys: 60, mix, ..Workload::default() }
+}
+
+fn trial(urls: &[String], isolation: &'static str) -> Trial {
+    Trial { workload: workload(), txns: 800, ..Trial::new(urls, isolation) }
 }
 
 /// Whatever the level: rows that were returned satisfy their predicates, and what they hold was written by

@@ -12,6 +12,8 @@ use super::error::RunError;
 
 /// The history in a run directory.
 pub const HISTORY: &str = "history.iso";
+/// The order of versions that the database's log tells, in a run directory.
+pub const VERSION_ORDER: &str = "version-order.jsonl";
 /// What is known of the run, in its directory.
 pub const RECORD: &str = "run.json";
 /// The proof of what was found, in a run directory.

@@ -39,6 +39,7 @@ mod replay;
 mod resources;
 mod settings;
 mod target;
+mod whitebox;
 
 use std::io;
 use std::time::Instant;
@@ -52,7 +53,9 @@ use isolario_report::{Json, Renderer, Timing, bug_report, first_counterexample, 
 use isolario_verify::proof;
 use isolario_workload::Generator;
 
-pub use directory::{HISTORY, PROOF, RECORD, SHRUNK, SHRUNK_PROOF, default_directory};
+pub use directory::{
+    HISTORY, PROOF, RECORD, SHRUNK, SHRUNK_PROOF, VERSION_ORDER, default_directory,
+};
 pub use error::RunError;
 pub use examine::{Examination, Judgement, examine};
 pub use handle::{Handle, Stage};
@@ -60,10 +63,12 @@ pub use outcome::{Promise, RunOutcome};
 pub use resources::peak_rss_bytes;
 pub use settings::{Ask, Settings, Shrinking};
 pub use target::Target;
+pub use whitebox::Whitebox;
 
 use directory::{Directory, unix_seconds};
 use drive::Course;
 use outcome::provenance;
+use whitebox::Captured;
 
 use crate::shrink::{self, Shrunk, ShrunkHistory};
 
@@ -158,6 +163,8 @@ struct Recorded {
     record: RunRecord,
     claim: db::Claim,
     options: Options,
+    /// What the database itself says, where that was asked for.
+    captured: Option<Captured>,
 }
 
 /// Drives the workload.
@@ -176,6 +183,7 @@ fn record(
     let mut record = begin(settings, &target);
     let options = Options::default().with_timeout(settings.check_timeout);
     let history = directory.history();
+    let begun = settings.whitebox.then(|| whitebox::begin(&target, settings.workload.kind));
     let course =
         Course { settings, target: &target, generator, history: &history, options: &options };
     let driven = directory.write_record(&record).and_then(|()| {
@@ -191,20 +199,24 @@ fn record(
         }
         driven => driven,
     };
-    let driven = match driven {
+    let mut driven = match driven {
         Ok(driven) => driven,
         Err(error) => {
+            // What was made for the capture goes as well.
+            begun.map(|begun| begun.end(Vec::new()));
             directory.discard();
             return Err(error);
         }
     };
+    let sightings = std::mem::take(&mut driven.sightings);
+    let captured = begun.map(|begun| begun.end(sightings));
     observer.driven(&driven);
     note(&mut record, driven, settings);
     // The verdict does not depend on it, and it is written again at the end.
     let _ = directory.write_record(&record);
     // The database is let go of before the check, and with it its temporary files.
     let claim = target.claim;
-    Ok(Recorded { directory, record, claim, options })
+    Ok(Recorded { directory, record, claim, options, captured })
 }
 
 /// What is known before anything has happened.
@@ -264,13 +276,17 @@ fn finish(
     handle: &Handle,
     observer: &mut dyn Observer,
 ) -> Result<RunOutcome, RunError> {
-    let Recorded { directory, mut record, claim, options } = recorded;
+    let Recorded { directory, mut record, claim, options, captured } = recorded;
     let mut options = options.with_stop(handle.begin_checking());
     observer.checking(&mut options);
     let begun = Instant::now();
     let loaded = formats::read(&directory.history());
     let load = begun.elapsed();
-    let loaded = loaded.inspect_err(|_| observer.checked())?;
+    let mut loaded = loaded.inspect_err(|_| observer.checked())?;
+    let asked = settings.ask.levels_or(&claim);
+    let whitebox = captured.map(|captured| {
+        Whitebox::examine(captured, &mut loaded.history, &directory, &asked, &options)
+    });
     let examination = examine(&loaded.history, &settings.ask, &claim, &options);
     let check = begun.elapsed() - load;
     let excerpt = shrink_found(settings, &loaded.history, &examination, &options);
@@ -283,6 +299,7 @@ fn finish(
     record.first_counterexample = first_counterexample(&loaded.history, &examination.results);
     record.overlapped = examination.contention.map(|contention| contention.overlapped);
     record.conflicted = examination.contention.map(|contention| contention.conflicted);
+    record.whitebox = whitebox.as_ref().map(|whitebox| whitebox.record(&loaded.history));
     let mut outcome = RunOutcome {
         provenance: provenance(&record, directory.path(), &loaded.history),
         record,
@@ -293,6 +310,7 @@ fn finish(
         timing,
         max_anomalies: settings.max_anomalies,
         excerpt,
+        whitebox,
         unwritten: Vec::new(),
     };
     outcome.unwritten = write_files(&directory, &outcome, &options);

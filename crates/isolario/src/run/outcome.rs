@@ -4,13 +4,14 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use isolario_formats::Warning;
-use isolario_model::{History, Level, RunRecord};
+use isolario_model::{History, Level, LevelResult, RunRecord};
 use isolario_report::{Provenance, Report, Timing, grouped, shell_word};
 use isolario_verify::proof::Digest;
 
 use super::directory::{HISTORY, PROOF};
 use super::error::RunError;
 use super::examine::{Examination, Judgement};
+use super::whitebox::Whitebox;
 use crate::shrink::ShrunkHistory;
 
 /// What a run found.
@@ -35,6 +36,8 @@ pub struct RunOutcome {
     pub provenance: Provenance,
     /// The smallest part of the history that shows what is wrong, where something is and it was found.
     pub excerpt: Option<ShrunkHistory>,
+    /// What the database's own log says, where that was asked for.
+    pub whitebox: Option<Whitebox>,
     /// The files that could not be written. What was found stands here all the same.
     pub unwritten: Vec<RunError>,
 }
@@ -42,7 +45,8 @@ pub struct RunOutcome {
 impl RunOutcome {
     /// What it means for whoever asked.
     pub fn judgement(&self) -> Judgement {
-        self.examination.judgement()
+        let blackbox = || self.examination.judgement();
+        self.whitebox.as_ref().map_or_else(blackbox, |own| own.judgement(&self.examination))
     }
 
     /// The name by which reports call the history: its file.
@@ -60,6 +64,13 @@ impl RunOutcome {
             .with_timing(self.timing)
             .with_provenance(self.provenance.clone())
             .with_excerpt(self.excerpt.as_ref().map(ShrunkHistory::excerpt))
+    }
+
+    /// The report on answers that rest on the database's own log, by a name.
+    pub fn whitebox_report<'o>(&'o self, name: &'o str, results: &'o [LevelResult]) -> Report<'o> {
+        Report::new(name, &self.history, results)
+            .with_max_anomalies(self.max_anomalies)
+            .with_timing(self.timing)
     }
 
     /// Whether the database broke its claim, or did not give what was asked of it.

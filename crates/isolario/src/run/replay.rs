@@ -27,6 +27,9 @@ pub(super) fn command(settings: &Settings, isolation: &str) -> String {
     }
     flag("max-retries", settings.max_retries.to_string());
     flag("statement-timeout", span(settings.statement_timeout));
+    if settings.whitebox {
+        words.push("--whitebox".to_owned());
+    }
     if settings.stop_on_violation {
         words.push("--stop-on-violation".to_owned());
     }

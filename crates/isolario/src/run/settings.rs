@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use isolario_check::supported;
-use isolario_db::{DbError, DbUrl};
+use isolario_db::{Claim, DbError, DbUrl};
 use isolario_model::Level;
 use isolario_workload::{DefaultRun, Kind, Planner, Workload, WorkloadError};
 
@@ -42,6 +42,8 @@ pub struct Settings {
     pub check_timeout: Duration,
     /// Whether to look at the growing history now and then, and to stop at the first violation.
     pub stop_on_violation: bool,
+    /// Whether to check against what the database's own log says, too.
+    pub whitebox: bool,
     /// The run directory; without one, a new one under `isolario-runs`.
     pub out: Option<PathBuf>,
     /// How many anomalies the report shows in full.
@@ -89,6 +91,17 @@ impl Ask {
         Ask::Levels { levels: supported().to_vec(), named: Vec::new() }
     }
 
+    /// The levels that are asked about: those that are named, or else the claimed ones, or else the
+    /// strongest that databases offer.
+    pub(super) fn levels_or(&self, claim: &Claim) -> Vec<Level> {
+        match self {
+            Ask::Levels { levels, named } if named.is_empty() => levels.clone(),
+            Ask::Levels { named, .. } => named.clone(),
+            Ask::Claim if claim.levels.is_empty() => vec![Level::Serializable],
+            Ask::Claim => claim.levels.clone(),
+        }
+    }
+
     /// These levels, each of which must apply.
     pub fn levels(levels: impl IntoIterator<Item = Level>) -> Ask {
         let mut levels: Vec<Level> = levels.into_iter().collect();
@@ -118,6 +131,7 @@ impl Settings {
             ask: Ask::Claim,
             check_timeout: Duration::from_secs(60),
             stop_on_violation: false,
+            whitebox: false,
             out: None,
             max_anomalies: 10,
             shrink: Shrinking::default(),
@@ -176,6 +190,12 @@ impl Settings {
     #[must_use]
     pub fn with_stop_on_violation(self, stop_on_violation: bool) -> Settings {
         Settings { stop_on_violation, ..self }
+    }
+
+    /// With a check against what the database's own log says, or without.
+    #[must_use]
+    pub fn with_whitebox(self, whitebox: bool) -> Settings {
+        Settings { whitebox, ..self }
     }
 
     /// With another patience for the smallest part that shows what was found.

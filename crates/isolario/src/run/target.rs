@@ -23,7 +23,7 @@ impl Target {
             isolation: settings.isolation.clone(),
             statement_timeout: settings.statement_timeout,
             sessions: settings.sessions,
-            evidence: false,
+            evidence: settings.whitebox,
         };
         let opened = settings.urls.iter().map(|url| db::open(url, &asked).map_err(RunError::Open));
         Target::of(opened.collect::<Result<_, _>>()?, settings)

@@ -1,0 +1,72 @@
+//! What is said about answers that rest on the database's own log.
+
+use std::io::{self, Write};
+
+use isolario::model::{LevelResult, VerdictKind};
+use isolario::report::{Renderer, grouped};
+use isolario::run::{RunOutcome, VERSION_ORDER, Whitebox};
+
+use super::summary::seconds;
+
+/// The answers in full, after those from what clients saw alone.
+pub(super) fn report(
+    outcome: &RunOutcome,
+    renderer: &mut dyn Renderer,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let Some(Whitebox { by_versions, by_order, .. }) = &outcome.whitebox else { return Ok(()) };
+    for (results, what) in [(by_versions, BY_VERSIONS), (by_order, BY_ORDER)] {
+        if !results.is_empty() {
+            let name = format!("{}, {what}", outcome.name());
+            renderer.report(&outcome.whitebox_report(&name, results), out)?;
+        }
+    }
+    Ok(())
+}
+
+const BY_VERSIONS: &str = "by the order of versions in the database's log";
+const BY_ORDER: &str = "by the order that the database promises";
+
+/// The answers in short.
+pub(super) fn lines(whitebox: &Whitebox) -> Vec<(&'static str, String)> {
+    let mut lines = Vec::new();
+    if let Some(certificate) = &whitebox.certificate {
+        let count = |count: usize| grouped(count as u64);
+        let settled = match certificate.settled {
+            0 => String::new(),
+            settled => format!("; {} unknown outcomes were commits", count(settled)),
+        };
+        lines.push((
+            "whitebox",
+            format!(
+                "{} versions of rows; the versions that {} of {} operations by predicate met{settled}",
+                count(certificate.versions),
+                count(certificate.sets),
+                count(certificate.predicates)
+            ),
+        ));
+        let took = seconds(whitebox.assembled);
+        lines.push(("", format!("assembled in {took}, into {VERSION_ORDER} and the history")));
+    }
+    let answers = |results: &[LevelResult], what: &str| -> Vec<(&'static str, String)> {
+        let line = |result: &LevelResult| {
+            (
+                if whitebox.certificate.is_some() { "" } else { "whitebox" },
+                format!("{}: {} {what}", result.level, word(result.verdict.kind())),
+            )
+        };
+        results.iter().map(line).collect()
+    };
+    lines.extend(answers(&whitebox.by_versions, BY_VERSIONS));
+    lines.extend(answers(&whitebox.by_order, BY_ORDER));
+    lines
+}
+
+fn word(kind: VerdictKind) -> &'static str {
+    match kind {
+        VerdictKind::Satisfied => "satisfied",
+        VerdictKind::Violated => "violated",
+        VerdictKind::Undecided => "undecided",
+        _ => "not decided",
+    }
+}

@@ -1,0 +1,185 @@
+//! Capture from MariaDB's binary log, by the program that comes with it.
+//!
+//! Nothing is made for it, so that nothing can be left behind. The program is asked for what was
+//! written between two places of the log, once the clients have gone.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Command, Stdio};
+
+use isolario_model::Level;
+use mysql::Conn;
+use mysql::prelude::Queryable;
+
+use super::errors::classify;
+use super::{MySql, SNAPSHOT_ISOLATION};
+use crate::certificate::binlog::{Decoder, place_of};
+use crate::certificate::{Capture, Log, Snapshots};
+use crate::error::DbError;
+use crate::remote::{Site, Stage};
+use crate::tls::Mode;
+
+const PROGRAM: &str = "mariadb-binlog";
+
+/// A part of the log that has a beginning.
+pub(super) struct Binlog {
+    conn: Conn,
+    command: Command,
+    database: String,
+    isolation: &'static str,
+    file: String,
+    position: u64,
+}
+
+/// Begins a capture, or says which setting is in the way.
+pub(super) fn start(mysql: &MySql) -> Result<Box<dyn Capture>, DbError> {
+    let mut conn = mysql.line()?;
+    let product = mysql.product(&mut conn)?;
+    if !matches!(product.name, "mariadb" | "galera") {
+        return Err(DbError::fatal(format!(
+            "the order of versions is read from MariaDB's binary log, and this is {}",
+            product.version
+        )));
+    }
+    let settings: Option<(bool, String, String)> =
+        ask(&mut conn, "SELECT @@log_bin, @@binlog_format, @@binlog_row_image")?;
+    let (is_on, format, image) = settings.unwrap_or_default();
+    if !is_on {
+        return Err(DbError::fatal("the binary log is off: start the server with log_bin"));
+    }
+    if format != "ROW" {
+        return Err(DbError::fatal(format!(
+            "binlog_format is {format}: set binlog_format = ROW, so that the log has rows"
+        )));
+    }
+    if image != "FULL" {
+        return Err(DbError::fatal(format!(
+            "binlog_row_image is {image}: set binlog_row_image = FULL, so that rows have all columns"
+        )));
+    }
+    if product.name == "galera" {
+        let follows: Option<bool> = ask(&mut conn, "SELECT @@log_slave_updates")?;
+        if follows != Some(true) {
+            return Err(DbError::fatal(
+                "log_slave_updates is off: set it, so that the log has what other nodes wrote",
+            ));
+        }
+    }
+    if Command::new(PROGRAM)
+        .arg("--version")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_err()
+    {
+        return Err(DbError::fatal(format!(
+            "{PROGRAM} is needed to read the binary log: it comes with MariaDB's client programs"
+        )));
+    }
+    let (file, position) = place(&mut conn)?;
+    Ok(Box::new(Binlog {
+        command: command(&mysql.site),
+        database: mysql.site.address.path.clone(),
+        isolation: mysql.site.isolation,
+        conn,
+        file,
+        position,
+    }))
+}
+
+/// Where the log ends now.
+fn place(conn: &mut Conn) -> Result<(String, u64), DbError> {
+    let row: Option<mysql::Row> = ask(conn, "SHOW MASTER STATUS")?;
+    let place = row.and_then(|row| Some((row.get(0)?, row.get(1)?)));
+    place.ok_or_else(|| DbError::fatal("the user has no right to read the log: BINLOG MONITOR"))
+}
+
+fn ask<T: mysql::prelude::FromRow>(conn: &mut Conn, question: &str) -> Result<Option<T>, DbError> {
+    conn.query_first(question).map_err(|error| classify(error, Stage::Connect))
+}
+
+/// The program, connected as we are. The password is not for others to see.
+fn command(site: &Site) -> Command {
+    let address = &site.address;
+    let mut command = Command::new(PROGRAM);
+    command
+        .args(["--no-defaults", "--read-from-remote-server", "--protocol=TCP", "--to-last-log"])
+        .args(["--base64-output=DECODE-ROWS", "-v"])
+        .arg(format!("--host={}", address.host))
+        .arg(format!("--port={}", address.port.unwrap_or(3306)))
+        .arg(format!("--user={}", address.user.as_deref().unwrap_or("root")));
+    if let Some(password) = &address.password {
+        command.env("MYSQL_PWD", password);
+    }
+    match site.tls.mode {
+        Mode::Disable | Mode::Prefer => command.arg("--skip-ssl"),
+        Mode::Require => command.arg("--ssl"),
+        Mode::Verify => command.args(["--ssl", "--ssl-verify-server-cert"]),
+    };
+    if let (Mode::Verify, Some(roots)) = (site.tls.mode, &site.tls.roots) {
+        command.arg(format!("--ssl-ca={}", roots.display()));
+    }
+    command
+}
+
+impl Capture for Binlog {
+    fn stop(mut self: Box<Self>) -> Result<Log, DbError> {
+        let (file, position) = place(&mut self.conn).map_err(|error| {
+            DbError::fatal(format!("the end of the binary log is not known: {}", error.message))
+        })?;
+        let end = place_of(&file, position);
+        let decoder = self.read()?;
+        if end.is_none_or(|end| decoder.position() < end) {
+            return Err(DbError::fatal(format!(
+                "{PROGRAM} did not read the binary log up to its end, {position} of {file}"
+            )));
+        }
+        Ok(Log {
+            commits: decoder.commits,
+            snapshots: Snapshots::Positions,
+            // They find the newest rows.
+            writes_see_snapshots: false,
+            // Locks are held to the end: the order of commits is one in which all take effect.
+            promised: (self.isolation == "serializable").then_some(Level::Serializable),
+        })
+    }
+}
+
+impl Binlog {
+    fn read(&mut self) -> Result<Decoder, DbError> {
+        let failed = |error: std::io::Error| DbError::fatal(format!("{PROGRAM}: {error}"));
+        let mut child = (self.command)
+            .arg(format!("--start-position={}", self.position))
+            .arg(&self.file)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(failed)?;
+        let mut decoder = Decoder::new(&self.database, &self.file);
+        if let Some(out) = child.stdout.take() {
+            let mut lines = BufReader::with_capacity(1 << 16, out);
+            let mut line = Vec::new();
+            // Statements in comments may hold any bytes.
+            while lines.read_until(b'\n', &mut line).map_err(failed)? > 0 {
+                decoder.take(String::from_utf8_lossy(&line).trim_end());
+                line.clear();
+            }
+        }
+        let mut words = String::new();
+        if let Some(mut stderr) = child.stderr.take() {
+            let _ = stderr.read_to_string(&mut words);
+        }
+        match child.wait().map_err(failed)?.success() {
+            true => Ok(decoder),
+            false if words.contains("Could not find first log file") => Err(DbError::fatal(
+                format!("{} was purged while the run went on: raise expire_logs_days", self.file),
+            )),
+            false => Err(DbError::fatal(format!("{PROGRAM}: {}", words.trim()))),
+        }
+    }
+}
+
+/// Whether a transaction can be begun with a snapshot whose place in the log is known.
+pub(super) fn tells_snapshots(isolation: &str) -> bool {
+    matches!(isolation, "repeatable-read" | SNAPSHOT_ISOLATION)
+}

@@ -1,0 +1,195 @@
+//! Capture by logical decoding: a temporary replication slot, read over the ordinary connection.
+//!
+//! The slot lives as long as the connection that made it, so that nothing is left of it, however the
+//! run ends. The publication says which table the log is decoded for; what an earlier run left of it is
+//! replaced.
+
+use std::time::{Duration, Instant};
+
+use isolario_model::Level;
+
+use super::{Line, Postgres};
+use crate::certificate::pgoutput::Decoder;
+use crate::certificate::{Capture, Commit, Log, Snapshots};
+use crate::error::DbError;
+use crate::remote::{OURS, Stage};
+use crate::table::TABLE;
+
+const PUBLICATION: &str = "isolario_capture";
+
+/// How many changes are fetched at a time.
+const AT_ONCE: i32 = 20_000;
+
+/// How long transactions of clients that are gone may go on.
+const ENDING: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(20);
+
+pub(super) struct Slot {
+    line: Line,
+    name: String,
+    isolation: &'static str,
+}
+
+/// Begins a capture, or says which setting is in the way.
+pub(super) fn start(postgres: &Postgres) -> Result<Box<dyn Capture>, DbError> {
+    let line = postgres.line()?;
+    if line.is_standby() {
+        return Err(DbError::fatal(
+            "a standby cannot tell the order of versions: name the primary alone with --db",
+        ));
+    }
+    let level: String = line.query("SELECT current_setting('wal_level')")?;
+    if level != "logical" {
+        return Err(DbError::fatal(format!(
+            "wal_level is {level}: set wal_level = logical and restart the server"
+        )));
+    }
+    let may = "SELECT rolsuper OR rolreplication FROM pg_roles WHERE rolname = current_user";
+    if !line.query::<bool>(may)? {
+        return Err(DbError::fatal(
+            "the user has no right to read the log: ALTER ROLE … REPLICATION, or name another user",
+        ));
+    }
+    let left: i64 = line.query(
+        "SELECT current_setting('max_replication_slots')::BIGINT - count(*) \
+         FROM pg_replication_slots",
+    )?;
+    if left <= 0 {
+        return Err(DbError::fatal(
+            "all replication slots are in use: raise max_replication_slots, or drop one of them",
+        ));
+    }
+    publish(&line, &postgres.site.place)?;
+    let process: i32 = line.query("SELECT pg_backend_pid()")?;
+    let slot =
+        Slot { line, name: format!("isolario_{process}"), isolation: postgres.site.isolation };
+    let make = format!(
+        "SELECT lsn::text FROM pg_create_logical_replication_slot('{}', 'pgoutput', true)",
+        slot.name
+    );
+    if let Err(error) = slot.line.query::<String>(&make) {
+        slot.unpublish();
+        return Err(error);
+    }
+    Ok(Box::new(slot))
+}
+
+/// Has the log decoded for our table, with the versions that were replaced.
+fn publish(line: &Line, place: &str) -> Result<(), DbError> {
+    let find = format!(
+        "SELECT coalesce((SELECT coalesce(obj_description(oid, 'pg_publication'), '') \
+         FROM pg_publication WHERE pubname = '{PUBLICATION}'), '{OURS}')"
+    );
+    if line.query::<String>(&find)? != OURS {
+        return Err(crate::remote::not_ours(&format!("a publication {PUBLICATION}"), place));
+    }
+    line.batch(
+        Stage::Connect,
+        &format!(
+            "DROP PUBLICATION IF EXISTS {PUBLICATION}; \
+             ALTER TABLE {TABLE} REPLICA IDENTITY FULL; \
+             CREATE PUBLICATION {PUBLICATION} FOR TABLE {TABLE}; \
+             COMMENT ON PUBLICATION {PUBLICATION} IS '{OURS}'"
+        ),
+    )
+}
+
+impl Slot {
+    /// Whether it works or not: the next run replaces what is left.
+    fn unpublish(&self) {
+        let drop = format!("DROP PUBLICATION IF EXISTS {PUBLICATION}");
+        let _ = self.line.batch(Stage::Connect, &drop);
+    }
+
+    fn read(&self) -> Result<Log, DbError> {
+        self.wait_for_the_last()?;
+        // Whatever committed without waiting for the disk is there when this is.
+        self.line.batch(
+            Stage::Connect,
+            "SET synchronous_commit = on; SELECT pg_logical_emit_message(true, 'isolario', 'end')",
+        )?;
+        let last: String =
+            self.line.query("SELECT pg_snapshot_xmax(pg_current_snapshot())::text")?;
+        let last: u64 = last.parse().unwrap_or(u64::MAX);
+        let mut decoder = Decoder::default();
+        loop {
+            let statement = format!(
+                "SELECT data FROM pg_logical_slot_get_binary_changes('{}', NULL, {AT_ONCE}, \
+                 'proto_version', '1', 'publication_names', '{PUBLICATION}')",
+                self.name
+            );
+            let rows = self.line.ask(Stage::Connect, self.line.client.query(&statement, &[]))?;
+            for row in &rows {
+                decoder.take(row.get(0)).map_err(|error| DbError::fatal(error.to_string()))?;
+            }
+            if rows.is_empty() {
+                break;
+            }
+        }
+        let commits = decoder
+            .commits
+            .into_iter()
+            .map(|commit| Commit { number: whole_number(commit.number, last), ..commit });
+        Ok(Log {
+            commits: commits.collect(),
+            snapshots: Snapshots::InProgress,
+            // At read committed they look at the newest version of a row once more.
+            writes_see_snapshots: self.isolation != "read-committed",
+            // Serializable transactions take effect in some order, which need not be this one. And at
+            // repeatable read, an insert in place of a row that was deleted meanwhile is let through.
+            promised: (self.isolation == "repeatable-read").then_some(Level::Prefix),
+        })
+    }
+
+    /// Waits for transactions whose clients are gone: they may still commit.
+    fn wait_for_the_last(&self) -> Result<(), DbError> {
+        let deadline = Instant::now() + ENDING;
+        let running = "SELECT count(*) FROM pg_stat_activity \
+             WHERE application_name = 'isolario' AND datname = current_database() \
+             AND pid <> pg_backend_pid() AND state <> 'idle'";
+        while self.line.query::<i64>(running)? > 0 {
+            if Instant::now() > deadline {
+                return Err(DbError::fatal(
+                    "transactions of the run are still going on: the log is not complete",
+                ));
+            }
+            std::thread::sleep(PAUSE);
+        }
+        Ok(())
+    }
+}
+
+impl Capture for Slot {
+    fn stop(self: Box<Self>) -> Result<Log, DbError> {
+        let log = self.read();
+        self.unpublish();
+        log.map_err(|error| match error.disconnected {
+            true => DbError::fatal(format!(
+                "the connection that held the replication slot is lost, and the log with it (did \
+                 the server restart?): {}",
+                error.message
+            )),
+            false => error,
+        })
+    }
+}
+
+/// The log has the lower half of a transaction's number: it is the last such number that there was.
+fn whole_number(lower: u64, last: u64) -> u64 {
+    const HALF: u64 = 1 << 32;
+    let number = (last & !(HALF - 1)) | lower;
+    if number > last { number.wrapping_sub(HALF) } else { number }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_transactions_are_made_whole() {
+        let epoch = 3 << 32;
+        assert_eq!(whole_number(17, 100), 17);
+        assert_eq!(whole_number(17, epoch + 100), epoch + 17);
+        assert_eq!(whole_number(0xffff_fff0, epoch + 100), epoch - 16);
+    }
+}
