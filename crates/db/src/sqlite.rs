@@ -159,7 +159,7 @@ impl Database for Sqlite {
 
     /// Writers come one after the other, and are counted.
     fn promised(&self, _: Kind) -> Option<Level> {
-        self.evidence.then_some(Level::Serializable)
+        self.evidence.then_some(Level::StrictSerializable)
     }
 
     fn dialect(&self) -> Option<Dialect> {

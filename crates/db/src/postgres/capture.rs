@@ -101,6 +101,12 @@ impl Slot {
         let _ = self.line.batch(Stage::Connect, &drop);
     }
 
+    /// It would go with the connection; whoever looks now would still see it.
+    fn drop_slot(&self) {
+        let drop = format!("SELECT pg_drop_replication_slot('{}')", self.name);
+        let _ = self.line.batch(Stage::Connect, &drop);
+    }
+
     fn read(&self) -> Result<Log, DbError> {
         self.wait_for_the_last()?;
         // Whatever committed without waiting for the disk is there when this is.
@@ -162,6 +168,7 @@ impl Slot {
 impl Capture for Slot {
     fn stop(self: Box<Self>) -> Result<Log, DbError> {
         let log = self.read();
+        self.drop_slot();
         self.unpublish();
         log.map_err(|error| match error.disconnected {
             true => DbError::fatal(format!(
