@@ -105,7 +105,7 @@ fn versions(history: &History) -> Versions {
     let mut versions = Versions::new();
     for txn in history.txns().filter(|txn| history.outcome(*txn) == Outcome::Committed) {
         for (key, value) in last_writes(history, txn, None) {
-            let at = history.db_commit(txn).expect("who wrote has a place in the log");
+            let at = history.db_commit(txn).unwrap();
             versions.entry(key).or_default().push((at, value));
         }
     }
