@@ -238,7 +238,7 @@ pub static CLAIMS: &[ClaimRow] = &[
     row(
         "redis",
         "watch",
-        &[Kind::Mini],
+        ORDERED,
         &[StrictSerializable],
         "EXEC runs all commands at once, if no watched key changed",
     ),

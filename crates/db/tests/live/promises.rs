@@ -36,6 +36,14 @@ fn increments(trial: Trial) -> Trial {
     increments
 }
 
+/// Appends to lists and reads of them: all levels show, and which versions reads saw.
+fn appends(trial: Trial) -> Trial {
+    let mut appends = crowded(trial);
+    appends.txns = appends.txns.min(1000);
+    appends.workload.kind = Transactions::Append;
+    appends
+}
+
 #[test]
 fn postgres_keeps_its_promises() {
     let servers = start(Kind::Postgres);
@@ -45,6 +53,9 @@ fn postgres_keeps_its_promises() {
     at("read-committed").satisfies(&[RC]);
     crowded(at("repeatable-read")).violates_by(SER, AnomalyKind::WriteSkew);
     increments(at("read-committed")).violates_by(SI, AnomalyKind::LostUpdate);
+    appends(at("serializable")).satisfies(&[SER]);
+    appends(at("repeatable-read")).satisfies(&[SI]);
+    appends(at("read-committed")).satisfies(&[RC]);
 }
 
 #[test]
@@ -56,6 +67,9 @@ fn mariadb_keeps_its_promises() {
     at("repeatable-read").satisfies(&[Level::CutIsolation, Level::ReadAtomic]);
     at("read-committed").satisfies(&[RC]);
     increments(at("repeatable-read")).violates_by(SI, AnomalyKind::LostUpdate);
+    appends(at("serializable")).satisfies(&[SER]);
+    appends(at("innodb-snapshot-isolation")).satisfies(&[SI]);
+    appends(at("read-committed")).satisfies(&[RC]);
 }
 
 #[test]
@@ -64,7 +78,10 @@ fn galera_is_serializable_on_one_node_only() {
     // Nothing is asked of it over several nodes that it does not break now and then: the book has
     // what we saw.
     crowded(Trial::new(servers.urls(), "serializable")).violates(SER);
-    Trial::new(&servers.urls()[..1], "serializable").satisfies(&[SER]);
+    let one = |isolation| Trial::new(&servers.urls()[..1], isolation);
+    one("serializable").satisfies(&[SER]);
+    appends(one("serializable")).satisfies(&[SER]);
+    appends(one("read-committed")).satisfies(&[RC]);
 }
 
 #[test]
@@ -76,6 +93,8 @@ fn etcd_is_strictly_serializable_unless_reads_may_be_stale() {
     crowded(at("serializable-reads")).violates(SSER);
     conditional(at("linearizable-reads")).satisfies(&[LIN]);
     conditional(at("serializable-reads")).violates(LIN);
+    appends(at("linearizable-reads")).satisfies(&[SSER]);
+    appends(at("serializable-reads")).satisfies(&[RC]);
 }
 
 #[test]
@@ -84,5 +103,6 @@ fn redis_is_strictly_serializable_if_it_watches() {
     let at = |isolation| Trial::new(servers.urls(), isolation);
     at("watch").satisfies(&[SSER]);
     conditional(at("watch")).satisfies(&[LIN]);
+    appends(at("watch")).satisfies(&[SSER]);
     increments(at("plain")).violates_by(SI, AnomalyKind::LostUpdate);
 }
