@@ -38,7 +38,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use isolario_check::{Checker, Options};
-use isolario_model::{History, Level, LevelResult, Outcome as TxnOutcome, StopReason};
+use isolario_model::{AnomalyKind, History, Level, LevelResult, Outcome as TxnOutcome, StopReason};
 use isolario_report::Report;
 use isolario_sql::{Aux, Instrument, Planner, Product, Reading, Round, Schema, Script, history};
 use isolario_workload::Rng;
@@ -52,6 +52,7 @@ use super::examine::{Examination, Judgement, examine};
 use super::{Handle, RunError, Stage};
 use client::Shared;
 use round::Drive;
+use simplify::Wanted;
 use site::Site;
 
 /// Is told how a relational run goes.
@@ -172,6 +173,24 @@ pub fn replay_script(settings: &Settings, script: &Script) -> Result<(Round, His
     Ok((round, history))
 }
 
+/// As long as it takes.
+const LONG: Duration = Duration::from_secs(86_400);
+
+/// Looks for the smallest part of a script that shows an anomaly when it is replayed at the isolation
+/// level of the settings; none if the script itself does not.
+pub fn simplify_script(
+    settings: &Settings,
+    script: &Script,
+    kind: AnomalyKind,
+) -> Result<Option<Simplified>, RunError> {
+    let site = Site::open(settings)?;
+    let isolation = &site.isolations.last().cloned().unwrap_or_default();
+    let wanted = Wanted { kind, isolation, round: 0 };
+    let budget = settings.simplify.unwrap_or(LONG);
+    simplify::simplify(&site, &wanted, std::slice::from_ref(script), budget)
+        .map_err(|error| RunError::Database { url: settings.urls.first().cloned(), error })
+}
+
 /// Runs rounds until there are enough transactions, the time is up, or somebody stops it.
 pub fn run(
     settings: &Settings,
@@ -287,7 +306,10 @@ impl<'s> Course<'s> {
                 break;
             }
             observer.simplifying(&finding);
-            let found = simplify::simplify(self.site, &examined, &finding, budget);
+            let (kind, isolation, round) = (finding.kind, &*finding.isolation, finding.round);
+            let wanted = Wanted { kind, isolation, round };
+            let scripts = simplify::scripts_of(&examined, &finding);
+            let found = simplify::simplify(self.site, &wanted, &scripts, budget);
             let url = self.settings.urls.first().cloned();
             let found = found.map_err(|error| RunError::Database { url, error })?;
             if let Some(found) = found {

@@ -6,11 +6,12 @@
 //! replayed on a fresh schema. What is left when nothing more can go is replayed a few times more: how
 //! often it showed the anomaly is part of the result.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use isolario_check::{Checker, Options};
 use isolario_db::DbError;
-use isolario_model::{AnomalyKind, History, LevelResult};
+use isolario_model::{Anomaly, AnomalyKind, History, LevelResult};
 use isolario_sql::{Reading, Reduction, Round, Script, history};
 
 use super::findings::{level_of_name, pattern};
@@ -59,44 +60,65 @@ impl Simplified {
     }
 }
 
-/// Looks for the smallest script that shows a finding; none if it does not show when it is replayed.
+/// What is looked for.
+pub(super) struct Wanted<'w> {
+    pub(super) kind: AnomalyKind,
+    pub(super) isolation: &'w str,
+    /// The round in which it was found.
+    pub(super) round: u64,
+}
+
+/// The scripts that may show a finding: its transactions alone or, if they need others, all of its round.
+pub(super) fn scripts_of(examined: &Examined, finding: &Finding) -> [Script; 2] {
+    let whole = Script::of(&examined.round, &examined.schema);
+    [whole.with_txns(&finding.txns), whole]
+}
+
+/// Looks for the smallest script that shows an anomaly, beginning with the first of some that shows it;
+/// none if none of them does.
 pub(super) fn simplify(
     site: &Site<'_>,
-    examined: &Examined,
-    finding: &Finding,
+    wanted: &Wanted<'_>,
+    scripts: &[Script],
     budget: Duration,
 ) -> Result<Option<Simplified>, DbError> {
-    let stage = site.at(&finding.isolation)?;
-    let mut search = Search { site, stage, finding, tried: 0, deadline: Instant::now() + budget };
-    let whole = Script::of(&examined.round, &examined.schema);
-    let Some((mut script, mut shown)) = search.first(&whole)? else {
-        search.stage.clear(&whole.schema)?;
+    let stage = site.at(wanted.isolation)?;
+    let mut search = Search { site, stage, wanted, tried: 0, deadline: Instant::now() + budget };
+    let mut first = None;
+    for script in scripts {
+        first = search.shows(script).map(|shown| (script.clone(), shown));
+        if first.is_some() {
+            break;
+        }
+    }
+    let Some((mut script, mut shown)) = first else {
+        search.clear(scripts.last())?;
         return Ok(None);
     };
-    let mut is_cut_short = false;
+    let mut is_cut_short;
     loop {
-        let size = script.clone();
+        let before = script.clone();
+        is_cut_short = false;
         for kind in Reduction::ALL {
-            is_cut_short = search.reduce(kind, &mut script, &mut shown)?;
+            is_cut_short |= search.reduce(kind, &mut script, &mut shown);
         }
-        if is_cut_short || script == size {
+        if is_cut_short || script == before {
             break;
         }
     }
     let mut times = 0;
     for _ in 0..TRIALS {
-        if let Some(again) = search.shows(&script)? {
+        if let Some(again) = search.shows(&script) {
             times += 1;
             shown = again;
         }
     }
-    search.stage.clear(&script.schema)?;
-    let txns: Vec<u32> = script.txns();
+    search.clear(Some(&script))?;
     Ok(Some(Simplified {
-        kind: finding.kind,
-        isolation: finding.isolation.clone(),
-        round: finding.round,
-        pattern: pattern(&shown.round, &txns),
+        kind: wanted.kind,
+        isolation: wanted.isolation.to_owned(),
+        round: wanted.round,
+        pattern: pattern(&shown.round, &script.txns()),
         script,
         replayed: shown.round,
         history: shown.history,
@@ -117,37 +139,22 @@ struct Shows {
 struct Search<'s> {
     site: &'s Site<'s>,
     stage: Stage<'s>,
-    finding: &'s Finding,
+    wanted: &'s Wanted<'s>,
     tried: u32,
     deadline: Instant,
 }
 
 impl Search<'_> {
-    /// The transactions of the finding alone, or, if they need others, all that were sent.
-    fn first(&mut self, whole: &Script) -> Result<Option<(Script, Shows)>, DbError> {
-        for script in [whole.with_txns(&self.finding.txns), whole.clone()] {
-            if let Some(shown) = self.shows(&script)? {
-                return Ok(Some((script, shown)));
-            }
-        }
-        Ok(None)
-    }
-
     /// Takes whatever can go of a kind; tells whether time was up.
-    fn reduce(
-        &mut self,
-        kind: Reduction,
-        script: &mut Script,
-        shown: &mut Shows,
-    ) -> Result<bool, DbError> {
+    fn reduce(&mut self, kind: Reduction, script: &mut Script, shown: &mut Shows) -> bool {
         let mut at = 0;
         loop {
             let smaller = script.reductions(kind, &self.site.product);
-            let Some(next) = smaller.into_iter().nth(at) else { return Ok(false) };
+            let Some(next) = smaller.into_iter().nth(at) else { return false };
             if Instant::now() >= self.deadline {
-                return Ok(true);
+                return true;
             }
-            match self.shows(&next)? {
+            match self.shows(&next) {
                 // What stood at this position is gone, and something else stands there now.
                 Some(again) => (*script, *shown) = (next, again),
                 None => at += 1,
@@ -155,20 +162,24 @@ impl Search<'_> {
         }
     }
 
-    fn shows(&mut self, script: &Script) -> Result<Option<Shows>, DbError> {
+    /// Replays a script, and tells whether it shows the anomaly. One whose schema the database does not
+    /// take shows nothing.
+    fn shows(&mut self, script: &Script) -> Option<Shows> {
         self.tried += 1;
-        // A script whose schema the database does not take shows nothing.
-        let Ok(round) = replay(self.site, &self.stage, script) else { return Ok(None) };
-        let isolation = &self.finding.isolation;
+        let round = replay(self.site, &self.stage, script).ok()?;
+        let isolation = self.wanted.isolation;
         let without_locking_reads = self.site.product.has_current_reads(isolation);
-        let Ok(history) = history(&round, Reading { without_locking_reads }) else {
-            return Ok(None);
-        };
+        let history = history(&round, Reading { without_locking_reads }).ok()?;
         let checker = Checker::new(&history, Options::default());
         let result = checker.check(level_of_name(isolation));
-        let same = |kind: AnomalyKind| kind == self.finding.kind;
-        let is_shown = result.verdict.anomalies().iter().any(|anomaly| same(anomaly.kind));
         drop(checker);
-        Ok(is_shown.then_some(Shows { round, history, result }))
+        let is_same = |anomaly: &Arc<Anomaly>| anomaly.kind == self.wanted.kind;
+        let is_shown = result.verdict.anomalies().iter().any(is_same);
+        is_shown.then_some(Shows { round, history, result })
+    }
+
+    /// Leaves nothing of the last script behind.
+    fn clear(&self, last: Option<&Script>) -> Result<(), DbError> {
+        last.map_or(Ok(()), |script| self.stage.clear(&script.schema))
     }
 }
