@@ -146,6 +146,7 @@ impl Relational {
 fn refuse_idle(args: &RunArgs) -> Result<(), Failure> {
     let idle = [
         (args.shape.preset.is_some(), "--preset"),
+        (args.shape.aim.is_some(), "--aim"),
         (args.shape.keys.is_some(), "--keys"),
         (args.shape.read_ratio.is_some(), "--read-ratio"),
         (args.shape.rmw_ratio.is_some(), "--rmw-ratio"),
