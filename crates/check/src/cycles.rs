@@ -73,9 +73,10 @@ pub(crate) fn with_lost_updates(lost: Vec<Anomaly>, alone: bool, cycles: Vec<Ano
 }
 
 /// A cycle under its name, or as a contradiction of what is stated if it rests on that: what clients
-/// saw need not be wrong then.
+/// saw need not be wrong then. With predicates it always does, since what they met is stated.
 pub(crate) fn anomaly(level: Level, edges: Vec<Edge>) -> Anomaly {
-    let kind = match rests_on_statements(&edges) {
+    let has_predicates = edges.iter().any(|edge| edge.reason.is_about_predicate());
+    let kind = match rests_on_statements(&edges) && !has_predicates {
         true => AnomalyKind::OrderContradiction,
         false => name_at(level, &edges),
     };
@@ -120,6 +121,10 @@ pub(crate) fn name(cycle: &[Edge]) -> AnomalyKind {
         let is_stale = cycle.len() == 2 && count(EdgeKind::ReadWrite) == 1;
         return if is_stale { AnomalyKind::StaleRead } else { AnomalyKind::RealTimeCycle };
     }
+    let is_missed = |edge: &Edge| matches!(edge.reason, Reason::PredicateAntiDependency { .. });
+    if cycle.iter().any(is_missed) {
+        return of_predicates(cycle);
+    }
     match count(EdgeKind::ReadWrite) {
         0 if count(EdgeKind::WriteRead) > 0 => AnomalyKind::CyclicCo,
         0 if is_of_one_register(cycle) => AnomalyKind::CyclicVersions,
@@ -128,11 +133,29 @@ pub(crate) fn name(cycle: &[Edge]) -> AnomalyKind {
             AnomalyKind::ReadWriteSkew
         }
         1 if count(EdgeKind::WriteWrite) > 0 => AnomalyKind::SingleAntiDependency,
+        1 if cycle.iter().any(|edge| edge.reason.is_about_predicate()) => match cycle.len() {
+            2 => AnomalyKind::ReadSkew,
+            _ => AnomalyKind::SingleAntiDependency,
+        },
         1 => missed(cycle),
         2 if cycle.len() == 2 => crossed(cycle),
         _ if has_adjacent(cycle) => AnomalyKind::ItemAntiDependencyCycle,
         2 if cycle.len() == 4 && count(EdgeKind::WriteRead) == 2 => AnomalyKind::LongFork,
         _ => AnomalyKind::NonadjacentAntiDependencies,
+    }
+}
+
+/// The name of a cycle with an anti-dependency of a predicate.
+fn of_predicates(cycle: &[Edge]) -> AnomalyKind {
+    let is_anti = |edge: &&Edge| edge.reason.kind() == EdgeKind::ReadWrite;
+    let by_predicate = |edge: &Edge| matches!(edge.reason, Reason::PredicateRead { .. });
+    let by_item = |edge: &Edge| matches!(edge.reason, Reason::Read { .. });
+    match (cycle.iter().filter(is_anti).count(), cycle.len()) {
+        (1, 2) if cycle.iter().any(by_item) => AnomalyKind::Phantom,
+        (1, 2) if cycle.iter().any(by_predicate) => AnomalyKind::PredicateManyPreceders,
+        (1, _) => AnomalyKind::PredicateSingleAntiDependency,
+        (2, 2) => AnomalyKind::PredicateWriteSkew,
+        _ => AnomalyKind::PredicateAntiDependencyCycle,
     }
 }
 

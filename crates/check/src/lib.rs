@@ -22,6 +22,7 @@
 //! ```
 
 mod blocks;
+mod certificate;
 mod cycles;
 mod findings;
 mod graph;
@@ -42,7 +43,7 @@ use std::time::Duration;
 
 use isolario_model::{AnomalyKind, History, Level, LevelResult, PatternResult, PromisedOrder};
 
-pub use isolario_model::{KeyAssumption, KeyAssumptions, StatedOrder};
+pub use isolario_model::{KeyAssumption, KeyAssumptions, StatedOrder, StatedSet};
 pub use plan::Checker;
 pub use progress::{Phase, Progress, Watcher};
 pub use stop::Stop;
@@ -70,6 +71,9 @@ pub struct Options {
     /// What is assumed of every register by itself. The orders of versions that follow from it are part
     /// of what is asked.
     pub assume: KeyAssumptions,
+    /// The versions that predicate operations met. They count where orders of versions are part of what is
+    /// asked: together they are a certificate.
+    pub version_sets: Vec<StatedSet>,
     /// The order in which the database promises that transactions take effect. With one, levels are
     /// decided by that order or not at all.
     pub promised_order: Option<PromisedOrder>,
@@ -91,6 +95,7 @@ impl Default for Options {
             version_order: Vec::new(),
             trust_version_order: false,
             assume: KeyAssumptions::default(),
+            version_sets: Vec::new(),
             promised_order: None,
             minimize: true,
             stop: Stop::default(),
@@ -140,6 +145,12 @@ impl Options {
     #[must_use]
     pub fn with_assumptions(self, assume: KeyAssumptions) -> Self {
         Options { assume, ..self }
+    }
+
+    /// With the versions that predicate operations met.
+    #[must_use]
+    pub fn with_version_sets(self, sets: Vec<StatedSet>) -> Self {
+        Options { version_sets: sets, ..self }
     }
 
     /// With an order that the database promises.

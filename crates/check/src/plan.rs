@@ -10,6 +10,7 @@ use isolario_model::{
 };
 
 use crate::Options;
+use crate::certificate::{self, Certificate};
 use crate::findings;
 use crate::lin;
 use crate::mini::Mini;
@@ -42,6 +43,8 @@ pub struct Checker<'h> {
     options: Options,
     /// The history as the engines know it, or an operation that none of them knows.
     engines: OnceLock<Result<Engines<'h>, OpId>>,
+    /// The history with its version certificate, if it has one, or what the certificate lacks.
+    certificate: OnceLock<Result<Certificate<'h>, Inapplicable>>,
     /// The same without session order, for levels that do not count it.
     sessionless: OnceLock<Box<Checker<'h>>>,
 }
@@ -74,7 +77,13 @@ impl<'h> Engines<'h> {
 impl<'h> Checker<'h> {
     /// A checker of a history. Nothing is worked out before the first question.
     pub fn new(history: &'h History, options: Options) -> Self {
-        Checker { history, options, engines: OnceLock::new(), sessionless: OnceLock::new() }
+        Checker {
+            history,
+            options,
+            engines: OnceLock::new(),
+            certificate: OnceLock::new(),
+            sessionless: OnceLock::new(),
+        }
     }
 
     /// Decides a level, with evidence either way.
@@ -183,6 +192,10 @@ impl<'h> Checker<'h> {
             let verdict = self.by_promise(order, level);
             return LevelResult { level, engine: Engine::Versions, verdict };
         }
+        if self.is_certified() && certificate::decides(level) {
+            let verdict = self.by_certificate(level);
+            return LevelResult { level, engine: Engine::Versions, verdict };
+        }
         // Linearizability is about operations of more kinds, and needs none of what the other levels
         // share.
         let (engine, verdict) = if level.shape().nodes == Nodes::PerOperation {
@@ -198,6 +211,29 @@ impl<'h> Checker<'h> {
             }
         };
         LevelResult { level, engine, verdict }
+    }
+
+    /// Whether the order of versions is part of what is asked, and there are predicates, so that it
+    /// takes the versions that they met as well.
+    fn is_certified(&self) -> bool {
+        let Options { trust_version_order, version_order, version_sets, .. } = &self.options;
+        let is_stated = !version_order.is_empty() || !version_sets.is_empty();
+        *trust_version_order && is_stated && self.history.has_predicates()
+    }
+
+    /// Decides a level by the version certificate.
+    fn by_certificate(&self, level: Level) -> Verdict {
+        if self.options.stop.is_asked() {
+            return unlooked();
+        }
+        if let Some(reason) = self.lacks_times(level) {
+            return Verdict::NotApplicable(reason);
+        }
+        let new = || Certificate::new(self.history, &self.options);
+        match self.certificate.get_or_init(new) {
+            Ok(certificate) => certificate.check(level),
+            Err(reason) => Verdict::NotApplicable(reason.clone()),
+        }
     }
 
     /// Decides a level by the order that the database promises.

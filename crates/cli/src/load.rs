@@ -4,11 +4,11 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use isolario::formats::version_order::{self, Unknown};
+use isolario::formats::version_order::{self, Statements, Unknown};
 use isolario::formats::{
     self, Content, Meter, Position, Problem, ReadError, Source, serialization_order,
 };
-use isolario::model::{History, PromisedOrder, Remark, Severity, StatedOrder};
+use isolario::model::{History, PromisedOrder, Remark, Severity};
 
 use crate::config::{InputFormat, SerializationOrder};
 use crate::console::Console;
@@ -154,13 +154,13 @@ pub(crate) fn read_version_order(
     name: &str,
     history: &History,
     console: &mut Console,
-) -> Result<Vec<StatedOrder>, Failure> {
+) -> Result<Statements, Failure> {
     let source = Source::open(file).map_err(|error| bad_order(&error))?;
     let statements = version_order::read(&source, history).map_err(|error| bad_order(&error))?;
     if let Some(message) = unknown_in(&statements.unknown, name) {
         console.warning(&format!("{}:{message}", file.display()));
     }
-    Ok(statements.orders)
+    Ok(statements)
 }
 
 /// Reads the order that a database promises for the transactions of a history, and warns of those

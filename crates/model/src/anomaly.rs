@@ -63,8 +63,18 @@ pub enum AnomalyKind {
     NonadjacentAntiDependencies,
     /// A cycle with item anti-dependencies.
     ItemAntiDependencyCycle,
-    /// A cycle with a predicate anti-dependency.
+    /// A predicate missed a row of a transaction that the same reader otherwise saw.
     Phantom,
+    /// Two predicates of one transaction that saw different transactions' changes.
+    PredicateManyPreceders,
+    /// A cycle with exactly one anti-dependency, that of a predicate.
+    PredicateSingleAntiDependency,
+    /// Two transactions that each change what the other's predicate, or read, had found.
+    PredicateWriteSkew,
+    /// A cycle with a predicate anti-dependency.
+    PredicateAntiDependencyCycle,
+    /// A result that the versions which the operation met do not give.
+    ResultMismatch,
     /// A read of a version that had been overwritten before the reader began.
     StaleRead,
     /// A cycle that only real time closes.
@@ -143,7 +153,7 @@ use AnomalyKind as A;
 use Level as L;
 
 /// In the order of the declaration, so that a kind is its own index.
-static TABLE: [AnomalyNames; 35] = [
+static TABLE: [AnomalyNames; 40] = [
     AnomalyNames {
         plume: Some('a'),
         mtc: Some('a'),
@@ -463,17 +473,73 @@ static TABLE: [AnomalyNames; 35] = [
         )
     },
     AnomalyNames {
-        adya: Some("G2"),
-        elle: Some("G2"),
+        adya: Some("G-single"),
+        elle: Some("G-single"),
         ..row(
             A::Phantom,
             "Phantom",
             "Phantom read",
             &["phantom", "P3", "A3"],
-            &[L::Serializable],
-            "A cycle of dependencies in which a predicate missed a row.",
+            &[L::ReadAtomic, L::ConsistentView],
+            "A predicate missed a change of a transaction whose changes the same reader saw elsewhere.",
         )
     },
+    AnomalyNames {
+        adya: Some("G-single"),
+        elle: Some("G-single"),
+        ..row(
+            A::PredicateManyPreceders,
+            "PredicateManyPreceders",
+            "Predicates that saw different changes",
+            &["predicate-many-preceders", "PMP"],
+            &[L::ReadAtomic, L::ConsistentView],
+            "Of two predicates of one transaction, the one saw a change and the other missed it.",
+        )
+    },
+    AnomalyNames {
+        adya: Some("G-single"),
+        elle: Some("G-single"),
+        ..row(
+            A::PredicateSingleAntiDependency,
+            "PredicateSingleAntiDependency",
+            "Single anti-dependency of a predicate",
+            &[],
+            &[L::ParallelSnapshotIsolation],
+            "A cycle of dependencies in which a single predicate missed a change.",
+        )
+    },
+    AnomalyNames {
+        adya: Some("G2"),
+        elle: Some("G2"),
+        ..row(
+            A::PredicateWriteSkew,
+            "PredicateWriteSkew",
+            "Write skew on a predicate",
+            &[],
+            &[L::Serializable],
+            "Two transactions each changed what the other had looked for.",
+        )
+    },
+    AnomalyNames {
+        adya: Some("G2"),
+        elle: Some("G2"),
+        ..row(
+            A::PredicateAntiDependencyCycle,
+            "PredicateAntiDependencyCycle",
+            "Serialization anomaly of predicates",
+            &[],
+            &[L::Serializable],
+            "A cycle of dependencies in which a predicate missed a change.",
+        )
+    },
+    row(
+        A::ResultMismatch,
+        "ResultMismatch",
+        "Result that does not fit what was there",
+        &["result set mismatch"],
+        &[L::AdyaReadCommitted, L::ConsistentView],
+        "An operation returned something else than the versions that it met had to give.",
+    ),
     row(
         A::StaleRead,
         "StaleRead",

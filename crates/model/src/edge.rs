@@ -207,6 +207,11 @@ impl Reason {
         }
     }
 
+    /// Whether it is about what a predicate matched.
+    pub fn is_about_predicate(&self) -> bool {
+        matches!(self, Reason::PredicateRead { .. } | Reason::PredicateAntiDependency { .. })
+    }
+
     /// The edges that it rests on; none where it was seen.
     pub fn support(&self) -> &[Edge] {
         match self {

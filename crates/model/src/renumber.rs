@@ -62,6 +62,7 @@ impl Renumber<'_> {
                 Inapplicable::AmbiguousRead { read, first, second, total }
             }
             Inapplicable::Operation { op } => Inapplicable::Operation { op: self.op(op) },
+            Inapplicable::NoVersionSet { op } => Inapplicable::NoVersionSet { op: self.op(op) },
             Inapplicable::Predicate { op } => Inapplicable::Predicate { op: self.op(op) },
             reason => reason,
         }

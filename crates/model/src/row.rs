@@ -1,6 +1,6 @@
 //! Rows of a history, as predicates see them.
 
-use isolario_predicate::{Columns, Dialect, EvalError, Operand, Predicate};
+use isolario_predicate::{Columns, Dialect, EvalError, Operand, Predicate, Truth};
 
 use crate::value::{Value, ValueRef};
 
@@ -49,6 +49,15 @@ impl<'a> RowRef<'a> {
             return Ok(false);
         }
         predicate.matches(&self, dialect)
+    }
+
+    /// As [`RowRef::matches`], where all dialects give the same answer.
+    pub fn matches_everywhere(self, predicate: &Predicate) -> Result<bool, EvalError> {
+        if self.value == ValueRef::Nil || !self.is_of(predicate) {
+            return Ok(false);
+        }
+        let condition = predicate.condition().ok_or(EvalError::Unparsed)?;
+        Ok(condition.agreed_truth(&self)? == Truth::True)
     }
 
     /// Whether a predicate is about the table of this row, as far as both name one.

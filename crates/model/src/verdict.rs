@@ -584,6 +584,17 @@ pub enum Inapplicable {
         /// Another one.
         second: TxnId,
     },
+    /// The order of the versions of a row is part of the question, and it is not stated in full.
+    OpenVersionOrder {
+        /// The row.
+        key: KeyId,
+    },
+    /// The versions that predicate operations met are part of the question, and those of one are not
+    /// stated.
+    NoVersionSet {
+        /// The operation.
+        op: OpId,
+    },
     /// A predicate, or a function over rows, that cannot be evaluated.
     Predicate {
         /// The operation that has it.

@@ -21,6 +21,7 @@
 
 mod adya;
 mod axioms;
+mod certificate;
 mod cut;
 mod draft;
 mod guaranteed;
@@ -34,6 +35,7 @@ mod worlds;
 
 use isolario_model::{History, KeyAssumptions, Level, StatedOrder};
 
+pub use certificate::satisfies_certificate;
 pub use draft::{Applied, Draft, DraftOp, DraftTxn, ParseError, history};
 pub use promised::satisfies_promised;
 pub use random::volume;

@@ -146,6 +146,16 @@ impl Expr {
         }
         stack.pop().map_or(Range::ALL, Part::range)
     }
+
+    /// The first column that a condition bounds, with the least and the greatest whole number that
+    /// it has on a row on which the condition is true: what an index on whole numbers asks for.
+    pub fn bounded_column(&self) -> Option<(&str, i64, i64)> {
+        self.columns().find_map(|column| {
+            let range = self.range_of(column);
+            let (low, high) = range.whole_numbers();
+            (!range.is_all()).then_some((column, low, high))
+        })
+    }
 }
 
 /// What is known of an operand.

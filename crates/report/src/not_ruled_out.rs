@@ -41,14 +41,19 @@ pub fn not_ruled_out(report: &Report<'_>, found: &Found<'_>) -> Vec<(Level, Vec<
 fn is_looked_for(kind: AnomalyKind, has_predicates: bool) -> bool {
     use AnomalyKind as A;
     match kind {
-        A::Phantom => has_predicates,
+        A::Phantom
+        | A::PredicateManyPreceders
+        | A::PredicateSingleAntiDependency
+        | A::PredicateWriteSkew
+        | A::PredicateAntiDependencyCycle => has_predicates,
         A::NoOrderPossible
         | A::OrderContradiction
         | A::CyclicVersions
         | A::DirtyUpdate
         | A::IncompatibleOrder
         | A::DuplicateElements
-        | A::NotLinearizable => false,
+        | A::NotLinearizable
+        | A::ResultMismatch => false,
         _ => true,
     }
 }

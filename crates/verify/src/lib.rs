@@ -38,6 +38,7 @@ mod alternatives;
 mod anomalies;
 mod by_key;
 mod causal;
+mod certificate;
 mod clauses;
 mod cycles;
 mod edges;
@@ -70,11 +71,12 @@ use std::cell::OnceCell;
 
 use isolario_model::{
     AnomalyKind, History, Inapplicable, KeyAssumptions, Level, LevelResult, Nodes, OpId, OpKind,
-    PromisedOrder, StatedOrder, Verdict, Visible, Witness,
+    PromisedOrder, StatedOrder, StatedSet, Verdict, Visible, Witness,
 };
 
 pub use refusal::Refusal;
 
+use certificate::{Certificate, Lacks};
 use facts::Facts;
 use order::Order;
 
@@ -151,21 +153,38 @@ pub struct Verifier<'h> {
     history: &'h History,
     options: Options,
     stated: &'h [StatedOrder],
+    sets: &'h [StatedSet],
     promised: Option<&'h PromisedOrder>,
+    certificate: OnceCell<Result<Certificate<'h>, Lacks>>,
     facts: OnceCell<Facts<'h>>,
 }
 
 impl<'h> Verifier<'h> {
     /// A verifier for a history.
     pub fn new(history: &'h History, options: &Options) -> Self {
-        Verifier { history, options: *options, stated: &[], promised: None, facts: OnceCell::new() }
+        Verifier {
+            history,
+            options: *options,
+            stated: &[],
+            sets: &[],
+            promised: None,
+            certificate: OnceCell::new(),
+            facts: OnceCell::new(),
+        }
     }
 
     /// With orders of versions that are stated beside the history. They count only where the
     /// options say that they are trusted.
     pub fn with_version_order(self, orders: &'h [StatedOrder]) -> Self {
         let stated = if self.options.trust_version_order { orders } else { &[] };
-        Verifier { stated, facts: OnceCell::new(), ..self }
+        Verifier { stated, facts: OnceCell::new(), certificate: OnceCell::new(), ..self }
+    }
+
+    /// With the versions that predicate operations met. They count where stated orders do: together they
+    /// are a certificate.
+    pub fn with_version_sets(self, sets: &'h [StatedSet]) -> Self {
+        let sets = if self.options.trust_version_order { sets } else { &[] };
+        Verifier { sets, certificate: OnceCell::new(), ..self }
     }
 
     /// With an order that the database promises: part of what is asked of every level.
@@ -181,6 +200,10 @@ impl<'h> Verifier<'h> {
                 false => promised::verify(self.history, self.options, order, result),
             };
         }
+        if self.is_certified() && certificate::decides(result.level) {
+            let new = || Certificate::new(self.history, self.options, self.stated, self.sets);
+            return certificate::verify(self.certificate.get_or_init(new).as_ref(), result);
+        }
         match &result.verdict {
             Verdict::Undecided(_) => Ok(()),
             Verdict::NotApplicable(reason) => inapplicable::verify(self, result.level, reason),
@@ -191,6 +214,12 @@ impl<'h> Verifier<'h> {
             Verdict::Violated(findings) => anomalies::verify(self.facts()?, result.level, findings),
             _ => Err(Refusal::Unsupported("this verdict")),
         }
+    }
+
+    /// Whether versions and what predicates met of them are part of what is asked.
+    fn is_certified(&self) -> bool {
+        let is_stated = !self.stated.is_empty() || !self.sets.is_empty();
+        self.options.trust_version_order && is_stated && self.history.has_predicates()
     }
 
     /// Re-checks a result about the order of versions that follows from commit timestamps.

@@ -2,6 +2,7 @@
 //! itself is one.
 
 mod cycle;
+mod leading_back;
 mod order;
 mod realtime;
 mod rows;
@@ -11,6 +12,7 @@ mod subgraph;
 mod topo;
 
 pub(crate) use cycle::{BUDGET, Closing, shortest_closed, shortest_cycle};
+pub(crate) use leading_back::leading_back;
 pub(crate) use order::{Moved, Order, places};
 pub(crate) use realtime::{InTime, Moments, RealTime, agrees, interval, precedes};
 pub(crate) use rows::Rows;

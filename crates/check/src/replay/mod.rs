@@ -18,7 +18,6 @@
 //! | `agreement.rs` | whether the order agrees with sessions and real time |
 
 mod agreement;
-mod contents;
 mod operation;
 mod rows;
 mod run;

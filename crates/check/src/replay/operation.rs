@@ -6,8 +6,8 @@ use isolario_model::{
 };
 use isolario_predicate::Dialect;
 
-use super::contents::InitialContent;
 use super::state::{Held, State};
+use crate::resolved::InitialContent;
 
 /// How many of the rows that make a difference are told.
 const ROWS_TOLD: usize = 10;

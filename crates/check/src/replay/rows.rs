@@ -7,10 +7,10 @@
 use std::collections::BTreeSet;
 
 use isolario_model::{History, KeyId, Predicate, PredicateId, RowRef, ValueRef};
-use isolario_predicate::{Columns, EvalError, Expr, Operand, Truth};
+use isolario_predicate::{Columns, EvalError, Expr, Operand};
 use rustc_hash::FxHashMap;
 
-use super::contents::InitialContent;
+use crate::resolved::InitialContent;
 
 /// The rows of all tables, and indexes on their columns.
 pub(super) struct Rows<'h> {
@@ -96,7 +96,7 @@ impl<'h> Rows<'h> {
             return Plan::Everywhere;
         }
         let Some(table) = self.table_ids.get(name).copied() else { return Plan::Nowhere };
-        let range = predicate.condition().and_then(first_range);
+        let range = predicate.condition().and_then(Expr::bounded_column);
         match range {
             Some((column, low, high)) => {
                 Plan::Range { index: self.index_on(table, column), low, high }
@@ -148,7 +148,7 @@ impl<'h> Rows<'h> {
         let mut matching = Vec::new();
         let mut look_at = |key: KeyId| -> Result<(), EvalError> {
             let row = RowRef { key: self.history.key_name(key), value: value(key) };
-            if matches(predicate, row)? {
+            if row.matches_everywhere(predicate)? {
                 matching.push(key);
             }
             Ok(())
@@ -197,24 +197,6 @@ impl Index {
             _ => None,
         }
     }
-}
-
-/// Whether a row satisfies a predicate, by the rules of every dialect.
-fn matches(predicate: &Predicate, row: RowRef<'_>) -> Result<bool, EvalError> {
-    if row.value == ValueRef::Nil || !row.is_of(predicate) {
-        return Ok(false);
-    }
-    let condition = predicate.condition().ok_or(EvalError::Unparsed)?;
-    Ok(condition.agreed_truth(&row)? == Truth::True)
-}
-
-/// The first column that a condition bounds by whole numbers, and the least and greatest of them.
-fn first_range(condition: &Expr) -> Option<(&str, i64, i64)> {
-    condition.columns().find_map(|column| {
-        let range = condition.range_of(column);
-        let (low, high) = range.whole_numbers();
-        (!range.is_all()).then_some((column, low, high))
-    })
 }
 
 fn table_name(history: &History, key: KeyId) -> &str {

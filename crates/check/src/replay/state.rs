@@ -2,8 +2,8 @@
 
 use isolario_model::{History, KeyId, OpId, ValueId, ValueRef};
 
-use super::contents::{InitialContent, InitialContents};
 use super::rows::Rows;
+use crate::resolved::{InitialContent, InitialContents};
 
 /// The state of a replay. Whatever is done to it can be taken back.
 pub(super) struct State<'h> {

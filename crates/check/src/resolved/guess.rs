@@ -35,7 +35,7 @@ pub(crate) struct Guess {
 ///
 /// Stamps and times may both be there, and either may be misleading: the one that fewer reads and
 /// sessions contradict is taken.
-pub(super) fn commit_order(dependencies: &Dependencies<'_>) -> Guess {
+pub(crate) fn commit_order(dependencies: &Dependencies<'_>) -> Guess {
     let history = dependencies.history;
     let guess = |commits, clue| Guess { commits, clue };
     let stamps = by_stamps(history).map(|order| guess(order, Clue::Stamps));

@@ -15,6 +15,7 @@
 
 mod accesses;
 mod choices;
+mod contents;
 mod dependencies;
 mod guaranteed;
 mod guess;
@@ -31,9 +32,10 @@ use isolario_model::{History, OpFamily, OpId, OpKind, TxnId};
 
 pub(crate) use accesses::writes;
 pub(crate) use choices::{AmbiguousRead, Choices, OpenReads};
+pub(crate) use contents::{InitialContent, InitialContents};
 pub(crate) use dependencies::Dependencies;
 pub(crate) use guaranteed::{cyclic_versions, guaranteed};
-pub(crate) use guess::{Clue, Guess};
+pub(crate) use guess::{Clue, Guess, commit_order as guess_order};
 pub(crate) use overwrites::{BlindWrite, Overwrites, Replaced, Replacement};
 pub(crate) use reads::lists;
 pub(crate) use reads::{Reads, Source};

@@ -15,7 +15,6 @@
 mod committed;
 mod evidence;
 mod parallel;
-mod reach;
 mod snapshots;
 mod uncommitted;
 

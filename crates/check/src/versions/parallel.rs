@@ -17,10 +17,10 @@ use isolario_model::{
 };
 
 use super::Ordered;
-use super::reach::leading_back;
 use crate::cycles;
 use crate::graph::{
-    BUDGET, InEdges, Rows, Search, Subgraph, components, places, shortest_cycle, topological_order,
+    BUDGET, InEdges, Rows, Search, Subgraph, components, leading_back, places, shortest_cycle,
+    topological_order,
 };
 use crate::resolved::{Inferred, Saturated, TailRule};
 

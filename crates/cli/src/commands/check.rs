@@ -139,7 +139,8 @@ impl Checking<'_> {
         let loaded = load_valid(name, path, self.config, console)?;
         let mut options = self.plain_options();
         if let Some(file) = &self.config.version_order {
-            options.version_order = read_version_order(file, name, &loaded.history, console)?;
+            let stated = read_version_order(file, name, &loaded.history, console)?;
+            (options.version_order, options.version_sets) = (stated.orders, stated.sets);
         }
         if let Some(order) = &self.config.serialization_order {
             let order = read_serialization_order(order, name, &loaded.history, console)?;

@@ -5,7 +5,8 @@ use std::io;
 use std::path::Path;
 
 use isolario::check;
-use isolario::model::{History, Inapplicable, LevelResult, StatedOrder, Verdict, Witness};
+use isolario::formats::version_order::Statements;
+use isolario::model::{History, Inapplicable, LevelResult, Verdict, Witness};
 use isolario::report::grouped;
 use isolario::verify::proof::{
     self, Given, ProofError, ProofProblem, VerifiedProof, verify_proof_with,
@@ -60,7 +61,8 @@ pub(crate) fn run(
     });
     let promised = promised.transpose()?;
     let given = Given::default()
-        .with_version_order(trusted.as_deref())
+        .with_version_order(trusted.as_ref().map(|stated| &stated.orders[..]))
+        .with_version_sets(trusted.as_ref().map_or(&[], |stated| &stated.sets[..]))
         .with_assumptions(config.assume)
         .with_promised_order(promised.as_ref());
     let verification = match verify_proof_with(&history, given, &file) {
@@ -84,11 +86,11 @@ fn trusted_order(
     config: &Verify,
     history: &History,
     console: &mut Console,
-) -> Result<Option<Vec<StatedOrder>>, Failure> {
+) -> Result<Option<Statements>, Failure> {
     let Some(file) = &config.version_order else { return Ok(None) };
     let name = config.history.display().to_string();
-    let orders = read_version_order(file, &name, history, console)?;
-    Ok(config.trust_version_order.then_some(orders))
+    let stated = read_version_order(file, &name, history, console)?;
+    Ok(config.trust_version_order.then_some(stated))
 }
 
 fn unreadable(name: &str, error: &io::Error) -> Failure {

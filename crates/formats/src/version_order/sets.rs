@@ -109,7 +109,11 @@ impl Reader<'_> {
                 self.statements.unknown.note(at, || format!("the key {}", form.render(key)));
                 continue;
             };
-            let found = self.writer(known, value(form, writer), false);
+            // A database that went wrong may have met what an aborted transaction wrote.
+            let found = match self.names.by_name(known, value(form, writer)) {
+                Who::Txn(txn) => Ok(Some(txn)),
+                _ => self.writer(known, value(form, writer), false),
+            };
             match found.map_err(|problem| Fault::new(form.at(writer), problem))? {
                 Some(txn) => versions.push((known, txn)),
                 None => {

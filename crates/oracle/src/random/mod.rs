@@ -8,6 +8,7 @@
 //! assert!(case.history().is_ok_and(|history| history.txn_count() <= 6));
 //! ```
 
+pub mod certificates;
 mod generate;
 mod shape;
 mod shrink;

@@ -24,19 +24,19 @@ pub struct TableCase {
 }
 
 /// A transaction on its way.
-struct Draft {
+pub(super) struct Draft {
     session: usize,
-    outcome: Outcome,
+    pub(super) outcome: Outcome,
     ops: Vec<Asked>,
     /// Its places in the order in which things happen.
-    start: u64,
-    commit: u64,
-    has_place: bool,
+    pub(super) start: u64,
+    pub(super) commit: u64,
+    pub(super) has_place: bool,
 }
 
 /// What is asked of the store.
 #[derive(Clone)]
-enum Asked {
+pub(super) enum Asked {
     Read(i64),
     Write(i64, i64),
     Delete(i64),
@@ -45,7 +45,7 @@ enum Asked {
     Aggregate(Aggregate, Predicate),
 }
 
-type Rows = BTreeMap<i64, Value>;
+pub(super) type Rows = BTreeMap<i64, Value>;
 
 /// The history of a seed.
 pub fn table_case(seed: u64) -> Result<TableCase, SinkError> {
@@ -53,11 +53,18 @@ pub fn table_case(seed: u64) -> Result<TableCase, SinkError> {
     let on_snapshots = rng.below(2) == 0;
     let drafts = drafts(&mut rng, on_snapshots);
     let recorded = Store::new(&mut rng).run(&drafts);
+    let history = record(&drafts, &recorded)?;
+    let order = promise(&history, on_snapshots, &mut rng);
+    Ok(TableCase { history, order })
+}
+
+/// The history of what was done. Transactions are called by their numbers.
+pub(super) fn record(drafts: &[Draft], recorded: &[Vec<Done>]) -> Result<History, SinkError> {
     let mut batch = Batch::new();
     batch.meta(&Meta { initial: Initial::Value(Value::Nil), ..Meta::default() })?;
-    for (draft, ops) in drafts.iter().zip(&recorded) {
+    for (name, (draft, ops)) in (0i64..).zip(drafts.iter().zip(recorded)) {
         let session = ValueRef::Int(draft.session as i64);
-        batch.begin(&TxnStart { session, id: None, line: None })?;
+        batch.begin(&TxnStart { session, id: Some(name.into()), line: None })?;
         ops.iter().try_for_each(|op| op.record(&mut batch))?;
         let stamp = |place: u64| draft.has_place.then_some(Stamp { physical: place, logical: 0 });
         batch.end(&TxnEnd {
@@ -68,12 +75,10 @@ pub fn table_case(seed: u64) -> Result<TableCase, SinkError> {
             ..TxnEnd::new(draft.outcome)
         })?;
     }
-    let history = batch.build()?;
-    let order = promise(&history, on_snapshots, &mut rng);
-    Ok(TableCase { history, order })
+    batch.build()
 }
 
-fn drafts(rng: &mut Rng, on_snapshots: bool) -> Vec<Draft> {
+pub(super) fn drafts(rng: &mut Rng, on_snapshots: bool) -> Vec<Draft> {
     let count = rng.between(1, 5);
     let moments = if rng.percent(25) { 2 } else { 1 };
     let mut places: Vec<(u64, u64)> = (0..count as u64).map(|at| (at, at)).collect();
@@ -151,11 +156,11 @@ impl Asked {
 }
 
 /// What was asked, and what came back.
-struct Done {
-    asked: Asked,
+pub(super) struct Done {
+    pub(super) asked: Asked,
     /// The rows that were read or written, each with what it held or holds from then on.
-    rows: Vec<(i64, Value)>,
-    result: Value,
+    pub(super) rows: Vec<(i64, Value)>,
+    pub(super) result: Value,
 }
 
 impl Done {
@@ -189,12 +194,12 @@ impl Done {
     }
 }
 
-fn row_key(key: i64) -> Value {
+pub(super) fn row_key(key: i64) -> Value {
     Value::Tuple(Box::new(Tuple::new("t", [("id", key)])))
 }
 
 /// The store, with a taste for mistakes.
-struct Store<'r> {
+pub(super) struct Store<'r> {
     rng: &'r mut Rng,
     rows: Rows,
     /// How many versions there have been: each has its number.
@@ -204,13 +209,13 @@ struct Store<'r> {
 }
 
 impl<'r> Store<'r> {
-    fn new(rng: &'r mut Rng) -> Self {
+    pub(super) fn new(rng: &'r mut Rng) -> Self {
         let mistakes = [0, 0, 5, 15][rng.below(4)];
         Store { rng, rows: Rows::new(), versions: 0, mistakes }
     }
 
     /// What each transaction saw and wrote.
-    fn run(mut self, drafts: &[Draft]) -> Vec<Vec<Done>> {
+    pub(super) fn run(mut self, drafts: &[Draft]) -> Vec<Vec<Done>> {
         let mut done: Vec<Vec<Done>> = drafts.iter().map(|_| Vec::new()).collect();
         let mut points: Vec<(u64, usize, bool)> = Vec::new();
         for (at, draft) in drafts.iter().enumerate() {
@@ -288,7 +293,7 @@ impl<'r> Store<'r> {
 
 impl Done {
     /// Does to the rows what it did.
-    fn apply(&self, rows: &mut Rows) {
+    pub(super) fn apply(&self, rows: &mut Rows) {
         let mut put = |key: i64, value: &Value| match value {
             Value::Nil => rows.remove(&key),
             value => rows.insert(key, value.clone()),
@@ -307,7 +312,7 @@ impl Done {
     }
 }
 
-fn matching(predicate: &Predicate, rows: &Rows) -> Vec<(i64, Value)> {
+pub(super) fn matching(predicate: &Predicate, rows: &Rows) -> Vec<(i64, Value)> {
     let is_matching = |key: i64, value: &Value| {
         let name = row_key(key);
         let row = RowRef { key: name.as_ref(), value: value.as_ref() };

@@ -31,6 +31,15 @@ pub(super) fn anomaly(kind: A) -> &'static str {
         A::NonadjacentAntiDependencies => include_str!("anomalies/NonadjacentAntiDependencies.md"),
         A::ItemAntiDependencyCycle => include_str!("anomalies/ItemAntiDependencyCycle.md"),
         A::Phantom => include_str!("anomalies/Phantom.md"),
+        A::PredicateManyPreceders => include_str!("anomalies/PredicateManyPreceders.md"),
+        A::PredicateSingleAntiDependency => {
+            include_str!("anomalies/PredicateSingleAntiDependency.md")
+        }
+        A::PredicateWriteSkew => include_str!("anomalies/PredicateWriteSkew.md"),
+        A::PredicateAntiDependencyCycle => {
+            include_str!("anomalies/PredicateAntiDependencyCycle.md")
+        }
+        A::ResultMismatch => include_str!("anomalies/ResultMismatch.md"),
         A::StaleRead => include_str!("anomalies/StaleRead.md"),
         A::RealTimeCycle => include_str!("anomalies/RealTimeCycle.md"),
         A::IncompatibleOrder => include_str!("anomalies/IncompatibleOrder.md"),

@@ -44,7 +44,11 @@ pub fn summary(names: Names<'_>, anomaly: &Anomaly) -> String {
             names.key(*key)
         ),
         Evidence::Unexpected { op, expected, result } => {
-            promised::unexpected(names, *op, expected, result.as_ref())
+            let where_from = match anomaly.kind {
+                AnomalyKind::ResultMismatch => "among the versions that it met",
+                _ => "in the promised order",
+            };
+            promised::unexpected(names, *op, expected, result.as_ref(), where_from)
         }
         Evidence::Concurrent { key, first, second } => format!(
             "{} and {} both wrote {} while both ran, by the timestamps of the database",

@@ -32,6 +32,11 @@ pub fn consequence(names: Names<'_>, anomaly: &Anomaly) -> String {
             ),
             None => of_a_cycle(names, anomaly.kind, edges),
         },
+        Evidence::Unexpected { .. } if anomaly.kind == A::ResultMismatch => {
+            "that is wrong whatever the order of transactions: by the database's own account, these \
+             versions were there"
+                .to_owned()
+        }
         Evidence::Unexpected { .. } | Evidence::Concurrent { .. } => {
             "so the order that the database promises is not the one in which things happened; \
              another order may explain what the clients saw"
@@ -130,11 +135,19 @@ fn of_a_cycle(names: Names<'_>, kind: A, edges: &[Edge]) -> String {
             "whichever of the two wrote last did not know of the other's update, \
                           which is lost"
         }
-        A::WriteSkew | A::ItemAntiDependencyCycle | A::Phantom => {
+        A::WriteSkew
+        | A::ItemAntiDependencyCycle
+        | A::PredicateWriteSkew
+        | A::PredicateAntiDependencyCycle => {
             "had they run one after the other, the later one would have seen what the earlier one \
              wrote"
         }
-        A::ReadWriteSkew | A::SingleAntiDependency | A::NonadjacentAntiDependencies => {
+        A::ReadWriteSkew
+        | A::SingleAntiDependency
+        | A::NonadjacentAntiDependencies
+        | A::Phantom
+        | A::PredicateManyPreceders
+        | A::PredicateSingleAntiDependency => {
             "no snapshot is both old enough for what was missed and new enough for what was built \
              on"
         }

@@ -13,13 +13,14 @@ const MOST_MISSED: usize = 3;
 
 /// What happened, by kind where the cycle has the shape of its kind.
 pub(super) fn summary(names: Names<'_>, kind: AnomalyKind, edges: &[Edge]) -> String {
+    let by_predicate = |reason: &Reason| matches!(reason, Reason::PredicateAntiDependency { .. });
     let telling = match kind {
+        _ if edges.iter().any(|edge| by_predicate(&edge.reason)) => {
+            first_sentence(names, edges, by_predicate)
+        }
         AnomalyKind::LostUpdate => lost_update(names, edges),
         AnomalyKind::LongFork => long_fork(names, edges),
         AnomalyKind::StaleRead | AnomalyKind::RealTimeCycle => stale_read(names, edges),
-        AnomalyKind::Phantom => first_sentence(names, edges, |reason| {
-            matches!(reason, Reason::PredicateAntiDependency { .. })
-        }),
         _ => first_sentence(names, edges, |reason| matches!(reason, Reason::Visible { .. })),
     };
     telling.unwrap_or_else(|| in_a_cycle(names, kind, edges))

@@ -4,7 +4,7 @@ use isolario_model::{
     Edge, EdgeKind, KeyAssumption, KeyId, Level, OpId, OpKind, Reason, TxnId, VersionOrder,
 };
 
-use super::observed::{asked, deed, fate, origin, saw, wrote};
+use super::observed::{condition, deed, fate, origin, saw, written, wrote};
 use super::times::real_time;
 use crate::names::Names;
 
@@ -157,12 +157,11 @@ fn sentence(names: Names<'_>, edge: &Edge) -> String {
         Reason::Visible { rule, key, reader, read, path } => {
             visible(names, edge, *rule, *key, *reader, *read, path)
         }
-        Reason::PredicateAntiDependency { read, write, .. } => {
-            let (asked, wrote) = (asked(names, *read), wrote(names, *write));
-            format!("{from} {asked} before {to} {wrote}, which changes the answer")
+        Reason::PredicateAntiDependency { read, key, write } => {
+            by_predicate(names, *read, *key, *write, false)
         }
-        Reason::PredicateRead { read, write, .. } => {
-            format!("{to} {} after {from} {}", asked(names, *read), wrote(names, *write))
+        Reason::PredicateRead { read, key, write } => {
+            by_predicate(names, *read, *key, *write, true)
         }
         Reason::Stated { at } => {
             format!("the stated order puts {from} before {to} (position {at})")
@@ -171,6 +170,23 @@ fn sentence(names: Names<'_>, edge: &Edge) -> String {
             format!("{to} cannot come before {from}: that would close a cycle")
         }
         _ => format!("{from} comes before {to}"),
+    }
+}
+
+/// What a predicate saw, or did not see, of a write that changes what it matches.
+fn by_predicate(names: Names<'_>, read: OpId, key: KeyId, write: OpId, saw: bool) -> String {
+    let (asked, row) = (condition(names, read), names.key(key));
+    let (reader, writer) = (names.txn_of(read), names.txn_of(write));
+    let (matches, deed) = written(names, read, key, write);
+    match (saw, matches) {
+        (false, true) => format!("{reader}'s {asked} did not see {row}, which {writer} {deed}"),
+        (false, false) => {
+            format!("{reader}'s {asked} did not see that {writer} {deed} {row}, which took it out")
+        }
+        (true, true) => format!("{reader}'s {asked} met {row} as {writer} {deed} it"),
+        (true, false) => {
+            format!("{reader}'s {asked} met {row} after {writer} {deed} it, which took it out")
+        }
     }
 }
 

@@ -116,6 +116,13 @@ pub fn why_not_applicable(names: Names<'_>, why: &Inapplicable) -> String {
             names.txn(*first),
             names.txn(*second)
         ),
+        Inapplicable::OpenVersionOrder { key } => format!(
+            "the stated order does not say in full how the versions of {} follow each other",
+            names.key(*key)
+        ),
+        Inapplicable::NoVersionSet { op } => {
+            format!("nothing says which versions {} met: {}", names.txn_of(*op), names.op(*op))
+        }
         Inapplicable::Predicate { op } => format!(
             "{} asked for something that cannot be evaluated: {}",
             names.txn_of(*op),

@@ -1,6 +1,6 @@
 //! What a transaction saw and did, as the part of a sentence that follows its name.
 
-use isolario_model::{History, KeyId, Op, OpId, TxnId};
+use isolario_model::{History, KeyId, Op, OpId, RowRef, TxnId, ValueRef};
 
 use crate::names::Names;
 
@@ -48,6 +48,42 @@ pub(super) fn asked(names: Names<'_>, op: OpId) -> String {
         }
         _ => format!("read {}", names.version(op)),
     }
+}
+
+/// The condition of a predicate operation, in backticks.
+pub(super) fn condition(names: Names<'_>, op: OpId) -> String {
+    let history = names.history();
+    match history.op_predicate(op).map(|predicate| history.predicate(predicate)) {
+        Some(predicate) => match predicate.condition() {
+            Some(condition) => format!("`{condition}`"),
+            None => format!("`{predicate}`"),
+        },
+        None => "read".to_owned(),
+    }
+}
+
+/// Whether the row that an operation wrote satisfies the predicate of another one, as far as that can
+/// be told, and what it did to the row.
+pub(super) fn written(
+    names: Names<'_>,
+    read: OpId,
+    key: KeyId,
+    write: OpId,
+) -> (bool, &'static str) {
+    let history = names.history();
+    let (value, deed) = match history.op(write) {
+        Op::Write { value, .. } => (history.value(value), "wrote"),
+        Op::PredicateWrite { .. } => {
+            let row = history.row_of(write, key);
+            (row.map_or(ValueRef::Nil, |row| history.value(row.value)), "updated")
+        }
+        _ => (ValueRef::Nil, "deleted"),
+    };
+    let deed = if value == ValueRef::Nil { "deleted" } else { deed };
+    let row = RowRef { key: history.key_name(key), value };
+    let predicate = history.op_predicate(read).map(|predicate| history.predicate(predicate));
+    let matches = predicate.and_then(|predicate| row.matches_everywhere(predicate).ok());
+    (matches.unwrap_or(value != ValueRef::Nil), deed)
 }
 
 /// What a write did: `wrote x=1`.

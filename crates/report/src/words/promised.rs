@@ -1,4 +1,5 @@
-//! What an operation returned, and what it had to return in the order that the database promises.
+//! What an operation returned, and what it had to return in the order that the database promises, or by
+//! the versions that it met.
 
 use isolario_model::{ExpectedVersion, Op, OpId, RowView, Value};
 
@@ -13,11 +14,12 @@ pub(super) fn unexpected(
     op: OpId,
     expected: &[ExpectedVersion],
     result: Option<&Value>,
+    where_from: &str,
 ) -> String {
     let txn = names.txn_of(op);
     match (names.history().op(op), result) {
         (Op::Aggregate { result: Some(got), .. }, Some(due)) => format!(
-            "{txn} {} and got {}; in the promised order it is {}",
+            "{txn} {} and got {}; {where_from} it is {}",
             asked(names, op),
             names.value(got),
             due.as_ref()
@@ -32,12 +34,12 @@ pub(super) fn unexpected(
                 0 => String::new(),
                 more => format!(", and {} more", counted(more as u64, "row")),
             };
-            format!("{txn} {}: in the promised order, {}{more}", asked(names, op), told.join("; "))
+            format!("{txn} {}: {where_from}, {}{more}", asked(names, op), told.join("; "))
         }
         _ => {
             let there = expected.first().map(|version| there(names, *version));
             let there = there.unwrap_or_else(|| "something else was there".to_owned());
-            format!("{txn} {}, but in the promised order {there}", saw_one(names, op))
+            format!("{txn} {}, but {where_from} {there}", saw_one(names, op))
         }
     }
 }

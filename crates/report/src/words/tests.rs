@@ -362,6 +362,8 @@ fn why_levels_do_not_apply() {
         Inapplicable::NoChecker,
         Inapplicable::CyclicDependencies,
         Inapplicable::SkewOfEventOrder,
+        Inapplicable::OpenVersionOrder { key: X },
+        Inapplicable::NoVersionSet { op: OpId(5) },
     ];
     let lines: Vec<_> = reasons.iter().map(|why| why_not_applicable(names, why)).collect();
     insta::assert_snapshot!(lines.join("\n"));

@@ -42,7 +42,7 @@ mod names;
 mod read;
 mod write;
 
-use isolario_model::{History, KeyAssumptions, LevelResult, PromisedOrder, StatedOrder};
+use isolario_model::{History, KeyAssumptions, LevelResult, PromisedOrder, StatedOrder, StatedSet};
 
 pub use digest::Digest;
 pub use error::{ProofError, ProofProblem};
@@ -100,6 +100,8 @@ pub struct Given<'g> {
     pub version_order: Option<&'g [StatedOrder]>,
     /// What is assumed of every register.
     pub assume: KeyAssumptions,
+    /// The versions that predicate operations met, which are trusted with the orders.
+    pub version_sets: &'g [StatedSet],
     /// The order of transactions that the database promises.
     pub promised_order: Option<&'g PromisedOrder>,
 }
@@ -115,6 +117,12 @@ impl<'g> Given<'g> {
     #[must_use]
     pub fn with_assumptions(self, assume: KeyAssumptions) -> Self {
         Given { assume, ..self }
+    }
+
+    /// With the versions that predicate operations met.
+    #[must_use]
+    pub fn with_version_sets(self, version_sets: &'g [StatedSet]) -> Self {
+        Given { version_sets, ..self }
     }
 
     /// With an order of transactions that the database promises.
@@ -146,7 +154,8 @@ pub fn verify_proof_with(
         return Err(ProofError { position: None, problem });
     }
     let mut verifier = Verifier::new(history, &proof.options)
-        .with_version_order(given.version_order.unwrap_or(&[]));
+        .with_version_order(given.version_order.unwrap_or(&[]))
+        .with_version_sets(given.version_sets);
     if let Some(order) = given.promised_order {
         verifier = verifier.with_promised_order(order);
     }

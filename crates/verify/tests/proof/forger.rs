@@ -57,7 +57,7 @@ impl Forger<'_> {
     }
 
     fn inapplicable(&mut self) -> Inapplicable {
-        match self.rng.below(12) {
+        match self.rng.below(14) {
             0 => Inapplicable::AmbiguousRead {
                 read: self.op(),
                 first: self.optional_op(),
@@ -74,6 +74,8 @@ impl Forger<'_> {
             8 => Inapplicable::NoPlace { txn: self.txn() },
             9 => Inapplicable::SamePlace { first: self.txn(), second: self.txn() },
             10 => Inapplicable::Predicate { op: self.op() },
+            11 => Inapplicable::NoVersionSet { op: self.op() },
+            12 => Inapplicable::OpenVersionOrder { key: self.key() },
             _ => Inapplicable::SkewOfEventOrder,
         }
     }

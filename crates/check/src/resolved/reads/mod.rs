@@ -69,11 +69,16 @@ pub(crate) struct Reads {
 impl Reads {
     /// Resolves all reads of registers and lists.
     pub(crate) fn resolve(history: &History) -> Reads {
+        Reads::resolve_and_keep(history, &[])
+    }
+
+    /// The same, with transactions of unknown outcome that are known to have committed from elsewhere.
+    pub(crate) fn resolve_and_keep(history: &History, committed: &[TxnId]) -> Reads {
         let Joined { sources, suspects, mut ambiguous, mut unknown_reads } = join::join(history);
         let (lists, mut sources) = lists::resolve(history, sources);
         unknown_reads.extend(lists.unknown_reads());
         unknown_reads.sort_unstable();
-        let kept = kept(history, &unknown_reads);
+        let kept = kept(history, &unknown_reads, committed);
         let (mut anomalies, mut wrong_but_seen) =
             classify::classify(history, &kept, &suspects, &mut sources);
         ambiguous.extend(lists.ambiguous());
@@ -179,9 +184,10 @@ impl Reads {
 }
 
 /// Which transactions take part in the order: committed ones, and those of unknown outcome that a
-/// kept one read from. Somebody saw their writes, so they did commit. The others of unknown outcome
+/// kept one read from, or that are known to have `committed` otherwise. Somebody saw their writes, so
+/// they did commit. The others of unknown outcome
 /// are dropped; no level needs them.
-fn kept(history: &History, unknown_reads: &[(OpId, TxnId)]) -> Vec<bool> {
+fn kept(history: &History, unknown_reads: &[(OpId, TxnId)], committed: &[TxnId]) -> Vec<bool> {
     let mut kept: Vec<bool> =
         history.txns().map(|txn| history.outcome(txn) == Outcome::Committed).collect();
     let by_reader: Vec<(TxnId, TxnId)> =
@@ -191,6 +197,7 @@ fn kept(history: &History, unknown_reads: &[(OpId, TxnId)]) -> Vec<bool> {
         .iter()
         .filter(|(reader, _)| history.outcome(*reader) == Outcome::Committed)
         .map(|(_, writer)| *writer)
+        .chain(committed.iter().copied())
         .collect();
     while let Some(txn) = observed.pop() {
         if std::mem::replace(&mut kept[txn.index()], true) {

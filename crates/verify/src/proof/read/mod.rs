@@ -305,6 +305,12 @@ impl<'l, 'h> Sections<'l, 'h> {
                 first: self.refer.txn(fields.take("first")?)?,
                 second: self.refer.txn(fields.take("second")?)?,
             },
+            "open-version-order" => {
+                Inapplicable::OpenVersionOrder { key: self.refer.key(fields.take("key")?)? }
+            }
+            "no-version-set" => {
+                Inapplicable::NoVersionSet { op: self.refer.op(fields.take("op")?)? }
+            }
             "predicate" => Inapplicable::Predicate { op: self.refer.op(fields.take("op")?)? },
             _ => return Err(because.expected("why the level does not apply")),
         };

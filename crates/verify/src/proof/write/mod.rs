@@ -293,6 +293,14 @@ impl Named<'_, &Inapplicable> {
                 map.serialize_entry("first", &self.part(*first))?;
                 map.serialize_entry("second", &self.part(*second))
             }
+            Inapplicable::OpenVersionOrder { key } => {
+                map.serialize_entry("because", "open-version-order")?;
+                map.serialize_entry("key", &self.part(*key))
+            }
+            Inapplicable::NoVersionSet { op } => {
+                map.serialize_entry("because", "no-version-set")?;
+                map.serialize_entry("op", &self.part(*op))
+            }
             Inapplicable::Predicate { op } => {
                 map.serialize_entry("because", "predicate")?;
                 map.serialize_entry("op", &self.part(*op))

@@ -1,6 +1,6 @@
 //! Which anti-dependencies lead back.
 
-use crate::graph::{InEdges, places};
+use super::{InEdges, places};
 
 /// Of pairs (reader, writer), those whose writer leads to the reader. `order` is a topological order
 /// of the graph.
@@ -10,7 +10,7 @@ use crate::graph::{InEdges, places};
 /// their writers to the last of their readers. Pairs that are next to each other in the order are
 /// taken together: transactions depend on those that ran about the same time, so that the stretches
 /// are short, however long the history is.
-pub(super) fn leading_back(
+pub(crate) fn leading_back(
     graph: &impl InEdges,
     order: &[u32],
     pairs: impl Iterator<Item = (u32, u32)>,
@@ -48,8 +48,8 @@ pub(super) fn leading_back(
 
 #[cfg(test)]
 mod tests {
+    use super::super::Rows;
     use super::*;
-    use crate::graph::Rows;
 
     #[test]
     fn a_pair_leads_back_if_there_is_a_way_from_its_writer_to_its_reader() {

@@ -4,7 +4,7 @@ use isolario_model::{History, Initial, KeyId, Op, OpId, ValueId, ValueRef};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// What the keys of a history hold before anybody writes.
-pub(super) struct InitialContents<'h> {
+pub(crate) struct InitialContents<'h> {
     history: &'h History,
     /// The word of a read that saw the initial version of any key, where one word says so.
     word: Option<u64>,
@@ -22,14 +22,14 @@ enum Rule {
 
 /// What a key holds at first.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum InitialContent<'h> {
+pub(crate) enum InitialContent<'h> {
     Value(ValueRef<'h>),
     Nothing,
     Unknown,
 }
 
 impl<'h> InitialContents<'h> {
-    pub(super) fn new(history: &'h History) -> Self {
+    pub(crate) fn new(history: &'h History) -> Self {
         let word = history.initial_word();
         let rule = match history.initial() {
             Initial::Value(_) => Rule::Stated { except: FxHashSet::default() },
@@ -41,7 +41,7 @@ impl<'h> InitialContents<'h> {
         InitialContents { history, word, rule }
     }
 
-    pub(super) fn of(&self, key: KeyId) -> InitialContent<'h> {
+    pub(crate) fn of(&self, key: KeyId) -> InitialContent<'h> {
         match &self.rule {
             Rule::Stated { except } if except.contains(&key) => InitialContent::Nothing,
             Rule::Stated { .. } => match self.history.initial_value() {
@@ -57,7 +57,7 @@ impl<'h> InitialContents<'h> {
     }
 
     /// Whether a read of this word saw what the key holds at first.
-    pub(super) fn is(&self, key: KeyId, word: u64) -> bool {
+    pub(crate) fn is(&self, key: KeyId, word: u64) -> bool {
         match &self.rule {
             Rule::Stated { except } => self.word == Some(word) && !except.contains(&key),
             Rule::Observed(_) if self.word.is_some() => self.word == Some(word),

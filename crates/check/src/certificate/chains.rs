@@ -1,0 +1,294 @@
+//! The versions of each row, in the order that is stated.
+//!
+//! Each transaction has one version of a row: the last one it wrote. Versions before it were never
+//! committed, so nobody but the transaction itself may meet them, and a change that it took back
+//! itself changed nothing for others.
+//!
+//! A row that is inserted after a delete is a new *incarnation*: the same key, but at every level
+//! below serializability an object of its own. A database may let somebody insert a key that a
+//! concurrent transaction has deleted, and nothing is lost by that.
+
+use std::ops::Range;
+
+use isolario_model::{History, KeyId, OpId, RowRef, StatedOrder, TxnId, ValueId, ValueRef};
+
+use crate::graph::Rows;
+use crate::resolved::{InitialContent, InitialContents};
+
+/// A version: a position among all versions, those of a row together and in their order.
+pub(super) type Version = u32;
+
+/// Per row its versions: the initial one, and then those that were written.
+pub(super) struct Chains<'h> {
+    history: &'h History,
+    initial: InitialContents<'h>,
+    /// Per row, where its versions begin, and where the last ones end.
+    starts: Vec<Version>,
+    versions: Vec<Written>,
+    /// Per version, whether it begins a new incarnation.
+    begins: Vec<bool>,
+    /// Per row, whether one of its versions does.
+    is_reborn: Vec<bool>,
+    /// Per row, its versions by writer.
+    by_writer: Rows<(TxnId, Version)>,
+    /// Per transaction, the versions that it wrote.
+    of_txn: Rows<Version>,
+}
+
+/// A version that somebody wrote, or the initial one.
+#[derive(Clone, Copy)]
+pub(super) struct Written {
+    pub(super) key: KeyId,
+    pub(super) writer: TxnId,
+    /// The last write of the row by that transaction; none for the initial version.
+    pub(super) write: Option<OpId>,
+    value: Option<ValueId>,
+    /// What reads of the version show.
+    word: u64,
+    /// The statement that puts it after the version before it.
+    pub(super) stated_at: u64,
+}
+
+/// The last write of a row by a transaction.
+#[derive(Clone, Copy)]
+pub(super) struct LastWrite {
+    pub(super) key: KeyId,
+    pub(super) txn: TxnId,
+    pub(super) write: OpId,
+    pub(super) value: ValueId,
+    pub(super) word: u64,
+}
+
+impl<'h> Chains<'h> {
+    /// Puts the last writes of transactions that count, given by transaction, into the order that is
+    /// stated. Fails with a row whose order is not stated in full.
+    pub(super) fn new(
+        history: &'h History,
+        writes: &[LastWrite],
+        orders: &[StatedOrder],
+    ) -> Result<Self, KeyId> {
+        let keys = history.key_count();
+        let of_keys = Rows::group(keys, (0..).zip(writes).map(|(at, write)| (write.key.0, at)));
+        let statements = Rows::group(keys, (0..).zip(orders).map(|(at, order)| (order.key.0, at)));
+        let mut chains = Chains {
+            history,
+            initial: InitialContents::new(history),
+            starts: Vec::with_capacity(keys + 1),
+            versions: Vec::with_capacity(keys + writes.len()),
+            begins: Vec::new(),
+            is_reborn: Vec::new(),
+            by_writer: Rows::default(),
+            of_txn: Rows::default(),
+        };
+        let mut places: Vec<(TxnId, Version)> = Vec::new();
+        for key in (0..keys).map(KeyId::at) {
+            let start = chains.versions.len() as Version;
+            chains.starts.push(start);
+            let init = TxnId::INIT;
+            chains.versions.push(Written {
+                key,
+                writer: init,
+                write: None,
+                value: None,
+                word: 0,
+                stated_at: 0,
+            });
+            let of_key: Vec<LastWrite> =
+                of_keys.get(key.index()).iter().map(|at| writes[*at as usize]).collect();
+            let lines = statements.get(key.index()).iter().map(|at: &u32| &orders[*at as usize]);
+            let sorted = sort(&of_key, lines).ok_or(key)?;
+            for (write, stated_at) in sorted {
+                let LastWrite { txn: writer, write, value, word, .. } = write;
+                let (write, value) = (Some(write), Some(value));
+                chains.versions.push(Written { key, writer, write, value, word, stated_at });
+            }
+            places.clear();
+            let end = chains.versions.len() as Version;
+            places.extend((start + 1..end).map(|version| (chains.writer(version), version)));
+            places.sort_unstable();
+            chains.by_writer.push(places.iter().copied());
+        }
+        chains.starts.push(chains.versions.len() as Version);
+        let written = (0..chains.len()).filter(|version| !chains.writer(*version).is_init());
+        let by_txn = written.map(|version| (chains.writer(version).0, version));
+        chains.of_txn = Rows::group(history.txn_count(), by_txn);
+        chains.begins = (0..chains.len()).map(|version| chains.is_rebirth(version)).collect();
+        let is_reborn = |key| chains.of(KeyId::at(key)).any(|version| chains.begins(version));
+        chains.is_reborn = (0..keys).map(is_reborn).collect();
+        Ok(chains)
+    }
+
+    /// Whether a row that had been deleted is there again.
+    fn is_rebirth(&self, version: Version) -> bool {
+        let before = version.checked_sub(1).filter(|_| self.writer(version) != TxnId::INIT);
+        let deleted = before.is_some_and(|before| {
+            self.writer(before) != TxnId::INIT && self.value(before) == Some(ValueRef::Nil)
+        });
+        deleted && self.value(version) != Some(ValueRef::Nil)
+    }
+
+    /// How many versions there are, initial ones included.
+    pub(super) fn len(&self) -> Version {
+        self.versions.len() as Version
+    }
+
+    /// The versions of a row, the initial one first.
+    pub(super) fn of(&self, key: KeyId) -> Range<Version> {
+        self.starts[key.index()]..self.starts[key.index() + 1]
+    }
+
+    pub(super) fn written(&self, version: Version) -> Written {
+        self.versions[version as usize]
+    }
+
+    #[inline]
+    pub(super) fn writer(&self, version: Version) -> TxnId {
+        self.versions[version as usize].writer
+    }
+
+    /// The version of a row that a transaction wrote; for `init`, the initial one.
+    pub(super) fn version(&self, key: KeyId, writer: TxnId) -> Option<Version> {
+        if writer.is_init() {
+            return Some(self.starts[key.index()]);
+        }
+        let of_key = self.by_writer.get(key.index());
+        let at = of_key.binary_search_by_key(&writer, |(writer, _)| *writer).ok()?;
+        Some(of_key[at].1)
+    }
+
+    /// The versions that a transaction wrote, by row.
+    pub(super) fn of_txn(&self, txn: TxnId) -> &[Version] {
+        self.of_txn.get(txn.index())
+    }
+
+    /// Whether a version is the first of a new incarnation.
+    #[inline]
+    pub(super) fn begins(&self, version: Version) -> bool {
+        self.begins[version as usize]
+    }
+
+    /// Whether a row has more than one incarnation.
+    #[inline]
+    pub(super) fn has_incarnations(&self, key: KeyId) -> bool {
+        self.is_reborn[key.index()]
+    }
+
+    /// Whether a row has more than one incarnation after a version and up to another.
+    pub(super) fn is_cut(&self, after: Version, up_to: Version) -> bool {
+        (after + 1..=up_to).any(|version| self.begins(version))
+    }
+
+    /// What a version holds; none where nobody knows, since it is an initial one that nobody saw.
+    pub(super) fn value(&self, version: Version) -> Option<ValueRef<'h>> {
+        let Written { key, value, .. } = self.written(version);
+        match value {
+            Some(value) => Some(self.history.value(value)),
+            None => match self.initial.of(key) {
+                InitialContent::Value(value) => Some(value),
+                InitialContent::Nothing => Some(ValueRef::Nil),
+                InitialContent::Unknown => None,
+            },
+        }
+    }
+
+    /// The row that a version is.
+    pub(super) fn row(&self, version: Version) -> Option<RowRef<'h>> {
+        let key = self.history.key_name(self.written(version).key);
+        Some(RowRef { key, value: self.value(version)? })
+    }
+
+    /// Whether a read that shows this word may be one of the version.
+    pub(super) fn shows(&self, version: Version, word: u64) -> bool {
+        let written = self.written(version);
+        match written.value {
+            Some(_) => written.word == word,
+            None => self.initial.is(written.key, word),
+        }
+    }
+}
+
+/// The writes of one row in their order, each with the line that puts it after the one before; none
+/// where the lines leave the order open, or contradict each other.
+fn sort<'o>(
+    writes: &[LastWrite],
+    lines: impl Iterator<Item = &'o StatedOrder> + Clone,
+) -> Option<Vec<(LastWrite, u64)>> {
+    if writes.len() <= 1 {
+        return Some(writes.iter().map(|write| (*write, 0)).collect());
+    }
+    let number = |txn: &TxnId| writes.binary_search_by_key(txn, |write| write.txn).ok();
+    // Each line says that the one of a pair comes before the other. A file that a database writes
+    // continues every line of a row in the next one, so that this is a single chain.
+    let mut pairs: Vec<(usize, usize, u64)> = Vec::with_capacity(writes.len());
+    for line in lines {
+        let mut numbers = line.writers.iter().filter_map(number);
+        let Some(mut before) = numbers.next() else { continue };
+        for after in numbers.filter(|after| *after < writes.len()) {
+            if before != after {
+                pairs.push((before, after, line.at));
+            }
+            before = after;
+        }
+    }
+    let after = Rows::group(writes.len(), (0..).zip(&pairs).map(|(at, pair)| (pair.0 as u32, at)));
+    let mut waits = vec![0u32; writes.len()];
+    pairs.iter().for_each(|(_, after, _)| waits[*after] += 1);
+    let mut next: Vec<(usize, u64)> =
+        (0..writes.len()).filter(|number| waits[*number] == 0).map(|number| (number, 0)).collect();
+    let mut sorted = Vec::with_capacity(writes.len());
+    while let [(only, at)] = next[..] {
+        sorted.push((writes[only], at));
+        next.clear();
+        for pair in after.get(only) {
+            let (_, after, at) = pairs[*pair as usize];
+            waits[after] -= 1;
+            if waits[after] == 0 {
+                next.push((after, at));
+            }
+        }
+    }
+    (sorted.len() == writes.len()).then_some(sorted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sorted(writers: &[u32], lines: &[&[u32]]) -> Option<Vec<(u32, u64)>> {
+        let value = ValueId::inline(0)?;
+        let write = |txn: &u32| LastWrite {
+            key: KeyId(0),
+            txn: TxnId(*txn),
+            write: OpId(0),
+            value,
+            word: 0,
+        };
+        let writes: Vec<LastWrite> = writers.iter().map(write).collect();
+        let line = |(at, writers): (u64, &&[u32])| {
+            let writers = writers.iter().map(|txn| TxnId(*txn)).collect();
+            StatedOrder { key: KeyId(0), writers, at }
+        };
+        let lines: Vec<StatedOrder> = (1..).zip(lines).map(line).collect();
+        let sorted = sort(&writes, lines.iter())?;
+        Some(sorted.into_iter().map(|(write, at)| (write.txn.0, at)).collect())
+    }
+
+    #[test]
+    fn lines_of_a_row_state_one_order() {
+        let order = sorted(&[1, 2, 3, 4], &[&[3, 1], &[1, 4, 2]]);
+        assert_eq!(order, Some(vec![(3, 0), (1, 1), (4, 2), (2, 2)]));
+        // In any sequence, with some things said twice, and with others who do not count.
+        let order = sorted(&[1, 2, 3], &[&[1, 9, 2], &[3, 2], &[3, 1]]);
+        assert_eq!(order.map(|order| order.len()), Some(3));
+        assert_eq!(sorted(&[5], &[]), Some(vec![(5, 0)]));
+        assert_eq!(sorted(&[], &[]), Some(vec![]));
+    }
+
+    #[test]
+    fn what_is_left_open_or_contradicts_itself_is_no_order() {
+        assert_eq!(sorted(&[1, 2], &[]), None);
+        assert_eq!(sorted(&[1, 2, 3], &[&[1, 2]]), None);
+        assert_eq!(sorted(&[1, 2, 3], &[&[1, 2], &[1, 3]]), None);
+        assert_eq!(sorted(&[1, 2], &[&[1, 2], &[2, 1]]), None);
+    }
+}

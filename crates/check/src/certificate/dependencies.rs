@@ -1,0 +1,205 @@
+//! Predicate dependencies (Clark et al., Section 3.1 and Algorithm 3; Adya 1999).
+//!
+//! Of a row, a predicate operation met one version, the *member* of its version set. A version
+//! *changes the matches* if it satisfies the predicate and the one before it does not, or the other way
+//! round. Whoever wrote such a changer comes before the reader if the changer is the member or comes
+//! before it (wr), and after the reader if it comes after the member (rw).
+//!
+//! Algorithm 3 adds an edge for every changer: as many as there are versions, for each operation. Of
+//! these, per row, the last changer up to the member and the first one after it are enough. The
+//! versions of a row (of an incarnation, where these are objects) are connected by overwrites, one after
+//! the other. An earlier changer leads to the last one by overwrites and from there to the reader: to
+//! the same place, with no anti-dependency either. From the reader, the first changer after the member is
+//! one anti-dependency away, and overwrites lead from it to all later ones: to the same places, with
+//! one anti-dependency as well, and with overwrites behind it, so that no two anti-dependencies are
+//! adjacent that were not before. So whatever a level forbids, it finds a cycle of the few edges where
+//! there is one of the many. If the reader itself wrote the changer, overwrites lead to it, or from it,
+//! in place of the edge.
+//!
+//! And of these few, only those are looked for that contradict an order at hand: one in which all other
+//! edges lead forward. Along that order the versions of an object are in their order as well, so
+//! only those versions can contradict that come after the reader and up to the member, or before
+//! the reader and after the member. As a rule there are none, or few, however long the row's history
+//! is. Where none contradicts, the order is an answer; else these edges are added, and another order is
+//! tried.
+
+use isolario_model::{Inapplicable, OpId, TxnId};
+use isolario_predicate::EvalError;
+use rayon::prelude::*;
+
+use super::asked::Asked;
+use super::chains::Version;
+use super::results::is_among;
+use super::{Certificate, Objects};
+
+/// A dependency of a predicate operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct PredicateEdge {
+    pub(super) from: TxnId,
+    pub(super) to: TxnId,
+    /// The operation.
+    pub(super) op: OpId,
+    /// The version that changes what it matches.
+    pub(super) version: Version,
+    /// Whether the version came after what the operation met.
+    pub(super) is_anti: bool,
+}
+
+/// Where transactions are in an order that is tried.
+pub(super) struct Placed {
+    /// Per transaction, when it reads.
+    pub(super) reads: Vec<u32>,
+    /// Per version, when it appears.
+    appears: Vec<u32>,
+}
+
+impl Placed {
+    /// `writes` is, per transaction, when what it wrote appears.
+    pub(super) fn new(certificate: &Certificate<'_>, reads: Vec<u32>, writes: &[u32]) -> Placed {
+        let chains = &certificate.chains;
+        let appears = |version| match chains.writer(version) {
+            TxnId::INIT => 0,
+            writer => writes[writer.index()] + 1,
+        };
+        let reads = reads.into_iter().map(|place| place + 1).collect();
+        Placed { reads, appears: (0..chains.len()).map(appears).collect() }
+    }
+}
+
+impl Certificate<'_> {
+    /// The predicate dependencies that an order contradicts: those of the nearest changers.
+    /// Anti-dependencies only if they are asked for.
+    pub(super) fn contradicted(
+        &self,
+        placed: &Placed,
+        objects: Objects,
+        with_anti: bool,
+    ) -> Result<Vec<PredicateEdge>, Inapplicable> {
+        let now = |txn: TxnId| placed.reads[txn.index()];
+        self.nearest(placed, objects, |txn| Some((now(txn), with_anti.then_some(now(txn)))))
+    }
+
+    /// The predicate read dependencies of some transactions on what appears after a moment: `since`
+    /// tells it, and none for the others.
+    pub(super) fn reads_since(
+        &self,
+        placed: &Placed,
+        objects: Objects,
+        since: impl Fn(TxnId) -> Option<u32> + Sync,
+    ) -> Result<Vec<PredicateEdge>, Inapplicable> {
+        self.nearest(placed, objects, |txn| Some((since(txn)?, None)))
+    }
+
+    /// The dependencies of the nearest changers: of those transactions that `window` gives moments for,
+    /// reads of what appears after the first one, and anti-dependencies on what appears before the
+    /// second.
+    pub(super) fn nearest(
+        &self,
+        placed: &Placed,
+        objects: Objects,
+        window: impl Fn(TxnId) -> Option<(u32, Option<u32>)> + Sync,
+    ) -> Result<Vec<PredicateEdge>, Inapplicable> {
+        let of_asked = |asked: &Asked| {
+            let mut found = Vec::new();
+            if let Some(window) = window(asked.txn) {
+                self.nearest_of(asked, placed, objects, window, &mut found)
+                    .map_err(|_| Inapplicable::Predicate { op: asked.op })?;
+            }
+            Ok(found)
+        };
+        let found: Result<Vec<_>, Inapplicable> = self.asked.par_iter().map(of_asked).collect();
+        Ok(found?.concat())
+    }
+
+    fn nearest_of(
+        &self,
+        asked: &Asked,
+        placed: &Placed,
+        objects: Objects,
+        (since, until): (u32, Option<u32>),
+        found: &mut Vec<PredicateEdge>,
+    ) -> Result<(), EvalError> {
+        let own = self.written_before(asked.txn, asked.op);
+        for key in self.matches.rows(asked.predicate) {
+            if is_among(&own, *key) {
+                continue;
+            }
+            let met = self.met(asked, *key);
+            let versions = self.chains.of(*key);
+            let apart = objects == Objects::Incarnations && self.chains.has_incarnations(*key);
+            // The stretches of versions that overwrites connect: mostly all of them.
+            let mut begin = versions.start;
+            while begin < versions.end {
+                let mut end = versions.end;
+                if apart {
+                    let next = (begin + 1..end).find(|version| self.chains.begins(*version));
+                    end = next.unwrap_or(end);
+                }
+                let last = self.last_changer(asked, begin..end.min(met + 1), since, placed)?;
+                self.note(asked, last, false, found);
+                if let Some(until) = until {
+                    let first =
+                        self.first_changer(asked, begin.max(met + 1)..end, until, placed)?;
+                    self.note(asked, first, true, found);
+                }
+                begin = end;
+            }
+        }
+        Ok(())
+    }
+
+    /// The last changer among versions, if it appears after a moment.
+    #[inline]
+    fn last_changer(
+        &self,
+        asked: &Asked,
+        versions: std::ops::Range<Version>,
+        since: u32,
+        placed: &Placed,
+    ) -> Result<Option<Version>, EvalError> {
+        let late = versions.rev().take_while(|v| placed.appears[*v as usize] > since);
+        for version in late {
+            if self.is_changer(asked.predicate, version)? {
+                return Ok(Some(version));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The first changer among versions, if it appears before a moment.
+    #[inline]
+    fn first_changer(
+        &self,
+        asked: &Asked,
+        versions: std::ops::Range<Version>,
+        until: u32,
+        placed: &Placed,
+    ) -> Result<Option<Version>, EvalError> {
+        let mut early = versions.take_while(|v| placed.appears[*v as usize] < until);
+        loop {
+            match early.next() {
+                None => return Ok(None),
+                Some(version) if self.is_changer(asked.predicate, version)? => {
+                    return Ok(Some(version));
+                }
+                Some(_) => {}
+            }
+        }
+    }
+
+    fn note(
+        &self,
+        asked: &Asked,
+        changer: Option<Version>,
+        is_anti: bool,
+        found: &mut Vec<PredicateEdge>,
+    ) {
+        let Some(version) = changer else { return };
+        let writer = self.chains.writer(version);
+        if writer == asked.txn || writer.is_init() {
+            return;
+        }
+        let (from, to) = if is_anti { (asked.txn, writer) } else { (writer, asked.txn) };
+        found.push(PredicateEdge { from, to, op: asked.op, version, is_anti });
+    }
+}

@@ -1,0 +1,263 @@
+//! Levels by a version certificate: the order of each row's versions and the versions that each
+//! predicate operation met, as the database states them (Emme: Clark et al., Sections 3 to 5).
+//!
+//! With both, all dependencies between transactions are known, those of predicates included, and a
+//! level is a matter of which cycles they have:
+//!
+//! | level | forbids cycles of | objects |
+//! |---|---|---|
+//! | read uncommitted | overwrites | incarnations |
+//! | Adya's read committed | and reads, of items and of predicates | incarnations |
+//! | consistent view, parallel snapshot isolation | and at most one anti-dependency | incarnations |
+//! | snapshot isolation | and anti-dependencies of which no two are adjacent | incarnations |
+//! | repeatable read | overwrites, reads, item anti-dependencies | incarnations |
+//! | serializable | all | rows |
+//!
+//! Session order counts as ever, and real time at the strong levels. What a predicate *did not*
+//! match makes an anti-dependency of the predicate: that alone tells repeatable read and
+//! serializability apart.
+//!
+//! Item operations are those of the item view. The certificate is part of the question: a history
+//! that contradicts it violates the level, even if another order would explain what the clients saw.
+
+mod asked;
+mod chains;
+mod dependencies;
+mod evidence;
+mod items;
+mod levels;
+mod matches;
+mod results;
+#[cfg(test)]
+mod tests;
+
+use std::sync::{Arc, OnceLock};
+
+use isolario_model::{
+    Anomaly, AnomalyKind, Evidence, Findings, History, Inapplicable, ItemView, KeyId, Level,
+    LevelSet, OpFamily, OpId, Outcome, TxnId, Verdict, VersionSet,
+};
+use rayon::prelude::*;
+
+use crate::Options;
+use crate::graph::RealTime;
+use crate::resolved::{Dependencies, Guess, Reads, first_outside, guess_order};
+use asked::{Asked, Moments};
+use chains::{Chains, Version};
+use items::ItemRead;
+use matches::Matches;
+use results::Compared;
+
+/// A history and its certificate.
+pub(crate) struct Certificate<'h> {
+    history: &'h History,
+    options: Options,
+    view: ItemView,
+    reads: Arc<Reads>,
+    guess: Guess,
+    chains: Chains<'h>,
+    moments: Moments,
+    matches: Matches<'h>,
+    asked: Vec<Asked>,
+    /// What is wrong with the versions that operations met.
+    wrong_sets: Vec<Anomaly>,
+    /// Per operation of `asked`, what came of comparing its result.
+    compared: Vec<Compared>,
+    /// Reads of versions by transactions that count, by transaction.
+    items: Vec<ItemRead>,
+    /// Reads of which the certificate does not say which of several equal versions they saw, with
+    /// one of these. By transaction.
+    open: Vec<ItemRead>,
+    real_time: OnceLock<RealTime>,
+    /// An order in which transactions may have run one after the other, without open reads and with
+    /// them.
+    serial: [OnceLock<Result<Option<Vec<u32>>, Inapplicable>>; 2],
+}
+
+/// What versions are versions of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Objects {
+    /// A row, whatever becomes of it.
+    Rows,
+    /// A row from its insert to its delete.
+    Incarnations,
+}
+
+impl Objects {
+    /// What they are at a level.
+    fn at(level: Level) -> Objects {
+        match level.implies(Level::Serializable) {
+            true => Objects::Rows,
+            false => Objects::Incarnations,
+        }
+    }
+}
+
+/// Whether a certificate decides a level.
+pub(crate) fn decides(level: Level) -> bool {
+    use Level as L;
+    matches!(
+        level,
+        L::ReadUncommitted
+            | L::StrongReadUncommitted
+            | L::AdyaReadCommitted
+            | L::StrongAdyaReadCommitted
+            | L::ConsistentView
+            | L::ParallelSnapshotIsolation
+            | L::SnapshotIsolation
+            | L::StrongSnapshotIsolation
+            | L::RepeatableRead
+            | L::StrongRepeatableRead
+            | L::Serializable
+            | L::StrictSerializable
+    )
+}
+
+const ROWS: &[OpFamily] = &[OpFamily::Registers, OpFamily::Predicates];
+
+impl<'h> Certificate<'h> {
+    /// Puts history and certificate together. Fails where the certificate does not say enough, and
+    /// where the history has other operations than those on rows.
+    pub(crate) fn new(history: &'h History, options: &Options) -> Result<Self, Inapplicable> {
+        if let Some(op) = first_outside(history, ROWS) {
+            return Err(Inapplicable::Operation { op });
+        }
+        let Ok(view) = ItemView::new(history) else {
+            return Err(Inapplicable::Operation { op: OpId(0) });
+        };
+        let reads = Arc::new(Reads::resolve_and_keep(view.history(), &settled(history, options)));
+        let dependencies =
+            Dependencies::new(view.history(), Arc::clone(&reads), options.session_order);
+        let guess = guess_order(&dependencies);
+        drop(dependencies);
+        let is_kept = |txn| reads.is_kept(txn);
+        let writes = items::last_writes(&view, is_kept);
+        let chains = Chains::new(history, &writes, &options.version_order)
+            .map_err(|key| Inapplicable::OpenVersionOrder { key })?;
+        let moments = Moments::new(history, &chains);
+        let (asked, wrong_sets) =
+            asked::gather(history, &chains, &moments, &options.version_sets, is_kept)?;
+        let matches = Matches::new(history, &chains);
+        let mut certificate = Certificate {
+            history,
+            options: options.clone(),
+            view,
+            reads,
+            guess,
+            chains,
+            moments,
+            matches,
+            asked,
+            wrong_sets,
+            compared: Vec::new(),
+            items: Vec::new(),
+            open: Vec::new(),
+            real_time: OnceLock::new(),
+            serial: [OnceLock::new(), OnceLock::new()],
+        };
+        let compare = |asked: &Asked| certificate.compare(asked);
+        let compared: Result<Vec<_>, _> = certificate.asked.par_iter().map(compare).collect();
+        certificate.compared = compared?;
+        (certificate.items, certificate.open) = certificate.item_reads();
+        Ok(certificate)
+    }
+
+    /// Decides a level.
+    pub(crate) fn check(&self, level: Level) -> Verdict {
+        let wrong = self.wrong(level);
+        if !wrong.is_empty() {
+            return Verdict::Violated(Findings::new(wrong, false));
+        }
+        // A read of one of several equal versions is taken as it is likely to have been. If that
+        // explains everything, it does; else it counts only if the level is violated without it.
+        match self.decide(level, true) {
+            Verdict::Violated(_) if !self.open.is_empty() => match self.decide(level, false) {
+                Verdict::Satisfied(_) => Verdict::NotApplicable(self.ambiguity()),
+                verdict => verdict,
+            },
+            verdict => verdict,
+        }
+    }
+
+    /// What is wrong whatever the order of transactions.
+    fn wrong(&self, level: Level) -> Vec<Anomaly> {
+        if !AnomalyKind::AbortedRead.forbidden_at(level) {
+            return Vec::new();
+        }
+        let objects = Objects::at(level);
+        let reads = self
+            .reads
+            .anomalies
+            .iter()
+            .filter(|wrong| !self.is_of_another_incarnation(wrong, objects));
+        let mut wrong: Vec<Anomaly> =
+            reads.map(|wrong| self.view.anomaly_of(self.history, wrong)).collect();
+        wrong.extend_from_slice(&self.wrong_sets);
+        for compared in &self.compared {
+            let Some(evidence) = compared.differs(objects) else { continue };
+            let anomaly = Anomaly::new(AnomalyKind::ResultMismatch, evidence.clone());
+            let everywhere = compared.differs(Objects::Incarnations).is_some();
+            wrong.push(if everywhere { anomaly } else { only_at(anomaly, level) });
+        }
+        wrong
+    }
+
+    fn is_kept(&self, txn: TxnId) -> bool {
+        self.reads.is_kept(txn)
+    }
+
+    fn dependencies(&self) -> Dependencies<'_> {
+        let reads = Arc::clone(&self.reads);
+        Dependencies::new(self.view.history(), reads, self.options.session_order)
+    }
+
+    fn real_time(&self) -> &RealTime {
+        let (history, skew) = (self.history, self.options.clock_skew);
+        self.real_time.get_or_init(|| RealTime::new(history, skew, |txn| self.is_kept(txn)))
+    }
+}
+
+/// The same, known to violate this level and stronger ones alone.
+fn only_at(anomaly: Anomaly, level: Level) -> Anomaly {
+    let mut anomaly = anomaly;
+    anomaly.rules_out = LevelSet::default();
+    anomaly.at(level)
+}
+
+/// The transactions of unknown outcome that committed by what is stated: the database knows a version
+/// or a timestamp of theirs.
+fn settled(history: &History, options: &Options) -> Vec<TxnId> {
+    let in_sets = options.version_sets.iter().flat_map(|set| match &set.versions {
+        VersionSet::Writers(writers) => writers.as_slice(),
+        VersionSet::Snapshot(_) => &[],
+    });
+    let named = options.version_order.iter().flat_map(|order| order.writers.iter().copied());
+    let named = named.chain(in_sets.map(|(_, writer)| *writer));
+    let stamped = history.txns().filter(|txn| history.db_commit(*txn).is_some());
+    let unknown = |txn: &TxnId| !txn.is_init() && history.outcome(*txn) == Outcome::Unknown;
+    named.chain(stamped).filter(unknown).collect()
+}
+
+impl Certificate<'_> {
+    /// A read that saw somebody else's version of a row after its transaction had written one: as it
+    /// has to be if the two are of different incarnations, and those are objects of their own.
+    fn is_of_another_incarnation(&self, wrong: &Anomaly, objects: Objects) -> bool {
+        let (AnomalyKind::NotMyOwnWrite, Objects::Incarnations) = (wrong.kind, objects) else {
+            return false;
+        };
+        let Evidence::Read { read, .. } = wrong.evidence else { return false };
+        let op = self.view.origin(read);
+        let own = self.chains.version(self.key_of(read), self.history.op_txn(op));
+        let versions = self.settled_read(read, op).zip(own);
+        versions.is_some_and(|(seen, own)| self.chains.is_cut(seen, own))
+    }
+
+    fn key_of(&self, item: OpId) -> KeyId {
+        self.view.history().op_keys()[item.index()]
+    }
+
+    /// Whether two versions of one row are of one object.
+    fn is_one_object(&self, first: Version, second: Version, objects: Objects) -> bool {
+        objects == Objects::Rows || !self.chains.is_cut(first, second)
+    }
+}

@@ -1,0 +1,84 @@
+//! The nearest changers against all of them.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use isolario_oracle::random::certificates::certificate_case;
+
+use super::dependencies::{Placed, PredicateEdge};
+use super::results::is_among;
+use super::{Certificate, Objects};
+use crate::Options;
+
+/// Algorithm 3: an edge for each version that changes what an operation matches.
+fn of_all_changers(certificate: &Certificate<'_>) -> Vec<PredicateEdge> {
+    let chains = &certificate.chains;
+    let mut edges = Vec::new();
+    for asked in &certificate.asked {
+        let own = certificate.written_before(asked.txn, asked.op);
+        for key in certificate.matches.rows(asked.predicate) {
+            if is_among(&own, *key) {
+                continue;
+            }
+            let (met, versions) = (certificate.met(asked, *key), chains.of(*key));
+            for version in versions.start + 1..versions.end {
+                let writer = chains.writer(version);
+                let changes = certificate.is_changer(asked.predicate, version).unwrap();
+                if changes && writer != asked.txn {
+                    let is_anti = version > met;
+                    let (from, to) =
+                        if is_anti { (asked.txn, writer) } else { (writer, asked.txn) };
+                    edges.push(PredicateEdge { from, to, op: asked.op, version, is_anti });
+                }
+            }
+        }
+    }
+    edges
+}
+
+/// Whether overwrites lead from one version of an object to another one, or they are the same.
+fn leads_to(certificate: &Certificate<'_>, first: u32, second: u32, objects: Objects) -> bool {
+    let chains = &certificate.chains;
+    first <= second
+        && chains.written(first).key == chains.written(second).key
+        && certificate.is_one_object(first, second, objects)
+}
+
+#[test]
+fn overwrites_lead_from_the_nearest_changers_to_all_others() {
+    let (mut all_edges, mut few_edges) = (0, 0);
+    for seed in 0..3_000 {
+        let case = certificate_case(seed).unwrap();
+        let options = Options::default()
+            .with_version_order(case.orders)
+            .with_version_sets(case.sets)
+            .with_trusted_version_order(true);
+        let Ok(certificate) = Certificate::new(&case.history, &options) else { continue };
+        let all = of_all_changers(&certificate);
+        let places: Vec<u32> = (0..case.history.txn_count() as u32).collect();
+        let placed = Placed::new(&certificate, places.clone(), &places);
+        for objects in [Objects::Rows, Objects::Incarnations] {
+            let everything = |_| Some((0, Some(u32::MAX)));
+            let few = certificate.nearest(&placed, objects, everything).unwrap();
+            assert!(few.iter().all(|edge| all.contains(edge)), "seed {seed}");
+            all_edges += all.len();
+            few_edges += few.len();
+            for edge in &all {
+                // By way of a nearest changer, or of what the reader itself wrote.
+                let reader = if edge.is_anti { edge.from } else { edge.to };
+                let key = certificate.chains.written(edge.version).key;
+                let own = certificate.chains.version(key, reader);
+                let of_same = few.iter().filter(|few| {
+                    (few.op, few.is_anti) == (edge.op, edge.is_anti)
+                        && certificate.chains.written(few.version).key == key
+                });
+                let mut ways = of_same.map(|few| few.version).chain(own);
+                let is_there = ways.any(|way| match edge.is_anti {
+                    true => leads_to(&certificate, way, edge.version, objects),
+                    false => leads_to(&certificate, edge.version, way, objects),
+                });
+                assert!(is_there, "seed {seed}: {edge:?} of {few:?}");
+            }
+        }
+    }
+    assert!(few_edges < all_edges && all_edges > 1_000, "{few_edges} of {all_edges}");
+}

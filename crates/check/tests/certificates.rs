@@ -1,0 +1,387 @@
+//! Version certificates: the figures of "Bringing Order to Practical Validation of Database Isolation
+//! Levels" (Clark et al.), what tells repeatable read and serializability apart, and stores whose
+//! certificates are known.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::collections::BTreeMap;
+
+use isolario_check::{Options, StatedOrder, StatedSet, check};
+use isolario_formats::{Source, find, version_order};
+use isolario_model::{
+    AnomalyKind, Batch, History, Inapplicable, ItemView, KeyId, Level, SinkError, Stamp,
+    TupleParts, TxnId, ValueRef, Verdict,
+};
+use isolario_sim::{
+    KEY_COLUMN, Mix, TABLE, TableAnomaly, TableChronicle, TableConfig, TableDefect, TablePlant,
+    TableWorkload, VersionSet, generate_table,
+};
+use isolario_verify::Verifier;
+
+/// Each transaction in a session of its own.
+fn history(txns: &str) -> History {
+    let lines = txns.lines().filter(|line| !line.trim().is_empty()).enumerate();
+    let text = lines.map(|(session, line)| format!("session s{session}\n  {}\n", line.trim()));
+    let text = format!("initial nil\n{}", text.collect::<String>());
+    let source = Source::from_bytes("figure.txt", text.into()).unwrap();
+    find("text").unwrap().read(&source).unwrap().history
+}
+
+/// The verdict on a level by a certificate, which the verifier accepts.
+fn verdict(history: &History, certificate: &str, level: Level) -> Verdict {
+    let source = Source::from_bytes("certificate.jsonl", certificate.as_bytes().to_vec()).unwrap();
+    let stated = version_order::read(&source, history).unwrap();
+    decided(history, &stated.orders, &stated.sets, level)
+}
+
+fn decided(history: &History, orders: &[StatedOrder], sets: &[StatedSet], level: Level) -> Verdict {
+    let options = Options::default()
+        .with_version_order(orders.to_vec())
+        .with_version_sets(sets.to_vec())
+        .with_trusted_version_order(true);
+    let result = check(history, &[level], &options).remove(0);
+    let as_read = isolario_verify::Options::default().with_trusted_version_order(true);
+    let verifier =
+        Verifier::new(history, &as_read).with_version_order(orders).with_version_sets(sets);
+    assert_eq!(verifier.verify(&result), Ok(()), "{result:?}");
+    result.verdict
+}
+
+/// The names of what is wrong; none where nothing is.
+fn wrong(history: &History, certificate: &str, level: Level) -> Vec<AnomalyKind> {
+    match verdict(history, certificate, level) {
+        Verdict::Satisfied(_) => Vec::new(),
+        Verdict::Violated(findings) => findings.anomalies.iter().map(|a| a.kind).collect(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn satisfies(history: &History, certificate: &str, level: Level) -> bool {
+    wrong(history, certificate, level).is_empty()
+}
+
+#[test]
+fn figure_1_a_phantom_is_no_anomaly_of_items() {
+    let figure = history(
+        "
+        T1: w x 1
+        T2: w y 2
+        T3: select value < 5 -> {x: 1}, select value < 5 -> {x: 1, y: 2}",
+    );
+    let certificate = r#"
+        {"txn": "T3", "op": 0, "versions": [["x", "T1"]]}
+        {"txn": "T3", "op": 1, "versions": [["x", "T1"], ["y", "T2"]]}"#;
+    assert_eq!(wrong(&figure, certificate, Level::Serializable), [AnomalyKind::Phantom]);
+    assert!(satisfies(&figure, certificate, Level::RepeatableRead));
+    assert!(!satisfies(&figure, certificate, Level::SnapshotIsolation));
+}
+
+#[test]
+fn figures_2_and_3_the_order_of_timestamps_is_part_of_the_question() {
+    let all = r#"{"txn": "T3", "op": 0, "versions": [["x", "T1"], ["y", "T2"]]}"#;
+    let figure_2 = history("T1: w x 1\n T2: w y 2\n T3: select value > 0 -> {x: 1, y: 2}");
+    assert!(satisfies(&figure_2, all, Level::Serializable));
+    let figure_3 = history("T1: w x 1\n T2: w y 2\n T3: select value > 0 -> {x: 1}");
+    assert_eq!(wrong(&figure_3, all, Level::Serializable), [AnomalyKind::ResultMismatch]);
+    assert_eq!(wrong(&figure_3, all, Level::AdyaReadCommitted), [AnomalyKind::ResultMismatch]);
+    assert!(satisfies(&figure_3, all, Level::ReadUncommitted));
+    // In another order it would have been right.
+    let fewer = r#"{"txn": "T3", "op": 0, "versions": [["x", "T1"]]}"#;
+    assert!(satisfies(&figure_3, fewer, Level::Serializable));
+}
+
+const FIGURE_4: &str = "
+    T1: w x 4
+    T2: w x 6
+    T3: select value < 5 -> {}, r x 4";
+
+#[test]
+fn figures_4_to_6_only_a_read_by_predicate_closes_the_cycle() {
+    let figure = history(FIGURE_4);
+    let certificate = r#"
+        {"key": "x", "writers": ["T1", "T2"]}
+        {"txn": "T3", "op": 0, "versions": [["x", "T2"]]}"#;
+    // Of items alone, nothing is wrong (Figure 5).
+    let items = ItemView::new(&figure).unwrap();
+    let of_items = check(items.history(), &[Level::Serializable], &Options::default());
+    assert!(of_items[0].verdict.is_satisfied());
+    assert_eq!(wrong(&figure, certificate, Level::Serializable), [AnomalyKind::ReadSkew]);
+    // The read by predicate counts for repeatable read as well.
+    assert_eq!(wrong(&figure, certificate, Level::RepeatableRead), [AnomalyKind::ReadSkew]);
+    assert!(satisfies(&figure, certificate, Level::AdyaReadCommitted));
+}
+
+#[test]
+fn figure_7_a_result_that_does_not_fit_is_wrong_by_itself() {
+    let certificate = r#"
+        {"key": "x", "writers": ["T1", "T2"]}
+        {"txn": "T3", "op": 0, "versions": [["x", "T1"]]}"#;
+    let mismatch = [AnomalyKind::ResultMismatch];
+    assert_eq!(wrong(&history(FIGURE_4), certificate, Level::Serializable), mismatch);
+}
+
+/// A row that was inserted and updated by one transaction, which the tracking of conflicts of
+/// PostgreSQL 12.3 lost sight of: each of the two misses what the other wrote (Section 8.2).
+#[test]
+fn postgresql_12_3_lets_two_transactions_miss_each_other() {
+    let anomaly = history(
+        "
+        T1: r y nil, w x 1, w x 2
+        T2: select value > 1 -> {}, w y 1",
+    );
+    let certificate = r#"{"txn": "T2", "op": 0, "versions": []}"#;
+    assert_eq!(
+        wrong(&anomaly, certificate, Level::Serializable),
+        [AnomalyKind::PredicateWriteSkew]
+    );
+    assert!(satisfies(&anomaly, certificate, Level::SnapshotIsolation));
+}
+
+/// Long locks on rows and short ones on ranges give repeatable read, and allow this: a cycle with an
+/// anti-dependency of a predicate is none of items, whatever else is in it.
+#[test]
+fn a_cycle_of_both_kinds_of_anti_dependency_is_none_of_items() {
+    let mixed = history(
+        "
+        T1: select value > 9 -> {}, w x 1
+        T2: r x nil, w z 10",
+    );
+    let certificate = r#"{"txn": "T1", "op": 0, "versions": []}"#;
+    assert!(satisfies(&mixed, certificate, Level::RepeatableRead));
+    assert_eq!(wrong(&mixed, certificate, Level::Serializable), [AnomalyKind::PredicateWriteSkew]);
+    let items = history("T1: r z nil, w x 1\n T2: r x nil, w z 10\n T3: select value > 99 -> {}");
+    let certificate = r#"{"txn": "T3", "op": 0, "versions": []}"#;
+    assert_eq!(wrong(&items, certificate, Level::RepeatableRead), [AnomalyKind::WriteSkew]);
+}
+
+#[test]
+fn what_a_transaction_took_back_itself_changed_nothing() {
+    let no_op = history(
+        "
+        T1: w x 0
+        T2: w x 5, w x 0, w y 1
+        T3: select value > 3 -> {}, r y 1",
+    );
+    let certificate = r#"
+        {"key": "x", "writers": ["T1", "T2"]}
+        {"txn": "T3", "op": 0, "versions": [["x", "T1"]]}"#;
+    assert!(satisfies(&no_op, certificate, Level::Serializable));
+}
+
+#[test]
+fn own_rows_are_met_as_they_were_left() {
+    let own = history(
+        "
+        T1: w x 5
+        T2: w x 9, select value > 3 -> {x: 9}",
+    );
+    let certificate = r#"
+        {"key": "x", "writers": ["T2", "T1"]}
+        {"txn": "T2", "op": 1, "versions": []}"#;
+    assert!(satisfies(&own, certificate, Level::Serializable));
+}
+
+#[test]
+fn what_an_aborted_transaction_wrote_must_not_have_been_met() {
+    let text =
+        "initial nil\nsession a\n  T1 aborted: w x 5\nsession b\n  T2: select value > 9 -> {}\n";
+    let source = Source::from_bytes("h.txt", text.into()).unwrap();
+    let history = find("text").unwrap().read(&source).unwrap().history;
+    let certificate = r#"{"txn": "T2", "op": 0, "versions": [["x", "T1"]]}"#;
+    let expected = [AnomalyKind::AbortedRead];
+    assert_eq!(wrong(&history, certificate, Level::AdyaReadCommitted), expected);
+    assert!(satisfies(&history, certificate, Level::ReadUncommitted));
+}
+
+#[test]
+fn a_certificate_says_everything() {
+    let two = history("T1: w x 1\n T2: w x 2\n T3: select value > 0 -> {x: 2}");
+    let set = r#"{"txn": "T3", "op": 0, "versions": [["x", "T2"]]}"#;
+    let key = KeyId(0);
+    let open = Verdict::NotApplicable(Inapplicable::OpenVersionOrder { key });
+    assert_eq!(verdict(&two, set, Level::Serializable), open);
+    let order = r#"{"key": "x", "writers": ["T1", "T2"]}"#;
+    let op = two.txn_ops(TxnId(2)).next().unwrap();
+    let unset = Verdict::NotApplicable(Inapplicable::NoVersionSet { op });
+    assert_eq!(verdict(&two, order, Level::Serializable), unset);
+    assert!(satisfies(&two, &format!("{order}\n{set}"), Level::Serializable));
+}
+
+/// PostgreSQL lets a transaction insert a row that a concurrent one deleted, and then shows it both.
+#[test]
+fn a_result_may_hold_two_incarnations_of_one_key() {
+    use isolario_model::{Op, Outcome, RowInput, TxnEnd, TxnSink, TxnStart};
+    let predicate = find_predicate();
+    let mut batch = Batch::new();
+    let x = ValueRef::Text("x");
+    let both = [RowInput::new(x, 1), RowInput::new(x, 2)];
+    let ops: [&[Op<'_, ValueRef<'_>, ValueRef<'_>, _>]; 3] = [
+        &[Op::Write { key: x, value: 1.into() }],
+        &[Op::Delete { key: x }],
+        &[
+            Op::Write { key: x, value: 2.into() },
+            Op::PredicateRead { predicate: &predicate, rows: Some(&both) },
+        ],
+    ];
+    for (number, ops) in (1i64..).zip(ops) {
+        let id = Some(number.into());
+        batch.begin(&TxnStart { session: number.into(), id, line: None }).unwrap();
+        ops.iter().for_each(|op| batch.op(op).unwrap());
+        batch.end(&TxnEnd::new(Outcome::Committed)).unwrap();
+    }
+    let history = batch.build().unwrap();
+    let certificate = r#"
+        {"key": "x", "writers": [1, 2, 3]}
+        {"txn": 3, "op": 1, "versions": [["x", 1]]}"#;
+    assert!(satisfies(&history, certificate, Level::SnapshotIsolation));
+    assert!(satisfies(&history, certificate, Level::RepeatableRead));
+    assert!(!satisfies(&history, certificate, Level::Serializable));
+}
+
+/// `value > 0`.
+fn find_predicate() -> isolario_model::Predicate {
+    let history = history("T1: select value > 0 -> {}");
+    let id = history.op_predicate(isolario_model::OpId(0)).unwrap();
+    history.predicate(id).clone()
+}
+
+/// What the store tells of itself.
+#[derive(Default)]
+struct Heard {
+    versions: BTreeMap<u64, Vec<u64>>,
+    sets: Vec<(u64, usize, Told)>,
+}
+
+enum Told {
+    Snapshot(Stamp),
+    Versions(Vec<(String, u64, u64)>),
+}
+
+impl TableChronicle for Heard {
+    fn version(&mut self, row: u64, writer: u64) -> Result<(), SinkError> {
+        self.versions.entry(row).or_default().push(writer);
+        Ok(())
+    }
+
+    fn met(&mut self, txn: u64, op: usize, set: VersionSet<'_>) -> Result<(), SinkError> {
+        let told = match set {
+            VersionSet::Snapshot(at) => Told::Snapshot(at),
+            VersionSet::Versions(rows) => {
+                Told::Versions(rows.iter().map(|(r, w)| (r.table.to_owned(), r.id, *w)).collect())
+            }
+        };
+        self.sets.push((txn, op, told));
+        Ok(())
+    }
+
+    fn committed(&mut self, _: u64, _: Stamp) -> Result<(), SinkError> {
+        Ok(())
+    }
+}
+
+/// A history with the store's own certificate.
+fn generated(config: &TableConfig) -> (History, Vec<StatedOrder>, Vec<StatedSet>) {
+    let (mut batch, mut heard) = (Batch::new(), Heard::default());
+    generate_table(config, &mut batch, &mut heard).unwrap();
+    let history = batch.build().unwrap();
+    let by_name: BTreeMap<u64, TxnId> = history
+        .txns()
+        .filter_map(|txn| match history.txn_name(txn)? {
+            ValueRef::Int(name) => Some((name as u64, txn)),
+            _ => None,
+        })
+        .collect();
+    let key = |table: &str, id: u64| {
+        let columns = [(KEY_COLUMN, id.into())];
+        history.find_key((&TupleParts { table, columns: &columns }).into())
+    };
+    let order = |(at, (row, writers)): (u64, (&u64, &Vec<u64>))| {
+        let writers = writers.iter().filter_map(|writer| by_name.get(writer).copied()).collect();
+        Some(StatedOrder { key: key(TABLE, *row)?, writers, at })
+    };
+    let orders = (1..).zip(&heard.versions).filter_map(order).collect();
+    let set = |(at, (txn, op, told)): (u64, &(u64, usize, Told))| {
+        let op = history.txn_ops(*by_name.get(txn)?).nth(*op)?;
+        let versions = match told {
+            Told::Snapshot(stamp) => isolario_model::VersionSet::Snapshot(*stamp),
+            Told::Versions(rows) => {
+                let row = |(table, id, writer): &(String, u64, u64)| {
+                    Some((key(table, *id)?, *by_name.get(writer)?))
+                };
+                isolario_model::VersionSet::Writers(rows.iter().filter_map(row).collect())
+            }
+        };
+        Some(StatedSet { op, versions, at })
+    };
+    let sets = (1000..).zip(&heard.sets).filter_map(set).collect();
+    (history, orders, sets)
+}
+
+fn config(level: Level, seed: u64) -> TableConfig {
+    let mix = "insert:15,update:15,read:10,increment:10,range-read:20,range-update:10,aggregate:15,\
+               delete:5";
+    TableConfig {
+        level,
+        workload: TableWorkload {
+            ops: 4,
+            keys: 60,
+            mix: mix.parse::<Mix>().unwrap(),
+            ..TableWorkload::default()
+        },
+        txns: 200,
+        sessions: 8,
+        abort_ratio: 0.1,
+        seed,
+        ..TableConfig::default()
+    }
+}
+
+#[test]
+fn stores_give_the_level_that_they_promise() {
+    for seed in 0..6 {
+        for level in [Level::RepeatableRead, Level::SnapshotIsolation, Level::Serializable] {
+            let (history, orders, sets) = generated(&config(level, seed));
+            let verdict = decided(&history, &orders, &sets, level);
+            let is_open =
+                matches!(verdict, Verdict::NotApplicable(Inapplicable::AmbiguousRead { .. }));
+            assert!(verdict.is_satisfied() || is_open, "seed {seed}, {level}: {verdict:?}");
+        }
+    }
+}
+
+#[test]
+fn each_defect_of_the_store_is_found() {
+    for defect in TableDefect::ALL {
+        let found = (0..20).any(|seed| {
+            let mut config = config(Level::Serializable, seed);
+            config.defect = Some(*defect);
+            let (history, orders, sets) = generated(&config);
+            decided(&history, &orders, &sets, Level::Serializable).is_violated()
+        });
+        assert!(found, "{defect}");
+    }
+}
+
+#[test]
+fn planted_anomalies_of_predicates_tell_repeatable_read_and_serializability_apart() {
+    for (kind, name) in [
+        (TableAnomaly::Phantom, AnomalyKind::Phantom),
+        (TableAnomaly::PredicateWriteSkew, AnomalyKind::PredicateWriteSkew),
+    ] {
+        let mut config = config(Level::Serializable, 3);
+        config.workload.mix = "insert:30,update:30,range-read:40".parse::<Mix>().unwrap();
+        config.anomalies = vec![TablePlant { kind, at: 0.5 }];
+        let (history, orders, sets) = generated(&config);
+        let rr = decided(&history, &orders, &sets, Level::RepeatableRead);
+        assert!(rr.is_satisfied(), "{kind}: {rr:?}");
+        let ser = decided(&history, &orders, &sets, Level::Serializable);
+        assert_eq!(ser.anomalies().len(), 1, "{kind}: {ser:?}");
+        assert_eq!(ser.anomalies()[0].kind, name);
+        // The rows that were seen are in order.
+        let items = ItemView::new(&history).unwrap();
+        let options =
+            Options::default().with_version_order(orders).with_trusted_version_order(true);
+        let of_items = check(items.history(), &[Level::Serializable], &options);
+        assert!(of_items[0].verdict.is_satisfied(), "{kind}: {of_items:?}");
+    }
+}

@@ -1,0 +1,191 @@
+//! Random small tables with a version certificate: who wrote the versions of each row in which order,
+//! and which of them every predicate operation met.
+//!
+//! The certificate is that of the store that ran the transactions; now and then it says something else.
+
+use std::collections::BTreeMap;
+
+use isolario_model::{
+    History, KeyId, OpId, Outcome, SinkError, Stamp, StatedOrder, StatedSet, TxnId, Value,
+    ValueRef, VersionSet,
+};
+
+use super::Rng;
+use super::tables::{Asked, Done, Draft, Rows, Store, drafts, matching, record, row_key};
+
+/// A history of a table, and its certificate.
+#[derive(Debug)]
+pub struct CertificateCase {
+    /// The history.
+    pub history: History,
+    /// The order of versions.
+    pub orders: Vec<StatedOrder>,
+    /// What predicate operations met.
+    pub sets: Vec<StatedSet>,
+}
+
+/// What a row was last written by, and what it held.
+type Seen = BTreeMap<i64, (usize, Value)>;
+
+/// The history of a seed, with its certificate.
+pub fn certificate_case(seed: u64) -> Result<CertificateCase, SinkError> {
+    let mut rng = Rng::new(seed);
+    let on_snapshots = rng.percent(80);
+    let mut drafts = drafts(&mut rng, on_snapshots);
+    for draft in &mut drafts {
+        // The database knows whether it committed.
+        draft.has_place |= draft.outcome == Outcome::Unknown;
+    }
+    let mut recorded = Store::new(&mut rng).run(&drafts);
+    let (seen, commits) = replay(&drafts, &recorded);
+    for (ops, seen) in recorded.iter_mut().zip(&seen) {
+        both_incarnations(ops, seen, &mut rng);
+    }
+    let history = record(&drafts, &recorded)?;
+    let mut certificate =
+        Certificate { rng: &mut rng, history: &history, drafts: &drafts, recorded: &recorded };
+    let orders = certificate.orders(&commits);
+    let sets = certificate.sets(&seen);
+    Ok(CertificateCase { history, orders, sets })
+}
+
+/// Per transaction, what was committed when it began; and who committed, in order.
+fn replay(drafts: &[Draft], recorded: &[Vec<Done>]) -> (Vec<Seen>, Vec<usize>) {
+    let mut points: Vec<(u64, usize, bool)> = Vec::new();
+    for (at, draft) in drafts.iter().enumerate() {
+        points.extend([(draft.start, at, false), (draft.commit, at, true)]);
+    }
+    points.sort_unstable();
+    let mut now = Seen::new();
+    let mut seen: Vec<Seen> = drafts.iter().map(|_| Seen::new()).collect();
+    let mut commits = Vec::new();
+    for (_, at, is_commit) in points {
+        if !is_commit {
+            seen[at] = now.clone();
+        } else if drafts[at].outcome != Outcome::Aborted {
+            commits.push(at);
+            for (key, value) in last_writes(&recorded[at]) {
+                now.insert(key, (at, value));
+            }
+        }
+    }
+    (seen, commits)
+}
+
+/// Of each row that a transaction wrote, what it holds in the end.
+fn last_writes(ops: &[Done]) -> BTreeMap<i64, Value> {
+    let mut rows = BTreeMap::new();
+    for op in ops {
+        match &op.asked {
+            Asked::Write(key, _) | Asked::Delete(key) => {
+                rows.insert(*key, op.result.clone());
+            }
+            Asked::Update(..) => rows.extend(op.rows.iter().cloned()),
+            _ => {}
+        }
+    }
+    rows
+}
+
+/// Lets an operation find a row as it was before its transaction inserted it anew, too.
+fn both_incarnations(ops: &mut [Done], seen: &Seen, rng: &mut Rng) {
+    for at in 1..ops.len() {
+        let own = last_writes(&ops[..at]);
+        let Asked::Select(predicate) = &ops[at].asked else { continue };
+        let old: Rows = own
+            .keys()
+            .filter_map(|key| Some((*key, seen.get(key)?.1.clone())))
+            .filter(|(_, value)| *value != Value::Nil)
+            .collect();
+        let found = matching(predicate, &old);
+        if rng.percent(40) {
+            ops[at].rows.extend(found);
+        }
+    }
+}
+
+struct Certificate<'a> {
+    rng: &'a mut Rng,
+    history: &'a History,
+    drafts: &'a [Draft],
+    recorded: &'a [Vec<Done>],
+}
+
+impl Certificate<'_> {
+    fn txn(&self, draft: usize) -> TxnId {
+        let name = ValueRef::Int(draft as i64);
+        let is_it = |txn: &TxnId| self.history.txn_name(*txn) == Some(name);
+        self.history.txns().find(is_it).unwrap_or(TxnId::INIT)
+    }
+
+    fn key(&self, row: i64) -> Option<KeyId> {
+        self.history.find_key(row_key(row).as_ref())
+    }
+
+    fn orders(&mut self, commits: &[usize]) -> Vec<StatedOrder> {
+        let mut orders = Vec::new();
+        for row in 1..=3 {
+            let wrote = |draft: &&usize| last_writes(&self.recorded[**draft]).contains_key(&row);
+            let mut writers: Vec<TxnId> =
+                commits.iter().filter(wrote).map(|draft| self.txn(*draft)).collect();
+            let Some(key) = self.key(row).filter(|_| writers.len() > 1) else { continue };
+            if self.rng.percent(15) {
+                let at = self.rng.below(writers.len() - 1);
+                writers.swap(at, at + 1);
+            }
+            if self.rng.percent(1) {
+                writers.pop();
+            }
+            orders.push(StatedOrder { key, writers, at: row as u64 });
+        }
+        orders
+    }
+
+    fn sets(&mut self, seen: &[Seen]) -> Vec<StatedSet> {
+        let mut sets = Vec::new();
+        for draft in 0..self.drafts.len() {
+            let ops: Vec<OpId> = self.history.txn_ops(self.txn(draft)).collect();
+            for (number, op) in ops.iter().enumerate() {
+                let is_by_predicate = self.history.op_predicate(*op).is_some();
+                if is_by_predicate && !self.rng.percent(1) {
+                    let versions = self.set(draft, number, seen);
+                    sets.push(StatedSet { op: *op, versions, at: 100 + u64::from(op.0) });
+                }
+            }
+        }
+        sets
+    }
+
+    fn set(&mut self, draft: usize, op: usize, seen: &[Seen]) -> VersionSet {
+        let at = self.drafts[draft].start;
+        let has_stamps = self.drafts.iter().all(|draft| draft.has_place);
+        if has_stamps && self.rng.percent(50) {
+            let late = u64::from(self.rng.percent(10)) * 2;
+            return VersionSet::Snapshot(Stamp { physical: at + late, logical: 0 });
+        }
+        let mut writers: Vec<(KeyId, TxnId)> = Vec::new();
+        for (row, (writer, _)) in &seen[draft] {
+            let writer = match self.rng.percent(8) {
+                true => self.rng.below(self.drafts.len()),
+                false => *writer,
+            };
+            let writes = |draft: usize| last_writes(&self.recorded[draft]).contains_key(row);
+            if writes(writer)
+                && !self.rng.percent(5)
+                && let Some(key) = self.key(*row)
+            {
+                writers.push((key, self.txn(writer)));
+            }
+        }
+        // What the transaction itself wrote before may be named as well.
+        for (row, _) in last_writes(&self.recorded[draft][..op]) {
+            if self.rng.percent(20)
+                && let Some(key) = self.key(row)
+            {
+                writers.retain(|(named, _)| *named != key);
+                writers.push((key, self.txn(draft)));
+            }
+        }
+        VersionSet::Writers(writers)
+    }
+}

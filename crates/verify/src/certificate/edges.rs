@@ -1,0 +1,226 @@
+//! Edges of a cycle, each compared with what history and certificate say.
+
+use isolario_model::{
+    AnomalyKind, Edge, EdgeKind, KeyId, Level, Op, OpId, Outcome, Reason, TxnId, VersionOrder,
+};
+
+use super::rows::Certificate;
+use super::{by_rows, refuse};
+use crate::times::Times;
+use crate::{Refusal, cycles, shapes, stated::Stated};
+
+impl Certificate<'_> {
+    /// Refuses a cycle that is none, that the level allows, or that is of another kind.
+    pub(super) fn is_cycle(
+        &self,
+        level: Level,
+        kind: AnomalyKind,
+        cycle: &[Edge],
+    ) -> Result<(), Refusal> {
+        cycles::closes(cycle)?;
+        for edge in cycle {
+            for txn in [edge.from, edge.to] {
+                if !txn.is_init() && txn.index() >= self.history.txn_count() {
+                    return Err(Refusal::NoSuchTxn(txn));
+                }
+                if txn.is_init() || !self.is_kept(txn) {
+                    return Err(Refusal::NotCommitted(txn));
+                }
+            }
+            if !self.holds(level, edge) {
+                return refuse(kind, "history and certificate do not bear out one of the edges");
+            }
+        }
+        if !is_forbidden(level, cycle) {
+            return refuse(kind, "the level allows such a cycle");
+        }
+        match is_called(kind, cycle) {
+            true => Ok(()),
+            false => refuse(kind, "the cycle is of another kind"),
+        }
+    }
+
+    fn holds(&self, level: Level, edge: &Edge) -> bool {
+        let Edge { from, to, ref reason } = *edge;
+        let shape = level.shape();
+        match *reason {
+            Reason::Session => {
+                shape.session_order && self.options.session_order && self.in_session(from, to)
+            }
+            Reason::RealTime { finish, start } => {
+                let times = Times::new(self.history, self.options.clock_skew);
+                shape.real_time && times.order(from, to, finish, start)
+            }
+            Reason::Read { key, read, write } => {
+                let place = self.place(from, key);
+                let version = place.and_then(|place| self.row(key).get(place));
+                version.is_some_and(|version| version.write == write)
+                    && self.is_of(read, to)
+                    && place.is_some_and(|place| self.may_have_read(to, read, key, place))
+            }
+            Reason::Overwrite { key, ref known } => {
+                let places = self.place(from, key).zip(self.place(to, key));
+                places.is_some_and(|(earlier, later)| {
+                    earlier < later
+                        && self.is_one_object(level, key, earlier, later)
+                        && self.knows(key, earlier, later, known)
+                })
+            }
+            Reason::AntiDependency { key, read, writer, ref known } => {
+                let places = self.place(writer, key).zip(self.place(to, key));
+                from != to
+                    && self.is_of(read, from)
+                    && places.is_some_and(|(earlier, later)| {
+                        let is_next = later == earlier + 1;
+                        (is_next
+                            || earlier < later && self.is_one_object(level, key, earlier, later))
+                            && self.may_have_read(from, read, key, earlier)
+                            && self.knows(key, earlier, later, known)
+                    })
+            }
+            Reason::PredicateRead { read, key, write } => self
+                .changer(to, from, read, key, write)
+                .is_some_and(|place| place <= self.met(to, read, key)),
+            Reason::PredicateAntiDependency { read, key, write } => {
+                from != to
+                    && self
+                        .changer(from, to, read, key, write)
+                        .is_some_and(|place| place > self.met(from, read, key))
+            }
+            _ => false,
+        }
+    }
+
+    fn is_of(&self, op: OpId, txn: TxnId) -> bool {
+        op.index() < self.history.op_count() && self.history.op_txn(op) == txn
+    }
+
+    pub(super) fn in_session(&self, first: TxnId, second: TxnId) -> bool {
+        first < second
+            && self.history.session_of(first) == self.history.session_of(second)
+            && self.history.outcome(first) == Outcome::Committed
+    }
+
+    pub(super) fn is_one_object(&self, level: Level, key: KeyId, one: usize, other: usize) -> bool {
+        by_rows(level) || self.incarnation(key, one) == self.incarnation(key, other)
+    }
+
+    /// Whether an operation of a transaction may have read a version of another one.
+    pub(super) fn may_have_read(&self, txn: TxnId, op: OpId, key: KeyId, place: usize) -> bool {
+        let Some(version) = self.row(key).get(place) else { return false };
+        if version.writer == txn {
+            return false;
+        }
+        match self.history.op(op) {
+            Op::Read { key: read, value: Some(_) } => {
+                read == key
+                    && version.word == Some(self.history.version_word(op))
+                    && !self.written_before(txn, op).contains_key(&key)
+            }
+            _ => self.rows_read(txn, op).contains(&(key, place)),
+        }
+    }
+
+    /// The place of the version that a write made, if it changes what another's operation matches.
+    fn changer(
+        &self,
+        reader: TxnId,
+        writer: TxnId,
+        op: OpId,
+        key: KeyId,
+        write: OpId,
+    ) -> Option<usize> {
+        let place = self.place(writer, key)?;
+        let is_it = self.is_of(op, reader)
+            && self.is_asked(op)
+            && !self.written_before(reader, op).contains_key(&key)
+            && self.row(key).get(place)?.write == Some(write)
+            && self.changes(op, key, place);
+        is_it.then_some(place)
+    }
+
+    /// Whether it is known in this way that a version comes after another.
+    fn knows(&self, key: KeyId, earlier: usize, later: usize, known: &VersionOrder) -> bool {
+        let row = self.row(key);
+        let (first, second) = (row[earlier], row[later]);
+        match *known {
+            VersionOrder::Initial => earlier == 0,
+            VersionOrder::Stated { at } => {
+                Stated::new(self.orders).says(at, key, first.writer, second.writer)
+            }
+            VersionOrder::ReadModifyWrite { read } => {
+                self.is_of(read, second.writer)
+                    && second.write.is_some_and(|write| read < write)
+                    && self.may_have_read(second.writer, read, key, earlier)
+            }
+            _ => false,
+        }
+    }
+}
+
+fn is_anti(edge: &Edge) -> bool {
+    edge.reason.kind() == EdgeKind::ReadWrite
+}
+
+fn is_missed(edge: &Edge) -> bool {
+    matches!(edge.reason, Reason::PredicateAntiDependency { .. })
+}
+
+/// Whether two anti-dependencies follow each other.
+fn has_adjacent(cycle: &[Edge]) -> bool {
+    let next = cycle.iter().cycle().skip(1);
+    cycle.iter().zip(next).any(|(one, other)| is_anti(one) && is_anti(other))
+}
+
+/// Whether a level forbids a cycle of such edges.
+fn is_forbidden(level: Level, cycle: &[Edge]) -> bool {
+    use Level as L;
+    let antis = cycle.iter().filter(|edge| is_anti(edge)).count();
+    let reads = cycle.iter().any(|edge| edge.reason.kind() == EdgeKind::WriteRead);
+    match level {
+        L::ReadUncommitted | L::StrongReadUncommitted => antis == 0 && !reads,
+        L::AdyaReadCommitted | L::StrongAdyaReadCommitted => antis == 0,
+        L::ConsistentView | L::ParallelSnapshotIsolation => antis < 2,
+        L::SnapshotIsolation | L::StrongSnapshotIsolation => !has_adjacent(cycle),
+        L::RepeatableRead | L::StrongRepeatableRead => !cycle.iter().any(is_missed),
+        _ => true,
+    }
+}
+
+/// Whether a cycle is what its name says.
+fn is_called(kind: AnomalyKind, cycle: &[Edge]) -> bool {
+    use AnomalyKind as A;
+    if !cycle.iter().any(|edge| edge.reason.is_about_predicate()) {
+        return shapes::is_of_kind(kind, cycle);
+    }
+    let count = |kind| cycle.iter().filter(|edge| edge.reason.kind() == kind).count();
+    let (antis, length) = (count(EdgeKind::ReadWrite), cycle.len());
+    if count(EdgeKind::RealTime) > 0 {
+        let is_stale = length == 2 && antis == 1;
+        return kind == if is_stale { A::StaleRead } else { A::RealTimeCycle };
+    }
+    if cycle.iter().any(is_missed) {
+        let by_item = cycle.iter().any(|edge| matches!(edge.reason, Reason::Read { .. }));
+        let by_predicate =
+            cycle.iter().any(|edge| matches!(edge.reason, Reason::PredicateRead { .. }));
+        return kind
+            == match (antis, length) {
+                (1, 2) if by_item => A::Phantom,
+                (1, 2) if by_predicate => A::PredicateManyPreceders,
+                (1, _) => A::PredicateSingleAntiDependency,
+                (2, 2) => A::PredicateWriteSkew,
+                _ => A::PredicateAntiDependencyCycle,
+            };
+    }
+    match kind {
+        A::CyclicCo => antis == 0,
+        A::ReadSkew => antis == 1 && length == 2,
+        A::SingleAntiDependency => antis == 1 && length > 2,
+        A::LongFork => {
+            antis == 2 && length == 4 && count(EdgeKind::WriteRead) == 2 && !has_adjacent(cycle)
+        }
+        A::NonadjacentAntiDependencies => antis > 1 && !has_adjacent(cycle),
+        A::ItemAntiDependencyCycle => antis > 1 && has_adjacent(cycle),
+        _ => false,
+    }
+}

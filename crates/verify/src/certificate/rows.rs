@@ -1,0 +1,374 @@
+//! The rows of a certificate: their versions in order, and which of them an operation met.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use isolario_model::{
+    Aggregate, History, Initial, KeyId, Op, OpId, Outcome, RowRef, StatedOrder, StatedSet, TxnId,
+    Value, ValueRef, VersionSet,
+};
+
+use crate::Options;
+
+/// A history and its certificate.
+#[derive(Debug)]
+pub(crate) struct Certificate<'h> {
+    pub(super) history: &'h History,
+    pub(super) options: Options,
+    pub(super) orders: &'h [StatedOrder],
+    sets: BTreeMap<OpId, &'h VersionSet>,
+    /// Who takes part: whoever committed, by its client or by what is stated, or was read from.
+    kept: Vec<bool>,
+    /// Per row, its versions in order, the initial one first.
+    rows: Vec<Vec<Version<'h>>>,
+    /// Per transaction and row, the place of its version.
+    places: BTreeMap<(TxnId, KeyId), usize>,
+}
+
+/// A version of a row.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Version<'h> {
+    pub(super) writer: TxnId,
+    /// None for the initial version.
+    pub(super) write: Option<OpId>,
+    pub(super) value: ValueRef<'h>,
+    pub(super) word: Option<u64>,
+}
+
+/// What a certificate does not say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lacks {
+    /// How the versions of a row follow each other.
+    Order(KeyId),
+    /// What an operation met, or wrote.
+    Set(OpId),
+    /// What rows hold at first.
+    Initial,
+}
+
+impl<'h> Certificate<'h> {
+    pub(crate) fn new(
+        history: &'h History,
+        options: Options,
+        orders: &'h [StatedOrder],
+        stated: &'h [StatedSet],
+    ) -> Result<Self, Lacks> {
+        let (initial, initial_word) = match history.initial() {
+            Initial::Value(value) => (value.as_ref(), history.initial_word()),
+            Initial::None => (ValueRef::Nil, None),
+            _ => return Err(Lacks::Initial),
+        };
+        let sets = stated.iter().map(|set| (set.op, &set.versions)).collect();
+        let kept = kept(history, orders, stated);
+        let mut certificate = Certificate {
+            history,
+            options,
+            orders,
+            sets,
+            kept,
+            rows: Vec::new(),
+            places: BTreeMap::new(),
+        };
+        certificate.says_what_was_met()?;
+        let mut writers: Vec<Vec<Version<'h>>> = vec![Vec::new(); history.key_count()];
+        for txn in certificate.txns() {
+            for (key, (write, value, word)) in certificate.writes(txn) {
+                let (write, word) = (Some(write), Some(word));
+                writers[key.index()].push(Version { writer: txn, write, value, word });
+            }
+        }
+        for (key, versions) in writers.into_iter().enumerate() {
+            let key = KeyId::at(key);
+            let first =
+                Version { writer: TxnId::INIT, write: None, value: initial, word: initial_word };
+            let sorted = in_order(versions, orders.iter().filter(|order| order.key == key));
+            let sorted = sorted.ok_or(Lacks::Order(key))?;
+            let row: Vec<Version<'h>> = std::iter::once(first).chain(sorted).collect();
+            for (place, version) in row.iter().enumerate().skip(1) {
+                certificate.places.insert((version.writer, key), place);
+            }
+            certificate.rows.push(row);
+        }
+        Ok(certificate)
+    }
+
+    /// Refuses certificates that do not say what operations with a result met.
+    fn says_what_was_met(&self) -> Result<(), Lacks> {
+        for op in self.txns().flat_map(|txn| self.history.txn_ops(txn)) {
+            let lacks = match self.history.op(op) {
+                Op::PredicateWrite { rows: None, .. } => true,
+                _ => self.is_asked(op) && !self.sets.contains_key(&op),
+            };
+            if lacks {
+                return Err(Lacks::Set(op));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether an operation asked by predicate and got an answer.
+    pub(super) fn is_asked(&self, op: OpId) -> bool {
+        matches!(
+            self.history.op(op),
+            Op::PredicateRead { rows: Some(_), .. }
+                | Op::PredicateWrite { rows: Some(_), .. }
+                | Op::Aggregate { result: Some(_), .. }
+        )
+    }
+
+    pub(super) fn is_kept(&self, txn: TxnId) -> bool {
+        txn.is_init() || self.kept.get(txn.index()).is_some_and(|kept| *kept)
+    }
+
+    /// The transactions that take part.
+    pub(super) fn txns(&self) -> impl Iterator<Item = TxnId> + '_ {
+        self.history.txns().filter(|txn| self.is_kept(*txn))
+    }
+
+    pub(super) fn keys(&self) -> impl Iterator<Item = KeyId> + use<> {
+        (0..self.history.key_count()).map(KeyId::at)
+    }
+
+    pub(super) fn row(&self, key: KeyId) -> &[Version<'h>] {
+        self.rows.get(key.index()).map_or(&[], Vec::as_slice)
+    }
+
+    /// The place of a transaction's version of a row; 0 for `init`.
+    pub(super) fn place(&self, txn: TxnId, key: KeyId) -> Option<usize> {
+        if txn.is_init() { Some(0) } else { self.places.get(&(txn, key)).copied() }
+    }
+
+    /// What a transaction left of each row that it wrote.
+    fn writes(&self, txn: TxnId) -> BTreeMap<KeyId, (OpId, ValueRef<'h>, u64)> {
+        let mut rows = BTreeMap::new();
+        for op in self.history.txn_ops(txn) {
+            self.apply(op, &mut rows);
+        }
+        rows
+    }
+
+    /// What a transaction had written before an operation.
+    pub(super) fn written_before(
+        &self,
+        txn: TxnId,
+        op: OpId,
+    ) -> BTreeMap<KeyId, (OpId, ValueRef<'h>, u64)> {
+        let mut rows = BTreeMap::new();
+        for earlier in self.history.txn_ops(txn).take_while(|earlier| *earlier < op) {
+            self.apply(earlier, &mut rows);
+        }
+        rows
+    }
+
+    fn apply(&self, op: OpId, rows: &mut BTreeMap<KeyId, (OpId, ValueRef<'h>, u64)>) {
+        let history = self.history;
+        match history.op(op) {
+            Op::Write { key, value } => {
+                rows.insert(key, (op, history.value(value), history.version_word(op)));
+            }
+            Op::Delete { key } => {
+                rows.insert(key, (op, ValueRef::Nil, history.version_word(op)));
+            }
+            Op::PredicateWrite { rows: Some(written), .. } => {
+                for row in written {
+                    let word = history.row_version_word(row);
+                    rows.insert(row.key, (op, history.value(row.value), word));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// How often a row had been inserted anew by a version.
+    pub(super) fn incarnation(&self, key: KeyId, place: usize) -> usize {
+        let row = self.row(key);
+        let is_anew =
+            |at: &usize| row[*at - 1].value == ValueRef::Nil && row[*at].value != ValueRef::Nil;
+        (2..=place).filter(is_anew).count()
+    }
+
+    /// The writers that a set names for a row.
+    pub(super) fn named(&self, op: OpId, key: KeyId) -> Option<TxnId> {
+        match self.sets.get(&op) {
+            Some(VersionSet::Writers(writers)) => {
+                writers.iter().find(|(named, _)| *named == key).map(|(_, writer)| *writer)
+            }
+            _ => None,
+        }
+    }
+
+    /// The place of the version of a row that an operation met, own writes aside.
+    pub(super) fn met(&self, txn: TxnId, op: OpId, key: KeyId) -> usize {
+        match self.sets.get(&op) {
+            Some(VersionSet::Snapshot(at)) => {
+                let is_in = |version: &Version<'_>| {
+                    let stamp = || self.history.db_commit(version.writer);
+                    version.write.is_none()
+                        || version.writer != txn && stamp().is_some_and(|stamp| stamp <= *at)
+                };
+                self.row(key).iter().rposition(is_in).unwrap_or(0)
+            }
+            _ => self.named(op, key).and_then(|writer| self.place(writer, key)).unwrap_or(0),
+        }
+    }
+
+    /// Whether a version satisfies the predicate of an operation.
+    pub(super) fn matches(&self, op: OpId, key: KeyId, value: ValueRef<'_>) -> bool {
+        let row = RowRef { key: self.history.key_name(key), value };
+        let predicate = self.history.op_predicate(op).map(|id| self.history.predicate(id));
+        predicate.is_some_and(|predicate| row.matches_everywhere(predicate) == Ok(true))
+    }
+
+    /// Whether a version changes what an operation matches.
+    pub(super) fn changes(&self, op: OpId, key: KeyId, place: usize) -> bool {
+        let row = self.row(key);
+        let is = |at: usize| row.get(at).is_some_and(|v| self.matches(op, key, v.value));
+        place > 0 && is(place) != is(place - 1)
+    }
+
+    /// The rows of others that an operation read one by one: those that it returned, or took a sum or
+    /// an extreme over. And of others that it returned, what they show.
+    pub(super) fn rows_read(&self, txn: TxnId, op: OpId) -> Vec<(KeyId, usize)> {
+        let own = self.written_before(txn, op);
+        let (returned, all): (BTreeMap<KeyId, BTreeSet<u64>>, bool) = match self.history.op(op) {
+            Op::PredicateRead { rows: Some(rows), .. } => {
+                let mut shown: BTreeMap<KeyId, BTreeSet<u64>> = BTreeMap::new();
+                for row in rows {
+                    let word = self.history.row_version_word(row);
+                    shown.entry(row.key).or_default().insert(word);
+                }
+                (shown, false)
+            }
+            Op::Aggregate { function, result: Some(_), .. } => {
+                (BTreeMap::new(), !matches!(function, Aggregate::Count | Aggregate::Exists))
+            }
+            _ => return Vec::new(),
+        };
+        let mut found = Vec::new();
+        for key in self.keys() {
+            let met = self.met(txn, op, key);
+            let Some(version) = self.row(key).get(met) else { continue };
+            let shown = |word: u64| returned.get(&key).is_some_and(|words| words.contains(&word));
+            let is_read = match own.contains_key(&key) {
+                false => all && self.matches(op, key, version.value),
+                true => false,
+            };
+            let is_shown = version.word.is_some_and(shown)
+                && own.get(&key).is_none_or(|(_, _, word)| Some(*word) != version.word);
+            if is_read || is_shown {
+                found.push((key, met));
+            }
+        }
+        found
+    }
+}
+
+/// Who takes part.
+fn kept(history: &History, orders: &[StatedOrder], sets: &[StatedSet]) -> Vec<bool> {
+    let mut named: BTreeSet<TxnId> =
+        orders.iter().flat_map(|order| order.writers.iter().copied()).collect();
+    for set in sets {
+        if let VersionSet::Writers(writers) = &set.versions {
+            named.extend(writers.iter().map(|(_, writer)| *writer));
+        }
+    }
+    let is_known = |txn: TxnId| named.contains(&txn) || history.db_commit(txn).is_some();
+    let mut kept: Vec<bool> = history
+        .txns()
+        .map(|txn| match history.outcome(txn) {
+            Outcome::Committed => true,
+            Outcome::Aborted => false,
+            Outcome::Unknown => is_known(txn),
+        })
+        .collect();
+    // Whoever is read from by one that takes part takes part, if nobody else wrote that.
+    let mut writers: BTreeMap<(KeyId, u64), Vec<TxnId>> = BTreeMap::new();
+    for txn in history.txns() {
+        for op in history.txn_ops(txn) {
+            each_version(history, op, |key, word, is_write| {
+                if is_write {
+                    writers.entry((key, word)).or_default().push(txn);
+                }
+            });
+        }
+    }
+    loop {
+        let mut more = Vec::new();
+        for txn in history.txns().filter(|txn| kept[txn.index()]) {
+            for op in history.txn_ops(txn) {
+                each_version(history, op, |key, word, is_write| {
+                    let wrote = writers.get(&(key, word)).map_or(&[][..], Vec::as_slice);
+                    let initial = history.initial_word() == Some(word);
+                    if let (false, false, [only]) = (is_write, initial, wrote)
+                        && history.outcome(*only) == Outcome::Unknown
+                        && !kept[only.index()]
+                    {
+                        more.push(*only);
+                    }
+                });
+            }
+        }
+        if more.is_empty() {
+            return kept;
+        }
+        more.into_iter().for_each(|txn| kept[txn.index()] = true);
+    }
+}
+
+/// Tells the versions that an operation read and wrote.
+fn each_version(history: &History, op: OpId, mut tell: impl FnMut(KeyId, u64, bool)) {
+    match history.op(op) {
+        Op::Read { key, value: Some(_) } => tell(key, history.version_word(op), false),
+        Op::Write { key, .. } | Op::Delete { key } => tell(key, history.version_word(op), true),
+        Op::PredicateRead { rows, .. } => {
+            let rows = rows.unwrap_or_default().iter();
+            rows.for_each(|row| tell(row.key, history.row_version_word(row), false));
+        }
+        Op::PredicateWrite { rows, .. } => {
+            let rows = rows.unwrap_or_default().iter();
+            rows.for_each(|row| tell(row.key, history.row_version_word(row), true));
+        }
+        _ => {}
+    }
+}
+
+/// Versions in the one order that lines state; none if they state no order of all.
+fn in_order<'h, 'o>(
+    versions: Vec<Version<'h>>,
+    lines: impl Iterator<Item = &'o StatedOrder>,
+) -> Option<Vec<Version<'h>>> {
+    let known: BTreeSet<TxnId> = versions.iter().map(|version| version.writer).collect();
+    let mut next: BTreeMap<TxnId, BTreeSet<TxnId>> = BTreeMap::new();
+    let mut waits: BTreeMap<TxnId, usize> = known.iter().map(|txn| (*txn, 0)).collect();
+    for line in lines {
+        let writers: Vec<TxnId> =
+            line.writers.iter().filter(|writer| known.contains(writer)).copied().collect();
+        for pair in writers.windows(2).filter(|pair| pair[0] != pair[1]) {
+            if next.entry(pair[0]).or_default().insert(pair[1]) {
+                *waits.entry(pair[1]).or_default() += 1;
+            }
+        }
+    }
+    let mut sorted = Vec::new();
+    let mut last: Option<TxnId> = None;
+    while sorted.len() < versions.len() {
+        let mut free = waits.iter().filter(|(_, waits)| **waits == 0).map(|(txn, _)| *txn);
+        let only = free.next().filter(|_| free.next().is_none())?;
+        let follows = |last: TxnId| next.get(&last).is_some_and(|next| next.contains(&only));
+        if !last.is_none_or(follows) {
+            return None;
+        }
+        waits.remove(&only);
+        for after in next.get(&only).into_iter().flatten() {
+            waits.entry(*after).and_modify(|waits| *waits -= 1);
+        }
+        sorted.extend(versions.iter().find(|version| version.writer == only));
+        last = Some(only);
+    }
+    Some(sorted)
+}
+
+/// The value that a function has over rows.
+pub(super) fn over(function: &Aggregate, rows: &[RowRef<'_>]) -> Option<Value> {
+    let value = function.over(rows.iter().copied(), isolario_predicate::Dialect::Postgres);
+    value.ok().map(Value::from)
+}

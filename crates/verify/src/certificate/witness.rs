@@ -1,0 +1,301 @@
+//! Orders that are said to explain a history by its certificate: every dependency is compared with them.
+
+use isolario_model::{KeyId, Level, Op, OpId, Outcome, Point, TxnId, Visible, Witness};
+
+use super::by_rows;
+use super::rows::Certificate;
+use crate::Refusal;
+use crate::times::{InTurn, Times};
+
+/// When transactions read, and when what they wrote appears.
+struct Placed {
+    reads: Vec<Option<usize>>,
+    writes: Vec<Option<usize>>,
+}
+
+impl Certificate<'_> {
+    /// Refuses an order that does not explain the history.
+    pub(super) fn is_explained(&self, level: Level, witness: &Witness) -> Result<(), Refusal> {
+        let placed = self.placed(level, witness)?;
+        self.respects_sessions(level, &placed)?;
+        self.respects_overwrites(level, &placed)?;
+        if matches!(level, Level::ReadUncommitted | Level::StrongReadUncommitted) {
+            return Ok(());
+        }
+        let mut edges = Vec::new();
+        for txn in self.txns() {
+            for op in self.history.txn_ops(txn) {
+                self.explain(level, txn, op, &placed, &mut edges)?;
+            }
+        }
+        match level.shape().visible {
+            Visible::Dependencies => self.leads_nowhere_back(level, &placed, edges),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes the places of all transactions that take part, each once, and looks at real time.
+    fn placed(&self, level: Level, witness: &Witness) -> Result<Placed, Refusal> {
+        let snapshots = level.shape().visible == Visible::Prefix;
+        let points: Vec<Point> = match witness {
+            Witness::CommitOrder(txns) if !snapshots => {
+                txns.iter().flat_map(|txn| [Point::Start(*txn), Point::Commit(*txn)]).collect()
+            }
+            Witness::Points(points) if snapshots => points.clone(),
+            _ => return Err(Refusal::WrongWitness(level)),
+        };
+        let none = vec![None; self.history.txn_count()];
+        let mut placed = Placed { reads: none.clone(), writes: none };
+        let mut in_turn = InTurn::new(Times::new(self.history, self.options.clock_skew));
+        for (at, point) in points.iter().enumerate() {
+            let (Point::Start(txn) | Point::Commit(txn)) = *point;
+            if txn.index() >= self.history.txn_count() {
+                return Err(Refusal::NoSuchTxn(txn));
+            }
+            if !self.is_kept(txn) {
+                return Err(Refusal::NotCommitted(txn));
+            }
+            let is_start = matches!(point, Point::Start(_));
+            if !is_start && placed.reads[txn.index()].is_none() {
+                return Err(Refusal::NotStarted(txn));
+            }
+            let places = if is_start { &mut placed.reads } else { &mut placed.writes };
+            if places[txn.index()].replace(at).is_some() {
+                return Err(Refusal::Repeated(txn));
+            }
+            if level.shape().real_time {
+                match is_start {
+                    true => in_turn.start(txn),
+                    false => in_turn.commit(txn)?,
+                }
+            }
+        }
+        match self.txns().find(|txn| placed.writes[txn.index()].is_none()) {
+            Some(missing) => Err(Refusal::Missing(missing)),
+            None => Ok(placed),
+        }
+    }
+
+    fn respects_sessions(&self, level: Level, placed: &Placed) -> Result<(), Refusal> {
+        if !self.options.session_order || !level.shape().session_order {
+            return Ok(());
+        }
+        for session in self.history.sessions() {
+            let mut before: Option<TxnId> = None;
+            for txn in self.history.session_txns(session).filter(|txn| self.is_kept(*txn)) {
+                if let Some(first) = before {
+                    placed.comes_before(first, txn, "session order")?;
+                }
+                if self.history.outcome(txn) == Outcome::Committed {
+                    before = Some(txn);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn respects_overwrites(&self, level: Level, placed: &Placed) -> Result<(), Refusal> {
+        for key in self.keys() {
+            let row = self.row(key);
+            for later in 2..row.len() {
+                if self.is_one_object(level, key, later - 1, later) {
+                    let why = "the stated order of versions";
+                    placed.comes_before(row[later - 1].writer, row[later].writer, why)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses an order in which an operation did not see what it had to. Gathers what its transaction
+    /// depends on, and what it missed.
+    fn explain(
+        &self,
+        level: Level,
+        txn: TxnId,
+        op: OpId,
+        placed: &Placed,
+        edges: &mut Vec<(TxnId, TxnId, bool)>,
+    ) -> Result<(), Refusal> {
+        let unexplained = |why| Err(Refusal::Unexplained { read: op, why });
+        if let Op::Read { key, value: Some(_) } = self.history.op(op) {
+            let word = self.history.version_word(op);
+            return match self.written_before(txn, op).get(&key) {
+                Some((_, _, own)) if *own == word => Ok(()),
+                Some(_) => unexplained("it does not show the transaction's own write"),
+                None => {
+                    let row = self.row(key);
+                    // Of equal versions, the last one that is there.
+                    let mut candidates = (0..row.len()).rev().filter(|place| {
+                        row[*place].word == Some(word) && row[*place].writer != txn
+                    });
+                    let found =
+                        candidates.find(|place| self.reads_well(level, txn, key, *place, placed));
+                    match found {
+                        Some(place) => {
+                            self.gather(txn, key, place, edges);
+                            Ok(())
+                        }
+                        None => unexplained("no version that it may have seen is there"),
+                    }
+                }
+            };
+        }
+        if !self.is_asked(op) {
+            return Ok(());
+        }
+        self.keys().try_for_each(|key| match self.named(op, key) {
+            Some(writer) if self.place(writer, key).is_none() => {
+                unexplained("it met a version that was never committed")
+            }
+            Some(writer) if writer == txn && !self.written_before(txn, op).contains_key(&key) => {
+                unexplained("it met what its transaction wrote only later")
+            }
+            _ => Ok(()),
+        })?;
+        if !self.fits(txn, op, level) {
+            return unexplained("the result is not what the versions give that it met");
+        }
+        for (key, place) in self.rows_read(txn, op) {
+            if !self.reads_well(level, txn, key, place, placed) {
+                return unexplained("a version that it read is not there");
+            }
+            self.gather(txn, key, place, edges);
+        }
+        self.meets_well(level, txn, op, placed, edges)
+    }
+
+    /// Whether a version is there when a transaction reads, as far as the level asks.
+    fn reads_well(
+        &self,
+        level: Level,
+        txn: TxnId,
+        key: KeyId,
+        place: usize,
+        placed: &Placed,
+    ) -> bool {
+        let row = self.row(key);
+        let is_there = row[place].write.is_none() || placed.has_seen(row[place].writer, txn);
+        let next = row.get(place + 1).filter(|next| next.writer != txn);
+        let is_over = next.is_some_and(|next| placed.has_seen(next.writer, txn));
+        is_there && !(is_over && counts_missed(level))
+    }
+
+    fn gather(&self, txn: TxnId, key: KeyId, place: usize, edges: &mut Vec<(TxnId, TxnId, bool)>) {
+        let row = self.row(key);
+        edges.push((row[place].writer, txn, false));
+        if let Some(next) = row.get(place + 1) {
+            edges.push((txn, next.writer, true));
+        }
+    }
+
+    /// Refuses an order in which a change that an operation met comes later, or one that it did not
+    /// meet comes earlier.
+    fn meets_well(
+        &self,
+        level: Level,
+        txn: TxnId,
+        op: OpId,
+        placed: &Placed,
+        edges: &mut Vec<(TxnId, TxnId, bool)>,
+    ) -> Result<(), Refusal> {
+        let own = self.written_before(txn, op);
+        let wants_edges = level.shape().visible == Visible::Dependencies;
+        for key in self.keys().filter(|key| !own.contains_key(key)) {
+            let met = self.met(txn, op, key);
+            let row = self.row(key);
+            for place in (1..row.len()).filter(|place| row[*place].writer != txn) {
+                let writer = row[place].writer;
+                let has_seen = placed.has_seen(writer, txn);
+                let is_met = place <= met;
+                if wants_edges && self.changes(op, key, place) {
+                    let edge = if is_met { (writer, txn, false) } else { (txn, writer, true) };
+                    edges.push(edge);
+                }
+                let contradicts = match is_met {
+                    true => !has_seen,
+                    false => has_seen && counts_missed_by_predicate(level),
+                };
+                if contradicts && self.changes(op, key, place) {
+                    let why = "a change that its predicate met, or did not meet";
+                    let (first, second) = if is_met { (writer, txn) } else { (txn, writer) };
+                    return Err(Refusal::OutOfOrder { first, second, why });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses a history in which somebody depends on one whose write it missed.
+    fn leads_nowhere_back(
+        &self,
+        level: Level,
+        placed: &Placed,
+        edges: Vec<(TxnId, TxnId, bool)>,
+    ) -> Result<(), Refusal> {
+        let mut next: Vec<Vec<TxnId>> = vec![Vec::new(); self.history.txn_count()];
+        let mut add = |from: TxnId, to: TxnId| {
+            if !from.is_init() && from != to {
+                next[from.index()].push(to);
+            }
+        };
+        edges.iter().filter(|edge| !edge.2).for_each(|(from, to, _)| add(*from, *to));
+        for key in self.keys() {
+            for later in 2..self.row(key).len() {
+                if self.is_one_object(level, key, later - 1, later) {
+                    add(self.row(key)[later - 1].writer, self.row(key)[later].writer);
+                }
+            }
+        }
+        if self.options.session_order && level.shape().session_order {
+            for second in self.txns() {
+                let of_session = self.history.session_txns(self.history.session_of(second));
+                let first = { of_session }
+                    .rev()
+                    .find(|first| self.is_kept(*first) && self.in_session(*first, second));
+                first.into_iter().for_each(|first| add(first, second));
+            }
+        }
+        for (reader, writer, _) in edges.into_iter().filter(|edge| edge.2 && edge.0 != edge.1) {
+            if !placed.has_seen(writer, reader) {
+                continue;
+            }
+            let mut seen = vec![false; self.history.txn_count()];
+            let mut open = vec![writer];
+            while let Some(txn) = open.pop() {
+                if txn == reader {
+                    let why = "it depends on the one whose write it missed";
+                    return Err(Refusal::OutOfOrder { first: reader, second: writer, why });
+                }
+                if !std::mem::replace(&mut seen[txn.index()], true) {
+                    open.extend(next[txn.index()].iter().copied());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether who read a version comes before who overwrote it, in the order of the level.
+fn counts_missed(level: Level) -> bool {
+    matches!(level.shape().visible, Visible::Prefix | Visible::Everything)
+}
+
+/// The same of what predicates matched.
+fn counts_missed_by_predicate(level: Level) -> bool {
+    level.shape().visible == Visible::Prefix || by_rows(level)
+}
+
+impl Placed {
+    /// Whether what one transaction wrote had appeared when another read.
+    fn has_seen(&self, writer: TxnId, reader: TxnId) -> bool {
+        self.writes[writer.index()] < self.reads[reader.index()]
+    }
+
+    fn comes_before(&self, first: TxnId, second: TxnId, why: &'static str) -> Result<(), Refusal> {
+        match self.has_seen(first, second) {
+            true => Ok(()),
+            false => Err(Refusal::OutOfOrder { first, second, why }),
+        }
+    }
+}

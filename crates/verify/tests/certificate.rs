@@ -1,0 +1,226 @@
+//! Random small tables with version certificates go through the oracle and the checker, and the two
+//! must agree.
+
+#![allow(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
+use isolario_check::check;
+use isolario_model::{
+    Anomaly, AnomalyKind, Edge, Evidence, Findings, History, Inapplicable, Level, LevelResult,
+    OpId, Outcome, Reason, TxnId, Verdict, VersionOrder, Witness,
+};
+use isolario_oracle::random::certificates::{CertificateCase, certificate_case};
+use isolario_oracle::{Answer, satisfies_certificate, volume};
+use isolario_verify::{Refusal, Verifier};
+
+const LEVELS: [Level; 12] = [
+    Level::ReadUncommitted,
+    Level::StrongReadUncommitted,
+    Level::AdyaReadCommitted,
+    Level::StrongAdyaReadCommitted,
+    Level::ConsistentView,
+    Level::ParallelSnapshotIsolation,
+    Level::SnapshotIsolation,
+    Level::StrongSnapshotIsolation,
+    Level::RepeatableRead,
+    Level::StrongRepeatableRead,
+    Level::Serializable,
+    Level::StrictSerializable,
+];
+
+fn options(case: &CertificateCase, session_order: bool) -> isolario_check::Options {
+    isolario_check::Options::default()
+        .with_session_order(session_order)
+        .with_version_order(case.orders.clone())
+        .with_version_sets(case.sets.clone())
+        .with_trusted_version_order(true)
+}
+
+#[test]
+fn the_checker_agrees_with_all_changers_and_all_cycles() {
+    let (mut satisfied, mut violated, mut open, mut refused) = (0u64, 0u64, 0u64, 0u64);
+    for seed in 0..volume() {
+        let case = certificate_case(seed).expect("a history");
+        if !case.history.has_predicates() || case.orders.is_empty() && case.sets.is_empty() {
+            continue;
+        }
+        let session_order = !seed.is_multiple_of(3);
+        for result in check(&case.history, &LEVELS, &options(&case, session_order)) {
+            let level = result.level;
+            let by_oracle = isolario_oracle::Options::default().with_session_order(session_order);
+            let accepted = verify(&case, session_order, &result);
+            assert!(
+                accepted.is_ok(),
+                "seed {seed}, {level}: {accepted:?} {:?}\n{:#?}\n{:#?}\n{:#?}",
+                result.verdict,
+                case.orders,
+                case.sets,
+                Shown(&case.history)
+            );
+            let (orders, sets) = (&case.orders, &case.sets);
+            let answer = satisfies_certificate(&case.history, level, by_oracle, orders, sets);
+            let agrees = match (&result.verdict, answer) {
+                (Verdict::Satisfied(_), Answer::Satisfied) => {
+                    satisfied += 1;
+                    true
+                }
+                (Verdict::Violated(_), Answer::Violated) => {
+                    violated += 1;
+                    true
+                }
+                (Verdict::NotApplicable(Inapplicable::AmbiguousRead { .. }), _) => {
+                    open += 1;
+                    true
+                }
+                (Verdict::NotApplicable(_), Answer::Unsupported) => {
+                    refused += 1;
+                    true
+                }
+                _ => false,
+            };
+            assert!(
+                agrees,
+                "seed {seed}, {level}: {:?}, and by the oracle {answer:?}\n{:#?}\n{:#?}\n{:#?}",
+                result.verdict,
+                case.orders,
+                case.sets,
+                Shown(&case.history)
+            );
+        }
+    }
+    let decided = satisfied + violated;
+    assert!(
+        satisfied > decided / 10 && violated > decided / 10 && open + refused < decided / 5,
+        "{satisfied} {violated} {open} {refused}"
+    );
+}
+
+fn verify(
+    case: &CertificateCase,
+    session_order: bool,
+    result: &LevelResult,
+) -> Result<(), Refusal> {
+    let options = isolario_verify::Options::default()
+        .with_session_order(session_order)
+        .with_trusted_version_order(true);
+    Verifier::new(&case.history, &options)
+        .with_version_order(&case.orders)
+        .with_version_sets(&case.sets)
+        .verify(result)
+}
+
+/// Whatever is changed about a proof, it is refused: an edge of another row, an operation of somebody
+/// else, the other verdict, another name.
+#[test]
+fn spoilt_proofs_are_refused() {
+    let mut refused = 0u64;
+    for seed in 0..volume() / 10 {
+        let case = certificate_case(seed).expect("a history");
+        if !case.history.has_predicates() || case.orders.is_empty() && case.sets.is_empty() {
+            continue;
+        }
+        for result in check(&case.history, &LEVELS, &options(&case, true)) {
+            for spoilt in spoilt(&case.history, &result) {
+                let accepted = verify(&case, true, &spoilt);
+                assert!(accepted.is_err(), "seed {seed}: {spoilt:?}\n{:#?}", Shown(&case.history));
+                refused += 1;
+            }
+        }
+    }
+    assert!(refused > 1000, "{refused}");
+}
+
+fn spoilt(history: &History, result: &LevelResult) -> Vec<LevelResult> {
+    let with = |verdict| LevelResult { verdict, ..result.clone() };
+    let found = |anomaly| with(Verdict::Violated(Findings::new(vec![anomaly], false)));
+    match &result.verdict {
+        Verdict::Satisfied(witness) => {
+            let mut others = vec![with(Verdict::Satisfied(Witness::Empty))];
+            if let Witness::CommitOrder(order) = witness
+                && !order.is_empty()
+            {
+                let mut twice = order.clone();
+                twice.extend(order.first());
+                others.push(with(Verdict::Satisfied(Witness::CommitOrder(twice))));
+                let fewer = order.iter().skip(1).copied().collect();
+                others.push(with(Verdict::Satisfied(Witness::CommitOrder(fewer))));
+            }
+            // A cycle of a single step of nothing.
+            let edges = vec![Edge { from: TxnId(0), to: TxnId(0), reason: Reason::Session }];
+            let evidence = Evidence::Cycle { edges };
+            others.push(found(Anomaly::new(AnomalyKind::DirtyWrite, evidence)));
+            others
+        }
+        Verdict::Violated(findings) => {
+            let mut others = Vec::new();
+            // In the order of their numbers, and each reads the writes of those before it.
+            let kept = history.txns().filter(|txn| history.outcome(*txn) != Outcome::Aborted);
+            let order = Witness::CommitOrder(kept.collect());
+            others.push(with(Verdict::Satisfied(order)));
+            for anomaly in &findings.anomalies {
+                let other_kind = match anomaly.kind {
+                    AnomalyKind::ResultMismatch => AnomalyKind::AbortedRead,
+                    _ => AnomalyKind::ResultMismatch,
+                };
+                others.push(found(Anomaly::new(other_kind, anomaly.evidence.clone())));
+                if let Evidence::Cycle { edges } = &anomaly.evidence {
+                    let fewer = edges[1..].to_vec();
+                    others
+                        .push(found(Anomaly::new(anomaly.kind, Evidence::Cycle { edges: fewer })));
+                    others.extend((0..edges.len()).flat_map(|at| {
+                        spoilt_edges(edges, at).into_iter().map(|edges| {
+                            found(Anomaly::new(anomaly.kind, Evidence::Cycle { edges }))
+                        })
+                    }));
+                }
+            }
+            others
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The same edges, with something wrong about one of them.
+fn spoilt_edges(edges: &[Edge], at: usize) -> Vec<Vec<Edge>> {
+    let nowhere = OpId(1_000_000);
+    let reasons = match edges[at].reason.clone() {
+        Reason::PredicateRead { read, key, write } => vec![
+            // What was met is not what was missed.
+            Reason::PredicateAntiDependency { read, key, write },
+            Reason::PredicateRead { read: write, key, write },
+            Reason::PredicateRead { read, key, write: nowhere },
+            Reason::PredicateRead { read: nowhere, key, write },
+        ],
+        Reason::PredicateAntiDependency { read, key, write } => vec![
+            Reason::PredicateRead { read, key, write },
+            Reason::PredicateAntiDependency { read: write, key, write },
+            Reason::PredicateAntiDependency { read, key, write: nowhere },
+            Reason::PredicateAntiDependency { read: nowhere, key, write },
+        ],
+        Reason::Overwrite { key, .. } => {
+            vec![Reason::Overwrite { key, known: VersionOrder::Stated { at: 999 } }]
+        }
+        _ => vec![Reason::Initial],
+    };
+    let with = |reason| {
+        let mut edges = edges.to_vec();
+        edges[at].reason = reason;
+        edges
+    };
+    reasons.into_iter().map(with).collect()
+}
+
+/// A history, operation by operation.
+struct Shown<'h>(&'h History);
+
+impl std::fmt::Debug for Shown<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for txn in self.0.txns() {
+            let (session, outcome) = (self.0.session_of(txn), self.0.outcome(txn));
+            writeln!(f, "{txn:?} of {session:?} {outcome:?} {:?}", self.0.db_commit(txn))?;
+            for op in self.0.txn_ops(txn) {
+                self.0.with_op_input(op, |input| writeln!(f, "  {op:?} {input:?}"))?;
+            }
+        }
+        Ok(())
+    }
+}
