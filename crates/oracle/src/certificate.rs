@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 
 use isolario_model::{
     Aggregate, History, Initial, KeyId, Level, Op, OpId, Outcome, Predicate, RowRef, StatedOrder,
-    StatedSet, TxnId, Value, ValueRef, VersionSet,
+    StatedSet, TxnId, Value, ValueId, ValueRef, VersionSet,
 };
 use isolario_predicate::Dialect;
 
@@ -150,7 +150,7 @@ impl<'a> World<'a> {
         let initial = Version {
             writer: None,
             value: Value::Nil,
-            word: self.history.find_value(ValueRef::Nil).map(|nil| nil.word()),
+            word: self.history.find_value(ValueRef::Nil).map(ValueId::word),
         };
         let mut chain = vec![initial];
         for at in order {

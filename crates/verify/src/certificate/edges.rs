@@ -187,11 +187,36 @@ fn is_forbidden(level: Level, cycle: &[Edge]) -> bool {
     }
 }
 
+/// Two reads of one row that saw different versions, the older one in the end or first: what reads of two
+/// rows are called, too.
+fn is_of_one_row(kind: AnomalyKind, cycle: &[Edge]) -> bool {
+    let [one, other] = cycle else { return false };
+    match (&one.reason, &other.reason) {
+        (
+            Reason::AntiDependency { key, read: stale, known, .. },
+            Reason::Read { key: k, read, .. },
+        )
+        | (
+            Reason::Read { key: k, read, .. },
+            Reason::AntiDependency { key, read: stale, known, .. },
+        ) => {
+            let by_clients =
+                matches!(known, VersionOrder::Initial | VersionOrder::ReadModifyWrite { .. });
+            let called = match read < stale {
+                true => AnomalyKind::NonMonoReadCo,
+                false => AnomalyKind::FracturedReadCo,
+            };
+            key == k && by_clients && kind == called
+        }
+        _ => false,
+    }
+}
+
 /// Whether a cycle is what its name says.
 fn is_called(kind: AnomalyKind, cycle: &[Edge]) -> bool {
     use AnomalyKind as A;
     if !cycle.iter().any(|edge| edge.reason.is_about_predicate()) {
-        return shapes::is_of_kind(kind, cycle);
+        return shapes::is_of_kind(kind, cycle) || is_of_one_row(kind, cycle);
     }
     let count = |kind| cycle.iter().filter(|edge| edge.reason.kind() == kind).count();
     let (antis, length) = (count(EdgeKind::ReadWrite), cycle.len());

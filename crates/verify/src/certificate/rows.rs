@@ -80,7 +80,7 @@ impl<'h> Certificate<'h> {
             let key = KeyId::at(key);
             let first =
                 Version { writer: TxnId::INIT, write: None, value: initial, word: initial_word };
-            let sorted = in_order(versions, orders.iter().filter(|order| order.key == key));
+            let sorted = in_order(&versions, orders.iter().filter(|order| order.key == key));
             let sorted = sorted.ok_or(Lacks::Order(key))?;
             let row: Vec<Version<'h>> = std::iter::once(first).chain(sorted).collect();
             for (place, version) in row.iter().enumerate().skip(1) {
@@ -333,7 +333,7 @@ fn each_version(history: &History, op: OpId, mut tell: impl FnMut(KeyId, u64, bo
 
 /// Versions in the one order that lines state; none if they state no order of all.
 fn in_order<'h, 'o>(
-    versions: Vec<Version<'h>>,
+    versions: &[Version<'h>],
     lines: impl Iterator<Item = &'o StatedOrder>,
 ) -> Option<Vec<Version<'h>>> {
     let known: BTreeSet<TxnId> = versions.iter().map(|version| version.writer).collect();
