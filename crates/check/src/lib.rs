@@ -30,6 +30,7 @@ mod lin;
 mod mini;
 mod minimal;
 mod plan;
+mod predicates;
 mod progress;
 mod replay;
 mod resolved;
@@ -79,6 +80,9 @@ pub struct Options {
     pub promised_order: Option<PromisedOrder>,
     /// Whether a smaller argument is looked for where one takes several cases.
     pub minimize: bool,
+    /// Whether a row that is inserted after a delete is another one, as far as writers of a key exclude
+    /// each other: so for histories with predicates.
+    by_incarnation: bool,
     /// Ends the check early if it is asked to.
     pub stop: Stop,
     /// Who is told how far the check has come.
@@ -98,6 +102,7 @@ impl Default for Options {
             version_sets: Vec::new(),
             promised_order: None,
             minimize: true,
+            by_incarnation: false,
             stop: Stop::default(),
             watcher: Watcher::default(),
         }

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use isolario_model::{
     Anomaly, AnomalyKind, Clock, Engine, Findings, History, Inapplicable, KeyAssumption, Level,
-    LevelResult, Nodes, OpFamily, OpId, PatternResult, PromisedOrder, Verdict, VerdictKind,
+    LevelResult, Limit, Nodes, OpFamily, OpId, OpKind, PatternResult, PromisedOrder, Undecided,
+    Verdict, VerdictKind,
 };
 
 use crate::Options;
@@ -15,8 +16,9 @@ use crate::findings;
 use crate::lin;
 use crate::mini::Mini;
 use crate::minimal::minimal;
+use crate::predicates;
 use crate::replay;
-use crate::resolved::{BlindWrite, RESOLVED, Resolved, first_outside};
+use crate::resolved::{BlindWrite, MetRows, RESOLVED, Resolved, first_outside};
 use crate::stop::{engine_of, unlooked, unlooked_level};
 use crate::strong;
 use crate::versions::{self, Ordered, Uncommitted};
@@ -47,6 +49,9 @@ pub struct Checker<'h> {
     certificate: OnceLock<Result<Certificate<'h>, Inapplicable>>,
     /// The same without session order, for levels that do not count it.
     sessionless: OnceLock<Box<Checker<'h>>>,
+    /// Rows that predicates met, and nobody knows in which version: the strong levels alone are asked
+    /// about them.
+    met: Arc<MetRows>,
 }
 
 /// What decides levels of transactions.
@@ -77,21 +82,30 @@ impl<'h> Engines<'h> {
 impl<'h> Checker<'h> {
     /// A checker of a history. Nothing is worked out before the first question.
     pub fn new(history: &'h History, options: Options) -> Self {
+        Checker::with_met(history, options, Arc::new([]))
+    }
+
+    pub(crate) fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// A checker of the view of a history as one of single rows, with some that predicates met.
+    pub(crate) fn with_met(history: &'h History, options: Options, met: Arc<MetRows>) -> Self {
         Checker {
             history,
             options,
             engines: OnceLock::new(),
             certificate: OnceLock::new(),
             sessionless: OnceLock::new(),
+            met,
         }
     }
 
     /// Decides a level, with evidence either way.
     pub fn check(&self, level: Level) -> LevelResult {
-        let mut result = [self.decide(level)];
-        findings::share(self.history, &mut result);
-        let [result] = result;
-        result
+        let mut results = self.decide_all(&[level]);
+        findings::share(self.history, &mut results);
+        results.pop().unwrap_or_else(|| unlooked_level(level))
     }
 
     /// Decides each of the levels. An anomaly that several of them find is one.
@@ -103,8 +117,7 @@ impl<'h> Checker<'h> {
     /// history: it is violated all the same if one that it implies is. So those are decided, too,
     /// and what is violated of them follows the other results.
     pub fn check_named(&self, levels: &[Level], named: &[Level]) -> Vec<LevelResult> {
-        let mut results: Vec<LevelResult> =
-            levels.iter().map(|level| self.decide(*level)).collect();
+        let mut results = self.decide_all(levels);
         let does_not_apply = |level: &Level| {
             let own = results.iter().find(|result| result.level == *level);
             own.is_some_and(|result| result.verdict.kind() == VerdictKind::NotApplicable)
@@ -112,7 +125,8 @@ impl<'h> Checker<'h> {
         let without: Vec<Level> = named.iter().copied().filter(does_not_apply).collect();
         let implied = |level: &Level| without.iter().any(|named| named.is_ruled_out_by(*level));
         let weaker = Level::decided().filter(|level| implied(level) && !levels.contains(level));
-        let violated = weaker.map(|level| self.decide(level)).filter(|r| r.verdict.is_violated());
+        let mut violated = self.decide_all(&weaker.collect::<Vec<_>>());
+        violated.retain(|result| result.verdict.is_violated());
         results.extend(violated);
         findings::share(self.history, &mut results);
         results
@@ -174,7 +188,10 @@ impl<'h> Checker<'h> {
     fn engines(&self) -> Result<&Engines<'h>, OpId> {
         let resolve = || match first_outside(self.history, RESOLVED) {
             Some(op) => Err(op),
-            None => Ok(Engines::new(Resolved::new(self.history, &self.options))),
+            None => {
+                let resolved = Resolved::with_met(self.history, &self.met, &self.options);
+                Ok(Engines::new(resolved))
+            }
         };
         self.engines.get_or_init(resolve).as_ref().map_err(|op| *op)
     }
@@ -187,7 +204,16 @@ impl<'h> Checker<'h> {
         self.engines().map_err(|op| Verdict::NotApplicable(Inapplicable::Operation { op }))
     }
 
-    fn decide(&self, level: Level) -> LevelResult {
+    fn decide_all(&self, levels: &[Level]) -> Vec<LevelResult> {
+        let is_stated = self.options.promised_order.is_some() || self.is_certified();
+        if self.history.has_predicates() && !is_stated {
+            return predicates::check(self.history, levels, &self.options);
+        }
+        levels.iter().map(|level| self.decide(*level)).collect()
+    }
+
+    /// Decides a level of a history without predicates, by a certificate or by a promised order.
+    pub(crate) fn decide(&self, level: Level) -> LevelResult {
         if let Some(order) = &self.options.promised_order {
             let verdict = self.by_promise(order, level);
             return LevelResult { level, engine: Engine::Versions, verdict };
@@ -386,6 +412,13 @@ impl<'h> Checker<'h> {
             return (engine, Verdict::Violated(Findings::new(anomalies, false)));
         }
         let search = || self.search(engines, level);
+        if !self.met.is_empty() || self.may_come_back(level) {
+            let verdict = match self.may_choose(engines) {
+                true => search(),
+                false => Verdict::Undecided(Undecided::new(Limit::Steps)),
+            };
+            return (Engine::Strong { blind: None }, verdict);
+        }
         if let Some(reason) = &engines.resolved.dependencies.reads.choices.refusal {
             return match engine == Engine::Mini && self.may_choose(engines) {
                 true => (Engine::Strong { blind: None }, search()),
@@ -424,6 +457,13 @@ impl<'h> Checker<'h> {
             && self.ordered(engines).serial_order().is_some()
     }
 
+    /// Whether rows that come back after a delete make a difference to a level.
+    fn may_come_back(&self, level: Level) -> bool {
+        self.options.by_incarnation
+            && level.shape().exclusive_writers
+            && self.history.op_kinds().contains(&OpKind::Delete)
+    }
+
     fn has_lists(&self) -> bool {
         first_outside(self.history, REGISTERS).is_some()
     }
@@ -455,6 +495,7 @@ impl<'h> Checker<'h> {
                     Verdict::Violated(findings) => {
                         Verdict::Violated(Findings { exact: false, ..findings })
                     }
+                    _ if !self.met.is_empty() => verdict,
                     _ => self.in_fewer_words(level, verdict),
                 }
             }

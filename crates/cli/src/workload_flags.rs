@@ -1,6 +1,6 @@
 //! The flags that describe a workload: what `gen` and `run` have in common.
 
-use isolario::workload::{Aim, Distribution, DistributionError, Kind, Mix, Preset};
+use isolario::workload::{Aim, Distribution, DistributionError, Kind, Mix, Preset, TablePreset};
 
 use crate::failure::Failure;
 use crate::suggest::no_such;
@@ -27,10 +27,19 @@ pub(crate) fn find_kind(name: &str) -> Result<Kind, Failure> {
 
 pub(crate) fn find_preset(name: &str) -> Result<&'static Preset, Failure> {
     Preset::find(name).ok_or_else(|| {
-        let names: Vec<_> = Preset::all().iter().map(|preset| preset.name).collect();
+        if TablePreset::find(name).is_some() {
+            return Failure::new(format!("the preset {name} is about operations on a table"))
+                .with_hint(format!("it is for --workload {PREDICATE}"));
+        }
+        let names = preset_names();
         let there_are = format!("presets: {}", names.join(", "));
         no_such("preset", name, "--preset", names, there_are)
     })
+}
+
+fn preset_names() -> Vec<&'static str> {
+    let of_tables = TablePreset::all().iter().map(|preset| preset.name);
+    Preset::all().iter().map(|preset| preset.name).chain(of_tables).collect()
 }
 
 pub(crate) fn find_distribution(text: &str) -> Result<Distribution, Failure> {
@@ -79,6 +88,5 @@ pub(crate) fn aim_help() -> String {
 
 /// The help on presets.
 pub(crate) fn preset_help() -> String {
-    let names: Vec<_> = Preset::all().iter().map(|preset| preset.name).collect();
-    format!("A workload from the literature: {}", names.join(", "))
+    format!("A workload from the literature: {}", preset_names().join(", "))
 }

@@ -5,7 +5,7 @@ use crate::op::{Op, OpKind, Outcome, RowView};
 use crate::predicate_ops::PredicateOps;
 use crate::sink::SinkError;
 use crate::value::ValueRef;
-use crate::{History, KeyId, OpId, VersionId};
+use crate::{History, KeyId, OpId, ValueId, VersionId};
 
 /// What a history with predicate operations says about single rows, as a history of its own.
 ///
@@ -29,10 +29,37 @@ pub struct ItemView {
     unobserved_write: Option<OpId>,
 }
 
+/// A row that a predicate operation met. It is told neither in what the operation returned nor
+/// elsewhere which version that was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MetRow {
+    /// The operation.
+    pub op: OpId,
+    /// The row.
+    pub key: KeyId,
+    /// What the row held, where all versions that it may have met hold the same.
+    pub held: Option<MetValue>,
+}
+
+/// What a row held that was met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MetValue {
+    /// What it held at first, whether or not an operation of the history has that value.
+    Initial,
+    /// A value of the history.
+    Value(ValueId),
+}
+
 impl ItemView {
     /// The view of a history. It fails if there are more rows in results than a history can have
     /// operations.
     pub fn new(history: &History) -> Result<ItemView, SinkError> {
+        ItemView::with_met(history, &[])
+    }
+
+    /// The same with a read of each of these rows, by operation: with a value where there is but one,
+    /// else an unobserved one. It comes before the rows that the operation returned or wrote.
+    pub fn with_met(history: &History, met: &[MetRow]) -> Result<ItemView, SinkError> {
         let ops = &history.ops;
         let mut items = OpColumns {
             conditionals: ops.conditionals.clone(),
@@ -44,9 +71,20 @@ impl ItemView {
         let mut first = Vec::with_capacity(history.op_count() + 1);
         let mut op_ends = Vec::with_capacity(history.txn_count());
         let mut unobserved_write = None;
+        let mut values = history.values.clone();
+        let initial = history.initial_value().filter(|_| !met.is_empty());
+        let initial = initial.map(|value| values.intern(value.as_ref()));
+        let held = |row: &MetRow| match row.held? {
+            MetValue::Initial => initial,
+            MetValue::Value(value) => Some(value),
+        };
+        let mut met = met.iter().peekable();
         for txn in history.txns() {
             for op in history.txn_ops(txn) {
                 first.push(items.kinds.len() as u32);
+                while let Some(row) = met.next_if(|row| row.op <= op) {
+                    add_met(&mut items, row.key, held(row));
+                }
                 match history.op(op) {
                     Op::PredicateRead { rows, .. } => {
                         add(&mut items, rows.unwrap_or_default(), |_| OpKind::Read);
@@ -80,9 +118,23 @@ impl ItemView {
             session_ends: history.session_ends.clone(),
             keys: history.keys.clone(),
             sessions: history.sessions.clone(),
-            values: history.values.clone(),
+            values,
         };
         Ok(ItemView { history, first, unobserved_write })
+    }
+
+    /// The same as if the transactions of unknown outcome had aborted of which nobody knows all that they
+    /// wrote.
+    #[must_use]
+    pub fn without_unobserved(mut self, original: &History) -> ItemView {
+        let is_unobserved = |op| matches!(original.op(op), Op::PredicateWrite { rows: None, .. });
+        for txn in original.txns().filter(|_| self.unobserved_write.is_some()) {
+            let outcome = &mut self.history.txns.outcomes[txn.index()];
+            if *outcome == Outcome::Unknown && original.txn_ops(txn).any(is_unobserved) {
+                *outcome = Outcome::Aborted;
+            }
+        }
+        self
     }
 
     /// The view itself.
@@ -103,11 +155,25 @@ impl ItemView {
         span.map(OpId::at)
     }
 
+    /// The read of a row that an operation met, where the view has one.
+    pub fn met(&self, op: OpId, key: KeyId) -> Option<OpId> {
+        let (kinds, keys) = (&self.history.ops.kinds, &self.history.ops.keys);
+        let is_read = |kind: OpKind| matches!(kind, OpKind::Read | OpKind::ReadUnobserved);
+        self.items(op).find(|item| keys[item.index()] == key && is_read(kinds[item.index()]))
+    }
+
     /// The first predicate write whose rows nobody observed, of a transaction that may have committed.
     /// With one, the view does not have all writes.
     pub fn unobserved_write(&self) -> Option<OpId> {
         self.unobserved_write
     }
+}
+
+/// Adds the read of a row that was met.
+fn add_met(items: &mut OpColumns, key: KeyId, held: Option<ValueId>) {
+    items.kinds.push(held.map_or(OpKind::ReadUnobserved, |_| OpKind::Read));
+    items.keys.push(key);
+    items.words.push(held.map_or(0, ValueId::word));
 }
 
 /// Adds an operation per row.
@@ -188,6 +254,29 @@ mod tests {
     }
 
     #[test]
+    fn rows_that_were_met_are_reads_before_the_rows_of_a_result() {
+        let rows = [RowInput::new(1, 10)];
+        let ops = [write(7, 1), write(8, 2), write(9, 3), select(Some(&rows))];
+        let original = history(&[txn(&ops)]);
+        let key = |name: i64| original.find_key(name.into()).unwrap();
+        let value = original.find_value(2.into()).unwrap();
+        let row = |name, held| MetRow { op: OpId(3), key: key(name), held };
+        let met =
+            [row(7, None), row(8, Some(MetValue::Value(value))), row(9, Some(MetValue::Initial))];
+        let view = ItemView::with_met(&original, &met).unwrap();
+        use OpKind::{Read, ReadUnobserved, Write};
+        assert_eq!(kinds(&view, 0), [Write, Write, Write, ReadUnobserved, Read, Read, Read]);
+        let met = |name| view.met(OpId(3), key(name)).map(|op| op.0);
+        assert_eq!([met(7), met(8), met(9), met(1)], [Some(3), Some(4), Some(5), Some(6)]);
+        let items = view.history();
+        assert_eq!(items.op(OpId(4)), Op::Read { key: key(8), value: Some(value) });
+        // Nobody wrote or read nothing.
+        assert_eq!((original.initial_word(), items.initial_word().is_some()), (None, true));
+        assert_eq!(items.version_word(OpId(5)), items.initial_word().unwrap());
+        assert!((3..7).all(|item| view.origin(OpId(item)) == OpId(3)));
+    }
+
+    #[test]
     fn without_predicates_the_view_is_the_history() {
         let original = history(&[txn(&[write(1, 1), read(2, 3)]), txn(&[read(1, 1)])]);
         let view = ItemView::new(&original).unwrap();
@@ -212,5 +301,12 @@ mod tests {
         let told = |txns: &[Txn<'_>]| ItemView::new(&history(txns)).unwrap().unobserved_write();
         assert_eq!(told(&[aborted]), None);
         assert_eq!(told(&[aborted, unknown]), Some(OpId(3)));
+        let observed = Txn { outcome: Outcome::Unknown, ..txn(&[]) };
+        let original = history(&[txn(&unobserved), unknown, observed]);
+        let without = ItemView::new(&original).unwrap().without_unobserved(&original);
+        let outcomes: Vec<Outcome> =
+            original.txns().map(|txn| without.history().outcome(txn)).collect();
+        assert_eq!(outcomes, [Outcome::Committed, Outcome::Aborted, Outcome::Unknown]);
+        assert!(without.unobserved_write().is_some());
     }
 }

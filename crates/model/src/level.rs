@@ -160,6 +160,7 @@ struct Row {
 }
 
 const REGISTERS_AND_LISTS: &[OpFamily] = &[OpFamily::Registers, OpFamily::Lists];
+const AND_PREDICATES: &[OpFamily] = &[OpFamily::Registers, OpFamily::Lists, OpFamily::Predicates];
 const SINGLE: &[OpFamily] = &[OpFamily::Registers, OpFamily::Conditionals];
 
 const fn needs(operations: &'static [OpFamily]) -> Needs {
@@ -306,7 +307,7 @@ static TABLE: [Row; 18] = [
         weaker: &[Causal],
         promise: "every transaction reads from a prefix of one commit order",
         proscribes: "long forks",
-        needs: needs(REGISTERS_AND_LISTS),
+        needs: needs(AND_PREDICATES),
         shape: SNAPSHOTS,
     },
     Row {
@@ -316,7 +317,7 @@ static TABLE: [Row; 18] = [
         weaker: &[ParallelSnapshotIsolation, Prefix],
         promise: "every transaction reads from a snapshot, and concurrent writers conflict",
         proscribes: "lost updates, and cycles without two adjacent anti-dependencies",
-        needs: needs(REGISTERS_AND_LISTS),
+        needs: needs(AND_PREDICATES),
         shape: EXCLUSIVE_SNAPSHOTS,
     },
     Row {
@@ -326,7 +327,7 @@ static TABLE: [Row; 18] = [
         weaker: &[StrongAdyaReadCommitted, SnapshotIsolation],
         promise: "snapshot isolation, and snapshots are as recent as real time says",
         proscribes: "what snapshot isolation does, and stale snapshots",
-        needs: Needs { times: true, ..needs(REGISTERS_AND_LISTS) },
+        needs: Needs { times: true, ..needs(AND_PREDICATES) },
         shape: Shape { real_time: true, ..EXCLUSIVE_SNAPSHOTS },
     },
     Row {
@@ -356,7 +357,7 @@ static TABLE: [Row; 18] = [
         weaker: &[SnapshotIsolation, RepeatableRead],
         promise: "as if one transaction ran after the other",
         proscribes: "all cycles: write skew and phantoms too",
-        needs: needs(REGISTERS_AND_LISTS),
+        needs: needs(AND_PREDICATES),
         shape: ordered(Visible::Everything),
     },
     Row {
@@ -366,7 +367,7 @@ static TABLE: [Row; 18] = [
         weaker: &[Serializable, StrongSnapshotIsolation, StrongRepeatableRead],
         promise: "serializable, in an order that real time agrees with",
         proscribes: "all cycles with real time: stale reads too",
-        needs: Needs { times: true, ..needs(REGISTERS_AND_LISTS) },
+        needs: Needs { times: true, ..needs(AND_PREDICATES) },
         shape: Shape { real_time: true, ..ordered(Visible::Everything) },
     },
     Row {

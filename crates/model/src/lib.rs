@@ -69,7 +69,7 @@ pub use evidence::Contention;
 pub use history::History;
 pub use ids::{KeyId, OpId, PredicateId, SessionId, TxnId, VersionId};
 pub use isolario_predicate::{Aggregate, Decimal, DecimalRef, Predicate};
-pub use items::ItemView;
+pub use items::{ItemView, MetRow, MetValue};
 pub use level::{Level, LevelSet, Needs, Nodes, OpFamily, Shape, Visible};
 pub use op::{
     Op, OpInput, OpKind, OpNotes, OpView, Outcome, Row, RowInput, RowView, Stamp, StatedOrder,

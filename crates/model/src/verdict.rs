@@ -186,6 +186,9 @@ pub enum Limit {
     Interrupted,
     /// Somebody asked the check to end before this level had its turn.
     NotBegun,
+    /// Nobody observed which rows this predicate write wrote, and these may be the reason for what
+    /// others saw.
+    UnobservedWrite(OpId),
 }
 
 /// How far a checker had come with a level that it did not decide.
@@ -598,6 +601,17 @@ pub enum Inapplicable {
     /// A predicate, or a function over rows, that cannot be evaluated.
     Predicate {
         /// The operation that has it.
+        op: OpId,
+    },
+    /// Predicates say something about rows that they did not return, and the level is not decided by
+    /// that. Single rows do not violate it.
+    UnreturnedRows {
+        /// The first operation with a predicate.
+        op: OpId,
+    },
+    /// A function over rows, without the rows, that no order was found to explain.
+    BareAggregate {
+        /// The function.
         op: OpId,
     },
 }

@@ -26,6 +26,8 @@ mod cut;
 mod draft;
 mod guaranteed;
 mod linear;
+mod points;
+mod predicates;
 mod promised;
 pub mod random;
 mod small;
@@ -37,6 +39,7 @@ use isolario_model::{History, KeyAssumptions, Level, StatedOrder};
 
 pub use certificate::satisfies_certificate;
 pub use draft::{Applied, Draft, DraftOp, DraftTxn, ParseError, history};
+pub use predicates::satisfies_predicates;
 pub use promised::satisfies_promised;
 pub use random::volume;
 

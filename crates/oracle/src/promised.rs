@@ -1,13 +1,8 @@
 //! Levels by an order that the database promises: every order of events that it leaves open is tried.
 
-use std::collections::BTreeMap;
+use isolario_model::{History, Initial, Level, Outcome, PromisedOrder, TxnId, Value};
 
-use isolario_model::{
-    Aggregate, History, Initial, KeyId, Level, Nodes, Op, OpId, Outcome, Point, Predicate,
-    PromisedOrder, RowRef, TxnId, Value, ValueRef, Visible,
-};
-use isolario_predicate::Dialect;
-
+use crate::points::{Search, has_starts};
 use crate::{Answer, Options};
 
 /// Whether a history satisfies a level in the order that is promised, or in one of those that the
@@ -19,13 +14,7 @@ pub fn satisfies_promised(
     options: Options,
     order: &PromisedOrder,
 ) -> Answer {
-    let shape = level.shape();
-    let has_starts = match (shape.nodes, shape.visible) {
-        _ if level.needs().version_order => return Answer::Unsupported,
-        (Nodes::One, Visible::Everything) => false,
-        (Nodes::StartAndCommit, Visible::Prefix) => true,
-        _ => return Answer::Unsupported,
-    };
+    let Some(has_starts) = has_starts(level) else { return Answer::Unsupported };
     if *history.initial() != Initial::Value(Value::Nil) {
         return Answer::Unsupported;
     }
@@ -35,208 +24,8 @@ pub fn satisfies_promised(
         Outcome::Unknown => order.place(*txn).is_some(),
     };
     let txns: Vec<TxnId> = history.txns().filter(takes_part).collect();
-    let search = Search { history, level, options, order, has_starts, txns };
-    match search.some_order(&mut Vec::new(), &BTreeMap::new()) {
-        true => Answer::Satisfied,
-        false => Answer::Violated,
-    }
-}
-
-/// What the rows hold; those that are not there hold nothing.
-type Contents = BTreeMap<KeyId, (u64, Value)>;
-
-struct Search<'a> {
-    history: &'a History,
-    level: Level,
-    options: Options,
-    order: &'a PromisedOrder,
-    has_starts: bool,
-    txns: Vec<TxnId>,
-}
-
-impl Search<'_> {
-    /// Whether what is left can happen in some order after this.
-    fn some_order(&self, past: &mut Vec<Point>, contents: &Contents) -> bool {
-        let left: Vec<Point> = self.points().filter(|point| !past.contains(point)).collect();
-        if left.is_empty() {
-            return true;
-        }
-        left.iter().any(|point| {
-            if !self.may_come_next(*point, &left) || self.clashes(*point, past) {
-                return false;
-            }
-            let Some(after) = self.happen(*point, contents) else { return false };
-            past.push(*point);
-            let found = self.some_order(past, &after);
-            past.pop();
-            found
-        })
-    }
-
-    fn points(&self) -> impl Iterator<Item = Point> {
-        let starts = self.txns.iter().filter(|_| self.has_starts).map(|txn| Point::Start(*txn));
-        starts.chain(self.txns.iter().map(|txn| Point::Commit(*txn)))
-    }
-
-    /// Whether a point may be the next one of those that are left.
-    fn may_come_next(&self, point: Point, left: &[Point]) -> bool {
-        left.iter().all(|other| *other == point || !self.must_precede(*other, point))
-    }
-
-    fn must_precede(&self, first: Point, second: Point) -> bool {
-        let moment = |point: Point| match point {
-            Point::Start(txn) => self.order.place(txn).map(|place| place.start),
-            Point::Commit(txn) if self.has_starts && self.written(txn).is_empty() => {
-                self.order.place(txn).map(|place| place.start)
-            }
-            Point::Commit(txn) => self.order.place(txn).map(|place| place.commit),
-        };
-        if let (Some(a), Some(b)) = (moment(first), moment(second))
-            && a < b
-        {
-            return true;
-        }
-        let is_first_of = |point: Point| !self.has_starts || matches!(point, Point::Start(_));
-        match (first, second) {
-            (Point::Start(a), Point::Commit(b)) if a == b => true,
-            (Point::Commit(a), Point::Start(b) | Point::Commit(b)) if a != b => {
-                is_first_of(second) && self.comes_before(a, b)
-            }
-            _ => false,
-        }
-    }
-
-    /// By session order, or by real time where that counts.
-    fn comes_before(&self, a: TxnId, b: TxnId) -> bool {
-        let history = self.history;
-        if history.outcome(a) != Outcome::Committed {
-            return false;
-        }
-        let same_session = history.session_of(a) == history.session_of(b);
-        let skew = i128::from(self.options.clock_skew);
-        let in_real_time = match (history.finish(a), history.start(b)) {
-            (Some(finish), Some(start)) if history.start(a).is_none_or(|own| own <= finish) => {
-                i128::from(finish) + skew < i128::from(start) - skew
-            }
-            _ => false,
-        };
-        (self.options.session_order && same_session && a < b)
-            || (self.level.shape().real_time && in_real_time)
-    }
-
-    /// Whether a commit comes while another writer of one of its keys runs, at levels that exclude it.
-    fn clashes(&self, point: Point, past: &[Point]) -> bool {
-        let Point::Commit(txn) = point else { return false };
-        if !self.level.shape().exclusive_writers {
-            return false;
-        }
-        let since = past.iter().position(|other| *other == Point::Start(txn)).unwrap_or(0);
-        past[since..].iter().any(|other| match *other {
-            Point::Commit(other) => {
-                self.written(other).iter().any(|key| self.written(txn).contains(key))
-            }
-            Point::Start(_) => false,
-        })
-    }
-
-    fn written(&self, txn: TxnId) -> Vec<KeyId> {
-        let mut keys = Vec::new();
-        for op in self.history.txn_ops(txn) {
-            match self.history.op(op) {
-                Op::Write { key, .. } | Op::Delete { key } => keys.push(key),
-                Op::PredicateWrite { rows, .. } => {
-                    keys.extend(rows.unwrap_or_default().iter().map(|row| row.key));
-                }
-                _ => {}
-            }
-        }
-        keys
-    }
-
-    /// What the rows hold after a point; none if a result is not what it had to be.
-    fn happen(&self, point: Point, contents: &Contents) -> Option<Contents> {
-        let (Point::Start(txn) | Point::Commit(txn)) = point;
-        let is_reading = matches!(point, Point::Start(_)) || !self.has_starts;
-        let mut now = contents.clone();
-        for op in self.history.txn_ops(txn) {
-            if is_reading && !self.is_right(op, &now)? {
-                return None;
-            }
-            self.write(op, &mut now);
-        }
-        Some(if matches!(point, Point::Start(_)) { contents.clone() } else { now })
-    }
-
-    fn write(&self, op: OpId, contents: &mut Contents) {
-        let history = self.history;
-        let mut put = |key, word, value: ValueRef<'_>| match value {
-            ValueRef::Nil => contents.remove(&key),
-            value => contents.insert(key, (word, value.to_owned())),
-        };
-        match history.op(op) {
-            Op::Write { key, value } => {
-                put(key, history.version_word(op), history.value(value));
-            }
-            Op::Delete { key } => {
-                put(key, 0, ValueRef::Nil);
-            }
-            Op::PredicateWrite { rows, .. } => {
-                for row in rows.unwrap_or_default() {
-                    put(row.key, history.row_version_word(row), history.value(row.value));
-                }
-            }
-            _ => {}
-        }
-    }
-
-    /// Whether an operation returned what it had to; none where nobody can tell.
-    fn is_right(&self, op: OpId, contents: &Contents) -> Option<bool> {
-        let history = self.history;
-        Some(match history.op(op) {
-            Op::Read { key, value: Some(value) } => match contents.get(&key) {
-                Some((word, _)) => *word == history.version_word(op),
-                None => history.value(value) == ValueRef::Nil,
-            },
-            Op::PredicateRead { predicate, rows: Some(rows) } => {
-                let mut seen: Vec<_> =
-                    rows.iter().map(|row| (row.key, history.row_version_word(row))).collect();
-                seen.sort_unstable();
-                let matching = self.matching(predicate, contents)?;
-                matching.iter().map(|(key, (word, _))| (*key, *word)).eq(seen)
-            }
-            Op::PredicateWrite { predicate, rows: Some(rows) } => {
-                let mut seen: Vec<_> = rows.iter().map(|row| row.key).collect();
-                seen.sort_unstable();
-                self.matching(predicate, contents)?.into_keys().eq(seen)
-            }
-            Op::Aggregate { function, predicate, result: Some(result) } => {
-                let matching = self.matching(predicate, contents)?;
-                let rows = matching.iter().map(|(key, (_, value))| self.row(*key, value));
-                aggregate(function, rows)?.as_ref() == history.value(result)
-            }
-            _ => true,
-        })
-    }
-}
-
-/// Predicates.
-impl Search<'_> {
-    fn row<'r>(&'r self, key: KeyId, value: &'r Value) -> RowRef<'r> {
-        RowRef { key: self.history.key_name(key), value: value.as_ref() }
-    }
-
-    /// The rows that satisfy a predicate; none where it cannot be evaluated.
-    fn matching(&self, predicate: &Predicate, contents: &Contents) -> Option<Contents> {
-        let mut matching = Contents::new();
-        for (key, (word, value)) in contents {
-            if self.row(*key, value).matches(predicate, Dialect::Postgres).ok()? {
-                matching.insert(*key, (*word, value.clone()));
-            }
-        }
-        Some(matching)
-    }
-}
-
-fn aggregate<'r>(function: &Aggregate, rows: impl Iterator<Item = RowRef<'r>>) -> Option<Value> {
-    function.over(rows, Dialect::Postgres).ok().map(Value::from)
+    let promised = Some(order);
+    let search =
+        Search { history, level, options, promised, has_starts, by_incarnation: false, txns };
+    search.answer()
 }

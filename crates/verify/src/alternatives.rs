@@ -118,7 +118,9 @@ impl<'f, 'h> Clauses<'f, 'h> {
     fn ask_about(&mut self, txn: TxnId, reads: &ByKey) {
         let (facts, history) = (self.facts, self.facts.history);
         for op in history.txn_ops(txn) {
-            if history.op_kinds()[op.index()] == OpKind::Read {
+            if facts.met.contains_key(&op) {
+                self.ask(op);
+            } else if history.op_kinds()[op.index()] == OpKind::Read {
                 self.ask_unless_own(op);
             } else if facts.is_write(op) && facts.next_own(op).is_none() {
                 for (_, read) in reads.of_version(facts.key(op), history.version_word(op)) {

@@ -108,6 +108,11 @@ impl<'a> Claim<'a, '_> {
 
     /// The write that a read would have seen of a transaction.
     fn wrote(&self, read: OpId, writer: TxnId) -> Option<OpId> {
+        if self.facts.met.contains_key(&read) && !writer.is_init() {
+            let is_of_key =
+                |op: &OpId| self.facts.is_write(*op) && self.facts.key(*op) == self.facts.key(read);
+            return self.facts.history.txn_ops(writer).rfind(is_of_key);
+        }
         self.facts.candidates(read).rfind(|write| self.facts.txn(*write) == writer)
     }
 
@@ -124,8 +129,10 @@ impl<'a> Claim<'a, '_> {
         let is_of_reader = facts.txn(facts.known_op(read)?) == reader && facts.key(read) == key;
         let is_open = is_of_reader
             && may_suppose_sources(self.level)
-            && facts.history.op_kinds()[read.index()] == OpKind::Read
-            && (facts.is_uncertain(reader) || facts.source(read) == Some(Source::Ambiguous));
+            && (facts.met.contains_key(&read)
+                || facts.history.op_kinds()[read.index()] == OpKind::Read
+                    && (facts.is_uncertain(reader)
+                        || facts.source(read) == Some(Source::Ambiguous)));
         if !is_open {
             facts.committed_at(self.level, reader)?;
             return self.reads_from(reader, read, key, writer).map(|()| None);
@@ -250,7 +257,8 @@ impl<'a> Claim<'a, '_> {
             }
             VersionOrder::Path { edges } => {
                 self.holds(ends(edges)? == Some((writer, to)), "its path leads elsewhere")?;
-                self.holds(self.orders_writers(edges), "its path does not order commits")?;
+                let in_order = self.orders_writers(key, writer, edges);
+                self.holds(in_order, "its path does not order commits")?;
                 Ok(RestsOn::Path(edges))
             }
             VersionOrder::Stated { at } => {
@@ -292,8 +300,9 @@ impl<'a> Claim<'a, '_> {
     /// Whether a path from one writer of a key to another shows that the one commits before the
     /// other. At snapshot isolation the writers do not overlap, so that it is enough if the one
     /// starts before the other commits.
-    fn orders_writers(&self, path: &[Edge]) -> bool {
-        let overlap = !self.level.shape().exclusive_writers;
+    fn orders_writers(&self, key: KeyId, writer: TxnId, path: &[Edge]) -> bool {
+        let exclude = || self.facts.exclude(key, self.edge.to, writer);
+        let overlap = !self.level.shape().exclusive_writers || !exclude();
         path_span(self.facts, self.level, path)
             .is_some_and(|span| span.leaves == Moment::Commit || !overlap)
     }

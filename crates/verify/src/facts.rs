@@ -1,6 +1,7 @@
 //! What the history says, worked out from nothing but the history.
 
 use std::cell::OnceCell;
+use std::collections::BTreeMap;
 
 use isolario_model::{
     History, Initial, KeyId, Level, Op, OpId, OpKind, Outcome, StatedOrder, TxnId, ValueId,
@@ -8,6 +9,7 @@ use isolario_model::{
 
 use crate::by_key::ByKey;
 use crate::own::Own;
+use crate::predicates::Incarnations;
 use crate::stated::Stated;
 use crate::times::Times;
 use crate::{Options, Refusal, allows_dirty_reads, lists};
@@ -36,6 +38,11 @@ pub(crate) struct Facts<'h> {
     pub(crate) times: Times<'h>,
     /// Orders of versions that are part of the question.
     pub(crate) stated: Stated<'h>,
+    /// The unobserved reads that are rows which predicates met, each with all who may have written what
+    /// was met.
+    pub(crate) met: BTreeMap<OpId, Vec<TxnId>>,
+    /// Where writers of a key may overlap; none where they may nowhere.
+    pub(crate) incarnations: Option<Incarnations>,
     /// The word of the initial version, where there is one.
     initial_word: Option<u64>,
     own: OnceCell<Own>,
@@ -59,6 +66,8 @@ impl<'h> Facts<'h> {
             options,
             times: Times::new(history, options.clock_skew),
             stated: Stated::new(stated),
+            met: BTreeMap::new(),
+            incarnations: None,
             initial_word: history.initial_word(),
             own: OnceCell::new(),
             writes: OnceCell::new(),
@@ -214,6 +223,12 @@ impl Facts<'_> {
     pub(crate) fn register_reads(&self) -> ByKey {
         let kinds = self.history.op_kinds();
         ByKey::new(self.history, |op| kinds[op.index()] == OpKind::Read)
+    }
+
+    /// Whether of two writers of a key the later one has to start after the commit of the earlier one,
+    /// at levels where writers exclude each other.
+    pub(crate) fn exclude(&self, key: KeyId, first: TxnId, second: TxnId) -> bool {
+        self.incarnations.as_ref().is_none_or(|rows| rows.exclude(key, first, second))
     }
 
     /// Whether any operation is on a list.

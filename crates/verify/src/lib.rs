@@ -51,6 +51,7 @@ mod lists;
 mod order;
 mod own;
 mod parallel;
+mod predicates;
 mod promised;
 #[cfg(feature = "proof")]
 pub mod proof;
@@ -203,6 +204,9 @@ impl<'h> Verifier<'h> {
         if self.is_certified() && certificate::decides(result.level) {
             let new = || Certificate::new(self.history, self.options, self.stated, self.sets);
             return certificate::verify(self.certificate.get_or_init(new).as_ref(), result);
+        }
+        if self.history.has_predicates() && !self.is_certified() {
+            return predicates::verify(self.history, self.options, result);
         }
         match &result.verdict {
             Verdict::Undecided(_) => Ok(()),

@@ -75,6 +75,9 @@ pub(crate) fn explaining(facts: &Facts<'_>, read: OpId) -> Vec<TxnId> {
     if facts.own_before(read).is_some() {
         return Vec::new();
     }
+    if let Some(writers) = facts.met.get(&read) {
+        return writers.clone();
+    }
     let init = facts.may_be_initial(read).then_some(TxnId::INIT);
     let others = facts.candidates(read).filter(|write| explains(facts, read, *write));
     init.into_iter().chain(others.map(|write| facts.txn(write))).collect()

@@ -53,7 +53,14 @@ pub(crate) fn span(facts: &Facts<'_>, level: Level, edge: &Edge) -> Option<Span>
         Nodes::One if kind == WriteRead && allows_dirty_reads(level) => None,
         Nodes::One => (kind != ReadWrite).then_some(COMMIT_TO_COMMIT),
         Nodes::StartAndCommit if shape.exclusive_writers => Some(match kind {
-            ReadWrite if !reader_writes(facts, edge) => START_TO_COMMIT,
+            ReadWrite
+                if !reader_writes(facts, edge) || !excludes(facts, edge.to, edge.from, edge) =>
+            {
+                START_TO_COMMIT
+            }
+            ReadWrite | WriteWrite if !excludes(facts, edge.from, edge.to, edge) => {
+                COMMIT_TO_COMMIT
+            }
             CommitOrder | Stated if !both_write(facts, edge.from, edge.to) => COMMIT_TO_COMMIT,
             _ => COMMIT_TO_START,
         }),
@@ -71,9 +78,16 @@ fn reader_writes(facts: &Facts<'_>, edge: &Edge) -> bool {
     edge.reason.key().is_some_and(|key| facts.writes_key(edge.from, key))
 }
 
-/// Whether two transactions write a key in common.
+/// Whether one writer of the key of an edge has to start after the commit of another one, if it is the
+/// later one.
+fn excludes(facts: &Facts<'_>, first: TxnId, second: TxnId, edge: &Edge) -> bool {
+    edge.reason.key().is_some_and(|key| facts.exclude(key, first, second))
+}
+
+/// Whether two transactions write a key in common, so that the later one starts after the commit of
+/// the earlier one.
 fn both_write(facts: &Facts<'_>, one: TxnId, other: TxnId) -> bool {
-    let writes = |key: &KeyId| facts.writes_key(other, *key);
+    let writes = |key: &KeyId| facts.writes_key(other, *key) && facts.exclude(*key, one, other);
     facts.written(one).iter().any(writes)
 }
 

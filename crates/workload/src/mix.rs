@@ -98,6 +98,13 @@ impl Mix {
     /// increments, 10% inserts.
     pub const ITEMS: Mix = Mix { shares: [10.0, 30.0, 40.0, 20.0, 0.0, 0.0, 0.0, 0.0] };
 
+    /// The mix of Emme's predicate histories (Section 8.2, Figure 10): 10% inserts, the rest reads and
+    /// updates, half and half, and of these a fifth by range.
+    pub const PREDICATES: Mix = Mix { shares: [10.0, 36.0, 36.0, 0.0, 9.0, 9.0, 0.0, 0.0] };
+
+    /// The mix of item histories, of which a tenth gave way to reads by range.
+    pub const RANGES: Mix = Mix { shares: [9.0, 27.0, 36.0, 18.0, 10.0, 0.0, 0.0, 0.0] };
+
     /// The share of a kind, out of [`Mix::total`].
     pub fn share(&self, kind: TableOpKind) -> f64 {
         self.shares[kind as usize]
@@ -158,7 +165,7 @@ mod tests {
 
     #[test]
     fn what_is_printed_can_be_read_again() {
-        for mix in [Mix::default(), Mix::ITEMS] {
+        for mix in [Mix::default(), Mix::ITEMS, Mix::PREDICATES, Mix::RANGES] {
             assert_eq!(mix.to_string().parse(), Ok(mix));
             assert_eq!(mix.total(), 100.0);
         }

@@ -1,7 +1,9 @@
 //! Workloads of the literature, by name.
 
 use crate::distribution::Distribution;
+use crate::mix::Mix;
 use crate::shape::{Kind, Workload};
+use crate::table::TableWorkload;
 
 /// A named workload with its size.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -98,6 +100,68 @@ static TABLE: [Preset; 8] = [
     },
 ];
 
+/// A named workload on a table with its size.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct TablePreset {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is, in one sentence.
+    pub description: &'static str,
+    /// How many transactions.
+    pub txns: u64,
+    /// How many sessions.
+    pub sessions: u32,
+    keys: u32,
+    mix: Mix,
+}
+
+/// The workloads of Emme's evaluation (Section 8.2), five operations per transaction. The paper leaves the
+/// number of sessions open.
+static TABLES: [TablePreset; 3] = [
+    TablePreset {
+        name: "emme-items",
+        description: "Emme's item histories: 30% updates, 40% reads, 20% increments, 10% inserts by key",
+        txns: 100_000,
+        sessions: 10,
+        keys: 1000,
+        mix: Mix::ITEMS,
+    },
+    TablePreset {
+        name: "emme-predicates",
+        description: "Emme's predicate histories: 10% inserts, else reads and updates, a fifth by range",
+        txns: 2_500,
+        sessions: 10,
+        keys: 100,
+        mix: Mix::PREDICATES,
+    },
+    TablePreset {
+        name: "emme-ranges",
+        description: "Emme's item histories with 10% reads by range",
+        txns: 2_500,
+        sessions: 10,
+        keys: 1000,
+        mix: Mix::RANGES,
+    },
+];
+
+impl TablePreset {
+    /// Every preset.
+    pub fn all() -> &'static [TablePreset] {
+        &TABLES
+    }
+
+    /// The preset of a name.
+    pub fn find(name: &str) -> Option<&'static TablePreset> {
+        TABLES.iter().find(|preset| preset.name == name)
+    }
+
+    /// Its workload.
+    pub fn workload(&self) -> TableWorkload {
+        TableWorkload { keys: self.keys, mix: self.mix, ..TableWorkload::default() }
+    }
+}
+
 impl Preset {
     /// Every preset.
     pub fn all() -> &'static [Preset] {
@@ -135,6 +199,11 @@ mod tests {
             assert_eq!(preset.workload().validate(), Ok(()));
         }
         assert_eq!(Preset::find("blindw"), None);
+        for preset in TablePreset::all() {
+            assert_eq!(TablePreset::find(preset.name), Some(preset));
+            assert_eq!(preset.workload().validate(), Ok(()));
+            assert_eq!(Preset::find(preset.name), None);
+        }
     }
 
     #[test]

@@ -16,9 +16,11 @@
 //! | `schedule.rs` | who takes part, and in which order |
 //! | `waiting.rs` | transactions without a place, which read only: they go where they fit |
 //! | `agreement.rs` | whether the order agrees with sessions and real time |
+//! | `points.rs` | a given order of starts and commits, which nobody promised |
 
 mod agreement;
 mod operation;
+mod points;
 mod rows;
 mod run;
 mod schedule;
@@ -31,6 +33,7 @@ use isolario_model::{
 };
 
 use crate::Options;
+pub(crate) use points::differences;
 use schedule::{Event, Schedule};
 
 /// How many findings are kept with their evidence. All are counted.

@@ -4,6 +4,9 @@
 //! made of that, a level refuses the history, and the refusal names such a read with two of those who
 //! wrote what it saw. Otherwise [`OpenReads`] says for every such read whose write it may be.
 //!
+//! A row that a predicate met without returning it is such a read as well: it saw one of the versions
+//! that do not satisfy the predicate ([`MetRows`]).
+//!
 //! A transaction of unknown outcome that such a read may be of may have committed or not. If it did,
 //! what it read itself counts. So its reads are open, too, under the condition that it did.
 
@@ -51,18 +54,23 @@ pub(crate) struct OpenReads {
     pub(crate) maybe: Vec<TxnId>,
 }
 
+/// Unobserved reads of rows that somebody met, by operation, each with those who may have written what
+/// was met.
+pub(crate) type MetRows = [(OpId, Vec<TxnId>)];
+
 impl Choices {
-    /// From the ambiguous reads of kept transactions, by operation, and those that are wrong whatever
-    /// they saw.
+    /// From the ambiguous reads of kept transactions, by operation, those that are wrong whatever they
+    /// saw, and rows that any transactions met.
     pub(super) fn new(
         history: &History,
         kept: &[bool],
         ambiguous: &[AmbiguousRead],
         wrong: &[AmbiguousRead],
+        met: &MetRows,
     ) -> Self {
-        let open = match ambiguous.is_empty() {
+        let open = match ambiguous.is_empty() && met.is_empty() {
             true => Some(OpenReads::default()),
-            false => Collector::new(history, kept, ambiguous).collect(ambiguous),
+            false => Collector::new(history, kept, ambiguous, met).collect(ambiguous),
         };
         let refusal_at_cut = refusal(history, wrong);
         Choices { refusal: refusal(history, ambiguous), refusal_at_cut, open }
@@ -100,12 +108,17 @@ impl Open {
     fn new(read: OpId, writers: Vec<TxnId>) -> Self {
         Open { read, writers, repeats: Vec::new() }
     }
+
+    fn of_met((read, writers): &(OpId, Vec<TxnId>)) -> Self {
+        Open::new(*read, writers.clone())
+    }
 }
 
 /// Finds out who may have written what some reads saw.
 struct Collector<'a> {
     history: &'a History,
     kept: &'a [bool],
+    met: &'a MetRows,
     /// Versions that reads in question saw, with those who wrote them last and did not abort.
     writers: Vec<(Version, TxnId)>,
     /// Those that anybody wrote.
@@ -114,7 +127,12 @@ struct Collector<'a> {
 
 impl<'a> Collector<'a> {
     /// Goes through all writes once.
-    fn new(history: &'a History, kept: &'a [bool], ambiguous: &[AmbiguousRead]) -> Self {
+    fn new(
+        history: &'a History,
+        kept: &'a [bool],
+        ambiguous: &[AmbiguousRead],
+        met: &'a MetRows,
+    ) -> Self {
         let mut wanted: FxHashSet<Version> =
             ambiguous.iter().map(|a| version(history, a.read)).collect();
         for txn in history.txns().filter(|txn| is_uncertain(history, kept, *txn)) {
@@ -136,7 +154,7 @@ impl<'a> Collector<'a> {
             }
         }
         writers.sort_unstable();
-        Collector { history, kept, writers, written }
+        Collector { history, kept, met, writers, written }
     }
 
     /// None where the choices cannot be put as reads that may be of one of several transactions.
@@ -156,6 +174,9 @@ impl<'a> Collector<'a> {
                 }
             }
         }
+        let is_kept =
+            |(read, _): &&(OpId, Vec<TxnId>)| self.kept[self.history.op_txn(*read).index()];
+        found.extend(self.met.iter().filter(is_kept).map(Open::of_met));
         let maybe = self.maybe(&mut found);
         let shares_initial = *self.history.initial() == Initial::Unwritten;
         self.drop_impossible(&mut found);
@@ -199,6 +220,8 @@ impl<'a> Collector<'a> {
     /// where it should have seen its own write.
     fn reads_of(&self, txn: TxnId, found: &mut Vec<Open>) {
         let history = self.history;
+        let is_of = |(read, _): &&(OpId, Vec<TxnId>)| history.op_range(txn).contains(&read.index());
+        found.extend(self.met.iter().filter(is_of).map(Open::of_met));
         let mut own: FxHashMap<KeyId, u64> = FxHashMap::default();
         let mut seen: FxHashMap<Version, usize> = FxHashMap::default();
         for op in history.txn_ops(txn) {

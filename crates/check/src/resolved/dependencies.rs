@@ -93,15 +93,17 @@ impl<'a> Dependencies<'a> {
     }
 
     /// The write of `writer` that a read saw. Of a list it saw all the writer's appends, the last
-    /// of them last.
+    /// of them last. A row that was met was met as its writer left it.
     fn write_seen(&self, writer: TxnId, read: OpId) -> Option<OpId> {
         let history = self.history;
-        let is_list = history.op_kinds()[read.index()] == OpKind::ReadList;
+        let kind = history.op_kinds()[read.index()];
+        let (is_list, is_met) = (kind == OpKind::ReadList, kind == OpKind::ReadUnobserved);
         history.txn_ops(writer).rev().find(|op| {
             let seen = match history.op_kinds()[op.index()] {
                 OpKind::Append => is_list,
                 kind if writes(kind) => {
-                    !is_list && history.version_word(*op) == history.version_word(read)
+                    let is_same = || history.version_word(*op) == history.version_word(read);
+                    !is_list && (is_met || is_same())
                 }
                 _ => false,
             };

@@ -31,7 +31,7 @@ use std::sync::{Arc, OnceLock};
 use isolario_model::{History, OpFamily, OpId, OpKind, TxnId};
 
 pub(crate) use accesses::writes;
-pub(crate) use choices::{AmbiguousRead, Choices, OpenReads};
+pub(crate) use choices::{AmbiguousRead, Choices, MetRows, OpenReads};
 pub(crate) use contents::{InitialContent, InitialContents};
 pub(crate) use dependencies::Dependencies;
 pub(crate) use guaranteed::{cyclic_versions, guaranteed};
@@ -67,8 +67,14 @@ pub(crate) struct Resolved<'h> {
 
 impl<'h> Resolved<'h> {
     /// Resolves a history that has only operations on registers and lists.
+    #[cfg(test)]
     pub(crate) fn new(history: &'h History, options: &Options) -> Self {
-        let mut reads = Reads::resolve(history);
+        Resolved::with_met(history, &[], options)
+    }
+
+    /// The same with rows that were met, and nobody knows in which version.
+    pub(crate) fn with_met(history: &'h History, met: &MetRows, options: &Options) -> Self {
+        let mut reads = Reads::with_met(history, met);
         if options.trusts_orders() {
             let is_kept = |txn| reads.is_kept(txn);
             let stated = stated(history, is_kept, &options.version_order);

@@ -3,6 +3,7 @@
 use isolario_model::{KeyId, TxnId};
 
 use super::choices::Choices;
+use super::incarnations::Incarnations;
 use super::layout::Layout;
 use super::problem::{Arc, Problem};
 use super::sources::{Sources, first_writers};
@@ -10,7 +11,7 @@ use crate::graph::InEdges;
 use crate::resolved::{Dependencies, Resolved, Versions};
 
 /// The problem that a level makes of a history.
-pub(crate) fn lower(resolved: &Resolved<'_>, layout: Layout) -> Problem {
+pub(crate) fn lower(resolved: &Resolved<'_>, layout: Layout, by_incarnation: bool) -> Problem {
     let dependencies = &resolved.dependencies;
     let open = dependencies.reads.choices.open.as_ref().filter(|open| !open.reads.is_empty());
     let maybe = open.map_or(&[][..], |open| &open.maybe);
@@ -29,7 +30,12 @@ pub(crate) fn lower(resolved: &Resolved<'_>, layout: Layout) -> Problem {
     };
     let nodes = layout.txn_nodes() + moments.len();
     let sources = open.map(|open| Sources::new(dependencies, open, &versions)).unwrap_or_default();
-    Problem { layout, nodes, known, versions, moments, choices: Choices::default(), sources }
+    let incarnations = match by_incarnation && layout.is_exclusive() {
+        true => Incarnations::new(dependencies.history, &versions),
+        false => None,
+    };
+    let choices = Choices::default();
+    Problem { layout, nodes, known, versions, moments, choices, sources, incarnations }
 }
 
 /// A transaction starts before it commits.

@@ -12,6 +12,7 @@ mod explain;
 mod forced;
 mod graph;
 mod guess;
+mod incarnations;
 mod layout;
 mod limits;
 mod lower;
@@ -86,7 +87,7 @@ fn check_with(resolved: &Resolved<'_>, level: Level, options: &Options, steps: S
     let Some(layout) = Layout::of(level, dependencies.history.txn_count()) else {
         return Verdict::NotApplicable(Inapplicable::NoChecker);
     };
-    let problem = lower::lower(resolved, layout);
+    let problem = lower::lower(resolved, layout, options.by_incarnation);
     Solver { resolved, dependencies, options, problem, steps }.solve()
 }
 
@@ -100,7 +101,7 @@ pub(crate) fn dump(
     let Some(layout) = Layout::of(level, dependencies.history.txn_count()) else {
         return Ok(false);
     };
-    dump::write(dependencies, &lower::lower(resolved, layout), out)?;
+    dump::write(dependencies, &lower::lower(resolved, layout, false), out)?;
     Ok(true)
 }
 
@@ -266,7 +267,7 @@ impl Solver<'_, '_> {
         }
         let is_hard = !self.dependencies.session_order && limits.reached(0).is_none();
         let layout = self.problem.layout.serial().filter(|_| is_hard)?;
-        let serial = Solver { problem: lower::lower(self.resolved, layout), ..*self };
+        let serial = Solver { problem: lower::lower(self.resolved, layout, false), ..*self };
         let guess = guess::order(self.resolved, &serial.problem);
         let graph = serial.graph(&serial.given());
         let mut search = serial.search(&graph, topological_order(&graph, &guess)?);

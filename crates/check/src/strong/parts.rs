@@ -180,7 +180,7 @@ mod tests {
         let resolved = Resolved::new(&history, &options);
         let dependencies = &resolved.dependencies;
         let layout = Layout::of(Level::Serializable, history.txn_count()).unwrap();
-        let problem = lower(&resolved, layout);
+        let problem = lower(&resolved, layout, false);
         let graph = Graph::new(problem.nodes, &problem.known);
         let order = topological_order(&graph, &[0, 1, 2, 3, 4, 5, 6]).unwrap();
         let chains = Chains::of_sessions(dependencies, &problem, 10).unwrap();

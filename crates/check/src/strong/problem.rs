@@ -13,6 +13,7 @@
 use isolario_model::TxnId;
 
 use super::choices::Choices;
+use super::incarnations::Incarnations;
 use super::layout::Layout;
 use super::sources::{Candidate, Sources};
 use crate::resolved::{SharedVersions, Version};
@@ -64,6 +65,8 @@ pub(crate) struct Problem {
     pub(crate) moments: Vec<TxnId>,
     pub(crate) choices: Choices,
     pub(crate) sources: Sources,
+    /// Where writers of one key may overlap, if rows come back after a delete.
+    pub(crate) incarnations: Option<Incarnations>,
 }
 
 impl Problem {
@@ -105,6 +108,23 @@ impl Problem {
         let (first, second) = (versions.writer(precedes.first), versions.writer(precedes.second));
         let readers = versions.readers(precedes.first).iter().filter(move |r| r.txn != second);
         let anti = readers.map(move |r| (layout.start(r.txn), layout.commit(second)));
-        std::iter::once((layout.commit(first), layout.overwrite(second))).chain(anti)
+        std::iter::once((layout.commit(first), self.overwrite(precedes))).chain(anti)
+    }
+
+    /// Where the later writer must come after the commit of the earlier one.
+    #[inline]
+    pub(crate) fn overwrite(&self, precedes: Precedes) -> u32 {
+        let second = self.versions.writer(precedes.second);
+        match self.exclude(precedes) {
+            true => self.layout.start(second),
+            false => self.layout.commit(second),
+        }
+    }
+
+    /// Whether the later writer must start after the commit of the earlier one.
+    #[inline]
+    pub(crate) fn exclude(&self, precedes: Precedes) -> bool {
+        let excludes = |incarnations: &Incarnations| incarnations.exclude(precedes);
+        self.layout.is_exclusive() && self.incarnations.as_ref().is_none_or(excludes)
     }
 }

@@ -143,7 +143,7 @@ fn the_solver_agrees_with_a_sat_solver() {
         let levels = [Level::Prefix, Level::SnapshotIsolation, Level::Serializable];
         let level = levels[(seed / 3) as usize % 3];
         let layout = Layout::of(level, history.txn_count()).unwrap();
-        let problem = lower::lower(&resolved, layout);
+        let problem = lower::lower(&resolved, layout, false);
         let expected = is_satisfiable(&problem);
         let solution = written_down(&problem).solve(&options);
         assert_eq!(matches!(solution, Solution::Order(_)), expected, "{level} {seed}");

@@ -253,7 +253,9 @@ impl<'a> Rules<'a> {
     fn before_writer(&mut self, version: Version) {
         let layout = self.problem.layout;
         let row = self.reach.row(layout.commit(self.problem.versions.writer(version)));
-        let members = if layout.is_exclusive() { &self.starts } else { &self.commits };
+        let incarnations = self.problem.incarnations.as_ref();
+        let excludes = layout.is_exclusive() && incarnations.is_none_or(|i| i.is_immortal(version));
+        let members = if excludes { &self.starts } else { &self.commits };
         let mut facts = std::mem::take(&mut self.facts);
         let reached = last_members(
             members,
@@ -274,8 +276,6 @@ impl<'a> Rules<'a> {
     /// Whoever comes before a reader of a version wrote an earlier version.
     fn before_readers(&mut self, version: Version) {
         let (layout, versions) = (self.problem.layout, &self.problem.versions);
-        let writer = versions.writer(version);
-        let target = layout.overwrite(writer);
         let mut facts = std::mem::take(&mut self.facts);
         for reader in versions.readers(version).iter().chain(self.pruned.readers(version)) {
             let row = self.reach.row(layout.start(reader.txn));
@@ -284,10 +284,12 @@ impl<'a> Rules<'a> {
                 row,
                 |other| versions.writer(other) == reader.txn,
                 |first| {
+                    let fact = Precedes { first, second: version };
+                    let target = || self.problem.overwrite(fact);
                     let implied =
-                        || self.reach.reaches(layout.commit(versions.writer(first)), target);
+                        || self.reach.reaches(layout.commit(versions.writer(first)), target());
                     if first != version && !implied() {
-                        facts.push(Precedes { first, second: version });
+                        facts.push(fact);
                     }
                 },
             );

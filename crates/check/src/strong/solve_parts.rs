@@ -9,6 +9,7 @@ use rayon::prelude::*;
 use super::choices::Choices;
 use super::explain::CycleArc;
 use super::graph::Graph;
+use super::incarnations::Incarnations;
 use super::limits::Limits;
 use super::order::{Chosen, Order};
 use super::parts::Part;
@@ -128,6 +129,10 @@ impl PartProblem {
             known.extend(inside.filter_map(|from| of_node(*from)).map(|from| (from, own)));
         }
         let versions = whole.versions.restricted(&part.groups, txns.len(), of_txn).into();
+        let whole_versions = part.groups.concat();
+        let restrict = |incarnations: &Option<Incarnations>| {
+            incarnations.as_ref().map(|incarnations| incarnations.restricted(&whole_versions))
+        };
         let mut order: Vec<u32> = (0..nodes as u32).collect();
         let place = |node: &u32| whole_nodes[*node as usize].map(|node| rank[node as usize]);
         order.sort_by_key(place);
@@ -141,9 +146,10 @@ impl PartProblem {
                 moments: Vec::new(),
                 choices: Choices::default(),
                 sources: Sources::default(),
+                incarnations: restrict(&whole.incarnations),
             },
             whole_nodes,
-            whole_versions: part.groups.concat(),
+            whole_versions,
             order,
         }
     }

@@ -135,6 +135,7 @@ impl Finder<'_> {
         let (_, second) = self.versions[at];
         let start = self.order.rank(layout.start(versions.writer(second)));
         let open = self.versions[..at].iter().rev().take_while(|(place, _)| *place > start);
-        self.found.orders.extend(open.map(|(_, first)| Precedes { first: *first, second }));
+        let orders = open.map(|(_, first)| Precedes { first: *first, second });
+        self.found.orders.extend(orders.filter(|precedes| self.problem.exclude(*precedes)));
     }
 }

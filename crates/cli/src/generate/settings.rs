@@ -2,6 +2,7 @@
 
 use isolario::model::Level;
 use isolario::sim::{Config, ConfigError, Kind, Plant, Workload, WorkloadError, templates};
+use isolario::workload::TablePreset;
 
 use super::args::{GenArgs, HistoryArgs};
 use super::orders::Orders;
@@ -37,8 +38,9 @@ impl Generate {
 }
 
 fn subject(args: &HistoryArgs) -> Result<Subject, Failure> {
-    if args.workload.as_deref() == Some(PREDICATE) {
-        let config = table::config(args)?;
+    let preset = args.preset.as_deref().and_then(TablePreset::find);
+    if args.workload.as_deref() == Some(PREDICATE) || args.workload.is_none() && preset.is_some() {
+        let config = table::config(args, preset)?;
         config.validate().map_err(|error| wrong(&error))?;
         return Ok(Subject::Table(config));
     }

@@ -2,6 +2,7 @@
 
 use isolario::model::Level;
 use isolario::sim::{TableAnomaly, TableConfig, TableDefect, TablePlant, TableWorkload};
+use isolario::workload::TablePreset;
 
 use super::args::HistoryArgs;
 use super::settings::find_level;
@@ -9,9 +10,13 @@ use crate::failure::Failure;
 use crate::suggest::no_such;
 use crate::workload_flags::{PREDICATE, find_distribution, find_mix};
 
-pub(super) fn config(args: &HistoryArgs) -> Result<TableConfig, Failure> {
-    refuse_idle_flags(args)?;
-    let base = TableConfig::default();
+/// The preset if there is one, overridden by whatever was given.
+pub(super) fn config(
+    args: &HistoryArgs,
+    preset: Option<&TablePreset>,
+) -> Result<TableConfig, Failure> {
+    refuse_idle_flags(args, preset.is_some())?;
+    let base = preset.map_or_else(TableConfig::default, TableConfig::from);
     let level = find_level(&args.level)?;
     if level == Level::Linearizable {
         let refusal = format!("{level} is about single operations, not transactions of several");
@@ -40,9 +45,9 @@ pub(super) fn config(args: &HistoryArgs) -> Result<TableConfig, Failure> {
 }
 
 /// A flag that would change nothing is a mistake.
-fn refuse_idle_flags(args: &HistoryArgs) -> Result<(), Failure> {
+fn refuse_idle_flags(args: &HistoryArgs, has_preset: bool) -> Result<(), Failure> {
     let idle = [
-        (args.preset.is_some(), "--preset"),
+        (args.preset.is_some() && !has_preset, "--preset"),
         (args.read_ratio.is_some(), "--read-ratio"),
         (args.rmw_ratio.is_some(), "--rmw-ratio"),
         (args.duplicate_ratio.is_some(), "--duplicate-ratio"),

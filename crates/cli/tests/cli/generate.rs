@@ -3,6 +3,7 @@
 use isolario::check::supported;
 use isolario::model::Level;
 use isolario::sim::{Kind, Preset, templates};
+use isolario::workload::TablePreset;
 use serde_json::Value;
 
 use crate::sandbox::Sandbox;
@@ -120,6 +121,12 @@ fn presets_set_what_is_not_given() {
     }
     let other = summary(&sandbox, &["--preset", "general-rh", "--txns", "9", "--ops", "3"]);
     assert_eq!(other["size"]["operations"], 27);
+    for preset in TablePreset::all() {
+        let generated = summary(&sandbox, &["--preset", preset.name, "--txns", "40"]);
+        assert_eq!(generated["workload"], "predicate", "{}", preset.name);
+        assert_eq!(generated["size"]["transactions"], 40, "{}", preset.name);
+        assert_eq!(sandbox.code(&["check", "-q", "--level", "ser", "h.iso"]), 0, "{}", preset.name);
+    }
     let whole = summary(&sandbox, &["--preset", "blindw-rw"]);
     assert_eq!(whole["size"]["transactions"], 10_000);
 }
@@ -129,6 +136,10 @@ fn the_book_has_every_preset() {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/book/src/guide/generating.md");
     let page = std::fs::read_to_string(page).unwrap();
     for Preset { name, txns, sessions, description, .. } in Preset::all() {
+        let row = format!("| `{name}` | {txns} | {sessions} | {description} |");
+        assert!(page.contains(&row), "{row}");
+    }
+    for TablePreset { name, txns, sessions, description, .. } in TablePreset::all() {
         let row = format!("| `{name}` | {txns} | {sessions} | {description} |");
         assert!(page.contains(&row), "{row}");
     }

@@ -9,6 +9,7 @@
 mod giant;
 mod history;
 mod question;
+mod rows;
 mod targets;
 #[path = "../common/work.rs"]
 mod work;
@@ -30,13 +31,26 @@ pub struct Sizes {
     growing_txns: Vec<u64>,
     /// Transactions that are all in one cycle.
     giant: u32,
+    /// Transactions on the rows of a table: few and many.
+    rows: [u64; 2],
+    /// Those where their number grows.
+    growing_rows: Vec<u64>,
 }
 
 impl Sizes {
     fn of(arguments: &Arguments) -> Sizes {
         if !arguments.in_earnest() {
             let growing_txns = vec![100, 1000];
-            return Sizes { txns: 1000, many_txns: 2000, growing_txns, giant: 1000 };
+            let growing_rows = vec![300, 1000];
+            let rows = [2_500, 5_000];
+            return Sizes {
+                txns: 1000,
+                many_txns: 2000,
+                growing_txns,
+                giant: 1000,
+                rows,
+                growing_rows,
+            };
         }
         let largest = if arguments.has("--full") { 10_000_000 } else { 1_000_000 };
         let growing_txns = (4..=7).map(|digits| 10_u64.pow(digits));
@@ -45,6 +59,8 @@ impl Sizes {
             many_txns: largest,
             growing_txns: growing_txns.filter(|txns| *txns <= largest).collect(),
             giant: 100_000,
+            rows: [2_500, 100_000],
+            growing_rows: vec![2_500, 10_000, 40_000, 100_000],
         }
     }
 }
@@ -56,14 +72,17 @@ fn growths(sizes: &Sizes) -> Vec<Growth<Question>> {
         Step { size: Some(*txns as f64), write: Box::new(move |file| lists.write(file)) }
     };
     let levels = [Level::ReadUncommitted, Level::Serializable, Level::StrictSerializable];
-    vec![Growth {
+    let lists = Growth {
         name: "transactions".to_owned(),
         title: "Check lists, by transactions".to_owned(),
         quantity: "transactions",
         jobs: levels.map(|level| Question::Holds(Work::Check(level))).to_vec(),
         expected: Expected::AtMost(1.1),
         steps: sizes.growing_txns.iter().map(step).collect(),
-    }]
+    };
+    let mut growths = rows::growths(sizes);
+    growths.insert(0, lists);
+    growths
 }
 
 fn main() -> Result<(), Failure> {

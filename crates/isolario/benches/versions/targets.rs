@@ -8,14 +8,14 @@ use isolario_bench::{Align, Effort, Failure, Job, Sample, Table, judge, median};
 use crate::history::Lists;
 use crate::question::Question;
 use crate::work::Work;
-use crate::{Sizes, giant};
+use crate::{Sizes, giant, rows};
 
 /// What a job must stay under.
 #[derive(Clone, Copy)]
-struct Limit {
-    seconds: f64,
+pub struct Limit {
+    pub seconds: f64,
     /// Beyond the mapped file.
-    megabytes: Option<f64>,
+    pub megabytes: Option<f64>,
 }
 
 /// The transactions that Elle's README gives 2 minutes and 60 GB for.
@@ -53,6 +53,7 @@ pub fn bench(sizes: &Sizes, effort: &Effort, directory: &Path) -> Result<(), Fai
         std::fs::remove_file(&file)?;
     }
     giant_component(sizes, effort, directory, &mut table)?;
+    rows::black_box(sizes, effort, directory, &mut table)?;
     println!("{table}");
     if let Some((txns, sample)) = largest {
         let times = ELLE / txns as f64;
@@ -88,7 +89,7 @@ fn giant_component(
     Ok(std::fs::remove_file(&file)?)
 }
 
-fn row(
+pub fn row(
     txns: u64,
     format: &str,
     question: &Question,

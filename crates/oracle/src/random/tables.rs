@@ -47,6 +47,39 @@ pub(super) enum Asked {
 
 pub(super) type Rows = BTreeMap<i64, Value>;
 
+/// A history of which nothing is promised. Some tables have rows from the beginning, and clients of
+/// transactions of unknown outcome did not see all that these read and wrote.
+pub fn black_box_case(seed: u64) -> Result<History, SinkError> {
+    let mut rng = Rng::new(seed);
+    let on_snapshots = rng.percent(60);
+    let drafts = drafts(&mut rng, on_snapshots);
+    let initial = match rng.percent(20) {
+        true => Value::Tuple(Box::new(Tuple::new("", [("v", rng.below(4) as i64), ("n", 0)]))),
+        false => Value::Nil,
+    };
+    let mut store = Store::new(&mut rng);
+    if initial != Value::Nil {
+        store.rows = (1..=3).map(|key| (key, initial.clone())).collect();
+    }
+    let recorded = store.run(&drafts);
+    let mut batch = Batch::new();
+    batch.meta(&Meta { initial: Initial::Value(initial), ..Meta::default() })?;
+    for (draft, ops) in drafts.iter().zip(&recorded) {
+        let session = ValueRef::Int(draft.session as i64);
+        batch.begin(&TxnStart { session, id: None, line: None })?;
+        for op in ops {
+            let is_seen = draft.outcome != Outcome::Unknown || rng.percent(75);
+            op.record(&mut batch, is_seen)?;
+        }
+        batch.end(&TxnEnd {
+            start: Some(draft.start as i64 * 10),
+            finish: Some(draft.commit as i64 * 10 + 5),
+            ..TxnEnd::new(draft.outcome)
+        })?;
+    }
+    batch.build()
+}
+
 /// The history of a seed.
 pub fn table_case(seed: u64) -> Result<TableCase, SinkError> {
     let mut rng = Rng::new(seed);
@@ -65,7 +98,7 @@ pub(super) fn record(drafts: &[Draft], recorded: &[Vec<Done>]) -> Result<History
     for (name, (draft, ops)) in (0i64..).zip(drafts.iter().zip(recorded)) {
         let session = ValueRef::Int(draft.session as i64);
         batch.begin(&TxnStart { session, id: Some(name.into()), line: None })?;
-        ops.iter().try_for_each(|op| op.record(&mut batch))?;
+        ops.iter().try_for_each(|op| op.record(&mut batch, true))?;
         let stamp = |place: u64| draft.has_place.then_some(Stamp { physical: place, logical: 0 });
         batch.end(&TxnEnd {
             db_start: stamp(draft.start),
@@ -164,7 +197,8 @@ pub(super) struct Done {
 }
 
 impl Done {
-    fn record(&self, batch: &mut Batch) -> Result<(), SinkError> {
+    /// Tells it, with what came back if that is seen.
+    fn record(&self, batch: &mut Batch, is_seen: bool) -> Result<(), SinkError> {
         let keys: Vec<Value> = self.rows.iter().map(|(key, _)| row_key(*key)).collect();
         let rows: Vec<RowInput<'_>> = keys
             .iter()
@@ -175,20 +209,18 @@ impl Done {
                 version: None,
             })
             .collect();
-        let rows = Some(&rows[..]);
-        let result = self.result.as_ref();
+        let rows = is_seen.then_some(&rows[..]);
+        let (written, result) = (self.result.as_ref(), is_seen.then_some(self.result.as_ref()));
         match &self.asked {
-            Asked::Read(key) => {
-                batch.op(&Op::Read { key: row_key(*key).as_ref(), value: Some(result) })
-            }
+            Asked::Read(key) => batch.op(&Op::Read { key: row_key(*key).as_ref(), value: result }),
             Asked::Write(key, _) => {
-                batch.op(&Op::Write { key: row_key(*key).as_ref(), value: result })
+                batch.op(&Op::Write { key: row_key(*key).as_ref(), value: written })
             }
             Asked::Delete(key) => batch.op(&Op::Delete { key: row_key(*key).as_ref() }),
             Asked::Select(predicate) => batch.op(&Op::PredicateRead { predicate, rows }),
             Asked::Update(predicate, _) => batch.op(&Op::PredicateWrite { predicate, rows }),
             Asked::Aggregate(function, predicate) => {
-                batch.op(&Op::Aggregate { function, predicate, result: Some(result) })
+                batch.op(&Op::Aggregate { function, predicate, result })
             }
         }
     }

@@ -26,6 +26,12 @@ fn why_undecided(names: Names<'_>, undecided: &Undecided) -> String {
         Limit::Steps => "nothing was found within the steps that the search may take".to_owned(),
         Limit::Interrupted => "the check was interrupted".to_owned(),
         Limit::NotBegun => "the check was interrupted before its turn came".to_owned(),
+        Limit::UnobservedWrite(op) => format!(
+            "nobody observed which rows `{}` of {} wrote, and they may be the reason for what others \
+             saw",
+            names.op(op),
+            names.txn_of(op)
+        ),
         _ => "a limit was reached".to_owned(),
     };
     match undecided.progress {
@@ -123,6 +129,18 @@ pub fn why_not_applicable(names: Names<'_>, why: &Inapplicable) -> String {
         Inapplicable::NoVersionSet { op } => {
             format!("nothing says which versions {} met: {}", names.txn_of(*op), names.op(*op))
         }
+        Inapplicable::UnreturnedRows { op } => format!(
+            "single rows satisfy it, but predicates such as `{}` of {} say something about rows that \
+             they did not return, too; only prefix and the levels above it are decided by that",
+            names.op(*op),
+            names.txn_of(*op)
+        ),
+        Inapplicable::BareAggregate { op } => format!(
+            "{} has `{}` without the rows that it was taken over, and no order was found that explains \
+             it",
+            names.txn_of(*op),
+            names.op(*op)
+        ),
         Inapplicable::Predicate { op } => format!(
             "{} asked for something that cannot be evaluated: {}",
             names.txn_of(*op),

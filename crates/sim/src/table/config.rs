@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use isolario_model::Level;
-use isolario_workload::{TableWorkload, WorkloadError};
+use isolario_workload::{TablePreset, TableWorkload, WorkloadError};
 
 use crate::config::{ConfigError, check_shares};
 use crate::interleave::Pace;
@@ -49,6 +49,17 @@ impl Default for TableConfig {
             anomalies: Vec::new(),
             defect: None,
             seed: 0,
+        }
+    }
+}
+
+impl From<&TablePreset> for TableConfig {
+    fn from(preset: &TablePreset) -> Self {
+        TableConfig {
+            workload: preset.workload(),
+            txns: preset.txns,
+            sessions: preset.sessions,
+            ..TableConfig::default()
         }
     }
 }

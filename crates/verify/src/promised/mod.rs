@@ -8,11 +8,12 @@ mod replay;
 mod table;
 
 use isolario_model::{
-    AnomalyKind, Evidence, Findings, History, Inapplicable, Level, LevelResult, Nodes, Op, OpId,
-    Outcome, Point, PromisedOrder, Reason, TxnId, Verdict, Visible, Witness,
+    AnomalyKind, Evidence, Findings, History, Inapplicable, KeyId, Level, LevelResult, Nodes, Op,
+    OpId, Outcome, Place, Point, PromisedOrder, Reason, TxnId, Verdict, Visible, Witness,
 };
 
 use crate::anomalies::are_counted;
+use crate::predicates::deletes;
 use crate::times::{InTurn, Times};
 use crate::{Options, Refusal};
 use replay::Replay;
@@ -23,7 +24,8 @@ use table::{Difference, Table};
 pub(crate) struct Promise<'h> {
     pub(crate) history: &'h History,
     pub(crate) options: Options,
-    pub(crate) order: &'h PromisedOrder,
+    /// None where nothing is promised: then any order will do.
+    pub(crate) order: Option<&'h PromisedOrder>,
     pub(crate) level: Level,
     /// Whether transactions start and commit, or have one moment.
     pub(crate) has_starts: bool,
@@ -46,7 +48,7 @@ pub(crate) fn verify(
     let promise = has_starts.map(|has_starts| Promise {
         history,
         options,
-        order,
+        order: Some(order),
         level: result.level,
         has_starts,
     });
@@ -64,13 +66,17 @@ impl<'h> Promise<'h> {
     /// The moment of a point; none where nothing is promised.
     pub(crate) fn moment(&self, point: Point) -> Option<u32> {
         match point {
-            Point::Start(txn) => self.order.place(txn).map(|place| place.start),
+            Point::Start(txn) => self.place(txn).map(|place| place.start),
             // Who wrote nothing leaves nothing behind: all of it happens at its start.
             Point::Commit(txn) if self.has_starts && !self.may_write(txn) => {
-                self.order.place(txn).map(|place| place.start)
+                self.place(txn).map(|place| place.start)
             }
-            Point::Commit(txn) => self.order.place(txn).map(|place| place.commit),
+            Point::Commit(txn) => self.place(txn).map(|place| place.commit),
         }
+    }
+
+    pub(super) fn place(&self, txn: TxnId) -> Option<Place> {
+        self.order?.place(txn)
     }
 
     fn may_write(&self, txn: TxnId) -> bool {
@@ -83,8 +89,14 @@ impl<'h> Promise<'h> {
         match self.history.outcome(txn) {
             Outcome::Committed => true,
             Outcome::Aborted => false,
-            Outcome::Unknown => self.order.place(txn).is_some(),
+            Outcome::Unknown => self.order.is_none() || self.place(txn).is_some(),
         }
+    }
+
+    /// Whether a transaction must not be missing.
+    fn is_needed(&self, txn: TxnId) -> bool {
+        let may_lack = self.order.is_none() && self.history.outcome(txn) == Outcome::Unknown;
+        self.takes_part(txn) && !may_lack
     }
 
     /// Whether one transaction must have committed before another starts, by their session.
@@ -96,7 +108,7 @@ impl<'h> Promise<'h> {
     }
 
     /// The keys that a transaction wrote, with the writes.
-    pub(crate) fn written(&self, txn: TxnId) -> Vec<(isolario_model::KeyId, OpId)> {
+    pub(crate) fn written(&self, txn: TxnId) -> Vec<(KeyId, OpId)> {
         let mut written = Vec::new();
         for op in self.history.txn_ops(txn) {
             match self.history.op(op) {
@@ -121,7 +133,7 @@ impl<'h> Promise<'h> {
 
 /// Satisfied.
 impl Promise<'_> {
-    fn verify_witness(&self, witness: &Witness) -> Result<(), Refusal> {
+    pub(crate) fn verify_witness(&self, witness: &Witness) -> Result<(), Refusal> {
         let points: Vec<Point> = match witness {
             Witness::CommitOrder(order) if !self.has_starts => {
                 order.iter().map(|txn| Point::Commit(*txn)).collect()
@@ -167,7 +179,10 @@ impl Promise<'_> {
                 return Err(Refusal::Repeated(txn));
             }
         }
-        let is_missing = |txn: &TxnId| self.takes_part(*txn) && !committed[txn.index()];
+        let is_missing = |txn: &TxnId| {
+            let has_started = self.has_starts && started[txn.index()];
+            (self.is_needed(*txn) || has_started) && !committed[txn.index()]
+        };
         self.history.txns().find(is_missing).map_or(Ok(()), |txn| Err(Refusal::Missing(txn)))
     }
 
@@ -217,14 +232,19 @@ impl Promise<'_> {
         if !self.level.shape().exclusive_writers {
             return Ok(());
         }
-        let written = self.written(second);
+        let mut written: Vec<KeyId> = self.written(second).iter().map(|(key, _)| *key).collect();
         let since_start = past.iter().rev().take_while(|other| **other != Point::Start(second));
         for other in since_start {
-            if let Point::Commit(first) = *other
-                && let Some((key, _)) =
-                    self.written(first).iter().find(|(key, _)| written.iter().any(|w| w.0 == *key))
-            {
-                return Err(Refusal::Conflict { key: *key, first, second });
+            let Point::Commit(first) = *other else { continue };
+            for (key, _) in self.written(first) {
+                if !written.contains(&key) {
+                    continue;
+                }
+                if self.order.is_some() || !deletes(self.history, first, key) {
+                    return Err(Refusal::Conflict { key, first, second });
+                }
+                // What comes after a delete is another row.
+                written.retain(|other| *other != key);
             }
         }
         Ok(())
@@ -282,14 +302,14 @@ impl Promise<'_> {
     }
 
     /// Whether two writers of a key ran at the same time, by their timestamps.
-    fn are_concurrent(&self, key: isolario_model::KeyId, first: OpId, second: OpId) -> bool {
+    fn are_concurrent(&self, key: KeyId, first: OpId, second: OpId) -> bool {
         let ops = self.history.op_count();
         if first.index() >= ops || second.index() >= ops || !self.level.shape().exclusive_writers {
             return false;
         }
         let (a, b) = (self.history.op_txn(first), self.history.op_txn(second));
         let wrote = |txn, op| self.takes_part(txn) && self.written(txn).contains(&(key, op));
-        match (self.order.place(a), self.order.place(b)) {
+        match (self.place(a), self.place(b)) {
             (Some(one), Some(two)) => {
                 a != b
                     && wrote(a, first)
@@ -331,7 +351,7 @@ impl Promise<'_> {
     fn does_not_apply(&self, reason: &Inapplicable) -> Result<(), Refusal> {
         let holds = match *reason {
             Inapplicable::NoPlace { txn } => {
-                txn.index() < self.history.txn_count() && self.order.place(txn).is_none()
+                txn.index() < self.history.txn_count() && self.place(txn).is_none()
             }
             Inapplicable::NoTimes => !self.history.has_times(),
             Inapplicable::NotByPromisedOrder => false,

@@ -110,8 +110,7 @@ impl<'p, 'h> Replay<'p, 'h> {
     fn wait(&mut self) {
         let promise = self.promise;
         let has_no_place = |txn: &TxnId| {
-            promise.history.outcome(*txn) == Outcome::Committed
-                && promise.order.place(*txn).is_none()
+            promise.history.outcome(*txn) == Outcome::Committed && promise.place(*txn).is_none()
         };
         for session in promise.history.sessions() {
             let txns = promise.history.session_txns(session).filter(has_no_place);

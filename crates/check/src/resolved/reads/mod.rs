@@ -20,7 +20,7 @@ use std::sync::OnceLock;
 use isolario_model::{Anomaly, History, OpId, Outcome, TxnId};
 use rayon::slice::ParallelSliceMut;
 
-use super::{Choices, VersionEdge};
+use super::{Choices, MetRows, VersionEdge};
 use join::Joined;
 
 pub(crate) use classify::write_seen;
@@ -68,12 +68,22 @@ pub(crate) struct Reads {
 
 impl Reads {
     /// Resolves all reads of registers and lists.
+    #[cfg(test)]
     pub(crate) fn resolve(history: &History) -> Reads {
-        Reads::resolve_and_keep(history, &[])
+        Reads::with_met(history, &[])
+    }
+
+    /// The same with rows that were met, and nobody knows in which version.
+    pub(crate) fn with_met(history: &History, met: &MetRows) -> Reads {
+        Reads::resolve_all(history, &[], met)
     }
 
     /// The same, with transactions of unknown outcome that are known to have committed from elsewhere.
     pub(crate) fn resolve_and_keep(history: &History, committed: &[TxnId]) -> Reads {
+        Reads::resolve_all(history, committed, &[])
+    }
+
+    fn resolve_all(history: &History, committed: &[TxnId], met: &MetRows) -> Reads {
         let Joined { sources, suspects, mut ambiguous, mut unknown_reads } = join::join(history);
         let (lists, mut sources) = lists::resolve(history, sources);
         unknown_reads.extend(lists.unknown_reads());
@@ -87,7 +97,7 @@ impl Reads {
         let wrong_anyhow = classify::wrong_anyhow(history, &mut ambiguous);
         anomalies.extend(wrong_anyhow.anomalies);
         anomalies.extend(classify::two_initial_values(history, &kept, &sources));
-        let choices = Choices::new(history, &kept, &ambiguous, &wrong_anyhow.repeated);
+        let choices = Choices::new(history, &kept, &ambiguous, &wrong_anyhow.repeated, met);
         let settled = lists.settle(history, &kept);
         anomalies.extend(settled.anomalies);
         wrong_but_seen.extend(settled.wrong_but_seen);

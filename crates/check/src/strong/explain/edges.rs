@@ -119,8 +119,8 @@ impl Reasons<'_> {
         let problem = self.explainer.problem;
         let (versions, layout) = (&problem.versions, problem.layout);
         let key = versions.key(precedes.first);
-        let (writer, second) = (versions.writer(precedes.first), versions.writer(precedes.second));
-        let between_writers = (from, to) == (layout.commit(writer), layout.overwrite(second));
+        let writer = versions.writer(precedes.first);
+        let between_writers = (from, to) == (layout.commit(writer), problem.overwrite(precedes));
         let reader = versions.readers(precedes.first).iter().find(|r| layout.start(r.txn) == from);
         match reader {
             Some(reader) if !between_writers => {

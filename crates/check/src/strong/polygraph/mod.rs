@@ -79,6 +79,7 @@ impl Polygraph {
             moments: Vec::new(),
             choices: Choices::default(),
             sources: Sources::default(),
+            incarnations: None,
         };
         Polygraph { problem }
     }

@@ -194,7 +194,7 @@ impl<'l, 'h> Sections<'l, 'h> {
         let claim = match verdict.string()?.as_str() {
             "satisfied" => Claim::Verdict(Verdict::Satisfied(self.witness(fields)?)),
             "violated" => self.violated(fields)?,
-            "undecided" => Claim::Verdict(Verdict::Undecided(Undecided::new(limit(fields)?))),
+            "undecided" => Claim::Verdict(Verdict::Undecided(Undecided::new(self.limit(fields)?))),
             "not-applicable" => Claim::Verdict(Verdict::NotApplicable(self.inapplicable(fields)?)),
             _ => {
                 let words = "satisfied, violated, undecided or not-applicable";
@@ -312,10 +312,33 @@ impl<'l, 'h> Sections<'l, 'h> {
                 Inapplicable::NoVersionSet { op: self.refer.op(fields.take("op")?)? }
             }
             "predicate" => Inapplicable::Predicate { op: self.refer.op(fields.take("op")?)? },
+            "unreturned-rows" => {
+                Inapplicable::UnreturnedRows { op: self.refer.op(fields.take("op")?)? }
+            }
+            "bare-aggregate" => {
+                Inapplicable::BareAggregate { op: self.refer.op(fields.take("op")?)? }
+            }
             _ => return Err(because.expected("why the level does not apply")),
         };
         fields.finish()?;
         Ok(why)
+    }
+
+    /// Which limit kept a level from being decided.
+    fn limit(&self, mut fields: Fields<'_>) -> Result<Limit, ProofError> {
+        let name = fields.take("limit")?;
+        let limit = match name.string()?.as_str() {
+            "time" => Limit::Time(Duration::from_nanos(fields.take("nanoseconds")?.unsigned()?)),
+            "memory" => Limit::Memory(fields.take("bytes")?.unsigned()?),
+            "argument" => Limit::Argument(fields.take("bytes")?.unsigned()?),
+            "steps" => Limit::Steps,
+            "interrupted" => Limit::Interrupted,
+            "not-begun" => Limit::NotBegun,
+            "unobserved-write" => Limit::UnobservedWrite(self.refer.op(fields.take("op")?)?),
+            _ => return Err(name.expected("which limit was reached")),
+        };
+        fields.finish()?;
+        Ok(limit)
     }
 }
 
@@ -341,22 +364,6 @@ fn results(mut anomalies: Vec<Anomaly>, sections: Vec<(Level, Engine, Claim)>) -
         LevelResult { level, engine, verdict }
     };
     sections.into_iter().map(result).collect()
-}
-
-/// Which limit kept a level from being decided.
-fn limit(mut fields: Fields<'_>) -> Result<Limit, ProofError> {
-    let name = fields.take("limit")?;
-    let limit = match name.string()?.as_str() {
-        "time" => Limit::Time(Duration::from_nanos(fields.take("nanoseconds")?.unsigned()?)),
-        "memory" => Limit::Memory(fields.take("bytes")?.unsigned()?),
-        "argument" => Limit::Argument(fields.take("bytes")?.unsigned()?),
-        "steps" => Limit::Steps,
-        "interrupted" => Limit::Interrupted,
-        "not-begun" => Limit::NotBegun,
-        _ => return Err(name.expected("which limit was reached")),
-    };
-    fields.finish()?;
-    Ok(limit)
 }
 
 fn find_engine(name: &str) -> Option<Engine> {

@@ -202,7 +202,7 @@ impl Serialize for Named<'_, Section<'_>> {
                 map.serialize_entry("total", &findings.total)?;
                 map.serialize_entry("exact", &findings.exact)?;
             }
-            Verdict::Undecided(undecided) => put_limit(undecided.limit, &mut map)?,
+            Verdict::Undecided(undecided) => self.part(undecided.limit).put(&mut map)?,
             Verdict::NotApplicable(why) => self.part(why).put(&mut map)?,
             _ => return Err(S::Error::custom("this verdict has no form in a proof")),
         }
@@ -235,24 +235,30 @@ fn put_witness<M: SerializeMap>(witness: &Witness, map: &mut M) -> Result<(), M:
 }
 
 /// Which limit was reached. How far the level had come by then proves nothing, and is left out.
-fn put_limit<M: SerializeMap>(limit: Limit, map: &mut M) -> Result<(), M::Error> {
-    match limit {
-        Limit::Time(time) => {
-            map.serialize_entry("limit", "time")?;
-            map.serialize_entry("nanoseconds", &time.as_nanos())
+impl Named<'_, Limit> {
+    fn put<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+        match self.item {
+            Limit::Time(time) => {
+                map.serialize_entry("limit", "time")?;
+                map.serialize_entry("nanoseconds", &time.as_nanos())
+            }
+            Limit::Memory(bytes) => {
+                map.serialize_entry("limit", "memory")?;
+                map.serialize_entry("bytes", &bytes)
+            }
+            Limit::Argument(bytes) => {
+                map.serialize_entry("limit", "argument")?;
+                map.serialize_entry("bytes", &bytes)
+            }
+            Limit::Steps => map.serialize_entry("limit", "steps"),
+            Limit::Interrupted => map.serialize_entry("limit", "interrupted"),
+            Limit::NotBegun => map.serialize_entry("limit", "not-begun"),
+            Limit::UnobservedWrite(op) => {
+                map.serialize_entry("limit", "unobserved-write")?;
+                map.serialize_entry("op", &self.part(op))
+            }
+            _ => Err(M::Error::custom("this limit has no form in a proof")),
         }
-        Limit::Memory(bytes) => {
-            map.serialize_entry("limit", "memory")?;
-            map.serialize_entry("bytes", &bytes)
-        }
-        Limit::Argument(bytes) => {
-            map.serialize_entry("limit", "argument")?;
-            map.serialize_entry("bytes", &bytes)
-        }
-        Limit::Steps => map.serialize_entry("limit", "steps"),
-        Limit::Interrupted => map.serialize_entry("limit", "interrupted"),
-        Limit::NotBegun => map.serialize_entry("limit", "not-begun"),
-        _ => Err(M::Error::custom("this limit has no form in a proof")),
     }
 }
 
@@ -303,6 +309,14 @@ impl Named<'_, &Inapplicable> {
             }
             Inapplicable::Predicate { op } => {
                 map.serialize_entry("because", "predicate")?;
+                map.serialize_entry("op", &self.part(*op))
+            }
+            Inapplicable::UnreturnedRows { op } => {
+                map.serialize_entry("because", "unreturned-rows")?;
+                map.serialize_entry("op", &self.part(*op))
+            }
+            Inapplicable::BareAggregate { op } => {
+                map.serialize_entry("because", "bare-aggregate")?;
                 map.serialize_entry("op", &self.part(*op))
             }
             _ => Err(M::Error::custom("this reason has no form in a proof")),

@@ -1,0 +1,133 @@
+//! The versions of a row that a transaction may have met.
+//!
+//! These are the last versions of those who committed or may have, and the initial one. What an
+//! aborted transaction wrote, or what its writer replaced, nobody met at the levels that are decided
+//! here.
+
+use isolario_model::{
+    History, Inapplicable, ItemView, KeyId, MetRow, MetValue, Op, Outcome, TxnId, ValueId, ValueRef,
+};
+
+use super::conditions::{self, Condition};
+
+/// A row that a transaction met without being told which version, and who may have written it.
+#[derive(Clone, Debug)]
+pub(super) struct Met {
+    pub(super) row: MetRow,
+    /// May be `init`.
+    pub(super) writers: Vec<TxnId>,
+}
+
+/// The last version of a row by a transaction.
+#[derive(Clone, Copy, Debug)]
+struct LastVersion {
+    key: KeyId,
+    writer: TxnId,
+    value: ValueId,
+    may_be_met: bool,
+}
+
+/// The versions of all rows.
+pub(super) struct Candidates<'h> {
+    history: &'h History,
+    /// By key.
+    versions: Vec<LastVersion>,
+}
+
+impl<'h> Candidates<'h> {
+    /// The versions of all transactions but the aborted ones; some of them cannot have been met.
+    pub(super) fn new(history: &'h History, view: &ItemView, may_be_met: &[bool]) -> Self {
+        let items = view.history();
+        let mut versions = Vec::new();
+        let mut written: Vec<KeyId> = Vec::new();
+        for writer in history.txns().filter(|txn| history.outcome(*txn) != Outcome::Aborted) {
+            let may_be_met = may_be_met[writer.index()];
+            written.clear();
+            for op in items.txn_ops(writer).rev() {
+                let (key, value) = match items.op(op) {
+                    Op::Write { key, value } => (key, Some(value)),
+                    // Nothing is a value of every history that deletes.
+                    Op::Delete { key } => (key, items.find_value(ValueRef::Nil)),
+                    _ => continue,
+                };
+                if let Some(value) = value
+                    && !written.contains(&key)
+                {
+                    written.push(key);
+                    versions.push(LastVersion { key, writer, value, may_be_met });
+                }
+            }
+        }
+        versions.sort_by_key(|version| version.key);
+        Candidates { history, versions }
+    }
+
+    /// The row that a transaction met, with all versions that agree with what it says about it. None
+    /// if it says nothing about the row.
+    pub(super) fn met(&self, txn: TxnId, key: KeyId) -> Result<Option<Met>, Inapplicable> {
+        let history = self.history;
+        let conditions = conditions::conditions(history, txn, key);
+        let Some(first) = conditions.first() else { return Ok(None) };
+        let (mut writers, mut values) = (Vec::new(), Vec::new());
+        if self.agrees(&conditions, key, self.initial())? {
+            writers.push(TxnId::INIT);
+        }
+        let others = self.of(key).iter().filter(|version| version.writer != txn);
+        for version in others.filter(|version| version.may_be_met) {
+            if self.agrees(&conditions, key, history.value(version.value))? {
+                writers.push(version.writer);
+                values.push(version.value);
+            }
+        }
+        let held = self.held((txn, key), writers.first() == Some(&TxnId::INIT), &values);
+        Ok(Some(Met { row: MetRow { op: first.op, key, held }, writers }))
+    }
+
+    fn agrees(
+        &self,
+        conditions: &[Condition<'_>],
+        key: KeyId,
+        value: ValueRef<'_>,
+    ) -> Result<bool, Inapplicable> {
+        for condition in conditions {
+            let Condition { op, predicate, .. } = *condition;
+            if conditions::matches(self.history, op, predicate, key, value)? != condition.matches {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// What the row held, if all candidates hold the same and nobody else wrote that: then the read may
+    /// be taken as one of that value.
+    fn held(
+        &self,
+        (txn, key): (TxnId, KeyId),
+        may_be_initial: bool,
+        values: &[ValueId],
+    ) -> Option<MetValue> {
+        let initial = self.history.find_value(self.initial());
+        let value = match (values.first(), may_be_initial) {
+            _ if self.history.names_versions() => return None,
+            (Some(value), _) => Some(*value),
+            (None, true) => initial,
+            (None, false) => return None,
+        };
+        let is_written =
+            |version: &&LastVersion| version.writer != txn && Some(version.value) == value;
+        let is_one = values.iter().all(|other| Some(*other) == value)
+            && (initial == value) == may_be_initial
+            && self.of(key).iter().filter(is_written).count() == values.len();
+        is_one.then(|| value.map_or(MetValue::Initial, MetValue::Value))
+    }
+
+    fn of(&self, key: KeyId) -> &[LastVersion] {
+        let begin = self.versions.partition_point(|version| version.key < key);
+        let rest = &self.versions[begin..];
+        &rest[..rest.partition_point(|version| version.key == key)]
+    }
+
+    fn initial(&self) -> ValueRef<'h> {
+        self.history.initial_value().map_or(ValueRef::Nil, |value| value.as_ref())
+    }
+}

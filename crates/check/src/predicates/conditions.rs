@@ -1,0 +1,168 @@
+//! What the predicate operations of a transaction say about the version of a row that they met.
+//!
+//! At the levels that are decided here, a transaction meets one version of a row until it writes the
+//! row itself. A predicate read that does not return the row says that this version does not satisfy
+//! the predicate. A predicate write that writes the row says that it does, and one that does not write
+//! it says that it does not.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use isolario_model::{
+    Anomaly, AnomalyKind, Evidence, ExpectedVersion, History, Inapplicable, KeyId, Op, OpId,
+    Predicate, RowRef, TxnId, ValueRef,
+};
+
+const MISMATCH: AnomalyKind = AnomalyKind::NoOrderPossible;
+
+/// Whether a row satisfies the predicate of an operation, where that can be said.
+pub(super) fn matches(
+    history: &History,
+    op: OpId,
+    predicate: &Predicate,
+    key: KeyId,
+    value: ValueRef<'_>,
+) -> Result<bool, Inapplicable> {
+    let row = RowRef { key: history.key_name(key), value };
+    row.matches_everywhere(predicate).map_err(|_| Inapplicable::Predicate { op })
+}
+
+/// That the version of a row which a transaction met satisfies the predicate of an operation, or not.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Condition<'h> {
+    pub(super) op: OpId,
+    pub(super) predicate: &'h Predicate,
+    pub(super) matches: bool,
+}
+
+/// All that a transaction says about the version of a row that it met without being told which.
+pub(super) fn conditions(history: &History, txn: TxnId, key: KeyId) -> Vec<Condition<'_>> {
+    let mut conditions = Vec::new();
+    for op in history.txn_ops(txn) {
+        match history.op(op) {
+            Op::Write { key: written, .. } | Op::Delete { key: written } if written == key => break,
+            Op::PredicateRead { predicate, rows: Some(rows) }
+                if rows.iter().all(|row| row.key != key) =>
+            {
+                conditions.push(Condition { op, predicate, matches: false });
+            }
+            Op::PredicateWrite { predicate, rows: Some(rows) } => {
+                let matches = rows.iter().any(|row| row.key == key);
+                conditions.push(Condition { op, predicate, matches });
+                if matches {
+                    break;
+                }
+            }
+            // It may have written the row.
+            Op::PredicateWrite { rows: None, .. } => break,
+            _ => {}
+        }
+    }
+    conditions
+}
+
+/// What a transaction knows of a row.
+#[derive(Clone, Copy)]
+struct Known<'h> {
+    value: ValueRef<'h>,
+    by: OpId,
+}
+
+/// The results of a transaction that contradict what it wrote or saw itself, whatever the order.
+pub(super) fn contradictions(history: &History, txn: TxnId) -> Result<Vec<Anomaly>, Inapplicable> {
+    let mut found = Vec::new();
+    if !history.txn_ops(txn).any(|op| history.op_predicate(op).is_some()) {
+        return Ok(found);
+    }
+    let seen = seen(history, txn);
+    let mut own: BTreeMap<KeyId, Known<'_>> = BTreeMap::new();
+    for op in history.txn_ops(txn) {
+        match history.op(op) {
+            Op::Write { key, value } => {
+                own.insert(key, Known { value: history.value(value), by: op });
+            }
+            Op::Delete { key } => {
+                own.insert(key, Known { value: ValueRef::Nil, by: op });
+            }
+            Op::PredicateRead { predicate, rows: Some(rows) } => {
+                for row in rows {
+                    let value = history.value(row.value);
+                    if !matches(history, op, predicate, row.key, value)? {
+                        found.push(mismatch(op, row.key, None));
+                    }
+                }
+                let is_told = |key| rows.iter().any(|row| row.key == key);
+                compare(history, (op, predicate), &own, &seen, is_told, &mut found)?;
+            }
+            Op::PredicateWrite { predicate, rows: Some(rows) } => {
+                let is_told = |key| rows.iter().any(|row| row.key == key);
+                compare(history, (op, predicate), &own, &seen, is_told, &mut found)?;
+                for row in rows {
+                    own.insert(row.key, Known { value: history.value(row.value), by: op });
+                }
+            }
+            // Nobody knows what it wrote, so nothing can be said of what comes after it.
+            Op::PredicateWrite { rows: None, .. } => break,
+            _ => {}
+        }
+    }
+    Ok(found)
+}
+
+/// Compares what an operation says with the rows that the transaction knows.
+fn compare(
+    history: &History,
+    (op, predicate): (OpId, &Predicate),
+    own: &BTreeMap<KeyId, Known<'_>>,
+    seen: &BTreeMap<KeyId, Known<'_>>,
+    is_told: impl Fn(KeyId) -> bool,
+    found: &mut Vec<Anomaly>,
+) -> Result<(), Inapplicable> {
+    for (key, known) in own {
+        if matches(history, op, predicate, *key, known.value)? != is_told(*key) {
+            found.push(mismatch(op, *key, Some(known.by)));
+        }
+    }
+    for (key, known) in seen.iter().filter(|(key, _)| !own.contains_key(key)) {
+        if matches(history, op, predicate, *key, known.value)? != is_told(*key) {
+            let (first, second) = (op.min(known.by), op.max(known.by));
+            let evidence = Evidence::Reads { key: *key, first, second, edges: Vec::new() };
+            found.push(Anomaly::new(AnomalyKind::Phantom, evidence));
+        }
+    }
+    Ok(())
+}
+
+/// That no version of a row explains the result of an operation.
+pub(super) fn mismatch(op: OpId, key: KeyId, write: Option<OpId>) -> Anomaly {
+    let expected = vec![ExpectedVersion { key, write }];
+    let evidence = Evidence::Unexpected { op, expected, result: None };
+    Anomaly::new(MISMATCH, evidence)
+}
+
+/// What a transaction saw of rows before it wrote them.
+fn seen(history: &History, txn: TxnId) -> BTreeMap<KeyId, Known<'_>> {
+    let mut written: BTreeSet<KeyId> = BTreeSet::new();
+    let mut seen = BTreeMap::new();
+    for op in history.txn_ops(txn) {
+        match history.op(op) {
+            Op::Read { key, value: Some(value) } if !written.contains(&key) => {
+                seen.entry(key).or_insert(Known { value: history.value(value), by: op });
+            }
+            Op::PredicateRead { rows: Some(rows), .. } => {
+                for row in rows.iter().filter(|row| !written.contains(&row.key)) {
+                    let known = Known { value: history.value(row.value), by: op };
+                    seen.entry(row.key).or_insert(known);
+                }
+            }
+            Op::Write { key, .. } | Op::Delete { key } => {
+                written.insert(key);
+            }
+            Op::PredicateWrite { rows: Some(rows), .. } => {
+                written.extend(rows.iter().map(|row| row.key));
+            }
+            Op::PredicateWrite { rows: None, .. } => break,
+            _ => {}
+        }
+    }
+    seen
+}

@@ -1,0 +1,297 @@
+//! Predicate histories of which nobody says which versions the predicates met.
+//!
+//! A result names the rows that it has, each with its version. Of the rows that it does not have, it
+//! says only that the version it met does not satisfy the predicate. So the history is taken as one of
+//! single rows first ([`ItemView`]): what that violates, the history violates. An order that satisfies
+//! it is tried on the whole history: the transactions run once more in that order, with predicates and
+//! all. Where every result comes out as it did, the order is the answer. Else some predicate met a row
+//! in a version that it would have returned. That row becomes a read of its own, which saw one of the
+//! versions that the transaction's results allow, and an order is looked for anew.
+//!
+//! Each round asks for more, and everything that is asked for is part of the level. So what has no
+//! order is violated, however many rows were never asked about; and there is an end, since a
+//! transaction meets a row in one version. Most histories need no second round.
+//!
+//! | path | idea |
+//! |---|---|
+//! | `conditions.rs` | what results say about a row that they do not have, and where they contradict what the transaction knows itself |
+//! | `candidates.rs` | the versions that agree with that |
+//! | `incarnations.rs` | writers that overlap and must not |
+//! | `naming.rs` | names of what was found |
+//! | `possible.rs` | which transactions of unknown outcome may have committed at all |
+
+mod candidates;
+mod conditions;
+mod incarnations;
+mod naming;
+mod possible;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use isolario_model::{
+    Anomaly, Evidence, Findings, History, Inapplicable, Initial, ItemView, KeyId, Level,
+    LevelResult, Limit, MetRow, Nodes, Op, OpFamily, OpId, Outcome, Point, TxnId, Undecided,
+    Verdict, Witness,
+};
+
+use crate::resolved::first_outside;
+use crate::stop::{engine_of, unlooked_level};
+use crate::{Checker, Options, replay};
+use candidates::{Candidates, Met};
+use possible::Possible;
+
+/// Decides levels of a history with predicate operations.
+pub(crate) fn check(history: &History, levels: &[Level], options: &Options) -> Vec<LevelResult> {
+    let view = match ItemView::new(history) {
+        Ok(view) => view.without_unobserved(history),
+        Err(_) => return levels.iter().map(|level| unlooked_level(*level)).collect(),
+    };
+    let items = |by_incarnation| {
+        let options = Options { by_incarnation, ..options.clone() };
+        Checker::new(view.history(), options)
+    };
+    let (possible, candidates) = (OnceLock::new(), OnceLock::new());
+    let black_box = BlackBox { history, view: &view, possible, candidates };
+    let (by_incarnation, by_key) = (items(true), items(false));
+    let decide = |level: &Level| black_box.decide(&by_incarnation, &by_key, *level);
+    levels.iter().map(decide).collect()
+}
+
+/// A history of rows and predicates.
+struct BlackBox<'a> {
+    history: &'a History,
+    view: &'a ItemView,
+    possible: OnceLock<Result<Possible, Inapplicable>>,
+    candidates: OnceLock<Candidates<'a>>,
+}
+
+/// The rows that were met, by transaction.
+type MetSoFar = BTreeMap<(TxnId, KeyId), Met>;
+
+impl BlackBox<'_> {
+    /// Decides a level, from single rows of which those that come back after a delete are other ones,
+    /// and from single rows by their keys alone.
+    fn decide(&self, items: &Checker<'_>, by_key: &Checker<'_>, level: Level) -> LevelResult {
+        let answer = |verdict| LevelResult { level, engine: engine_of(level), verdict };
+        if let Some(op) = self.outside(level) {
+            return answer(Verdict::NotApplicable(Inapplicable::Operation { op }));
+        }
+        if !is_by_order(level) {
+            return self.weak(self.told(self.view, items.decide(level)));
+        }
+        match self.search(level, items) {
+            Ok(result) if self.is_order(level, &result) => result,
+            // Writers that exclude each other by their keys do so row by row.
+            Ok(_) => match self.search(level, by_key) {
+                Ok(result) if result.verdict.is_satisfied() => result,
+                _ => answer(Verdict::Undecided(Undecided::new(Limit::Steps))),
+            },
+            Err(reason) => answer(Verdict::NotApplicable(reason)),
+        }
+    }
+
+    /// Whether writers do not overlap who must not, in the order of a result that has one.
+    fn is_order(&self, level: Level, result: &LevelResult) -> bool {
+        match &result.verdict {
+            Verdict::Satisfied(witness) if level.shape().exclusive_writers => {
+                !incarnations::clash(self.history, witness)
+            }
+            _ => true,
+        }
+    }
+
+    /// An operation that a level is not decided for.
+    fn outside(&self, level: Level) -> Option<OpId> {
+        let predicate = || first_outside(self.history, &[OpFamily::Registers]);
+        let known = &[OpFamily::Registers, OpFamily::Predicates];
+        match (level.shape().nodes, self.history.initial()) {
+            (Nodes::PerOperation, _) => predicate(),
+            (_, Initial::Value(_)) => first_outside(self.history, known),
+            // Nobody knows what a row held at first that no one saw.
+            _ => predicate(),
+        }
+    }
+
+    /// What was decided of a view, told of the history.
+    fn told(&self, view: &ItemView, result: LevelResult) -> LevelResult {
+        let mut told = view.told_of(self.history, result);
+        naming::rename(self.history, told.level, &mut told.verdict);
+        match (&told.verdict, view.unobserved_write()) {
+            // What was written there may be the reason.
+            (Verdict::Violated(_), Some(op)) => LevelResult { verdict: unobserved(op), ..told },
+            _ => told,
+        }
+    }
+
+    /// A level that says nothing about rows which were not returned, as far as it is decided here.
+    fn weak(&self, result: LevelResult) -> LevelResult {
+        match (&result.verdict, first_outside(self.history, &[OpFamily::Registers])) {
+            (Verdict::Satisfied(_), Some(op)) => {
+                let reason = Inapplicable::UnreturnedRows { op };
+                LevelResult { verdict: Verdict::NotApplicable(reason), ..result }
+            }
+            _ => result,
+        }
+    }
+
+    /// Looks for an order, round by round.
+    fn search(&self, level: Level, items: &Checker<'_>) -> Result<LevelResult, Inapplicable> {
+        let options = items.options();
+        let first = self.told(self.view, items.decide(level));
+        let possible = self.possible()?;
+        if let Some(findings) =
+            possible.contradictions(|txn| self.history.outcome(txn) == Outcome::Committed)
+        {
+            return Ok(LevelResult { verdict: Verdict::Violated(findings), ..first });
+        }
+        let mut result = first;
+        let mut met = MetSoFar::new();
+        let begun = Instant::now();
+        loop {
+            let Verdict::Satisfied(witness) = &result.verdict else { return Ok(result) };
+            if let Some(verdict) = self.impossible(possible, witness) {
+                return Ok(LevelResult { verdict, ..result });
+            }
+            let differences = replay::differences(self.history, witness, options)?;
+            let Some(differences) = differences else { return Ok(unlooked_level(level)) };
+            if differences.is_empty() {
+                return Ok(result);
+            }
+            if let Some(verdict) = self.meet(&differences, &mut met)? {
+                return Ok(LevelResult { verdict, ..result });
+            }
+            // Each round has the whole time, and all of them together have no more.
+            if let Some(limit) = options.timeout.filter(|limit| begun.elapsed() > *limit) {
+                let verdict = Verdict::Undecided(Undecided::new(Limit::Time(limit)));
+                return Ok(LevelResult { verdict, ..result });
+            }
+            result = self.decide_met(level, &met, options);
+        }
+    }
+
+    /// Why an order is none: it has a transaction that cannot have committed, or one of which nobody
+    /// knows all that it wrote.
+    fn impossible(&self, possible: &Possible, witness: &Witness) -> Option<Verdict> {
+        let txns = committed(witness);
+        let is_in = |txn| txns.binary_search(&txn).is_ok();
+        if let Some(findings) = possible.contradictions(is_in) {
+            return Some(Verdict::Violated(findings));
+        }
+        let unobserved_write = |txn: &TxnId| {
+            let mut ops = self.history.txn_ops(*txn);
+            ops.find(|op| matches!(self.history.op(*op), Op::PredicateWrite { rows: None, .. }))
+        };
+        self.view.unobserved_write()?;
+        txns.iter().find_map(unobserved_write).map(unobserved)
+    }
+
+    fn possible(&self) -> Result<&Possible, Inapplicable> {
+        let new = || Possible::new(self.history, self.view);
+        self.possible.get_or_init(new).as_ref().map_err(Clone::clone)
+    }
+
+    /// Adds the rows that make a difference to those that were met. Says why that is the end, if it is.
+    fn meet(
+        &self,
+        differences: &[Evidence],
+        met: &mut MetSoFar,
+    ) -> Result<Option<Verdict>, Inapplicable> {
+        let possible = self.possible()?;
+        let candidates = self
+            .candidates
+            .get_or_init(|| Candidates::new(self.history, self.view, &possible.may_be_met));
+        let before = met.len();
+        let mut unexplained: Vec<Anomaly> = Vec::new();
+        for difference in differences {
+            let Evidence::Unexpected { op, expected, .. } = difference else { continue };
+            if !has_rows(self.history, *op) {
+                continue;
+            }
+            let txn = self.history.op_txn(*op);
+            for key in expected.iter().map(|version| version.key) {
+                if met.contains_key(&(txn, key)) {
+                    continue;
+                }
+                let Some(row) = candidates.met(txn, key)? else { continue };
+                if row.writers.is_empty() && self.history.outcome(txn) == Outcome::Committed {
+                    unexplained.push(conditions::mismatch(row.row.op, key, None));
+                }
+                met.insert((txn, key), row);
+            }
+        }
+        if !unexplained.is_empty() {
+            return Ok(Some(match self.view.unobserved_write() {
+                Some(op) => unobserved(op),
+                None => Verdict::Violated(Findings::new(unexplained, false)),
+            }));
+        }
+        Ok((met.len() == before).then(|| self.out_of_reach(differences)))
+    }
+
+    /// The answer where the order does not explain an operation, and nothing can be made of that.
+    fn out_of_reach(&self, differences: &[Evidence]) -> Verdict {
+        let is_aggregate = |difference: &Evidence| match difference {
+            Evidence::Unexpected { op, .. } => {
+                matches!(self.history.op(*op), Op::Aggregate { .. }).then_some(*op)
+            }
+            _ => None,
+        };
+        match differences.iter().find_map(is_aggregate) {
+            Some(op) => Verdict::NotApplicable(Inapplicable::BareAggregate { op }),
+            None => Verdict::Undecided(Undecided::new(Limit::Steps)),
+        }
+    }
+
+    /// Decides a level of single rows, those included that were met.
+    fn decide_met(&self, level: Level, met: &MetSoFar, options: &Options) -> LevelResult {
+        let mut rows: Vec<MetRow> = met.values().map(|met| met.row).collect();
+        rows.sort_unstable_by_key(|row| (row.op, row.key));
+        let Ok(view) = ItemView::with_met(self.history, &rows) else {
+            return unlooked_level(level);
+        };
+        let view = view.without_unobserved(self.history);
+        let open = |met: &Met| {
+            let is_open = met.row.held.is_none();
+            let item = view.met(met.row.op, met.row.key).filter(|_| is_open)?;
+            Some((item, met.writers.clone()))
+        };
+        let mut reads: Vec<(OpId, Vec<TxnId>)> = met.values().filter_map(open).collect();
+        reads.sort_unstable();
+        let checker = Checker::with_met(view.history(), options.clone(), Arc::from(reads));
+        self.told(&view, checker.decide(level))
+    }
+}
+
+/// Whether a level is decided by an order of transactions, or of their starts and commits.
+fn is_by_order(level: Level) -> bool {
+    replay::moments(level, true).is_ok()
+}
+
+/// Whether an operation tells the rows that it read or wrote.
+fn has_rows(history: &History, op: OpId) -> bool {
+    matches!(history.op(op), Op::PredicateRead { .. } | Op::PredicateWrite { .. })
+}
+
+/// The transactions of a witness, by number.
+fn committed(witness: &Witness) -> Vec<TxnId> {
+    let mut txns: Vec<TxnId> = match witness {
+        Witness::CommitOrder(txns) => txns.clone(),
+        Witness::Points(points) => {
+            let commit = |point: &Point| match *point {
+                Point::Commit(txn) => Some(txn),
+                Point::Start(_) => None,
+            };
+            points.iter().filter_map(commit).collect()
+        }
+        _ => Vec::new(),
+    };
+    txns.sort_unstable();
+    txns
+}
+
+/// The answer where it may be due to a write of which nobody observed the rows.
+fn unobserved(op: OpId) -> Verdict {
+    Verdict::Undecided(Undecided::new(Limit::UnobservedWrite(op)))
+}

@@ -1,0 +1,242 @@
+//! Predicates without version sets: what is decided, what is not, and why.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use isolario_check::{Options, check};
+use isolario_formats::{Source, find};
+use isolario_model::{
+    AnomalyKind, Evidence, History, Inapplicable, Level, Limit, Op, TxnId, Verdict, Witness,
+};
+
+const SER: Level = Level::Serializable;
+const SI: Level = Level::SnapshotIsolation;
+
+fn history(text: &str) -> History {
+    let source = Source::from_bytes("case.txt", text.into()).unwrap();
+    find("text").unwrap().read(&source).unwrap().history
+}
+
+/// Each transaction in a session of its own.
+fn sessions(txns: &str) -> String {
+    let lines = txns.lines().map(str::trim).filter(|line| !line.is_empty());
+    let session = |(at, line): (usize, &str)| format!("session s{at}\n  {line}\n");
+    format!("initial nil\n{}", lines.enumerate().map(session).collect::<String>())
+}
+
+fn verdict(txns: &str, level: Level) -> Verdict {
+    check(&history(&sessions(txns)), &[level], &Options::default()).remove(0).verdict
+}
+
+/// What is found at a level that is violated.
+fn kinds(txns: &str, level: Level) -> Vec<AnomalyKind> {
+    match verdict(txns, level) {
+        Verdict::Violated(findings) => findings.anomalies.iter().map(|a| a.kind).collect(),
+        other => panic!("{level} is {other:?}"),
+    }
+}
+
+fn holds(txns: &str, level: Level) -> bool {
+    match verdict(txns, level) {
+        Verdict::Satisfied(_) => true,
+        Verdict::Violated(_) => false,
+        other => panic!("{level} is {other:?}"),
+    }
+}
+
+/// Two look for a row and find none, and each then inserts one that the other would have found.
+const PREDICATE_WRITE_SKEW: &str = "
+    T1: select value > 0 -> {}, w x 1
+    T2: select value > 0 -> {}, w y 1";
+
+#[test]
+fn predicate_write_skew_is_allowed_by_snapshot_isolation_and_not_serializable() {
+    assert!(holds(PREDICATE_WRITE_SKEW, SI) && !holds(PREDICATE_WRITE_SKEW, SER));
+}
+
+/// The same with reads and writes by key alone: nothing is wrong with it.
+#[test]
+fn single_rows_do_not_show_it() {
+    assert!(holds("T1: w x 1\nT2: w y 1", SER));
+    let of_rows = "T1: select value > 0 -> {}, w x 1\nT2: w y 1";
+    assert!(holds(of_rows, SER));
+}
+
+#[test]
+fn a_row_that_appears_between_two_reads_is_a_phantom_at_every_level_of_snapshots() {
+    let phantom = "
+        T1: w x 1
+        T2: w y 2
+        T3: select value < 5 -> {x: 1}, select value < 5 -> {x: 1, y: 2}";
+    for level in [Level::Prefix, SI, SER] {
+        assert_eq!(kinds(phantom, level), [AnomalyKind::Phantom]);
+    }
+    // The reads alone are right.
+    let Verdict::NotApplicable(reason) = verdict(phantom, Level::ReadCommitted) else {
+        panic!("read committed allows it, and ignores rows")
+    };
+    assert!(matches!(reason, Inapplicable::UnreturnedRows { .. }), "{reason:?}");
+}
+
+#[test]
+fn the_order_that_explains_a_missing_row_is_found() {
+    let Verdict::Satisfied(Witness::CommitOrder(order)) = verdict(
+        "T1: w x 1
+         T2: w y 2
+         T3: select value > 0 -> {x: 1}",
+        SER,
+    ) else {
+        panic!("T3 comes before T2")
+    };
+    assert_eq!(order, [0, 2, 1].map(TxnId));
+}
+
+/// T3 saw T1's row as T2 left it, out of reach of the predicate. Only T2's version will do.
+#[test]
+fn a_version_that_does_not_match_explains_a_missing_row() {
+    let versions = "
+        T1: w x 1
+        T2: r x 1, w x 9, w z 1
+        T3: select value < 5 -> {z: 1}";
+    assert!(holds(versions, SER));
+    let before_it = versions.replace("-> {z: 1}", "-> {}").replace("w z 1", "w z 1, w u 9");
+    assert!(holds(&before_it, SER));
+    // It saw T2 elsewhere, and x as T1 had left it would have been there.
+    let neither = "
+        T1: w x 1, w u 1
+        T2: r x 1, w x 2, w z 1
+        T3: select value < 5 -> {z: 1, u: 1}";
+    assert!(!holds(neither, SER));
+}
+
+#[test]
+fn all_reads_of_a_row_by_one_transaction_count_together() {
+    // Below 5 it may have been 9, above 5 it may have been 1: but it was one of the two.
+    let one = "
+        T1: w x 1, w u 0
+        T2: r x 1, w x 9
+        T3: r u 0, select value > 0 and value < 5 -> {}, select value > 5 -> {}";
+    assert!(!holds(one, SER));
+    assert!(holds(&one.replace(", select value > 5 -> {}", ""), SER));
+}
+
+#[test]
+fn versions_of_aborted_transactions_and_intermediate_ones_explain_nothing() {
+    let row = "
+        T1: w x 1, w u 7
+        T2: OUTCOME
+        T3: r u 7, select value > 0 and value < 5 -> {}";
+    let with = |txn: &str| row.replace("T2: OUTCOME", txn);
+    assert!(holds(&with("T2: r x 1, delete x"), SER));
+    assert!(!holds(&with("T2 aborted: r x 1, delete x"), SER));
+    assert!(!holds(&with("T2: r x 1, delete x, w x 2"), SER));
+    // One of unknown outcome may be the reason, and then it committed.
+    let unknown = history(&sessions(&with("T2 unknown: r x 1, delete x")));
+    let result = check(&unknown, &[SER], &Options::default()).remove(0);
+    let Verdict::Satisfied(Witness::CommitOrder(order)) = result.verdict else {
+        panic!("{:?}", result.verdict)
+    };
+    assert_eq!(order, [0, 1, 2].map(TxnId));
+    // If it can have: here it saw what nobody wrote.
+    assert!(!holds(&with("T2 unknown: r x 8, delete x"), SER));
+}
+
+#[test]
+fn a_result_that_no_version_explains_is_told_with_its_row() {
+    let text = sessions(
+        "T1: w x 1, w u 7
+         T2: r u 7, select value > 0 and value < 5 -> {}",
+    );
+    let history = history(&text.replace("initial nil", "initial 3"));
+    let Verdict::Violated(findings) =
+        check(&history, &[SER], &Options::default()).remove(0).verdict
+    else {
+        panic!("every version of x matches")
+    };
+    let Evidence::Unexpected { op, expected, .. } = &findings.anomalies[0].evidence else {
+        panic!("{findings:?}")
+    };
+    assert!(matches!(history.op(*op), Op::PredicateRead { .. }));
+    assert_eq!(expected.len(), 1);
+}
+
+#[test]
+fn results_must_agree_with_what_the_transaction_wrote_itself() {
+    assert!(!holds("T1: w x 1, select value > 0 -> {}", SER));
+    assert!(holds("T1: w x 1, select value > 0 -> {x: 1}", SER));
+    assert!(!holds("T1: w x 1, update value > 0 -> {}", SI));
+    assert!(!holds("T1: w x 1, delete x, update value > 0 -> {x: 2}", SI));
+    // Nor may a row be returned that does not match.
+    assert!(!holds("T1: w x 1\nT2: select value > 5 -> {x: 1}", SER));
+}
+
+#[test]
+fn a_write_by_predicate_found_the_rows_that_it_wrote() {
+    let updates = "
+        T1: w x 1
+        T2: w x 9
+        T3: update value < 5 -> {x: 2}
+        T4: r x 2";
+    let Verdict::Satisfied(Witness::CommitOrder(order)) = verdict(updates, SER) else {
+        panic!("T1 comes before T3, and T2 not between them")
+    };
+    let place = |txn| order.iter().position(|other| *other == TxnId(txn));
+    assert!(place(0) < place(2) && !(place(0) < place(1) && place(1) < place(2)));
+    assert!(!holds("T2: w x 9\nT3: update value < 5 -> {x: 2}", SER));
+}
+
+#[test]
+fn a_function_over_rows_is_explained_or_left_open() {
+    let counts = "T1: w x 1\nT2: w y 1\nT3: aggregate count(*) where value > 0 -> 2";
+    assert!(holds(counts, SER));
+    let Verdict::NotApplicable(reason) = verdict(&counts.replace("-> 2", "-> 3"), SER) else {
+        panic!("nothing is said about single rows")
+    };
+    assert!(matches!(reason, Inapplicable::BareAggregate { .. }), "{reason:?}");
+    // What is violated without it is violated.
+    let skew = format!("{PREDICATE_WRITE_SKEW}\nT3: aggregate count(*) where value > 0 -> 7");
+    assert!(!holds(&skew, SER));
+}
+
+#[test]
+fn a_write_that_nobody_observed_may_be_the_reason() {
+    let hidden = "
+        T1 unknown: update value < 5 -> ?
+        T2: w x 1
+        T3: select value > 0 -> {x: 1}";
+    assert!(holds(hidden, SER));
+    let changed = hidden.replace("{x: 1}", "{x: 4}");
+    let Verdict::Undecided(undecided) = verdict(&changed, SER) else {
+        panic!("T1 may have written it")
+    };
+    assert!(matches!(undecided.limit, Limit::UnobservedWrite(_)), "{undecided:?}");
+    // If it committed, it did write.
+    let Verdict::Undecided(_) = verdict(&hidden.replace(" unknown", ""), SER) else {
+        panic!("nobody knows what it wrote")
+    };
+}
+
+/// Both start before the other commits. What comes after a delete is a new row.
+#[test]
+fn a_row_that_comes_back_is_another_row_for_its_writers() {
+    let overlapping = "
+        T1: w x 1, w u 0, w v 0
+        T2: r u 0, r v 0, WRITES, w u 1
+        T3: r u 0, r v 0, w x 3, w v 1
+        T4: select value = 3 -> {x: 3}";
+    assert!(holds(&overlapping.replace("WRITES", "delete x"), SI));
+    assert!(!holds(&overlapping.replace("WRITES", "w x 2"), SI));
+}
+
+#[test]
+fn levels_below_prefix_are_violated_by_single_rows_or_left_open() {
+    let dirty = "T1 aborted: w x 1\nT2: select value > 0 -> {x: 1}";
+    let right = "T1: w x 1\nT2: select value > 0 -> {x: 1}";
+    for level in Level::decided().filter(|level| !level.implies(Level::Prefix)) {
+        let Verdict::NotApplicable(_) = verdict(right, level) else {
+            panic!("{level} ignores rows that were not returned")
+        };
+    }
+    for level in [Level::ReadCommitted, Level::ReadAtomic, Level::Causal, SER] {
+        assert_eq!(kinds(dirty, level), [AnomalyKind::AbortedRead]);
+    }
+}

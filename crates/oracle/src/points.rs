@@ -1,0 +1,259 @@
+//! Every order of the points at which transactions start and commit, row by row: each operation is
+//! evaluated on what the rows hold at its turn.
+
+use std::collections::BTreeMap;
+
+use isolario_model::{
+    Aggregate, History, KeyId, Level, Nodes, Op, OpId, Outcome, Point, Predicate, PromisedOrder,
+    RowRef, TxnId, Value, ValueRef, Visible,
+};
+use isolario_predicate::Dialect;
+
+use crate::{Answer, Options};
+
+/// Whether transactions have a start apart from their commit at a level: at those of snapshots, not at
+/// those of serial orders. None for other levels.
+pub(crate) fn has_starts(level: Level) -> Option<bool> {
+    let shape = level.shape();
+    match (shape.nodes, shape.visible) {
+        _ if level.needs().version_order => None,
+        (Nodes::One, Visible::Everything) => Some(false),
+        (Nodes::StartAndCommit, Visible::Prefix) => Some(true),
+        _ => None,
+    }
+}
+
+/// What the rows hold; those that are not there hold nothing.
+type Contents = BTreeMap<KeyId, (u64, Value)>;
+
+/// All ways in which transactions may have taken effect.
+pub(crate) struct Search<'a> {
+    pub(crate) history: &'a History,
+    pub(crate) level: Level,
+    pub(crate) options: Options,
+    /// The order that leaves only some orders of points open, if there is one.
+    pub(crate) promised: Option<&'a PromisedOrder>,
+    pub(crate) has_starts: bool,
+    /// Whether a row that is inserted after a delete is another row, as far as writers exclude each
+    /// other.
+    pub(crate) by_incarnation: bool,
+    /// Who committed.
+    pub(crate) txns: Vec<TxnId>,
+}
+
+impl Search<'_> {
+    /// Whether there is an order in which every operation returned what it had to.
+    pub(crate) fn answer(&self) -> Answer {
+        match self.some_order(&mut Vec::new(), &self.at_first()) {
+            true => Answer::Satisfied,
+            false => Answer::Violated,
+        }
+    }
+
+    /// What the rows hold before anybody writes.
+    fn at_first(&self) -> Contents {
+        let initial = self.history.initial_value().filter(|value| **value != Value::Nil);
+        let Some(initial) = initial else { return Contents::new() };
+        // Of a value that nobody ever saw or wrote, no operation has the word.
+        let word = self.history.initial_word().unwrap_or(u64::MAX);
+        let keys = (0..self.history.key_count()).map(KeyId::at);
+        keys.map(|key| (key, (word, initial.clone()))).collect()
+    }
+
+    /// Whether what is left can happen in some order after this.
+    fn some_order(&self, past: &mut Vec<Point>, contents: &Contents) -> bool {
+        let left: Vec<Point> = self.points().filter(|point| !past.contains(point)).collect();
+        if left.is_empty() {
+            return true;
+        }
+        left.iter().any(|point| {
+            if !self.may_come_next(*point, &left) || self.clashes(*point, past) {
+                return false;
+            }
+            let Some(after) = self.happen(*point, contents) else { return false };
+            past.push(*point);
+            let found = self.some_order(past, &after);
+            past.pop();
+            found
+        })
+    }
+
+    fn points(&self) -> impl Iterator<Item = Point> {
+        let starts = self.txns.iter().filter(|_| self.has_starts).map(|txn| Point::Start(*txn));
+        starts.chain(self.txns.iter().map(|txn| Point::Commit(*txn)))
+    }
+
+    /// Whether a point may be the next one of those that are left.
+    fn may_come_next(&self, point: Point, left: &[Point]) -> bool {
+        left.iter().all(|other| *other == point || !self.must_precede(*other, point))
+    }
+
+    fn must_precede(&self, first: Point, second: Point) -> bool {
+        if let (Some(a), Some(b)) = (self.moment(first), self.moment(second))
+            && a < b
+        {
+            return true;
+        }
+        let is_first_of = |point: Point| !self.has_starts || matches!(point, Point::Start(_));
+        match (first, second) {
+            (Point::Start(a), Point::Commit(b)) if a == b => true,
+            (Point::Commit(a), Point::Start(b) | Point::Commit(b)) if a != b => {
+                is_first_of(second) && self.comes_before(a, b)
+            }
+            _ => false,
+        }
+    }
+
+    /// When a point is, by the promise.
+    fn moment(&self, point: Point) -> Option<u32> {
+        let (Point::Start(txn) | Point::Commit(txn)) = point;
+        let place = self.promised?.place(txn)?;
+        let is_start = matches!(point, Point::Start(_));
+        // Who wrote nothing leaves nothing behind: all of it happens at its start.
+        let is_early = is_start || self.has_starts && self.written(txn).is_empty();
+        Some(if is_early { place.start } else { place.commit })
+    }
+
+    /// By session order, or by real time where that counts.
+    fn comes_before(&self, a: TxnId, b: TxnId) -> bool {
+        let history = self.history;
+        if history.outcome(a) != Outcome::Committed {
+            return false;
+        }
+        let same_session = history.session_of(a) == history.session_of(b);
+        let skew = i128::from(self.options.clock_skew);
+        let in_real_time = match (history.finish(a), history.start(b)) {
+            (Some(finish), Some(start)) if history.start(a).is_none_or(|own| own <= finish) => {
+                i128::from(finish) + skew < i128::from(start) - skew
+            }
+            _ => false,
+        };
+        (self.options.session_order && same_session && a < b)
+            || (self.level.shape().real_time && in_real_time)
+    }
+
+    /// Whether a commit comes while another writer of one of its keys runs, at levels that exclude it.
+    fn clashes(&self, point: Point, past: &[Point]) -> bool {
+        let Point::Commit(txn) = point else { return false };
+        if !self.level.shape().exclusive_writers {
+            return false;
+        }
+        let since = past.iter().position(|other| *other == Point::Start(txn)).unwrap_or(0);
+        self.written(txn).iter().any(|key| {
+            let mut later = past[since..].iter().rev();
+            let overlapping = later.find_map(|other| match *other {
+                Point::Commit(other) if self.written(other).contains(key) => Some(other),
+                _ => None,
+            });
+            overlapping.is_some_and(|other| !(self.by_incarnation && self.deletes(other, *key)))
+        })
+    }
+
+    /// Whether a transaction leaves a row deleted.
+    fn deletes(&self, txn: TxnId, key: KeyId) -> bool {
+        let mut rows = Contents::from([(key, (0, Value::Nil))]);
+        self.history.txn_ops(txn).for_each(|op| self.write(op, &mut rows));
+        !rows.contains_key(&key)
+    }
+
+    fn written(&self, txn: TxnId) -> Vec<KeyId> {
+        let mut keys = Vec::new();
+        for op in self.history.txn_ops(txn) {
+            match self.history.op(op) {
+                Op::Write { key, .. } | Op::Delete { key } => keys.push(key),
+                Op::PredicateWrite { rows, .. } => {
+                    keys.extend(rows.unwrap_or_default().iter().map(|row| row.key));
+                }
+                _ => {}
+            }
+        }
+        keys
+    }
+
+    /// What the rows hold after a point; none if a result is not what it had to be.
+    fn happen(&self, point: Point, contents: &Contents) -> Option<Contents> {
+        let (Point::Start(txn) | Point::Commit(txn)) = point;
+        let is_reading = matches!(point, Point::Start(_)) || !self.has_starts;
+        let mut now = contents.clone();
+        for op in self.history.txn_ops(txn) {
+            if is_reading && !self.is_right(op, &now)? {
+                return None;
+            }
+            self.write(op, &mut now);
+        }
+        Some(if matches!(point, Point::Start(_)) { contents.clone() } else { now })
+    }
+
+    fn write(&self, op: OpId, contents: &mut Contents) {
+        let history = self.history;
+        let mut put = |key, word, value: ValueRef<'_>| match value {
+            ValueRef::Nil => contents.remove(&key),
+            value => contents.insert(key, (word, value.to_owned())),
+        };
+        match history.op(op) {
+            Op::Write { key, value } => {
+                put(key, history.version_word(op), history.value(value));
+            }
+            Op::Delete { key } => {
+                put(key, 0, ValueRef::Nil);
+            }
+            Op::PredicateWrite { rows, .. } => {
+                for row in rows.unwrap_or_default() {
+                    put(row.key, history.row_version_word(row), history.value(row.value));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether an operation returned what it had to; none where nobody can tell.
+    fn is_right(&self, op: OpId, contents: &Contents) -> Option<bool> {
+        let history = self.history;
+        Some(match history.op(op) {
+            Op::Read { key, value: Some(value) } => match contents.get(&key) {
+                Some((word, _)) => *word == history.version_word(op),
+                None => history.value(value) == ValueRef::Nil,
+            },
+            Op::PredicateRead { predicate, rows: Some(rows) } => {
+                let mut seen: Vec<_> =
+                    rows.iter().map(|row| (row.key, history.row_version_word(row))).collect();
+                seen.sort_unstable();
+                let matching = self.matching(predicate, contents)?;
+                matching.iter().map(|(key, (word, _))| (*key, *word)).eq(seen)
+            }
+            Op::PredicateWrite { predicate, rows: Some(rows) } => {
+                let mut seen: Vec<_> = rows.iter().map(|row| row.key).collect();
+                seen.sort_unstable();
+                self.matching(predicate, contents)?.into_keys().eq(seen)
+            }
+            Op::Aggregate { function, predicate, result: Some(result) } => {
+                let matching = self.matching(predicate, contents)?;
+                let rows = matching.iter().map(|(key, (_, value))| self.row(*key, value));
+                aggregate(function, rows)?.as_ref() == history.value(result)
+            }
+            _ => true,
+        })
+    }
+}
+
+/// Predicates.
+impl Search<'_> {
+    fn row<'r>(&'r self, key: KeyId, value: &'r Value) -> RowRef<'r> {
+        RowRef { key: self.history.key_name(key), value: value.as_ref() }
+    }
+
+    /// The rows that satisfy a predicate; none where it cannot be evaluated.
+    fn matching(&self, predicate: &Predicate, contents: &Contents) -> Option<Contents> {
+        let mut matching = Contents::new();
+        for (key, (word, value)) in contents {
+            if self.row(*key, value).matches(predicate, Dialect::Postgres).ok()? {
+                matching.insert(*key, (*word, value.clone()));
+            }
+        }
+        Some(matching)
+    }
+}
+
+fn aggregate<'r>(function: &Aggregate, rows: impl Iterator<Item = RowRef<'r>>) -> Option<Value> {
+    function.over(rows, Dialect::Postgres).ok().map(Value::from)
+}

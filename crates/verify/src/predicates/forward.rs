@@ -1,0 +1,188 @@
+//! Evidence about predicate operations as evidence about single rows.
+
+use isolario_model::{
+    Edge, Evidence, History, ItemView, KeyId, Op, OpId, OpKind, Reason, VersionOrder,
+};
+
+use crate::Refusal;
+
+/// The rows that evidence speaks of as met by operations that do not tell them, each once, by
+/// operation.
+pub(super) fn met_rows(
+    history: &History,
+    evidence: &Evidence,
+) -> Result<Vec<(OpId, KeyId)>, Refusal> {
+    let mut reads: Vec<(OpId, KeyId)> = Vec::new();
+    match evidence {
+        Evidence::Reads { key, first, second, .. } => {
+            reads.extend([(*first, *key), (*second, *key)]);
+        }
+        Evidence::Row { key, read, .. } => reads.push((*read, *key)),
+        _ => {}
+    }
+    let mut waiting: Vec<&[Edge]> = match evidence {
+        Evidence::Cases { cycles } => cycles.iter().map(Vec::as_slice).collect(),
+        other => vec![other.edges()],
+    };
+    while let Some(edges) = waiting.pop() {
+        for Edge { reason, .. } in edges {
+            waiting.push(reason.support());
+            match reason {
+                Reason::Read { key, read, .. } | Reason::Visible { key, read, .. } => {
+                    reads.push((*read, *key));
+                }
+                Reason::AntiDependency { key, read, known, .. } => {
+                    reads.push((*read, *key));
+                    reads.extend(read_of(known).map(|read| (read, *key)));
+                }
+                Reason::Overwrite { key, known } => {
+                    reads.extend(read_of(known).map(|read| (read, *key)));
+                }
+                _ => {}
+            }
+        }
+    }
+    reads.sort_unstable();
+    reads.dedup();
+    if let Some((op, _)) = reads.iter().find(|(op, _)| op.index() >= history.op_count()) {
+        return Err(Refusal::NoSuchOp(*op));
+    }
+    reads.retain(|(op, key)| is_met(history, *op, *key) && key.index() < history.key_count());
+    Ok(reads)
+}
+
+/// Whether an operation does not tell the version of a row that it met.
+fn is_met(history: &History, op: OpId, key: KeyId) -> bool {
+    match history.op(op) {
+        Op::PredicateRead { rows, .. } => {
+            !rows.unwrap_or_default().iter().any(|row| row.key == key)
+        }
+        Op::PredicateWrite { .. } => true,
+        _ => false,
+    }
+}
+
+fn read_of(known: &VersionOrder) -> Option<OpId> {
+    match known {
+        VersionOrder::ReadModifyWrite { read } => Some(*read),
+        _ => None,
+    }
+}
+
+/// Tells evidence of the view of a history.
+pub(super) struct Forward<'a> {
+    pub(super) history: &'a History,
+    pub(super) view: &'a ItemView,
+}
+
+impl Forward<'_> {
+    /// The read or the write of a row that an operation has become.
+    fn item(&self, op: OpId, key: KeyId, is_read: bool) -> Result<OpId, Refusal> {
+        if op.index() >= self.history.op_count() {
+            return Err(Refusal::NoSuchOp(op));
+        }
+        let items = self.view.history();
+        let is_such =
+            |kind: OpKind| matches!(kind, OpKind::Read | OpKind::ReadUnobserved) == is_read;
+        let mut of_op = self.view.items(op);
+        let found = of_op.find(|item| {
+            items.op_keys()[item.index()] == key && is_such(items.op_kinds()[item.index()])
+        });
+        found.ok_or(Refusal::Unsupported("an operation that has nothing to do with the row"))
+    }
+
+    fn read(&self, op: OpId, key: KeyId) -> Result<OpId, Refusal> {
+        self.item(op, key, true)
+    }
+
+    fn write(&self, op: Option<OpId>, key: KeyId) -> Result<Option<OpId>, Refusal> {
+        op.map(|op| self.item(op, key, false)).transpose()
+    }
+
+    pub(super) fn evidence(&self, evidence: &Evidence) -> Result<Evidence, Refusal> {
+        Ok(match evidence {
+            Evidence::Read { read, saw, instead } => {
+                let known = self.history.op_keys().get(read.index()).copied();
+                let key = known.ok_or(Refusal::NoSuchOp(*read))?;
+                self.bad_read(key, *read, *saw, *instead)?
+            }
+            Evidence::Row { key, read, saw, instead } => {
+                self.bad_read(*key, *read, *saw, *instead)?
+            }
+            Evidence::Reads { key, first, second, edges } => Evidence::Reads {
+                key: *key,
+                first: self.read(*first, *key)?,
+                second: self.read(*second, *key)?,
+                edges: self.edges(edges)?,
+            },
+            Evidence::Cycle { edges } => Evidence::Cycle { edges: self.edges(edges)? },
+            Evidence::Cases { cycles } => {
+                let cycles: Result<_, _> = cycles.iter().map(|cycle| self.edges(cycle)).collect();
+                Evidence::Cases { cycles: cycles? }
+            }
+            _ => return Err(Refusal::Unsupported("evidence of this kind")),
+        })
+    }
+
+    fn bad_read(
+        &self,
+        key: KeyId,
+        read: OpId,
+        saw: Option<OpId>,
+        instead: Option<OpId>,
+    ) -> Result<Evidence, Refusal> {
+        Ok(Evidence::Read {
+            read: self.read(read, key)?,
+            saw: self.write(saw, key)?,
+            instead: self.write(instead, key)?,
+        })
+    }
+
+    fn edges(&self, edges: &[Edge]) -> Result<Vec<Edge>, Refusal> {
+        let told = |edge: &Edge| -> Result<Edge, Refusal> {
+            Ok(Edge { reason: self.reason(&edge.reason)?, ..edge.clone() })
+        };
+        edges.iter().map(told).collect()
+    }
+
+    fn reason(&self, reason: &Reason) -> Result<Reason, Refusal> {
+        Ok(match reason {
+            Reason::Initial | Reason::Session | Reason::RealTime { .. } => reason.clone(),
+            Reason::Read { key, read, write } => Reason::Read {
+                key: *key,
+                read: self.read(*read, *key)?,
+                write: self.write(*write, *key)?,
+            },
+            Reason::Overwrite { key, known } => {
+                Reason::Overwrite { key: *key, known: self.known(*key, known)? }
+            }
+            Reason::AntiDependency { key, read, writer, known } => Reason::AntiDependency {
+                key: *key,
+                read: self.read(*read, *key)?,
+                writer: *writer,
+                known: self.known(*key, known)?,
+            },
+            Reason::Visible { rule, key, reader, read, path } => Reason::Visible {
+                rule: *rule,
+                key: *key,
+                reader: *reader,
+                read: self.read(*read, *key)?,
+                path: self.edges(path)?,
+            },
+            Reason::Refuted { cycle } => Reason::Refuted { cycle: self.edges(cycle)? },
+            _ => return Err(Refusal::Unsupported("an edge for this reason")),
+        })
+    }
+
+    fn known(&self, key: KeyId, known: &VersionOrder) -> Result<VersionOrder, Refusal> {
+        Ok(match known {
+            VersionOrder::Initial | VersionOrder::Assumed => known.clone(),
+            VersionOrder::ReadModifyWrite { read } => {
+                VersionOrder::ReadModifyWrite { read: self.read(*read, key)? }
+            }
+            VersionOrder::Refuted { cycle } => VersionOrder::Refuted { cycle: self.edges(cycle)? },
+            VersionOrder::Path { edges } => VersionOrder::Path { edges: self.edges(edges)? },
+            _ => return Err(Refusal::Unsupported("an order of versions known in this way")),
+        })
+    }
+}

@@ -1,0 +1,302 @@
+//! What predicate operations say about the rows that they met, worked out from the history alone.
+
+use std::collections::BTreeMap;
+
+use isolario_model::{
+    AnomalyKind, History, KeyId, MetRow, MetValue, Op, OpId, Outcome, Predicate, RowRef, TxnId,
+    ValueId, ValueRef,
+};
+use isolario_predicate::Truth;
+
+use crate::Refusal;
+
+/// What a result is called that no version explains.
+pub(super) const MISMATCH: AnomalyKind = AnomalyKind::NoOrderPossible;
+
+/// What the rows of a history may have held.
+pub(super) struct Rows<'h> {
+    history: &'h History,
+    /// Per row, what each transaction left behind that may have committed.
+    left: BTreeMap<KeyId, Vec<(TxnId, Left)>>,
+}
+
+/// What a transaction left behind of a row.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Left {
+    value: Option<ValueId>,
+    word: u64,
+}
+
+/// A row that an operation met, and who may have written what it met.
+pub(super) struct Met {
+    pub(super) row: MetRow,
+    pub(super) writers: Vec<TxnId>,
+}
+
+impl<'h> Rows<'h> {
+    pub(super) fn new(history: &'h History) -> Self {
+        let mut rows = Rows { history, left: BTreeMap::new() };
+        for txn in history.txns().filter(|txn| history.outcome(*txn) != Outcome::Aborted) {
+            for (key, left) in last_writes(history, txn) {
+                rows.left.entry(key).or_default().push((txn, left));
+            }
+        }
+        let mut suspects: Vec<TxnId> =
+            history.txns().filter(|txn| history.outcome(*txn) == Outcome::Unknown).collect();
+        while let Some(at) = suspects.iter().position(|txn| rows.cannot_be(*txn)) {
+            let txn = suspects.remove(at);
+            rows.left.values_mut().for_each(|left| left.retain(|(writer, _)| *writer != txn));
+        }
+        rows
+    }
+
+    /// Whether a transaction of unknown outcome cannot have committed: it contradicts itself, or it saw
+    /// what nobody can have left behind.
+    fn cannot_be(&self, txn: TxnId) -> bool {
+        let history = self.history;
+        let mut own: BTreeMap<KeyId, u64> = BTreeMap::new();
+        history.txn_ops(txn).any(|op| {
+            let mut is_wrong = false;
+            each_read(history, op, |key, word, value| {
+                is_wrong |= match own.get(&key) {
+                    Some(last) => *last != word,
+                    None => !self.explains(txn, key, word, value),
+                };
+            });
+            each_write(history, op, |key, left| {
+                own.insert(key, left.word);
+            });
+            is_wrong || self.contradicts_itself(op).unwrap_or(false)
+        })
+    }
+
+    fn explains(&self, reader: TxnId, key: KeyId, word: u64, value: ValueId) -> bool {
+        let by_others = self.left.get(&key).into_iter().flatten();
+        self.history.value(value) == self.initial() || { by_others }
+            .any(|(writer, left)| *writer != reader && left.word == word)
+    }
+
+    /// Whether an operation says something about a row that its transaction knows to be otherwise.
+    pub(super) fn contradicts_itself(&self, op: OpId) -> Result<bool, Refusal> {
+        let mut found = false;
+        for key in self.known_keys(op) {
+            found |= self.contradicts_row(op, key)?;
+        }
+        Ok(found)
+    }
+
+    /// The rows that the transaction of an operation reads or writes.
+    fn known_keys(&self, op: OpId) -> Vec<KeyId> {
+        let mut keys = Vec::new();
+        for op in self.history.txn_ops(self.history.op_txn(op)) {
+            each_read(self.history, op, |key, _, _| keys.push(key));
+            each_write(self.history, op, |key, _| keys.push(key));
+        }
+        keys.sort_unstable();
+        keys.dedup();
+        keys
+    }
+
+    /// The same about one row.
+    pub(super) fn contradicts_row(&self, op: OpId, key: KeyId) -> Result<bool, Refusal> {
+        let history = self.history;
+        let Some((predicate, rows)) = result(history, op) else { return Ok(false) };
+        let is_told = rows.iter().any(|row| row.key == key);
+        if let Op::PredicateRead { .. } = history.op(op) {
+            for row in rows.iter().filter(|row| row.key == key) {
+                if !self.matches(predicate, key, history.value(row.value))? {
+                    return Ok(true);
+                }
+            }
+        }
+        let txn = history.op_txn(op);
+        let mut own = None;
+        for before in history.txn_ops(txn).take_while(|before| *before < op) {
+            if is_unobserved_write(history, before) {
+                return Ok(false);
+            }
+            each_write(history, before, |written, left| {
+                if written == key {
+                    own = Some(left.value.map_or(ValueRef::Nil, |value| history.value(value)));
+                }
+            });
+        }
+        match own.or_else(|| self.seen(txn, key)) {
+            Some(value) => Ok(self.matches(predicate, key, value)? != is_told),
+            None => Ok(false),
+        }
+    }
+
+    /// What a transaction saw of a row before it wrote it.
+    fn seen(&self, txn: TxnId, key: KeyId) -> Option<ValueRef<'h>> {
+        let history = self.history;
+        let (mut seen, mut is_written) = (None, false);
+        for op in history.txn_ops(txn).take_while(|op| !is_unobserved_write(history, *op)) {
+            each_read(history, op, |read, _, value| {
+                if read == key && !is_written && seen.is_none() {
+                    seen = Some(history.value(value));
+                }
+            });
+            each_write(history, op, |written, _| is_written |= written == key);
+        }
+        seen
+    }
+
+    /// The row that a transaction met, from the first of its operations that says something about it. None
+    /// if none does before the transaction itself writes it.
+    pub(super) fn met(&self, txn: TxnId, key: KeyId) -> Result<Option<Met>, Refusal> {
+        let history = self.history;
+        let mut says: Vec<(OpId, &Predicate, bool)> = Vec::new();
+        for op in history.txn_ops(txn) {
+            if is_unobserved_write(history, op) {
+                break;
+            }
+            if let Some((predicate, rows)) = result(history, op) {
+                let is_told = rows.iter().any(|row| row.key == key);
+                let is_read = matches!(history.op(op), Op::PredicateRead { .. });
+                if !(is_read && is_told) {
+                    says.push((op, predicate, is_told));
+                }
+            }
+            let mut is_written = false;
+            each_write(history, op, |written, _| is_written |= written == key);
+            if is_written {
+                break;
+            }
+        }
+        let Some((op, ..)) = says.first().copied() else { return Ok(None) };
+        let agrees = |value: ValueRef<'_>| -> Result<bool, Refusal> {
+            for (_, predicate, is_told) in &says {
+                if self.matches(predicate, key, value)? != *is_told {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        };
+        let mut writers = Vec::new();
+        let mut held: Vec<Option<ValueId>> = Vec::new();
+        if agrees(self.initial())? {
+            writers.push(TxnId::INIT);
+            held.push(history.find_value(self.initial()));
+        }
+        for (writer, left) in self.left.get(&key).into_iter().flatten() {
+            let value = left.value.map_or(ValueRef::Nil, |value| history.value(value));
+            if *writer != txn && agrees(value)? {
+                writers.push(*writer);
+                held.push(left.value);
+            }
+        }
+        let is_one = held.windows(2).all(|pair| pair[0] == pair[1]) && !history.names_versions();
+        let held = held.first().filter(|_| is_one).map(|value| match value {
+            Some(value) => MetValue::Value(*value),
+            None => MetValue::Initial,
+        });
+        Ok(Some(Met { row: MetRow { op, key, held }, writers }))
+    }
+
+    fn matches(
+        &self,
+        predicate: &Predicate,
+        key: KeyId,
+        value: ValueRef<'_>,
+    ) -> Result<bool, Refusal> {
+        let row = RowRef { key: self.history.key_name(key), value };
+        if value == ValueRef::Nil || !row.is_of(predicate) {
+            return Ok(false);
+        }
+        let truth = predicate.condition().and_then(|condition| condition.agreed_truth(&row).ok());
+        let truth = truth.ok_or(Refusal::Unsupported("a predicate that cannot be evaluated"))?;
+        Ok(truth == Truth::True)
+    }
+
+    fn initial(&self) -> ValueRef<'h> {
+        self.history.initial_value().map_or(ValueRef::Nil, |value| value.as_ref())
+    }
+}
+
+/// The predicate and the rows of an operation that tells its rows.
+fn result(history: &History, op: OpId) -> Option<(&Predicate, &[isolario_model::RowView])> {
+    match history.op(op) {
+        Op::PredicateRead { predicate, rows: Some(rows) }
+        | Op::PredicateWrite { predicate, rows: Some(rows) } => Some((predicate, rows)),
+        _ => None,
+    }
+}
+
+/// Whether an operation wrote rows that nobody observed.
+pub(super) fn is_unobserved_write(history: &History, op: OpId) -> bool {
+    matches!(history.op(op), Op::PredicateWrite { rows: None, .. })
+}
+
+fn each_read(history: &History, op: OpId, mut tell: impl FnMut(KeyId, u64, ValueId)) {
+    match history.op(op) {
+        Op::Read { key, value: Some(value) } => tell(key, history.version_word(op), value),
+        Op::PredicateRead { rows: Some(rows), .. } => {
+            rows.iter().for_each(|row| tell(row.key, history.row_version_word(row), row.value));
+        }
+        _ => {}
+    }
+}
+
+fn each_write(history: &History, op: OpId, mut tell: impl FnMut(KeyId, Left)) {
+    match history.op(op) {
+        Op::Write { key, value } => {
+            tell(key, Left { value: Some(value), word: history.version_word(op) });
+        }
+        Op::Delete { key } => {
+            let value = history.find_value(ValueRef::Nil);
+            tell(key, Left { value, word: history.version_word(op) });
+        }
+        Op::PredicateWrite { rows: Some(rows), .. } => {
+            for row in rows {
+                let word = history.row_version_word(row);
+                tell(row.key, Left { value: Some(row.value), word });
+            }
+        }
+        _ => {}
+    }
+}
+
+fn last_writes(history: &History, txn: TxnId) -> BTreeMap<KeyId, Left> {
+    let mut last = BTreeMap::new();
+    for op in history.txn_ops(txn) {
+        each_write(history, op, |key, left| {
+            last.insert(key, left);
+        });
+    }
+    last
+}
+
+/// Whether a transaction leaves a row deleted.
+pub(crate) fn deletes(history: &History, txn: TxnId, key: KeyId) -> bool {
+    let left = last_writes(history, txn).get(&key).copied();
+    left.is_some_and(|left| left.value.is_none_or(|v| history.value(v) == ValueRef::Nil))
+}
+
+/// Who deletes which row, of those that may have committed.
+///
+/// A row that is inserted after a delete is another row of the same name: its writers do not exclude
+/// those of the former one.
+#[derive(Debug)]
+pub(crate) struct Incarnations(BTreeMap<KeyId, Vec<TxnId>>);
+
+impl Incarnations {
+    pub(crate) fn new(history: &History) -> Self {
+        let mut deleters: BTreeMap<KeyId, Vec<TxnId>> = BTreeMap::new();
+        for txn in history.txns().filter(|txn| history.outcome(*txn) != Outcome::Aborted) {
+            for (key, left) in last_writes(history, txn) {
+                if left.value.is_none_or(|value| history.value(value) == ValueRef::Nil) {
+                    deleters.entry(key).or_default().push(txn);
+                }
+            }
+        }
+        Incarnations(deleters)
+    }
+
+    /// Whether the later of two writers of a row has to start after the commit of the earlier one: no
+    /// delete can lie between their versions, and the first is none.
+    pub(crate) fn exclude(&self, key: KeyId, first: TxnId, second: TxnId) -> bool {
+        let deleters = self.0.get(&key).map_or(&[][..], Vec::as_slice);
+        first.is_init() || deleters.iter().all(|deleter| *deleter == second && *deleter != first)
+    }
+}

@@ -1,0 +1,225 @@
+//! Random small tables of which nothing is promised go through the oracle, the checker and the
+//! verifier, and all must agree.
+
+#![allow(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
+use isolario_check::check;
+use isolario_model::{
+    Anomaly, AnomalyKind, Evidence, ExpectedVersion, Findings, History, ItemView, KeyId, Level,
+    Limit, Nodes, OpId, Outcome, Point, Verdict, Witness,
+};
+use isolario_oracle::random::tables::black_box_case;
+use isolario_oracle::{Answer, satisfies_predicates, volume};
+use isolario_verify::verify;
+
+const LEVELS: [Level; 5] = [
+    Level::Serializable,
+    Level::StrictSerializable,
+    Level::Prefix,
+    Level::SnapshotIsolation,
+    Level::StrongSnapshotIsolation,
+];
+
+#[test]
+fn the_checker_agrees_with_every_order() {
+    let (mut satisfied, mut violated, mut open) = (0u64, 0u64, 0u64);
+    let mut reasons = std::collections::BTreeMap::new();
+    for seed in 0..volume() {
+        let history = black_box_case(seed).expect("a history");
+        let session_order = !seed.is_multiple_of(3);
+        let options = isolario_check::Options::default().with_session_order(session_order);
+        for result in check(&history, &LEVELS, &options) {
+            let level = result.level;
+            let by_oracle = isolario_oracle::Options::default().with_session_order(session_order);
+            let answer = || satisfies_predicates(&history, level, by_oracle);
+            let plain = isolario_verify::Options::default().with_session_order(session_order);
+            let accepted = verify(&history, &result, &plain);
+            assert!(
+                accepted.is_ok(),
+                "seed {seed}, {level}: {accepted:?} {:?}\n{:#?}",
+                result.verdict,
+                Shown(&history)
+            );
+            let agrees = match &result.verdict {
+                Verdict::Satisfied(_) => {
+                    satisfied += 1;
+                    answer() == Answer::Satisfied
+                }
+                Verdict::Violated(findings) => {
+                    violated += 1;
+                    let expected = match findings.anomalies.iter().all(|a| is_of_one_txn(a)) {
+                        // Whatever others wrote.
+                        true => [Answer::Violated, Answer::Unsupported],
+                        false => [Answer::Violated; 2],
+                    };
+                    expected.contains(&answer())
+                }
+                Verdict::NotApplicable(reason) => {
+                    open += 1;
+                    let name = format!("{reason:?}");
+                    *reasons.entry(name.split(' ').next().unwrap_or("").to_owned()).or_insert(0) +=
+                        1;
+                    true
+                }
+                Verdict::Undecided(undecided) => {
+                    let name = format!("{:?}", undecided.limit);
+                    *reasons.entry(name.split('(').next().unwrap_or("").to_owned()).or_insert(0) +=
+                        1;
+                    match undecided.limit {
+                        Limit::UnobservedWrite(_) => answer() == Answer::Unsupported,
+                        // Rows that come back after a delete, and nobody knows when.
+                        _ => level.shape().exclusive_writers,
+                    }
+                }
+                _ => false,
+            };
+            assert!(
+                agrees,
+                "seed {seed}, {level}: {:?}, and by the oracle {:?}\n{:#?}",
+                result.verdict,
+                answer(),
+                Shown(&history),
+            );
+        }
+    }
+    eprintln!("{satisfied} {violated} {open} {reasons:?}");
+    assert!(satisfied > 5 * open && violated > open, "{satisfied} {violated} {open}");
+}
+
+#[test]
+fn the_opposite_of_a_verdict_is_refused() {
+    for seed in 0..volume() / 20 {
+        let history = black_box_case(seed).expect("a history");
+        for mut result in check(&history, &LEVELS, &isolario_check::Options::default()) {
+            let forged = match &result.verdict {
+                Verdict::Satisfied(_) => everything_wrong(&history),
+                Verdict::Violated(findings) => {
+                    let mut forged = less_is_shown(findings);
+                    forged.push(in_the_order_of_numbers(&history, result.level));
+                    forged
+                }
+                _ => continue,
+            };
+            for verdict in forged {
+                result.verdict = verdict;
+                let accepted = verify(&history, &result, &isolario_verify::Options::default());
+                assert!(accepted.is_err(), "seed {seed}: {result:?}\n{:#?}", Shown(&history));
+            }
+        }
+    }
+}
+
+/// Claims about each operation and row: that no version explains the one, and that each two operations
+/// of a transaction contradict each other.
+fn everything_wrong(history: &History) -> Vec<Verdict> {
+    let mut claims = Vec::new();
+    let ops = || (0..history.op_count()).map(OpId::at);
+    for key in (0..history.key_count()).map(KeyId::at) {
+        for op in ops() {
+            let expected = vec![ExpectedVersion { key, write: None }];
+            let evidence = Evidence::Unexpected { op, expected, result: None };
+            claims.extend(AnomalyKind::all().map(|kind| Anomaly::new(kind, evidence.clone())));
+            for second in ops().filter(|second| history.op_txn(*second) == history.op_txn(op)) {
+                let evidence = Evidence::Reads { key, first: op, second, edges: Vec::new() };
+                claims.push(Anomaly::new(AnomalyKind::Phantom, evidence));
+            }
+        }
+    }
+    claims.into_iter().map(|claim| Verdict::Violated(Findings::new(vec![claim], true))).collect()
+}
+
+/// The findings with cycles that do not close, and with none.
+fn less_is_shown(findings: &Findings) -> Vec<Verdict> {
+    let mut forged = Vec::new();
+    for anomaly in &findings.anomalies {
+        let mut spoil = |evidence| {
+            let mut spoilt = Anomaly::clone(anomaly);
+            spoilt.evidence = evidence;
+            forged.push(Verdict::Violated(Findings::new(vec![spoilt], true)));
+        };
+        match &anomaly.evidence {
+            Evidence::Cycle { edges } => {
+                spoil(Evidence::Cycle { edges: Vec::new() });
+                spoil(Evidence::Cycle { edges: edges[1..].to_vec() });
+            }
+            Evidence::Cases { cycles } => {
+                spoil(Evidence::Cases { cycles: Vec::new() });
+                if let [first, rest @ ..] = &cycles[..] {
+                    let mut cycles = rest.to_vec();
+                    cycles.push(first[1..].to_vec());
+                    spoil(Evidence::Cases { cycles });
+                }
+            }
+            _ => {}
+        }
+    }
+    forged
+}
+
+/// The claim that transactions took effect in the order of their numbers.
+fn in_the_order_of_numbers(history: &History, level: Level) -> Verdict {
+    let kept = history.txns().filter(|txn| history.outcome(*txn) == Outcome::Committed);
+    Verdict::Satisfied(match level.shape().nodes {
+        Nodes::One => Witness::CommitOrder(kept.collect()),
+        _ => {
+            Witness::Points(kept.flat_map(|txn| [Point::Start(txn), Point::Commit(txn)]).collect())
+        }
+    })
+}
+
+/// Below prefix, and where versions must be in an order, predicates are only as good as their rows.
+#[test]
+fn weak_levels_are_violated_as_single_rows_are_and_never_satisfied() {
+    let (mut violated, mut open) = (0, 0);
+    for seed in 0..volume() / 10 {
+        let history = black_box_case(seed).expect("a history");
+        let view = ItemView::new(&history).expect("a view");
+        if view.unobserved_write().is_some() || !history.has_predicates() {
+            continue;
+        }
+        let weak: Vec<Level> = Level::decided().filter(|level| !LEVELS.contains(level)).collect();
+        let options = isolario_check::Options::default();
+        let items = check(view.history(), &weak, &options);
+        for (result, of_items) in check(&history, &weak, &options).iter().zip(items) {
+            assert!(!result.verdict.is_satisfied(), "seed {seed}: {result:?}");
+            if of_items.level != Level::Linearizable {
+                assert_eq!(result.verdict.is_violated(), of_items.verdict.is_violated());
+            }
+            let accepted = verify(&history, result, &isolario_verify::Options::default());
+            assert!(
+                accepted.is_ok(),
+                "seed {seed}: {accepted:?} {result:?}\n{:#?}",
+                Shown(&history)
+            );
+            match result.verdict.is_violated() {
+                true => violated += 1,
+                false => open += 1,
+            }
+        }
+    }
+    assert!(violated > 0 && open > 0, "{violated} {open}");
+}
+
+/// Whether a transaction contradicts itself.
+fn is_of_one_txn(anomaly: &Anomaly) -> bool {
+    matches!(anomaly.evidence, Evidence::Unexpected { .. } | Evidence::Reads { .. })
+}
+
+/// A history as it would be written down.
+struct Shown<'h>(&'h History);
+
+impl std::fmt::Debug for Shown<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let history = self.0;
+        writeln!(f, "initially {:?}", history.initial())?;
+        for txn in history.txns() {
+            let times = (history.start(txn), history.finish(txn));
+            let (session, outcome) = (history.session_of(txn), history.outcome(txn));
+            writeln!(f, "{txn:?} of {session:?}, {outcome:?}, {times:?}")?;
+            for op in history.txn_ops(txn) {
+                history.with_op_input(op, |op| writeln!(f, "  {op:?}"))?;
+            }
+        }
+        Ok(())
+    }
+}
