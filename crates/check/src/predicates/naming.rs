@@ -8,8 +8,8 @@ use isolario_model::{
 use std::sync::Arc;
 
 /// The names of single rows say nothing about predicates, and rule out levels that allow what a
-/// predicate misses. So a cycle with an edge of a row that was met has another name, and rules out no more
-/// than the level that it was found for.
+/// predicate misses. So a cycle with an edge of a row that was met is told as the one case that there
+/// is, and rules out no more than the level that it was found for.
 pub(super) fn rename(history: &History, level: Level, verdict: &mut Verdict) {
     let Verdict::Violated(findings) = verdict else { return };
     for anomaly in &mut findings.anomalies {
@@ -17,6 +17,7 @@ pub(super) fn rename(history: &History, level: Level, verdict: &mut Verdict) {
         if edges.iter().any(|edge| rests_on_met(history, edge)) {
             let mut renamed = Anomaly::clone(anomaly);
             renamed.kind = AnomalyKind::NoOrderPossible;
+            renamed.evidence = Evidence::Cases { cycles: vec![edges.clone()] };
             renamed.rules_out = LevelSet::from_iter([level]).and_stronger();
             *anomaly = Arc::new(renamed);
         }
