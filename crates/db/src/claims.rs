@@ -4,7 +4,8 @@
 
 use isolario_model::Level::{
     self, AdyaReadCommitted, Causal, CutIsolation, Linearizable, ParallelSnapshotIsolation, Prefix,
-    ReadAtomic, ReadCommitted, Serializable, SnapshotIsolation, StrictSerializable,
+    ReadAtomic, ReadCommitted, RepeatableRead, Serializable, SnapshotIsolation, StrictSerializable,
+    StrongSnapshotIsolation,
 };
 use isolario_workload::Kind;
 
@@ -243,6 +244,117 @@ pub static CLAIMS: &[ClaimRow] = &[
         "EXEC runs all commands at once, if no watched key changed",
     ),
     row("redis", "watch", SINGLE, &[Linearizable], "one thread runs scripts one after the other"),
+    // Embedded stores, by their own pages. A list is a value that is read and written back: below
+    // snapshot isolation, appends may be lost without a promise being broken.
+    //
+    // https://github.com/arthurprs/canopydb/blob/master/README.md, and the documentation of
+    // WriteTransaction
+    row(
+        "canopydb",
+        "concurrent",
+        KEYED,
+        &[SnapshotIsolation],
+        "\"These transactions provide Snapshot-Isolation (SI)\"",
+    ),
+    row(
+        "canopydb",
+        "exclusive",
+        KEYED,
+        &[Serializable],
+        "\"exclusive mode with Serializable-Snapshot-Isolation (SSI)\"",
+    ),
+    // https://github.com/fjall-rs/fjall/blob/main/README.md
+    row(
+        "fjall",
+        "single-writer",
+        KEYED,
+        &[Serializable],
+        "\"This is trivially serializable because it literally serializes write transactions\"",
+    ),
+    row(
+        "fjall",
+        "optimistic",
+        KEYED,
+        &[Serializable],
+        "\"a transactional database for multi-writer, serializable transactions\"",
+    ),
+    // https://github.com/abbycin/mace/blob/master/README.md
+    row(
+        "mace",
+        "snapshot-isolation",
+        KEYED,
+        &[SnapshotIsolation],
+        "\"Non-blocking concurrent reads and writes with snapshot isolation\"",
+    ),
+    // https://docs.rs/crate/noxu/latest/source/README.md
+    row(
+        "noxu",
+        "read-committed",
+        REGISTERS,
+        &[AdyaReadCommitted],
+        "\"configurable isolation\": `ReadCommitted`",
+    ),
+    row(
+        "noxu",
+        "repeatable-read",
+        ORDERED,
+        &[RepeatableRead],
+        "\"configurable isolation\": `RepeatableRead`",
+    ),
+    row(
+        "noxu",
+        "serializable",
+        KEYED,
+        &[Serializable],
+        "\"configurable isolation\": `Serializable`",
+    ),
+    // https://docs.rs/persy/latest/persy/struct.Persy.html#method.begin
+    row(
+        "persy",
+        "read-committed",
+        REGISTERS,
+        &[AdyaReadCommitted],
+        "\"The transaction isolation level is 'read_committed'\"",
+    ),
+    // https://github.com/cberner/redb/blob/master/docs/design.md
+    row(
+        "redb",
+        "serializable",
+        KEYED,
+        &[Serializable],
+        "\"a single isolation level: serializable, in which all writes are applied sequentially\"",
+    ),
+    // https://github.com/surrealdb/surrealkv/blob/main/README.md
+    row(
+        "surrealkv",
+        "snapshot-isolation",
+        KEYED,
+        &[SnapshotIsolation],
+        "\"Snapshot Isolation: Multi-version concurrency control\"",
+    ),
+    // https://github.com/surrealdb/surrealmx/blob/main/README.md, "Isolation Levels"
+    row(
+        "surrealmx",
+        "read-only",
+        KEYED,
+        &[StrongSnapshotIsolation],
+        "read-only transactions \"observe a completely consistent, linearizable point-in-time cut of \
+         the database pinned at transaction creation\"",
+    ),
+    row(
+        "surrealmx",
+        "update",
+        TRANSACTIONS,
+        &[StrictSerializable],
+        "update transactions \"execute with Strict Serializable guarantees\"",
+    ),
+    row(
+        "surrealmx",
+        "update",
+        SINGLE,
+        &[Linearizable],
+        "update transactions \"execute with Strict Serializable guarantees\"",
+    ),
 ];
 
 /// The claim of a database, by name and setting.

@@ -35,6 +35,11 @@ pub trait Database: Send + Sync {
         claims::look_up(self.name(), self.isolation(), kind, nodes)
     }
 
+    /// Whether it heeds the size of registers that a [layout](Layout::value_size) asks for.
+    fn has_value_sizes(&self) -> bool {
+        false
+    }
+
     /// Makes room for a run: empty tables of our own, under names that begin with `isolario_`.
     ///
     /// What an earlier run left under these names is replaced. Something else under these names is
@@ -145,12 +150,20 @@ pub struct Layout {
     /// their place. An adapter may create the rows of registers beforehand, as long as they read
     /// as nothing.
     pub keys: u32,
+    /// How many bytes a register is to take at least, in databases that store bytes.
+    pub value_size: u32,
 }
 
 impl Layout {
     /// Room for a workload.
     pub fn new(kind: Kind, keys: u32) -> Layout {
-        Layout { kind, keys }
+        Layout { kind, keys, value_size: 0 }
+    }
+
+    /// With registers of at least so many bytes.
+    #[must_use]
+    pub fn with_value_size(self, value_size: u32) -> Layout {
+        Layout { value_size, ..self }
     }
 }
 
@@ -181,8 +194,8 @@ pub enum Conditional {
     },
 }
 
-/// Compares and sets by a read and a write: for an engine in which nothing comes between the two.
-#[cfg(any(feature = "sim", feature = "sqlite"))]
+/// Compares and sets by a read and a write: for an engine in which nothing comes between the two, or
+/// which refuses the commit if something did.
 pub(crate) fn read_then_write(
     connection: &mut dyn Connection,
     key: u64,

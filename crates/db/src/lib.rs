@@ -30,11 +30,13 @@
 //! # Adding a database
 //!
 //! Write one file beside `sqlite.rs`: a [`Driver`] for the registry, a [`Database`], a
-//! [`Connection`]. The contract is in the documentation of these traits; the book has a guide.
+//! [`Connection`]. The contract is in the documentation of these traits; the book has a guide. A store
+//! of keys and values needs less: see [`embedded`].
 
 pub mod certificate;
 mod claims;
 mod database;
+pub mod embedded;
 mod error;
 #[cfg(feature = "etcd")]
 mod etcd;
@@ -57,7 +59,6 @@ mod sql;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod table;
-#[cfg(feature = "sqlite")]
 mod temporary;
 #[cfg(any(feature = "etcd", feature = "mysql", feature = "postgres", feature = "redis"))]
 mod tls;
@@ -68,10 +69,9 @@ pub use database::{
     Access, Conditional, Connection, Database, Held, Layout, LockView, Receipt, prepare,
 };
 pub use error::{DbError, ErrorClass, Obstacle};
-pub use registry::{DRIVERS, Driver, Open, Settings, open};
+pub use registry::{DRIVERS, Driver, Open, Settings, drivers, open, register};
 pub use run::{Control, Outcome, Plan, Progress, RunError, Sighting, run};
 pub use sql::{Answer, SqlConnection};
 pub use table::{Found, TABLE};
-#[cfg(feature = "sqlite")]
 pub use temporary::abandon_temporary_files;
 pub use url::{Address, DbUrl, Parameters};

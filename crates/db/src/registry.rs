@@ -1,5 +1,6 @@
 //! The databases that are compiled in, by scheme.
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use crate::database::Database;
@@ -64,6 +65,20 @@ pub struct Driver {
     pub open: Open,
 }
 
+impl Driver {
+    /// A database by its schemes, the form of its URLs, what it is in half a sentence, its isolation
+    /// levels weakest first, and how it is opened.
+    pub const fn new(
+        schemes: &'static [&'static str],
+        form: &'static str,
+        about: &'static str,
+        isolations: &'static [&'static str],
+        open: Open,
+    ) -> Driver {
+        Driver { schemes, form, about, isolations, open }
+    }
+}
+
 /// Every database that is compiled in.
 pub static DRIVERS: &[Driver] = &[
     #[cfg(feature = "sqlite")]
@@ -82,13 +97,26 @@ pub static DRIVERS: &[Driver] = &[
     crate::exec::DRIVER,
 ];
 
+static REGISTERED: OnceLock<&'static [Driver]> = OnceLock::new();
+
+/// Adds databases that are not part of this crate, before any is opened. Only the first call counts:
+/// a program knows its databases when it starts.
+pub fn register(drivers: &'static [Driver]) {
+    let _ = REGISTERED.set(drivers);
+}
+
+/// Every database there is: those that are compiled in, and those that were registered.
+pub fn drivers() -> impl Iterator<Item = &'static Driver> {
+    DRIVERS.iter().chain(REGISTERED.get().copied().unwrap_or_default())
+}
+
 /// Opens the database of a URL.
 pub fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> {
-    let driver = DRIVERS.iter().find(|driver| driver.schemes.contains(&url.scheme()));
+    let driver = drivers().find(|driver| driver.schemes.contains(&url.scheme()));
     match driver {
         Some(driver) => (driver.open)(url, settings),
         None => {
-            let forms: Vec<_> = DRIVERS.iter().map(|driver| driver.form).collect();
+            let forms: Vec<_> = drivers().map(|driver| driver.form).collect();
             let (scheme, forms) = (url.scheme(), forms.join(", "));
             Err(DbError::fatal(format!("there is no database {scheme:?}: expected {forms}")))
         }

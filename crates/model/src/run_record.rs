@@ -123,6 +123,9 @@ pub struct RunShape {
     pub duration_ms: Option<f64>,
     /// The most transactions per second that were wanted.
     pub rate: Option<u64>,
+    /// The longest pause before an operation or a commit, if clients took any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub think_ms: Option<f64>,
     /// How often a transaction was tried again.
     pub max_retries: u32,
 }

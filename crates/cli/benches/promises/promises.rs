@@ -63,6 +63,7 @@ const fn breaks(
 /// A skew may take more than two transactions.
 const SKEW: &[&str] = &["WriteSkew", "ItemAntiDependencyCycle"];
 const LOSS: &[&str] = &["LostUpdate"];
+const FORK: &[&str] = &["LongFork", "NonadjacentAntiDependencies"];
 
 /// By database. Few keys make sessions meet.
 pub const PROMISES: &[(&str, Option<Kind>, &[Promise])] = &[
@@ -73,6 +74,17 @@ pub const PROMISES: &[(&str, Option<Kind>, &[Promise])] = &[
             arguments: "--txns 200000 --keys 1000 --check sser",
             expected: Expected::Fast(20_000.0),
         }],
+    ),
+    // What is planted is found without any advice on keys and sessions.
+    (
+        "Simulated",
+        None,
+        &[
+            breaks("--db sim:ser?anomaly=WriteSkew", SKEW, 2),
+            breaks("--db sim:si?anomaly=LostUpdate", LOSS, 2),
+            breaks("--db sim:si?anomaly=LongFork", FORK, 2),
+            breaks("--db sim:si?anomaly=NonRepeatableRead", &["NonRepeatableRead"], 2),
+        ],
     ),
     (
         "PostgreSQL",

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args as ClapArgs;
-use isolario::db::DRIVERS;
+use isolario::db::drivers;
 use isolario::workload::{Kind, Mix};
 
 use super::relational::{SQL, SqlArgs};
@@ -21,6 +21,7 @@ Examples:
   isolario run --db postgres://user@host/db --isolation repeatable-read --aim write-skew --check ser
   isolario run --workload predicate --mix read:20,update:20,range-read:40,insert:20
   isolario run --workload predicate --db postgres://user@host/db --whitebox
+  isolario run --hunt 60s                     many shapes of workloads, one after the other
   isolario run --db 'exec:python3 driver.py'  a database of your own
 
 Without --check, the history must satisfy what the database claims for that setting and workload.
@@ -115,8 +116,7 @@ pub(crate) struct ShapeArgs {
     pub(crate) ops: Option<u32>,
 
     /// How many keys; for append, how many lists are in use at a time; for predicate, how many rows
-    /// there may be [default: 100 for mini; 10000 for general; 10 for append and lwt; 1000 for
-    /// predicate]
+    /// there may be [default: 10; 10000 for general; 1000 for predicate]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) keys: Option<u32>,
 
@@ -154,6 +154,14 @@ pub(crate) struct DriveArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) rate: Option<u64>,
 
+    /// Pause before each operation and each commit, for a random time up to D [default: no pause]
+    #[arg(long, value_name = "D", value_parser = duration)]
+    pub(crate) think: Option<Duration>,
+
+    /// Make registers take at least N bytes, in embedded stores [default: 8]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(8..=16_777_216))]
+    pub(crate) value_size: Option<u32>,
+
     /// How many times to retry a transaction that the database refused
     #[arg(
         long,
@@ -179,10 +187,23 @@ pub(crate) struct DriveArgs {
         value_parser = clap::value_parser!(u64).range(1..=1_000_000)
     )]
     pub(crate) repeat: u64,
+
+    /// Go through workloads, keys, sessions, value sizes and pauses, until the time is up or the claim
+    /// is broken
+    #[arg(
+        long,
+        value_name = "D",
+        value_parser = duration,
+        conflicts_with_all = [
+            "repeat", "stop_on_violation", "workload", "preset", "aim", "sessions", "txns", "duration", "ops",
+            "keys", "read_ratio", "rmw_ratio", "distribution", "list_length", "mix", "think", "value_size",
+        ]
+    )]
+    pub(crate) hunt: Option<Duration>,
 }
 
 pub(crate) fn db_help() -> String {
-    let forms: Vec<_> = DRIVERS.iter().map(|driver| driver.form).collect();
+    let forms: Vec<_> = drivers().map(|driver| driver.form).collect();
     format!(
         "The database; repeat it to spread the sessions over several nodes: {}",
         forms.join(", ")

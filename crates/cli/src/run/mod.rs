@@ -2,10 +2,11 @@
 //!
 //! The run itself is the library's. Here are its flags (`args` as they are typed, `settings` what
 //! they mean), what is said while it goes on (`watch`) and about it (`summary`), what mends what goes
-//! wrong (`remedy`), how often it is repeated (`repeat`), and the SQL workload, whose rounds are runs of
-//! another kind (`relational`).
+//! wrong (`remedy`), how often it is repeated (`repeat`), what shapes it goes through (`hunt`), and the SQL
+//! workload, whose rounds are runs of another kind (`relational`).
 
 mod args;
+mod hunt;
 mod relational;
 mod remedy;
 mod repeat;
@@ -35,6 +36,9 @@ use watch::Watch;
 pub(crate) fn run(what: &Run, console: &mut Console) -> Result<Outcome, Failure> {
     let handle = Handle::new();
     Interrupt::listen(console.quiet)?.run(&handle);
+    if let Some(time) = what.hunt {
+        return hunt::run(what, time, &handle, console);
+    }
     match what.repeat {
         1 => Ok(once(&what.settings, what.form, &handle, console)?.0),
         _ => repeat::run(what, &handle, console),

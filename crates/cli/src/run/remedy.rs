@@ -1,6 +1,6 @@
 //! What went wrong with a run, and what mends it.
 
-use isolario::db::{DRIVERS, DbUrl, Obstacle};
+use isolario::db::{DbUrl, Obstacle, drivers};
 use isolario::run::RunError;
 
 use crate::failure::Failure;
@@ -28,7 +28,7 @@ fn hint(error: &RunError) -> Option<String> {
 
 /// What to do about what stands in the way of a connection.
 fn remedy(obstacle: Obstacle, url: &DbUrl) -> Option<String> {
-    let form = DRIVERS.iter().find(|driver| driver.schemes.contains(&url.scheme()))?.form;
+    let form = drivers().find(|driver| driver.schemes.contains(&url.scheme()))?.form;
     match obstacle {
         Obstacle::Unreachable => {
             let scheme = url.scheme();

@@ -1,12 +1,12 @@
 //! What the flags of `isolario run` mean: names are looked up and checked before any work is done.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use isolario::db::DbUrl;
 use isolario::run::{Ask, Settings, Shrinking};
 use isolario::workload::{DefaultRun, Kind, Preset, Workload};
 
-use super::args::{RunArgs, ShapeArgs};
+use super::args::{DriveArgs, RunArgs, ShapeArgs};
 use crate::args::ReportForm;
 use crate::config::Request;
 use crate::failure::Failure;
@@ -19,6 +19,8 @@ pub(crate) struct Run {
     pub(super) settings: Settings,
     /// How many, with one seed after the other.
     pub(super) repeat: u64,
+    /// How long to go through shapes of workloads instead.
+    pub(super) hunt: Option<Duration>,
     /// The form of the result.
     pub(super) form: ReportForm,
 }
@@ -42,6 +44,8 @@ impl Run {
         };
         settings.duration = args.shape.duration;
         settings.rate = args.drive.rate;
+        settings.think = args.drive.think.unwrap_or_default();
+        settings.value_size = args.drive.value_size.unwrap_or(0);
         settings.max_retries = args.drive.max_retries;
         settings.seed = args.shape.seed.unwrap_or_else(any_seed);
         settings.ask = ask(&args.check)?;
@@ -56,7 +60,8 @@ impl Run {
             (false, false) => Shrinking::Briefly,
         };
         settings.planner().map_err(|error| Failure::new(error.to_string()))?;
-        Ok(Run { settings, repeat: args.drive.repeat, form })
+        let DriveArgs { repeat, hunt, .. } = args.drive;
+        Ok(Run { settings, repeat, hunt, form })
     }
 }
 

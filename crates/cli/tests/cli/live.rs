@@ -78,6 +78,41 @@ fn the_help_lists_every_database() {
 }
 
 #[test]
+fn a_hunt_ends_with_the_first_finding_or_with_its_time() {
+    let sandbox = Sandbox::new();
+    let found = sandbox.run(&[
+        "run",
+        "--db",
+        "sim:ser?anomaly=LostUpdate",
+        "--hunt",
+        "60s",
+        "--out",
+        "found",
+    ]);
+    let text = String::from_utf8_lossy(&found.stdout).into_owned();
+    assert_eq!(found.status.code(), Some(1), "{text}");
+    assert!(text.contains("broke its promise") && text.contains("\nFound after "), "{text}");
+    let directories = std::fs::read_dir(sandbox.path("found")).unwrap().count();
+    assert_eq!(directories, 1, "the phase that found something");
+    let kept = sandbox.run(&["run", "--db", "sim:sser", "--hunt", "1s", "--out", "kept", "--json"]);
+    assert_eq!(kept.status.code(), Some(0));
+    let covered: serde_json::Value = serde_json::from_slice(&kept.stdout).unwrap();
+    assert_eq!((&covered["schema"], &covered["found"]), (&"isolario.hunt/1".into(), &false.into()));
+    assert!(!covered["phases"].as_array().unwrap().is_empty());
+    assert!(!sandbox.path("kept").exists());
+}
+
+#[test]
+fn clients_that_think_take_their_time() {
+    let sandbox = Sandbox::new();
+    let args = ["run", "--db", "sim:ser", "--txns", "20", "--think", "2ms", "--out", "slow"];
+    assert_eq!(sandbox.code(&args), 0);
+    let record = record(&sandbox, "slow");
+    assert_eq!(record["workload"]["think_ms"], 2.0);
+    assert!(record["replay"].as_str().unwrap().contains("--think 2ms"));
+}
+
+#[test]
 fn every_workload_runs_on_sqlite() {
     let sandbox = Sandbox::new();
     for kind in ["mini", "general", "append", "lwt"] {

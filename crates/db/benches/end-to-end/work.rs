@@ -77,6 +77,7 @@ impl Run {
             txns: Some(self.txns),
             duration: None,
             rate: None,
+            think: Duration::ZERO,
             max_retries,
             patience: Duration::from_secs(60),
             history: self.history.as_deref(),

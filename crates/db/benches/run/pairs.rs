@@ -74,6 +74,7 @@ impl Bench {
             txns: None,
             duration: Some(self.duration),
             rate: None,
+            think: Duration::ZERO,
             max_retries: 5,
             patience: Duration::from_secs(60),
             history,

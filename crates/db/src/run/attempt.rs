@@ -7,6 +7,7 @@ use isolario_formats::SessionRecorder;
 use isolario_model::{Op, OpInput, Outcome, SinkError, TxnEnd, TxnStart, ValueRef};
 use isolario_workload::{PlannedOp, TableOp};
 
+use super::think::Think;
 use crate::database::{Access, Conditional, Connection, Held, Receipt};
 use crate::error::{DbError, ErrorClass};
 use crate::table::Found;
@@ -33,6 +34,7 @@ pub(super) struct Client<'r> {
     pub(super) records: Option<SessionRecorder<'r>>,
     /// All times are nanoseconds since this moment.
     pub(super) epoch: Instant,
+    think: Think<'r>,
     /// What compare-and-sets expect: the last value the client saw of a key.
     known: HashMap<u64, Held>,
     /// Reused from attempt to attempt.
@@ -71,10 +73,15 @@ enum Answer {
 }
 
 impl<'r> Client<'r> {
-    pub(super) fn new(records: Option<SessionRecorder<'r>>, epoch: Instant) -> Client<'r> {
+    pub(super) fn new(
+        records: Option<SessionRecorder<'r>>,
+        epoch: Instant,
+        think: Think<'r>,
+    ) -> Client<'r> {
         Client {
             records,
             epoch,
+            think,
             known: HashMap::new(),
             elements: Vec::new(),
             intended: Vec::new(),
@@ -150,6 +157,7 @@ impl<'r> Client<'r> {
         plan: &[PlannedOp],
         connection: &mut dyn Connection,
     ) -> Result<Result<Receipt, DbError>, SinkError> {
+        self.think.begin();
         if let Err(error) = connection.begin(access(plan)) {
             return Ok(Err(error));
         }
@@ -161,6 +169,7 @@ impl<'r> Client<'r> {
             if at == 1 && !self.pause.is_zero() {
                 std::thread::sleep(self.pause);
             }
+            self.think.pause();
             if let PlannedOp::Table(op) = op {
                 match self.run_on_table(name, &mut number, op, connection)? {
                     Ok(()) => continue,
@@ -176,6 +185,7 @@ impl<'r> Client<'r> {
                 Err(error) => return Ok(Err(error)),
             }
         }
+        self.think.pause();
         Ok(connection.commit())
     }
 

@@ -8,6 +8,7 @@ mod meter;
 mod pace;
 mod rows;
 mod session;
+mod think;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -45,6 +46,8 @@ pub struct Plan<'p> {
     pub duration: Option<Duration>,
     /// The most transactions to begin per second.
     pub rate: Option<u64>,
+    /// The longest pause before an operation or a commit; each has a random length up to it.
+    pub think: Duration,
     /// How often to try a transaction again that the database refused.
     pub max_retries: u32,
     /// How long nothing may commit before the run is given up.
@@ -203,6 +206,7 @@ const TICK: Duration = Duration::from_millis(100);
 ///     txns: Some(100),
 ///     duration: None,
 ///     rate: None,
+///     think: Duration::ZERO,
 ///     max_retries: 5,
 ///     patience: Duration::from_secs(10),
 ///     history: Some(&dir),

@@ -9,6 +9,7 @@ use isolario_workload::{Place, PlannedOp};
 
 use super::attempt::{Client, Failed};
 use super::events::Lost;
+use super::think::Think;
 use super::{Node, Shared, failed, not_recorded};
 use crate::database::Connection;
 use crate::error::{DbError, ErrorClass};
@@ -44,7 +45,9 @@ enum Ended {
 
 impl<'r> Session<'r> {
     pub(super) fn new(shared: &'r Shared<'r>, number: u32) -> Session<'r> {
-        let mut client = Client::new(shared.recorder.map(LiveRecorder::session), shared.epoch);
+        let think = Think::new(shared.plan.think, number, shared.control);
+        let records = shared.recorder.map(LiveRecorder::session);
+        let mut client = Client::new(records, shared.epoch, think);
         client.pause = shared.plan.generator.pause();
         Session {
             shared,

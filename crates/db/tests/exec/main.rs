@@ -50,6 +50,7 @@ impl Stage {
             txns: Some(self.txns),
             duration: None,
             rate: None,
+            think: Duration::ZERO,
             max_retries: 3,
             patience: Duration::from_secs(180),
             history: Some(&self.history_path()),

@@ -71,6 +71,7 @@ impl Trial {
             txns: Some(self.txns),
             duration: None,
             rate: None,
+            think: Duration::ZERO,
             max_retries: MAX_RETRIES,
             patience: self.patience,
             history: Some(&path),

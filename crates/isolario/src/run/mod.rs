@@ -25,7 +25,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A database that has no URL is run with [`run_against`], a workload of one's own with
+//! A database that has no URL is run with [`run_against`]. Of a store of keys and values, four methods
+//! make a database:
+//!
+//! ```
+#![doc = include_str!("../../examples/store_of_your_own.rs")]
+//! ```
+//!
+//! A workload of one's own is run with
 //! [`run_with`]. A [`Handle`] ends a run early; an [`Observer`] is told how it goes.
 
 mod directory;
@@ -33,6 +40,7 @@ mod drive;
 mod error;
 mod examine;
 mod handle;
+mod hunt;
 mod outcome;
 pub mod relational;
 mod replay;
@@ -59,6 +67,7 @@ pub use directory::{
 pub use error::RunError;
 pub use examine::{Examination, Judgement, examine};
 pub use handle::{Handle, Stage};
+pub use hunt::Hunt;
 pub use outcome::{Promise, RunOutcome};
 pub use resources::peak_rss_bytes;
 pub use settings::{Ask, Settings, Shrinking};
@@ -240,6 +249,7 @@ fn begin(settings: &Settings, target: &Target) -> RunRecord {
             txns: settings.txns,
             duration_ms: settings.duration.map(|duration| duration.as_secs_f64() * 1e3),
             rate: settings.rate,
+            think_ms: Some(settings.think.as_secs_f64() * 1e3).filter(|think| *think > 0.0),
             max_retries: settings.max_retries,
         },
         seed: settings.seed.to_string(),

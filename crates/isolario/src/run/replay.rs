@@ -25,6 +25,12 @@ pub(super) fn command(settings: &Settings, isolation: &str) -> String {
     if let Some(rate) = settings.rate {
         flag("rate", rate.to_string());
     }
+    if !settings.think.is_zero() {
+        flag("think", span(settings.think));
+    }
+    if settings.value_size > 0 {
+        flag("value-size", settings.value_size.to_string());
+    }
     flag("max-retries", settings.max_retries.to_string());
     flag("statement-timeout", span(settings.statement_timeout));
     if settings.whitebox {
@@ -88,8 +94,9 @@ fn shape(settings: &Settings, flag: &mut impl FnMut(&str, String)) {
 
 /// A duration as the flags take it.
 fn span(duration: Duration) -> String {
-    match duration.as_millis() {
-        whole if whole.is_multiple_of(1000) => format!("{}s", whole / 1000),
-        ms => format!("{ms}ms"),
+    match duration.as_micros() {
+        us if us.is_multiple_of(1_000_000) => format!("{}s", us / 1_000_000),
+        us if us.is_multiple_of(1000) => format!("{}ms", us / 1000),
+        us => format!("{us}us"),
     }
 }

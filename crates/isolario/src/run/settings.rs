@@ -32,6 +32,10 @@ pub struct Settings {
     pub duration: Option<Duration>,
     /// The most transactions to begin per second.
     pub rate: Option<u64>,
+    /// The longest pause before an operation or a commit; each has a random length up to it.
+    pub think: Duration,
+    /// How many bytes a register is to take at least, in databases that store bytes.
+    pub value_size: u32,
     /// How often to try a transaction again that the database refused.
     pub max_retries: u32,
     /// What is asked for depends on the seed alone.
@@ -126,6 +130,8 @@ impl Settings {
             txns: Some(txns),
             duration: None,
             rate: None,
+            think: Duration::ZERO,
+            value_size: 0,
             max_retries: 5,
             seed: 1,
             ask: Ask::Claim,
@@ -172,6 +178,12 @@ impl Settings {
     #[must_use]
     pub fn with_duration(self, duration: Duration) -> Settings {
         Settings { duration: Some(duration), txns: None, ..self }
+    }
+
+    /// With random pauses up to this long before operations and commits.
+    #[must_use]
+    pub fn with_think(self, think: Duration) -> Settings {
+        Settings { think, ..self }
     }
 
     /// With another seed.

@@ -40,7 +40,7 @@ impl Target {
         if !first.supports(kind) {
             return Err(RunError::Unsupported { database: first.name().to_owned(), kind });
         }
-        let layout = Layout::new(kind, settings.workload.keys);
+        let layout = Layout::new(kind, settings.workload.keys).with_value_size(settings.value_size);
         db::prepare(&nodes, &layout).map_err(|(node, error)| at(node, error))?;
         let version = first.version().map_err(|error| at(0, error))?;
         // A node that does not answer would not say what it is.

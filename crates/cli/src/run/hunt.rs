@@ -1,0 +1,202 @@
+//! `--hunt`: one shape after the other, until a claim is broken or the time is up.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use isolario::model::{RunRecord, StopReason};
+use isolario::report::grouped;
+use isolario::run::{Handle, Hunt, Judgement, RunOutcome, default_directory};
+use serde::Serialize;
+
+use super::remedy;
+use super::settings::Run;
+use super::summary::seconds;
+use crate::args::ReportForm;
+use crate::console::Console;
+use crate::exit::Outcome;
+use crate::failure::Failure;
+
+pub(super) fn run(
+    what: &Run,
+    time: Duration,
+    handle: &Handle,
+    console: &mut Console,
+) -> Result<Outcome, Failure> {
+    let begun = Instant::now();
+    let out = what.settings.out.clone().unwrap_or_else(|| default_directory(what.settings.seed));
+    let mut hunt = Hunt::new(what.settings.clone()).map_err(|error| remedy::failure(&error))?;
+    let mut covered = Covered::default();
+    let mut found = None;
+    while found.is_none() && !handle.is_interrupted() {
+        let left = time.saturating_sub(begun.elapsed());
+        if left.is_zero() {
+            break;
+        }
+        let directory = out.join((covered.phases.len() + 1).to_string());
+        let settings = hunt.next(left).with_out(&directory);
+        let outcome = isolario::run::run(&settings, handle, &mut ());
+        let outcome = outcome.map_err(|error| remedy::failure(&error))?;
+        let phase = Phase::of(&outcome, &settings);
+        console.info(&phase.to_string());
+        covered.add(&outcome, phase);
+        match is_finding(&outcome) {
+            true => found = Some(outcome),
+            // What nobody has to look at would fill the disk. If it cannot go, it stays.
+            false => _ = std::fs::remove_dir_all(&directory),
+        }
+    }
+    covered.seconds = begun.elapsed().as_secs_f64();
+    conclude(what, covered, out, found.as_ref(), console)
+}
+
+/// A broken claim, or a store that failed.
+fn is_finding(outcome: &RunOutcome) -> bool {
+    outcome.judgement() == Judgement::Violated
+        || matches!(outcome.record.stopped, StopReason::Database | StopReason::Recording)
+}
+
+/// Tells what was found, as a run of its shape alone would, and what was covered.
+fn conclude(
+    what: &Run,
+    mut covered: Covered,
+    out: PathBuf,
+    found: Option<&RunOutcome>,
+    console: &mut Console,
+) -> Result<Outcome, Failure> {
+    covered.found = found.is_some();
+    match found {
+        Some(found) => super::tell(found, what.form, console)?,
+        // There is nothing left in it.
+        None => _ = std::fs::remove_dir(out),
+    }
+    match what.form {
+        ReportForm::Json => covered.json(console.out())?,
+        ReportForm::Human => covered.human(console.out())?,
+        ReportForm::Junit | ReportForm::Github => {}
+    }
+    let worst = covered.phases.iter().map(|phase| phase.outcome).max();
+    Ok(found.map(super::exit_of).or(worst).unwrap_or(Outcome::Done))
+}
+
+/// What one phase asked for, and what it came to.
+#[derive(Serialize)]
+struct Phase {
+    workload: String,
+    sessions: u32,
+    keys: u32,
+    think_us: u64,
+    value_size: u32,
+    seed: String,
+    committed: u64,
+    overlapped: Option<u64>,
+    seconds: f64,
+    #[serde(skip)]
+    outcome: Outcome,
+}
+
+impl Phase {
+    fn of(outcome: &RunOutcome, settings: &isolario::run::Settings) -> Phase {
+        let RunRecord { counts, overlapped, run_ms, check_ms, seed, .. } = &outcome.record;
+        Phase {
+            workload: settings.workload.kind.to_string(),
+            sessions: settings.sessions,
+            keys: settings.workload.keys,
+            think_us: settings.think.as_micros() as u64,
+            value_size: settings.value_size,
+            seed: seed.clone(),
+            committed: counts.committed,
+            overlapped: *overlapped,
+            seconds: (run_ms + check_ms.unwrap_or_default()) / 1e3,
+            outcome: super::exit_of(outcome),
+        }
+    }
+}
+
+impl std::fmt::Display for Phase {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Phase { workload, sessions, keys, think_us, value_size, .. } = self;
+        write!(f, "{workload}, {sessions} sessions, {keys} keys, pauses up to {think_us} us")?;
+        if *value_size > 0 {
+            write!(f, ", values of {value_size} bytes")?;
+        }
+        write!(f, ": {} committed", grouped(self.committed))?;
+        if let Some(overlapped) = self.overlapped {
+            write!(f, ", {} overlapped", grouped(overlapped))?;
+        }
+        Ok(())
+    }
+}
+
+fn phases(count: usize) -> String {
+    match count {
+        1 => "1 phase".to_owned(),
+        _ => format!("{count} phases"),
+    }
+}
+
+/// All phases.
+#[derive(Default, Serialize)]
+struct Covered {
+    database_version: String,
+    isolation: String,
+    /// Each level that was claimed for some workload.
+    claims: BTreeSet<&'static str>,
+    found: bool,
+    seconds: f64,
+    phases: Vec<Phase>,
+}
+
+impl Covered {
+    fn add(&mut self, outcome: &RunOutcome, phase: Phase) {
+        let RunRecord { database_version, isolation, claim, .. } = &outcome.record;
+        self.database_version.clone_from(database_version);
+        self.isolation.clone_from(isolation);
+        self.claims.extend(claim.iter().map(|level| level.name()));
+        self.phases.push(phase);
+    }
+
+    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
+        let took = seconds(Duration::from_secs_f64(self.seconds));
+        let committed: u64 = self.phases.iter().map(|phase| phase.committed).sum();
+        let (count, committed) = (phases(self.phases.len()), grouped(committed));
+        let what = if self.found { "Found" } else { "Nothing was found" };
+        writeln!(out, "\n{what} after {took}, {count} and {committed} transactions:")?;
+        let mut by_workload: BTreeMap<&str, (usize, u64)> = BTreeMap::new();
+        for phase in &self.phases {
+            let (count, committed) = by_workload.entry(&phase.workload).or_default();
+            *count += 1;
+            *committed += phase.committed;
+        }
+        for (workload, (count, committed)) in by_workload {
+            let (count, committed) = (phases(count), grouped(committed));
+            writeln!(out, "  {workload:<10} {count}, {committed} transactions")?;
+        }
+        let range = |of: fn(&Phase) -> u64| {
+            let values = || self.phases.iter().map(of);
+            (values().min().unwrap_or(0), values().max().unwrap_or(0))
+        };
+        let ranges = [
+            ("keys", range(|phase| phase.keys.into())),
+            ("sessions", range(|phase| phase.sessions.into())),
+            ("pauses, us", range(|phase| phase.think_us)),
+            ("bytes", range(|phase| phase.value_size.max(8).into())),
+        ];
+        for (name, (least, most)) in ranges {
+            writeln!(out, "  {name:<10} {least} to {most}")?;
+        }
+        Ok(())
+    }
+
+    fn json(&self, out: &mut dyn Write) -> io::Result<()> {
+        #[derive(Serialize)]
+        struct Line<'c> {
+            schema: &'static str,
+            #[serde(flatten)]
+            covered: &'c Covered,
+        }
+        serde_json::to_writer(&mut *out, &Line { schema: "isolario.hunt/1", covered: self })?;
+        writeln!(out)
+    }
+}

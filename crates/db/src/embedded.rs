@@ -1,0 +1,307 @@
+//! Embedded stores: implement four methods on a key-value store, get every workload.
+//!
+//! A [`Store`] begins [`Transaction`]s; these get, put and commit bytes. [`Embedded`] makes a
+//! [`Database`] of it: registers, lists and conditional writes, conflicts that are tried again,
+//! panics that are told instead of passed on.
+//!
+//! ```
+//! use std::collections::HashMap;
+//! use std::sync::{Arc, Mutex};
+//!
+//! use isolario_db::embedded::{Embedded, Store, Transaction};
+//! use isolario_db::{Access, DbError};
+//! use isolario_model::Level;
+//!
+//! /// All that there is, and how often it has changed.
+//! #[derive(Clone, Default)]
+//! struct Toy(Arc<Mutex<(u64, HashMap<Vec<u8>, Vec<u8>>)>>);
+//!
+//! /// Works on a copy, and replaces the original unless somebody else did so first.
+//! struct Copied { toy: Toy, version: u64, all: HashMap<Vec<u8>, Vec<u8>> }
+//!
+//! impl Store for Toy {
+//!     type Transaction = Copied;
+//!
+//!     fn begin(&self, _: Access) -> Result<Copied, DbError> {
+//!         let (version, all) = self.0.lock().unwrap().clone();
+//!         Ok(Copied { toy: self.clone(), version, all })
+//!     }
+//! }
+//!
+//! impl Transaction for Copied {
+//!     fn get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, DbError> {
+//!         Ok(self.all.get(key).cloned())
+//!     }
+//!
+//!     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), DbError> {
+//!         self.all.insert(key.to_vec(), value.to_vec());
+//!         Ok(())
+//!     }
+//!
+//!     fn commit(self) -> Result<(), DbError> {
+//!         let mut current = self.toy.0.lock().unwrap();
+//!         if current.0 != self.version {
+//!             return Err(DbError::retryable("somebody else committed"));
+//!         }
+//!         *current = (self.version + 1, self.all);
+//!         Ok(())
+//!     }
+//! }
+//!
+//! let database = Embedded::new("toy", Toy::default()).claiming([Level::StrictSerializable]);
+//! ```
+//!
+//! `isolario::run::run_against` stresses it and checks what its clients saw.
+//!
+//! # Transactions that borrow
+//!
+//! A transaction that borrows its store, or has to stay on the thread that began it, is that of a
+//! [`LocalStore`]. [`Embedded::local`] gives each session a thread for it. That costs a few
+//! microseconds per operation, and in return a call that never comes back is noticed after a while.
+//!
+//! # What is stored
+//!
+//! Each run has keys of its own: 24 bytes, `isolario`, the moment the run began, and the number of
+//! the key. So a store may be run again, and may hold other things. A register is eight bytes, and
+//! as many more as [`Layout::value_size`] asks for; a list, eight bytes per element.
+
+mod encoding;
+mod session;
+mod worker;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use isolario_model::Level;
+use isolario_workload::Kind;
+
+use crate::claims::{self, Claim};
+use crate::database::{Access, Connection, Database, Layout};
+use crate::error::DbError;
+use crate::temporary::Temporary;
+use crate::url::DbUrl;
+use encoding::Encoding;
+use session::{Calls, Direct, Session};
+use worker::Worker;
+
+/// A store that transactions read and write.
+///
+/// Errors tell by their [class](crate::ErrorClass) what became of the transaction: a conflict is
+/// [`retryable`](DbError::retryable), what should never happen is [`fatal`](DbError::fatal).
+pub trait Store: Send + Sync + 'static {
+    /// One of its transactions.
+    type Transaction: Transaction + Send + 'static;
+
+    /// Begins one. Where it is told that it only reads, the store may take that into account.
+    fn begin(&self, access: Access) -> Result<Self::Transaction, DbError>;
+}
+
+/// A [`Store`] whose transactions borrow it, or cannot be sent to another thread.
+pub trait LocalStore: Send + Sync + 'static {
+    /// One of its transactions.
+    type Transaction<'store>: Transaction
+    where
+        Self: 'store;
+
+    /// Begins one. Where it is told that it only reads, the store may take that into account.
+    fn begin(&self, access: Access) -> Result<Self::Transaction<'_>, DbError>;
+}
+
+/// A transaction on bytes. One that is dropped has not happened.
+pub trait Transaction {
+    /// Reads what is there, its own writes included.
+    fn get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, DbError>;
+
+    /// Writes.
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), DbError>;
+
+    /// Deletes what is there, if anything is.
+    fn delete(&mut self, key: &[u8]) -> Result<(), DbError> {
+        let _ = key;
+        Err(DbError::unsupported("deletes"))
+    }
+
+    /// Commits. An error after which nobody can tell whether it did is
+    /// [`unknown`](DbError::unknown).
+    fn commit(self) -> Result<(), DbError>
+    where
+        Self: Sized;
+
+    /// Gives it up.
+    fn rollback(self) -> Result<(), DbError>
+    where
+        Self: Sized,
+    {
+        drop(self);
+        Ok(())
+    }
+}
+
+/// A [`Database`] made of a store.
+pub struct Embedded {
+    name: String,
+    version: String,
+    isolation: String,
+    /// Where the author says what it claims; otherwise the table of claims does.
+    claimed: Option<Claim>,
+    timeout: Duration,
+    connect: Connect,
+    /// Which keys the run has, from [`Database::prepare`] on.
+    encoding: Mutex<Encoding>,
+    /// Dropped after the store.
+    _directory: Option<Directory>,
+}
+
+/// Opens the way to the store for a session, which waits for it no longer than this.
+type Connect = Box<dyn Fn(Duration) -> Result<Box<dyn Calls>, DbError> + Send + Sync>;
+
+impl Embedded {
+    /// A database of a store, called by a name.
+    pub fn new(name: &str, store: impl Store) -> Embedded {
+        let store = Arc::new(store);
+        Embedded::over(name, Box::new(move |_| Ok(Box::new(Direct::new(Arc::clone(&store))))))
+    }
+
+    /// A database of a store whose transactions have to stay where they were begun.
+    pub fn local(name: &str, store: impl LocalStore) -> Embedded {
+        let store = Arc::new(store);
+        let connect = move |patience| -> Result<Box<dyn Calls>, DbError> {
+            Ok(Box::new(Worker::start(Arc::clone(&store), patience)?))
+        };
+        Embedded::over(name, Box::new(connect))
+    }
+
+    fn over(name: &str, connect: Connect) -> Embedded {
+        Embedded {
+            name: name.to_owned(),
+            version: name.to_owned(),
+            isolation: "transactions".to_owned(),
+            claimed: None,
+            timeout: crate::Settings::default().statement_timeout,
+            connect,
+            encoding: Mutex::new(Encoding::new(now(), 0)),
+            _directory: None,
+        }
+    }
+
+    /// With the product and its version, as reports show it: `Toy 1.2.0`.
+    #[must_use]
+    pub fn version(self, version: impl Into<String>) -> Embedded {
+        Embedded { version: version.into(), ..self }
+    }
+
+    /// With the name of its isolation setting, where it has several.
+    #[must_use]
+    pub fn isolation(self, isolation: impl Into<String>) -> Embedded {
+        Embedded { isolation: isolation.into(), ..self }
+    }
+
+    /// With what it claims. Where transactions claim to be strictly serializable, single operations
+    /// claim to be linearizable.
+    #[must_use]
+    pub fn claiming(self, levels: impl IntoIterator<Item = Level>) -> Embedded {
+        let (levels, words) = (levels.into_iter().collect(), "what its author says".to_owned());
+        Embedded { claimed: Some(Claim { levels, words }), ..self }
+    }
+
+    /// With a limit for the calls of a [`LocalStore`]; nobody else can be interrupted.
+    #[must_use]
+    pub fn timeout(self, timeout: Duration) -> Embedded {
+        Embedded { timeout, ..self }
+    }
+
+    /// With the directory of its files, which goes when the database does if it is a temporary one.
+    #[must_use]
+    pub fn stored_in(self, directory: Directory) -> Embedded {
+        Embedded { _directory: Some(directory), ..self }
+    }
+}
+
+impl Database for Embedded {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn version(&self) -> Result<String, DbError> {
+        Ok(self.version.clone())
+    }
+
+    fn isolation(&self) -> &str {
+        &self.isolation
+    }
+
+    fn supports(&self, kind: Kind) -> bool {
+        Kind::KEYED.contains(&kind)
+    }
+
+    fn claim(&self, kind: Kind, nodes: usize) -> Claim {
+        match &self.claimed {
+            None => claims::look_up(&self.name, &self.isolation, kind, nodes),
+            Some(Claim { levels, words }) => {
+                let levels = levels.iter().map(|level| match (level, kind) {
+                    (Level::StrictSerializable, Kind::Lwt) => Level::Linearizable,
+                    (level, _) => *level,
+                });
+                Claim { levels: levels.collect(), words: words.clone() }
+            }
+        }
+    }
+
+    fn has_value_sizes(&self) -> bool {
+        true
+    }
+
+    fn prepare(&self, layout: &Layout) -> Result<(), DbError> {
+        let encoding = Encoding::new(now(), layout.value_size as usize);
+        *self.encoding.lock().unwrap_or_else(PoisonError::into_inner) = encoding;
+        Ok(())
+    }
+
+    fn connect(&self) -> Result<Box<dyn Connection>, DbError> {
+        let encoding = *self.encoding.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(Box::new(Session::new((self.connect)(self.timeout)?, encoding)))
+    }
+}
+
+/// A moment that no earlier run began at.
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64
+}
+
+/// The directory of a store's files: a given one, or a temporary one that goes with its database.
+pub struct Directory(Place);
+
+enum Place {
+    Given(PathBuf),
+    Temporary(Temporary),
+}
+
+impl Directory {
+    /// The one that the path of a URL names; without a path, a temporary one. It may have to be
+    /// made.
+    pub fn of(url: &DbUrl) -> Result<Directory, DbError> {
+        let (path, parameters) = url.path_and_parameters()?;
+        if let Some((name, _)) = parameters.first() {
+            return Err(DbError::fatal(format!("{url}: expected no parameters, found {name}")));
+        }
+        if !path.is_empty() {
+            return Ok(Directory(Place::Given(path.into())));
+        }
+        let temporary = Temporary::make().map_err(|error| {
+            DbError::fatal(format!("cannot make a temporary directory: {error}"))
+        })?;
+        Ok(Directory(Place::Temporary(temporary)))
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        match &self.0 {
+            Place::Given(path) => path,
+            Place::Temporary(temporary) => temporary.path(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
