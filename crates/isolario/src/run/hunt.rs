@@ -47,6 +47,7 @@ impl Hunt {
             isolation: base.isolation.clone(),
             statement_timeout: base.statement_timeout,
             sessions: base.sessions,
+            ..db::Settings::default()
         };
         let database = db::open(url, &asked).map_err(RunError::Open)?;
         let nodes = base.urls.len();
