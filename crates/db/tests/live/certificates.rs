@@ -55,6 +55,7 @@ fn captured(url: &str, isolation: &str, workload: &Workload, txns: u64) -> Captu
         txns: Some(txns),
         duration: None,
         rate: None,
+        think: Duration::ZERO,
         max_retries: ATTEMPTS - 1,
         patience: Duration::from_secs(180),
         history: Some(&path),
