@@ -217,7 +217,10 @@ fn by_versions(
     levels: &[Level],
     options: &Options,
 ) -> Vec<LevelResult> {
-    let options =
-        options.clone().with_version_order(statements.orders).with_trusted_version_order(true);
+    let options = options
+        .clone()
+        .with_version_order(statements.orders)
+        .with_trusted_version_order(true)
+        .with_version_sets(statements.sets);
     Checker::new(history, options).check_all(levels)
 }
