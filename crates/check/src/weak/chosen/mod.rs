@@ -82,12 +82,16 @@ pub(crate) fn decide<'h>(
         if let Some(anomaly) = findings.anomalies.iter().find(is_plain) {
             return Verdict::Violated(Findings::new(vec![Anomaly::clone(anomaly)], false));
         }
-        for (mut reads, mut cycle) in conflicts(&chosen, level, &findings, &suppositions) {
+        let learned = conflicts(&chosen, level, &findings, &suppositions);
+        if learned.is_empty() {
+            break; // Nothing is learned, so the next round would be this one.
+        }
+        for (mut reads, mut cycle) in learned {
             if reads.is_empty() {
                 return refuted(vec![cycle]);
             }
             // With nothing supposed but what led to it, a shorter way to a cycle may be seen.
-            while reads.len() > FEW {
+            while reads.len() > FEW && reached(options, began).is_none() {
                 let alone = Arc::new(resolved.choosing(&suppositions.some(&reads), &there));
                 let Verdict::Violated(findings) = (decider.check)(&alone) else { break };
                 let conflicts = conflicts(&alone, level, &findings, &suppositions);
