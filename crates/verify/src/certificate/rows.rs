@@ -76,11 +76,13 @@ impl<'h> Certificate<'h> {
                 writers[key.index()].push(Version { writer: txn, write, value, word });
             }
         }
-        for (key, versions) in writers.into_iter().enumerate() {
+        let mut lines: Vec<Vec<&StatedOrder>> = vec![Vec::new(); history.key_count()];
+        orders.iter().for_each(|order| lines[order.key.index()].push(order));
+        for (key, (versions, lines)) in writers.iter().zip(&lines).enumerate() {
             let key = KeyId::at(key);
             let first =
                 Version { writer: TxnId::INIT, write: None, value: initial, word: initial_word };
-            let sorted = in_order(&versions, orders.iter().filter(|order| order.key == key));
+            let sorted = in_order(versions, lines);
             let sorted = sorted.ok_or(Lacks::Order(key))?;
             let row: Vec<Version<'h>> = std::iter::once(first).chain(sorted).collect();
             for (place, version) in row.iter().enumerate().skip(1) {
@@ -332,37 +334,38 @@ fn each_version(history: &History, op: OpId, mut tell: impl FnMut(KeyId, u64, bo
 }
 
 /// Versions in the one order that lines state; none if they state no order of all.
-fn in_order<'h, 'o>(
-    versions: &[Version<'h>],
-    lines: impl Iterator<Item = &'o StatedOrder>,
-) -> Option<Vec<Version<'h>>> {
-    let known: BTreeSet<TxnId> = versions.iter().map(|version| version.writer).collect();
+fn in_order<'h>(versions: &[Version<'h>], lines: &[&StatedOrder]) -> Option<Vec<Version<'h>>> {
+    let of: BTreeMap<TxnId, Version<'h>> =
+        versions.iter().map(|version| (version.writer, *version)).collect();
     let mut next: BTreeMap<TxnId, BTreeSet<TxnId>> = BTreeMap::new();
-    let mut waits: BTreeMap<TxnId, usize> = known.iter().map(|txn| (*txn, 0)).collect();
+    let mut waits: BTreeMap<TxnId, usize> = of.keys().map(|txn| (*txn, 0)).collect();
     for line in lines {
         let writers: Vec<TxnId> =
-            line.writers.iter().filter(|writer| known.contains(writer)).copied().collect();
+            line.writers.iter().filter(|writer| of.contains_key(writer)).copied().collect();
         for pair in writers.windows(2).filter(|pair| pair[0] != pair[1]) {
             if next.entry(pair[0]).or_default().insert(pair[1]) {
                 *waits.entry(pair[1]).or_default() += 1;
             }
         }
     }
-    let mut sorted = Vec::new();
-    let mut last: Option<TxnId> = None;
-    while sorted.len() < versions.len() {
-        let mut free = waits.iter().filter(|(_, waits)| **waits == 0).map(|(txn, _)| *txn);
-        let only = free.next().filter(|_| free.next().is_none())?;
+    let mut free: Vec<TxnId> =
+        waits.iter().filter(|(_, waits)| **waits == 0).map(|(txn, _)| *txn).collect();
+    let mut sorted: Vec<Version<'h>> = Vec::with_capacity(of.len());
+    while sorted.len() < of.len() {
+        let [only] = free[..] else { return None };
         let follows = |last: TxnId| next.get(&last).is_some_and(|next| next.contains(&only));
-        if !last.is_none_or(follows) {
+        if !sorted.last().is_none_or(|last| follows(last.writer)) {
             return None;
         }
-        waits.remove(&only);
+        free.clear();
         for after in next.get(&only).into_iter().flatten() {
-            waits.entry(*after).and_modify(|waits| *waits -= 1);
+            let waits = waits.entry(*after).or_default();
+            *waits -= 1;
+            if *waits == 0 {
+                free.push(*after);
+            }
         }
-        sorted.extend(versions.iter().find(|version| version.writer == only));
-        last = Some(only);
+        sorted.push(of[&only]);
     }
     Some(sorted)
 }
