@@ -1,22 +1,23 @@
 //! A script, replayed: statements are sent in its order, each when the one before was answered or is
 //! blocked.
 //!
-//! Whether a statement is blocked is told by the clock: it has not been answered for a while. If it
-//! was only slow, the next one is sent a little early, and the order of the two is that of the
-//! database, as in any run; nothing wrong is concluded from it.
+//! Whether a statement is blocked, the database tells where it can. Elsewhere the clock does: the
+//! statement has not been answered for a while. If it was only slow, the next one is sent a little
+//! early, and the order of the two is that of the database, as in any run; nothing wrong is concluded
+//! from it.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-use isolario_db::DbError;
+use isolario_db::{DbError, LockView};
 use isolario_sql::{Action, Aux, Instrument, RecordedTxn, Round, Schema, Script, Step};
 
 use super::client::{Aftermath, Client, Shared};
 use super::round::{full_read, mark_final};
 use super::site::{Site, Stage};
 
-/// How long a statement may take before it counts as blocked.
+/// How long a statement may take before it is asked whether it is blocked.
 const PATIENCE: Duration = Duration::from_millis(60);
 
 /// Replays a script on a fresh schema, which stays until the next one takes its place.
@@ -35,6 +36,7 @@ pub(super) fn replay(
     for session in 0..sessions {
         clients.push(Client { shared: &shared, session, connection: stage.connect(session)? });
     }
+    let mut views = stage.lock_views()?;
     let mut round = Round::default();
     std::thread::scope(|scope| {
         let (answered, answers) = channel();
@@ -43,7 +45,8 @@ pub(super) fn replay(
         for (session, client) in clients.into_iter().enumerate() {
             let (line, orders) = channel();
             let answered = answered.clone();
-            lines.push(Line { orders: line, waiting: VecDeque::new(), is_busy: false });
+            let id = client.connection.id();
+            lines.push(Line { orders: line, waiting: VecDeque::new(), is_busy: false, id });
             let schema = &script.schema;
             threads.push(scope.spawn(move || {
                 Actor { client, current: None, done: Vec::new(), is_lost: false }.play(
@@ -53,7 +56,7 @@ pub(super) fn replay(
                 )
             }));
         }
-        Conductor { lines, answers }.conduct(&script.steps);
+        Conductor { lines, answers, views: &mut views }.conduct(&script.steps);
         for thread in threads {
             round.transactions.extend(thread.join().unwrap_or_default());
         }
@@ -89,15 +92,19 @@ struct Line {
     orders: Sender<Order>,
     waiting: VecDeque<Order>,
     is_busy: bool,
+    /// The database's own number of its connection.
+    id: Option<u64>,
 }
 
 /// Sends the steps of a script, in turn.
-struct Conductor {
+struct Conductor<'v> {
     lines: Vec<Line>,
     answers: Receiver<usize>,
+    /// Per node, who waits there.
+    views: &'v mut [Option<Box<dyn LockView>>],
 }
 
-impl Conductor {
+impl Conductor<'_> {
     /// When it returns, nobody gets anything to do any more.
     fn conduct(mut self, steps: &[Step]) {
         for step in steps {
@@ -107,7 +114,7 @@ impl Conductor {
             self.advance(session);
             // What this step has freed goes on before the next one does.
             if frees {
-                while self.lines.iter().any(|line| line.is_busy) && self.answer(PATIENCE) {}
+                (0..self.lines.len()).for_each(|session| self.settle(session));
             }
         }
         while self.lines.iter().any(|line| line.is_busy || !line.waiting.is_empty()) {
@@ -123,16 +130,27 @@ impl Conductor {
         }
     }
 
-    /// Sends what a session has to do next, if it is free, and waits for it, though not for long.
+    /// Sends what a session has to do next, if it is free, and waits until that is done or blocked.
     fn advance(&mut self, session: usize) {
         while !self.lines[session].is_busy {
             let Some(order) = self.lines[session].waiting.pop_front() else { return };
             self.lines[session].is_busy = self.lines[session].orders.send(order).is_ok();
-            while self.lines[session].is_busy {
-                if !self.answer(PATIENCE) {
-                    return;
-                }
-            }
+            self.settle(session);
+        }
+    }
+
+    /// Waits until a session is free or blocked.
+    fn settle(&mut self, session: usize) {
+        while self.lines[session].is_busy && (self.answer(PATIENCE) || !self.is_blocked(session)) {}
+    }
+
+    /// Whether a session waits for another one, as far as the database tells. Silence is taken for
+    /// waiting where it does not.
+    fn is_blocked(&mut self, session: usize) -> bool {
+        let node = session % self.views.len().max(1);
+        match (self.views.get_mut(node), self.lines[session].id) {
+            (Some(Some(view)), Some(id)) => view.is_waiting(id).unwrap_or(true),
+            _ => true,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use isolario_db::{self as db, Claim, DRIVERS, Database, DbError, SqlConnection};
+use isolario_db::{self as db, Claim, DRIVERS, Database, DbError, LockView, SqlConnection};
 use isolario_model::Value;
 use isolario_sql::{Aux, Product, Schema};
 use isolario_workload::Kind;
@@ -142,6 +142,11 @@ impl Stage<'_> {
             connection.statement(&sql, true).map_err(|error| at_statement(error, &sql))?;
         }
         Ok(connection)
+    }
+
+    /// Who waits for whom, on each node that tells.
+    pub(super) fn lock_views(&self) -> Result<Vec<Option<Box<dyn LockView>>>, DbError> {
+        self.nodes.iter().map(|node| node.lock_view()).collect()
     }
 }
 
