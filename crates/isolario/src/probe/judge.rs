@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn levels_are_ruled_out_by_histories_and_without_one_by_the_script() {
-        let text = "anomaly Phantom\nsetup: INSERT INTO isolario_register VALUES (1, 1)\n\
+        let text = "anomaly PredicateWriteSkew\nsetup: INSERT INTO isolario_register VALUES (1, 1)\n\
                     T1: begin\nT1: SELECT k FROM isolario_register --> (1)\nT1: commit";
         let script = Script::parse("test", text).unwrap();
         let mut evidence = Evidence::default();

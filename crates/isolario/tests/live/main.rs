@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::ops::ControlFlow;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use isolario::Level;
 use isolario::db::DbUrl;
@@ -36,10 +36,7 @@ fn probed(urls: &[String], change: impl FnOnce(Settings) -> Settings) -> ProbeTa
     let mut settings = Settings::new(urls);
     // The machine may be very busy.
     settings.statement_timeout = Duration::from_secs(30);
-    let begun = Instant::now();
-    let table = probe(&change(settings), &mut |_, _| ControlFlow::Continue(())).unwrap();
-    assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
-    table
+    probe(&change(settings), &mut |_, _| ControlFlow::Continue(())).unwrap()
 }
 
 /// What came of a probe at a level: `happens`, `waits`, `aborts 40001`, `not-shown`.
