@@ -83,12 +83,30 @@ impl BlackBox<'_> {
         }
         match self.search(level, items) {
             Ok(result) if self.is_order(level, &result) => result,
-            // Writers that exclude each other by their keys do so row by row.
-            Ok(_) => match self.search(level, by_key) {
-                Ok(result) if result.verdict.is_satisfied() => result,
-                _ => answer(Verdict::Undecided(Undecided::new(Limit::Steps))),
-            },
+            Ok(_) => {
+                // Nothing overlaps in a serial order, and writers that exclude each other by their
+                // keys do so row by row.
+                let by_key = || self.search(level, by_key).ok().map(|result| result.verdict);
+                let found = self.one_by_one(level, items).or_else(by_key);
+                let found = found.filter(Verdict::is_satisfied);
+                answer(found.unwrap_or(Verdict::Undecided(Undecided::new(Limit::Steps))))
+            }
             Err(reason) => answer(Verdict::NotApplicable(reason)),
+        }
+    }
+
+    /// A serial order, as starts and commits.
+    fn one_by_one(&self, level: Level, items: &Checker<'_>) -> Option<Verdict> {
+        let serial = match level.shape().real_time {
+            true => Level::StrictSerializable,
+            false => Level::Serializable,
+        };
+        match self.search(serial, items).ok()?.verdict {
+            Verdict::Satisfied(Witness::CommitOrder(txns)) => {
+                let points = txns.iter().flat_map(|txn| [Point::Start(*txn), Point::Commit(*txn)]);
+                Some(Verdict::Satisfied(Witness::Points(points.collect())))
+            }
+            _ => None,
         }
     }
 
