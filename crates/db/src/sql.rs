@@ -32,7 +32,7 @@ pub struct Answer {
 }
 
 /// A number with a decimal point, as a server prints it.
-#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+#[cfg(any(feature = "mysql", feature = "postgres"))]
 pub(crate) fn decimal(text: &str) -> Value {
     match isolario_model::Decimal::parse(text) {
         Some(decimal) => Value::Decimal(decimal),

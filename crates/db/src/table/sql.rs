@@ -43,7 +43,7 @@ pub(crate) struct Reply {
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(
     not(all(feature = "mysql", feature = "postgres", feature = "sqlite")),
-    expect(dead_code, reason = "each is there for one of the databases")
+    allow(dead_code, reason = "each is there for one of the databases")
 )]
 enum Dialect {
     /// `RETURNING`; with or without what a certificate is made of.
