@@ -30,6 +30,7 @@ mod points;
 mod predicates;
 mod promised;
 pub mod random;
+mod shown;
 mod small;
 mod uncommitted;
 mod views;
@@ -42,6 +43,7 @@ pub use draft::{Applied, Draft, DraftOp, DraftTxn, ParseError, history};
 pub use predicates::satisfies_predicates;
 pub use promised::satisfies_promised;
 pub use random::volume;
+pub use shown::Shown;
 
 use small::Small;
 use worlds::World;

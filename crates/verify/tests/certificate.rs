@@ -9,7 +9,7 @@ use isolario_model::{
     OpId, Outcome, Reason, TxnId, Verdict, VersionOrder, Witness,
 };
 use isolario_oracle::random::certificates::{CertificateCase, certificate_case};
-use isolario_oracle::{Answer, satisfies_certificate, volume};
+use isolario_oracle::{Answer, Shown, satisfies_certificate, volume};
 use isolario_verify::{Refusal, Verifier};
 
 const LEVELS: [Level; 12] = [
@@ -207,20 +207,4 @@ fn spoilt_edges(edges: &[Edge], at: usize) -> Vec<Vec<Edge>> {
         edges
     };
     reasons.into_iter().map(with).collect()
-}
-
-/// A history, operation by operation.
-struct Shown<'h>(&'h History);
-
-impl std::fmt::Debug for Shown<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        for txn in self.0.txns() {
-            let (session, outcome) = (self.0.session_of(txn), self.0.outcome(txn));
-            writeln!(f, "{txn:?} of {session:?} {outcome:?} {:?}", self.0.db_commit(txn))?;
-            for op in self.0.txn_ops(txn) {
-                self.0.with_op_input(op, |input| writeln!(f, "  {op:?} {input:?}"))?;
-            }
-        }
-        Ok(())
-    }
 }

@@ -11,7 +11,7 @@ use isolario_model::{
 };
 use isolario_oracle::random::Case;
 use isolario_oracle::random::tables::{TableCase, table_case};
-use isolario_oracle::{Answer, Draft, satisfies_promised, satisfies_stated, volume};
+use isolario_oracle::{Answer, Draft, Shown, satisfies_promised, satisfies_stated, volume};
 use isolario_verify::{Refusal, Verifier};
 
 const LEVELS: [Level; 5] = [
@@ -119,22 +119,6 @@ fn in_the_order_of_numbers(history: &History, level: Level) -> Verdict {
             Witness::Points(kept.flat_map(|txn| [Point::Start(txn), Point::Commit(txn)]).collect())
         }
     })
-}
-
-/// A history, operation by operation.
-struct Shown<'h>(&'h History);
-
-impl std::fmt::Debug for Shown<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        for txn in self.0.txns() {
-            let (session, outcome) = (self.0.session_of(txn), self.0.outcome(txn));
-            writeln!(f, "{txn:?} of {session:?} {outcome:?}")?;
-            for op in self.0.txn_ops(txn) {
-                self.0.with_op_input(op, |op| writeln!(f, "  {op:?}"))?;
-            }
-        }
-        Ok(())
-    }
 }
 
 /// Commit timestamps say in which order versions follow each other, too.
