@@ -46,6 +46,12 @@ pub trait Database: Send + Sync {
     /// a fatal error with advice: nobody's data is dropped.
     fn prepare(&self, layout: &Layout) -> Result<(), DbError>;
 
+    /// Removes what [`prepare`](Database::prepare) made, when the run is over. A run that was killed
+    /// leaves that to the next one.
+    fn clear(&self) -> Result<(), DbError> {
+        Ok(())
+    }
+
     /// Whether it takes no writes: a standby that follows another node. Sessions on it only read.
     fn is_read_only(&self) -> Result<bool, DbError> {
         Ok(false)
@@ -138,6 +144,14 @@ pub fn prepare(nodes: &[Box<dyn Database>], layout: &Layout) -> Result<(), (usiz
         }
     }
     Ok(())
+}
+
+/// Removes what a run made, on the first node that takes writes. Whether it works or not: the next run
+/// replaces what is left.
+pub fn clear(nodes: &[Box<dyn Database>]) {
+    let first =
+        nodes.iter().find(|node| node.is_read_only().is_ok_and(|is_read_only| !is_read_only));
+    let _ = first.map(|node| node.clear());
 }
 
 /// What a run needs room for.

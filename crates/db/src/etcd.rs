@@ -60,6 +60,18 @@ impl Etcd {
         });
         opened.map_err(|error| self.0.cannot_connect(error))
     }
+
+    /// Removes what an earlier run left.
+    fn remove_keys(&self, gateway: &Gateway) -> Result<(), DbError> {
+        let all = json!({"key": text(PREFIX), "range_end": text(AFTER_PREFIX), "limit": 1});
+        let theirs: RangeAnswer = gateway.ask("kv/range", &all, Stage::Connect)?;
+        let owner = gateway.read(OWNER, false, Stage::Connect)?;
+        if !theirs.kvs.is_empty() && owner.is_none_or(|owner| owner.value != OURS) {
+            return Err(not_ours(&format!("keys under {PREFIX}"), &self.0.place));
+        }
+        let all = json!({"key": text(PREFIX), "range_end": text(AFTER_PREFIX)});
+        gateway.tell("kv/deleterange", &all)
+    }
 }
 
 impl Database for Etcd {
@@ -87,15 +99,12 @@ impl Database for Etcd {
 
     fn prepare(&self, _: &Layout) -> Result<(), DbError> {
         let gateway = self.gateway()?;
-        let all = json!({"key": text(PREFIX), "range_end": text(AFTER_PREFIX), "limit": 1});
-        let theirs: RangeAnswer = gateway.ask("kv/range", &all, Stage::Connect)?;
-        let owner = gateway.read(OWNER, false, Stage::Connect)?;
-        if !theirs.kvs.is_empty() && owner.is_none_or(|owner| owner.value != OURS) {
-            return Err(not_ours(&format!("keys under {PREFIX}"), &self.0.place));
-        }
-        let all = json!({"key": text(PREFIX), "range_end": text(AFTER_PREFIX)});
-        gateway.tell("kv/deleterange", &all)?;
+        self.remove_keys(&gateway)?;
         gateway.tell("kv/put", &json!({"key": text(OWNER), "value": text(OURS)}))
+    }
+
+    fn clear(&self) -> Result<(), DbError> {
+        self.remove_keys(&self.gateway()?)
     }
 
     fn connect(&self) -> Result<Box<dyn Connection>, DbError> {

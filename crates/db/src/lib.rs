@@ -66,7 +66,7 @@ mod url;
 
 pub use claims::{CLAIMS, Claim, ClaimRow, Nodes};
 pub use database::{
-    Access, Conditional, Connection, Database, Held, Layout, LockView, Receipt, prepare,
+    Access, Conditional, Connection, Database, Held, Layout, LockView, Receipt, clear, prepare,
 };
 pub use error::{DbError, ErrorClass, Obstacle};
 pub use registry::{DRIVERS, Driver, Open, Settings, drivers, open, register};

@@ -58,6 +58,7 @@ const ROWS_AT_ONCE: u32 = 1000;
 const PREPARING: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(100);
 
+#[derive(Clone)]
 struct MySql {
     options: OptsBuilder,
     site: Site,
@@ -161,20 +162,24 @@ impl MySql {
         Ok(conn)
     }
 
+    /// Does something with tables, as often as it takes: it meets the transactions that an earlier run
+    /// left behind, and in a cluster the changes of other nodes. That passes.
+    fn patiently(&self, work: impl Fn(&mut Conn) -> Result<(), DbError>) -> Result<(), DbError> {
+        let deadline = Instant::now() + PREPARING.max(self.site.patience);
+        loop {
+            match work(&mut self.line()?) {
+                Err(error) if errors::passes(&error) && Instant::now() < deadline => {
+                    std::thread::sleep(PAUSE);
+                }
+                done => return done,
+            }
+        }
+    }
+
     /// Replaces what an earlier run left by empty tables.
     fn make_tables(&self, conn: &mut Conn, layout: &Layout) -> Result<(), DbError> {
-        self.catch_up(conn)?;
-        let mut statements = Vec::new();
+        let mut statements = self.removals(conn)?;
         for (name, columns) in TABLES {
-            let find = "SELECT table_comment FROM information_schema.tables \
-                 WHERE table_schema = DATABASE() AND table_name = ?";
-            let found: Option<String> =
-                conn.exec_first(find, (name,)).map_err(|error| classify(error, Stage::Connect))?;
-            match found {
-                Some(comment) if comment == OURS => statements.push(format!("DROP TABLE {name}")),
-                Some(_) => return Err(not_ours(&format!("a table {name}"), &self.site.place)),
-                None => {}
-            }
             let engine = &self.engine;
             statements
                 .push(format!("CREATE TABLE {name} {columns} ENGINE={engine} COMMENT='{OURS}'"));
@@ -186,6 +191,24 @@ impl MySql {
             statements.push(format!("INSERT INTO isolario_register VALUES {}", rows.join(", ")));
         }
         batch(conn, &statements)
+    }
+
+    /// The statements that remove the tables which an earlier run left.
+    fn removals(&self, conn: &mut Conn) -> Result<Vec<String>, DbError> {
+        self.catch_up(conn)?;
+        let mut statements = Vec::new();
+        for (name, _) in TABLES {
+            let find = "SELECT table_comment FROM information_schema.tables \
+                 WHERE table_schema = DATABASE() AND table_name = ?";
+            let found: Option<String> =
+                conn.exec_first(find, (name,)).map_err(|error| classify(error, Stage::Connect))?;
+            match found {
+                Some(comment) if comment == OURS => statements.push(format!("DROP TABLE {name}")),
+                Some(_) => return Err(not_ours(&format!("a table {name}"), &self.site.place)),
+                None => {}
+            }
+        }
+        Ok(statements)
     }
 }
 
@@ -225,18 +248,15 @@ impl Database for MySql {
         true
     }
 
-    /// Making tables meets the transactions that an earlier run left behind, and in a cluster the
-    /// changes of other nodes: that passes.
     fn prepare(&self, layout: &Layout) -> Result<(), DbError> {
-        let deadline = Instant::now() + PREPARING.max(self.site.patience);
-        loop {
-            match self.make_tables(&mut self.line()?, layout) {
-                Err(error) if errors::passes(&error) && Instant::now() < deadline => {
-                    std::thread::sleep(PAUSE);
-                }
-                done => return done,
-            }
-        }
+        self.patiently(|conn| self.make_tables(conn, layout))
+    }
+
+    fn clear(&self) -> Result<(), DbError> {
+        self.patiently(|conn| {
+            let statements = self.removals(conn)?;
+            batch(conn, &statements)
+        })
     }
 
     fn capture(&self) -> Result<Box<dyn Capture>, DbError> {

@@ -60,6 +60,7 @@ const COMMITS_WAIT_FOR: [&str; 5] = ["off", "local", "remote_write", "on", "remo
 const CATCHING_UP: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(20);
 
+#[derive(Clone)]
 struct Postgres {
     config: Config,
     site: Site,
@@ -74,6 +75,7 @@ struct Postgres {
 }
 
 /// Which of the products that speak the protocol this is.
+#[derive(Clone)]
 struct Product {
     /// Its name in the table of claims.
     name: &'static str,
@@ -217,6 +219,24 @@ impl Postgres {
         }
     }
 
+    /// The statements that remove the tables which an earlier run left.
+    fn removals(&self, line: &Line) -> Result<Vec<String>, DbError> {
+        let mut statements = Vec::new();
+        for (name, _) in TABLES {
+            let find = "SELECT obj_description(to_regclass($1), 'pg_class') \
+                 WHERE to_regclass($1) IS NOT NULL";
+            let found = line.ask(Stage::Connect, line.client.query_opt(find, &[&name]))?;
+            match found.map(|row| row.get::<_, Option<String>>(0)) {
+                Some(Some(comment)) if comment == OURS => {
+                    statements.push(format!("DROP TABLE {name}"));
+                }
+                Some(_) => return Err(not_ours(&format!("a table {name}"), &self.site.place)),
+                None => {}
+            }
+        }
+        Ok(statements)
+    }
+
     /// Sets the isolation level and what goes with it; tells whether the server is a standby.
     fn set_up(&self, line: &Line) -> Result<bool, DbError> {
         let is_standby = line.is_standby();
@@ -281,17 +301,8 @@ impl Database for Postgres {
     fn prepare(&self, layout: &Layout) -> Result<(), DbError> {
         let line = self.line()?;
         let mut statements = vec!["BEGIN".to_owned()];
+        statements.extend(self.removals(&line)?);
         for (name, columns) in TABLES {
-            let find = "SELECT obj_description(to_regclass($1), 'pg_class') \
-                 WHERE to_regclass($1) IS NOT NULL";
-            let found = line.ask(Stage::Connect, line.client.query_opt(find, &[&name]))?;
-            match found.map(|row| row.get::<_, Option<String>>(0)) {
-                Some(Some(comment)) if comment == OURS => {
-                    statements.push(format!("DROP TABLE {name}"));
-                }
-                Some(_) => return Err(not_ours(&format!("a table {name}"), &self.site.place)),
-                None => {}
-            }
             statements.push(format!("CREATE TABLE {name} {columns}"));
             statements.push(format!("COMMENT ON TABLE {name} IS '{OURS}'"));
         }
@@ -302,7 +313,13 @@ impl Database for Postgres {
         statements.extend(rows::INDEXES.map(str::to_owned));
         statements.push("COMMIT".to_owned());
         line.batch(Stage::Connect, &statements.join("; "))?;
+        capture::clear(&line);
         self.hurry(&line)
+    }
+
+    fn clear(&self) -> Result<(), DbError> {
+        let line = self.line()?;
+        line.batch(Stage::Connect, &self.removals(&line)?.join("; "))
     }
 
     fn is_read_only(&self) -> Result<bool, DbError> {

@@ -61,6 +61,28 @@ impl Redis {
         wire.one(&["EXISTS", OWNER], Stage::Connect)?;
         Ok(wire)
     }
+
+    /// Removes our keys, all but the mark of ownership: that goes last.
+    fn remove_keys(&self, wire: &mut Wire) -> Result<(), DbError> {
+        let owner = wire.one(&["GET", OWNER], Stage::Connect)?.text()?;
+        let mut cursor = "0".to_owned();
+        loop {
+            let scan = ["SCAN", &cursor, "MATCH", PATTERN, "COUNT", "1000"];
+            let (next, keys) = page(wire.one(&scan, Stage::Connect)?)?;
+            if !keys.is_empty() && owner.as_deref() != Some(OURS) {
+                return Err(not_ours("keys of the form isolario:*", &self.0.place));
+            }
+            let ours = keys.iter().map(String::as_str).filter(|key| *key != OWNER);
+            let remove: Vec<&str> = std::iter::once("DEL").chain(ours).collect();
+            if remove.len() > 1 {
+                wire.one(&remove, Stage::Connect)?;
+            }
+            if next == "0" {
+                return Ok(());
+            }
+            cursor = next;
+        }
+    }
 }
 
 /// The server's own name and version. Those that came from Redis, or only speak its protocol, still
@@ -97,26 +119,14 @@ impl Database for Redis {
 
     fn prepare(&self, _: &Layout) -> Result<(), DbError> {
         let mut wire = self.wire()?;
-        let owner = wire.one(&["GET", OWNER], Stage::Connect)?.text()?;
-        let mut cursor = "0".to_owned();
-        loop {
-            let scan = ["SCAN", &cursor, "MATCH", PATTERN, "COUNT", "1000"];
-            let (next, keys) = page(wire.one(&scan, Stage::Connect)?)?;
-            if !keys.is_empty() && owner.as_deref() != Some(OURS) {
-                return Err(not_ours("keys of the form isolario:*", &self.0.place));
-            }
-            // The mark of ownership goes last, with all others gone.
-            let ours = keys.iter().map(String::as_str).filter(|key| *key != OWNER);
-            let remove: Vec<&str> = std::iter::once("DEL").chain(ours).collect();
-            if remove.len() > 1 {
-                wire.one(&remove, Stage::Connect)?;
-            }
-            if next == "0" {
-                break;
-            }
-            cursor = next;
-        }
+        self.remove_keys(&mut wire)?;
         wire.one(&["SET", OWNER, OURS], Stage::Connect).map(|_| ())
+    }
+
+    fn clear(&self) -> Result<(), DbError> {
+        let mut wire = self.wire()?;
+        self.remove_keys(&mut wire)?;
+        wire.one(&["DEL", OWNER], Stage::Connect).map(|_| ())
     }
 
     fn connect(&self) -> Result<Box<dyn Connection>, DbError> {

@@ -54,6 +54,7 @@ pub(crate) fn distrusted(message: String) -> DbError {
 }
 
 /// A server: where it is, and how to talk to it.
+#[derive(Clone)]
 pub(crate) struct Site {
     pub(crate) address: Address,
     pub(crate) tls: Tls,

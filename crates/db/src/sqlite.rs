@@ -104,6 +104,25 @@ impl Sqlite {
         connection.pragma_update(None, "synchronous", "off").map_err(classify)?;
         Ok(connection)
     }
+
+    /// Removes the tables that an earlier run left.
+    fn drop_tables(&self, transaction: &rusqlite::Transaction<'_>) -> Result<(), DbError> {
+        for (name, definition) in TABLES {
+            let find = "SELECT sql FROM sqlite_master WHERE name = ?";
+            let found: Option<Option<String>> = transaction
+                .query_row(find, [name], |row| row.get(0))
+                .optional()
+                .map_err(classify)?;
+            match found {
+                Some(Some(sql)) if sql == definition => {
+                    transaction.execute(&format!("DROP TABLE {name}"), []).map_err(classify)?;
+                }
+                Some(_) => return Err(not_ours(name, &self.path.display().to_string())),
+                None => {}
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Database for Sqlite {
@@ -126,25 +145,21 @@ impl Database for Sqlite {
     fn prepare(&self, _: &Layout) -> Result<(), DbError> {
         let mut connection = self.connection()?;
         let transaction = connection.transaction().map_err(classify)?;
-        for (name, definition) in TABLES {
-            let find = "SELECT sql FROM sqlite_master WHERE name = ?";
-            let found: Option<Option<String>> = transaction
-                .query_row(find, [name], |row| row.get(0))
-                .optional()
-                .map_err(classify)?;
-            match found {
-                Some(Some(sql)) if sql == definition => {
-                    transaction.execute(&format!("DROP TABLE {name}"), []).map_err(classify)?;
-                }
-                Some(_) => return Err(not_ours(name, &self.path.display().to_string())),
-                None => {}
-            }
+        self.drop_tables(&transaction)?;
+        for (_, definition) in TABLES {
             transaction.execute(definition, []).map_err(classify)?;
         }
         transaction.execute("INSERT INTO isolario_counter VALUES (0)", []).map_err(classify)?;
         for index in rows::INDEXES {
             transaction.execute(index, []).map_err(classify)?;
         }
+        transaction.commit().map_err(classify)
+    }
+
+    fn clear(&self) -> Result<(), DbError> {
+        let mut connection = self.connection()?;
+        let transaction = connection.transaction().map_err(classify)?;
+        self.drop_tables(&transaction)?;
         transaction.commit().map_err(classify)
     }
 

@@ -2,7 +2,7 @@
 
 use std::fs::{Permissions, set_permissions};
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
@@ -64,6 +64,11 @@ impl Servers {
     /// The certificate that it shows to them, as all nodes do.
     pub fn certificate(&self) -> PathBuf {
         self.directory.path().join(certificate::NAME)
+    }
+
+    /// Where its files are: what a test changes there is in force after a [restart](Servers::restart).
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
     }
 
     /// The process ids of all nodes that run.

@@ -300,9 +300,7 @@ fn a_table_of_somebody_else_is_left_alone() {
 
 fn change_table(path: &Path) {
     let connection = rusqlite::Connection::open(path).unwrap();
-    connection
-        .execute_batch("DROP TABLE isolario_register; CREATE TABLE isolario_register (x)")
-        .unwrap();
+    connection.execute_batch("CREATE TABLE isolario_register (x)").unwrap();
 }
 
 /// Starts a run that would take for ever, and waits until it has recorded something.
@@ -331,6 +329,39 @@ fn an_interrupted_run_is_complete_and_checked() {
     assert_eq!(record(&sandbox, "out")["stopped"], "interrupted");
     assert!(String::from_utf8_lossy(&output.stdout).contains("strict-serializable  satisfied"));
     assert_eq!(sandbox.code(&["verify", "out/history.iso", "out/proof"]), 0);
+}
+
+/// The slot goes with the connection; tables and the publication, with the next run.
+#[cfg(unix)]
+#[test]
+fn what_a_killed_run_left_in_a_database_goes_with_the_next_one() {
+    use isolario::db::{DbUrl, Settings, open};
+    use isolario_servers::{Durability, Kind, Servers};
+
+    let sandbox = Sandbox::new();
+    let servers = Servers::start(Kind::Postgres, Durability::Fast).unwrap();
+    let database = open(&DbUrl::parse(servers.url()).unwrap(), &Settings::default()).unwrap();
+    let mut line = database.connect_sql().unwrap();
+    let mut left = || {
+        let question = "SELECT (SELECT count(*) FROM pg_replication_slots), \
+             (SELECT count(*) FROM pg_publication), \
+             (SELECT count(*) FROM pg_tables WHERE tablename LIKE 'isolario%')";
+        format!("{:?}", line.statement(question, true).unwrap().rows[0])
+    };
+    let whitebox = ["--whitebox", "--workload", "predicate", "--db", servers.url()];
+    // With and without the log: either cleans up.
+    for (number, more) in [&whitebox[..], &whitebox[1..]].into_iter().enumerate() {
+        let mut child = endless(&sandbox, &format!("killed{number}"), &whitebox);
+        assert_eq!(left(), "[Int(1), Int(1), Int(3)]");
+        signal(&child, "-KILL");
+        child.wait().unwrap();
+        let out = format!("next{number}");
+        assert_eq!(sandbox.code(&[&["run", "--txns", "50", "--out", &out], more].concat()), 0);
+        while left() != "[Int(0), Int(0), Int(0)]" {
+            // The server may still have to notice that the killed one is gone.
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
 }
 
 /// Whenever it comes: nothing stays in the directory for temporary files, and the run either did

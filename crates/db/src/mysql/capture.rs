@@ -3,7 +3,7 @@
 //! Nothing is made for it, so that nothing can be left behind. The program is asked for what was
 //! written between two places of the log, once the clients have gone.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::process::{Command, Stdio};
 
 use isolario_model::Level;
@@ -20,12 +20,12 @@ use crate::tls::Mode;
 
 const PROGRAM: &str = "mariadb-binlog";
 
+/// ER_SPECIFIC_ACCESS_DENIED_ERROR.
+const NO_RIGHT: &str = "1227";
+
 /// A part of the log that has a beginning.
 pub(super) struct Binlog {
-    conn: Conn,
-    command: Command,
-    database: String,
-    isolation: &'static str,
+    mysql: MySql,
     file: String,
     position: u64,
 }
@@ -64,33 +64,26 @@ pub(super) fn start(mysql: &MySql) -> Result<Box<dyn Capture>, DbError> {
             ));
         }
     }
-    if Command::new(PROGRAM)
-        .arg("--version")
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .is_err()
-    {
-        return Err(DbError::fatal(format!(
-            "{PROGRAM} is needed to read the binary log: it comes with MariaDB's client programs"
-        )));
-    }
     let (file, position) = place(&mut conn)?;
-    Ok(Box::new(Binlog {
-        command: command(&mysql.site),
-        database: mysql.site.address.path.clone(),
-        isolation: mysql.site.isolation,
-        conn,
-        file,
-        position,
-    }))
+    let log = Binlog { mysql: mysql.clone(), file, position };
+    log.is_readable()?;
+    Ok(Box::new(log))
 }
 
 /// Where the log ends now.
 fn place(conn: &mut Conn) -> Result<(String, u64), DbError> {
-    let row: Option<mysql::Row> = ask(conn, "SHOW MASTER STATUS")?;
-    let place = row.and_then(|row| Some((row.get(0)?, row.get(1)?)));
-    place.ok_or_else(|| DbError::fatal("the user has no right to read the log: BINLOG MONITOR"))
+    let row = ask(conn, "SHOW MASTER STATUS").map_err(|error| match error.code.as_deref() {
+        Some(NO_RIGHT) => no_right("BINLOG MONITOR"),
+        _ => error,
+    })?;
+    let place = row.and_then(|row: mysql::Row| Some((row.get(0)?, row.get(1)?)));
+    place.ok_or_else(|| DbError::fatal("the binary log is off: start the server with log_bin"))
+}
+
+fn no_right(right: &str) -> DbError {
+    DbError::fatal(format!(
+        "the user has no right to read the log: GRANT {right} ON *.* TO …, or name another user"
+    ))
 }
 
 fn ask<T: mysql::prelude::FromRow>(conn: &mut Conn, question: &str) -> Result<Option<T>, DbError> {
@@ -102,7 +95,7 @@ fn command(site: &Site) -> Command {
     let address = &site.address;
     let mut command = Command::new(PROGRAM);
     command
-        .args(["--no-defaults", "--read-from-remote-server", "--protocol=TCP", "--to-last-log"])
+        .args(["--no-defaults", "--read-from-remote-server", "--protocol=TCP"])
         .args(["--base64-output=DECODE-ROWS", "-v"])
         .arg(format!("--host={}", address.host))
         .arg(format!("--port={}", address.port.unwrap_or(3306)))
@@ -122,13 +115,15 @@ fn command(site: &Site) -> Command {
 }
 
 impl Capture for Binlog {
-    fn stop(mut self: Box<Self>) -> Result<Log, DbError> {
-        let (file, position) = place(&mut self.conn).map_err(|error| {
+    /// Over a connection of its own: a server that was restarted still has its log.
+    fn stop(self: Box<Self>) -> Result<Log, DbError> {
+        let end = self.mysql.line().and_then(|mut conn| place(&mut conn));
+        let (file, position) = end.map_err(|error| {
             DbError::fatal(format!("the end of the binary log is not known: {}", error.message))
         })?;
-        let end = place_of(&file, position);
-        let decoder = self.read()?;
-        if end.is_none_or(|end| decoder.position() < end) {
+        let mut decoder = Decoder::new(&self.mysql.site.address.path, &self.file);
+        self.read(&["--to-last-log"], |line| decoder.take(line))?;
+        if place_of(&file, position).is_none_or(|end| decoder.position() < end) {
             return Err(DbError::fatal(format!(
                 "{PROGRAM} did not read the binary log up to its end, {position} of {file}"
             )));
@@ -139,15 +134,27 @@ impl Capture for Binlog {
             // They find the newest rows.
             writes_see_snapshots: false,
             // Locks are held to the end: the order of commits is one in which all take effect.
-            promised: (self.isolation == "serializable").then_some(Level::Serializable),
+            promised: (self.mysql.site.isolation == "serializable").then_some(Level::Serializable),
         })
     }
 }
 
 impl Binlog {
-    fn read(&mut self) -> Result<Decoder, DbError> {
-        let failed = |error: std::io::Error| DbError::fatal(format!("{PROGRAM}: {error}"));
-        let mut child = (self.command)
+    /// Reads nothing of the log, as it will be read at the end: what is in the way is found now.
+    fn is_readable(&self) -> Result<(), DbError> {
+        self.read(&[&format!("--stop-position={}", self.position)], |_| {})
+    }
+
+    /// Reads the log from where it began.
+    fn read(&self, arguments: &[&str], mut take: impl FnMut(&str)) -> Result<(), DbError> {
+        let failed = |error: std::io::Error| match error.kind() {
+            ErrorKind::NotFound => DbError::fatal(format!(
+                "{PROGRAM} is needed to read the binary log: it comes with MariaDB's client programs"
+            )),
+            _ => DbError::fatal(format!("{PROGRAM}: {error}")),
+        };
+        let mut child = command(&self.mysql.site)
+            .args(arguments)
             .arg(format!("--start-position={}", self.position))
             .arg(&self.file)
             .stdin(Stdio::null())
@@ -155,13 +162,12 @@ impl Binlog {
             .stderr(Stdio::piped())
             .spawn()
             .map_err(failed)?;
-        let mut decoder = Decoder::new(&self.database, &self.file);
         if let Some(out) = child.stdout.take() {
             let mut lines = BufReader::with_capacity(1 << 16, out);
             let mut line = Vec::new();
             // Statements in comments may hold any bytes.
             while lines.read_until(b'\n', &mut line).map_err(failed)? > 0 {
-                decoder.take(String::from_utf8_lossy(&line).trim_end());
+                take(String::from_utf8_lossy(&line).trim_end());
                 line.clear();
             }
         }
@@ -170,11 +176,21 @@ impl Binlog {
             let _ = stderr.read_to_string(&mut words);
         }
         match child.wait().map_err(failed)?.success() {
-            true => Ok(decoder),
-            false if words.contains("Could not find first log file") => Err(DbError::fatal(
-                format!("{} was purged while the run went on: raise expire_logs_days", self.file),
+            true => Ok(()),
+            false => Err(self.failure(&words)),
+        }
+    }
+
+    /// What the program's last words mean.
+    fn failure(&self, words: &str) -> DbError {
+        let is_said = |part: &str| words.contains(part);
+        match () {
+            () if is_said("Could not find first log file") => DbError::fatal(format!(
+                "{} was purged while the run went on: raise expire_logs_days",
+                self.file
             )),
-            false => Err(DbError::fatal(format!("{PROGRAM}: {}", words.trim()))),
+            () if is_said("REPLICATION SLAVE") => no_right("REPLICATION SLAVE"),
+            () => DbError::fatal(format!("{PROGRAM}: {}", words.trim())),
         }
     }
 }

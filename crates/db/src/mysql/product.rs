@@ -7,6 +7,7 @@ use super::errors::classify;
 use crate::error::DbError;
 use crate::remote::Stage;
 
+#[derive(Clone)]
 pub(super) struct Product {
     /// Its name in the table of claims.
     pub(super) name: &'static str,

@@ -24,10 +24,14 @@ const AT_ONCE: i32 = 20_000;
 const ENDING: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(20);
 
+/// When the server was started: another answer means that it was restarted.
+const STARTED: &str = "SELECT pg_postmaster_start_time()::text";
+
 pub(super) struct Slot {
     line: Line,
     name: String,
-    isolation: &'static str,
+    postgres: Postgres,
+    started: String,
 }
 
 /// Begins a capture, or says which setting is in the way.
@@ -50,28 +54,53 @@ pub(super) fn start(postgres: &Postgres) -> Result<Box<dyn Capture>, DbError> {
             "the user has no right to read the log: ALTER ROLE … REPLICATION, or name another user",
         ));
     }
-    let left: i64 = line.query(
-        "SELECT current_setting('max_replication_slots')::BIGINT - count(*) \
-         FROM pg_replication_slots",
-    )?;
-    if left <= 0 {
+    let most: i64 = line.query("SELECT current_setting('max_replication_slots')::BIGINT")?;
+    let taken: Vec<String> =
+        line.query("SELECT coalesce(array_agg(slot_name::text), '{}') FROM pg_replication_slots")?;
+    if taken.len() as i64 >= most {
         return Err(DbError::fatal(
             "all replication slots are in use: raise max_replication_slots, or drop one of them",
         ));
     }
     publish(&line, &postgres.site.place)?;
     let process: i32 = line.query("SELECT pg_backend_pid()")?;
-    let slot =
-        Slot { line, name: format!("isolario_{process}"), isolation: postgres.site.isolation };
+    let (started, postgres) = (line.query(STARTED)?, postgres.clone());
+    let slot = Slot { line, name: free_name(process, &taken), postgres, started };
     let make = format!(
         "SELECT lsn::text FROM pg_create_logical_replication_slot('{}', 'pgoutput', true)",
         slot.name
     );
     if let Err(error) = slot.line.query::<String>(&make) {
-        slot.unpublish();
+        unpublish(&slot.line);
         return Err(error);
     }
     Ok(Box::new(slot))
+}
+
+/// A name that no slot has: those that are there are somebody else's, and are left alone.
+fn free_name(process: i32, taken: &[String]) -> String {
+    let names = (0..).map(|number| match number {
+        0 => format!("isolario_{process}"),
+        number => format!("isolario_{process}_{number}"),
+    });
+    names.into_iter().find(|name| !taken.contains(name)).unwrap_or_default()
+}
+
+/// Removes the publication that a run left which was killed. Who may not look or not drop it has not
+/// made it.
+pub(super) fn clear(line: &Line) {
+    let is_ours = format!(
+        "SELECT EXISTS (SELECT FROM pg_publication WHERE pubname = '{PUBLICATION}' \
+         AND obj_description(oid, 'pg_publication') = '{OURS}')"
+    );
+    if line.query::<bool>(&is_ours).unwrap_or(false) {
+        unpublish(line);
+    }
+}
+
+/// Whether it works or not: the next run replaces what is left.
+fn unpublish(line: &Line) {
+    let _ = line.batch(Stage::Connect, &format!("DROP PUBLICATION IF EXISTS {PUBLICATION}"));
 }
 
 /// Has the log decoded for our table, with the versions that were replaced.
@@ -95,12 +124,6 @@ fn publish(line: &Line, place: &str) -> Result<(), DbError> {
 }
 
 impl Slot {
-    /// Whether it works or not: the next run replaces what is left.
-    fn unpublish(&self) {
-        let drop = format!("DROP PUBLICATION IF EXISTS {PUBLICATION}");
-        let _ = self.line.batch(Stage::Connect, &drop);
-    }
-
     /// It would go with the connection; whoever looks now would still see it.
     fn drop_slot(&self) {
         let drop = format!("SELECT pg_drop_replication_slot('{}')", self.name);
@@ -140,10 +163,10 @@ impl Slot {
             commits: commits.collect(),
             snapshots: Snapshots::InProgress,
             // At read committed they look at the newest version of a row once more.
-            writes_see_snapshots: self.isolation != "read-committed",
+            writes_see_snapshots: self.postgres.site.isolation != "read-committed",
             // Serializable transactions take effect in some order, which need not be this one. And at
             // repeatable read, an insert in place of a row that was deleted meanwhile is let through.
-            promised: (self.isolation == "repeatable-read").then_some(Level::Prefix),
+            promised: (self.postgres.site.isolation == "repeatable-read").then_some(Level::Prefix),
         })
     }
 
@@ -168,16 +191,35 @@ impl Slot {
 impl Capture for Slot {
     fn stop(self: Box<Self>) -> Result<Log, DbError> {
         let log = self.read();
-        self.drop_slot();
-        self.unpublish();
-        log.map_err(|error| match error.disconnected {
-            true => DbError::fatal(format!(
-                "the connection that held the replication slot is lost, and the log with it (did \
-                 the server restart?): {}",
-                error.message
-            )),
-            false => error,
-        })
+        match log {
+            Err(error) if error.disconnected => Err(self.lost(&error)),
+            log => {
+                self.drop_slot();
+                unpublish(&self.line);
+                log
+            }
+        }
+    }
+}
+
+impl Slot {
+    /// Why the connection is lost that held the slot, and with it the log. A server that trims its log
+    /// ends the connections whose slots it keeps it for.
+    fn lost(&self, error: &DbError) -> DbError {
+        let line = self.postgres.line();
+        line.iter().for_each(unpublish);
+        let started = line.and_then(|line| line.query::<String>(STARTED));
+        let why = match started {
+            Ok(started) if started == self.started => {
+                "the server ended the connection that held the replication slot: it trimmed the log, \
+                 if max_slot_wal_keep_size is set (raise it)"
+            }
+            Ok(_) => {
+                "the server was restarted, and the replication slot is gone with its connection"
+            }
+            Err(_) => "the server is gone, and the replication slot with it",
+        };
+        DbError::fatal(format!("{why}: {}", error.message))
     }
 }
 
@@ -198,5 +240,13 @@ mod tests {
         assert_eq!(whole_number(17, 100), 17);
         assert_eq!(whole_number(17, epoch + 100), epoch + 17);
         assert_eq!(whole_number(0xffff_fff0, epoch + 100), epoch - 16);
+    }
+
+    #[test]
+    fn a_slot_gets_a_name_that_is_free() {
+        let taken =
+            |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        assert_eq!(free_name(7, &taken(&["isolario_8"])), "isolario_7");
+        assert_eq!(free_name(7, &taken(&["isolario_7", "isolario_7_1"])), "isolario_7_2");
     }
 }

@@ -213,12 +213,14 @@ fn record(
         Err(error) => {
             // What was made for the capture goes as well.
             begun.map(|begun| begun.end(Vec::new()));
+            db::clear(&target.nodes);
             directory.discard();
             return Err(error);
         }
     };
     let sightings = std::mem::take(&mut driven.sightings);
     let captured = begun.map(|begun| begun.end(sightings));
+    db::clear(&target.nodes);
     observer.driven(&driven);
     note(&mut record, driven, settings);
     // The verdict does not depend on it, and it is written again at the end.

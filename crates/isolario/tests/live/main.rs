@@ -1,7 +1,9 @@
-//! Probes of real servers. Scripts are deterministic, and so are their results on one node; a server that
+//! Probes of real servers, and runs against the database's own word. Scripts are deterministic, and so are their results on one node; a server that
 //! is not installed is a failure.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod whitebox;
 
 use std::ops::ControlFlow;
 use std::time::Duration;
