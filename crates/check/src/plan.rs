@@ -427,7 +427,7 @@ impl<'h> Checker<'h> {
         }
         if engine == Engine::Versions {
             return match self.ordered(engines).check(level) {
-                Some(verdict) => (engine, verdict),
+                Some(verdict) => (engine, self.in_fewer_words(level, verdict)),
                 None => (Engine::Strong { blind: None }, search()),
             };
         }
@@ -490,23 +490,24 @@ impl<'h> Checker<'h> {
     fn search(&self, engines: &Engines<'h>, level: Level) -> Verdict {
         let verdict = strong::check(&engines.resolved, level, &self.options);
         match &verdict {
-            Verdict::Violated(findings) if is_intricate(findings) => {
+            Verdict::Violated(findings) if has_no_name(findings) => {
                 match engines.weak.check(Level::Causal) {
                     Verdict::Violated(findings) => {
                         Verdict::Violated(Findings { exact: false, ..findings })
                     }
-                    _ if !self.met.is_empty() => verdict,
                     _ => self.in_fewer_words(level, verdict),
                 }
             }
-            _ => verdict,
+            _ => self.in_fewer_words(level, verdict),
         }
     }
 
-    /// The same verdict with an argument about fewer transactions, if it takes cases.
+    /// The same verdict with arguments about fewer transactions and operations, where arguments take
+    /// more than what clients saw. What predicates may have met is not part of a history: nothing can
+    /// be left out there.
     fn in_fewer_words(&self, level: Level, verdict: Verdict) -> Verdict {
         let fewer = match &verdict {
-            Verdict::Violated(findings) if !self.has_lists() && is_intricate(findings) => {
+            Verdict::Violated(findings) if self.met.is_empty() => {
                 minimal(self.history, level, &self.options, findings)
             }
             _ => None,
@@ -538,7 +539,7 @@ impl<'h> Checker<'h> {
 }
 
 /// Whether nothing but an argument without a name refutes a level.
-fn is_intricate(findings: &Findings) -> bool {
+fn has_no_name(findings: &Findings) -> bool {
     findings.anomalies.iter().all(|a| a.kind == AnomalyKind::NoOrderPossible)
 }
 

@@ -43,6 +43,13 @@ impl Part {
         Part { kept }
     }
 
+    /// Nothing of a history but these operations.
+    pub fn of_ops(history: &History, ops: impl IntoIterator<Item = OpId>) -> Part {
+        let mut kept = vec![false; history.op_count()];
+        ops.into_iter().for_each(|op| kept[op.index()] = true);
+        Part { kept }
+    }
+
     /// Leaves a transaction out.
     pub fn remove_txn(&mut self, history: &History, txn: TxnId) {
         self.kept[history.op_range(txn)].fill(false);

@@ -1,0 +1,187 @@
+//! A smaller argument: the fewest transactions and operations that still have no order.
+//!
+//! What a search learned on its way names more transactions than the contradiction needs. So those that
+//! take part are taken as a history of their own, and transactions are left out of it, in halves, then
+//! in quarters, down to single ones, as long as the level stays violated; and then operations of those
+//! that are left. [`Part`] takes care that no history looks worse for what is left out, so what rules
+//! out an order of a part rules out one of the whole.
+//!
+//! How much is tried depends on the history alone, not on the clock: the same history gets the same
+//! argument everywhere.
+
+mod rests_on;
+mod whole;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use isolario_model::{Anomaly, Findings, History, Level, OpId, Part, Verdict};
+use rustc_hash::FxHashSet;
+
+use crate::resolved::writes;
+use crate::{Checker, Options};
+use rests_on::{RestsOn, is_intricate};
+use whole::Whole;
+
+/// With more transactions than this, nothing is tried.
+const MOST_TXNS: usize = 400;
+/// How long one try may take. Few come near it.
+const LONGEST_TRY: Duration = Duration::from_millis(500);
+/// How many operations the parts that are tried may have in all.
+const MOST_OPS: usize = 100_000;
+
+/// The findings with arguments about as few transactions and operations as can be found, where
+/// arguments take more than what clients saw. Nothing where no smaller one is found.
+pub(crate) fn minimal(
+    history: &History,
+    level: Level,
+    options: &Options,
+    findings: &Findings,
+) -> Option<Findings> {
+    let is_about_all = options.promised_order.is_some()
+        || !options.version_order.is_empty()
+        || options.assume.order_versions();
+    if !options.minimize || is_about_all {
+        return None;
+    }
+    let mut left = MOST_OPS;
+    let mut smaller: Vec<Anomaly> = Vec::new();
+    let mut is_smaller = false;
+    for anomaly in &findings.anomalies {
+        let found =
+            is_intricate(anomaly).then(|| of_one(history, level, options, anomaly, &mut left));
+        is_smaller |= found.iter().flatten().next().is_some();
+        match found.flatten() {
+            Some(found) => smaller.extend(found),
+            None => smaller.push(Anomaly::clone(anomaly)),
+        }
+    }
+    // Of two arguments, the same may be left.
+    let mut told: Vec<Anomaly> = Vec::with_capacity(smaller.len());
+    for anomaly in smaller {
+        if told.iter().all(|other| other.evidence != anomaly.evidence) {
+            told.push(anomaly);
+        }
+    }
+    is_smaller.then(|| Findings::new(told, findings.exact))
+}
+
+/// What is wrong with the fewest transactions and operations that refute a level, from those that an
+/// argument rests on.
+fn of_one(
+    history: &History,
+    level: Level,
+    options: &Options,
+    anomaly: &Anomaly,
+    left: &mut usize,
+) -> Option<Vec<Anomaly>> {
+    let txns = RestsOn::new(history, anomaly).txns();
+    if txns.len() > MOST_TXNS {
+        return None;
+    }
+    // What is tried is taken from these alone: the history may be long.
+    let (part, ids) = Part::of_txns(history, txns).build_with_ids(history).ok()?;
+    let timeout = Some(options.timeout.map_or(LONGEST_TRY, |timeout| timeout.min(LONGEST_TRY)));
+    let options = Options { minimize: false, timeout, ..options.clone() };
+    let mut search =
+        Minimal { history: &part, level, options, ops: Vec::new(), found: Vec::new(), left: *left };
+    search.run();
+    *left = search.left;
+    let whole = Whole { history, part: &part, ops: &ids };
+    let found: Option<Vec<Anomaly>> = search.found.iter().map(|a| whole.anomaly(a)).collect();
+    found.filter(|found| !found.is_empty())
+}
+
+/// What a transaction writes of a key is one: without its last write, an earlier one would be a version
+/// that others may have seen, which it is not in the whole.
+fn first_write(history: &History, op: OpId) -> usize {
+    let is_write = |op: OpId| writes(history.op_kinds()[op.index()]);
+    let key = history.op_keys()[op.index()];
+    let same = |other: &OpId| is_write(*other) && history.op_keys()[other.index()] == key;
+    let first = history.txn_ops(history.op_txn(op)).find(same);
+    first.filter(|_| is_write(op)).unwrap_or(op).index()
+}
+
+struct Minimal<'h> {
+    history: &'h History,
+    level: Level,
+    options: Options,
+    /// The operations that are left, and what is wrong with them.
+    ops: Vec<OpId>,
+    found: Vec<Anomaly>,
+    /// How many operations may be looked at before it ends.
+    left: usize,
+}
+
+impl Minimal<'_> {
+    fn run(&mut self) {
+        if !self.keeps(&(0..self.history.op_count()).map(OpId::at).collect::<Vec<_>>()) {
+            return;
+        }
+        self.leave_out(|history, op| history.op_txn(op).index());
+        // What is not named is nearly always not needed.
+        if let [only] = self.found.as_slice() {
+            let named: FxHashSet<OpId> =
+                RestsOn::new(self.history, only).ops().into_iter().collect();
+            let ops: Vec<OpId> = self.ops.iter().copied().filter(|op| named.contains(op)).collect();
+            self.keeps(&ops);
+        }
+        self.leave_out(first_write);
+    }
+
+    /// Leaves out operations as long as the level stays violated; those with the same number go
+    /// together.
+    fn leave_out(&mut self, number: fn(&History, OpId) -> usize) {
+        let mut size = self.history.op_count();
+        while self.left > 0 {
+            let before = self.ops.len();
+            let groups = self.groups(number).len();
+            size = size.min(groups).div_ceil(2);
+            self.leave_out_so_many(size, number);
+            // Once single ones were tried, they are tried again until none can go.
+            if size <= 1 && self.ops.len() == before {
+                return;
+            }
+        }
+    }
+
+    /// Tries to leave out so many groups at a time.
+    fn leave_out_so_many(&mut self, size: usize, number: fn(&History, OpId) -> usize) {
+        let mut at = 0;
+        loop {
+            let groups = self.groups(number);
+            if at >= groups.len() || self.left == 0 {
+                return;
+            }
+            let end = (at + size).min(groups.len());
+            if !self.keeps(&[groups[..at].concat(), groups[end..].concat()].concat()) {
+                at = end;
+            }
+        }
+    }
+
+    /// The operations that are left, those with the same number together.
+    fn groups(&self, number: fn(&History, OpId) -> usize) -> Vec<Vec<OpId>> {
+        let mut groups: BTreeMap<usize, Vec<OpId>> = BTreeMap::new();
+        for op in &self.ops {
+            groups.entry(number(self.history, *op)).or_default().push(*op);
+        }
+        groups.into_values().collect()
+    }
+
+    /// Whether the level is violated by these operations; then they are what is left, but for those
+    /// that rest on what is not.
+    fn keeps(&mut self, ops: &[OpId]) -> bool {
+        self.left = self.left.saturating_sub(ops.len());
+        let part = Part::of_ops(self.history, ops.iter().copied());
+        let Ok((history, ids)) = part.build_with_ids(self.history) else { return false };
+        let result = Checker::new(&history, self.options.clone()).check(self.level);
+        let Verdict::Violated(findings) = result.verdict else { return false };
+        let whole = Whole { history: self.history, ops: &ids, part: &history };
+        let told = |anomaly: &Arc<Anomaly>| whole.anomaly(anomaly);
+        let Some(found) = findings.anomalies.iter().map(told).collect() else { return false };
+        (self.ops, self.found) = (ids, found);
+        true
+    }
+}
