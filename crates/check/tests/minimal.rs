@@ -1,7 +1,7 @@
 //! Arguments that take more than what clients saw are about as few transactions and operations as
 //! possible.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 use std::collections::BTreeSet;
 
