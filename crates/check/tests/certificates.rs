@@ -201,10 +201,46 @@ fn a_certificate_says_everything() {
     let open = Verdict::NotApplicable(Inapplicable::OpenVersionOrder { key });
     assert_eq!(verdict(&two, set, Level::Serializable), open);
     let order = r#"{"key": "x", "writers": ["T1", "T2"]}"#;
-    let op = two.txn_ops(TxnId(2)).next().unwrap();
-    let unset = Verdict::NotApplicable(Inapplicable::NoVersionSet { op });
-    assert_eq!(verdict(&two, order, Level::Serializable), unset);
     assert!(satisfies(&two, &format!("{order}\n{set}"), Level::Serializable));
+}
+
+/// What an update met at PostgreSQL's read committed, nothing says. Its rows count as writes, and the
+/// rest is judged without it.
+#[test]
+fn an_operation_without_a_set_may_have_met_anything_that_explains_it() {
+    let order = r#"{"key": "x", "writers": ["T1", "T2"]}"#;
+    let explained = history("T1: w x 1\n T2: w x 7\n T3: select value > 5 -> {x: 7}");
+    for level in [Level::Serializable, Level::SnapshotIsolation, Level::ConsistentView] {
+        assert!(satisfies(&explained, order, level), "{level}");
+    }
+    // It came after the first insert and met the row, or before, and did not.
+    let elsewhere = history("T1: w x 7\n T2: r x 7, w x 1\n T3: select value > 5 -> {}, r x 1");
+    assert!(satisfies(&elsewhere, order, Level::Serializable));
+    // Below serializability and snapshots it may always have met the initial version.
+    let before = history("T1: w x 7\n T2: r x 7, w y 7\n T3: select value > 5 -> {y: 7}");
+    let stated = r#"{"txn": "T3", "op": 0, "versions": [["y", "T2"]]}"#;
+    assert!(satisfies(&before, stated, Level::RepeatableRead));
+    let op = before.txn_ops(TxnId(2)).next().unwrap();
+    let unset = Verdict::NotApplicable(Inapplicable::NoVersionSet { op, total: 1 });
+    let nothing = r#"{"key": "x", "writers": ["T1"]}"#;
+    assert!(satisfies(&before, nothing, Level::AdyaReadCommitted));
+    assert!(satisfies(&before, nothing, Level::RepeatableRead));
+    assert_eq!(verdict(&before, nothing, Level::Serializable), unset);
+    assert_eq!(verdict(&before, nothing, Level::SnapshotIsolation), unset);
+    assert!(!satisfies(&before, stated, Level::Serializable));
+}
+
+#[test]
+fn rows_of_an_operation_without_a_set_are_reads_and_writes_like_others() {
+    let cyclic = history("T1: r y 1, w x 7\n T2: select value > 5 -> {x: 7}, w y 1");
+    let nothing = r#"{"key": "x", "writers": ["T1"]}"#;
+    assert_eq!(wrong(&cyclic, nothing, Level::AdyaReadCommitted), [AnomalyKind::CyclicCo]);
+    assert!(satisfies(&cyclic, nothing, Level::ReadUncommitted));
+    let dirty = "initial nil\nsession a\n  T1 aborted: w x 7\nsession b\n  T2: select value > 5 -> {x: 7}\n";
+    let source = Source::from_bytes("h.txt", dirty.into()).unwrap();
+    let dirty = find("text").unwrap().read(&source).unwrap().history;
+    let nothing = r#"{"key": "x", "writers": []}"#;
+    assert_eq!(wrong(&dirty, nothing, Level::AdyaReadCommitted), [AnomalyKind::AbortedRead]);
 }
 
 /// PostgreSQL lets a transaction insert a row that a concurrent one deleted, and then shows it both.

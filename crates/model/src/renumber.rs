@@ -62,8 +62,12 @@ impl Renumber<'_> {
                 Inapplicable::AmbiguousRead { read, first, second, total }
             }
             Inapplicable::Operation { op } => Inapplicable::Operation { op: self.op(op) },
-            Inapplicable::NoVersionSet { op } => Inapplicable::NoVersionSet { op: self.op(op) },
+            Inapplicable::NoVersionSet { op, total } => {
+                Inapplicable::NoVersionSet { op: self.op(op), total }
+            }
             Inapplicable::Predicate { op } => Inapplicable::Predicate { op: self.op(op) },
+            Inapplicable::UnreturnedRows { op } => Inapplicable::UnreturnedRows { op: self.op(op) },
+            Inapplicable::BareAggregate { op } => Inapplicable::BareAggregate { op: self.op(op) },
             reason => reason,
         }
     }

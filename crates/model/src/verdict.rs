@@ -592,11 +592,13 @@ pub enum Inapplicable {
         /// The row.
         key: KeyId,
     },
-    /// The versions that predicate operations met are part of the question, and those of one are not
-    /// stated.
+    /// The versions that predicate operations met are part of the question, and those of some are not
+    /// stated. Nothing that they may have met is known to explain the history, and nothing refutes it.
     NoVersionSet {
-        /// The operation.
+        /// The first such operation.
         op: OpId,
+        /// How many there are.
+        total: u64,
     },
     /// A predicate, or a function over rows, that cannot be evaluated.
     Predicate {

@@ -15,6 +15,13 @@ pub(super) struct Asked {
     met: Met,
 }
 
+/// A predicate operation with a result, of which nothing says what it met.
+pub(super) struct Unstated {
+    pub(super) op: OpId,
+    pub(super) txn: TxnId,
+    pub(super) predicate: PredicateId,
+}
+
 /// The versions that an operation met.
 enum Met {
     /// Those of writers that committed at one of the first moments.
@@ -108,19 +115,29 @@ impl Asked {
     }
 }
 
-/// The predicate operations of transactions that count, with what they met, and what is wrong with
-/// that by itself. Fails where nothing says what an operation met, or what it wrote.
+/// The predicate operations of transactions that count.
+pub(super) struct Gathered {
+    /// Those with what they met.
+    pub(super) asked: Vec<Asked>,
+    /// Those of which that is not stated.
+    pub(super) unstated: Vec<Unstated>,
+    /// What is wrong with what was met by itself.
+    pub(super) wrong: Vec<Anomaly>,
+}
+
+/// Puts predicate operations together with what is stated about them. Fails where nothing says what an
+/// operation wrote.
 pub(super) fn gather(
     history: &History,
     chains: &Chains<'_>,
     moments: &Moments,
     sets: &[StatedSet],
     is_kept: impl Fn(TxnId) -> bool,
-) -> Result<(Vec<Asked>, Vec<Anomaly>), Inapplicable> {
+) -> Result<Gathered, Inapplicable> {
     let mut by_op: Vec<&StatedSet> = sets.iter().collect();
     by_op.sort_by_key(|set| set.op);
     let mut gathering = Gathering { history, chains, moments, wrong: Vec::new() };
-    let mut all = Vec::new();
+    let (mut asked, mut unstated) = (Vec::new(), Vec::new());
     for txn in history.txns().filter(|txn| is_kept(*txn)) {
         for op in history.txn_ops(txn) {
             match history.op(op) {
@@ -132,15 +149,17 @@ pub(super) fn gather(
                 }
                 _ => continue,
             }
-            let set = by_op.binary_search_by_key(&op, |set| set.op).map(|at| &by_op[at].versions);
-            let (Ok(set), Some(predicate)) = (set, history.op_predicate(op)) else {
-                return Err(Inapplicable::NoVersionSet { op });
-            };
-            let met = gathering.met(txn, op, set);
-            all.push(Asked { op, txn, predicate, met });
+            let Some(predicate) = history.op_predicate(op) else { continue };
+            match by_op.binary_search_by_key(&op, |set| set.op) {
+                Ok(at) => {
+                    let met = gathering.met(txn, op, &by_op[at].versions);
+                    asked.push(Asked { op, txn, predicate, met });
+                }
+                Err(_) => unstated.push(Unstated { op, txn, predicate }),
+            }
         }
     }
-    Ok((all, gathering.wrong))
+    Ok(Gathered { asked, unstated, wrong: gathering.wrong })
 }
 
 struct Gathering<'a, 'h> {

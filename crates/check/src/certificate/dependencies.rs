@@ -23,6 +23,8 @@
 //! is. Where none contradicts, the order is an answer; else these edges are added, and another order is
 //! tried.
 
+use std::ops::Range;
+
 use isolario_model::{Inapplicable, OpId, TxnId};
 use isolario_predicate::EvalError;
 use rayon::prelude::*;
@@ -63,6 +65,26 @@ impl Placed {
         };
         let reads = reads.into_iter().map(|place| place + 1).collect();
         Placed { reads, appears: (0..chains.len()).map(appears).collect() }
+    }
+
+    /// Whether a version had appeared when a transaction read.
+    #[inline]
+    pub(super) fn has_seen(&self, txn: TxnId, version: Version) -> bool {
+        self.appears[version as usize] < self.reads[txn.index()]
+    }
+
+    /// Of the versions of a row, which appear one after the other, the last one that had appeared when a
+    /// transaction read.
+    pub(super) fn last_seen(&self, txn: TxnId, versions: Range<Version>) -> Version {
+        let now = self.reads[txn.index()];
+        let appear = &self.appears[versions.start as usize..versions.end as usize];
+        let seen = appear.partition_point(|appears| *appears < now);
+        versions.start + seen.max(1) as Version - 1
+    }
+
+    /// Whether these versions appear one after the other.
+    pub(super) fn is_in_order(&self, versions: Range<Version>) -> bool {
+        self.appears[versions.start as usize..versions.end as usize].is_sorted()
     }
 }
 
@@ -153,7 +175,7 @@ impl Certificate<'_> {
     fn last_changer(
         &self,
         asked: &Asked,
-        versions: std::ops::Range<Version>,
+        versions: Range<Version>,
         since: u32,
         placed: &Placed,
     ) -> Result<Option<Version>, EvalError> {
@@ -171,7 +193,7 @@ impl Certificate<'_> {
     fn first_changer(
         &self,
         asked: &Asked,
-        versions: std::ops::Range<Version>,
+        versions: Range<Version>,
         until: u32,
         placed: &Placed,
     ) -> Result<Option<Version>, EvalError> {

@@ -148,9 +148,7 @@ impl<'e, 'h> Explain<'e, 'h> {
         if self.question.sessions && self.dependencies.session_predecessor(to) == Some(from) {
             return Some(Edge { from, to, reason: Reason::Session });
         }
-        // At the levels that allow dirty reads, only overwrites count.
-        let counts = AnomalyKind::AbortedRead.forbidden_at(self.question.level);
-        let mut reads = self.reads(to).filter(|_| counts);
+        let mut reads = self.reads(to).filter(|_| self.counts_reads());
         let read = reads.find(|read| chains.writer(read.version) == from).map(|read| {
             let written = chains.written(read.version);
             Reason::Read { key: written.key, read: read.op, write: written.write }
@@ -197,6 +195,11 @@ impl<'e, 'h> Explain<'e, 'h> {
         Some(Edge { from, to, reason })
     }
 
+    /// At the levels that allow dirty reads, only overwrites count.
+    fn counts_reads(&self) -> bool {
+        AnomalyKind::AbortedRead.forbidden_at(self.question.level)
+    }
+
     fn found_edge(&self, from: TxnId, to: TxnId, is_anti: bool) -> Option<&PredicateEdge> {
         let begin = self.found.partition_point(|edge| (edge.from, edge.to) < (from, to));
         let between = self.found[begin..].iter();
@@ -227,8 +230,9 @@ impl<'e, 'h> Explain<'e, 'h> {
         }
         let later = chains.written(version);
         let is_first = |op: OpId| later.write.is_some_and(|write| op < write);
-        let read =
-            self.reads(later.writer).find(|read| read.version == version - 1 && is_first(read.op));
+        // Where results need not fit what was met, reads tell nothing.
+        let mut reads = self.reads(later.writer).filter(|_| self.counts_reads());
+        let read = reads.find(|read| read.version == version - 1 && is_first(read.op));
         match read {
             Some(read) => VersionOrder::ReadModifyWrite { read: read.op },
             None => VersionOrder::Stated { at: later.stated_at },

@@ -1,8 +1,12 @@
 //! Which cycles a level forbids, and whether there are any.
 
-use isolario_model::{Findings, Inapplicable, Level, Point, TxnId, Verdict, Visible, Witness};
+use isolario_model::{
+    Findings, Inapplicable, Level, Point, ReadSource, TxnId, Verdict, Visible, Witness,
+};
 
 use super::dependencies::{Placed, PredicateEdge};
+use super::items::ItemRead;
+use super::unstated::Rule;
 use super::{Certificate, Objects};
 use crate::graph::{
     InEdges, InTime, Moments, Order, Rows, Split, agrees, commit_of, leading_back, places, points,
@@ -80,12 +84,17 @@ impl Certificate<'_> {
         let in_time = |order: &&Vec<u32>| {
             !question.in_time || agrees(self.history, self.options.clock_skew, order)
         };
+        let rule = Rule::at(question.level);
         if let Some(order) = serial.filter(in_time) {
-            return Ok(Verdict::Satisfied(self.witness(question.level, order)));
+            let places = places(order);
+            let placed = || Placed::new(self, places.clone(), &places);
+            if self.are_explained(rule, placed)? {
+                return Ok(Verdict::Satisfied(self.witness(question.level, order)));
+            }
         }
-        match (question.level, question.level.shape().visible) {
-            (_, Visible::Dependencies) => self.parallel(question),
-            (_, Visible::Prefix) => self.snapshots(question),
+        match question.level.shape().visible {
+            Visible::Dependencies => self.parallel(question),
+            Visible::Prefix => self.snapshots(question),
             _ => self.acyclic(question),
         }
     }
@@ -115,6 +124,15 @@ impl Certificate<'_> {
             Visible::Prefix => Witness::Points(
                 txns.flat_map(|txn| [Point::Start(txn), Point::Commit(txn)]).collect(),
             ),
+            // An order of dependencies does not tell which of several equal versions a read saw.
+            Visible::Dependencies if !self.open.is_empty() => {
+                let source = |read: &ItemRead| ReadSource {
+                    read: read.op,
+                    writer: self.chains.writer(read.version),
+                };
+                let sources = self.open.iter().map(source).collect();
+                Witness::Chosen { order: txns.collect(), sources }
+            }
             _ => Witness::CommitOrder(txns.collect()),
         }
     }
@@ -127,7 +145,14 @@ impl Certificate<'_> {
             _ => Predicates::Reads,
         };
         Ok(match self.order(question, predicates)? {
-            Found::Order(order) => Verdict::Satisfied(self.witness(question.level, &order)),
+            Found::Order(order) => {
+                let places = places(&order);
+                let placed = || Placed::new(self, places.clone(), &places);
+                match self.are_explained(Rule::at(question.level), placed)? {
+                    true => Verdict::Satisfied(self.witness(question.level, &order)),
+                    false => self.left_open(),
+                }
+            }
             Found::Cycle(graph, found) => {
                 let cycles = self.cycles(question, &graph, &found);
                 Verdict::Violated(Findings::new(cycles, false))
@@ -213,6 +238,11 @@ impl Certificate<'_> {
         edges.extend(found.iter().map(|edge| (edge.from, edge.to)));
         let graph = Graph::new(self.history.txn_count(), &edges);
         let back = leading_back(&graph, &order, pairs.into_iter());
+        if back.is_empty() && !self.unstated.is_empty() {
+            // What these operations met may add dependencies to the ways back. Only a serial order is
+            // known to explain them.
+            return Ok(self.left_open());
+        }
         if back.is_empty() {
             return Ok(Verdict::Satisfied(self.witness(question.level, &order)));
         }
@@ -261,6 +291,9 @@ impl Certificate<'_> {
             let placed = Placed::new(self, of(start_of), &of(commit_of));
             let contradicted = self.contradicted(&placed, question.objects, true)?;
             if contradicted.is_empty() {
+                if !self.are_explained(Rule::Exactly, || placed)? {
+                    return Ok(self.left_open());
+                }
                 let points = points(&order, |txn| self.is_kept(txn));
                 return Ok(Verdict::Satisfied(Witness::Points(points)));
             }

@@ -30,6 +30,7 @@ mod matches;
 mod results;
 #[cfg(test)]
 mod tests;
+mod unstated;
 
 use std::sync::{Arc, OnceLock};
 
@@ -42,7 +43,7 @@ use rayon::prelude::*;
 use crate::Options;
 use crate::graph::RealTime;
 use crate::resolved::{Dependencies, Guess, Reads, first_outside, guess_order};
-use asked::{Asked, Moments};
+use asked::{Asked, Gathered, Moments, Unstated};
 use chains::{Chains, Version};
 use items::ItemRead;
 use matches::Matches;
@@ -59,6 +60,8 @@ pub(crate) struct Certificate<'h> {
     moments: Moments,
     matches: Matches<'h>,
     asked: Vec<Asked>,
+    /// Operations of which the certificate does not say what they met.
+    unstated: Vec<Unstated>,
     /// What is wrong with the versions that operations met.
     wrong_sets: Vec<Anomaly>,
     /// Per operation of `asked`, what came of comparing its result.
@@ -135,7 +138,7 @@ impl<'h> Certificate<'h> {
         let chains = Chains::new(history, &writes, &options.version_order)
             .map_err(|key| Inapplicable::OpenVersionOrder { key })?;
         let moments = Moments::new(history, &chains);
-        let (asked, wrong_sets) =
+        let Gathered { asked, unstated, wrong: wrong_sets } =
             asked::gather(history, &chains, &moments, &options.version_sets, is_kept)?;
         let matches = Matches::new(history, &chains);
         let mut certificate = Certificate {
@@ -148,6 +151,7 @@ impl<'h> Certificate<'h> {
             moments,
             matches,
             asked,
+            unstated,
             wrong_sets,
             compared: Vec::new(),
             items: Vec::new(),
@@ -247,9 +251,15 @@ impl Certificate<'_> {
         };
         let Evidence::Read { read, .. } = wrong.evidence else { return false };
         let op = self.view.origin(read);
-        let own = self.chains.version(self.key_of(read), self.history.op_txn(op));
-        let versions = self.settled_read(read, op).zip(own);
-        versions.is_some_and(|(seen, own)| self.chains.is_cut(seen, own))
+        let key = self.key_of(read);
+        let Some(own) = self.chains.version(key, self.history.op_txn(op)) else { return false };
+        if let Some(seen) = self.settled_read(read, op) {
+            return self.chains.is_cut(seen, own);
+        }
+        // Of an operation of which that is not stated, it may have met any version that shows this.
+        let word = self.view.history().version_word(read);
+        let mut seen = self.chains.of(key).filter(|version| self.chains.shows(*version, word));
+        self.is_unstated(op) && seen.any(|seen| self.chains.is_cut(seen, own))
     }
 
     fn key_of(&self, item: OpId) -> KeyId {

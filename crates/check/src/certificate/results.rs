@@ -256,7 +256,7 @@ pub(super) fn is_among(own: &[(KeyId, OpId)], key: KeyId) -> bool {
 }
 
 /// What an operation left of a row, and what reads of that show.
-fn written(history: &History, op: OpId, row: KeyId) -> Option<(ValueRef<'_>, u64)> {
+pub(super) fn written(history: &History, op: OpId, row: KeyId) -> Option<(ValueRef<'_>, u64)> {
     match history.op(op) {
         Op::Write { value, .. } => Some((history.value(value), history.version_word(op))),
         Op::Delete { .. } => Some((ValueRef::Nil, history.version_word(op))),

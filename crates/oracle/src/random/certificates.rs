@@ -1,7 +1,8 @@
 //! Random small tables with a version certificate: who wrote the versions of each row in which order,
 //! and which of them every predicate operation met.
 //!
-//! The certificate is that of the store that ran the transactions; now and then it says something else.
+//! The certificate is that of the store that ran the transactions; now and then it says something else, or
+//! does not say what an operation met.
 
 use std::collections::BTreeMap;
 
@@ -143,11 +144,21 @@ impl Certificate<'_> {
 
     fn sets(&mut self, seen: &[Seen]) -> Vec<StatedSet> {
         let mut sets = Vec::new();
+        // So many operations have no set.
+        let mut unstated = match self.rng.below(16) {
+            0 => 2,
+            1 | 2 => 1,
+            _ => 0,
+        };
         for draft in 0..self.drafts.len() {
             let ops: Vec<OpId> = self.history.txn_ops(self.txn(draft)).collect();
             for (number, op) in ops.iter().enumerate() {
-                let is_by_predicate = self.history.op_predicate(*op).is_some();
-                if is_by_predicate && !self.rng.percent(1) {
+                if self.history.op_predicate(*op).is_none() {
+                    continue;
+                }
+                if unstated > 0 && self.rng.percent(50) {
+                    unstated -= 1;
+                } else {
                     let versions = self.set(draft, number, seen);
                     sets.push(StatedSet { op: *op, versions, at: 100 + u64::from(op.0) });
                 }

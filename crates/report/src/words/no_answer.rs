@@ -4,7 +4,7 @@ use isolario_model::{
     Engine, Inapplicable, Limit, Op, OpId, Parts, SearchProgress, Undecided, Verdict,
 };
 
-use crate::names::{Names, counted};
+use crate::names::{Names, counted, grouped};
 
 /// Why a verdict is no answer: a limit was reached, or the level does not apply.
 pub fn why_no_answer(names: Names<'_>, verdict: &Verdict) -> Option<String> {
@@ -126,8 +126,17 @@ pub fn why_not_applicable(names: Names<'_>, why: &Inapplicable) -> String {
             "the stated order does not say in full how the versions of {} follow each other",
             names.key(*key)
         ),
-        Inapplicable::NoVersionSet { op } => {
-            format!("nothing says which versions {} met: {}", names.txn_of(*op), names.op(*op))
+        Inapplicable::NoVersionSet { op, total } => {
+            let others = match total {
+                0 | 1 => String::new(),
+                total => format!(" (of {} such operations the first)", grouped(*total)),
+            };
+            format!(
+                "nothing says which versions `{}` of {} met{others}, and no order was found that \
+                 explains what was returned",
+                names.op(*op),
+                names.txn_of(*op)
+            )
         }
         Inapplicable::UnreturnedRows { op } => format!(
             "single rows satisfy it, but predicates such as `{}` of {} say something about rows that \

@@ -363,7 +363,8 @@ fn why_levels_do_not_apply() {
         Inapplicable::CyclicDependencies,
         Inapplicable::SkewOfEventOrder,
         Inapplicable::OpenVersionOrder { key: X },
-        Inapplicable::NoVersionSet { op: OpId(5) },
+        Inapplicable::NoVersionSet { op: OpId(5), total: 1 },
+        Inapplicable::NoVersionSet { op: OpId(5), total: 12 },
     ];
     let lines: Vec<_> = reasons.iter().map(|why| why_not_applicable(names, why)).collect();
     insta::assert_snapshot!(lines.join("\n"));

@@ -133,6 +133,7 @@ impl Certificate<'_> {
         let place = self.place(writer, key)?;
         let is_it = self.is_of(op, reader)
             && self.is_asked(op)
+            && !self.is_unstated(op)
             && !self.written_before(reader, op).contains_key(&key)
             && self.row(key).get(place)?.write == Some(write)
             && self.changes(op, key, place);

@@ -7,6 +7,7 @@
 mod edges;
 mod results;
 mod rows;
+mod unstated;
 mod witness;
 
 use isolario_model::{AnomalyKind, Evidence, Findings, Inapplicable, Level, LevelResult, Verdict};
@@ -40,7 +41,7 @@ pub(crate) fn verify(
 ) -> Result<(), Refusal> {
     match (&result.verdict, certificate) {
         (Verdict::Undecided(_), _) => Ok(()),
-        (Verdict::NotApplicable(reason), certificate) => does_not_apply(certificate.err(), reason),
+        (Verdict::NotApplicable(reason), certificate) => does_not_apply(certificate, reason),
         (_, Err(Lacks::Initial)) => {
             Err(Refusal::Unsupported("rows of which nobody knows what they hold at first"))
         }
@@ -55,14 +56,21 @@ pub(crate) fn verify(
     }
 }
 
-fn does_not_apply(lacks: Option<&Lacks>, reason: &Inapplicable) -> Result<(), Refusal> {
-    let holds = match *reason {
-        Inapplicable::OpenVersionOrder { key } => lacks == Some(&Lacks::Order(key)),
-        Inapplicable::NoVersionSet { op } => lacks == Some(&Lacks::Set(op)),
+fn does_not_apply(
+    certificate: Result<&Certificate<'_>, &Lacks>,
+    reason: &Inapplicable,
+) -> Result<(), Refusal> {
+    let holds = match (reason, certificate) {
+        // Where several things are lacking, others may be told first.
+        (_, Err(_)) => true,
+        (Inapplicable::OpenVersionOrder { .. }, Ok(_)) => false,
+        (Inapplicable::NoVersionSet { op, total }, Ok(certificate)) => {
+            let mut unstated = certificate.unstated();
+            unstated.next() == Some(*op) && unstated.count() as u64 + 1 == *total
+        }
         _ => true,
     };
-    // Where several things are lacking, others may be told first.
-    match holds || lacks.is_some() {
+    match holds {
         true => Ok(()),
         false => Err(Refusal::Applicable("the certificate says everything")),
     }

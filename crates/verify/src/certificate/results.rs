@@ -116,6 +116,9 @@ impl<'h> Certificate<'h> {
     ) -> Result<(), Refusal> {
         let kind = AnomalyKind::ResultMismatch;
         let txn = self.reader(op)?;
+        if self.is_unstated(op) {
+            return refuse(kind, "nothing says what it met");
+        }
         if self.fits(txn, op, level) {
             return refuse(kind, "the result is what the versions give");
         }
@@ -276,11 +279,17 @@ impl<'h> Certificate<'h> {
 
     /// Whether a row is one that an operation met of an incarnation that was over.
     fn is_old(&self, level: Level, reader: TxnId, read: OpId, key: KeyId, word: u64) -> bool {
-        let met = self.met(reader, read, key);
-        let is_over = self.place(reader, key).is_some_and(|last| {
-            met < last && self.incarnation(key, met) != self.incarnation(key, last)
-        });
-        let may_be = self.is_asked(read) && !by_rows(level) && is_over;
-        may_be && self.row(key)[met].word == Some(word)
+        let Some(last) = self.place(reader, key) else { return false };
+        let is_over = |met: usize| {
+            met < last
+                && self.incarnation(key, met) != self.incarnation(key, last)
+                && self.row(key)[met].word == Some(word)
+        };
+        let may_be = self.is_asked(read) && !by_rows(level);
+        may_be
+            && match self.is_unstated(read) {
+                true => (0..last).any(is_over),
+                false => is_over(self.met(reader, read, key)),
+            }
     }
 }

@@ -39,8 +39,8 @@ pub(super) struct Version<'h> {
 pub(crate) enum Lacks {
     /// How the versions of a row follow each other.
     Order(KeyId),
-    /// What an operation met, or wrote.
-    Set(OpId),
+    /// What an operation wrote.
+    Rows(OpId),
     /// What rows hold at first.
     Initial,
 }
@@ -68,7 +68,7 @@ impl<'h> Certificate<'h> {
             rows: Vec::new(),
             places: BTreeMap::new(),
         };
-        certificate.says_what_was_met()?;
+        certificate.says_what_was_written()?;
         let mut writers: Vec<Vec<Version<'h>>> = vec![Vec::new(); history.key_count()];
         for txn in certificate.txns() {
             for (key, (write, value, word)) in certificate.writes(txn) {
@@ -93,18 +93,23 @@ impl<'h> Certificate<'h> {
         Ok(certificate)
     }
 
-    /// Refuses certificates that do not say what operations with a result met.
-    fn says_what_was_met(&self) -> Result<(), Lacks> {
-        for op in self.txns().flat_map(|txn| self.history.txn_ops(txn)) {
-            let lacks = match self.history.op(op) {
-                Op::PredicateWrite { rows: None, .. } => true,
-                _ => self.is_asked(op) && !self.sets.contains_key(&op),
-            };
-            if lacks {
-                return Err(Lacks::Set(op));
-            }
-        }
-        Ok(())
+    /// Refuses histories that do not say what operations wrote.
+    fn says_what_was_written(&self) -> Result<(), Lacks> {
+        let mut ops = self.txns().flat_map(|txn| self.history.txn_ops(txn));
+        let lacks =
+            |op: &OpId| matches!(self.history.op(*op), Op::PredicateWrite { rows: None, .. });
+        ops.find(lacks).map_or(Ok(()), |op| Err(Lacks::Rows(op)))
+    }
+
+    /// Whether an operation got an answer, and the certificate does not say what it met.
+    pub(super) fn is_unstated(&self, op: OpId) -> bool {
+        self.is_asked(op) && !self.sets.contains_key(&op)
+    }
+
+    /// The operations of which the certificate does not say what they met.
+    pub(super) fn unstated(&self) -> impl Iterator<Item = OpId> + '_ {
+        let ops = self.txns().flat_map(|txn| self.history.txn_ops(txn));
+        ops.filter(|op| self.is_unstated(*op))
     }
 
     /// Whether an operation asked by predicate and got an answer.
@@ -245,6 +250,9 @@ impl<'h> Certificate<'h> {
             }
             _ => return Vec::new(),
         };
+        if self.is_unstated(op) {
+            return self.may_be_shown(txn, &returned, &own);
+        }
         let mut found = Vec::new();
         for key in self.keys() {
             let met = self.met(txn, op, key);
@@ -258,6 +266,28 @@ impl<'h> Certificate<'h> {
                 && own.get(&key).is_none_or(|(_, _, word)| Some(*word) != version.word);
             if is_read || is_shown {
                 found.push((key, met));
+            }
+        }
+        found
+    }
+}
+
+impl Certificate<'_> {
+    /// The versions of others that rows of a result may be. Which of several equal ones it was, nothing
+    /// says.
+    fn may_be_shown(
+        &self,
+        txn: TxnId,
+        returned: &BTreeMap<KeyId, BTreeSet<u64>>,
+        own: &BTreeMap<KeyId, (OpId, ValueRef<'_>, u64)>,
+    ) -> Vec<(KeyId, usize)> {
+        let mut found = Vec::new();
+        for (key, words) in returned.iter().filter(|(key, _)| !own.contains_key(key)) {
+            for (place, version) in self.row(*key).iter().enumerate() {
+                let is_shown = version.word.is_some_and(|word| words.contains(&word));
+                if is_shown && version.writer != txn {
+                    found.push((*key, place));
+                }
             }
         }
         found

@@ -1,5 +1,7 @@
 //! Orders that are said to explain a history by its certificate: every dependency is compared with them.
 
+use std::collections::BTreeMap;
+
 use isolario_model::{KeyId, Level, Op, OpId, Outcome, Point, TxnId, Visible, Witness};
 
 use super::by_rows;
@@ -8,9 +10,11 @@ use crate::Refusal;
 use crate::times::{InTurn, Times};
 
 /// When transactions read, and when what they wrote appears.
-struct Placed {
+pub(super) struct Placed {
     reads: Vec<Option<usize>>,
     writes: Vec<Option<usize>>,
+    /// Of some reads, whose version they are said to have seen, where several are equal.
+    sources: BTreeMap<OpId, TxnId>,
 }
 
 impl Certificate<'_> {
@@ -38,14 +42,20 @@ impl Certificate<'_> {
     fn placed(&self, level: Level, witness: &Witness) -> Result<Placed, Refusal> {
         let snapshots = level.shape().visible == Visible::Prefix;
         let points: Vec<Point> = match witness {
-            Witness::CommitOrder(txns) if !snapshots => {
+            Witness::CommitOrder(txns) | Witness::Chosen { order: txns, .. } if !snapshots => {
                 txns.iter().flat_map(|txn| [Point::Start(*txn), Point::Commit(*txn)]).collect()
             }
             Witness::Points(points) if snapshots => points.clone(),
             _ => return Err(Refusal::WrongWitness(level)),
         };
         let none = vec![None; self.history.txn_count()];
-        let mut placed = Placed { reads: none.clone(), writes: none };
+        let sources = match witness {
+            Witness::Chosen { sources, .. } => {
+                sources.iter().map(|source| (source.read, source.writer)).collect()
+            }
+            _ => BTreeMap::new(),
+        };
+        let mut placed = Placed { reads: none.clone(), writes: none, sources };
         let mut in_turn = InTurn::new(Times::new(self.history, self.options.clock_skew));
         for (at, point) in points.iter().enumerate() {
             let (Point::Start(txn) | Point::Commit(txn)) = *point;
@@ -125,9 +135,13 @@ impl Certificate<'_> {
                 Some(_) => unexplained("it does not show the transaction's own write"),
                 None => {
                     let row = self.row(key);
-                    // Of equal versions, the last one that is there.
+                    // Of equal versions, the one that is named, else the last one that is there.
+                    let named = placed.sources.get(&op);
                     let mut candidates = (0..row.len()).rev().filter(|place| {
-                        row[*place].word == Some(word) && row[*place].writer != txn
+                        let writer = row[*place].writer;
+                        row[*place].word == Some(word)
+                            && writer != txn
+                            && named.is_none_or(|named| *named == writer)
                     });
                     let found =
                         candidates.find(|place| self.reads_well(level, txn, key, *place, placed));
@@ -143,6 +157,12 @@ impl Certificate<'_> {
         }
         if !self.is_asked(op) {
             return Ok(());
+        }
+        if self.is_unstated(op) {
+            return match self.is_possible(level, txn, op, placed, edges) {
+                true => Ok(()),
+                false => unexplained("nothing that it may have met explains it"),
+            };
         }
         self.keys().try_for_each(|key| match self.named(op, key) {
             Some(writer) if self.place(writer, key).is_none() => {
@@ -166,7 +186,7 @@ impl Certificate<'_> {
     }
 
     /// Whether a version is there when a transaction reads, as far as the level asks.
-    fn reads_well(
+    pub(super) fn reads_well(
         &self,
         level: Level,
         txn: TxnId,
@@ -181,7 +201,13 @@ impl Certificate<'_> {
         is_there && !(is_over && counts_missed(level))
     }
 
-    fn gather(&self, txn: TxnId, key: KeyId, place: usize, edges: &mut Vec<(TxnId, TxnId, bool)>) {
+    pub(super) fn gather(
+        &self,
+        txn: TxnId,
+        key: KeyId,
+        place: usize,
+        edges: &mut Vec<(TxnId, TxnId, bool)>,
+    ) {
         let row = self.row(key);
         edges.push((row[place].writer, txn, false));
         if let Some(next) = row.get(place + 1) {
@@ -282,13 +308,13 @@ fn counts_missed(level: Level) -> bool {
 }
 
 /// The same of what predicates matched.
-fn counts_missed_by_predicate(level: Level) -> bool {
+pub(super) fn counts_missed_by_predicate(level: Level) -> bool {
     level.shape().visible == Visible::Prefix || by_rows(level)
 }
 
 impl Placed {
     /// Whether what one transaction wrote had appeared when another read.
-    fn has_seen(&self, writer: TxnId, reader: TxnId) -> bool {
+    pub(super) fn has_seen(&self, writer: TxnId, reader: TxnId) -> bool {
         self.writes[writer.index()] < self.reads[reader.index()]
     }
 

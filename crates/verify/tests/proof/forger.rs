@@ -74,7 +74,7 @@ impl Forger<'_> {
             8 => Inapplicable::NoPlace { txn: self.txn() },
             9 => Inapplicable::SamePlace { first: self.txn(), second: self.txn() },
             10 => Inapplicable::Predicate { op: self.op() },
-            11 => Inapplicable::NoVersionSet { op: self.op() },
+            11 => Inapplicable::NoVersionSet { op: self.op(), total: self.number() },
             12 => Inapplicable::OpenVersionOrder { key: self.key() },
             _ => Inapplicable::SkewOfEventOrder,
         }

@@ -308,9 +308,10 @@ impl<'l, 'h> Sections<'l, 'h> {
             "open-version-order" => {
                 Inapplicable::OpenVersionOrder { key: self.refer.key(fields.take("key")?)? }
             }
-            "no-version-set" => {
-                Inapplicable::NoVersionSet { op: self.refer.op(fields.take("op")?)? }
-            }
+            "no-version-set" => Inapplicable::NoVersionSet {
+                op: self.refer.op(fields.take("op")?)?,
+                total: fields.take("total")?.unsigned()?,
+            },
             "predicate" => Inapplicable::Predicate { op: self.refer.op(fields.take("op")?)? },
             "unreturned-rows" => {
                 Inapplicable::UnreturnedRows { op: self.refer.op(fields.take("op")?)? }

@@ -303,9 +303,10 @@ impl Named<'_, &Inapplicable> {
                 map.serialize_entry("because", "open-version-order")?;
                 map.serialize_entry("key", &self.part(*key))
             }
-            Inapplicable::NoVersionSet { op } => {
+            Inapplicable::NoVersionSet { op, total } => {
                 map.serialize_entry("because", "no-version-set")?;
-                map.serialize_entry("op", &self.part(*op))
+                map.serialize_entry("op", &self.part(*op))?;
+                map.serialize_entry("total", total)
             }
             Inapplicable::Predicate { op } => {
                 map.serialize_entry("because", "predicate")?;

@@ -12,7 +12,10 @@
 //! | serializable | all |
 //!
 //! A row that is inserted after a delete is an object of its own, but at serializability. Where a read
-//! by key may have seen one of several equal versions, all are tried.
+//! by key may have seen one of several equal versions, all are tried. So are all versions that an
+//! operation may have met of which the certificate does not say it.
+
+mod unstated;
 
 use std::collections::BTreeMap;
 
@@ -25,7 +28,7 @@ use isolario_predicate::Dialect;
 use crate::{Answer, Options};
 
 /// Whether a history satisfies a level by a certificate. Takes histories of rows that begin with
-/// nothing, and certificates that say everything.
+/// nothing, and certificates that state the order of every row in full.
 pub fn satisfies_certificate(
     history: &History,
     level: Level,
@@ -33,19 +36,11 @@ pub fn satisfies_certificate(
     orders: &[StatedOrder],
     sets: &[StatedSet],
 ) -> Answer {
-    let Some(world) = World::new(history, level, options, orders, sets) else {
+    let Some(mut world) = World::new(history, level, options, orders, sets) else {
         return Answer::Unsupported;
     };
-    let allows_dirty_reads = matches!(level, Level::ReadUncommitted | Level::StrongReadUncommitted);
-    let mut choices = Vec::new();
-    for txn in &world.kept {
-        match world.observed(*txn) {
-            Ok(of_txn) => choices.extend(of_txn),
-            Err(Wrong) if allows_dirty_reads => {}
-            Err(Wrong) => return Answer::Violated,
-        }
-    }
-    match world.some_choice(&choices, &mut Vec::new()) {
+    let unstated = world.unstated();
+    match world.some_sets(&unstated) {
         true => Answer::Satisfied,
         false => Answer::Violated,
     }
@@ -84,7 +79,7 @@ struct World<'a> {
     history: &'a History,
     level: Level,
     options: Options,
-    sets: &'a [StatedSet],
+    sets: Vec<StatedSet>,
     kept: Vec<TxnId>,
     chains: Vec<Vec<Version>>,
 }
@@ -95,7 +90,7 @@ impl<'a> World<'a> {
         level: Level,
         options: Options,
         orders: &[StatedOrder],
-        sets: &'a [StatedSet],
+        sets: &[StatedSet],
     ) -> Option<Self> {
         if *history.initial() != Initial::Value(Value::Nil) {
             return None;
@@ -117,14 +112,14 @@ impl<'a> World<'a> {
                 Outcome::Aborted => {}
             }
         }
+        let sets = sets.to_vec();
         let mut world = World { history, level, options, sets, kept, chains: Vec::new() };
         for key in (0..history.key_count()).map(KeyId::at) {
             let chain = world.chain(key, orders)?;
             world.chains.push(chain);
         }
-        let is_stated = |op: OpId| sets.iter().any(|set| set.op == op);
-        let mut asked = world.kept.iter().flat_map(|txn| history.txn_ops(*txn));
-        let is_open = asked.any(|op| history.op_predicate(op).is_some() && !is_stated(op));
+        let mut ops = world.kept.iter().flat_map(|txn| history.txn_ops(*txn));
+        let is_open = ops.any(|op| matches!(history.op(op), Op::PredicateWrite { rows: None, .. }));
         (!is_open).then_some(world)
     }
 
@@ -178,6 +173,23 @@ impl<'a> World<'a> {
             }
             _ => {}
         }
+    }
+
+    fn allows_dirty_reads(&self) -> bool {
+        matches!(self.level, Level::ReadUncommitted | Level::StrongReadUncommitted)
+    }
+
+    /// Whether the level holds, with a set for every operation.
+    fn holds(&self) -> bool {
+        let mut choices = Vec::new();
+        for txn in &self.kept {
+            match self.observed(*txn) {
+                Ok(of_txn) => choices.extend(of_txn),
+                Err(Wrong) if self.allows_dirty_reads() => {}
+                Err(Wrong) => return false,
+            }
+        }
+        self.some_choice(&choices, &mut Vec::new())
     }
 
     /// Whether rows are objects for good.
