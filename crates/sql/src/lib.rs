@@ -40,5 +40,5 @@ pub use instrument::{Instrument, Instrumented, Refusal, Shown, StatementKind, ki
 pub use product::Product;
 pub use reduce::Reduction;
 pub use round::{Element, Failure, Recorded, RecordedTxn, Round, Seen, savepoint_of, take_seen};
-pub use schema::{Aux, Bounds, Column, Schema, Table, Type, View};
-pub use script::{Action, Script, Step};
+pub use schema::{Aux, Bounds, Column, Schema, SchemaError, Table, Type, View};
+pub use script::{Action, Script, ScriptError, ScriptProblem, Step};

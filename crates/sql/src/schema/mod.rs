@@ -1,6 +1,7 @@
 //! Schemas: tables with their constraints, indexes and first rows, and views of them.
 
 mod random;
+mod read;
 
 use std::fmt::Write as _;
 
@@ -10,6 +11,7 @@ use crate::product::Product;
 
 pub use random::Bounds;
 pub(crate) use random::literal;
+pub use read::SchemaError;
 
 /// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

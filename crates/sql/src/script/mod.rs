@@ -1,5 +1,7 @@
 //! A round as a script: the statements of all sessions, in one order.
 
+mod read;
+
 use std::fmt::Write as _;
 
 use isolario_model::{Outcome, Value};
@@ -7,6 +9,8 @@ use isolario_model::{Outcome, Value};
 use crate::product::Product;
 use crate::round::{Recorded, RecordedTxn, Round};
 use crate::schema::Schema;
+
+pub use read::{ScriptError, ScriptProblem};
 
 /// What a session does at its turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
