@@ -81,7 +81,8 @@ Examples:
 const SHRINK_EXAMPLES: &str = "\
 Examples:
   isolario shrink h.iso                       what is wrong with it, in as few transactions as can be
-  isolario shrink isolario-runs/LAST          the history of a run, by its directory
+  isolario shrink isolario-runs/LAST          the history of a run, by its directory; what the sql
+                                              workload found is run again and made smaller
   isolario shrink h.iso --level si -o small.txt
   isolario shrink h.iso --anomaly lost-update --to rust
                                               as a test in Rust, with Isolario's recorder
@@ -492,9 +493,15 @@ pub(crate) struct ShrinkArgs {
     #[command(flatten)]
     pub(crate) semantics: SemanticsArgs,
 
-    /// How long it may take [default: 60s]; what is left by then may not be minimal
+    /// How long it may take [default: 60s]; what is left by then may not be minimal. For a run of the sql
+    /// workload, how long it may take for each kind of anomaly [default: as long as it takes]
     #[arg(long, value_name = "D", value_parser = units::duration)]
     pub(crate) timeout: Option<Duration>,
+
+    /// The database that a run of the sql workload is run on again [default: that of the run]; several:
+    /// its nodes
+    #[arg(long, value_name = "URL")]
+    pub(crate) db: Vec<String>,
 
     /// The format to write, or `rust` for a test [default: by the extension of the file, else text]
     #[arg(long, value_name = "FORMAT")]

@@ -19,7 +19,7 @@ use crate::failure::Failure;
 use crate::generate::Generate;
 use crate::output::Output;
 use crate::probe::Probing;
-use crate::run::{Relational, Run};
+use crate::run::{Relational, Run, ShrinkSql};
 use crate::run_directory::{history_of, proof_in};
 use crate::suggest::{closest, no_such};
 
@@ -51,6 +51,7 @@ pub(crate) enum Command {
     Stats(Stats),
     Show(Show),
     Shrink(Box<Shrink>),
+    ShrinkSql(Box<ShrinkSql>),
     Explain(Explain),
     Verify(Verify),
     Levels,
@@ -144,7 +145,10 @@ impl Config {
                 name: name.join(" "),
                 format: InputFormat::build("--format", &format)?,
             }),
-            RawCommand::Shrink(args) => Command::Shrink(Box::new(Shrink::build(*args)?)),
+            RawCommand::Shrink(args) => match shrink::of_sql_run(&args)? {
+                Some(what) => Command::ShrinkSql(Box::new(what)),
+                None => Command::Shrink(Box::new(Shrink::build(*args)?)),
+            },
             RawCommand::Explain { name } => Command::Explain(Explain::build(&name)?),
             RawCommand::Verify(args) => Command::Verify(Verify::build(args)?),
             RawCommand::Levels => Command::Levels,

@@ -28,7 +28,12 @@ pub(crate) fn record_beside(history: &Path) -> Option<RunRecord> {
     if history.file_name()? != HISTORY {
         return None;
     }
-    let file = File::open(history.with_file_name(RECORD)).ok()?;
+    record_in(history.parent()?)
+}
+
+/// What is known of a run, by its directory.
+pub(crate) fn record_in(directory: &Path) -> Option<RunRecord> {
+    let file = File::open(directory.join(RECORD)).ok()?;
     let record: RunRecord = serde_json::from_reader(BufReader::new(file)).ok()?;
     (record.schema == RunRecord::SCHEMA).then_some(record)
 }

@@ -37,7 +37,7 @@ mod script;
 pub use generate::{Mix, MixError, Planned, Planner, Style};
 pub use infer::{Reading, history};
 pub use instrument::{Instrument, Instrumented, Refusal, Shown, StatementKind, kind_of};
-pub use product::Product;
+pub use product::{Limit, Product};
 pub use reduce::Reduction;
 pub use round::{Element, Failure, Recorded, RecordedTxn, Round, Seen, savepoint_of, take_seen};
 pub use schema::{Aux, Bounds, Column, Schema, SchemaError, Table, Type, View};

@@ -17,6 +17,15 @@ pub struct Product {
     pub locking_reads: bool,
     /// Whether a shared lock is asked for by `LOCK IN SHARE MODE`, and not by `FOR SHARE`.
     pub old_share_lock: bool,
+    /// Whether writes lock the gaps between rows, so that nobody inserts there.
+    gap_locks: bool,
+}
+
+/// A limit on how many rows a query shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// Whether an order says which rows come first.
+    pub is_ordered: bool,
 }
 
 impl Product {
@@ -26,6 +35,7 @@ impl Product {
         delete_returns: true,
         locking_reads: true,
         old_share_lock: false,
+        gap_locks: false,
     };
     /// MariaDB.
     pub const MARIADB: Product = Product {
@@ -33,13 +43,15 @@ impl Product {
         delete_returns: true,
         locking_reads: true,
         old_share_lock: true,
+        gap_locks: true,
     };
-    /// MySQL and TiDB.
+    /// MySQL, and TiDB as far as it goes along.
     pub const MYSQL: Product = Product {
         dialect: Dialect::MySql,
         delete_returns: false,
         locking_reads: true,
         old_share_lock: false,
+        gap_locks: true,
     };
     /// SQLite.
     pub const SQLITE: Product = Product {
@@ -47,6 +59,7 @@ impl Product {
         delete_returns: true,
         locking_reads: false,
         old_share_lock: false,
+        gap_locks: false,
     };
 
     /// The product that an adapter calls by this name, if it speaks SQL that is known here.
@@ -54,7 +67,8 @@ impl Product {
         match name {
             "postgres" | "cockroach" => Some(Product::POSTGRES),
             "mariadb" | "galera" => Some(Product::MARIADB),
-            "mysql" | "tidb" => Some(Product::MYSQL),
+            "mysql" => Some(Product::MYSQL),
+            "tidb" => Some(Product { gap_locks: false, ..Product::MYSQL }),
             "sqlite" => Some(Product::SQLITE),
             _ => None,
         }
@@ -64,6 +78,21 @@ impl Product {
     /// plain reads of the transaction see: MySQL and its kin at repeatable read.
     pub fn has_current_reads(&self, isolation: &str) -> bool {
         self.dialect == Dialect::MySql && isolation == "repeatable-read"
+    }
+
+    /// Whether writes at this setting lock the gaps between rows.
+    pub fn locks_gaps(&self, isolation: &str) -> bool {
+        self.gap_locks && matches!(isolation, "repeatable-read" | "serializable")
+    }
+
+    /// The limit of a query, if it has one.
+    pub fn limit_of(&self, sql: &str) -> Option<Limit> {
+        match self.parse(sql) {
+            Ok(Statement::Query(query)) if query.limit_clause.is_some() => {
+                Some(Limit { is_ordered: query.order_by.is_some() })
+            }
+            _ => None,
+        }
     }
 
     /// Parses one statement.

@@ -13,6 +13,8 @@ use crate::script::{Action, Script};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reduction {
+    /// Several transactions at once.
+    Many,
     /// A transaction.
     Transactions,
     /// A statement.
@@ -31,7 +33,8 @@ pub enum Reduction {
 
 impl Reduction {
     /// All of them, those first that take most.
-    pub const ALL: [Reduction; 7] = [
+    pub const ALL: [Reduction; 8] = [
+        Reduction::Many,
         Reduction::Transactions,
         Reduction::Statements,
         Reduction::Relations,
@@ -46,6 +49,7 @@ impl Script {
     /// All scripts that are smaller by one thing of a kind.
     pub fn reductions(&self, kind: Reduction, product: &Product) -> Vec<Script> {
         match kind {
+            Reduction::Many => self.without_many(),
             Reduction::Transactions => self.without_txns(),
             Reduction::Statements => self.without_statements(),
             Reduction::Relations => self.without_relations(),
@@ -60,6 +64,21 @@ impl Script {
     pub fn with_txns(&self, txns: &[u32]) -> Script {
         let steps = self.steps.iter().filter(|step| txns.contains(&step.txn)).cloned().collect();
         Script { schema: self.schema.clone(), steps }
+    }
+
+    /// Without one half of the transactions, one quarter, and so on, down to two of them.
+    fn without_many(&self) -> Vec<Script> {
+        let txns = self.txns();
+        let mut smaller = Vec::new();
+        let mut size = txns.len() / 2;
+        while size > 1 {
+            for gone in txns.chunks(size) {
+                let rest = txns.iter().copied().filter(|txn| !gone.contains(txn));
+                smaller.push(self.with_txns(&rest.collect::<Vec<_>>()));
+            }
+            size /= 2;
+        }
+        smaller
     }
 
     fn without_txns(&self) -> Vec<Script> {
@@ -426,7 +445,7 @@ mod tests {
 
     #[test]
     fn every_kind_takes_something() {
-        let script = script(&["SELECT c0, c1 FROM t0", "SELECT c2 FROM t0"]);
+        let script = script(&["SELECT c0, c1 FROM t0"; 4]);
         for kind in Reduction::ALL {
             assert!(!script.reductions(kind, &Product::SQLITE).is_empty(), "{kind:?}");
         }

@@ -34,6 +34,7 @@ pub(crate) fn dispatch(
         Command::Stats(stats) => stats::run(stats, output, console),
         Command::Show(show) => show::run(show, output, console),
         Command::Shrink(shrink) => shrink::run(shrink, console),
+        Command::ShrinkSql(what) => what.run(console),
         Command::Explain(explain) => explain::run(explain, output, console),
         Command::Verify(verify) => verify::run(verify, output, console),
         Command::Levels => levels::run(output, console),

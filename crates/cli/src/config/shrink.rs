@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use isolario::db::DbUrl;
 use isolario::model::AnomalyKind;
+use isolario::run::relational::{FindingKind, ShrinkRun};
 use isolario::shrink::Settings;
 
 use super::check::{find_level, semantics};
@@ -12,7 +14,8 @@ use crate::args::ShrinkArgs;
 use crate::clashes::Files;
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::run_directory::history_of;
+use crate::run::{SQL, ShrinkSql};
+use crate::run_directory::{history_of, record_in};
 use crate::suggest::AnomalyFlag;
 
 /// How long it may take, if nobody says otherwise.
@@ -74,6 +77,46 @@ impl Shrink {
             proof: args.proof,
         })
     }
+}
+
+/// What a run of the SQL workload is asked for: there is no history to shrink, but statements to run
+/// again.
+pub(super) fn of_sql_run(args: &ShrinkArgs) -> Result<Option<ShrinkSql>, Failure> {
+    let record = record_in(&args.history).filter(|record| record.workload.kind == SQL);
+    let Some(record) = record else {
+        return match args.db.is_empty() {
+            true => Ok(None),
+            false => Err(Failure::new("--db has an effect on runs of the sql workload alone")),
+        };
+    };
+    let idle = [
+        (args.level.is_some(), "--level"),
+        (args.format != "auto", "--format"),
+        (args.to.is_some(), "--to"),
+        (args.file.is_some(), "-o"),
+        (args.proof.is_some(), "--proof"),
+    ];
+    if let Some((_, flag)) = idle.into_iter().find(|(given, _)| *given) {
+        return Err(Failure::new(format!("{flag} has no effect on a run of the {SQL} workload"))
+            .with_hint("its statements are run again, and the scripts go to its directory"));
+    }
+    let urls = if args.db.is_empty() { &record.urls } else { &args.db };
+    if urls.iter().any(|url| url.contains(":***@")) {
+        return Err(Failure::new("the password of the database was not recorded")
+            .with_hint("name the database again, with --db URL"));
+    }
+    let parse = |text: &String| DbUrl::parse(text).map_err(|error| Failure::new(error.message));
+    let urls = urls.iter().map(parse).collect::<Result<_, _>>()?;
+    let mut what = ShrinkRun::new(args.history.clone(), urls);
+    what.kind = match args.anomaly.as_deref() {
+        Some(name) => Some(match FindingKind::find(name) {
+            Some(kind) => kind,
+            None => FindingKind::Anomaly(find_anomaly(name)?),
+        }),
+        None => None,
+    };
+    what.budget = args.timeout.unwrap_or(what.budget);
+    Ok(Some(ShrinkSql { what }))
 }
 
 fn find_anomaly(name: &str) -> Result<AnomalyKind, Failure> {

@@ -1,5 +1,6 @@
 //! `isolario run --workload sql`: rounds of random SQL over random schemas.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
@@ -8,7 +9,10 @@ use clap::Args as ClapArgs;
 use indicatif::{ProgressBar, ProgressStyle};
 use isolario::db::DbUrl;
 use isolario::report::{grouped, printable};
-use isolario::run::relational::{Figures, Finding, Observer, Outcome as Found, Row, Settings, run};
+use isolario::run::relational::{
+    Figures, Finding, Observer, Outcome as Found, Row, Settings, ShrinkRun, ShrunkRun, Simplified,
+    run, shrink_run,
+};
 use isolario::run::{Handle, Judgement};
 
 use super::args::RunArgs;
@@ -171,13 +175,7 @@ struct Watch<'c> {
 impl Observer for Watch<'_> {
     fn opened(&mut self, version: &str, directory: &Path) {
         self.console.info(&format!("{version}; recording to {}", directory.display()));
-        self.bar = (!self.console.quiet).then(|| {
-            let bar = ProgressBar::new_spinner();
-            if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
-                bar.set_style(style);
-            }
-            bar
-        });
+        self.bar = spinner(self.console);
     }
 
     fn simplifying(&mut self, finding: &Finding) {
@@ -229,41 +227,103 @@ fn tell(found: &Found, out: &mut dyn Write) -> io::Result<()> {
     let Figures { seen, uninstrumented, partial, .. } = found.figures;
     let (seen, partial, none) = (grouped(seen), grouped(partial), grouped(uninstrumented));
     writeln!(out, "  seen        {seen} rows; {partial} statements in part, {none} not at all")?;
-    writeln!(
-        out,
-        "\nAnomalies that Adya's level of the same name forbids, and how many different ones:"
-    )?;
-    for (isolation, row) in &found.table {
-        tell_row(isolation, row, found.asked.get(isolation), out)?;
-    }
-    for found in &found.simplified {
-        let ((txns, statements), (times, trials)) = (found.size(), found.shown);
-        let (kind, isolation) = (found.kind.name(), &found.isolation);
+    let Figures { compared, not_compared, .. } = found.figures;
+    if compared + not_compared > 0 {
+        let (compared, left) = (grouped(compared), grouped(not_compared));
         writeln!(
             out,
-            "  {isolation}-{kind}.sql: {txns} transactions, at most {statements} statements each; \
-             showed {times} of {trials} times"
+            "  compared    {compared} rounds with their transactions one by one; not {left}"
         )?;
     }
+    writeln!(out, "\nAnomalies that Adya's level of the same name forbids:")?;
+    tell_table(&found.table, &found.asked, out)?;
+    tell_scripts(&found.simplified, out)?;
     writeln!(out, "\n  directory   {}", found.directory.display())?;
     writeln!(out, "\nRepeat it with\n  {}", found.replay)
 }
 
-fn tell_row(
-    isolation: &str,
-    row: &Row,
-    asked: Option<&String>,
+/// The table of findings.
+fn tell_table(
+    table: &BTreeMap<String, Row>,
+    asked: &BTreeMap<String, String>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let (rounds, committed) = (grouped(row.rounds), grouped(row.committed));
-    writeln!(out, "  {isolation}: {rounds} rounds, {committed} committed")?;
-    let asked = asked.map_or("", String::as_str);
-    match row.broken {
-        0 => writeln!(out, "    held ({asked})")?,
-        broken => writeln!(out, "    BROKEN in {} rounds ({asked})", grouped(broken))?,
-    }
-    for (name, count) in &row.anomalies {
-        writeln!(out, "    {name:<28} {:>6} ({})", grouped(count.total), grouped(count.unique))?;
+    for (isolation, row) in table {
+        let (rounds, committed) = (grouped(row.rounds), grouped(row.committed));
+        writeln!(out, "  {isolation}: {rounds} rounds, {committed} committed")?;
+        let asked = asked.get(isolation).map_or("", String::as_str);
+        match row.broken {
+            0 => writeln!(out, "    held ({asked})")?,
+            broken => writeln!(out, "    BROKEN in {} rounds ({asked})", grouped(broken))?,
+        }
+        for (name, count) in &row.anomalies {
+            write!(out, "    {name:<28} {:>6}", grouped(count.total))?;
+            match (count.simplified, grouped(count.unique)) {
+                (0, _) => writeln!(out, " ({} different)", grouped(count.patterns))?,
+                (some, unique) => {
+                    writeln!(out, " ({unique} different among {} simplified)", grouped(some))?;
+                }
+            }
+            for (cause, count) in &count.causes {
+                writeln!(out, "      {:<36} {}", cause.words(), grouped(*count))?;
+            }
+        }
     }
     Ok(())
+}
+
+/// The smallest scripts.
+fn tell_scripts(simplified: &[Simplified], out: &mut dyn Write) -> io::Result<()> {
+    for found in simplified {
+        let ((txns, statements), (times, trials)) = (found.size(), found.shown);
+        writeln!(
+            out,
+            "  {}.sql: {txns} transactions, at most {statements} statements each; showed {times} of \
+             {trials} times",
+            found.name
+        )?;
+    }
+    Ok(())
+}
+
+/// The findings of a run of the SQL workload, simplified by running them again.
+pub(crate) struct ShrinkSql {
+    pub(crate) what: ShrinkRun,
+}
+
+impl ShrinkSql {
+    pub(crate) fn run(&self, console: &mut Console) -> Result<Outcome, Failure> {
+        let handle = Handle::new();
+        Interrupt::listen(console.quiet)?.run(&handle);
+        let bar = spinner(console);
+        let shrunk = shrink_run(&self.what, &handle, &mut Watch { console, bar });
+        let shrunk = shrunk.map_err(|error| remedy::failure(&error))?;
+        if shrunk.findings == 0 {
+            return Err(Failure::new("there is nothing to shrink: nothing was found").with_hint(
+                "the run held, or what it found is of another kind than --anomaly says",
+            ));
+        }
+        let out = console.out();
+        let ShrunkRun { version, findings, gone, simplified, table, .. } = &shrunk;
+        writeln!(out, "{}: {findings} findings run again", printable(version))?;
+        if *gone > 0 {
+            writeln!(out, "  {gone} of them could not be brought about again")?;
+        }
+        tell_table(table, &BTreeMap::new(), out)?;
+        tell_scripts(simplified, out)?;
+        for error in &shrunk.unwritten {
+            console.error(&remedy::failure(error));
+        }
+        Ok(if shrunk.unwritten.is_empty() { Outcome::Done } else { Outcome::Error })
+    }
+}
+
+fn spinner(console: &Console) -> Option<ProgressBar> {
+    (!console.quiet).then(|| {
+        let bar = ProgressBar::new_spinner();
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
+            bar.set_style(style);
+        }
+        bar
+    })
 }

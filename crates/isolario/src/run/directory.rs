@@ -54,6 +54,11 @@ impl Directory {
         Ok(Directory { path, is_new })
     }
 
+    /// A directory that is there already, with what a run has left in it.
+    pub(super) fn existing(path: PathBuf) -> Directory {
+        Directory { path, is_new: false }
+    }
+
     pub(super) fn path(&self) -> &Path {
         &self.path
     }

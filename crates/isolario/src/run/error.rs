@@ -67,6 +67,14 @@ pub enum RunError {
         /// Why not.
         error: io::Error,
     },
+    /// A file of an earlier run, or one that a run is to begin with, cannot be read.
+    #[error("cannot read {}: {error}", .path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        error: io::Error,
+    },
     /// The history cannot be recorded.
     #[error("{}: {error}", .path.display())]
     Recording {

@@ -2,16 +2,17 @@
 
 use isolario::check::{Checker, Options};
 use isolario::model::{AnomalyKind, EdgeKind, History, Level, ValueRef};
-use isolario::run::relational::{replay_script, simplify_script};
+use isolario::run::relational::{Cause, FindingKind, replay_script, simplify_script};
 use isolario::sql::{Action, Reading, Round, Schema, Script, Step, Table, Type, history};
 use isolario_servers::{Kind, Servers};
 
+use super::shrink::a_directory_is_shrunk;
 use super::site::{settings, start};
 
 const PAIR: [(&str, Type); 2] = [("c1", Type::Integer), ("c2", Type::Integer)];
 
 /// Steps in their order: a transaction, and what it does.
-fn script(tables: Vec<Table>, steps: &[(u32, &str)]) -> Script {
+pub fn script(tables: Vec<Table>, steps: &[(u32, &str)]) -> Script {
     let step = |(txn, sql): &(u32, &str)| Step {
         session: txn - 1,
         txn: *txn,
@@ -70,6 +71,7 @@ fn figures_of_the_paper() {
     a_locking_read_is_current(&servers);
     write_skew_over_two_tables(&servers);
     what_does_not_matter_goes(&servers);
+    a_directory_is_shrunk(&servers);
 }
 
 /// Figure 1: T1 reads a row that T2 overwrites, and overwrites one that T2 inserted.
@@ -202,15 +204,20 @@ fn what_does_not_matter_goes(servers: &Servers) {
         ],
     );
     let settings = settings(servers.url(), "repeatable-read", 1, 1);
-    let found = simplify_script(&settings, &script, AnomalyKind::ReadWriteSkew).unwrap().unwrap();
+    let found =
+        simplify_script(&settings, &script, FindingKind::Anomaly(AnomalyKind::ReadWriteSkew))
+            .unwrap()
+            .unwrap();
     assert_eq!(found.size(), (2, 2), "{:?}", found.script);
     assert_eq!(found.shown, (3, 3));
     assert_eq!(found.pattern, "SELECT, UPDATE | UPDATE, INSERT");
+    assert_eq!(found.cause, Cause::CommitTiming);
     let schema = &found.script.schema;
     assert_eq!(schema.tables.len(), 2);
     assert_eq!(schema.tables.iter().map(|table| table.rows.len()).sum::<usize>(), 1);
     assert!(schema.tables.iter().all(|table| table.primary_key.is_empty()));
     assert!(schema.tables[0].indexes.is_empty() && schema.tables[0].columns.len() <= 2);
-    let lost = simplify_script(&settings, &script, AnomalyKind::LostUpdate).unwrap();
+    let lost =
+        simplify_script(&settings, &script, FindingKind::Anomaly(AnomalyKind::LostUpdate)).unwrap();
     assert!(lost.is_none(), "what does not show is not made up");
 }

@@ -5,4 +5,6 @@
 mod figures;
 mod neutral;
 mod rounds;
+mod serial;
+mod shrink;
 mod site;

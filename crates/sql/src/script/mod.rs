@@ -115,27 +115,29 @@ impl Script {
         let is_statement =
             |other: &&Step| other.txn == step.txn && matches!(other.action, Action::Statement(_));
         let number = self.steps[..at].iter().filter(is_statement).count();
-        txn.statements.get(number).map(told)
+        txn.statements.get(number).map(Recorded::told)
     }
 }
 
-/// What came back, in short.
-fn told(statement: &Recorded) -> String {
-    if let Some(failure) = &statement.failure {
-        let code = failure.code.as_deref().unwrap_or("error");
-        return format!("{code}: {}", failure.message.lines().next().unwrap_or_default());
-    }
-    if statement.kind.is_read() {
-        let row = |row: &Vec<Value>| {
-            let values: Vec<String> = row.iter().map(ToString::to_string).collect();
-            format!("({})", values.join(", "))
-        };
-        let rows: Vec<String> = statement.rows.iter().map(row).collect();
-        return if rows.is_empty() { "no rows".to_owned() } else { rows.join(", ") };
-    }
-    match statement.deleted.len().max(usize::try_from(statement.changed).unwrap_or(0)) {
-        1 => "1 row".to_owned(),
-        count => format!("{count} rows"),
+impl Recorded {
+    /// What came back, in short.
+    pub fn told(&self) -> String {
+        if let Some(failure) = &self.failure {
+            let code = failure.code.as_deref().unwrap_or("error");
+            return format!("{code}: {}", failure.message.lines().next().unwrap_or_default());
+        }
+        if self.kind.is_read() {
+            let row = |row: &Vec<Value>| {
+                let values: Vec<String> = row.iter().map(ToString::to_string).collect();
+                format!("({})", values.join(", "))
+            };
+            let rows: Vec<String> = self.rows.iter().map(row).collect();
+            return if rows.is_empty() { "no rows".to_owned() } else { rows.join(", ") };
+        }
+        match self.deleted.len().max(usize::try_from(self.changed).unwrap_or(0)) {
+            1 => "1 row".to_owned(),
+            count => format!("{count} rows"),
+        }
     }
 }
 

@@ -7,7 +7,6 @@
 
 use super::{Action, Script, Step};
 use crate::product::Product;
-use crate::schema::Schema;
 use crate::schema::SchemaError;
 
 /// Why a text is no script.
@@ -158,7 +157,7 @@ fn turn(comment: &str) -> Option<(u32, u32)> {
 mod tests {
     use super::*;
     use crate::generate::{Planner, Style};
-    use crate::schema::Bounds;
+    use crate::schema::{Bounds, Schema};
 
     /// A script with transactions over a random schema.
     fn random(product: &Product, round: u64) -> Script {

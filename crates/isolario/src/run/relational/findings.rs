@@ -1,11 +1,15 @@
-//! What rounds found, by isolation level and kind of anomaly.
+//! What rounds found, by isolation level and kind.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use isolario_model::{Anomaly, AnomalyKind, History, Level, ValueRef};
 use isolario_report::involved;
 use isolario_sql::{RecordedTxn, Round, StatementKind};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+
+use super::cause::Cause;
+use super::simplify::Simplified;
 
 /// Adya's level of the same name as a setting: what the setting is held against, beside what the
 /// database claims for it.
@@ -18,17 +22,62 @@ pub fn level_of_name(isolation: &str) -> Level {
     }
 }
 
-/// An anomaly that a round showed.
-#[derive(Clone, Debug)]
+/// What is wrong with a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum FindingKind {
+    /// Its dependencies show an anomaly.
+    Anomaly(AnomalyKind),
+    /// Its dependencies are in order, but no order of its transactions, one after the other, gives
+    /// the same answers.
+    WrongResult,
+}
+
+impl FindingKind {
+    const WRONG_RESULT: &'static str = "WrongResult";
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            FindingKind::Anomaly(kind) => kind.name(),
+            FindingKind::WrongResult => FindingKind::WRONG_RESULT,
+        }
+    }
+
+    /// Its name as a title.
+    pub fn title(self) -> &'static str {
+        match self {
+            FindingKind::Anomaly(kind) => kind.names().title,
+            FindingKind::WrongResult => "Wrong result, no wrong dependency",
+        }
+    }
+
+    /// The kind of this name, as `findings.json` has it.
+    pub fn find(name: &str) -> Option<FindingKind> {
+        match name {
+            FindingKind::WRONG_RESULT => Some(FindingKind::WrongResult),
+            _ => AnomalyKind::find(name).map(FindingKind::Anomaly),
+        }
+    }
+}
+
+impl fmt::Display for FindingKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Something that is wrong with a round.
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finding {
     /// The number of the round.
     pub round: u64,
     /// The isolation level of the round.
     pub isolation: String,
-    /// What it is called.
-    pub kind: AnomalyKind,
-    /// The transactions of the round that it takes.
+    /// What it is.
+    pub kind: FindingKind,
+    /// The transactions of the round that it takes, as far as that is known.
     pub txns: Vec<u32>,
     /// The statements of these transactions: what is the same in two findings makes them one (IsoRel,
     /// Section 5.1).
@@ -43,13 +92,8 @@ impl Finding {
         self.kind == other.kind && self.isolation == other.isolation
     }
 
-    pub(super) fn of(
-        anomaly: &Anomaly,
-        history: &History,
-        round: &Round,
-        number: u64,
-        isolation: &str,
-    ) -> Finding {
+    /// The transactions of an anomaly.
+    pub(super) fn txns_of(anomaly: &Anomaly, history: &History) -> Vec<u32> {
         let names = involved(history, anomaly).into_iter();
         let mut txns: Vec<u32> = names
             .filter_map(|involved| match history.txn_name(involved.txn) {
@@ -59,15 +103,7 @@ impl Finding {
             .collect();
         txns.sort_unstable();
         txns.dedup();
-        let pattern = pattern(round, &txns);
-        Finding {
-            round: number,
-            isolation: isolation.to_owned(),
-            kind: anomaly.kind,
-            txns,
-            pattern,
-            breaks_claim: false,
-        }
+        txns
     }
 }
 
@@ -75,11 +111,8 @@ impl Finding {
 /// the transactions came first makes no difference.
 pub(super) fn pattern(round: &Round, txns: &[u32]) -> String {
     let kinds = |txn: &RecordedTxn| {
-        let kinds = txn.statements.iter().filter(|statement| statement.holds());
-        let kinds = kinds.map(|statement| statement.kind);
-        let names: Vec<&str> =
-            kinds.filter(|kind| *kind != StatementKind::Other).map(StatementKind::name).collect();
-        names.join(", ")
+        let kinds = txn.kinds().filter(|kind| *kind != StatementKind::Other);
+        kinds.map(StatementKind::name).collect::<Vec<_>>().join(", ")
     };
     let of = |txn: &&RecordedTxn| txns.contains(&txn.id) && !txn.is_final;
     let mut patterns: Vec<String> = round.transactions.iter().filter(of).map(kinds).collect();
@@ -88,7 +121,7 @@ pub(super) fn pattern(round: &Round, txns: &[u32]) -> String {
 }
 
 /// A row of the table of findings: an isolation level.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Row {
     /// How many rounds were run at it.
@@ -97,21 +130,27 @@ pub struct Row {
     pub committed: u64,
     /// How many of the rounds broke what they had to satisfy.
     pub broken: u64,
-    /// Anomalies by name: how many, and how many different ones.
-    pub anomalies: BTreeMap<&'static str, Count>,
+    /// Findings by name.
+    pub anomalies: BTreeMap<String, Count>,
 }
 
-/// How many anomalies of a kind there were.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+/// How many findings of a kind there were.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Count {
     /// In all.
     pub total: u64,
-    /// By the paper's criterion of what is unique.
+    /// Different ones by the statements of their transactions, before anything is taken from them.
+    pub patterns: u64,
+    /// How many were simplified.
+    pub simplified: u64,
+    /// Different ones by the statements that are left then: the paper's criterion of what is unique.
     pub unique: u64,
+    /// What these come from.
+    pub causes: BTreeMap<Cause, u64>,
 }
 
-/// The table of findings, by isolation level.
+/// Counts rounds and findings, by isolation level.
 pub(super) fn table(rounds: &[(String, u64, bool)], findings: &[Finding]) -> BTreeMap<String, Row> {
     let mut table: BTreeMap<String, Row> = BTreeMap::new();
     for (isolation, committed, is_broken) in rounds {
@@ -120,13 +159,35 @@ pub(super) fn table(rounds: &[(String, u64, bool)], findings: &[Finding]) -> BTr
         row.committed += committed;
         row.broken += u64::from(*is_broken);
     }
-    let mut seen = std::collections::BTreeSet::new();
+    let mut seen = BTreeSet::new();
     for finding in findings {
-        let row = table.entry(finding.isolation.clone()).or_default();
-        let count = row.anomalies.entry(finding.kind.name()).or_default();
+        let count = count_of(&mut table, &finding.isolation, finding.kind);
         count.total += 1;
         let is_new = seen.insert((&finding.isolation, finding.kind, &finding.pattern));
-        count.unique += u64::from(is_new);
+        count.patterns += u64::from(is_new);
     }
     table
+}
+
+/// Counts what was simplified, in place of an earlier count.
+pub(super) fn count_simplified(table: &mut BTreeMap<String, Row>, simplified: &[Simplified]) {
+    for count in table.values_mut().flat_map(|row| row.anomalies.values_mut()) {
+        (count.simplified, count.unique) = (0, 0);
+        count.causes.clear();
+    }
+    for found in simplified {
+        let count = count_of(table, &found.isolation, found.kind);
+        count.simplified += found.findings;
+        count.unique += 1;
+        *count.causes.entry(found.cause).or_default() += 1;
+    }
+}
+
+fn count_of<'t>(
+    table: &'t mut BTreeMap<String, Row>,
+    isolation: &str,
+    kind: FindingKind,
+) -> &'t mut Count {
+    let row = table.entry(isolation.to_owned()).or_default();
+    row.anomalies.entry(kind.name().to_owned()).or_default()
 }

@@ -7,38 +7,50 @@ use isolario_model::{Counts, LevelResult, RunRecord, RunShape};
 use isolario_report::{Json, Renderer, Report, bug_report, html, shell_word};
 use isolario_sql::{Product, Script};
 use isolario_verify::proof;
-use serde::Serialize;
 
+use super::cause::Cause;
+use super::course::Examined;
+use super::findings::FindingKind;
+use super::outcome::Outcome;
+use super::record::FINDINGS;
+use super::serial::Difference;
 use super::settings::Settings;
-use super::{Examined, Finding, Outcome, Simplified};
+use super::simplify::Simplified;
 use crate::run::RunError;
 use crate::run::directory::{Directory, HISTORY, PROOF, unix_seconds};
 
-/// The table of findings, and what else a run came to.
-pub(crate) const FINDINGS: &str = "findings.json";
 /// The statements of a round, in the order in which they were sent.
-const STATEMENTS: &str = "statements.sql";
+pub(super) const STATEMENTS: &str = "statements.sql";
 
-/// Writes the folder of a round in which something was found: the statements, the history, and what
-/// it was found to satisfy.
+/// The folder of a round.
+pub(super) fn of_round(number: u64) -> String {
+    format!("round-{number:04}")
+}
+
+/// Writes the folder of a round in which something was found: the statements and, in full, the history
+/// and what it was found to satisfy.
 pub(super) fn write(
     directory: &Directory,
     examined: &Examined,
+    script: &Script,
     product: &Product,
+    in_full: bool,
 ) -> Vec<RunError> {
-    let path = directory.path().join(format!("round-{:04}", examined.number));
-    let folder = match Directory::create(path) {
+    let folder = match Directory::create(directory.file(&of_round(examined.number))) {
         Ok(folder) => folder,
         Err(error) => return vec![error],
     };
+    let sql = script.to_sql(product, Some(&examined.round));
+    let statements = folder.write(STATEMENTS, |out| out.write_all(sql.as_bytes()));
+    if !in_full {
+        return statements.err().into_iter().collect();
+    }
     let results = all_results(examined);
     let history = &examined.history;
     let report = Report::new(HISTORY, history, &results);
-    let script = Script::of(&examined.round, &examined.schema);
-    let sql = script.to_sql(product, Some(&examined.round));
     let read_as = isolario_verify::Options::default();
     let written = [
-        folder.write(STATEMENTS, |out| out.write_all(sql.as_bytes())),
+        statements,
         write_history(&folder, examined),
         folder.write("verdict.json", |out| Json.report(&report, out)),
         folder.write(PROOF, |out| proof::write(history, &results, &read_as, HISTORY, out)),
@@ -47,33 +59,64 @@ pub(super) fn write(
     written.into_iter().filter_map(Result::err).collect()
 }
 
-/// Writes the smallest script that shows an anomaly, and a bug report with it.
+/// Writes the smallest script that shows a finding, and a bug report with it.
 pub(super) fn write_script(
     directory: &Directory,
     found: &Simplified,
     product: &Product,
     version: &str,
 ) -> Vec<RunError> {
-    let name = format!("{}-{}", found.isolation, found.kind.name());
+    let Simplified { name, isolation, cause, .. } = found;
     let script = found.script.to_sql(product, Some(&found.replayed));
-    let results = std::slice::from_ref(&found.result);
-    let report = Report::new(HISTORY, &found.history, results);
-    let title = found.kind.names().title;
+    let title = found.kind.title();
     let (times, trials) = found.shown;
     let written = [
         directory.write(&format!("{name}.sql"), |out| {
-            writeln!(out, "-- {title}: {version}, {}.", found.isolation)?;
+            writeln!(out, "-- {title}: {version}, {isolation}.")?;
+            if *cause != Cause::Other {
+                writeln!(out, "-- What lets it happen: {cause}.")?;
+            }
             writeln!(out, "-- Replayed {trials} times, it showed {times} times.\n")?;
             out.write_all(script.as_bytes())
         }),
         directory.write(&format!("{name}.md"), |out| {
-            bug_report::write(&report, None, out)?;
+            match &found.difference {
+                Some(difference) => tell_difference(difference, out)?,
+                None => {
+                    let results = std::slice::from_ref(&found.result);
+                    bug_report::write(&Report::new(HISTORY, &found.history, results), None, out)?;
+                }
+            }
             writeln!(out, "\n## The statements\n")?;
-            writeln!(out, "On {version} at {}, in this order:\n", found.isolation)?;
+            writeln!(out, "On {version} at {isolation}, in this order:\n")?;
             writeln!(out, "```sql\n{script}```")
         }),
     ];
     written.into_iter().filter_map(Result::err).collect()
+}
+
+/// A bug report on a wrong result.
+fn tell_difference(difference: &Difference, out: &mut dyn io::Write) -> io::Result<()> {
+    let Difference { txn, after, sql, observed, expected } = difference;
+    writeln!(out, "# {}\n", FindingKind::WrongResult.title())?;
+    writeln!(
+        out,
+        "Who read what whom wrote is as if the transactions below had been run one after the other. But \
+         no order of them gives these answers.\n"
+    )?;
+    let who = match txn {
+        Some(txn) => format!("T{txn} sent"),
+        None => "in the end, somebody sent".to_owned(),
+    };
+    let after: Vec<String> = after.iter().map(|txn| format!("T{txn}")).collect();
+    let after = if after.is_empty() {
+        "at first".to_owned()
+    } else {
+        format!("after {}", after.join(", "))
+    };
+    writeln!(out, "For example, {who}\n\n```sql\n{sql}\n```\n")?;
+    writeln!(out, "- and got {observed};")?;
+    writeln!(out, "- one after the other, {after}, the answer is {expected}.")
 }
 
 /// The answers for what was asked and for the level beside, weakest level first.
@@ -95,90 +138,6 @@ fn write_history(folder: &Directory, examined: &Examined) -> Result<(), RunError
         writer.finish()
     };
     write().map_err(|error| RunError::Recording { path: path.clone(), error })
-}
-
-/// What stands in `findings.json`.
-#[derive(Serialize)]
-struct Told<'o> {
-    schema: &'static str,
-    database: &'o str,
-    version: &'o str,
-    figures: super::Figures,
-    table: &'o std::collections::BTreeMap<String, super::Row>,
-    asked: &'o std::collections::BTreeMap<String, String>,
-    errors: &'o std::collections::BTreeMap<String, (u64, String)>,
-    findings: Vec<ToldFinding<'o>>,
-    simplified: Vec<ToldScript<'o>>,
-}
-
-#[derive(Serialize)]
-struct ToldFinding<'o> {
-    round: u64,
-    isolation: &'o str,
-    anomaly: &'static str,
-    transactions: &'o [u32],
-    pattern: &'o str,
-    breaks_claim: bool,
-}
-
-#[derive(Serialize)]
-struct ToldScript<'o> {
-    isolation: &'o str,
-    anomaly: &'static str,
-    round: u64,
-    transactions: usize,
-    statements: usize,
-    pattern: &'o str,
-    tried: u32,
-    shown: (u32, u32),
-    cut_short: bool,
-}
-
-impl<'o> From<&'o Simplified> for ToldScript<'o> {
-    fn from(found: &'o Simplified) -> ToldScript<'o> {
-        let (transactions, statements) = found.size();
-        ToldScript {
-            isolation: &found.isolation,
-            anomaly: found.kind.name(),
-            round: found.round,
-            transactions,
-            statements,
-            pattern: &found.pattern,
-            tried: found.tried,
-            shown: found.shown,
-            cut_short: found.is_cut_short,
-        }
-    }
-}
-
-impl<'o> From<&'o Finding> for ToldFinding<'o> {
-    fn from(finding: &'o Finding) -> ToldFinding<'o> {
-        ToldFinding {
-            round: finding.round,
-            isolation: &finding.isolation,
-            anomaly: finding.kind.name(),
-            transactions: &finding.txns,
-            pattern: &finding.pattern,
-            breaks_claim: finding.breaks_claim,
-        }
-    }
-}
-
-/// The outcome of a run as JSON, on one line.
-pub(super) fn json(outcome: &Outcome, out: &mut dyn io::Write) -> io::Result<()> {
-    let told = Told {
-        schema: "isolario.relational/1",
-        database: &outcome.database,
-        version: &outcome.version,
-        figures: outcome.figures,
-        table: &outcome.table,
-        asked: &outcome.asked,
-        errors: &outcome.errors,
-        findings: outcome.findings.iter().map(ToldFinding::from).collect(),
-        simplified: outcome.simplified.iter().map(ToldScript::from).collect(),
-    };
-    serde_json::to_writer(&mut *out, &told)?;
-    writeln!(out)
 }
 
 /// Writes `run.json`, as every run has it, and `findings.json`.
@@ -218,7 +177,7 @@ pub(super) fn write_record(
         ..RunRecord::default()
     };
     directory.write_record(&record)?;
-    directory.write(FINDINGS, |out| json(outcome, out))
+    directory.write(FINDINGS, |out| outcome.json(out))
 }
 
 /// The command that repeats a run. Passwords are left out.

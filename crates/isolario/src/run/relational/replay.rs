@@ -247,10 +247,12 @@ impl Actor<'_> {
     /// Ends the transaction, if one is open.
     fn end(&mut self, commits: bool) {
         let Some(mut current) = self.current.take() else { return };
+        current.end_turn.0 = self.client.shared.turn();
         self.is_lost = match commits {
             true => self.client.commit(&mut current),
             false => self.client.roll_back(),
         };
+        current.end_turn.1 = self.client.shared.turn();
         self.done.push(current);
     }
 }

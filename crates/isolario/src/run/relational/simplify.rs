@@ -1,37 +1,42 @@
-//! The smallest script that still shows an anomaly, found by trying.
+//! The smallest script that still shows a finding, found by trying.
 //!
-//! The transactions of the anomaly become a script, in the order in which their statements were sent.
-//! If that shows the anomaly again, whatever can go is taken from it, one thing at a time (transactions,
+//! The transactions of the finding become a script, in the order in which their statements were sent.
+//! If that shows it again, whatever can go is taken from it, one thing at a time (transactions,
 //! statements, tables, parts of statements, rows, columns, constraints), and each smaller script is
 //! replayed on a fresh schema. What is left when nothing more can go is replayed a few times more: how
-//! often it showed the anomaly is part of the result.
+//! often it showed the finding is part of the result.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use isolario_check::{Checker, Options};
 use isolario_db::DbError;
-use isolario_model::{Anomaly, AnomalyKind, History, LevelResult};
+use isolario_model::{Anomaly, History, LevelResult};
 use isolario_sql::{Reading, Reduction, Round, Script, history};
 
-use super::findings::{level_of_name, pattern};
+use super::cause::Cause;
+use super::findings::{Finding, FindingKind, level_of_name, pattern};
 use super::replay::replay;
+use super::serial::{self, Difference, Serially};
 use super::site::{Site, Stage};
-use super::{Examined, Finding};
 
 /// How often the smallest script is replayed in the end.
 const TRIALS: u32 = 3;
 
-/// A script that shows an anomaly, and nothing in it can be left out.
+/// A script that shows what was found, and nothing in it can be left out.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Simplified {
     /// What it shows.
-    pub kind: AnomalyKind,
+    pub kind: FindingKind,
     /// The isolation level.
     pub isolation: String,
     /// The round in which it was found.
     pub round: u64,
+    /// What its files are called.
+    pub name: String,
+    /// How many findings became the same as this one when they were simplified, itself included.
+    pub findings: u64,
     /// The script.
     pub script: Script,
     /// What came back when it was replayed.
@@ -40,11 +45,15 @@ pub struct Simplified {
     pub history: History,
     /// The answer for Adya's level of the setting's name.
     pub result: LevelResult,
+    /// What differs when its transactions are run one after the other, if that is what was found.
+    pub difference: Option<Difference>,
     /// The statements, by which two findings are the same or not.
     pub pattern: String,
+    /// What lets it happen.
+    pub cause: Cause,
     /// How many scripts were tried.
     pub tried: u32,
-    /// How often it showed the anomaly, of how many times.
+    /// How often it showed what was found, of how many times.
     pub shown: (u32, u32),
     /// Whether time was up before nothing more could go.
     pub is_cut_short: bool,
@@ -62,20 +71,19 @@ impl Simplified {
 
 /// What is looked for.
 pub(super) struct Wanted<'w> {
-    pub(super) kind: AnomalyKind,
+    pub(super) kind: FindingKind,
     pub(super) isolation: &'w str,
     /// The round in which it was found.
     pub(super) round: u64,
 }
 
 /// The scripts that may show a finding: its transactions alone or, if they need others, all of its round.
-pub(super) fn scripts_of(examined: &Examined, finding: &Finding) -> [Script; 2] {
-    let whole = Script::of(&examined.round, &examined.schema);
-    [whole.with_txns(&finding.txns), whole]
+pub(super) fn scripts_of(round: &Script, finding: &Finding) -> [Script; 2] {
+    [round.with_txns(&finding.txns), round.clone()]
 }
 
-/// Looks for the smallest script that shows an anomaly, beginning with the first of some that shows it;
-/// none if none of them does.
+/// Looks for the smallest script that shows what was found, beginning with the first of some that shows
+/// it; none if none of them does.
 pub(super) fn simplify(
     site: &Site<'_>,
     wanted: &Wanted<'_>,
@@ -95,17 +103,7 @@ pub(super) fn simplify(
         search.clear(scripts.last())?;
         return Ok(None);
     };
-    let mut is_cut_short;
-    loop {
-        let before = script.clone();
-        is_cut_short = false;
-        for kind in Reduction::ALL {
-            is_cut_short |= search.reduce(kind, &mut script, &mut shown);
-        }
-        if is_cut_short || script == before {
-            break;
-        }
-    }
+    let is_cut_short = search.reduce_all(&mut script, &mut shown);
     let mut times = 0;
     for _ in 0..TRIALS {
         if let Some(again) = search.shows(&script) {
@@ -118,22 +116,30 @@ pub(super) fn simplify(
         kind: wanted.kind,
         isolation: wanted.isolation.to_owned(),
         round: wanted.round,
+        name: format!("{}-{}", wanted.isolation, wanted.kind),
+        findings: 1,
         pattern: pattern(&shown.round, &script.txns()),
+        cause: match wanted.kind {
+            FindingKind::Anomaly(_) => Cause::of(&shown.round, &site.product, wanted.isolation),
+            FindingKind::WrongResult => Cause::Other,
+        },
         script,
         replayed: shown.round,
         history: shown.history,
         result: shown.result,
+        difference: shown.difference,
         tried: search.tried,
         shown: (times, TRIALS),
         is_cut_short,
     }))
 }
 
-/// A replay that showed the anomaly.
+/// A replay that showed what was found.
 struct Shows {
     round: Round,
     history: History,
     result: LevelResult,
+    difference: Option<Difference>,
 }
 
 struct Search<'s> {
@@ -145,6 +151,21 @@ struct Search<'s> {
 }
 
 impl Search<'_> {
+    /// Takes whatever can go, until nothing more can; tells whether time was up.
+    fn reduce_all(&mut self, script: &mut Script, shown: &mut Shows) -> bool {
+        loop {
+            let before = script.clone();
+            for kind in Reduction::ALL {
+                if self.reduce(kind, script, shown) {
+                    return true;
+                }
+            }
+            if *script == before {
+                return false;
+            }
+        }
+    }
+
     /// Takes whatever can go of a kind; tells whether time was up.
     fn reduce(&mut self, kind: Reduction, script: &mut Script, shown: &mut Shows) -> bool {
         let mut at = 0;
@@ -162,8 +183,8 @@ impl Search<'_> {
         }
     }
 
-    /// Replays a script, and tells whether it shows the anomaly. One whose schema the database does not
-    /// take shows nothing.
+    /// Replays a script, and tells whether it shows what was found. One whose schema the database does
+    /// not take shows nothing.
     fn shows(&mut self, script: &Script) -> Option<Shows> {
         self.tried += 1;
         let round = replay(self.site, &self.stage, script).ok()?;
@@ -173,9 +194,20 @@ impl Search<'_> {
         let checker = Checker::new(&history, Options::default());
         let result = checker.check(level_of_name(isolation));
         drop(checker);
-        let is_same = |anomaly: &Arc<Anomaly>| anomaly.kind == self.wanted.kind;
-        let is_shown = result.verdict.anomalies().iter().any(is_same);
-        is_shown.then_some(Shows { round, history, result })
+        let difference = match self.wanted.kind {
+            FindingKind::Anomaly(kind) => {
+                let is_same = |anomaly: &Arc<Anomaly>| anomaly.kind == kind;
+                result.verdict.anomalies().iter().any(is_same).then_some(None)
+            }
+            FindingKind::WrongResult if result.verdict.is_satisfied() => {
+                match serial::compare(self.site, &self.stage, &script.schema, &round).ok()? {
+                    Serially::Different(difference) => Some(Some(difference)),
+                    Serially::Same | Serially::Open => None,
+                }
+            }
+            FindingKind::WrongResult => None,
+        }?;
+        Some(Shows { round, history, result, difference })
     }
 
     /// Leaves nothing of the last script behind.

@@ -88,6 +88,13 @@ impl<'s> Site<'s> {
         Ok(Stage { site: self, nodes: nodes?, maker: Mutex::new(None) })
     }
 
+    /// Whether rounds at an isolation level are compared with their transactions one after the other:
+    /// where they are promised to be like that, in real time.
+    pub(super) fn is_compared(&self, isolation: &str) -> bool {
+        let is_strict = matches!(&*self.name, "postgres" | "mariadb" | "mysql" | "sqlite");
+        isolation == "serializable" && is_strict && self.settings.urls.len() == 1
+    }
+
     /// Whether there are no namespaces.
     pub(super) fn is_sqlite(&self) -> bool {
         self.product == Product::SQLITE

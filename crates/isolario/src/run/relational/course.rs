@@ -1,0 +1,353 @@
+//! A relational run on its way: round after round, and then what was found, simplified.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Instant;
+
+use isolario_check::{Checker, Options};
+use isolario_model::{History, Level, LevelResult, Outcome as TxnOutcome, StopReason};
+use isolario_report::Report;
+use isolario_sql::{Aux, Instrument, Planner, Product, Reading, Round, Schema, Script, history};
+use isolario_workload::Rng;
+
+use super::catalogue::Catalogue;
+use super::client::Shared;
+use super::findings::{self, Finding, FindingKind, level_of_name, pattern};
+use super::folder;
+use super::round::Drive;
+use super::serial::{self, Difference, Serially};
+use super::settings::Settings;
+use super::site::Site;
+use super::{Figures, Observer, Outcome};
+use crate::run::directory::Directory;
+use crate::run::examine::{Examination, Judgement, examine};
+use crate::run::{Handle, RunError};
+
+/// A round that was driven and checked.
+pub(super) struct Examined {
+    pub(super) number: u64,
+    pub(super) isolation: String,
+    pub(super) schema: Schema,
+    pub(super) round: Round,
+    pub(super) history: History,
+    /// Against what it had to satisfy.
+    pub(super) examination: Examination,
+    /// Against Adya's level of the same name.
+    pub(super) beside: LevelResult,
+    /// Against its transactions one after the other, if that was tried.
+    serially: Option<Serially>,
+}
+
+impl Examined {
+    fn difference(&self) -> Option<&Difference> {
+        match &self.serially {
+            Some(Serially::Different(difference)) => Some(difference),
+            _ => None,
+        }
+    }
+
+    /// What it means for whoever asked. Wrong answers break any promise.
+    fn judgement(&self) -> Judgement {
+        match self.difference() {
+            Some(_) => Judgement::Violated,
+            None => self.examination.judgement(),
+        }
+    }
+}
+
+/// A run on its way.
+pub(super) struct Course<'s> {
+    settings: &'s Settings,
+    site: &'s Site<'s>,
+    directory: &'s Directory,
+    begun: Instant,
+    figures: Figures,
+    rounds: Vec<(String, u64, bool)>,
+    /// What was found, each with its round as a script.
+    found: Vec<(Finding, Rc<Script>)>,
+    catalogue: Catalogue<'s>,
+    errors: BTreeMap<String, (u64, String)>,
+    asked: BTreeMap<String, String>,
+    judgement: Judgement,
+    stopped: StopReason,
+    unwritten: Vec<RunError>,
+}
+
+impl<'s> Course<'s> {
+    pub(super) fn new(
+        settings: &'s Settings,
+        site: &'s Site<'s>,
+        directory: &'s Directory,
+    ) -> Course<'s> {
+        Course {
+            settings,
+            site,
+            directory,
+            begun: Instant::now(),
+            figures: Figures::default(),
+            rounds: Vec::new(),
+            found: Vec::new(),
+            catalogue: Catalogue::new(site, directory),
+            errors: BTreeMap::new(),
+            asked: BTreeMap::new(),
+            judgement: Judgement::NothingToCheck,
+            stopped: StopReason::Done,
+            unwritten: Vec::new(),
+        }
+    }
+
+    fn is_time_up(&self) -> bool {
+        self.settings.duration.is_some_and(|duration| self.begun.elapsed() >= duration)
+    }
+
+    /// Without any limit, one round is enough.
+    fn is_done(&self) -> bool {
+        let enough = match (self.settings.txns, self.settings.duration) {
+            (Some(txns), _) => self.figures.committed >= txns,
+            (None, Some(_)) => false,
+            (None, None) => self.figures.rounds > 0,
+        };
+        // A database that commits nothing would go on for ever.
+        let is_stuck = self.settings.duration.is_none()
+            && self.figures.rounds >= 50
+            && self.figures.committed == 0;
+        enough || is_stuck || self.is_time_up()
+    }
+
+    pub(super) fn go_through(
+        &mut self,
+        handle: &Handle,
+        observer: &mut dyn Observer,
+    ) -> Result<(), RunError> {
+        let Some(control) = handle.begin_driving() else { return Err(RunError::Interrupted) };
+        let options = Options::default().with_timeout(self.settings.check_timeout);
+        for number in 0.. {
+            if self.is_done() {
+                break;
+            }
+            let deadline = self.settings.duration.map(|duration| self.begun + duration);
+            let stop = || {
+                control.is_stopped() || deadline.is_some_and(|deadline| Instant::now() >= deadline)
+            };
+            let examined = self.round(number, &stop, &options)?;
+            self.take(&examined);
+            observer.round(&self.figures);
+            if control.is_stopped() {
+                self.stopped = StopReason::Interrupted;
+                break;
+            }
+            let is_broken = examined.judgement() == Judgement::Violated;
+            if is_broken && self.settings.stop_on_violation {
+                self.stopped = StopReason::Violation;
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks for the smallest scripts that show what was found, the first of each kind first.
+    pub(super) fn simplify(
+        &mut self,
+        handle: &Handle,
+        observer: &mut dyn Observer,
+    ) -> Result<(), RunError> {
+        let Some(budget) = self.settings.simplify else { return Ok(()) };
+        let rank = |at: usize| {
+            let (finding, _) = &self.found[at];
+            self.found[..at].iter().filter(|(other, _)| other.is_like(finding)).count()
+        };
+        let mut order: Vec<usize> = (0..self.found.len()).collect();
+        order.sort_by_cached_key(|at| rank(*at));
+        for at in order {
+            if handle.is_interrupted() {
+                break;
+            }
+            let (finding, script) = &self.found[at];
+            observer.simplifying(finding);
+            let url = self.settings.urls.first().cloned();
+            (self.catalogue.add(finding, script, budget))
+                .map_err(|error| RunError::Database { url, error })?;
+        }
+        Ok(())
+    }
+
+    /// Drives and checks a round. Which isolation level and how many sessions it has follows from the
+    /// seed.
+    fn round(
+        &self,
+        number: u64,
+        stop: &(dyn Fn() -> bool + Sync),
+        options: &Options,
+    ) -> Result<Examined, RunError> {
+        let Settings { seed, bounds, style, .. } = self.settings;
+        let mut rng = Rng::derive(*seed, &[number, 2]);
+        let isolations = &self.site.isolations;
+        let isolation = isolations[rng.below(isolations.len() as u64) as usize].clone();
+        let sessions = self.settings.sessions.unwrap_or(2 + rng.below(4) as u32);
+        let schema = Schema::random(*seed, number, bounds);
+        let aux = Aux::avoiding(&schema);
+        let failed = |error| RunError::Database { url: self.settings.urls.first().cloned(), error };
+        let stage = self.site.at(&isolation).map_err(failed)?;
+        let used = self.settings.instrumented.then_some(&aux);
+        stage.make(&schema, used).map_err(failed)?;
+        let product: &Product = &self.site.product;
+        let instrument = used.map(|aux| Instrument { product, schema: &schema, aux });
+        let shared = Shared::new(product, instrument);
+        let planner = Planner { schema: &schema, product, style, seed: *seed, round: number };
+        let txns = self.settings.round;
+        let drive = Drive { stage: &stage, shared: &shared, planner, sessions, txns };
+        let round = drive.round(stop).map_err(failed)?;
+        let reading = Reading { without_locking_reads: product.has_current_reads(&isolation) };
+        let history = history(&round, reading)
+            .map_err(|error| RunError::Recording { path: self.directory.history(), error })?;
+        let examination = examine(&history, &self.settings.ask, &stage.claim(), options);
+        let beside = Checker::new(&history, options.clone()).check(level_of_name(&isolation));
+        let is_compared = self.site.is_compared(&isolation) && !self.settings.keep;
+        let serially = match is_compared && used.is_some() && beside.verdict.is_satisfied() {
+            true => Some(serial::compare(self.site, &stage, &schema, &round).map_err(failed)?),
+            false => None,
+        };
+        if !self.settings.keep {
+            stage.clear(&schema).map_err(failed)?;
+        }
+        Ok(Examined { number, isolation, schema, round, history, examination, beside, serially })
+    }
+
+    /// Counts a round in, and writes it down if something was found.
+    fn take(&mut self, examined: &Examined) {
+        let before = self.figures;
+        self.count(examined);
+        let judgement = examined.judgement();
+        let is_broken = judgement == Judgement::Violated;
+        self.figures.broken += u64::from(is_broken);
+        let committed = self.figures.committed - before.committed;
+        self.rounds.push((examined.isolation.clone(), committed, is_broken));
+        self.judgement = worse(self.judgement, judgement);
+        let levels = asked_levels(&examined.examination);
+        self.asked.entry(examined.isolation.clone()).or_insert(levels);
+        let script = Rc::new(Script::of(&examined.round, &examined.schema));
+        let found = self.note_findings(examined, &script, is_broken);
+        if is_broken || found > 0 {
+            let (directory, product) = (self.directory, &self.site.product);
+            let in_full = is_broken || self.wants_report(found);
+            self.unwritten.extend(folder::write(directory, examined, &script, product, in_full));
+        }
+    }
+
+    /// Notes what a round found, each bug once, and tells how many there are.
+    fn note_findings(
+        &mut self,
+        examined: &Examined,
+        script: &Rc<Script>,
+        breaks_claim: bool,
+    ) -> usize {
+        let Examined { history, round, number, isolation, beside, .. } = examined;
+        let bugs = Report::new("", history, std::slice::from_ref(beside)).found().findings;
+        let of = |bug: &isolario_report::Finding<'_>| {
+            (FindingKind::Anomaly(bug.anomaly.kind), Finding::txns_of(bug.anomaly, history))
+        };
+        let mut found: Vec<(FindingKind, Vec<u32>)> = bugs.iter().map(of).collect();
+        self.figures.anomalies += found.len() as u64;
+        if let Some(difference) = examined.difference() {
+            found.push((FindingKind::WrongResult, difference.txn.into_iter().collect()));
+        }
+        let count = found.len();
+        for (kind, txns) in found {
+            let pattern = pattern(round, &txns);
+            let (round, isolation) = (*number, isolation.clone());
+            let finding = Finding { round, isolation, kind, txns, pattern, breaks_claim };
+            self.found.push((finding, Rc::clone(script)));
+        }
+        count
+    }
+
+    /// Whether the last findings are worth a report: the first few of each kind are.
+    fn wants_report(&self, count: usize) -> bool {
+        const EACH: usize = 5;
+        let (earlier, last) = self.found.split_at(self.found.len() - count);
+        last.iter().any(|(finding, _)| {
+            earlier.iter().filter(|(other, _)| other.is_like(finding)).count() < EACH
+        })
+    }
+
+    fn count(&mut self, examined: &Examined) {
+        self.figures.rounds += 1;
+        match examined.serially {
+            Some(Serially::Same | Serially::Different(_)) => self.figures.compared += 1,
+            Some(Serially::Open) => self.figures.not_compared += 1,
+            None => {}
+        }
+        for txn in &examined.round.transactions {
+            if !txn.is_final {
+                match txn.outcome {
+                    TxnOutcome::Committed => self.figures.committed += 1,
+                    TxnOutcome::Aborted => self.figures.aborted += 1,
+                    TxnOutcome::Unknown => self.figures.unknown += 1,
+                }
+            }
+            self.figures.statements += txn.statements.len() as u64;
+            for statement in &txn.statements {
+                self.figures.seen += (statement.reads.len() + statement.deleted.len()) as u64;
+                self.figures.uninstrumented += u64::from(statement.is_uninstrumented);
+                self.figures.partial += u64::from(statement.is_partial);
+                if let Some(failure) = &statement.failure {
+                    self.figures.refused += 1;
+                    let code = failure.code.clone().unwrap_or_else(|| "other".to_owned());
+                    let count =
+                        self.errors.entry(code).or_insert_with(|| (0, failure.message.clone()));
+                    count.0 += 1;
+                }
+            }
+        }
+    }
+
+    pub(super) fn finish(mut self) -> Outcome {
+        let findings: Vec<Finding> = self.found.into_iter().map(|(finding, _)| finding).collect();
+        let simplified = self.catalogue.entries;
+        let mut table = findings::table(&self.rounds, &findings);
+        findings::count_simplified(&mut table, &simplified);
+        self.unwritten.extend(self.catalogue.unwritten);
+        let mut outcome = Outcome {
+            database: self.site.name.clone(),
+            version: self.site.version.clone(),
+            directory: self.directory.path().to_owned(),
+            figures: self.figures,
+            elapsed: self.begun.elapsed(),
+            stopped: self.stopped,
+            findings,
+            simplified,
+            table,
+            errors: self.errors,
+            asked: self.asked,
+            judgement: self.judgement,
+            unwritten: self.unwritten,
+            replay: folder::command(self.settings),
+        };
+        let written = folder::write_record(self.directory, self.settings, &outcome);
+        outcome.unwritten.extend(written.err());
+        outcome
+    }
+}
+
+/// What outweighs of two judgements. A round without anything to check says nothing.
+fn worse(first: Judgement, second: Judgement) -> Judgement {
+    match (first, second) {
+        (Judgement::NothingToCheck, other) | (other, Judgement::NothingToCheck) => other,
+        (Judgement::Violated, _) | (_, Judgement::Violated) => Judgement::Violated,
+        (first, second) => first.max(second),
+    }
+}
+
+/// The levels that a round had to satisfy, by name.
+fn asked_levels(examination: &Examination) -> String {
+    if examination.weakest_only {
+        return "nothing claimed".to_owned();
+    }
+    let levels = examination.results.iter().map(|result| result.level);
+    let asked =
+        levels.filter(|level| examination.named.is_empty() || examination.named.contains(level));
+    let mut names: Vec<&str> = asked.map(Level::name).collect();
+    names.extend(examination.missing.iter().map(|level| level.name()));
+    names.dedup();
+    names.join(", ")
+}

@@ -1,0 +1,82 @@
+//! The directory of a run, whose findings are run again and simplified.
+
+use std::fs;
+
+use isolario::db::DbUrl;
+use isolario::run::Handle;
+use isolario::run::relational::{Cause, ShrinkRun, shrink_run};
+use isolario::sql::{Product, Script, Table, Type};
+use isolario_servers::Servers;
+
+use super::figures::script;
+
+const PAIR: [(&str, Type); 2] = [("c1", Type::Integer), ("c2", Type::Integer)];
+
+/// A round with a lost update between T1 and T2, and a transaction that has nothing to do with it.
+fn lost_update(statement: &str) -> Script {
+    script(
+        vec![Table::plain("t", &PAIR, &[&["1", "1"], &["2", "2"]])],
+        &[
+            (1, "BEGIN"),
+            (1, "SELECT c2 FROM t WHERE c1 = 1"),
+            (1, statement),
+            (3, "BEGIN"),
+            (3, "SELECT c2 FROM t WHERE c1 = 2"),
+            (2, "BEGIN"),
+            (2, "SELECT c2 FROM t WHERE c1 = 1"),
+            (2, "UPDATE t SET c2 = 5 WHERE c1 = 1"),
+            (2, "COMMIT"),
+            (3, "COMMIT"),
+            (1, "UPDATE t SET c2 = c2 + 1 WHERE c1 = 1"),
+            (1, "COMMIT"),
+        ],
+    )
+}
+
+/// Two findings that are different as they were found, and the same when simplified, and a third one
+/// that does not happen any more.
+pub fn a_directory_is_shrunk(servers: &Servers) {
+    let dir = tempfile::tempdir().unwrap();
+    let scripts = [
+        lost_update("SELECT c1 FROM t WHERE c1 = 2"),
+        lost_update("SELECT count(*) FROM t WHERE c2 = 2"),
+        lost_update("SELECT c2 FROM t").with_txns(&[1, 3]),
+    ];
+    for (round, script) in scripts.iter().enumerate() {
+        let folder = dir.path().join(format!("round-{round:04}"));
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("statements.sql"), script.to_sql(&Product::MARIADB, None)).unwrap();
+    }
+    let finding = |round: usize| {
+        format!(
+            r#"{{"round":{round},"isolation":"repeatable-read","anomaly":"LostUpdate",
+            "transactions":[1,2],"pattern":"as found","breaks_claim":false}}"#
+        )
+    };
+    let record = format!(
+        r#"{{"schema":"isolario.relational/1","database":"mariadb","version":"","figures":{{}},
+        "table":{{}},"asked":{{}},"errors":{{}},"findings":[{}],"simplified":[]}}"#,
+        [0, 1, 2].map(finding).join(",")
+    );
+    fs::write(dir.path().join("findings.json"), record).unwrap();
+    let urls = vec![DbUrl::parse(servers.url()).unwrap()];
+    let what = ShrinkRun::new(dir.path().to_owned(), urls);
+    // Once more, it is all there again.
+    for _ in 0..2 {
+        let shrunk = shrink_run(&what, &Handle::new(), &mut ()).unwrap();
+        assert!(shrunk.unwritten.is_empty(), "{:?}", shrunk.unwritten);
+        assert_eq!((shrunk.findings, shrunk.gone), (3, 1));
+        let [only] = shrunk.simplified.as_slice() else { panic!("{:?}", shrunk.simplified) };
+        assert_eq!((only.findings, only.size()), (2, (2, 2)));
+        assert_eq!(only.pattern, "SELECT, UPDATE | SELECT, UPDATE");
+        assert_eq!(only.cause, Cause::CommitTiming);
+        let count = &shrunk.table["repeatable-read"].anomalies["LostUpdate"];
+        assert_eq!((count.simplified, count.unique), (2, 1));
+        for file in ["repeatable-read-LostUpdate.sql", "repeatable-read-LostUpdate.md"] {
+            assert!(dir.path().join(file).is_file(), "{file}");
+        }
+    }
+    // The script is one that can be read again.
+    let text = fs::read_to_string(dir.path().join("repeatable-read-LostUpdate.sql")).unwrap();
+    assert_eq!(Script::read(&text, &Product::MARIADB).unwrap().txns(), [1, 2]);
+}
