@@ -180,6 +180,9 @@ fn trace(table: &ProbeTable, console: &mut Console) -> Result<(), Failure> {
             let names: Vec<_> = result.anomalies.iter().map(|kind| kind.name()).collect();
             writeln!(out, "\n  found in the recorded history: {}", names.join(", "))?;
         }
+        if let Some(note) = &result.note {
+            writeln!(out, "\n  judged by the script alone: {}", printable(note))?;
+        }
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use isolario_db::script::{Play, Script};
 use isolario_model::{AnomalyKind, History, Level, LevelSet};
 use isolario_report::ProbeOutcome;
 
-use super::record::history;
+use super::record::{NoHistory, history};
 
 /// What a play came to.
 #[derive(Default)]
@@ -16,28 +16,29 @@ pub(super) struct Judged {
     pub(super) violated: Vec<Level>,
     satisfied: Vec<Level>,
     pub(super) anomalies: Vec<AnomalyKind>,
-    /// Whether there is a history.
-    is_recorded: bool,
+    /// Why the script alone can judge it, if that is so.
+    pub(super) note: Option<String>,
     pub(super) disagreement: Option<String>,
 }
 
 pub(super) fn judge(script: &Script, play: &Play) -> Judged {
     let mut judged = Judged::default();
     match history(script, play) {
-        Ok(Some(history)) if history.has_evidence() => judged.examine(&history),
+        Ok(history) if history.has_evidence() => judged.examine(&history),
         Ok(_) => {}
-        Err(error) => {
+        Err(NoHistory::Untold(why)) => judged.note = Some(why),
+        Err(NoHistory::Refused(error)) => {
             judged.disagreement = Some(format!("the play cannot be recorded: {error}"));
         }
     }
     judged.outcome = judged.outcome_of(script, play);
     judged.disagreement = judged.disagreement.take().or_else(|| judged.contradiction(script));
+    judged.note = judged.note.take().or_else(|| judged.silence(script));
     judged
 }
 
 impl Judged {
     fn examine(&mut self, history: &History) {
-        self.is_recorded = true;
         // Linearizability is about single operations, and no level of transactions implies it.
         let levels: Vec<Level> =
             Level::decided().filter(|level| *level != Level::Linearizable).collect();
@@ -78,8 +79,7 @@ impl Judged {
     fn contradiction(&self, script: &Script) -> Option<String> {
         let name = &script.name;
         if self.outcome == ProbeOutcome::Happens {
-            let accepted = |level: &&Level| self.satisfied.contains(level);
-            let level = script.forbidden_by.iter().find(accepted)?;
+            let level = self.satisfied.iter().find(|level| forbids(**level, script))?;
             return Some(format!(
                 "{name} went as written, which {level} forbids, but the checkers accept the \
                  recorded history at {level}"
@@ -90,6 +90,20 @@ impl Judged {
             "{name} did not go as written, but the checkers find {kind} in the recorded history"
         ))
     }
+
+    /// What happened, and no level is decided that could tell. Of rows that were not returned, the
+    /// weak levels say nothing.
+    fn silence(&self, script: &Script) -> Option<String> {
+        let is_told = self.violated.iter().any(|level| forbids(*level, script));
+        let is_claimed = self.outcome == ProbeOutcome::Happens && !script.forbidden_by.is_empty();
+        let is_silent = is_claimed && !is_told && self.disagreement.is_none();
+        is_silent.then(|| "the checkers decide none of the levels that forbid it".to_owned())
+    }
+}
+
+/// Whether a level rules out what a script shows.
+fn forbids(level: Level, script: &Script) -> bool {
+    script.forbidden_by.iter().any(|forbidden_by| level.implies(*forbidden_by))
 }
 
 /// What all probes together say about an isolation level.
@@ -108,9 +122,10 @@ impl Evidence {
         for level in &judged.violated {
             self.ruled_out.insert(*level);
         }
-        // Without a history, the script's word counts.
-        if judged.outcome == ProbeOutcome::Happens && !judged.is_recorded {
-            for level in &script.forbidden_by {
+        // Where the checkers do not decide a level, the script's word counts.
+        if judged.outcome == ProbeOutcome::Happens {
+            let is_open = |level: &&Level| !judged.satisfied.contains(level);
+            for level in script.forbidden_by.iter().filter(is_open) {
                 self.ruled_out.insert(*level);
             }
         }

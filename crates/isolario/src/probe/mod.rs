@@ -23,7 +23,9 @@
 
 mod judge;
 mod record;
+mod rows;
 mod shipped;
+mod statement;
 mod transcript;
 
 use std::ops::ControlFlow;
@@ -264,6 +266,7 @@ impl Setting<'_> {
             violated: judged.violated,
             anomalies: judged.anomalies,
             disagreement: judged.disagreement,
+            note: judged.note,
             transcript: transcript::of(script, play),
         }
     }

@@ -7,22 +7,40 @@ use isolario_model::{
     Batch, History, Meta, Op, Outcome, SinkError, TxnEnd, TxnSink, TxnStart, Value,
 };
 
-/// The history of a play. There is none of statements in SQL: only the database knows what they read
-/// and wrote.
-pub(super) fn history(script: &Script, play: &Play) -> Result<Option<History>, SinkError> {
-    if script.family == Family::Sql {
-        return Ok(None);
+use super::rows::Rows;
+
+/// Why there is no history of a play.
+pub(super) enum NoHistory {
+    /// Nobody can tell what a statement in SQL did.
+    Untold(String),
+    /// It was told, and cannot be.
+    Refused(SinkError),
+}
+
+impl From<SinkError> for NoHistory {
+    fn from(error: SinkError) -> NoHistory {
+        NoHistory::Refused(error)
     }
+}
+
+pub(super) fn history(script: &Script, play: &Play) -> Result<History, NoHistory> {
+    let rows = match script.family {
+        Family::Sql => Some(Rows::new(script, play).map_err(NoHistory::Untold)?),
+        _ => None,
+    };
+    let rows = rows.as_ref();
     let mut batch = Batch::new();
     batch.meta(&Meta::default())?;
     for session in 0..script.sessions.len() {
-        Session { script, session, batch: &mut batch, txns: 0, begun: None }.record(play)?;
+        Session { script, rows, session, batch: &mut batch, txns: 0, begun: None }.record(play)?;
     }
-    batch.build().map(Some)
+    Ok(batch.build()?)
 }
 
 struct Session<'a> {
     script: &'a Script,
+    /// What statements in SQL did.
+    rows: Option<&'a Rows<'a>>,
     session: usize,
     batch: &'a mut Batch,
     /// How many transactions it has begun.
@@ -32,20 +50,30 @@ struct Session<'a> {
 }
 
 impl Session<'_> {
-    fn record(&mut self, play: &Play) -> Result<(), SinkError> {
-        for (step, turn) in self.script.steps.iter().zip(&play.turns) {
+    fn record(&mut self, play: &Play) -> Result<(), NoHistory> {
+        for (at, (step, turn)) in self.script.steps.iter().zip(&play.turns).enumerate() {
             let (Some(sent), Some(result)) = (turn.sent, &turn.result) else { continue };
             if step.session != self.session {
                 continue;
             }
-            if let Action::Begin { .. } = step.action {
+            // A statement outside of any transaction is one by itself.
+            let is_alone = self.begun.is_none();
+            if is_alone {
                 self.begin(sent)?;
             }
             // A write counts even if it failed: somebody may have seen it.
-            self.op(&step.action, result.as_ref().ok())?;
+            let reply = result.as_ref().ok();
+            match self.rows {
+                Some(rows) => {
+                    let effect = rows.effect(at, reply).map_err(NoHistory::Untold)?;
+                    effect.tell(&mut |op| self.batch.op(op))?;
+                }
+                None => self.op(&step.action, reply)?,
+            }
             match (&step.action, result) {
-                (Action::Commit, Ok(_)) => self.end(Outcome::Committed, turn)?,
                 (Action::Rollback, _) | (_, Err(_)) => self.end(Outcome::Aborted, turn)?,
+                (Action::Commit, Ok(_)) => self.end(Outcome::Committed, turn)?,
+                (Action::Sql(_), Ok(_)) if is_alone => self.end(Outcome::Committed, turn)?,
                 _ => {}
             }
         }

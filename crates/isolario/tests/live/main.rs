@@ -21,7 +21,9 @@ fn started(kind: Kind) -> (Servers, ProbeTable) {
     let table = probed(servers.urls(), |settings| settings);
     for (probe, setting, result) in table.results() {
         let place = format!("{} at {}", probe.name, setting.isolation);
-        assert_eq!(result.disagreement, None, "{place}");
+        assert_eq!((&result.disagreement, &result.note), (&None, &None), "{place}");
+        let is_found = result.outcome != ProbeOutcome::Happens || !result.violated.is_empty();
+        assert!(is_found, "{place}: the checkers find nothing");
         let is_run = !matches!(result.outcome, ProbeOutcome::NotRun { .. });
         assert!(is_run, "{place}: {}", result.outcome);
     }

@@ -92,6 +92,10 @@ impl ProbeTable {
             if let Some(disagreement) = &result.disagreement {
                 writeln!(out, "<p class=\"verdict open\">{}</p>", Escaped(disagreement))?;
             }
+            if let Some(note) = &result.note {
+                let note = Escaped(note);
+                writeln!(out, "<p class=\"hint\">Judged by the script alone: {note}.</p>")?;
+            }
             transcript(&result.transcript, out)?;
             writeln!(out, "</details>")?;
         }

@@ -36,7 +36,17 @@ impl ProbeTable {
         if !self.broken_claims().is_empty() {
             writeln!(out, "  !           the claim of that isolation level forbids it")?;
         }
-        self.write_levels(out)
+        self.write_levels(out)?;
+        self.write_notes(out)
+    }
+
+    /// What is judged by scripts alone, and why.
+    fn write_notes(&self, out: &mut dyn io::Write) -> io::Result<()> {
+        let notes = self.notes();
+        if !notes.is_empty() {
+            writeln!(out, "\n  judged by the script alone:")?;
+        }
+        notes.iter().try_for_each(|note| writeln!(out, "  {}", printable(note)))
     }
 
     fn write_results(&self, style: Style, out: &mut dyn io::Write) -> io::Result<()> {

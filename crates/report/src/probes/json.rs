@@ -65,6 +65,8 @@ struct Cell<'a> {
     anomalies: Vec<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     disagreement: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'a str>,
     transcript: Vec<Line<'a>>,
 }
 
@@ -119,6 +121,7 @@ impl<'a> Cell<'a> {
             violated: levels(&result.violated),
             anomalies: result.anomalies.iter().map(|kind| kind.name()).collect(),
             disagreement: result.disagreement.as_deref(),
+            note: result.note.as_deref(),
             transcript: lines
                 .map(|line| Line {
                     session: session(line.session),

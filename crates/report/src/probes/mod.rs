@@ -73,6 +73,8 @@ pub struct ProbeResult {
     pub anomalies: Vec<AnomalyKind>,
     /// Where script and checkers contradict each other: that is a bug of ours.
     pub disagreement: Option<String>,
+    /// Why the checkers have no say in it, where that is so.
+    pub note: Option<String>,
     /// Who did what when.
     pub transcript: Transcript,
 }
@@ -152,6 +154,16 @@ impl ProbeTable {
             let cells = probe.results.iter().zip(&self.settings);
             cells.map(move |(result, setting)| (probe, setting, result))
         })
+    }
+
+    /// Why the checkers have no say in some results, in words: each reason once.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes: Vec<String> = Vec::new();
+        for (probe, _, result) in self.results() {
+            let words = result.note.as_ref().map(|note| format!("{}: {note}", probe.name));
+            notes.extend(words.filter(|words| !notes.contains(words)));
+        }
+        notes
     }
 
     /// Where the database does not keep what it claims, in words.
