@@ -172,6 +172,12 @@ impl Embedded {
         Embedded::over(name, Box::new(connect))
     }
 
+    /// As [`new`](Embedded::new), with a thread for each session as a [`LocalStore`] has it: a call
+    /// that never comes back is noticed.
+    pub fn watched(name: &str, store: impl Store) -> Embedded {
+        Embedded::local(name, Watched(store))
+    }
+
     fn over(name: &str, connect: Connect) -> Embedded {
         Embedded {
             name: name.to_owned(),
@@ -261,6 +267,17 @@ impl Database for Embedded {
     fn connect(&self) -> Result<Box<dyn Connection>, DbError> {
         let encoding = *self.encoding.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(Box::new(Session::new((self.connect)(self.timeout)?, encoding)))
+    }
+}
+
+/// A store whose calls are made on threads of their own, although they could be made anywhere.
+struct Watched<S>(S);
+
+impl<S: Store> LocalStore for Watched<S> {
+    type Transaction<'store> = S::Transaction;
+
+    fn begin(&self, access: Access) -> Result<S::Transaction, DbError> {
+        self.0.begin(access)
     }
 }
 

@@ -1,12 +1,13 @@
 //! Any database, by a driver program: JSON lines on its standard input and output.
 //!
-//! A program per connection. The book's page on drivers has the protocol word by word.
+//! A program per connection, or one for all of them where it says so. The book's page on drivers has
+//! the protocol word by word.
 
 mod process;
 mod session;
 mod wire;
 
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use isolario_model::Level;
@@ -18,7 +19,7 @@ use crate::database::{Connection, Database, Layout};
 use crate::error::{DbError, ErrorClass};
 use crate::registry::{Driver, Settings};
 use crate::url::DbUrl;
-use process::Process;
+use process::{Line, Process};
 use session::Session;
 use wire::Greeting;
 
@@ -39,9 +40,11 @@ struct Exec {
     command: String,
     isolation: Option<String>,
     statement_timeout: Duration,
-    /// What the first driver said, and that driver, until somebody needs a connection.
+    /// What the first driver said, and the way to it, until somebody needs a connection.
     first: OnceLock<Result<Greeting, DbError>>,
-    spare: Mutex<Option<Process>>,
+    spare: Mutex<Option<Line>>,
+    /// The driver that serves every session, if it does.
+    shared: Mutex<Option<Arc<Process>>>,
 }
 
 fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> {
@@ -55,13 +58,15 @@ fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> 
         statement_timeout: settings.statement_timeout,
         first: OnceLock::new(),
         spare: Mutex::new(None),
+        shared: Mutex::new(None),
     }))
 }
 
 impl Exec {
     /// Starts a driver and introduces us.
-    fn start(&self) -> Result<(Process, Greeting), DbError> {
-        let mut process = Process::start(&self.command)?;
+    fn start(&self) -> Result<(Arc<Process>, Line, Greeting), DbError> {
+        let process = Process::start(&self.command)?;
+        let mut line = Line::to(&process);
         let hello = json!({
             "do": "hello",
             "protocol": 1,
@@ -74,30 +79,62 @@ impl Exec {
             _ if error.code.is_some() => error,
             _ => error.with_class(ErrorClass::Fatal),
         };
-        let answer = process.ask(&hello, PATIENCE).map_err(fatal)?;
+        let answer = line.ask(hello, PATIENCE).map_err(fatal)?;
         let greeting = Greeting::read(&answer).map_err(fatal)?;
-        Ok((process, greeting))
+        Ok((process, line, greeting))
     }
 
     /// What the first driver said.
     fn greeting(&self) -> Result<&Greeting, &DbError> {
         let first = self.first.get_or_init(|| {
-            let (process, greeting) = self.start()?;
-            *self.spare.lock().unwrap_or_else(PoisonError::into_inner) = Some(process);
+            let (process, line, greeting) = self.start()?;
+            match greeting.shared {
+                true => {
+                    process.share();
+                    *held(&self.shared) = Some(process);
+                }
+                false => *held(&self.spare) = Some(line),
+            }
             Ok(greeting)
         });
         first.as_ref()
     }
 
-    /// A driver that has said hello.
-    fn driver(&self) -> Result<Process, DbError> {
-        self.greeting().map_err(Clone::clone)?;
-        let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).take();
+    /// The way to a driver that has said hello.
+    fn line(&self) -> Result<Line, DbError> {
+        let greeting = self.greeting().map_err(Clone::clone)?;
+        if greeting.shared {
+            return self.session();
+        }
+        let spare = held(&self.spare).take();
         match spare {
-            Some(process) => Ok(process),
-            None => Ok(self.start()?.0),
+            Some(line) => Ok(line),
+            None => Ok(self.start()?.1),
         }
     }
+
+    /// Another session of the driver that serves them all. If it has ended, it is started anew, by
+    /// whoever comes first.
+    fn session(&self) -> Result<Line, DbError> {
+        let mut shared = held(&self.shared);
+        let process = match shared.take() {
+            Some(process) if !process.is_over() => process,
+            _ => {
+                let (process, ..) = self.start()?;
+                process.share();
+                process
+            }
+        };
+        let process = shared.insert(process);
+        let mut line = Line::to(process);
+        drop(shared);
+        line.ask(json!({ "do": "connect" }), PATIENCE)?;
+        Ok(line)
+    }
+}
+
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Database for Exec {
@@ -131,15 +168,17 @@ impl Database for Exec {
     }
 
     fn prepare(&self, layout: &Layout) -> Result<(), DbError> {
-        let mut process = self.driver()?;
+        let mut line = self.line()?;
         let request =
             json!({ "do": "prepare", "workload": layout.kind.name(), "keys": layout.keys });
-        process.ask(&request, PATIENCE)?;
-        *self.spare.lock().unwrap_or_else(PoisonError::into_inner) = Some(process);
+        line.ask(request, PATIENCE)?;
+        if !self.greeting().is_ok_and(|greeting| greeting.shared) {
+            *held(&self.spare) = Some(line);
+        }
         Ok(())
     }
 
     fn connect(&self) -> Result<Box<dyn Connection>, DbError> {
-        Ok(Box::new(Session::new(self.driver()?, self.statement_timeout + GRACE)))
+        Ok(Box::new(Session::new(self.line()?, self.statement_timeout + GRACE)))
     }
 }

@@ -53,6 +53,7 @@ mod registry;
 mod remote;
 mod run;
 pub mod script;
+mod secrets;
 #[cfg(feature = "sim")]
 mod sim;
 mod sql;

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::error::DbError;
+use crate::secrets;
 
 /// A URL, split at its scheme: `sqlite:`, `postgres://user@host/db`, `exec:./driver.py --fast`.
 #[derive(Clone, PartialEq, Eq)]
@@ -91,10 +92,13 @@ impl DbUrl {
     }
 }
 
-/// Shows everything but the password.
+/// Shows everything but the password; of the command of a driver, everything but what looks like one.
 impl fmt::Display for DbUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:", self.scheme)?;
+        if self.scheme == "exec" {
+            return f.write_str(&secrets::masked(&self.rest));
+        }
         let authority = self.rest.strip_prefix("//").map(|rest| {
             let end = rest.find(['/', '?']).unwrap_or(rest.len());
             rest.split_at(end)
@@ -212,6 +216,8 @@ mod tests {
         assert!(!format!("{url:?} {:?}", url.address()).contains("secret"));
         let unusual = DbUrl::parse("exec:./driver 'a:b@c'").unwrap();
         assert_eq!(unusual.to_string(), "exec:./driver 'a:b@c'");
+        let driver = DbUrl::parse("exec:./driver --password secret").unwrap();
+        assert_eq!(driver.to_string(), "exec:./driver --password ***");
     }
 
     #[test]

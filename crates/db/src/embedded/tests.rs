@@ -98,13 +98,17 @@ fn session(database: &Embedded) -> Box<dyn Connection> {
     database.connect().unwrap()
 }
 
-fn both() -> [Embedded; 2] {
-    [Embedded::new("toy", Toy::default()), Embedded::local("locked", Locked::default())]
+fn each() -> [Embedded; 3] {
+    [
+        Embedded::new("toy", Toy::default()),
+        Embedded::watched("watched", Toy::default()),
+        Embedded::local("locked", Locked::default()),
+    ]
 }
 
 #[test]
 fn registers_lists_and_conditions_are_gets_and_puts() {
-    for database in both() {
+    for database in each() {
         database.prepare(&Layout::new(Kind::Mini, 10).with_value_size(20)).unwrap();
         let mut client = session(&database);
         client.begin(Access::Write).unwrap();
@@ -129,7 +133,7 @@ fn registers_lists_and_conditions_are_gets_and_puts() {
 
 #[test]
 fn a_store_can_be_run_again() {
-    for database in both() {
+    for database in each() {
         for _ in 0..2 {
             database.prepare(&Layout::new(Kind::Mini, 10)).unwrap();
             let mut client = session(&database);
@@ -188,7 +192,7 @@ fn who_does_not_answer_is_given_up() {
 
 #[test]
 fn claims_are_the_authors() {
-    let database = both().map(|database| database.claiming([Level::StrictSerializable]));
+    let database = each().map(|database| database.claiming([Level::StrictSerializable]));
     assert_eq!(database[0].claim(Kind::Mini, 1).levels, [Level::StrictSerializable]);
     assert_eq!(database[0].claim(Kind::Lwt, 1).levels, [Level::Linearizable]);
     assert!(Embedded::new("toy", Toy::default()).claim(Kind::Mini, 1).levels.is_empty());

@@ -1,4 +1,4 @@
-//! A connection, by a driver of its own.
+//! A connection by a driver.
 
 use std::time::Duration;
 
@@ -6,14 +6,14 @@ use isolario_model::Stamp;
 use isolario_workload::{Function, Held as Row, TableOp, ValueRange};
 use serde_json::{Value, json};
 
-use super::process::Process;
+use super::process::Line;
 use super::wire::field;
 use crate::database::{Access, Conditional, Connection, Held, Receipt};
 use crate::error::{DbError, ErrorClass};
 use crate::table::Found;
 
 pub(super) struct Session {
-    process: Process,
+    line: Line,
     patience: Duration,
     /// Whether the next operation may take effect at once.
     single: bool,
@@ -29,12 +29,12 @@ enum Effect {
 }
 
 impl Session {
-    pub(super) fn new(process: Process, patience: Duration) -> Session {
-        Session { process, patience, single: false }
+    pub(super) fn new(line: Line, patience: Duration) -> Session {
+        Session { line, patience, single: false }
     }
 
-    fn ask(&mut self, request: &Value, effect: Effect) -> Result<Value, DbError> {
-        let answer = self.process.ask(request, self.patience);
+    fn ask(&mut self, request: Value, effect: Effect) -> Result<Value, DbError> {
+        let answer = self.line.ask(request, self.patience);
         answer.map_err(|error| match effect {
             // Words of the driver count; without any, nobody can tell.
             Effect::Possible if error.disconnected || error.class == ErrorClass::Fatal => {
@@ -48,7 +48,7 @@ impl Session {
         if self.single { Effect::Possible } else { Effect::Pending }
     }
 
-    fn conditional(&mut self, request: &Value) -> Result<Conditional, DbError> {
+    fn conditional(&mut self, request: Value) -> Result<Conditional, DbError> {
         let answer = self.ask(request, self.write_effect())?;
         if field::<bool>(&answer, "applied")? {
             return Ok(Conditional::Applied);
@@ -70,36 +70,36 @@ impl Connection for Session {
             Access::Write => "write",
             Access::Single => "single",
         };
-        self.ask(&json!({ "do": "begin", "access": access }), Effect::Pending).map(|_| ())
+        self.ask(json!({ "do": "begin", "access": access }), Effect::Pending).map(|_| ())
     }
 
     fn read(&mut self, key: u64) -> Result<Held, DbError> {
-        let answer = self.ask(&json!({ "do": "read", "key": key }), Effect::Pending)?;
+        let answer = self.ask(json!({ "do": "read", "key": key }), Effect::Pending)?;
         field(&answer, "value")
     }
 
     fn write(&mut self, key: u64, value: i64) -> Result<(), DbError> {
         let request = json!({ "do": "write", "key": key, "value": value });
-        self.ask(&request, self.write_effect()).map(|_| ())
+        self.ask(request, self.write_effect()).map(|_| ())
     }
 
     fn delete(&mut self, key: u64) -> Result<(), DbError> {
-        self.ask(&json!({ "do": "delete", "key": key }), self.write_effect()).map(|_| ())
+        self.ask(json!({ "do": "delete", "key": key }), self.write_effect()).map(|_| ())
     }
 
     fn read_list(&mut self, key: u64, elements: &mut Vec<i64>) -> Result<(), DbError> {
-        let answer = self.ask(&json!({ "do": "read-list", "key": key }), Effect::Pending)?;
+        let answer = self.ask(json!({ "do": "read-list", "key": key }), Effect::Pending)?;
         *elements = field(&answer, "elements")?;
         Ok(())
     }
 
     fn append(&mut self, key: u64, element: i64) -> Result<(), DbError> {
         let request = json!({ "do": "append", "key": key, "element": element });
-        self.ask(&request, self.write_effect()).map(|_| ())
+        self.ask(request, self.write_effect()).map(|_| ())
     }
 
     fn insert_if_absent(&mut self, key: u64, value: i64) -> Result<Conditional, DbError> {
-        self.conditional(&json!({ "do": "insert", "key": key, "value": value }))
+        self.conditional(json!({ "do": "insert", "key": key, "value": value }))
     }
 
     fn compare_and_set(
@@ -108,7 +108,7 @@ impl Connection for Session {
         expected: Held,
         new: i64,
     ) -> Result<Conditional, DbError> {
-        self.conditional(&json!({ "do": "cas", "key": key, "expected": expected, "new": new }))
+        self.conditional(json!({ "do": "cas", "key": key, "expected": expected, "new": new }))
     }
 
     fn table(&mut self, op: &TableOp, found: &mut Found) -> Result<(), DbError> {
@@ -133,7 +133,7 @@ impl Connection for Session {
                 request
             }
         };
-        let answer = self.ask(&request, Effect::Pending)?;
+        let answer = self.ask(request, Effect::Pending)?;
         match *op {
             TableOp::Insert { .. } => {}
             TableOp::Update { key, held } => {
@@ -161,7 +161,7 @@ impl Connection for Session {
     }
 
     fn commit(&mut self) -> Result<Receipt, DbError> {
-        let answer = self.ask(&json!({ "do": "commit" }), Effect::Possible)?;
+        let answer = self.ask(json!({ "do": "commit" }), Effect::Possible)?;
         // It has committed, whatever else the driver says of it.
         let stamp = |name| {
             let parts: Option<(u64, u64)> = field(&answer, name).ok()?;
@@ -171,7 +171,7 @@ impl Connection for Session {
     }
 
     fn rollback(&mut self) -> Result<(), DbError> {
-        self.ask(&json!({ "do": "rollback" }), Effect::Pending).map(|_| ())
+        self.ask(json!({ "do": "rollback" }), Effect::Pending).map(|_| ())
     }
 }
 

@@ -19,6 +19,9 @@ pub(super) struct Greeting {
     /// The levels it claims to give.
     #[serde(default)]
     pub(super) claim: Vec<String>,
+    /// Whether one process serves every session.
+    #[serde(default)]
+    pub(super) shared: bool,
 }
 
 fn registers() -> Vec<String> {
@@ -56,6 +59,23 @@ pub(super) fn read(line: &str) -> Result<Value, DbError> {
             Err(refusal.map_or_else(|error| wrong(line, &error.to_string()), Refusal::error))
         }
     }
+}
+
+/// Reads an answer of a process that many sessions share.
+pub(super) fn read_shared(line: &str) -> Result<Value, DbError> {
+    match session_of(line) {
+        Some(_) => read(line),
+        None => Err(wrong(line, "expected the number of its session")),
+    }
+}
+
+/// Whose answer a line is, in a process that many sessions share.
+pub(super) fn session_of(line: &str) -> Option<u64> {
+    #[derive(Deserialize)]
+    struct Addressed {
+        session: u64,
+    }
+    serde_json::from_str(line).ok().map(|Addressed { session }| session)
 }
 
 impl Refusal {

@@ -17,6 +17,8 @@ const EXAMPLE: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/drivers/sqlite_driver.py");
 const FAULTY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/exec/faulty.py");
 
+const SHARED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/exec/shared.py");
+
 /// A directory for the database and the history.
 struct Stage {
     dir: TempDir,
@@ -88,6 +90,49 @@ fn the_example_runs_every_workload() {
             assert!(matches!(verdict, Verdict::Satisfied(_)), "{kind}: {verdict:?}");
         }
     }
+}
+
+#[test]
+fn one_process_serves_many_sessions() {
+    for kind in Kind::KEYED {
+        let stage = Stage::new(kind, 150);
+        let outcome = stage.run(&format!("python3 {SHARED} works")).unwrap();
+        assert_eq!((outcome.stopped, outcome.counts.committed), (StopReason::Done, 150), "{kind}");
+        assert_eq!(outcome.counts.reconnects, 0, "{kind}");
+        if kind == Kind::Mini {
+            let verdict = verdict(&stage.history(), Level::StrictSerializable);
+            assert!(matches!(verdict, Verdict::Satisfied(_)), "{kind}: {verdict:?}");
+        }
+    }
+}
+
+/// The process takes all sessions along; one is started anew, and each of them connects again.
+#[test]
+fn sessions_of_one_process_are_lost_together() {
+    let stage = Stage::new(Kind::Mini, 150);
+    let outcome = stage.run(&format!("python3 {SHARED} dies-after-commit")).unwrap();
+    assert_eq!((outcome.stopped, outcome.counts.committed), (StopReason::Done, 150));
+    assert!(outcome.counts.unknown > 0 && outcome.counts.reconnects >= outcome.counts.unknown);
+    let verdict = verdict(&stage.history(), Level::StrictSerializable);
+    assert!(!matches!(verdict, Verdict::Violated(_)), "{verdict:?}");
+}
+
+/// One session waits for ever, and the others go on.
+#[test]
+fn a_session_that_hangs_is_replaced() {
+    let stage = Stage { patience: Duration::from_secs(2), ..Stage::new(Kind::Mini, 150) };
+    let outcome = stage.run(&format!("python3 {SHARED} hangs")).unwrap();
+    assert_eq!((outcome.stopped, outcome.counts.committed), (StopReason::Done, 150));
+    assert!(outcome.counts.reconnects > 0);
+    let verdict = verdict(&stage.history(), Level::StrictSerializable);
+    assert!(!matches!(verdict, Verdict::Violated(_)), "{verdict:?}");
+}
+
+#[test]
+fn an_answer_to_nobody_is_shown() {
+    let error = Stage::new(Kind::Mini, 10).run(&format!("python3 {SHARED} forgets-session"));
+    let error = error.err().unwrap().to_string();
+    assert!(error.contains("expected the number of its session"), "{error}");
 }
 
 #[test]
