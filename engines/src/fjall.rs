@@ -1,0 +1,141 @@
+//! Fjall: log-structured merge trees, with one writer at a time or optimistic transactions.
+
+use fjall::{
+    KeyspaceCreateOptions, OptimisticTxDatabase, OptimisticTxKeyspace, OptimisticWriteTx, Readable,
+    SingleWriterTxDatabase, SingleWriterTxKeyspace, SingleWriterWriteTx, Snapshot,
+};
+use isolario::db::embedded::{Directory, Embedded, LocalStore, Store, Transaction};
+use isolario::db::{Access, Database, DbError, DbUrl, Driver, Settings};
+
+use crate::{complete, conflict, fatal, in_doubt};
+
+pub(crate) const DRIVER: Driver = Driver::new(
+    &["fjall"],
+    "fjall:[DIRECTORY]",
+    "Fjall, in process",
+    &["single-writer", "optimistic"],
+    open,
+);
+
+fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> {
+    let isolation = settings.isolation_of(DRIVER.isolations)?;
+    let directory = Directory::of(url)?;
+    let store = match isolation {
+        "optimistic" => {
+            let builder = OptimisticTxDatabase::builder(directory.path());
+            let database = builder.open().map_err(fatal)?;
+            let keys = database.keyspace("isolario", KeyspaceCreateOptions::default);
+            Embedded::watched("fjall", Optimistic { keys: keys.map_err(fatal)?, database })
+        }
+        _ => {
+            let builder = SingleWriterTxDatabase::builder(directory.path());
+            let database = builder.open().map_err(fatal)?;
+            let keys = database.keyspace("isolario", KeyspaceCreateOptions::default);
+            Embedded::local("fjall", SingleWriter { keys: keys.map_err(fatal)?, database })
+        }
+    };
+    Ok(complete(store, "fjall", isolation, Some(directory), settings))
+}
+
+struct Optimistic {
+    database: OptimisticTxDatabase,
+    keys: OptimisticTxKeyspace,
+}
+
+struct SingleWriter {
+    database: SingleWriterTxDatabase,
+    keys: SingleWriterTxKeyspace,
+}
+
+/// A transaction on a keyspace: a snapshot, or one that writes.
+struct Txn<K, W> {
+    keys: K,
+    work: Work<W>,
+}
+
+enum Work<W> {
+    Read(Snapshot),
+    Write(W),
+}
+
+impl Store for Optimistic {
+    type Transaction = Txn<OptimisticTxKeyspace, OptimisticWriteTx>;
+
+    fn begin(&self, access: Access) -> Result<Self::Transaction, DbError> {
+        let work = match access {
+            Access::Read => Work::Read(self.database.read_tx()),
+            _ => Work::Write(self.database.write_tx().map_err(fatal)?),
+        };
+        Ok(Txn { keys: self.keys.clone(), work })
+    }
+}
+
+impl Transaction for Txn<OptimisticTxKeyspace, OptimisticWriteTx> {
+    fn get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, DbError> {
+        let held = match &self.work {
+            Work::Read(snapshot) => snapshot.get(&self.keys, key),
+            Work::Write(txn) => txn.get(&self.keys, key),
+        };
+        Ok(held.map_err(fatal)?.map(|held| held.to_vec()))
+    }
+
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), DbError> {
+        let Work::Write(txn) = &mut self.work else { return Err(fatal("it only reads")) };
+        txn.insert(&self.keys, key, value);
+        Ok(())
+    }
+
+    fn delete(&mut self, key: &[u8]) -> Result<(), DbError> {
+        let Work::Write(txn) = &mut self.work else { return Err(fatal("it only reads")) };
+        txn.remove(&self.keys, key);
+        Ok(())
+    }
+
+    fn commit(self) -> Result<(), DbError> {
+        match self.work {
+            Work::Read(_) => Ok(()),
+            Work::Write(txn) => txn.commit().map_err(in_doubt)?.map_err(conflict),
+        }
+    }
+}
+
+impl LocalStore for SingleWriter {
+    type Transaction<'s> = Txn<&'s SingleWriterTxKeyspace, SingleWriterWriteTx<'s>>;
+
+    fn begin(&self, access: Access) -> Result<Self::Transaction<'_>, DbError> {
+        let work = match access {
+            Access::Read => Work::Read(self.database.read_tx()),
+            _ => Work::Write(self.database.write_tx()),
+        };
+        Ok(Txn { keys: &self.keys, work })
+    }
+}
+
+impl Transaction for Txn<&SingleWriterTxKeyspace, SingleWriterWriteTx<'_>> {
+    fn get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, DbError> {
+        let held = match &self.work {
+            Work::Read(snapshot) => snapshot.get(self.keys.inner(), key),
+            Work::Write(txn) => txn.get(self.keys.inner(), key),
+        };
+        Ok(held.map_err(fatal)?.map(|held| held.to_vec()))
+    }
+
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), DbError> {
+        let Work::Write(txn) = &mut self.work else { return Err(fatal("it only reads")) };
+        txn.insert(self.keys, key, value);
+        Ok(())
+    }
+
+    fn delete(&mut self, key: &[u8]) -> Result<(), DbError> {
+        let Work::Write(txn) = &mut self.work else { return Err(fatal("it only reads")) };
+        txn.remove(self.keys, key);
+        Ok(())
+    }
+
+    fn commit(self) -> Result<(), DbError> {
+        match self.work {
+            Work::Read(_) => Ok(()),
+            Work::Write(txn) => txn.commit().map_err(in_doubt),
+        }
+    }
+}

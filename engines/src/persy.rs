@@ -1,0 +1,75 @@
+//! Persy: a single file with a write-ahead log; values are kept in one of its indexes.
+
+use std::fs;
+
+use isolario::db::embedded::{Directory, Embedded, LocalStore, Transaction};
+use isolario::db::{Access, Database, DbError, DbUrl, Driver, Settings};
+use persy::{ByteVec, Config, Persy, PersyError, TransactionConfig, ValueMode};
+
+use crate::{complete, conflict, fatal};
+
+const INDEX: &str = "isolario";
+
+pub(crate) const DRIVER: Driver =
+    Driver::new(&["persy"], "persy:[DIRECTORY]", "Persy, in process", &["read-committed"], open);
+
+fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> {
+    let isolation = settings.isolation_of(DRIVER.isolations)?;
+    let directory = Directory::of(url)?;
+    fs::create_dir_all(directory.path()).map_err(fatal)?;
+    let path = directory.path().join("isolario.persy");
+    let made = Persy::open_or_create_with(path, Config::new(), |made| {
+        let mut txn = made.begin()?;
+        txn.create_index::<ByteVec, ByteVec>(INDEX, ValueMode::Replace)?;
+        txn.prepare()?.commit()?;
+        Ok(())
+    });
+    let store = Embedded::local("persy", Stored(made.map_err(fatal)?));
+    Ok(complete(store, "persy", isolation, Some(directory), settings))
+}
+
+struct Stored(Persy);
+
+struct Txn(persy::Transaction);
+
+impl LocalStore for Stored {
+    type Transaction<'s> = Txn;
+
+    fn begin(&self, _: Access) -> Result<Txn, DbError> {
+        // A run asks what is isolated, not what survives.
+        let config = TransactionConfig::new().set_background_sync(true);
+        self.0.begin_with(config).map(Txn).map_err(fatal)
+    }
+}
+
+impl Transaction for Txn {
+    fn get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, DbError> {
+        let held = self.0.one::<ByteVec, ByteVec>(INDEX, &key.into());
+        held.map(|held| held.map(Into::into)).map_err(|error| classify(error.error().into()))
+    }
+
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), DbError> {
+        let put = self.0.put::<ByteVec, ByteVec>(INDEX, key.into(), value.into());
+        put.map_err(|error| classify(error.error().into()))
+    }
+
+    fn delete(&mut self, key: &[u8]) -> Result<(), DbError> {
+        let gone = self.0.remove::<ByteVec, ByteVec>(INDEX, key.into(), None);
+        gone.map_err(|error| classify(error.error().into()))
+    }
+
+    fn commit(self) -> Result<(), DbError> {
+        // What cannot be prepared is not committed.
+        let prepared = self.0.prepare().map_err(|error| classify(error.error().into()))?;
+        prepared.commit().map_err(crate::in_doubt)
+    }
+}
+
+fn classify(error: PersyError) -> DbError {
+    match error {
+        PersyError::TransactionTimeout
+        | PersyError::VersionNotLatest
+        | PersyError::ReachedLimitOfRetry => conflict(error),
+        _ => fatal(error),
+    }
+}

@@ -1,0 +1,84 @@
+//! redb: copy-on-write B+trees in a file, one writer at a time.
+
+use std::fs;
+
+use isolario::db::embedded::{Directory, Embedded, Store, Transaction};
+use isolario::db::{Access, Database, DbError, DbUrl, Driver, Settings};
+use redb::{Durability, ReadTransaction, ReadableDatabase, TableDefinition, TableError, WriteTransaction};
+
+use crate::{complete, fatal, in_doubt};
+
+const TABLE: TableDefinition<&[u8], &[u8]> = TableDefinition::new("isolario");
+
+pub(crate) const DRIVER: Driver =
+    Driver::new(&["redb"], "redb:[DIRECTORY]", "redb, in process", &["serializable"], open);
+
+fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> {
+    let isolation = settings.isolation_of(DRIVER.isolations)?;
+    let directory = Directory::of(url)?;
+    fs::create_dir_all(directory.path()).map_err(fatal)?;
+    let database = redb::Database::create(directory.path().join("isolario.redb")).map_err(fatal)?;
+    let store = Embedded::watched("redb", Redb(database));
+    Ok(complete(store, "redb", isolation, Some(directory), settings))
+}
+
+struct Redb(redb::Database);
+
+enum Txn {
+    Read(ReadTransaction),
+    Write(Box<WriteTransaction>),
+}
+
+impl Store for Redb {
+    type Transaction = Txn;
+
+    fn begin(&self, access: Access) -> Result<Txn, DbError> {
+        if access == Access::Read {
+            return Ok(Txn::Read(self.0.begin_read().map_err(fatal)?));
+        }
+        let mut txn = self.0.begin_write().map_err(fatal)?;
+        // A run asks what is isolated, not what survives.
+        txn.set_durability(Durability::None).map_err(fatal)?;
+        Ok(Txn::Write(Box::new(txn)))
+    }
+}
+
+impl Transaction for Txn {
+    fn get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, DbError> {
+        let found = match self {
+            Txn::Read(txn) => match txn.open_table(TABLE) {
+                // Nobody has written yet.
+                Err(TableError::TableDoesNotExist(_)) => return Ok(None),
+                table => {
+                    let table = table.map_err(fatal)?;
+                    redb::ReadableTable::get(&table, key).map_err(fatal)?.map(|held| held.value().to_vec())
+                }
+            },
+            Txn::Write(txn) => {
+                let table = txn.open_table(TABLE).map_err(fatal)?;
+                let held = redb::ReadableTable::get(&table, key).map_err(fatal)?;
+                held.map(|held| held.value().to_vec())
+            }
+        };
+        Ok(found)
+    }
+
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), DbError> {
+        let Txn::Write(txn) = self else { return Err(fatal("it only reads")) };
+        txn.open_table(TABLE).map_err(fatal)?.insert(key, value).map_err(fatal)?;
+        Ok(())
+    }
+
+    fn delete(&mut self, key: &[u8]) -> Result<(), DbError> {
+        let Txn::Write(txn) = self else { return Err(fatal("it only reads")) };
+        txn.open_table(TABLE).map_err(fatal)?.remove(key).map_err(fatal)?;
+        Ok(())
+    }
+
+    fn commit(self) -> Result<(), DbError> {
+        match self {
+            Txn::Read(_) => Ok(()),
+            Txn::Write(txn) => txn.commit().map_err(in_doubt),
+        }
+    }
+}

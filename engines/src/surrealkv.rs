@@ -1,0 +1,75 @@
+//! SurrealKV: a log-structured merge tree with snapshots and optimistic commits.
+
+use isolario::db::embedded::{Directory, Embedded, Store, Transaction};
+use isolario::db::{Access, Database, DbError, DbUrl, Driver, Settings};
+use surrealkv::{Error, Mode, Tree, TreeBuilder};
+use tokio::runtime::{Builder, Handle, Runtime};
+
+use crate::{complete, conflict, fatal, in_doubt};
+
+pub(crate) const DRIVER: Driver = Driver::new(
+    &["surrealkv"],
+    "surrealkv:[DIRECTORY]",
+    "SurrealKV, in process",
+    &["snapshot-isolation"],
+    open,
+);
+
+fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> {
+    let isolation = settings.isolation_of(DRIVER.isolations)?;
+    let directory = Directory::of(url)?;
+    let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().map_err(fatal)?;
+    let tree = {
+        let _entered = runtime.enter();
+        TreeBuilder::new().with_path(directory.path().to_owned()).build().map_err(fatal)?
+    };
+    let store = Embedded::watched("surrealkv", SurrealKv { tree, runtime });
+    Ok(complete(store, "surrealkv", isolation, Some(directory), settings))
+}
+
+struct SurrealKv {
+    tree: Tree,
+    /// Commits and background work are asynchronous.
+    runtime: Runtime,
+}
+
+struct Txn {
+    txn: surrealkv::Transaction,
+    runtime: Handle,
+    reads: bool,
+}
+
+impl Store for SurrealKv {
+    type Transaction = Txn;
+
+    fn begin(&self, access: Access) -> Result<Txn, DbError> {
+        let reads = access == Access::Read;
+        let mode = if reads { Mode::ReadOnly } else { Mode::ReadWrite };
+        let txn = self.tree.begin_with_mode(mode).map_err(fatal)?;
+        Ok(Txn { txn, runtime: self.runtime.handle().clone(), reads })
+    }
+}
+
+impl Transaction for Txn {
+    fn get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, DbError> {
+        self.txn.get(key).map_err(fatal)
+    }
+
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), DbError> {
+        self.txn.set(key, value).map_err(fatal)
+    }
+
+    fn delete(&mut self, key: &[u8]) -> Result<(), DbError> {
+        self.txn.delete(key).map_err(fatal)
+    }
+
+    fn commit(mut self) -> Result<(), DbError> {
+        if self.reads {
+            return Ok(());
+        }
+        self.runtime.block_on(self.txn.commit()).map_err(|error| match error {
+            Error::TransactionWriteConflict | Error::TransactionRetry => conflict(error),
+            _ => in_doubt(error),
+        })
+    }
+}

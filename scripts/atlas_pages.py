@@ -1,0 +1,194 @@
+"""The pages of the book's atlas, from what `scripts/atlas` measured: one table, and a page per product."""
+
+from pathlib import Path
+
+BOOK = Path("docs/book/src")
+NAMES = {
+    "canopydb": "Canopydb",
+    "derby": "Apache Derby",
+    "duckdb": "DuckDB",
+    "etcd": "etcd",
+    "firebird": "Firebird",
+    "fjall": "Fjall",
+    "galera": "Galera",
+    "h2": "H2",
+    "hsqldb": "HSQLDB, two-phase locking",
+    "hsqldb-mvcc": "HSQLDB, MVCC",
+    "mace": "Mace",
+    "mariadb": "MariaDB",
+    "noxu": "Noxu DB",
+    "persy": "Persy",
+    "postgres": "PostgreSQL",
+    "redb": "redb",
+    "redis": "Redis",
+    "sqlite": "SQLite",
+    "surrealkv": "SurrealKV",
+    "surrealmx": "SurrealMX",
+}
+
+INTRODUCTION = """# The atlas
+
+What databases and embedded stores claim, and what was measured. `scripts/atlas` writes these pages: at each setting it
+runs each workload for a moment, checks every level, and then [hunts](guide/running.md#hunting) for a violation of
+the claim.
+
+- *Kept* means that nothing was found in that time with those transactions, which is no proof that there is nothing.
+- *Broken* names the anomalies of the shortest counterexample. Each has a proof that `isolario verify` accepts.
+- *Failed* is a store that panics, hangs or cannot go on, or a run that ended early for another reason.
+- The levels measured are the strongest that every run of the mini workload satisfied. A store that shows more than it
+  claims does not promise it.
+
+Claims are quoted [with their sources](guide/claims.md); those of databases that a [driver program](guide/drivers.md)
+speaks to are on their pages. `isolario-engines` is
+[Isolario with embedded stores](guide/engines.md#stores-of-others).
+"""
+
+
+def write_pages(measured):
+    folder = BOOK / "atlas"
+    folder.mkdir(exist_ok=True)
+    for page in folder.glob("*.md"):
+        page.unlink()
+    names = sorted(measured, key=lambda name: NAMES[name].lower())
+    for name in names:
+        (folder / f"{name}.md").write_text(product_page(name, measured[name]))
+    (BOOK / "atlas.md").write_text(overview(measured, names))
+    list_pages(names)
+
+
+def list_pages(names):
+    """The atlas in the book's table of contents."""
+    summary = BOOK / "SUMMARY.md"
+    lines = [line for line in summary.read_text().splitlines() if "(atlas" not in line]
+    at = next(n for n, line in enumerate(lines) if "(guide/engines.md)" in line) + 1
+    pages = [f"  - [{NAMES[name]}](atlas/{name}.md)" for name in names]
+    lines[at:at] = ["- [The atlas](atlas.md)", *pages]
+    summary.write_text("\n".join(lines) + "\n")
+
+
+def overview(measured, names):
+    rows = []
+    for name in names:
+        for setting, found in measured[name]["settings"].items():
+            rows.append((rank(found), row(name, setting, found)))
+    # What is broken comes first; what is equal stays in the order of names.
+    rows.sort(key=lambda row: row[0])
+    head = ["product", "version", "setting", "claim", "measured", "first violation", "to repeat"]
+    dates = sorted({measured[name]["date"] for name in names})
+    machines = sorted({measured[name]["machine"] for name in names})
+    when = " to ".join(dict.fromkeys([dates[0], dates[-1]])) if dates else ""
+    table = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *(line for _, line in rows)]
+    told = f"Measured {when} on {'; '.join(machines)}."
+    return "\n".join([INTRODUCTION, told, "", *table, ""])
+
+
+def rank(found):
+    verdict = judgement(found)
+    return next((n for n, word in enumerate(["**broken**", "**failed**"]) if word in verdict), 2)
+
+
+def row(name, setting, found):
+    hunt = found["hunt"]
+    broken = hunt.get("found")
+    when = f"{hunt['seconds']} s" if broken else ""
+    command = broken["command"] if broken else hunt["command"]
+    cells = [
+        f"[{NAMES[name]}](atlas/{name}.md)",
+        version(found),
+        setting,
+        ", ".join(claims(found)) or "nothing",
+        judgement(found),
+        when,
+        f"`{command}`",
+    ]
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def version(found):
+    told = [found["hunt"].get("version"), *(run.get("version") for run in found["runs"])]
+    text = next((text for text in told if text), "")
+    number = text.split(" ", 1)[-1]
+    return number.split(" ")[0].split("-")[0]
+
+
+def claims(found):
+    return list(dict.fromkeys(level for run in found["runs"] for level in run.get("claim", [])))
+
+
+def judgement(found):
+    hunt = found["hunt"]
+    broken = [run for run in found["runs"] if run.get("broken")]
+    failures = [run["failure"] for run in found["runs"] if run.get("failure")]
+    if hunt.get("found"):
+        anomalies = hunt["found"]["anomalies"]
+        if anomalies:
+            return "**broken**: " + ", ".join(anomalies)
+        return "**failed**: " + (hunt["found"].get("stopped_because") or "")
+    if broken:
+        return "**broken**: " + ", ".join(broken[0]["broken"])
+    if "failure" in hunt and claims(found):
+        return "**failed**: " + hunt["failure"]
+    if failures:
+        return "**failed**: " + failures[0]
+    mini = next((run for run in found["runs"] if run["workload"] == "mini"), {})
+    levels = ", ".join(mini.get("strongest", []))
+    word = "kept" if claims(found) else "nothing is claimed"
+    return f"{word}; {levels}" if levels else word
+
+
+def product_page(name, product):
+    parts = [f"# {NAMES[name]}", f"Measured {product['date']} on {product['machine']}."]
+    for setting, found in product["settings"].items():
+        parts += setting_part(setting, found)
+    return "\n\n".join(parts) + "\n"
+
+
+def setting_part(setting, found):
+    hunt = found["hunt"]
+    words = list(dict.fromkeys(run.get("claim_words", "") for run in found["runs"]))
+    parts = [f"## {setting}", f"Version {version(found)}: {judgement(found)}."]
+    if any(words):
+        parts.append("What it claims: " + "; ".join(word for word in words if word) + ".")
+    parts.append(workloads(found["runs"]))
+    if "failure" in hunt:
+        parts.append(f"The hunt failed: {hunt['failure']}")
+    else:
+        committed = f"{hunt['committed']:,}"
+        phases = "1 phase" if hunt["phases"] == 1 else f"{hunt['phases']} phases"
+        what = "found a violation" if hunt["found"] else "found nothing"
+        parts.append(f"A hunt {what} in {hunt['seconds']} s, {phases} and {committed} transactions.")
+    parts.append(f"```sh\n{hunt['command']}\n```")
+    if hunt.get("found"):
+        parts += finding(hunt["found"])
+    return parts
+
+
+def workloads(runs):
+    head = "| workload | claim | strongest levels that hold | anomalies of stronger levels | committed | overlapped |"
+    lines = [head, "|---|---|---|---|---|---|"]
+    for run in runs:
+        if "failure" in run:
+            lines.append(f"| {run['workload']} | | failed: {run['failure']} | | | |")
+            continue
+        cells = [
+            run["workload"],
+            ", ".join(run["claim"]),
+            ", ".join(run["strongest"]),
+            ", ".join(run["anomalies"]),
+            f"{run['committed']:,}",
+            "" if run["overlapped"] is None else f"{run['overlapped']:,}",
+        ]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def finding(found):
+    anomalies = ", ".join(found["anomalies"])
+    parts = []
+    if found.get("stopped_because"):
+        parts.append(f"The run ended early: {found['stopped_because']}.")
+    if found.get("shrunk"):
+        verified = "`isolario verify` accepts it" if found["verified"] else "it is not verified"
+        told = f"The smallest part of that history ({found['workload']}) that shows {anomalies}; {verified}:"
+        parts += [told, f"```text\n{found['shrunk'].strip()}\n```"]
+    return [*parts, "The command that ran it:", f"```sh\n{found['command']}\n```"]
