@@ -145,10 +145,10 @@ def product_page(name, product):
 
 def setting_part(setting, found):
     hunt = found["hunt"]
-    words = list(dict.fromkeys(run.get("claim_words", "") for run in found["runs"]))
+    words = list(dict.fromkeys(run["claim_words"] for run in found["runs"] if run.get("claim")))
     parts = [f"## {setting}", f"Version {version(found)}: {judgement(found)}."]
-    if any(words):
-        parts.append("What it claims: " + "; ".join(word for word in words if word) + ".")
+    if words:
+        parts.append("What it claims: " + "; ".join(words) + ".")
     parts.append(workloads(found["runs"]))
     if "failure" in hunt:
         parts.append(f"The hunt failed: {hunt['failure']}")
