@@ -26,6 +26,9 @@ NAMES = {
     "surrealmx": "SurrealMX",
 }
 
+# Less than this tells nothing.
+ENOUGH = 500
+
 INTRODUCTION = """# The atlas
 
 What databases and embedded stores claim, and what was measured. `scripts/atlas` writes these pages: at each setting it
@@ -35,6 +38,7 @@ the claim.
 - *Kept* means that nothing was found in that time with those transactions, which is no proof that there is nothing.
 - *Broken* names the anomalies of the shortest counterexample. Each has a proof that `isolario verify` accepts.
 - *Failed* is a store that panics, hangs or cannot go on, or a run that ended early for another reason.
+- *Too few* is what was measured with less than 500 transactions: that tells nothing.
 - The levels measured are the strongest that every run of the mini workload satisfied. A store that shows more than it
   claims does not promise it.
 
@@ -130,6 +134,9 @@ def judgement(found):
         return "**failed**: " + hunt["failure"]
     if failures:
         return "**failed**: " + failures[0]
+    committed = hunt.get("committed", 0) + sum(run.get("committed", 0) for run in found["runs"])
+    if committed < ENOUGH:
+        return "too few"
     mini = next((run for run in found["runs"] if run["workload"] == "mini"), {})
     levels = ", ".join(mini.get("strongest", []))
     word = "kept" if claims(found) else "nothing is claimed"

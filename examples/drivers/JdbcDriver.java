@@ -9,6 +9,7 @@
 
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
+import java.io.PrintStream;
 import java.sql.Connection;
 import java.sql.DriverManager;
 import java.sql.PreparedStatement;
@@ -37,7 +38,11 @@ public class JdbcDriver {
     static String url;
     static String isolation;
 
+    /** Answers have standard output for themselves: some databases talk. */
+    static final PrintStream ANSWERS = System.out;
+
     public static void main(String[] args) throws Exception {
+        System.setOut(System.err);
         if (args.length == 0) {
             System.err.println("usage: JdbcDriver.java URL [LEVEL...]");
             System.exit(2);
@@ -100,8 +105,8 @@ public class JdbcDriver {
     static synchronized void tell(String session, String fields) {
         String number = session.isEmpty() ? "" : "\"session\":" + session;
         String comma = number.isEmpty() || fields.isEmpty() ? "" : ",";
-        System.out.println("{" + number + comma + fields + "}");
-        System.out.flush();
+        ANSWERS.println("{" + number + comma + fields + "}");
+        ANSWERS.flush();
     }
 
     static String quoted(String text) {
