@@ -38,6 +38,7 @@ Examples:
   isolario check --level all --json *.edn     one JSON object per history, one per line
   isolario check --level si --junit si.xml h.txt
   zcat h.txt.gz | isolario check -            from standard input
+  isolario check --join host1 host2 host3     one history that several hosts recorded
 
 Exit codes:
   0  every requested level is satisfied; with --pattern: none of the anomalies was found
@@ -256,8 +257,16 @@ pub(crate) enum Command {
 pub(crate) struct CheckArgs {
     /// The histories: files, directories that are a history or hold some, directories of runs; `-` is
     /// standard input
-    #[arg(required = true, value_name = "HISTORY")]
+    #[arg(required_unless_present = "join", value_name = "HISTORY")]
     pub(crate) histories: Vec<PathBuf>,
+
+    /// Parts of one history, recorded on several hosts: files, or directories of runs with --host
+    #[arg(long, value_name = "PART", num_args = 1.., conflicts_with = "histories")]
+    pub(crate) join: Vec<PathBuf>,
+
+    /// Write the joined history to a file, for `verify`, `show` and `shrink`; it must not exist
+    #[arg(long, value_name = "FILE", requires = "join")]
+    pub(crate) joined: Option<PathBuf>,
 
     /// The levels to decide, or `all`; names and aliases as `isolario levels` lists them
     #[arg(long, value_name = "L[,L...]", value_delimiter = ',')]

@@ -42,7 +42,7 @@ pub(crate) struct Config {
 }
 
 pub(crate) enum Command {
-    Check(Check),
+    Check(Box<Check>),
     Convert(Convert),
     Gen(Generate),
     Run(Box<Run>),
@@ -128,7 +128,7 @@ impl Config {
     pub(crate) fn build(args: Args) -> Result<Config, Failure> {
         let form = report_form(&args.global)?;
         let command = match args.command {
-            RawCommand::Check(args) => Command::Check(Check::build(*args, form)?),
+            RawCommand::Check(args) => Command::Check(Box::new(Check::build(*args, form)?)),
             RawCommand::Convert(args) => Command::Convert(Convert::build(args)?),
             RawCommand::Gen(args) => Command::Gen(Generate::build(args)?),
             RawCommand::Run(args) if Relational::is_meant(&args)? => {

@@ -12,6 +12,7 @@ mod failure;
 mod generate;
 mod histories;
 mod interrupt;
+mod join;
 mod load;
 mod outfile;
 mod output;

@@ -35,6 +35,7 @@
 
 pub mod certificate;
 mod claims;
+mod clock;
 mod database;
 pub mod embedded;
 mod error;
@@ -66,6 +67,7 @@ mod tls;
 mod url;
 
 pub use claims::{CLAIMS, Claim, ClaimRow, Nodes};
+pub use clock::{Moment, ServerClock};
 pub use database::{
     Access, Conditional, Connection, Database, Held, Layout, LockView, Receipt, clear, prepare,
 };

@@ -39,6 +39,7 @@ mod evidence;
 mod history;
 mod ids;
 mod items;
+mod join;
 mod level;
 mod lists;
 mod op;
@@ -70,6 +71,7 @@ pub use history::History;
 pub use ids::{KeyId, OpId, PredicateId, SessionId, TxnId, VersionId};
 pub use isolario_predicate::{Aggregate, Decimal, DecimalRef, Predicate};
 pub use items::{ItemView, MetRow, MetValue};
+pub use join::{JoinError, Joiner};
 pub use level::{Level, LevelSet, Needs, Nodes, OpFamily, Shape, Visible};
 pub use op::{
     Op, OpInput, OpKind, OpNotes, OpView, Outcome, Row, RowInput, RowView, Stamp, StatedOrder,
@@ -81,8 +83,8 @@ pub use remark::{Oddity, Remark, Severity};
 pub use row::RowRef;
 #[cfg(feature = "run-record")]
 pub use run_record::{
-    AbortReason, Counts, GoneNode, Latency, RunEvent, RunEventKind, RunRecord, RunShape,
-    RunVerdict, Second, StopCause, StopReason, WhiteboxRecord,
+    AbortReason, Counts, GoneNode, HostClock, HostRecord, Latency, RunEvent, RunEventKind,
+    RunRecord, RunShape, RunVerdict, Second, StopCause, StopReason, WhiteboxRecord,
 };
 pub use sink::{Clock, Initial, Meta, SinkError, TxnSink};
 pub use stats::{

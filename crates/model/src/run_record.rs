@@ -77,6 +77,34 @@ pub struct RunRecord {
     pub first_counterexample: Option<u64>,
     /// What the database's own log says, where it was asked for.
     pub whitebox: Option<WhiteboxRecord>,
+    /// Which of several hosts this is, where several record one run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<HostRecord>,
+}
+
+/// One of several hosts that record a run together, each with a part of the sessions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HostRecord {
+    /// Which one, from 1.
+    pub number: u32,
+    /// Of how many.
+    pub of: u32,
+    /// How its clock compares to the database's, which is the same for all hosts; nothing where the
+    /// database does not tell the time.
+    pub clock: Option<HostClock>,
+}
+
+/// How the clock of a history compares to another one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HostClock {
+    /// What to add to a time of the history, in microseconds, to get the time of the other clock.
+    pub offset_us: i64,
+    /// How far that may be off, at any time of the run.
+    pub bound_us: u64,
+    /// How often the clocks were compared.
+    pub samples: u32,
 }
 
 /// What the database's own log says about a run.

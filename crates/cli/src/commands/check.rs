@@ -19,10 +19,12 @@ use crate::console::Console;
 use crate::exit::{Outcome, judge};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
+use crate::join::load_joined;
 use crate::load::{
     LoadedHistory, load, read_serialization_order, read_version_order, report_remarks,
 };
 use crate::outfile::write_whole;
+use crate::output::Output;
 use crate::progress::Progress;
 use crate::reports::{Files, renderer, tell};
 use crate::run_directory;
@@ -136,8 +138,8 @@ impl Checking<'_> {
         path: &Path,
         console: &mut Console,
     ) -> Result<(LoadedHistory, Options), Failure> {
-        let loaded = load_valid(name, path, self.config, console)?;
         let mut options = self.plain_options();
+        let loaded = load_valid(name, path, self.config, &mut options, console)?;
         if let Some(file) = &self.config.version_order {
             let stated = read_version_order(file, name, &loaded.history, console)?;
             (options.version_order, options.version_sets) = (stated.orders, stated.sets);
@@ -259,14 +261,26 @@ fn timing(loaded: &LoadedHistory, begun: Instant) -> Timing {
     Timing { load: loaded.time, check: begun.elapsed(), peak_rss_bytes: peak_rss_bytes() }
 }
 
-/// Reads a history that can be checked.
+/// Reads a history that can be checked. Of one in parts, the options learn how far its times may be off.
 fn load_valid(
     name: &str,
     path: &Path,
     config: &Check,
+    options: &mut Options,
     console: &mut Console,
 ) -> Result<LoadedHistory, Failure> {
-    let loaded = load(path, config.format, console)?;
+    let loaded = match &config.join {
+        None => load(path, config.format, console)?,
+        Some(join) => {
+            join.whole.as_ref().map_or(Ok(()), Output::refuse_existing)?;
+            let joined = load_joined(&join.parts, config.format, join.stated_skew, console)?;
+            options.clock_skew = joined.skew_ns;
+            if let Some(whole) = &join.whole {
+                whole.write(|sink| joined.loaded.history.replay(sink))?;
+            }
+            joined.loaded
+        }
+    };
     let remarks = loaded.history.validate();
     match report_remarks(name, &loaded.history, &remarks, console) {
         Some(contradiction) => Err(contradiction),

@@ -6,11 +6,12 @@ use std::time::Duration;
 use isolario::check::{Options, is_decided_by_promise, supported, supported_patterns};
 use isolario::model::{AnomalyKind, Level};
 
-use super::{InputFormat, SerializationOrder};
+use super::{InputFormat, SerializationOrder, output_format};
 use crate::args::{CheckArgs, ReportForm, SemanticsArgs};
 use crate::clashes::Files;
 use crate::failure::Failure;
 use crate::histories::expanded;
+use crate::output::Output;
 use crate::reports::ReportFiles;
 use crate::suggest::{AnomalyFlag, closest};
 
@@ -22,6 +23,8 @@ const FOR_EVER: u128 = i64::MAX as u128;
 
 pub(crate) struct Check {
     pub(crate) histories: Vec<PathBuf>,
+    /// Instead of them, the parts of one history.
+    pub(crate) join: Option<Join>,
     pub(crate) question: Question,
     pub(crate) format: InputFormat,
     pub(crate) options: Options,
@@ -40,6 +43,15 @@ pub(crate) struct Check {
     pub(crate) form: ReportForm,
     /// The reports that go to files.
     pub(crate) reports: ReportFiles,
+}
+
+/// A history in parts.
+pub(crate) struct Join {
+    pub(crate) parts: Vec<PathBuf>,
+    /// Where the whole goes, if it is to be kept.
+    pub(crate) whole: Option<Output>,
+    /// How far the clocks of the parts may be apart, where somebody says so.
+    pub(crate) stated_skew: Option<u64>,
 }
 
 /// What is asked of each history.
@@ -73,6 +85,10 @@ impl Check {
         if format.named.is_none() {
             args.histories = expanded(args.histories);
         }
+        let join = Join::build(&args)?;
+        if let Some(join) = &join {
+            args.histories = vec![join.name()];
+        }
         if args.proof.is_some() && args.histories.len() > 1 {
             let count = args.histories.len();
             let message = format!("--proof takes one history, and there are {count}");
@@ -94,6 +110,7 @@ impl Check {
         Ok(Check {
             options,
             histories: args.histories,
+            join,
             question,
             format,
             max_anomalies: args.max_anomalies,
@@ -108,12 +125,47 @@ impl Check {
     }
 }
 
+impl Join {
+    fn build(args: &CheckArgs) -> Result<Option<Join>, Failure> {
+        if args.join.is_empty() {
+            return Ok(None);
+        }
+        if args.proof.is_some() && args.joined.is_none() {
+            return Err(Failure::new("a proof is about one file, and --join reads several")
+                .with_hint("keep the whole as well: --joined FILE"));
+        }
+        let whole = args.joined.clone().map(|path| {
+            let format = output_format("--joined", None, &path)?;
+            Ok::<_, Failure>(Output { path, format, flag: "--joined", force: false })
+        });
+        Ok(Some(Join {
+            parts: args.join.clone(),
+            whole: whole.transpose()?,
+            stated_skew: args.semantics.clock_skew.map(|_| semantics(&args.semantics).clock_skew),
+        }))
+    }
+
+    /// What reports call the history: its file, or its first part and how many there are.
+    fn name(&self) -> PathBuf {
+        match (&self.whole, &self.parts[..]) {
+            (Some(whole), _) => whole.path.clone(),
+            (None, [first, others @ ..]) if !others.is_empty() => {
+                let more = others.len();
+                PathBuf::from(format!("{} and {more} more", first.display()))
+            }
+            (None, parts) => parts.first().cloned().unwrap_or_default(),
+        }
+    }
+}
+
 /// No output may be an input or another output.
 fn refuse_clashes(args: &CheckArgs) -> Result<(), Failure> {
     let promised = args.search.serialization_order.clone().map(SerializationOrder::of);
     let promised = promised.as_ref().and_then(SerializationOrder::file);
-    let inputs = args.histories.iter().chain(&args.search.version_order).chain(promised);
+    let inputs = args.histories.iter().chain(&args.join);
+    let inputs = inputs.chain(&args.search.version_order).chain(promised);
     Files::reading(inputs.map(PathBuf::as_path))
+        .writing("--joined", args.joined.as_ref())
         .writing("--report", args.reports.report.as_ref())
         .writing("--dot", args.reports.dot.as_ref())
         .writing("--svg", args.reports.svg.as_ref())

@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use clap::Args as ClapArgs;
 use isolario::db::drivers;
+use isolario::run::Host;
 use isolario::workload::{Kind, Mix};
 
+use super::part::host;
 use super::relational::{SQL, SqlArgs};
 use crate::units::{duration, share, statement_timeout};
 use crate::workload_flags::{aim_help, preset_help};
@@ -22,6 +24,7 @@ Examples:
   isolario run --workload predicate --mix read:20,update:20,range-read:40,insert:20
   isolario run --workload predicate --db postgres://user@host/db --whitebox
   isolario run --hunt 60s                     many shapes of workloads, one after the other
+  isolario run --host 2/3 --seed 7 --db …     the second of three hosts that stress one database
   isolario run --db 'exec:python3 driver.py'  a database of your own
 
 Without --check, the history must satisfy what the database claims for that setting and workload.
@@ -174,6 +177,17 @@ pub(crate) struct DriveArgs {
     /// How long the database may take to answer a statement, from 1ms to 24h
     #[arg(long, value_name = "D", value_parser = statement_timeout, default_value = "5s")]
     pub(crate) statement_timeout: Duration,
+
+    /// Which of how many hosts this is, such as `2/3`: all stress one database together, with the same flags
+    /// and seed, and `check --join` checks what they recorded
+    #[arg(
+        long,
+        value_name = "K/N",
+        value_parser = host,
+        requires = "seed",
+        conflicts_with_all = ["repeat", "hunt", "stop_on_violation", "whitebox", "shrink", "check"]
+    )]
+    pub(crate) host: Option<Host>,
 
     /// Check the history every few seconds as it grows, and stop at the first violation
     #[arg(long)]

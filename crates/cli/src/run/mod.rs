@@ -2,11 +2,13 @@
 //!
 //! The run itself is the library's. Here are its flags (`args` as they are typed, `settings` what
 //! they mean), what is said while it goes on (`watch`) and about it (`summary`), what mends what goes
-//! wrong (`remedy`), how often it is repeated (`repeat`), what shapes it goes through (`hunt`), and the SQL
+//! wrong (`remedy`), how often it is repeated (`repeat`), what shapes it goes through (`hunt`), what one of several hosts does
+//! (`part`), and the SQL
 //! workload, whose rounds are runs of another kind (`relational`).
 
 mod args;
 mod hunt;
+mod part;
 mod relational;
 mod remedy;
 mod repeat;
@@ -38,6 +40,9 @@ pub(crate) fn run(what: &Run, console: &mut Console) -> Result<Outcome, Failure>
     Interrupt::listen(console.quiet)?.run(&handle);
     if let Some(time) = what.hunt {
         return hunt::run(what, time, &handle, console);
+    }
+    if what.settings.host.is_some() {
+        return part::run(&what.settings, what.form, &handle, console);
     }
     match what.repeat {
         1 => Ok(once(&what.settings, what.form, &handle, console)?.0),

@@ -1,7 +1,7 @@
 //! What went wrong with a run, and what mends it.
 
 use isolario::db::{DbUrl, Obstacle, drivers};
-use isolario::run::RunError;
+use isolario::run::{MeetingError, RunError};
 
 use crate::failure::Failure;
 
@@ -17,6 +17,11 @@ pub(crate) fn failure(error: &RunError) -> Failure {
 fn hint(error: &RunError) -> Option<String> {
     match error {
         RunError::Database { url: Some(url), error } => remedy(error.obstacle?, url),
+        RunError::Meeting(MeetingError::Absent { error, .. }) => {
+            let said =
+                error.as_ref().map_or_else(String::new, |error| format!("; it last said: {error}"));
+            Some(format!("start all hosts with the same --db, --seed and flags{said}"))
+        }
         RunError::Unsupported { .. } => Some("choose another one with --workload".to_owned()),
         RunError::DifferentDatabases { .. } => Some("run against one of them at a time".to_owned()),
         RunError::Directory { .. } | RunError::NotEmpty { .. } | RunError::Write { .. } => {

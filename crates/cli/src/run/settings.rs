@@ -59,6 +59,7 @@ impl Run {
             (false, true) => Shrinking::Never,
             (false, false) => Shrinking::Briefly,
         };
+        settings.host = args.drive.host;
         settings.planner().map_err(|error| Failure::new(error.to_string()))?;
         let DriveArgs { repeat, hunt, .. } = args.drive;
         Ok(Run { settings, repeat, hunt, form })

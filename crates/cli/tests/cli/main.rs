@@ -8,9 +8,11 @@ mod convert;
 mod explanations;
 mod findings;
 mod generate;
+mod hosts;
 mod information;
 #[cfg(unix)]
 mod interrupt;
+mod join;
 mod live;
 #[cfg(unix)]
 mod outputs;

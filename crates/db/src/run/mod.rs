@@ -108,6 +108,8 @@ pub struct Outcome {
     pub events: Vec<RunEvent>,
     /// How long it ran.
     pub elapsed: Duration,
+    /// When the clock of the history began.
+    pub epoch: Instant,
     /// The nodes, by their position in the plan, that could not be reached when the run ended, each
     /// with what the last attempt to connect came to.
     pub gone: Vec<(usize, String)>,
@@ -369,6 +371,7 @@ fn outcome(shared: &Shared<'_>, chronicle: Chronicle, elapsed: Duration) -> Outc
         seconds: chronicle.seconds,
         events: shared.events.take(),
         elapsed,
+        epoch: shared.epoch,
         gone: gone(shared),
         sightings: std::mem::take(
             &mut shared.sightings.lock().unwrap_or_else(PoisonError::into_inner),

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use isolario_check::Options;
@@ -12,6 +13,7 @@ use isolario_workload::Generator;
 
 use super::error::RunError;
 use super::examine::{Judgement, examine};
+use super::host::Comparison;
 use super::settings::Settings;
 use super::target::Target;
 
@@ -30,6 +32,8 @@ pub(super) struct Course<'r> {
     pub(super) generator: &'r (dyn Generator + Sync),
     pub(super) history: &'r Path,
     pub(super) options: &'r Options,
+    /// The clocks, where they are to be compared while it runs.
+    pub(super) comparison: Option<Mutex<Comparison>>,
 }
 
 impl Course<'_> {
@@ -55,6 +59,12 @@ impl Course<'_> {
         let outcome = std::thread::scope(|scope| {
             if settings.stop_on_violation {
                 scope.spawn(|| self.look_out(control, &over));
+            }
+            if let Some(comparison) = &self.comparison {
+                scope.spawn(|| {
+                    let mut comparison = comparison.lock().unwrap_or_else(PoisonError::into_inner);
+                    comparison.go_on(|| over.load(Ordering::Relaxed));
+                });
             }
             let outcome = db::run(&plan, control, watch);
             over.store(true, Ordering::Relaxed);

@@ -8,6 +8,8 @@ use isolario_formats::ReadError;
 use isolario_model::SinkError;
 use isolario_workload::{Kind, WorkloadError};
 
+use super::host::MeetingError;
+
 /// Why there is no run, or nothing to say about it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -86,6 +88,14 @@ pub enum RunError {
     /// What was recorded cannot be read.
     #[error(transparent)]
     Reading(#[from] ReadError),
+    /// The hosts of a run did not meet.
+    #[error("{0}")]
+    Meeting(#[from] MeetingError),
+    /// What one of several hosts records is not checked by itself.
+    #[error(
+        "one of several hosts records a part of a run, which is checked once all parts are there"
+    )]
+    OnlyAPart,
     /// Somebody interrupted it before any transaction was sent. Nothing is left behind.
     #[error("interrupted before the first transaction: nothing was recorded")]
     Interrupted,

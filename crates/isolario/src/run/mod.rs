@@ -40,6 +40,7 @@ mod drive;
 mod error;
 mod examine;
 mod handle;
+mod host;
 mod hunt;
 mod outcome;
 pub mod relational;
@@ -50,12 +51,14 @@ mod target;
 mod whitebox;
 
 use std::io;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use isolario_check::Options;
 use isolario_db::{self as db, Database, Progress};
 use isolario_formats as formats;
-use isolario_model::{GoneNode, History, RunRecord, RunShape, StopReason};
+use isolario_model::{GoneNode, History, HostRecord, RunRecord, RunShape, StopReason};
 use isolario_report::words::stopped_because;
 use isolario_report::{Json, Renderer, Timing, bug_report, first_counterexample, html};
 use isolario_verify::proof;
@@ -67,6 +70,7 @@ pub use directory::{
 pub use error::RunError;
 pub use examine::{Examination, Judgement, examine};
 pub use handle::{Handle, Stage};
+pub use host::{Host, MeetingError};
 pub use hunt::Hunt;
 pub use outcome::{Promise, RunOutcome};
 pub use resources::peak_rss_bytes;
@@ -76,6 +80,7 @@ pub use whitebox::Whitebox;
 
 use directory::{Directory, unix_seconds};
 use drive::Course;
+use host::{Comparison, SomeSessions};
 use outcome::provenance;
 use whitebox::Captured;
 
@@ -147,6 +152,46 @@ pub fn run_with(
     conduct(settings, generator, || Target::open(settings), handle, observer)
 }
 
+/// What one of several hosts recorded: a part of a history, which is checked once it is joined with the
+/// others.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct PartOutcome {
+    /// What was done, as it stands in `run.json`.
+    pub record: RunRecord,
+    /// The directory of the part.
+    pub directory: PathBuf,
+}
+
+/// Runs one host's share of a workload, together with the other hosts, and records what its clients see.
+/// The settings say which [host](Settings::host) it is.
+///
+/// Hosts wait for each other before they begin. Their parts are put together by a
+/// [`Joiner`](isolario_model::Joiner), or by `isolario check --join`.
+pub fn run_part(
+    settings: &Settings,
+    handle: &Handle,
+    observer: &mut dyn Observer,
+) -> Result<PartOutcome, RunError> {
+    let host = settings.host.ok_or(RunError::Nothing("hosts"))?;
+    let planner = settings.planner()?;
+    let first = host.first_session(settings.sessions);
+    let generator = SomeSessions { all: &planner, first };
+    handle.enter(Stage::Opening);
+    let outcome = Target::open(settings).and_then(|target| {
+        let first = target.nodes[0].as_ref();
+        let meeting = host::meet(host, first, settings.workload.keys, handle)?;
+        observer.opened(&target);
+        let leave = |target: &Target| meeting.part(&target.nodes, handle);
+        let Recorded { directory, record, .. } =
+            record(settings, &generator, target, handle, observer, leave)?;
+        directory.write_record(&record)?;
+        Ok(PartOutcome { record, directory: directory.path().to_owned() })
+    });
+    handle.enter(Stage::Idle);
+    outcome
+}
+
 /// One run, from the first connection to the last file. Whichever way it ends, the handle is idle
 /// afterwards.
 fn conduct(
@@ -156,10 +201,14 @@ fn conduct(
     handle: &Handle,
     observer: &mut dyn Observer,
 ) -> Result<RunOutcome, RunError> {
+    if settings.host.is_some() {
+        return Err(RunError::OnlyAPart);
+    }
     handle.enter(Stage::Opening);
     let outcome = open().and_then(|target| {
         observer.opened(&target);
-        let recorded = record(settings, generator, target, handle, observer)?;
+        let leave = |target: &Target| db::clear(&target.nodes);
+        let recorded = record(settings, generator, target, handle, observer, leave)?;
         finish(settings, recorded, handle, observer)
     });
     handle.enter(Stage::Idle);
@@ -176,13 +225,14 @@ struct Recorded {
     captured: Option<Captured>,
 }
 
-/// Drives the workload.
+/// Drives the workload. Whichever way it ends, `leave` tidies up in the database.
 fn record(
     settings: &Settings,
     generator: &(dyn Generator + Sync),
     target: Target,
     handle: &Handle,
     observer: &mut dyn Observer,
+    leave: impl FnOnce(&Target),
 ) -> Result<Recorded, RunError> {
     if handle.is_interrupted() {
         return Err(RunError::Interrupted);
@@ -193,8 +243,18 @@ fn record(
     let options = Options::default().with_timeout(settings.check_timeout);
     let history = directory.history();
     let begun = settings.whitebox.then(|| whitebox::begin(&target, settings.workload.kind));
-    let course =
-        Course { settings, target: &target, generator, history: &history, options: &options };
+    let comparison = match settings.host {
+        Some(_) => Comparison::begin(target.nodes[0].as_ref()).map_err(RunError::Open)?,
+        None => None,
+    };
+    let course = Course {
+        settings,
+        target: &target,
+        generator,
+        history: &history,
+        options: &options,
+        comparison: comparison.map(Mutex::new),
+    };
     let driven = directory.write_record(&record).and_then(|()| {
         observer.recording(directory.path());
         let control = handle.begin_driving().ok_or(RunError::Interrupted)?;
@@ -213,14 +273,20 @@ fn record(
         Err(error) => {
             // What was made for the capture goes as well.
             begun.map(|begun| begun.end(Vec::new()));
-            db::clear(&target.nodes);
+            leave(&target);
             directory.discard();
             return Err(error);
         }
     };
+    let clock = course.comparison.map(|comparison| {
+        let comparison = comparison.into_inner().unwrap_or_else(PoisonError::into_inner);
+        comparison.result(driven.epoch)
+    });
+    record.host =
+        settings.host.map(|host| HostRecord { number: host.number(), of: host.of(), clock });
     let sightings = std::mem::take(&mut driven.sightings);
     let captured = begun.map(|begun| begun.end(sightings));
-    db::clear(&target.nodes);
+    leave(&target);
     observer.driven(&driven);
     note(&mut record, driven, settings);
     // The verdict does not depend on it, and it is written again at the end.

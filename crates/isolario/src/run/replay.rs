@@ -39,6 +39,9 @@ pub(super) fn command(settings: &Settings, isolation: &str) -> String {
     if settings.stop_on_violation {
         words.push("--stop-on-violation".to_owned());
     }
+    if let Some(host) = settings.host {
+        words.extend(["--host".to_owned(), format!("{}/{}", host.number(), host.of())]);
+    }
     words.extend(["--seed".to_owned(), settings.seed.to_string()]);
     words.join(" ")
 }

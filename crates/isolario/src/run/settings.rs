@@ -8,6 +8,8 @@ use isolario_db::{Claim, DbError, DbUrl};
 use isolario_model::Level;
 use isolario_workload::{DefaultRun, Kind, Planner, Workload, WorkloadError};
 
+use super::host::Host;
+
 /// What to run, against what, and what to ask of the history.
 ///
 /// [`Settings::new`] has the defaults of `isolario run`; fields and builders change them.
@@ -54,6 +56,9 @@ pub struct Settings {
     pub max_anomalies: usize,
     /// Whether to look for the smallest part that shows what was found.
     pub shrink: Shrinking,
+    /// Which of several hosts this is, for [`run_part`](super::run_part): each has as many sessions as are
+    /// asked for here.
+    pub host: Option<Host>,
 }
 
 /// How long a run looks for the smallest part of its history that shows what was found.
@@ -141,6 +146,7 @@ impl Settings {
             out: None,
             max_anomalies: 10,
             shrink: Shrinking::default(),
+            host: None,
         }
     }
 
@@ -222,9 +228,16 @@ impl Settings {
         Settings { out: Some(out.into()), ..self }
     }
 
-    /// What the clients ask for.
+    /// As one of several hosts.
+    #[must_use]
+    pub fn with_host(self, host: Host) -> Settings {
+        Settings { host: Some(host), ..self }
+    }
+
+    /// What the clients ask for, on all hosts.
     pub fn planner(&self) -> Result<Planner, WorkloadError> {
-        let planner = Planner::new(&self.workload, self.sessions, self.seed)?;
+        let sessions = self.sessions.saturating_mul(self.host.map_or(1, Host::of));
+        let planner = Planner::new(&self.workload, sessions, self.seed)?;
         Ok(planner.with_attempts(self.max_retries + 1))
     }
 }

@@ -3,6 +3,7 @@
 use isolario_db::{self as db, Claim, Database, DbError, Layout};
 
 use super::error::RunError;
+use super::host::{Host, prepare_for_all};
 use super::settings::Settings;
 
 /// The database of a run.
@@ -40,8 +41,15 @@ impl Target {
         if !first.supports(kind) {
             return Err(RunError::Unsupported { database: first.name().to_owned(), kind });
         }
-        let layout = Layout::new(kind, settings.workload.keys).with_value_size(settings.value_size);
-        db::prepare(&nodes, &layout).map_err(|(node, error)| at(node, error))?;
+        let keys = settings.workload.keys;
+        let extra = settings.host.map_or(0, Host::extra_keys);
+        let layout = Layout::new(kind, keys + extra).with_value_size(settings.value_size);
+        let prepared = match settings.host.map(Host::number) {
+            None => db::prepare(&nodes, &layout),
+            Some(1) => prepare_for_all(&nodes, &layout),
+            Some(_) => Ok(()),
+        };
+        prepared.map_err(|(node, error)| at(node, error))?;
         let version = first.version().map_err(|error| at(0, error))?;
         // A node that does not answer would not say what it is.
         for (number, node) in nodes.iter().enumerate().skip(1) {

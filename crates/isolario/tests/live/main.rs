@@ -1,8 +1,9 @@
-//! Probes of real servers, and runs against the database's own word. Scripts are deterministic, and so are their results on one node; a server that
-//! is not installed is a failure.
+//! Probes of real servers, and runs against the database's own word or by several hosts. Scripts are
+//! deterministic, and so are their results on one node; a server that is not installed is a failure.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod hosts;
 mod whitebox;
 
 use std::ops::ControlFlow;

@@ -1,0 +1,51 @@
+//! The database's own clock, to which hosts that record one run together compare theirs.
+
+use isolario_model::Value;
+use isolario_predicate::Dialect;
+
+use crate::database::Database;
+use crate::error::DbError;
+use crate::sql::SqlConnection;
+
+/// A connection that asks a database for the time.
+pub struct ServerClock {
+    connection: Box<dyn SqlConnection>,
+    question: &'static str,
+    /// How many microseconds make one step of what it tells.
+    step_us: i64,
+}
+
+/// What a clock told: it was not earlier than the first, and earlier than the second, in microseconds
+/// since 1970.
+pub type Moment = (i64, i64);
+
+impl ServerClock {
+    /// The clock of a database; nothing where it has none that we can ask.
+    pub fn of(database: &dyn Database) -> Result<Option<ServerClock>, DbError> {
+        // Each of them is the time of the statement, whatever transaction it is in.
+        let (question, step_us) = match database.dialect() {
+            Some(Dialect::Postgres) => {
+                ("SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint)", 1)
+            }
+            Some(Dialect::MySql) => {
+                ("SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))", 1)
+            }
+            Some(Dialect::Sqlite) => {
+                ("SELECT CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER)", 1000)
+            }
+            _ => return Ok(None),
+        };
+        let connection = database.connect_sql()?;
+        Ok(Some(ServerClock { connection, question, step_us }))
+    }
+
+    /// Asks for the time.
+    pub fn now(&mut self) -> Result<Moment, DbError> {
+        let answer = self.connection.statement(self.question, true)?;
+        match answer.rows.first().and_then(|row| row.first()) {
+            // What is rounded may be half a step early or late.
+            Some(Value::Int(steps)) => Ok(((steps - 1) * self.step_us, (steps + 1) * self.step_us)),
+            other => Err(DbError::fatal(format!("it told no time, but {other:?}"))),
+        }
+    }
+}
