@@ -354,7 +354,7 @@ pub(crate) struct SearchArgs {
     )]
     pub(crate) serialization_order: Option<PathBuf>,
 
-    /// Do not look for a smaller argument where one takes several cases
+    /// Do not look for smaller arguments, nor for the smallest part of a history that reports begin with
     #[arg(long)]
     pub(crate) no_minimize: bool,
 

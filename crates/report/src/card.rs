@@ -10,8 +10,8 @@ use crate::markdown::{block, code, table, text};
 use crate::names::{Names, counted};
 use crate::txn_facts::TxnFacts;
 use crate::words::{
-    Step, advice, began, case, happened, in_time, other_names_of_finding, refutation, rules_out,
-    supposed, title_of, told,
+    HOW_TO_READ_CASES, Step, advice, alike, began, capitalised, case, happened, in_time,
+    other_names_of_finding, refutation, rules_out, supposed, title_of, told,
 };
 
 /// How many cases are spelt out.
@@ -114,13 +114,18 @@ fn argument(names: Names<'_>, evidence: &Evidence) -> String {
     match evidence {
         Evidence::Cases { cycles } if cycles.len() > 1 => {
             let supposed = supposed(names, cycles);
-            let told = cycles.iter().zip(&supposed).take(MOST_CASES);
-            for (number, (cycle, supposed)) in (1..).zip(told) {
-                let case = case(number, cycles.len(), supposed);
-                let _ = write!(lines, "\n{case}:\n{}", cycle_of(names, cycle));
+            let mut told = 0;
+            let _ = writeln!(lines, "\nWhy this is impossible: {HOW_TO_READ_CASES}");
+            for alike in alike(cycles).iter().take(MOST_CASES) {
+                let case = case(told + 1, alike, cycles.len(), &supposed[alike.case]);
+                let _ = write!(lines, "\n{case}:\n{}", cycle_of(names, &cycles[alike.case]));
+                if let Some(likewise) = alike.likewise(names) {
+                    let _ = writeln!(lines, "{}.", text(&capitalised(&likewise)));
+                }
+                told += alike.count();
             }
-            if cycles.len() > MOST_CASES {
-                let more = counted((cycles.len() - MOST_CASES) as u64, "more case");
+            if cycles.len() > told {
+                let more = counted((cycles.len() - told) as u64, "more case");
                 let _ = writeln!(lines, "\n… and {more}, which the proof has.");
             }
         }

@@ -122,9 +122,9 @@ pub(crate) enum Cell {
 
 impl SessionTable<'_> {
     /// What the order of the rows means.
-    pub(crate) const NOTE: &'static str = "Within a transaction, the order is what was recorded. How the operations of two that ran at the \
-         same time fell between each other was not: reads are drawn after the commit of what they saw and \
-         before the commit of what they missed, where that can be.";
+    pub(crate) const NOTE: &'static str = "Within a transaction, the order is the recorded one. How the operations of concurrent \
+         transactions interleaved was not recorded: here, a read comes after the commit of what it saw and \
+         before the commit of what it missed, where that is possible.";
 
     /// What is in the columns.
     pub(crate) fn heads(&self) -> Vec<String> {

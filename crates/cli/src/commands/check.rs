@@ -1,7 +1,7 @@
 //! `isolario check`: which levels recorded histories satisfy.
 
 use std::path::Path;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use isolario::check::{self, Checker, Options, Stop};
 use isolario::model::{History, KeyAssumption, Level, LevelResult, Outcome as TxnOutcome, TxnId};
@@ -29,6 +29,9 @@ use crate::progress::Progress;
 use crate::reports::{Files, renderer, tell};
 use crate::run_directory;
 
+/// How long the smallest parts of all histories of one page are looked for.
+const ALL_EXCERPTS: Duration = Duration::from_secs(30);
+
 pub(crate) fn run(config: &Check, console: &mut Console) -> Result<Outcome, Failure> {
     let interrupt = Interrupt::listen(console.quiet)?;
     let mut checking = Checking {
@@ -38,6 +41,7 @@ pub(crate) fn run(config: &Check, console: &mut Console) -> Result<Outcome, Fail
         files: Files::new(&config.reports),
         summary: Summary::default(),
         is_lost: false,
+        left_for_excerpts: ALL_EXCERPTS,
     };
     let mut outcome = Outcome::Done;
     checking.renderer.begin(console.out())?;
@@ -61,6 +65,8 @@ struct Checking<'c> {
     summary: Summary,
     /// Whether a file could not be written.
     is_lost: bool,
+    /// How long the smallest parts of all histories may be looked for from now on.
+    left_for_excerpts: Duration,
 }
 
 impl Checking<'_> {
@@ -175,18 +181,23 @@ impl Checking<'_> {
         Ok(())
     }
 
-    /// The smallest part that shows what is wrong, for a bug report; if the verifier accepts it.
+    /// The smallest part that shows what is wrong, for a page or a bug report; if the verifier accepts
+    /// it. Of many histories, the first ones have theirs.
     fn excerpt(
-        &self,
+        &mut self,
         history: &History,
         results: &[LevelResult],
         options: &Options,
     ) -> Option<ShrunkHistory> {
-        self.config.reports.bug_report.as_ref()?;
+        let reports = &self.config.reports;
+        reports.bug_report.as_ref().or(reports.html.as_ref()).filter(|_| options.minimize)?;
         let wanted = shrink::Settings::default()
             .with_options(options.clone())
-            .with_timeout(Shrinking::BRIEFLY);
-        let found = ShrunkHistory::find(history, results, &wanted)?;
+            .with_timeout(Shrinking::BRIEFLY.min(self.left_for_excerpts));
+        let begun = Instant::now();
+        let found = ShrunkHistory::find(history, results, &wanted);
+        self.left_for_excerpts = self.left_for_excerpts.saturating_sub(begun.elapsed());
+        let found = found?;
         let Shrunk { history, result, .. } = &found.shrunk;
         verify(history, result, &read_as(options)).is_ok().then_some(found)
     }

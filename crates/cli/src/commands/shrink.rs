@@ -22,6 +22,7 @@ pub(crate) fn run(config: &Shrink, console: &mut Console) -> Result<Outcome, Fai
     let mut settings = config.settings.clone();
     settings.options = settings.options.with_stop(interrupt.stop());
     let shrunk = shrink(&history, &settings).map_err(|error| nothing_to_shrink(&name, &error))?;
+    refuse_untestable(&shrunk, config)?;
     recheck(&shrunk, config)?;
     tell(&history, &shrunk, console);
     write(config, &shrunk, console)?;
@@ -38,6 +39,17 @@ fn refuse_existing(to: &Written) -> Result<(), Failure> {
         Written::History(output) => output.refuse_existing(),
         Written::RustTest { path: Some(path), force } => refuse_replacing(path, *force),
         Written::RustTest { path: None, .. } => Ok(()),
+    }
+}
+
+/// The recorder has no calls for operations by predicate.
+fn refuse_untestable(shrunk: &Shrunk, config: &Shrink) -> Result<(), Failure> {
+    match &config.to {
+        Written::RustTest { .. } if shrunk.history.has_predicates() => {
+            let why = "what is left has operations by predicate, which tests cannot record";
+            Err(Failure::new(why).with_hint("write it as text: --to text"))
+        }
+        _ => Ok(()),
     }
 }
 

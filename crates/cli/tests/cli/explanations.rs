@@ -132,6 +132,42 @@ session e
     insta::assert_snapshot!(explained("si", history, &[]));
 }
 
+#[test]
+fn a_weak_level_whichever_write_was_read() {
+    let history = "\
+session a
+  T1: w x 1, w y 1
+session b
+  T2: w x 1, w y 2
+session c
+  T3: r x 1, w z 1
+session d
+  T4: r z 1, r y nil
+";
+    insta::assert_snapshot!(explained("causal", history, &[]));
+}
+
+#[test]
+fn half_of_what_either_writer_wrote() {
+    insta::assert_snapshot!(explained("ra", TORN, &[]));
+}
+
+#[test]
+fn operations_that_do_not_matter_are_left_out() {
+    let history = "\
+session a
+  T1: w x 1, w p 1, w y 1
+  T2: r p 1, w q 1
+session b
+  T3: w x 1, w y 2, w s 1
+session c
+  T4: r s nil, r x 1, r y nil, w r 1
+session d
+  T5: r r 1, r q 1
+";
+    insta::assert_snapshot!(explained("ser", history, &[]));
+}
+
 /// Many transactions, of which three matter.
 fn crowded() -> String {
     let mut history = TORN.to_owned();

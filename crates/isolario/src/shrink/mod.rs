@@ -161,6 +161,9 @@ pub enum ShrinkError {
         /// The level, with what was found.
         result: LevelResult,
     },
+    /// An order is stated of the whole history, as part of what is asked: nobody knows what it says of
+    /// a part.
+    StatedOrder,
     /// A part could not be put together.
     Sink(SinkError),
 }
@@ -175,6 +178,9 @@ impl fmt::Display for ShrinkError {
             ShrinkError::OtherAnomalies { result } => {
                 write!(f, "{} is violated, but not by this anomaly", result.level)
             }
+            ShrinkError::StatedOrder => f.write_str(
+                "an order that is stated of the whole history says nothing of its parts",
+            ),
             ShrinkError::Sink(error) => error.fmt(f),
         }
     }
@@ -200,10 +206,18 @@ pub fn shrink_known(
     settings: &Settings,
 ) -> Result<Shrunk, ShrinkError> {
     let (result, anomaly) = find(history, known, settings)?;
+    let mut options = settings.options.clone();
+    let is_stated = !options.version_order.is_empty() || !options.version_sets.is_empty();
+    if options.trust_version_order && is_stated || options.promised_order.is_some() {
+        return Err(ShrinkError::StatedOrder);
+    }
+    // Hints change no answer, and their numbers are those of the whole.
+    options.version_order.clear();
+    options.version_sets.clear();
     let mut shrinker = Shrinker {
         level: result.level,
         kind: anomaly.kind,
-        options: settings.options.clone(),
+        options,
         deadline: settings.timeout.map(|timeout| Instant::now() + timeout),
     };
     let (mut history, mut result) = shrinker.begin(history, result, &anomaly)?;

@@ -8,11 +8,12 @@ mod stale_read;
 
 use isolario::Level;
 use isolario::check::{Checker, Options};
-use isolario::model::{AnomalyKind, History, OpId, Part, TxnId};
+use isolario::model::{AnomalyKind, History, OpId, Part, StatedOrder, TxnId};
 use isolario::shrink::{Settings, ShrinkError, Shrunk, shrink};
 use isolario::verify::{self, verify};
+use isolario_oracle::random::tables::black_box_case;
 use isolario_oracle::random::{Case, Rng};
-use isolario_oracle::{Answer, Draft, history, satisfies, volume};
+use isolario_oracle::{Answer, Draft, Shown, history, satisfies, satisfies_predicates, volume};
 
 fn shrunk(text: &str, settings: &Settings) -> Shrunk {
     shrink(&history(text), settings).unwrap()
@@ -127,8 +128,10 @@ fn tests_in_rust_are_what_was_shrunk() {
     }
 }
 
-fn random_drafts(case: Case) -> [Draft; 4] {
-    [case.draft(), case.read_modify_write_draft(), case.list_draft(), case.single_draft()]
+fn random_drafts(case: Case) -> [Draft; 5] {
+    let registers = [case.draft(), case.read_modify_write_draft(), case.ambiguous_draft()];
+    let [one, other, third] = registers;
+    [one, other, third, case.list_draft(), case.single_draft()]
 }
 
 /// By the oracle: whatever a history satisfies, all its parts do.
@@ -151,6 +154,59 @@ fn a_part_never_looks_worse_than_the_whole() {
             }
         }
     }
+}
+
+/// The same where rows are asked for by predicate.
+#[test]
+fn a_part_of_a_table_never_looks_worse_than_the_whole() {
+    let options = isolario_oracle::Options::default();
+    let mut kept = 0;
+    for seed in 0..volume() / 10 {
+        let whole = black_box_case(seed).unwrap();
+        let part = random_part(&whole, seed).build(&whole).unwrap();
+        kept += usize::from(part.has_predicates());
+        for level in [Level::Serializable, Level::Prefix, Level::SnapshotIsolation] {
+            let answers =
+                [&whole, &part].map(|history| satisfies_predicates(history, level, options));
+            assert!(
+                !matches!(answers, [Answer::Satisfied, Answer::Violated]),
+                "{seed} {level}\n{:#?}\nleft: {:#?}",
+                Shown(&whole),
+                Shown(&part)
+            );
+        }
+    }
+    assert!(kept as u64 > volume() / 50, "{kept}");
+}
+
+/// A history of rows is shrunk like any other.
+#[test]
+fn what_is_left_of_a_table_is_minimal() {
+    let mut predicates = 0;
+    for seed in 0..volume() / 50 {
+        let whole = black_box_case(seed).unwrap();
+        for level in [Level::Serializable, Level::SnapshotIsolation] {
+            let settings = Settings::default().with_level(level);
+            let Ok(once) = shrink(&whole, &settings) else { continue };
+            assert_minimal(&once);
+            predicates += usize::from(once.history.has_predicates());
+            let twice = shrink(&once.history, &settings.with_anomaly(once.anomaly)).unwrap();
+            assert_eq!(once.history, twice.history, "{seed}");
+        }
+    }
+    assert!(predicates > 0);
+}
+
+/// Orders that are stated of the whole have its numbers: nothing is made of them.
+#[test]
+fn what_rests_on_a_stated_order_is_not_shrunk() {
+    let lost = history(LOST_UPDATE);
+    let (key, writers) = (lost.find_key("x".into()).unwrap(), vec![TxnId(0), TxnId(1)]);
+    let orders = vec![StatedOrder { key, writers, at: 1 }];
+    let options = Options::default().with_version_order(orders).with_trusted_version_order(true);
+    let settings = Settings::default().with_level(Level::Serializable).with_options(options);
+    let error = shrink(&lost, &settings).unwrap_err();
+    assert!(matches!(error, ShrinkError::StatedOrder), "{error}");
 }
 
 fn random_part(history: &History, seed: u64) -> Part {

@@ -14,11 +14,12 @@ use crate::finding::{Finding, Found};
 use crate::involved::Involved;
 use crate::marks::{Linked, Part};
 use crate::names::{Names, counted, grouped};
-use crate::picture::{MOST_CASES, Picture, Shown};
+use crate::picture::{Picture, Shown};
 use crate::report::Report;
 use crate::svg;
 use crate::words::{
-    Step, advice, case, happened, other_names_of_finding, rules_out, summary, supposed, title, told,
+    HOW_TO_READ_CASES, Step, advice, alike, capitalised, case, happened, other_names_of_finding,
+    rules_out, summary, supposed, title, told,
 };
 use crate::xml::Escaped;
 
@@ -176,19 +177,24 @@ impl Page<'_, '_> {
         };
         source(plain, anomaly, out)?;
         transactions::write(names, parts, out)?;
-        writeln!(out, "<div class=\"cases\">")?;
+        writeln!(out, "<p>{HOW_TO_READ_CASES}</p>\n<div class=\"cases\">")?;
         let supposed = supposed(plain, cycles);
-        for (number, ((few, all), (cycle, supposed))) in
-            (1..).zip(drawn.zip(cycles.iter().zip(&supposed)))
-        {
-            let case = case(number, cycles.len(), supposed);
+        let drawn: Vec<(Picture, Picture)> = drawn.collect();
+        let mut told = 0;
+        for alike in alike(cycles) {
+            let Some((few, all)) = drawn.get(alike.case) else { break };
+            let case = case(told + 1, &alike, cycles.len(), &supposed[alike.case]);
             writeln!(out, "<section class=\"case\">\n<h4>{}</h4>", Escaped(&case))?;
-            graph(&few, &all, out)?;
-            cycle_steps(names, cycle, out)?;
+            graph(few, all, out)?;
+            cycle_steps(names, &cycles[alike.case], out)?;
+            if let Some(likewise) = alike.likewise(names) {
+                writeln!(out, "<p>{}.</p>", Linked(&capitalised(&likewise)))?;
+            }
             writeln!(out, "</section>")?;
+            told += alike.count();
         }
         writeln!(out, "</div>")?;
-        match cycles.len().saturating_sub(MOST_CASES) as u64 {
+        match (cycles.len() - told) as u64 {
             0 => Ok(()),
             more => writeln!(out, "<p>… and {}.</p>", counted(more, "more case")),
         }

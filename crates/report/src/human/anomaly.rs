@@ -11,8 +11,8 @@ use crate::names::{Names, counted};
 use crate::printable::printable;
 use crate::txn_facts::TxnFacts;
 use crate::words::{
-    Step, advice, case, happened, in_time, other_names_of_finding, refutation, rules_out, supposed,
-    title_of, told,
+    HOW_TO_READ_CASES, Step, advice, alike, capitalised, case, happened, in_time,
+    other_names_of_finding, refutation, rules_out, supposed, title_of, told,
 };
 use crate::wrap::wrap;
 
@@ -22,9 +22,6 @@ const MOST_CASES: usize = 5;
 const MOST_STEPS: usize = 30;
 /// Of an argument that is longer, how many steps its end keeps.
 const LAST_STEPS: usize = 5;
-/// What helps with an argument by cases.
-const HOW_TO_READ_CASES: &str = "Read the first case as if what it supposes were a fact, then the \
-                                 next: they mostly share the transactions that matter.";
 /// How advice begins.
 const WHERE: &str = "Where to look:";
 
@@ -181,13 +178,19 @@ fn cases(
 ) -> io::Result<()> {
     writeln!(out, "\n{}", wrap(HOW_TO_READ_CASES, palette.width, "  ", "  "))?;
     let supposed = supposed(names, cycles);
-    for (number, (cycle, supposed)) in (1..).zip(cycles.iter().zip(&supposed).take(MOST_CASES)) {
-        let case = format!("{}:", case(number, cycles.len(), supposed));
+    let mut told = 0;
+    for alike in alike(cycles).iter().take(MOST_CASES) {
+        let case = format!("{}:", case(told + 1, alike, cycles.len(), &supposed[alike.case]));
         writeln!(out, "\n{}", wrap(&case, palette.width, "  ", "  "))?;
-        cycle_steps(names, cycle, palette, out)?;
+        cycle_steps(names, &cycles[alike.case], palette, out)?;
+        if let Some(likewise) = alike.likewise(names) {
+            let text = format!("{}.", capitalised(&likewise));
+            writeln!(out, "{}", wrap(&text, palette.width, "  ", "  "))?;
+        }
+        told += alike.count();
     }
-    if cycles.len() > MOST_CASES {
-        let more = counted((cycles.len() - MOST_CASES) as u64, "more case");
+    if cycles.len() > told {
+        let more = counted((cycles.len() - told) as u64, "more case");
         writeln!(out, "\n  … and {more}")?;
     }
     Ok(())

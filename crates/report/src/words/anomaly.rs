@@ -3,10 +3,11 @@
 use isolario_model::{Anomaly, AnomalyKind, Evidence, KeyId, Op, OpId};
 
 use super::consequence::consequence;
+use super::counting;
 use super::cycle;
 use super::naming::meaning;
 use super::observed::{own_writes_between, saw};
-use super::promised;
+use super::{promised, supposed};
 use crate::names::{Names, counted};
 
 /// What happened, in one sentence.
@@ -34,10 +35,9 @@ pub fn summary(names: Names<'_>, anomaly: &Anomaly) -> String {
         Evidence::Cases { cycles } if cycles.len() == 1 => {
             cycle::summary(names, anomaly.kind, &cycles[0])
         }
-        Evidence::Cases { cycles } => format!(
-            "every way to order the writes leads to a cycle ({} in all)",
-            counted(cycles.len() as u64, "case")
-        ),
+        Evidence::Cases { cycles } => {
+            counting::summary(names, anomaly).unwrap_or_else(|| supposed::summary(cycles))
+        }
         Evidence::Operations { key, ops } => format!(
             "no order explains what {} on {} returned, given when they ran",
             counted(ops.len() as u64, "operation"),
@@ -64,7 +64,8 @@ pub fn summary(names: Names<'_>, anomaly: &Anomaly) -> String {
 pub(crate) fn happened(names: Names<'_>, anomaly: &Anomaly) -> String {
     let summary = summary(names, anomaly);
     // A summary mostly begins with the name of a transaction, which stays as the user wrote it.
-    let is_word = |word: &str| ["the", "every", "a", "two", "no", "what"].contains(&word);
+    let is_word =
+        |word: &str| ["the", "every", "a", "two", "no", "what", "whichever"].contains(&word);
     let first = match summary.split(' ').next() {
         Some(word) if is_word(word) => capitalised(&summary),
         _ => summary,
@@ -72,7 +73,7 @@ pub(crate) fn happened(names: Names<'_>, anomaly: &Anomaly) -> String {
     format!("{first}. {}.", capitalised(&consequence(names, anomaly)))
 }
 
-fn capitalised(text: &str) -> String {
+pub(crate) fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().map(|c| c.to_ascii_uppercase());
     first.into_iter().chain(letters).collect()

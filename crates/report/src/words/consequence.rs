@@ -4,6 +4,7 @@ use isolario_model::{
     Anomaly, AnomalyKind as A, Edge, EdgeKind, Evidence, History, KeyId, Op, OpId, Reason, TxnId,
 };
 
+use super::counting;
 use super::observed::deed;
 use crate::explain::Topic;
 use crate::names::Names;
@@ -25,8 +26,8 @@ pub fn consequence(names: Names<'_>, anomaly: &Anomaly) -> String {
         }
         Evidence::Cycle { edges } => match one_after_the_other(names.history(), anomaly) {
             Some((earlier, later)) => format!(
-                "{} had committed before {} began, so this was no race: what was committed was \
-                 lost, or not shown to who came after",
+                "{} had committed before {} began, so this was no race: what the first one \
+                 committed was lost, or the second one was not shown it",
                 names.txn(earlier),
                 names.txn(later)
             ),
@@ -41,6 +42,9 @@ pub fn consequence(names: Names<'_>, anomaly: &Anomaly) -> String {
             "so the order that the database promises is not the one in which things happened; \
              another order may explain what the clients saw"
                 .to_owned()
+        }
+        Evidence::Cases { .. } if counting::summary(names, anomaly).is_some() => {
+            "so one of their updates is lost".to_owned()
         }
         _ => "so no order of these transactions explains what the clients saw".to_owned(),
     }
@@ -74,6 +78,9 @@ pub fn advice(history: &History, anomaly: &Anomaly) -> Vec<String> {
              new connection reads from a replica that lags behind."
                 .to_owned(),
         ],
+        None if counting::summary(Names::new(history), anomaly).is_some() => {
+            Topic::Anomaly(A::LostUpdate).page().look_at
+        }
         None => Topic::Anomaly(anomaly.kind).page().look_at,
     }
 }

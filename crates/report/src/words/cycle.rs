@@ -1,6 +1,6 @@
 //! What a cycle is about, in a sentence: the part of it that a person would tell first.
 
-use isolario_model::{AnomalyKind, Edge, EdgeKind, Reason, TxnId};
+use isolario_model::{AnomalyKind, Edge, EdgeKind, KeyId, Reason, TxnId, VersionOrder};
 
 use super::edge::explain;
 use super::observed::{deed, saw};
@@ -75,6 +75,12 @@ fn stale_read(names: Names<'_>, edges: &[Edge]) -> Option<String> {
 fn in_a_cycle(names: Names<'_>, kind: AnomalyKind, edges: &[Edge]) -> String {
     match edges {
         [only] => explain(names, only).sentence,
+        [one, other] if let (Some(key), Some(_)) = (refuted(one), refuted(other)) => format!(
+            "{} and {} both wrote {}, and neither can have come first: either order closes a cycle",
+            names.txn(one.from),
+            names.txn(other.from),
+            names.key(key)
+        ),
         [one, other] => {
             format!("{}, and {}", explain(names, one).sentence, explain(names, other).sentence)
         }
@@ -89,6 +95,14 @@ fn in_a_cycle(names: Names<'_>, kind: AnomalyKind, edges: &[Edge]) -> String {
             };
             format!("{} {how} in a cycle", members(names, edges))
         }
+    }
+}
+
+/// The key of an overwrite that is known because the other order is impossible.
+fn refuted(edge: &Edge) -> Option<KeyId> {
+    match &edge.reason {
+        Reason::Overwrite { key, known: VersionOrder::Refuted { .. } } => Some(*key),
+        _ => None,
     }
 }
 

@@ -260,7 +260,7 @@ fn known_how(names: Names<'_>, earlier: TxnId, later: TxnId, known: &VersionOrde
             format!(", by the stated version order (position {at})")
         }
         VersionOrder::Refuted { .. } => ": the other order would close a cycle".to_owned(),
-        VersionOrder::Assumed => ", as is supposed here".to_owned(),
+        VersionOrder::Assumed => ", as supposed here".to_owned(),
         VersionOrder::Path { .. } => {
             format!(", since {} comes before {}", names.txn(earlier), names.txn(later))
         }

@@ -3,8 +3,10 @@
 //! Sentences have no full stop and begin as they would in the middle of a text, so that renderers
 //! can put them anywhere. All names in them are the user's own.
 
+mod alike;
 mod anomaly;
 mod consequence;
+mod counting;
 mod cycle;
 mod edge;
 mod level;
@@ -31,12 +33,13 @@ pub use run::{headline, product, stopped_because};
 pub use times::{Times, began, duration, in_time};
 pub use verdict::verdict;
 
-pub(crate) use anomaly::happened;
+pub(crate) use alike::alike;
+pub(crate) use anomaly::{capitalised, happened};
 pub(crate) use edge::{refutation, told};
 pub(crate) use observed::{last_write, own_writes_between};
 #[cfg(feature = "html")]
 pub(crate) use run::headline_of;
-pub(crate) use supposed::{case, supposed};
+pub(crate) use supposed::{HOW_TO_READ_CASES, case, supposed};
 pub(crate) use verdict::{at_least, behind, how_often};
 
 #[cfg(test)]

@@ -8,7 +8,9 @@ mod arcs;
 mod edges;
 mod lemmas;
 
-use isolario_model::{Anomaly, AnomalyKind, Edge, Evidence, Findings, Reason};
+use std::collections::BTreeMap;
+
+use isolario_model::{Anomaly, AnomalyKind, Edge, Evidence, Findings, Reason, TxnId};
 
 use super::problem::{Arc, Problem, Under};
 use super::saturate::Settled;
@@ -127,9 +129,26 @@ impl Explainer<'_> {
         let mut cycles: Vec<Vec<Edge>> =
             cycles.iter().map(|cycle| reasons.edges(cycle, &told)).collect();
         cycles.sort_by_key(Vec::len);
-        cycles.dedup();
+        drop_rotations(&mut cycles);
         Anomaly::new(AnomalyKind::NoOrderPossible, Evidence::Cases { cycles })
     }
+}
+
+/// Drops cycles that come earlier in the list, wherever they begin.
+fn drop_rotations(cycles: &mut Vec<Vec<Edge>>) {
+    let mut known: BTreeMap<Vec<(TxnId, TxnId)>, Vec<Vec<Edge>>> = BTreeMap::new();
+    cycles.retain(|cycle| {
+        let mut cycle = cycle.clone();
+        let first = (0..cycle.len()).min_by_key(|at| (cycle[*at].from, cycle[*at].to));
+        cycle.rotate_left(first.unwrap_or_default());
+        let alike =
+            known.entry(cycle.iter().map(|edge| (edge.from, edge.to)).collect()).or_default();
+        let is_new = !alike.contains(&cycle);
+        if is_new {
+            alike.push(cycle);
+        }
+        is_new
+    });
 }
 
 /// There may be more: cycles are looked for until the level is refuted.

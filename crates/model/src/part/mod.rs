@@ -1,13 +1,16 @@
 //! A part of a history: some operations gone, and with them whatever rested on them.
 
+mod rows;
+
 use std::collections::HashSet;
 
 use crate::batch::Batch;
-use crate::op::{Op, OpNotes, TxnStart};
+use crate::op::{Op, OpNotes, Outcome, TxnStart};
 use crate::sink::{SinkError, TxnSink};
 use crate::table::ValueId;
 use crate::value::ValueRef;
 use crate::{History, KeyId, OpId, TxnId};
+use rows::Rows;
 
 /// Which operations of a history to keep.
 ///
@@ -20,6 +23,10 @@ use crate::{History, KeyId, OpId, TxnId};
 /// every list of its key, the versions that are left are those of a history in which nobody appended
 /// it. Only where it was the last, the read would turn into one of an earlier version, which may have
 /// been over by then.
+///
+/// An operation by predicate is left out if it may have met a version of a row that is gone and would
+/// not have done the same with one that is kept; functions over rows with any version that counts. Nothing
+/// can be told without a write of which nobody knows which rows it wrote: such a write always stays.
 #[derive(Clone, Debug)]
 pub struct Part {
     kept: Vec<bool>,
@@ -93,20 +100,38 @@ impl Part {
     }
 
     /// Leaves out what rests on what is left out, until nothing more has to go. Only conditional
-    /// writes read and write at once, so few rounds change anything.
+    /// writes and writes by predicate read and write at once, so few rounds change anything.
     fn settle(&mut self, history: &History) -> Gone {
+        self.keep_unobserved(history);
         let mut gone = Gone::default();
         gone.gather(history, &self.kept);
         loop {
-            let before = gone.versions.len();
+            let mut is_settled = true;
+            let rows = Rows::new(history, &self.kept);
             for txn in history.txns() {
                 for op in history.txn_ops(txn) {
-                    self.kept[op.index()] &= !self.rests_on(history, txn, op, &gone);
+                    let rests_on = |op| {
+                        self.rests_on(history, txn, op, &gone) || rows.rests_on(history, op, &gone)
+                    };
+                    if self.kept[op.index()] && rests_on(op) {
+                        self.kept[op.index()] = false;
+                        is_settled = false;
+                    }
                 }
             }
-            gone.gather(history, &self.kept);
-            if gone.versions.len() == before {
+            if is_settled {
                 return gone;
+            }
+            gone.gather(history, &self.kept);
+        }
+    }
+
+    fn keep_unobserved(&mut self, history: &History) {
+        for txn in history.txns().filter(|_| history.has_predicates()) {
+            for op in history.txn_ops(txn) {
+                let may_be_why = matches!(history.op(op), Op::PredicateWrite { rows: None, .. })
+                    && history.outcome(txn) != Outcome::Aborted;
+                self.kept[op.index()] |= may_be_why;
             }
         }
     }
@@ -171,17 +196,17 @@ impl Gone {
     /// nothing else is looked at closely.
     fn gather(&mut self, history: &History, kept: &[bool]) {
         let keys = history.op_keys();
-        let mut is_there = vec![false; history.key_count()];
+        let mut is_there = vec![history.has_predicates(); history.key_count()];
         for (key, _) in keys.iter().zip(kept).filter(|(_, kept)| **kept) {
             if let Some(is_there) = is_there.get_mut(key.index()) {
                 *is_there = true;
             }
         }
         let matters =
-            |op: &OpId| is_there.get(keys[op.index()].index()).is_some_and(|there| *there);
+            |op: &OpId| is_there.get(keys[op.index()].index()).is_none_or(|is_there| *is_there);
         let writes = || {
             let ops = (0..keys.len()).map(OpId::at).filter(matters);
-            ops.filter_map(|op| Some((kept[op.index()], written(history, op)?)))
+            ops.flat_map(|op| written(history, op).map(move |version| (kept[op.index()], version)))
         };
         self.versions = writes().filter(|(kept, _)| !kept).map(|(_, version)| version).collect();
         let is_gone = |version: &Version| self.versions.contains(version);
@@ -190,9 +215,9 @@ impl Gone {
     }
 }
 
-/// The version that an operation wrote, or may have written.
-fn written(history: &History, op: OpId) -> Option<Version> {
-    match history.op(op) {
+/// The versions that an operation wrote, or may have written.
+fn written(history: &History, op: OpId) -> impl Iterator<Item = Version> {
+    let one = match history.op(op) {
         Op::Write { key, .. } | Op::Delete { key } | Op::Append { key, .. } => {
             Some((key, history.version_word(op)))
         }
@@ -204,7 +229,12 @@ fn written(history: &History, op: OpId) -> Option<Version> {
             })
         }
         _ => None,
-    }
+    };
+    let rows = match history.op(op) {
+        Op::PredicateWrite { rows: Some(rows), .. } => rows,
+        _ => &[],
+    };
+    one.into_iter().chain(rows.iter().map(|row| (row.key, history.row_version_word(row))))
 }
 
 /// Writes a kept operation into a sink; a list without the elements whose writers are gone.
