@@ -23,6 +23,7 @@
 
 mod blocks;
 mod certificate;
+mod conditionals;
 mod cycles;
 mod findings;
 mod graph;

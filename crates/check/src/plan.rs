@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use isolario_model::{
     Anomaly, AnomalyKind, Clock, Engine, Findings, History, Inapplicable, KeyAssumption, Level,
-    LevelResult, Limit, Nodes, OpFamily, OpId, OpKind, PatternResult, PromisedOrder, Undecided,
-    Verdict, VerdictKind,
+    LevelResult, Limit, Nodes, OpFamily, OpId, OpKind, PatternResult, PromisedOrder, TxnId,
+    Undecided, Verdict, VerdictKind,
 };
 
 use crate::Options;
 use crate::certificate::{self, Certificate};
+use crate::conditionals::{self, Registers};
 use crate::findings;
 use crate::lin;
 use crate::mini::Mini;
@@ -49,8 +50,8 @@ pub struct Checker<'h> {
     certificate: OnceLock<Result<Certificate<'h>, Inapplicable>>,
     /// The same without session order, for levels that do not count it.
     sessionless: OnceLock<Box<Checker<'h>>>,
-    /// Rows that predicates met, and nobody knows in which version: the strong levels alone are asked
-    /// about them.
+    /// Rows that predicates or conditional writes met, and nobody knows in which version. Levels that need
+    /// an order of versions are not decided with them.
     met: Arc<MetRows>,
 }
 
@@ -89,7 +90,11 @@ impl<'h> Checker<'h> {
         &self.options
     }
 
-    /// A checker of the view of a history as one of single rows, with some that predicates met.
+    pub(crate) fn history(&self) -> &'h History {
+        self.history
+    }
+
+    /// A checker of the view of a history as one of single rows, with some that were met.
     pub(crate) fn with_met(history: &'h History, options: Options, met: Arc<MetRows>) -> Self {
         Checker {
             history,
@@ -174,6 +179,12 @@ impl<'h> Checker<'h> {
     /// known edges and choices. False if the level makes none: it is a weak one, or the history is
     /// not one of registers and lists with right reads.
     pub fn problem(&self, level: Level, out: &mut dyn io::Write) -> io::Result<bool> {
+        if self.has_conditionals() {
+            return match Registers::new(self.history) {
+                Some(Ok(registers)) => registers.checker(&self.options).problem(level, out),
+                _ => Ok(false),
+            };
+        }
         match self.engines() {
             Ok(Engines { resolved, weak, .. })
                 if resolved.dependencies.reads.choices.open.is_some()
@@ -209,7 +220,15 @@ impl<'h> Checker<'h> {
         if self.history.has_predicates() && !is_stated {
             return predicates::check(self.history, levels, &self.options);
         }
+        if self.has_conditionals() && !is_stated {
+            return conditionals::check(self, levels);
+        }
         levels.iter().map(|level| self.decide(*level)).collect()
+    }
+
+    /// Whether conditional writes have to be taken as reads and writes. Beside predicates, nobody does.
+    fn has_conditionals(&self) -> bool {
+        self.history.has_conditionals() && !self.history.has_predicates()
     }
 
     /// Decides a level of a history without predicates, by a certificate or by a promised order.
@@ -283,9 +302,8 @@ impl<'h> Checker<'h> {
             Ok(orders) => {
                 let options = self.options.clone().with_version_order(orders);
                 let options = Options { promised_order: None, ..options };
-                Checker::new(self.history, options.with_trusted_version_order(true))
-                    .decide(level)
-                    .verdict
+                let checker = Checker::new(self.history, options.with_trusted_version_order(true));
+                checker.decide_all(&[level]).pop().map_or_else(unlooked, |result| result.verdict)
             }
         }
     }
@@ -316,12 +334,41 @@ impl<'h> Checker<'h> {
         let check = |weak: &Weak<'h>| weak.check(level);
         match check(&engines.weak) {
             Verdict::NotApplicable(reason) if level.shape().nodes == Nodes::One => {
-                let check = |resolved: &_| check(&Weak::new(Arc::clone(resolved)));
-                let stronger = |time| self.stronger(engines, time);
-                self.choose(engines, level, reason, &Decider { check: &check, stronger: &stronger })
+                self.choose_weak(engines, level, reason)
+            }
+            Verdict::Satisfied(_) if let Some(reason) = self.met_refusal() => {
+                match level.shape().nodes {
+                    Nodes::One => self.choose_weak(engines, level, reason),
+                    _ if self.is_met_again() => Verdict::NotApplicable(reason),
+                    _ => check(&engines.weak),
+                }
             }
             verdict => verdict,
         }
+    }
+
+    fn choose_weak(&self, engines: &Engines<'h>, level: Level, refusal: Inapplicable) -> Verdict {
+        let check = |resolved: &_| Weak::new(Arc::clone(resolved)).check(level);
+        let stronger = |time| self.stronger(engines, time);
+        self.choose(engines, level, refusal, &Decider { check: &check, stronger: &stronger })
+    }
+
+    /// Why a level is not decided that nothing but a row which was met keeps from being so, if one was.
+    fn met_refusal(&self) -> Option<Inapplicable> {
+        self.met.first().map(|(op, _)| Inapplicable::OpenConditional { op: *op })
+    }
+
+    /// Whether somebody read a key again of which it is open what was met.
+    fn is_met_again(&self) -> bool {
+        let history = self.history;
+        self.met.iter().any(|(met, _)| {
+            let mut others = history.txn_ops(history.op_txn(*met)).filter(|op| op != met);
+            others.any(|op| {
+                use OpKind::{Read, ReadUnobserved};
+                history.op_keys()[op.index()] == history.op_keys()[met.index()]
+                    && matches!(history.op_kinds()[op.index()], Read | ReadUnobserved)
+            })
+        })
     }
 
     /// Decides a level that is refused because reads may have seen several writes, by what is said of
@@ -363,7 +410,7 @@ impl<'h> Checker<'h> {
     fn sessionless(&self) -> &Checker<'h> {
         self.sessionless.get_or_init(|| {
             let options = self.options.clone().with_session_order(false);
-            let without = Checker::new(self.history, options);
+            let without = Checker::with_met(self.history, options, Arc::clone(&self.met));
             let engines =
                 self.engines().map(|own| Engines::new(own.resolved.again(&without.options)));
             let engines = OnceLock::from(engines);
@@ -380,12 +427,15 @@ impl<'h> Checker<'h> {
         wrong.extend_from_slice(engines.weak.wrong_versions());
         let skew = self.options.clock_skew;
         match versions::check_committed(&engines.resolved, skew, wrong) {
-            Verdict::Satisfied(_) if let Some(reason) = &reads.choices.refusal => {
+            Verdict::Satisfied(_)
+                if let Some(reason) =
+                    reads.choices.refusal.clone().or_else(|| self.met_refusal()) =>
+            {
                 let check = |resolved: &Arc<Resolved<'h>>| {
                     versions::check_committed(resolved, skew, Vec::new())
                 };
                 let decider = Decider { check: &check, stronger: &|_| None };
-                self.choose(engines, Level::StrongAdyaReadCommitted, reason.clone(), &decider)
+                self.choose(engines, Level::StrongAdyaReadCommitted, reason, &decider)
             }
             verdict => verdict,
         }
@@ -410,6 +460,11 @@ impl<'h> Checker<'h> {
                 _ => self.lost_updates(engines, level),
             });
             return (engine, Verdict::Violated(Findings::new(anomalies, false)));
+        }
+        if level.needs().version_order
+            && let Some(reason) = self.met_refusal()
+        {
+            return (engine, Verdict::NotApplicable(reason));
         }
         let search = || self.search(engines, level);
         if !self.met.is_empty() || self.may_come_back(level) {
@@ -441,12 +496,14 @@ impl<'h> Checker<'h> {
     }
 
     /// Whether reads that may have seen several writes can be left to the search. Not where a stated
-    /// order is part of the question and it is open whether a writer that it may name is there, nor where
+    /// order is part of the question and it is open whether a writer that it names is there, nor where
     /// the order of versions depends on what reads saw.
     fn may_choose(&self, engines: &Engines<'h>) -> bool {
-        let open = engines.resolved.dependencies.reads.choices.open.as_ref();
+        let Some(open) = &engines.resolved.dependencies.reads.choices.open else { return false };
+        let may_lack = |writer: &TxnId| open.maybe.binary_search(writer).is_ok();
+        let stated = self.options.version_order.iter().filter(|_| self.options.trusts_orders());
         !self.options.assume.order_versions()
-            && open.is_some_and(|open| open.maybe.is_empty() || !self.options.trusts_orders())
+            && !stated.flat_map(|order| &order.writers).any(may_lack)
     }
 
     /// Whether right reads and what is known of versions agree with some serial order. Then session order,
@@ -503,8 +560,8 @@ impl<'h> Checker<'h> {
     }
 
     /// The same verdict with arguments about fewer transactions and operations, where arguments take
-    /// more than what clients saw. What predicates may have met is not part of a history: nothing can
-    /// be left out there.
+    /// more than what clients saw. What predicates or conditional writes may have met is not part of a
+    /// history: nothing can be left out there.
     fn in_fewer_words(&self, level: Level, verdict: Verdict) -> Verdict {
         let fewer = match &verdict {
             Verdict::Violated(findings) if self.met.is_empty() => {

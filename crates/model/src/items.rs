@@ -1,19 +1,25 @@
-//! Predicate operations as operations on single rows.
+//! Predicate operations as operations on single rows, and conditional writes as reads and writes.
 
 use crate::columns::{Column, MAX_ROWS, OpColumns, TxnColumns};
+use crate::conditional::{Conditional, Ended};
 use crate::op::{Op, OpKind, Outcome, RowView};
 use crate::predicate_ops::PredicateOps;
 use crate::sink::SinkError;
 use crate::value::ValueRef;
-use crate::{History, KeyId, OpId, ValueId, VersionId};
+use crate::{History, KeyId, OpId, TxnId, ValueId, VersionId};
 
-/// What a history with predicate operations says about single rows, as a history of its own.
+/// What a history with predicate operations or conditional writes says about single rows, as a history
+/// of its own.
 ///
 /// Each row that a predicate read returned is a read of that row, and each row that a predicate write
 /// wrote is a write of it (of one that was deleted: a delete). A count tells nothing about single rows,
 /// and neither does any other function over rows, since the history does not say which rows it
 /// was taken over. Operations whose rows nobody observed leave nothing behind; a transaction may have
 /// written more than is seen here then ([`ItemView::unobserved_write`]).
+///
+/// A conditional write that took effect is a read of what it asked for and a write. One that failed is a
+/// read of what it found; an unobserved one, if it does not tell. Of one whose client cannot tell, see
+/// [`ItemView::unsure_conditional`].
 ///
 /// Transactions, sessions, keys, values and named versions have the same ids in both. Operations do
 /// not: [`ItemView::origin`] leads back.
@@ -27,6 +33,7 @@ pub struct ItemView {
     /// Per operation of the original, its first one here; and how many there are.
     first: Vec<u32>,
     unobserved_write: Option<OpId>,
+    unsure_conditional: Option<OpId>,
 }
 
 /// A row that a predicate operation met. It is told neither in what the operation returned nor
@@ -62,7 +69,6 @@ impl ItemView {
     pub fn with_met(history: &History, met: &[MetRow]) -> Result<ItemView, SinkError> {
         let ops = &history.ops;
         let mut items = OpColumns {
-            conditionals: ops.conditionals.clone(),
             predicates: PredicateOps::default(),
             lists: ops.lists.clone(),
             version_names: ops.version_names.clone(),
@@ -70,8 +76,9 @@ impl ItemView {
         };
         let mut first = Vec::with_capacity(history.op_count() + 1);
         let mut op_ends = Vec::with_capacity(history.txn_count());
-        let mut unobserved_write = None;
+        let (mut unobserved_write, mut unsure_conditional) = (None, None);
         let mut values = history.values.clone();
+        let absent = history.has_conditionals().then(|| values.intern(ValueRef::Nil));
         let initial = history.initial_value().filter(|_| !met.is_empty());
         let initial = initial.map(|value| values.intern(value.as_ref()));
         let held = |row: &MetRow| match row.held? {
@@ -101,9 +108,13 @@ impl ItemView {
                         unobserved_write = unobserved_write.or(may_count.then_some(op));
                     }
                     Op::Aggregate { .. } => {}
-                    _ => copy(&mut items, history, op),
+                    _ => match history.conditional(op) {
+                        Some(conditional) => add_conditional(&mut items, &conditional, absent),
+                        None => copy(&mut items, history, op),
+                    },
                 }
             }
+            unsure_conditional = unsure_conditional.or_else(|| unsure_in(history, txn));
             if items.kinds.len() > MAX_ROWS {
                 let limit = MAX_ROWS as u64;
                 return Err(SinkError::TooLarge { what: "rows in results", limit });
@@ -120,7 +131,7 @@ impl ItemView {
             sessions: history.sessions.clone(),
             values,
         };
-        Ok(ItemView { history, first, unobserved_write })
+        Ok(ItemView { history, first, unobserved_write, unsure_conditional })
     }
 
     /// The same as if the transactions of unknown outcome had aborted of which nobody knows all that they
@@ -149,7 +160,7 @@ impl ItemView {
     }
 
     /// The operations that an operation of the original has become: one per row, in the order of the
-    /// rows.
+    /// rows. Of a conditional write, the read comes first.
     pub fn items(&self, op: OpId) -> impl ExactSizeIterator<Item = OpId> + use<> {
         let span = self.first[op.index()] as usize..self.first[op.index() + 1] as usize;
         span.map(OpId::at)
@@ -167,9 +178,52 @@ impl ItemView {
     pub fn unobserved_write(&self) -> Option<OpId> {
         self.unobserved_write
     }
+
+    /// The first conditional write of which it matters that nobody knows whether it took effect. With
+    /// one, the view says more than the history.
+    ///
+    /// In the view such writes took effect. Of a transaction of unknown outcome that may have written
+    /// nothing else, that is all there is to know: had it not taken effect, the transaction might as well
+    /// have aborted.
+    pub fn unsure_conditional(&self) -> Option<OpId> {
+        self.unsure_conditional
+    }
 }
 
-/// Adds the read of a row that was met.
+/// A conditional write of a transaction that may have committed, and it is open what else the transaction
+/// did if this one did not take effect.
+fn unsure_in(history: &History, txn: TxnId) -> Option<OpId> {
+    if !history.has_conditionals() || history.outcome(txn) == Outcome::Aborted {
+        return None;
+    }
+    let ended = |op: &OpId| history.conditional(*op).map(|conditional| conditional.ended);
+    let unsure = history.txn_ops(txn).find(|op| ended(op) == Some(Ended::Unknown))?;
+    let may_write = |op: &OpId| match history.op(*op) {
+        Op::Write { .. } | Op::Delete { .. } | Op::Append { .. } | Op::PredicateWrite { .. } => {
+            true
+        }
+        _ => matches!(ended(op), Some(Ended::Applied | Ended::Unknown)),
+    };
+    let is_alone = history.txn_ops(txn).filter(may_write).count() == 1;
+    (history.outcome(txn) == Outcome::Committed || !is_alone).then_some(unsure)
+}
+
+/// Adds what a conditional write saw, and what it wrote.
+fn add_conditional(items: &mut OpColumns, conditional: &Conditional, absent: Option<ValueId>) {
+    let Conditional { key, expected, new, ended } = *conditional;
+    match ended {
+        Ended::Applied | Ended::Unknown => {
+            add_met(items, key, expected.or(absent));
+            items.kinds.push(OpKind::Write);
+            items.keys.push(key);
+            items.words.push(new.word());
+        }
+        Ended::Found(value) => add_met(items, key, Some(value)),
+        Ended::FoundAnother | Ended::Contradiction => add_met(items, key, None),
+    }
+}
+
+/// Adds the read of a row, with a value if it is known.
 fn add_met(items: &mut OpColumns, key: KeyId, held: Option<ValueId>) {
     items.kinds.push(held.map_or(OpKind::ReadUnobserved, |_| OpKind::Read));
     items.keys.push(key);

@@ -159,8 +159,9 @@ struct Row {
     shape: Shape,
 }
 
-const REGISTERS_AND_LISTS: &[OpFamily] = &[OpFamily::Registers, OpFamily::Lists];
-const AND_PREDICATES: &[OpFamily] = &[OpFamily::Registers, OpFamily::Lists, OpFamily::Predicates];
+const SINGLE_KEYS: &[OpFamily] = &[OpFamily::Registers, OpFamily::Lists, OpFamily::Conditionals];
+const AND_PREDICATES: &[OpFamily] =
+    &[OpFamily::Registers, OpFamily::Lists, OpFamily::Conditionals, OpFamily::Predicates];
 const SINGLE: &[OpFamily] = &[OpFamily::Registers, OpFamily::Conditionals];
 
 const fn needs(operations: &'static [OpFamily]) -> Needs {
@@ -205,7 +206,7 @@ static TABLE: [Row; 18] = [
         weaker: &[],
         promise: "writes of different transactions are not mixed up",
         proscribes: "cycles of overwrites (G0)",
-        needs: Needs { version_order: true, ..needs(REGISTERS_AND_LISTS) },
+        needs: Needs { version_order: true, ..needs(SINGLE_KEYS) },
         shape: ordered(Visible::Nothing),
     },
     Row {
@@ -215,7 +216,7 @@ static TABLE: [Row; 18] = [
         weaker: &[ReadUncommitted],
         promise: "read uncommitted, and later transactions overwrite earlier ones in real time",
         proscribes: "cycles of overwrites and real time",
-        needs: Needs { times: true, version_order: true, ..needs(REGISTERS_AND_LISTS) },
+        needs: Needs { times: true, version_order: true, ..needs(SINGLE_KEYS) },
         shape: Shape { real_time: true, ..ordered(Visible::Nothing) },
     },
     Row {
@@ -225,7 +226,7 @@ static TABLE: [Row; 18] = [
         weaker: &[ReadUncommitted],
         promise: "reads see the final writes of committed transactions, without circular flow",
         proscribes: "aborted and intermediate reads, and cycles of overwrites and reads (G0, G1)",
-        needs: needs(REGISTERS_AND_LISTS),
+        needs: needs(SINGLE_KEYS),
         shape: ordered(Visible::Nothing),
     },
     Row {
@@ -235,7 +236,7 @@ static TABLE: [Row; 18] = [
         weaker: &[StrongReadUncommitted, AdyaReadCommitted],
         promise: "Adya's read committed, and nobody reads or overwrites what comes later in real time",
         proscribes: "aborted and intermediate reads, and cycles of overwrites, reads and real time",
-        needs: Needs { times: true, ..needs(REGISTERS_AND_LISTS) },
+        needs: Needs { times: true, ..needs(SINGLE_KEYS) },
         shape: Shape { real_time: true, ..ordered(Visible::Nothing) },
     },
     Row {
@@ -245,7 +246,7 @@ static TABLE: [Row; 18] = [
         weaker: &[AdyaReadCommitted],
         promise: "also, a transaction never goes back in time within itself",
         proscribes: "G1 and non-monotonic reads, of one key or across keys",
-        needs: needs(REGISTERS_AND_LISTS),
+        needs: needs(SINGLE_KEYS),
         shape: ordered(Visible::EarlierReads),
     },
     Row {
@@ -255,7 +256,7 @@ static TABLE: [Row; 18] = [
         weaker: &[],
         promise: "reading a key again returns the same version; nothing else",
         proscribes: "non-repeatable reads",
-        needs: needs(REGISTERS_AND_LISTS),
+        needs: needs(SINGLE_KEYS),
         shape: Shape { nodes: Nodes::None, ..ordered(Visible::Nothing) },
     },
     Row {
@@ -265,7 +266,7 @@ static TABLE: [Row; 18] = [
         weaker: &[ReadCommitted, CutIsolation],
         promise: "a transaction's writes are seen together or not at all",
         proscribes: "fractured reads, and missing one's own session's writes",
-        needs: needs(REGISTERS_AND_LISTS),
+        needs: needs(SINGLE_KEYS),
         shape: ordered(Visible::Direct),
     },
     Row {
@@ -275,7 +276,7 @@ static TABLE: [Row; 18] = [
         weaker: &[ReadAtomic],
         promise: "whoever sees an effect sees its causes",
         proscribes: "causality violations and conflicting orders of causally related writes",
-        needs: needs(REGISTERS_AND_LISTS),
+        needs: needs(SINGLE_KEYS),
         shape: ordered(Visible::Causes),
     },
     Row {
@@ -287,7 +288,7 @@ static TABLE: [Row; 18] = [
         weaker: &[CutIsolation],
         promise: "whoever sees or overwrites a transaction's effect misses nothing that led to it",
         proscribes: "cycles with fewer than two anti-dependencies, session order aside (G1, G-single)",
-        needs: Needs { version_order: true, ..needs(REGISTERS_AND_LISTS) },
+        needs: Needs { version_order: true, ..needs(SINGLE_KEYS) },
         shape: Shape { session_order: false, ..ordered(Visible::Dependencies) },
     },
     Row {
@@ -297,7 +298,7 @@ static TABLE: [Row; 18] = [
         weaker: &[Causal, ConsistentView],
         promise: "snapshots and no lost updates, but independent writes in no common order",
         proscribes: "cycles with fewer than two anti-dependencies",
-        needs: Needs { version_order: true, ..needs(REGISTERS_AND_LISTS) },
+        needs: Needs { version_order: true, ..needs(SINGLE_KEYS) },
         shape: ordered(Visible::Dependencies),
     },
     Row {
@@ -337,7 +338,7 @@ static TABLE: [Row; 18] = [
         weaker: &[AdyaReadCommitted, CutIsolation],
         promise: "serializable but for predicate reads",
         proscribes: "cycles with item anti-dependencies (G2-item)",
-        needs: Needs { version_order: true, ..needs(REGISTERS_AND_LISTS) },
+        needs: Needs { version_order: true, ..needs(SINGLE_KEYS) },
         shape: ordered(Visible::Everything),
     },
     Row {
@@ -347,7 +348,7 @@ static TABLE: [Row; 18] = [
         weaker: &[StrongAdyaReadCommitted, RepeatableRead],
         promise: "strictly serializable but for predicate reads",
         proscribes: "cycles with item anti-dependencies and real time",
-        needs: Needs { times: true, version_order: true, ..needs(REGISTERS_AND_LISTS) },
+        needs: Needs { times: true, version_order: true, ..needs(SINGLE_KEYS) },
         shape: Shape { real_time: true, ..ordered(Visible::Everything) },
     },
     Row {

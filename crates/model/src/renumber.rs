@@ -3,7 +3,7 @@
 use crate::edge::{Edge, Reason, VersionOrder};
 use crate::items::ItemView;
 use crate::verdict::{
-    Anomaly, Engine, Evidence, Findings, Inapplicable, LevelResult, Verdict, Witness,
+    Anomaly, Engine, Evidence, Findings, Inapplicable, LevelResult, ReadSource, Verdict, Witness,
 };
 use crate::{History, OpId};
 use std::sync::Arc;
@@ -45,6 +45,12 @@ impl Renumber<'_> {
                 let ops = ops.into_iter().map(|op| self.op(op)).collect();
                 Verdict::Satisfied(Witness::Linearization(ops))
             }
+            Verdict::Satisfied(Witness::Chosen { order, sources }) => {
+                let told =
+                    |source: &ReadSource| ReadSource { read: self.op(source.read), ..*source };
+                let sources = sources.iter().map(told).collect();
+                Verdict::Satisfied(Witness::Chosen { order, sources })
+            }
             Verdict::Violated(findings) => {
                 let told = |anomaly: &Arc<Anomaly>| Arc::new(self.anomaly(anomaly));
                 let anomalies = findings.anomalies.iter().map(told).collect();
@@ -64,6 +70,9 @@ impl Renumber<'_> {
             Inapplicable::Operation { op } => Inapplicable::Operation { op: self.op(op) },
             Inapplicable::NoVersionSet { op, total } => {
                 Inapplicable::NoVersionSet { op: self.op(op), total }
+            }
+            Inapplicable::OpenConditional { op } => {
+                Inapplicable::OpenConditional { op: self.op(op) }
             }
             Inapplicable::Predicate { op } => Inapplicable::Predicate { op: self.op(op) },
             Inapplicable::UnreturnedRows { op } => Inapplicable::UnreturnedRows { op: self.op(op) },

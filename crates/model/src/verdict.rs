@@ -333,12 +333,14 @@ impl Anomaly {
     /// What Elle calls it: a cycle by its edges, anything else by the name of its kind.
     ///
     /// Elle names a cycle by its anti-dependencies, and says at the end whether it takes the order
-    /// of a session (of a *process*) or real time.
+    /// of a session (of a *process*) or real time. It has no name for one that takes orders of versions
+    /// which nobody saw, and which a level alone demands.
     pub fn elle_name(&self) -> Option<Cow<'static, str>> {
         use AnomalyKind as A;
         let of_kind = self.kind.names().elle.map(Cow::Borrowed);
         match (&self.evidence, self.kind) {
             (_, A::LostUpdate | A::CyclicVersions | A::OrderContradiction) => of_kind,
+            (evidence, A::NoOrderPossible) if !evidence.holds_at_every_level() => of_kind,
             (Evidence::Cycle { edges }, _) => {
                 let by_session = self.evidence.needs_session_order();
                 elle_cycle(edges, by_session).map(Cow::Owned).or(of_kind)
@@ -554,6 +556,12 @@ pub enum Inapplicable {
     /// The checkers for this level do not know this kind of operation.
     Operation {
         /// An operation of that kind.
+        op: OpId,
+    },
+    /// A conditional write does not tell whether it took effect, or what it found, and the level is not
+    /// decided by what it may have been.
+    OpenConditional {
+        /// The conditional write.
         op: OpId,
     },
     /// The level is about single operations, and a transaction has several.

@@ -214,9 +214,9 @@ mod tests {
         for case in Case::first(volume() / 4) {
             for draft in [case.draft(), case.list_draft(), case.read_modify_write_draft()] {
                 let history = draft.history().expect("small");
-                let small = Small::new(&history).expect("small");
+                let small = &Small::all(&history).expect("small")[0];
                 let any = |level, holds: &dyn Fn(&World) -> bool| {
-                    worlds::any(&small, level, Options::default(), &[], holds)
+                    worlds::any(small, level, Options::default(), &[], holds)
                 };
                 let cycles = any(by_cycles, &|world| some_version_orders(world, forbidden));
                 let axioms = any(by_axioms, &|world| axioms::some_commit_order(world, by_axioms));

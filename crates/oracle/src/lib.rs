@@ -119,19 +119,25 @@ pub fn satisfies_stated(
     options: Options,
     stated: &[StatedOrder],
 ) -> Answer {
-    let Some(small) = Small::new(history).filter(|_| level != Level::Linearizable) else {
+    let Some(all) = Small::all(history).filter(|_| level != Level::Linearizable) else {
         return Answer::Unsupported;
     };
-    let any = |holds: &dyn Fn(&World) -> bool| worlds::any(&small, level, options, stated, holds);
-    let satisfied = match (level, adya::forbidden_at(level)) {
-        (Level::CutIsolation, _) => cut::satisfied(&small),
+    match all.iter().any(|small| is_satisfied(small, level, options, stated)) {
+        true => Answer::Satisfied,
+        false => Answer::Violated,
+    }
+}
+
+fn is_satisfied(small: &Small, level: Level, options: Options, stated: &[StatedOrder]) -> bool {
+    let any = |holds: &dyn Fn(&World) -> bool| worlds::any(small, level, options, stated, holds);
+    match (level, adya::forbidden_at(level)) {
+        (Level::CutIsolation, _) => cut::satisfied(small),
         (Level::ReadUncommitted | Level::StrongReadUncommitted, _) => {
-            uncommitted::satisfied(&small, level, options, stated)
+            uncommitted::satisfied(small, level, options, stated)
         }
         (_, Some(forbidden)) => any(&|world| adya::some_version_orders(world, forbidden)),
         (level, None) => any(&|world| axioms::some_commit_order(world, level)),
-    };
-    if satisfied { Answer::Satisfied } else { Answer::Violated }
+    }
 }
 
 /// Whether a level may be refused because some read of a transaction that may have committed could
@@ -139,20 +145,21 @@ pub fn satisfies_stated(
 /// where all that it may have seen is wrong, nor where another read [is wrong](has_bad_read) by
 /// itself: that is a violation at every level but cut isolation.
 pub fn is_ambiguous(history: &History, level: Level) -> bool {
-    Small::new(history).is_some_and(|small| match level {
+    let is_ambiguous = |small: &Small| match level {
         // No read is wrong by itself.
         Level::CutIsolation | Level::ReadUncommitted | Level::StrongReadUncommitted => {
             small.has_ambiguous_read(|_| true)
         }
         _ => {
             !small.has_bad_read()
-                && small.has_ambiguous_read(|read| views::may_be_right(&small, read))
+                && small.has_ambiguous_read(|read| views::may_be_right(small, read))
         }
-    })
+    };
+    Small::all(history).is_some_and(|all| all.iter().any(is_ambiguous))
 }
 
 /// Whether some read of a committed transaction is wrong by itself: whoever wrote what it saw
 /// aborted, or wrote it later in the same transaction, or replaced it, or nobody did.
 pub fn has_bad_read(history: &History) -> bool {
-    Small::new(history).is_some_and(|small| small.has_bad_read())
+    Small::all(history).is_some_and(|all| all.iter().all(Small::has_bad_read))
 }

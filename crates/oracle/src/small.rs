@@ -1,6 +1,6 @@
 //! A small history, laid out for brute force: transactions are bits, reads and writes are lists.
 
-use isolario_model::{History, Initial, Op, OpId, Outcome, ValueId};
+use isolario_model::{History, Initial, Op, OpId, Outcome, ValueId, ValueRef};
 
 use crate::views;
 
@@ -25,6 +25,11 @@ pub(crate) fn members(set: Txns) -> impl Iterator<Item = usize> {
 pub(crate) enum Seen<'h> {
     /// A version of a register.
     Version(u64),
+    /// Some version of a register that is not this one: a conditional that failed, and does not say on
+    /// what.
+    Other(u64),
+    /// What cannot have been there: a conditional that failed on the very value it asked for.
+    Contradiction,
     /// The elements of a list.
     List(&'h [ValueId]),
 }
@@ -33,7 +38,8 @@ pub(crate) enum Seen<'h> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Read<'h> {
     pub(crate) txn: usize,
-    /// Where it stands in the history: program order within its transaction.
+    /// Where it stands in the history: program order within its transaction. A conditional reads, and
+    /// then it writes.
     pub(crate) at: usize,
     pub(crate) key: usize,
     pub(crate) seen: Seen<'h>,
@@ -53,6 +59,9 @@ pub(crate) struct Write {
     pub(crate) appends: bool,
 }
 
+/// *Absent*, where no operation carries that value: the word of no value.
+const ABSENT: u64 = u64::MAX;
+
 /// A small history.
 #[derive(Debug)]
 pub(crate) struct Small<'h> {
@@ -63,8 +72,47 @@ pub(crate) struct Small<'h> {
 }
 
 impl<'h> Small<'h> {
-    /// Lays a history out; none if it is too large or has operations beyond registers and lists.
-    pub(crate) fn new(history: &'h History) -> Option<Self> {
+    /// Lays a history out, once for every way in which conditionals may have ended whose clients cannot
+    /// tell: not if somebody read what only one of them can have written that did not take effect. None
+    /// if it is too large or has operations beyond registers, lists and conditionals.
+    pub(crate) fn all(history: &'h History) -> Option<Vec<Self>> {
+        let is_unsure = |op: &OpId| match history.op(*op) {
+            Op::InsertIfAbsent { applied, seen, .. } | Op::CompareAndSet { applied, seen, .. } => {
+                applied.is_none() && seen.is_none()
+            }
+            _ => false,
+        };
+        let unsure: Vec<OpId> = (0..history.op_count()).map(OpId::at).filter(is_unsure).collect();
+        let took_effect = |ways: usize| {
+            let numbered = unsure.iter().enumerate();
+            numbered.filter(|(at, _)| ways >> at & 1 == 1).map(|(_, op)| *op).collect()
+        };
+        let all: Option<Vec<Small>> =
+            (0..1 << unsure.len()).map(|ways| Small::new(history, took_effect(ways))).collect();
+        let mut all = all?;
+        let in_full = all.pop()?;
+        all.retain(|small| !small.has_read_of_nobody(&in_full));
+        all.push(in_full);
+        Some(all)
+    }
+
+    /// Whether somebody who committed read what nobody wrote, and somebody did if more had taken effect.
+    fn has_read_of_nobody(&self, in_full: &Small) -> bool {
+        let is_of_nobody = |read: &Read| match read.seen {
+            Seen::Version(word) => {
+                self.writes_of(read.key, word).next().is_none()
+                    && in_full.writes_of(read.key, word).next().is_some()
+                    && !self.may_be_initial(read.key, word)
+            }
+            _ => false,
+        };
+        let mut reads = self.reads.iter();
+        reads.any(|read| self.outcomes[read.txn] == Outcome::Committed && is_of_nobody(read))
+    }
+
+    /// Lays a history out in which these conditionals took effect, and others did not whose clients
+    /// cannot tell.
+    fn new(history: &'h History, took_effect: Vec<OpId>) -> Option<Self> {
         if history.txn_count() > MAX_TXNS {
             return None;
         }
@@ -72,7 +120,7 @@ impl<'h> Small<'h> {
         let mut small = Small { history, reads: Vec::new(), writes: Vec::new(), outcomes };
         for txn in history.txns() {
             for op in history.txn_ops(txn) {
-                small.add(txn.index(), op)?;
+                small.add(txn.index(), op, &took_effect)?;
             }
         }
         for index in 0..small.writes.len() {
@@ -84,8 +132,8 @@ impl<'h> Small<'h> {
         Some(small)
     }
 
-    fn add(&mut self, txn: usize, op: OpId) -> Option<()> {
-        let at = op.index();
+    fn add(&mut self, txn: usize, op: OpId, took_effect: &[OpId]) -> Option<()> {
+        let at = 2 * op.index();
         let view = self.history.op(op);
         let key = view.key()?.index();
         let word = || self.history.version_word(op);
@@ -101,9 +149,58 @@ impl<'h> Small<'h> {
                 let appends = matches!(view, Op::Append { .. });
                 self.writes.push(Write { txn, at, key, word: word(), replaced: false, appends });
             }
+            Op::InsertIfAbsent { value: new, applied, seen, .. } => {
+                let applied = applied.or_else(|| seen.is_none().then(|| took_effect.contains(&op)));
+                self.add_conditional((txn, at, key), self.absent(), new, applied, seen)?;
+            }
+            Op::CompareAndSet { expected, new, applied, seen, .. } => {
+                let applied = applied.or_else(|| seen.is_none().then(|| took_effect.contains(&op)));
+                self.add_conditional((txn, at, key), expected.word(), new, applied, seen)?;
+            }
             _ => return None,
         }
         Some(())
+    }
+
+    /// A conditional is a read; if it took effect, it saw what it asked for, and a write follows.
+    fn add_conditional(
+        &mut self,
+        (txn, at, key): (usize, usize, usize),
+        expected: u64,
+        new: ValueId,
+        applied: Option<bool>,
+        seen: Option<ValueId>,
+    ) -> Option<()> {
+        // What else is there at first, only formats with one initial value say.
+        if self.history.names_versions() || !matches!(self.history.initial(), Initial::Value(_)) {
+            return None;
+        }
+        let found_it = seen.is_some_and(|seen| seen.word() == expected);
+        let applies = applied.unwrap_or(found_it);
+        let seen = match seen {
+            _ if applies => Seen::Version(expected),
+            Some(_) if found_it => Seen::Contradiction,
+            Some(seen) => Seen::Version(seen.word()),
+            None => Seen::Other(expected),
+        };
+        self.reads.push(Read { txn, at, key, seen });
+        if applies {
+            let (at, word) = (at + 1, new.word());
+            self.writes.push(Write { txn, at, key, word, replaced: false, appends: false });
+        }
+        Some(())
+    }
+
+    fn absent(&self) -> u64 {
+        self.history.find_value(ValueRef::Nil).map_or(ABSENT, ValueId::word)
+    }
+
+    /// The word of the initial version, where there is one.
+    pub(crate) fn initial_word(&self) -> Option<u64> {
+        match self.history.initial() {
+            Initial::Value(value) if value.as_ref() == ValueRef::Nil => Some(self.absent()),
+            _ => self.history.initial_word(),
+        }
     }
 
     /// All transactions of an outcome.
@@ -123,10 +220,8 @@ impl<'h> Small<'h> {
     pub(crate) fn may_be_initial(&self, key: usize, word: u64) -> bool {
         let nobody_wrote_it = || self.writes_of(key, word).next().is_none();
         match self.history.initial() {
-            Initial::Value(_) | Initial::Marked => self.history.initial_word() == Some(word),
-            Initial::UnlessWritten(_) => {
-                self.history.initial_word() == Some(word) && nobody_wrote_it()
-            }
+            Initial::Value(_) | Initial::Marked => self.initial_word() == Some(word),
+            Initial::UnlessWritten(_) => self.initial_word() == Some(word) && nobody_wrote_it(),
             Initial::Unwritten => nobody_wrote_it(),
             _ => false,
         }
@@ -158,6 +253,7 @@ impl<'h> Small<'h> {
                 writers(word) + u32::from(self.may_be_initial(read.key, word)) > 1
             }
             Seen::List(elements) => elements.iter().any(|element| writers(element.word()) > 1),
+            Seen::Other(_) | Seen::Contradiction => false,
         }
     }
 }

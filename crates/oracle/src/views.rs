@@ -36,7 +36,15 @@ fn is_of_others(small: &Small, read: &Read, write: &Write) -> bool {
 /// All consistent explanations of a read.
 pub(crate) fn views(small: &Small, read: &Read) -> Vec<View> {
     match read.seen {
-        Seen::Version(word) => register_views(small, read, word),
+        Seen::Version(word) => {
+            let initial = small.may_be_initial(read.key, word);
+            register_views(small, read, &|other| other == word, initial)
+        }
+        Seen::Other(word) => {
+            let initial = small.initial_word() != Some(word);
+            register_views(small, read, &|other| other != word, initial)
+        }
+        Seen::Contradiction => Vec::new(),
         Seen::List(elements) => list_view(small, read, elements).into_iter().collect(),
     }
 }
@@ -48,18 +56,26 @@ fn own_before<'s>(small: &'s Small, read: &Read) -> impl Iterator<Item = Write> 
     small.writes.iter().filter(earlier).copied()
 }
 
-fn register_views(small: &Small, read: &Read, word: u64) -> Vec<View> {
+/// Of a read that saw one of such versions.
+fn register_views(
+    small: &Small,
+    read: &Read,
+    is_such: &dyn Fn(u64) -> bool,
+    initial: bool,
+) -> Vec<View> {
     if let Some(own) = own_before(small, read).last() {
         // Observe own writes: nothing else explains such a read.
-        return if own.word == word { vec![View::Own] } else { Vec::new() };
+        return if is_such(own.word) { vec![View::Own] } else { Vec::new() };
     }
     // Not the transaction's own later write (no future reads), and only last writes of others
     // (observe latest write) that did not abort. Whether a writer of unknown outcome committed is up
     // to the world.
-    let may_be_seen = |w: &Write| is_of_others(small, read, w) && !w.replaced;
-    let of_others = small.writes_of(read.key, word).filter(may_be_seen);
+    let may_be_seen = |w: &&Write| {
+        w.key == read.key && is_such(w.word) && is_of_others(small, read, w) && !w.replaced
+    };
+    let of_others = small.writes.iter().filter(may_be_seen);
     let mut views: Vec<View> = of_others.map(|w| View::Txn(w.txn)).collect();
-    if small.may_be_initial(read.key, word) {
+    if initial {
         views.push(View::Init);
     }
     views

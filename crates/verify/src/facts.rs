@@ -38,8 +38,8 @@ pub(crate) struct Facts<'h> {
     pub(crate) times: Times<'h>,
     /// Orders of versions that are part of the question.
     pub(crate) stated: Stated<'h>,
-    /// The unobserved reads that are rows which predicates met, each with all who may have written what
-    /// was met.
+    /// The unobserved reads that are rows which predicates or conditional writes met, each with all who may
+    /// have written what was met, sorted.
     pub(crate) met: BTreeMap<OpId, Vec<TxnId>>,
     /// Where writers of a key may overlap; none where they may nowhere.
     pub(crate) incarnations: Option<Incarnations>,
@@ -110,6 +110,9 @@ impl<'h> Facts<'h> {
                     sources[read.index()] = Some(self.resolve(*read, writes));
                 }
             }
+        }
+        for met in self.met.keys() {
+            sources[met.index()] = Some(Source::Ambiguous);
         }
         sources
     }
@@ -241,9 +244,15 @@ impl Facts<'_> {
         is_write(self.history, op)
     }
 
-    /// Whether the client got an answer to this read.
+    /// Whether the client got an answer to this read, or met something whatever it was.
     pub(crate) fn is_read(&self, op: OpId) -> bool {
         matches!(self.history.op_kinds()[op.index()], OpKind::Read | OpKind::ReadList)
+            || self.is_met(op)
+    }
+
+    /// Whether nobody says what a read met.
+    pub(crate) fn is_met(&self, op: OpId) -> bool {
+        !self.met.is_empty() && self.met.contains_key(&op)
     }
 
     /// The reads of a transaction that got an answer.
@@ -359,12 +368,12 @@ impl Facts<'_> {
         }
         let is_append = |op: &OpId| self.history.op_kinds()[op.index()] == OpKind::Append;
         let mut candidates = writes.iter().map(|(_, op)| *op).filter(|op| !is_append(op));
+        let may_be_right = self.may_see_one(read, candidates.clone());
         let last = candidates.next_back();
         let initial = self.is_initial(read, || last.is_some());
         let Some(last) = last else {
             return if initial { Source::Init } else { Source::Nobody };
         };
-        let may_be_right = self.may_see_one(read, candidates.clone());
         // Ids follow transactions, so if the first and the last are of one, all are. Of several
         // writes by one transaction, its last of the key is the right one to see.
         let of_one = candidates.next().is_none_or(|first| self.txn(first) == self.txn(last));
@@ -449,5 +458,26 @@ impl Facts<'_> {
             }
         }
         predecessors
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use isolario_oracle::history;
+
+    /// Whoever of two is written down first: one aborted, so that the read is right only if it saw the other.
+    #[test]
+    fn it_does_not_matter_which_of_two_writers_comes_first() {
+        for text in
+            ["a aborted: w x 1\n b: w x 1\n c: r x 1", "a: w x 1\n b aborted: w x 1\n c: r x 1"]
+        {
+            let history = history(text);
+            let facts = Facts::new(&history, Options::default(), &[]);
+            assert_eq!(facts.source(OpId(2)), Some(Source::Ambiguous), "{text}");
+        }
+        let both_wrong = history("a aborted: w x 1\n b aborted: w x 1\n c: r x 1");
+        let facts = Facts::new(&both_wrong, Options::default(), &[]);
+        assert_eq!(facts.source(OpId(2)), Some(Source::Write(OpId(1))));
     }
 }

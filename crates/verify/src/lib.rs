@@ -40,6 +40,7 @@ mod by_key;
 mod causal;
 mod certificate;
 mod clauses;
+mod conditionals;
 mod cycles;
 mod edges;
 mod facts;
@@ -188,6 +189,11 @@ impl<'h> Verifier<'h> {
         Verifier { sets, certificate: OnceCell::new(), ..self }
     }
 
+    /// With what was worked out of the history already.
+    fn with_facts(self, facts: Facts<'h>, stated: &'h [StatedOrder]) -> Self {
+        Verifier { stated, facts: OnceCell::from(facts), ..self }
+    }
+
     /// With an order that the database promises: part of what is asked of every level.
     pub fn with_promised_order(self, order: &'h PromisedOrder) -> Self {
         Verifier { promised: Some(order), ..self }
@@ -208,6 +214,14 @@ impl<'h> Verifier<'h> {
         if self.history.has_predicates() && !self.is_certified() {
             return predicates::verify(self.history, self.options, result);
         }
+        if self.history.has_conditionals() && !result.level.needs().single_operations {
+            return conditionals::verify(self.history, self.options, self.stated, result);
+        }
+        self.verify_plain(result)
+    }
+
+    /// Re-checks a result about registers and lists, or about single operations.
+    fn verify_plain(&self, result: &LevelResult) -> Result<(), Refusal> {
         match &result.verdict {
             Verdict::Undecided(_) => Ok(()),
             Verdict::NotApplicable(reason) => inapplicable::verify(self, result.level, reason),

@@ -30,6 +30,12 @@ pub(crate) fn verify(
         facts.committed_at(level, facts.txn(saw))?;
     }
     let wrong = |why| Err(Refusal::WrongKind { kind, why });
+    if facts.is_met(bad.read) {
+        return match is_unexplained(facts, kind, bad) {
+            true => Ok(()),
+            false => wrong("a write that it may have met explains it, or it is called otherwise"),
+        };
+    }
     if !facts.is_read(bad.read) {
         return wrong("it is not a read with an answer");
     }
@@ -48,6 +54,20 @@ pub(crate) fn verify(
     } else {
         wrong("the read is wrong in another way, if at all")
     }
+}
+
+/// Whether nothing explains what was met: nobody wrote such a thing, or the own write before was another.
+fn is_unexplained(facts: &Facts<'_>, kind: AnomalyKind, bad: BadRead) -> bool {
+    let own = facts.own_before(bad.read);
+    let is_met = facts.met.get(&bad.read).is_some_and(|writers| !writers.is_empty());
+    let kind_of_it = match bad.instead {
+        Some(_) => AnomalyKind::NotMyOwnWrite,
+        None => AnomalyKind::ThinAirRead,
+    };
+    !is_met
+        && bad.saw.is_none()
+        && kind == kind_of_it
+        && bad.instead.is_none_or(|op| own == Some(op))
 }
 
 /// Whether some write that the read may have seen makes it a right one. Where several did write

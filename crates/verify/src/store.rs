@@ -13,6 +13,8 @@ pub(crate) struct Store<'f, 'h> {
     facts: &'f Facts<'h>,
     /// Per key, the version its register holds; none if that is the initial one.
     registers: Vec<Option<u64>>,
+    /// Per key, who wrote that; empty where nobody asks.
+    writers: Vec<TxnId>,
     /// Per key, its list; empty where the history has no lists.
     lists: Vec<List>,
     /// What a transaction changed, to be taken back.
@@ -29,7 +31,7 @@ struct List {
 
 /// How to take a write back.
 enum Change {
-    Written { key: KeyId, before: Option<u64> },
+    Written { key: KeyId, before: Option<u64>, writer: Option<TxnId> },
     Appended { key: KeyId },
 }
 
@@ -38,7 +40,8 @@ impl<'f, 'h> Store<'f, 'h> {
     pub(crate) fn new(facts: &'f Facts<'h>) -> Self {
         let keys = facts.history.key_count();
         let lists = if facts.has_lists() { vec![List::default(); keys] } else { Vec::new() };
-        Store { facts, registers: vec![None; keys], lists, changes: Vec::new() }
+        let writers = if facts.met.is_empty() { Vec::new() } else { vec![TxnId::INIT; keys] };
+        Store { facts, registers: vec![None; keys], writers, lists, changes: Vec::new() }
     }
 
     /// Runs a transaction. Refuses a read that returned something else than what is there.
@@ -59,7 +62,10 @@ impl<'f, 'h> Store<'f, 'h> {
         self.run(txn)?;
         while let Some(change) = self.changes.pop() {
             match change {
-                Change::Written { key, before } => self.registers[key.index()] = before,
+                Change::Written { key, before, writer } => {
+                    self.registers[key.index()] = before;
+                    self.set_writer(key, writer);
+                }
                 Change::Appended { key } => {
                     let list = &mut self.lists[key.index()];
                     list.elements.pop();
@@ -93,12 +99,25 @@ impl<'f, 'h> Store<'f, 'h> {
         } else {
             let word = Some(history.version_word(op));
             let before = std::mem::replace(&mut self.registers[key.index()], word);
-            self.changes.push(Change::Written { key, before });
+            let writer = self.writers.get(key.index()).copied();
+            self.set_writer(key, writer.map(|_| self.facts.txn(op)));
+            self.changes.push(Change::Written { key, before, writer });
+        }
+    }
+
+    fn set_writer(&mut self, key: KeyId, writer: Option<TxnId>) {
+        if let (Some(last), Some(writer)) = (self.writers.get_mut(key.index()), writer) {
+            *last = writer;
         }
     }
 
     fn explains(&self, read: OpId) -> bool {
         let (history, key) = (self.facts.history, self.facts.key(read));
+        if let Some(writer) = self.writers.get(key.index())
+            && let Some(may_be_met) = self.facts.met.get(&read)
+        {
+            return may_be_met.binary_search(writer).is_ok();
+        }
         if let Op::ReadList { elements: Some(elements), .. } = history.op(read) {
             let list = &self.lists[key.index()];
             let is_pooled = std::ptr::eq(history.list_pool(key).as_ptr(), elements.as_ptr());

@@ -35,7 +35,15 @@ pub(crate) fn verify_cut_isolation(facts: &Facts<'_>) -> Result<(), Refusal> {
 
 fn reads_agree(facts: &Facts<'_>, txn: TxnId, absent: &FxHashSet<TxnId>) -> Result<(), Refusal> {
     let mut seen: FxHashMap<KeyId, (OpId, Vec<TxnId>)> = FxHashMap::default();
-    for second in facts.reads(txn).filter(|read| counts(facts, *read)) {
+    for second in facts.reads(txn) {
+        // Whatever was met agrees with itself, and nobody works out what else it agrees with.
+        let is_again = |other: OpId| other != second && facts.key(other) == facts.key(second);
+        if facts.is_met(second) && facts.reads(txn).any(is_again) {
+            return Err(Refusal::Ambiguous(second));
+        }
+        if facts.is_met(second) || !counts(facts, second) {
+            continue;
+        }
         let mut writers = facts.possible_writers(second);
         writers.retain(|writer| !absent.contains(writer));
         let fresh = || (second, writers.clone());

@@ -106,8 +106,10 @@ fn may_repeat(history: &History, txn: TxnId) -> bool {
     let range = history.op_range(txn);
     let mut filter = 0;
     history.op_keys()[range.clone()].iter().zip(&history.op_kinds()[range]).any(|(key, kind)| {
-        let bit =
-            if matches!(kind, OpKind::Read | OpKind::ReadList) { filter_bit(*key) } else { 0 };
+        use OpKind::{Read, ReadList, ReadUnobserved};
+        // It may be supposed of a read without an answer what it saw.
+        let is_read = matches!(kind, Read | ReadList | ReadUnobserved);
+        let bit = if is_read { filter_bit(*key) } else { 0 };
         let repeats = filter & bit != 0;
         filter |= bit;
         repeats

@@ -9,6 +9,7 @@
 //! ```
 
 pub mod certificates;
+mod conditionals;
 mod generate;
 mod shape;
 mod shrink;
@@ -51,6 +52,13 @@ impl Case {
     /// A history of registers in which many reads may have seen the writes of several transactions.
     pub fn ambiguous_draft(self) -> Draft {
         self.of_one_of(&Shape::ambiguous())
+    }
+
+    /// A history of registers with conditional writes, some of which do not say why they failed or whether
+    /// they did.
+    pub fn conditional_draft(self) -> Draft {
+        let shapes = [Shape::read_modify_write(), Shape::ambiguous(), Shape::registers()].concat();
+        conditionals::with_conditionals(self.of_one_of(&shapes), &mut Rng::new(!self.seed))
     }
 
     /// A history of lists.

@@ -144,6 +144,11 @@ pub fn why_not_applicable(names: Names<'_>, why: &Inapplicable) -> String {
             names.op(*op),
             names.txn_of(*op)
         ),
+        Inapplicable::OpenConditional { op } => format!(
+            "{} does not tell enough about a conditional write to decide it: `{}`",
+            names.txn_of(*op),
+            names.op(*op)
+        ),
         Inapplicable::BareAggregate { op } => format!(
             "{} has `{}` without the rows that it was taken over, and no order was found that explains \
              it",

@@ -1,7 +1,8 @@
 //! Evidence about predicate operations as evidence about single rows.
 
 use isolario_model::{
-    Edge, Evidence, History, ItemView, KeyId, Op, OpId, OpKind, Reason, VersionOrder,
+    Edge, Evidence, History, Inapplicable, ItemView, KeyId, Op, OpId, OpKind, ReadSource, Reason,
+    TxnId, VersionOrder,
 };
 
 use crate::Refusal;
@@ -70,9 +71,9 @@ fn read_of(known: &VersionOrder) -> Option<OpId> {
 }
 
 /// Tells evidence of the view of a history.
-pub(super) struct Forward<'a> {
-    pub(super) history: &'a History,
-    pub(super) view: &'a ItemView,
+pub(crate) struct Forward<'a> {
+    pub(crate) history: &'a History,
+    pub(crate) view: &'a ItemView,
 }
 
 impl Forward<'_> {
@@ -99,12 +100,40 @@ impl Forward<'_> {
         op.map(|op| self.item(op, key, false)).transpose()
     }
 
-    pub(super) fn evidence(&self, evidence: &Evidence) -> Result<Evidence, Refusal> {
+    /// What is said of the reads of conditional writes and others.
+    pub(crate) fn sources(&self, sources: &[ReadSource]) -> Result<Vec<ReadSource>, Refusal> {
+        let told = |source: &ReadSource| -> Result<ReadSource, Refusal> {
+            Ok(ReadSource { read: self.read(source.read, self.key(source.read)?)?, ..*source })
+        };
+        sources.iter().map(told).collect()
+    }
+
+    /// Why a level does not apply, where that is because of a read.
+    pub(crate) fn inapplicable(&self, reason: &Inapplicable) -> Result<Inapplicable, Refusal> {
+        Ok(match *reason {
+            Inapplicable::AmbiguousRead { read, first, second, total } => {
+                let key = self.key(read)?;
+                Inapplicable::AmbiguousRead {
+                    read: self.read(read, key)?,
+                    first: self.write(first, key)?,
+                    second: self.item(second, key, false)?,
+                    total,
+                }
+            }
+            _ => reason.clone(),
+        })
+    }
+
+    /// The key of an operation that has one.
+    fn key(&self, op: OpId) -> Result<KeyId, Refusal> {
+        let known = self.history.op_keys().get(op.index()).copied();
+        known.ok_or(Refusal::NoSuchOp(op))
+    }
+
+    pub(crate) fn evidence(&self, evidence: &Evidence) -> Result<Evidence, Refusal> {
         Ok(match evidence {
             Evidence::Read { read, saw, instead } => {
-                let known = self.history.op_keys().get(read.index()).copied();
-                let key = known.ok_or(Refusal::NoSuchOp(*read))?;
-                self.bad_read(key, *read, *saw, *instead)?
+                self.bad_read(self.key(*read)?, *read, *saw, *instead)?
             }
             Evidence::Row { key, read, saw, instead } => {
                 self.bad_read(*key, *read, *saw, *instead)?
@@ -140,27 +169,29 @@ impl Forward<'_> {
 
     fn edges(&self, edges: &[Edge]) -> Result<Vec<Edge>, Refusal> {
         let told = |edge: &Edge| -> Result<Edge, Refusal> {
-            Ok(Edge { reason: self.reason(&edge.reason)?, ..edge.clone() })
+            Ok(Edge { reason: self.reason(edge)?, ..edge.clone() })
         };
         edges.iter().map(told).collect()
     }
 
-    fn reason(&self, reason: &Reason) -> Result<Reason, Refusal> {
+    fn reason(&self, Edge { from, to, reason }: &Edge) -> Result<Reason, Refusal> {
         Ok(match reason {
-            Reason::Initial | Reason::Session | Reason::RealTime { .. } => reason.clone(),
+            Reason::Initial | Reason::Session | Reason::RealTime { .. } | Reason::Stated { .. } => {
+                reason.clone()
+            }
             Reason::Read { key, read, write } => Reason::Read {
                 key: *key,
                 read: self.read(*read, *key)?,
                 write: self.write(*write, *key)?,
             },
             Reason::Overwrite { key, known } => {
-                Reason::Overwrite { key: *key, known: self.known(*key, known)? }
+                Reason::Overwrite { key: *key, known: self.known(*key, (*from, *to), known)? }
             }
             Reason::AntiDependency { key, read, writer, known } => Reason::AntiDependency {
                 key: *key,
                 read: self.read(*read, *key)?,
                 writer: *writer,
-                known: self.known(*key, known)?,
+                known: self.known(*key, (*writer, *to), known)?,
             },
             Reason::Visible { rule, key, reader, read, path } => Reason::Visible {
                 rule: *rule,
@@ -174,9 +205,27 @@ impl Forward<'_> {
         })
     }
 
-    fn known(&self, key: KeyId, known: &VersionOrder) -> Result<VersionOrder, Refusal> {
+    /// How it is known that one transaction's version of a key comes before another's.
+    fn known(
+        &self,
+        key: KeyId,
+        (before, after): (TxnId, TxnId),
+        known: &VersionOrder,
+    ) -> Result<VersionOrder, Refusal> {
+        // Whoever wrote a version accessed it by writing it.
+        let access = |op: OpId, writer: TxnId| {
+            let exists = op.index() < self.history.op_count();
+            self.item(op, key, !exists || self.history.op_txn(op) != writer)
+        };
         Ok(match known {
-            VersionOrder::Initial | VersionOrder::Assumed => known.clone(),
+            VersionOrder::Initial | VersionOrder::Assumed | VersionOrder::Stated { .. } => {
+                known.clone()
+            }
+            VersionOrder::Guaranteed { by, first, second } => VersionOrder::Guaranteed {
+                by: *by,
+                first: access(*first, before)?,
+                second: access(*second, after)?,
+            },
             VersionOrder::ReadModifyWrite { read } => {
                 VersionOrder::ReadModifyWrite { read: self.read(*read, key)? }
             }

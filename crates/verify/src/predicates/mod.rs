@@ -20,7 +20,7 @@ use crate::anomalies::{self, are_counted};
 use crate::facts::Facts;
 use crate::promised::Promise;
 use crate::{Options, Refusal};
-use forward::Forward;
+pub(crate) use forward::Forward;
 pub(crate) use rows::{Incarnations, deletes};
 use rows::{Met, Rows, is_unobserved_write};
 

@@ -98,6 +98,10 @@ impl Reasons<'_> {
         if leaves_commit && let Some(edge) = dependencies.edge(from_txn, to_txn) {
             return edge.reason;
         }
+        // One that may not be there has no predecessor among the dependencies.
+        if leaves_commit && dependencies.precedes_in_session(from_txn, to_txn) {
+            return Reason::Session;
+        }
         let versions = &problem.versions;
         let history = dependencies.history;
         let initial = history.txn_ops(from_txn).find_map(|read| {

@@ -316,6 +316,9 @@ impl<'l, 'h> Sections<'l, 'h> {
             "unreturned-rows" => {
                 Inapplicable::UnreturnedRows { op: self.refer.op(fields.take("op")?)? }
             }
+            "open-conditional" => {
+                Inapplicable::OpenConditional { op: self.refer.op(fields.take("op")?)? }
+            }
             "bare-aggregate" => {
                 Inapplicable::BareAggregate { op: self.refer.op(fields.take("op")?)? }
             }

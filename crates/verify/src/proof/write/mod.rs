@@ -316,6 +316,10 @@ impl Named<'_, &Inapplicable> {
                 map.serialize_entry("because", "unreturned-rows")?;
                 map.serialize_entry("op", &self.part(*op))
             }
+            Inapplicable::OpenConditional { op } => {
+                map.serialize_entry("because", "open-conditional")?;
+                map.serialize_entry("op", &self.part(*op))
+            }
             Inapplicable::BareAggregate { op } => {
                 map.serialize_entry("because", "bare-aggregate")?;
                 map.serialize_entry("op", &self.part(*op))

@@ -1,0 +1,225 @@
+//! Conditional writes inside transactions, as reads and writes.
+//!
+//! A compare-and-set that took effect is a read and a write, and one that tells what it found is a read
+//! ([`ItemView`]). One that failed and does not tell saw some other value than it asked for: it is a read
+//! that may have seen any write of another value. Transactions of unknown outcome may have been the reason
+//! for it, too. So it is a choice like that of a read of a value which several transactions wrote, and the
+//! engines decide it as they do any other ([`MetRows`](crate::resolved::MetRows)).
+//!
+//! What it asked for and its own transaction had written before, it must have found; and where nobody wrote
+//! anything else, it cannot have found anything else. That is wrong whatever the order.
+
+use std::sync::Arc;
+
+use isolario_model::{
+    Anomaly, AnomalyKind, Conditional, Ended, Evidence, Findings, History, Inapplicable, Initial,
+    ItemView, Level, LevelResult, Limit, OpId, OpKind, Outcome, TxnId, Undecided, ValueId,
+    ValueRef, Verdict,
+};
+
+use crate::resolved::{Reads, writes};
+use crate::stop::{engine_of, unlooked_level};
+use crate::{Checker, Options};
+
+/// More candidates than this, of all reads together, are not worth their memory.
+const MOST_CANDIDATES: usize = 1 << 25;
+
+/// Decides levels of a history with conditional writes. Linearizability knows them anyway.
+pub(crate) fn check(checker: &Checker<'_>, levels: &[Level]) -> Vec<LevelResult> {
+    let registers = Registers::new(checker.history());
+    let items = match &registers {
+        Some(Ok(registers)) => Some(registers.checker(checker.options())),
+        _ => None,
+    };
+    let decide = |level: Level| match (&registers, &items) {
+        _ if level.needs().single_operations => checker.decide(level),
+        (Some(Ok(registers)), Some(items)) => registers.decide(items, level),
+        (Some(Err(reason)), _) => LevelResult {
+            level,
+            engine: engine_of(level),
+            verdict: Verdict::NotApplicable(reason.clone()),
+        },
+        _ => unlooked_level(level),
+    };
+    levels.iter().map(|level| decide(*level)).collect()
+}
+
+/// A history with conditional writes as one of registers.
+pub(crate) struct Registers<'h> {
+    history: &'h History,
+    view: ItemView,
+    /// The reads that may have seen one of several writes, by operation of the view.
+    met: Arc<[(OpId, Vec<TxnId>)]>,
+    /// Those that nothing explains: of transactions that did commit.
+    unexplained: Vec<Anomaly>,
+}
+
+impl<'h> Registers<'h> {
+    /// None if it would be too large.
+    pub(crate) fn new(history: &'h History) -> Option<Result<Self, Inapplicable>> {
+        let view = ItemView::new(history).ok()?;
+        if let Some(op) = open_conditional(history, &view) {
+            return Some(Err(Inapplicable::OpenConditional { op }));
+        }
+        let open = Candidates::new(&view).of_all(history)?;
+        let mut unexplained = Vec::new();
+        if open.iter().any(|open| open.writers.is_empty()) {
+            let reads = Reads::with_met(view.history(), &[]);
+            let is_wrong = |open: &&Open| {
+                open.writers.is_empty() && reads.is_kept(view.history().op_txn(open.item))
+            };
+            unexplained = open.iter().filter(is_wrong).map(Open::anomaly).collect();
+        }
+        let met = open.into_iter().map(|open| (open.item, open.writers)).collect();
+        Some(Ok(Registers { history, view, met, unexplained }))
+    }
+
+    /// The same history without conditional writes, and a checker of it.
+    pub(crate) fn checker(&self, options: &Options) -> Checker<'_> {
+        Checker::with_met(self.view.history(), options.clone(), Arc::clone(&self.met))
+    }
+
+    /// Decides a level by a checker of the view.
+    fn decide(&self, items: &Checker<'_>, level: Level) -> LevelResult {
+        if self.is_wrong_at(level) {
+            let verdict = Verdict::Violated(Findings::new(self.unexplained.clone(), false));
+            return LevelResult { level, engine: engine_of(level), verdict };
+        }
+        let result = self.view.told_of(self.history, items.decide(level));
+        match (&result.verdict, self.met.first()) {
+            // They were never searched for: the order of versions depends on what reads saw, or nobody who
+            // may be the source of one can have committed.
+            (
+                Verdict::Undecided(Undecided { limit: Limit::Steps, progress: None, .. }),
+                Some((met, _)),
+            ) => {
+                let reason = Inapplicable::OpenConditional { op: self.view.origin(*met) };
+                LevelResult { verdict: Verdict::NotApplicable(reason), ..result }
+            }
+            _ => result,
+        }
+    }
+
+    /// Whether a level forbids what nothing explains.
+    fn is_wrong_at(&self, level: Level) -> bool {
+        !self.unexplained.is_empty() && AnomalyKind::ThinAirRead.forbidden_at(level)
+    }
+}
+
+/// A conditional write that is not told enough about.
+fn open_conditional(history: &History, view: &ItemView) -> Option<OpId> {
+    let conditionals =
+        || (0..history.op_count()).map(OpId::at).filter(|op| history.conditional(*op).is_some());
+    // What they compare with is a value, and here versions are something else.
+    if history.names_versions() {
+        return conditionals().next();
+    }
+    if matches!(history.initial(), Initial::Value(_)) {
+        return view.unsure_conditional();
+    }
+    // Nobody knows what else a register held at first, or whether it was absent.
+    let ended = |op: &OpId| history.conditional(*op).map(|conditional| conditional.ended);
+    let is_open = |op: &OpId| {
+        matches!(ended(op), Some(Ended::FoundAnother | Ended::Contradiction))
+            || history.op_kinds()[op.index()] == OpKind::InsertIfAbsent
+    };
+    view.unsure_conditional().or_else(|| conditionals().find(is_open))
+}
+
+/// A read that does not tell what it saw.
+struct Open {
+    /// The conditional write, and the read in the view.
+    op: OpId,
+    item: OpId,
+    /// Who may have written what it saw.
+    writers: Vec<TxnId>,
+    /// The own write before it, which is what it asked for.
+    own: Option<OpId>,
+}
+
+impl Open {
+    fn anomaly(&self) -> Anomaly {
+        let kind = match self.own {
+            Some(_) => AnomalyKind::NotMyOwnWrite,
+            None => AnomalyKind::ThinAirRead,
+        };
+        let evidence = Evidence::Read { read: self.op, saw: None, instead: self.own };
+        Anomaly::new(kind, evidence)
+    }
+}
+
+/// Who may have written what a read saw that was something else than it asked for.
+struct Candidates<'v> {
+    view: &'v ItemView,
+    /// The last writes of each key by those that did not abort: key, writer and word, by key.
+    writes: Vec<(u32, TxnId, u64)>,
+}
+
+impl<'v> Candidates<'v> {
+    fn new(view: &'v ItemView) -> Self {
+        let items = view.history();
+        let mut written = Vec::new();
+        for txn in items.txns().filter(|txn| items.outcome(*txn) != Outcome::Aborted) {
+            let of_txn = items.txn_ops(txn).filter(|op| writes(items.op_kinds()[op.index()]));
+            written.extend(of_txn.map(|op| (items.op_keys()[op.index()].0, txn, op)));
+        }
+        written.sort_unstable();
+        let last = written.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)).filter_map(<[_]>::last);
+        let writes = last.map(|(key, txn, op)| (*key, *txn, items.version_word(*op))).collect();
+        Candidates { view, writes }
+    }
+
+    /// The reads of all that did not abort; none if they have too many candidates.
+    fn of_all(&self, history: &History) -> Option<Vec<Open>> {
+        let mut found: Vec<Open> = Vec::new();
+        let mut candidates = 0;
+        for txn in history.txns().filter(|txn| history.outcome(*txn) != Outcome::Aborted) {
+            for op in history.txn_ops(txn) {
+                if let Some(open) = history.conditional(op).and_then(|c| self.open(txn, op, &c)) {
+                    candidates += open.writers.len();
+                    found.push(open);
+                }
+                if candidates > MOST_CANDIDATES {
+                    return None;
+                }
+            }
+        }
+        Some(found)
+    }
+
+    /// None if it tells what it found, or found what its own transaction had written.
+    fn open(&self, txn: TxnId, op: OpId, conditional: &Conditional) -> Option<Open> {
+        let Conditional { key, expected, ended, .. } = *conditional;
+        let items = self.view.history();
+        let item = self.view.met(op, key)?;
+        let expected = expected.or_else(|| items.find_value(ValueRef::Nil)).map(ValueId::word);
+        let is_other = |word: u64| Some(word) != expected;
+        if !matches!(ended, Ended::FoundAnother | Ended::Contradiction) {
+            return None;
+        }
+        let is_own = |other: &OpId| {
+            *other < item
+                && items.op_keys()[other.index()] == key
+                && writes(items.op_kinds()[other.index()])
+        };
+        let own = items.txn_ops(txn).rfind(is_own);
+        let impossible = Open { op, item, writers: Vec::new(), own: None };
+        if ended == Ended::Contradiction {
+            return Some(impossible);
+        }
+        if let Some(own) = own {
+            let own = Some(own).filter(|own| !is_other(items.version_word(*own)));
+            return own.map(|own| Open { own: Some(self.view.origin(own)), ..impossible });
+        }
+        let of_key = self.writes.partition_point(|(of, ..)| *of < key.0);
+        let of_key = self.writes[of_key..].iter().take_while(|(of, ..)| *of == key.0);
+        let others = of_key.filter(|(_, writer, word)| *writer != txn && is_other(*word));
+        let mut writers: Vec<TxnId> = others.map(|(_, writer, _)| *writer).collect();
+        let is_other_at_first = match items.initial_word() {
+            Some(word) => is_other(word),
+            None => true,
+        };
+        writers.extend(is_other_at_first.then_some(TxnId::INIT));
+        Some(Open { writers, ..impossible })
+    }
+}
