@@ -3,9 +3,8 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 use isolario_model::{
-    Anomaly, AnomalyKind, Batch, Edge, Engine, Evidence, Findings, Inapplicable, KeyId, Level,
-    LevelResult, Op, OpId, Outcome, Reason, TxnEnd, TxnId, TxnSink, TxnStart, Verdict,
-    VersionOrder,
+    Anomaly, AnomalyKind, Edge, Engine, Evidence, Findings, Inapplicable, KeyId, Level,
+    LevelResult, OpId, Reason, TxnId, Verdict, VersionOrder,
 };
 use isolario_oracle::history;
 use isolario_verify::{Options, Refusal, verify};
@@ -321,15 +320,15 @@ fn the_reason_why_a_level_does_not_apply_is_checked_too() {
 }
 
 #[test]
-fn a_level_does_not_apply_where_an_operation_is_out_of_the_ordinary() {
-    let mut batch = Batch::new();
-    let insert =
-        Op::InsertIfAbsent { key: "x".into(), value: 1i64.into(), applied: Some(true), seen: None };
-    batch.begin(&TxnStart { session: "a".into(), id: None, line: None }).expect("in order");
-    batch.op(&insert).expect("in order");
-    batch.end(&TxnEnd::new(Outcome::Committed)).expect("in order");
-    let history = batch.build().expect("small");
-    let verdict = Verdict::NotApplicable(Inapplicable::Operation { op: OpId(0) });
-    let result = LevelResult { level: Level::Causal, engine: Engine::Weak, verdict };
-    assert_eq!(verify(&history, &result, &Options::default()), Ok(()));
+fn a_level_does_not_apply_where_a_conditional_write_does_not_tell_enough() {
+    let judge = |text: &str, reason| {
+        let verdict = Verdict::NotApplicable(reason);
+        let result = LevelResult { level: Level::Causal, engine: Engine::Weak, verdict };
+        verify(&history(text), &result, &Options::default())
+    };
+    let open = |op| Inapplicable::OpenConditional { op: OpId(op) };
+    assert_eq!(judge("a: insert x 1 ?", open(0)), Ok(()));
+    assert!(judge("a: insert x 1 ok", open(0)).is_err());
+    assert!(judge("a: insert x 1 ?", open(1)).is_err());
+    assert!(judge("a: insert x 1 ok", Inapplicable::Operation { op: OpId(0) }).is_err());
 }
