@@ -43,8 +43,8 @@ the claim.
   claims does not promise it.
 
 Claims are quoted [with their sources](guide/claims.md); those of databases that a [driver program](guide/drivers.md)
-speaks to are on their pages. `isolario-engines` is
-[Isolario with embedded stores](guide/engines.md#stores-of-others).
+speaks to are there, too. `isolario-engines` is
+[Isolario with embedded stores](guide/engines.md#stores-of-others); `URL` is what `scripts/servers start` prints.
 """
 
 

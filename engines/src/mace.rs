@@ -6,13 +6,8 @@ use mace::{Bucket, BucketOptions, Mace, OpCode, Options, TxnKV, TxnView};
 
 use crate::{complete, conflict, fatal, in_doubt};
 
-pub(crate) const DRIVER: Driver = Driver::new(
-    &["mace"],
-    "mace:[DIRECTORY]",
-    "Mace, in process",
-    &["snapshot-isolation"],
-    open,
-);
+pub(crate) const DRIVER: Driver =
+    Driver::new(&["mace"], "mace:[DIRECTORY]", "Mace, in process", &["snapshot-isolation"], open);
 
 fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> {
     let isolation = settings.isolation_of(DRIVER.isolations)?;
@@ -26,7 +21,8 @@ fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> 
         Err(OpCode::Exist) => database.open_bucket("isolario"),
         made => made,
     };
-    let store = Embedded::local("mace", Stored { bucket: bucket.map_err(fatal)?, _database: database });
+    let store =
+        Embedded::local("mace", Stored { bucket: bucket.map_err(fatal)?, _database: database });
     Ok(complete(store, "mace-kv", isolation, Some(directory), settings))
 }
 

@@ -4,7 +4,9 @@ use std::fs;
 
 use isolario::db::embedded::{Directory, Embedded, Store, Transaction};
 use isolario::db::{Access, Database, DbError, DbUrl, Driver, Settings};
-use redb::{Durability, ReadTransaction, ReadableDatabase, TableDefinition, TableError, WriteTransaction};
+use redb::{
+    Durability, ReadTransaction, ReadableDatabase, TableDefinition, TableError, WriteTransaction,
+};
 
 use crate::{complete, fatal, in_doubt};
 
@@ -51,7 +53,9 @@ impl Transaction for Txn {
                 Err(TableError::TableDoesNotExist(_)) => return Ok(None),
                 table => {
                     let table = table.map_err(fatal)?;
-                    redb::ReadableTable::get(&table, key).map_err(fatal)?.map(|held| held.value().to_vec())
+                    redb::ReadableTable::get(&table, key)
+                        .map_err(fatal)?
+                        .map(|held| held.value().to_vec())
                 }
             },
             Txn::Write(txn) => {

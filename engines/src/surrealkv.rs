@@ -18,7 +18,8 @@ pub(crate) const DRIVER: Driver = Driver::new(
 fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> {
     let isolation = settings.isolation_of(DRIVER.isolations)?;
     let directory = Directory::of(url)?;
-    let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().map_err(fatal)?;
+    let runtime =
+        Builder::new_multi_thread().worker_threads(2).enable_all().build().map_err(fatal)?;
     let tree = {
         let _entered = runtime.enter();
         TreeBuilder::new().with_path(directory.path().to_owned()).build().map_err(fatal)?
