@@ -26,6 +26,8 @@ NAMES = {
     "surrealmx": "SurrealMX",
 }
 
+# What a run says of a claim that comes from a driver program.
+BY_DRIVER = "what the driver says"
 # Less than this tells nothing.
 ENOUGH = 500
 
@@ -111,8 +113,8 @@ def row(name, setting, found):
 def version(found):
     told = [found["hunt"].get("version"), *(run.get("version") for run in found["runs"])]
     text = next((text for text in told if text), "")
-    number = text.split(" ", 1)[-1]
-    return number.split(" ")[0].split("-")[0]
+    number = next((word for word in text.split(" ") if word[:1].isdigit()), text)
+    return number.split("-")[0]
 
 
 def claims(found):
@@ -154,7 +156,9 @@ def setting_part(setting, found):
     hunt = found["hunt"]
     words = list(dict.fromkeys(run["claim_words"] for run in found["runs"] if run.get("claim")))
     parts = [f"## {setting}", f"Version {version(found)}: {judgement(found)}."]
-    if words:
+    if words == [BY_DRIVER]:
+        parts.append("What it claims is [quoted with its source](../guide/claims.md).")
+    elif words:
         parts.append("What it claims: " + "; ".join(words) + ".")
     parts.append(workloads(found["runs"]))
     if "failure" in hunt:
