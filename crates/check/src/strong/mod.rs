@@ -87,8 +87,9 @@ fn check_with(resolved: &Resolved<'_>, level: Level, options: &Options, steps: S
     let Some(layout) = Layout::of(level, dependencies.history.txn_count()) else {
         return Verdict::NotApplicable(Inapplicable::NoChecker);
     };
+    let limits = Limits::new(options, level);
     let problem = lower::lower(resolved, layout, options.by_incarnation);
-    Solver { resolved, dependencies, options, problem, steps }.solve()
+    Solver { resolved, dependencies, options, problem, steps }.solve(&limits)
 }
 
 /// Writes down the problem of a level; false if the level makes none.
@@ -114,10 +115,9 @@ struct Solver<'a, 'h> {
 }
 
 impl Solver<'_, '_> {
-    fn solve(&self) -> Verdict {
-        let limits = Limits::new(self.options, self.problem.layout.level);
+    fn solve(&self, limits: &Limits<'_>) -> Verdict {
         let guess = guess::order(self.resolved, &self.problem);
-        if let Some(witness) = self.hinted_search(&guess, &limits) {
+        if let Some(witness) = self.hinted_search(&guess, limits) {
             return Verdict::Satisfied(witness);
         }
         let settled = self.given();
@@ -126,7 +126,7 @@ impl Solver<'_, '_> {
             return self.contradiction(&graph, &settled);
         };
         if self.steps.short_search
-            && let Some(witness) = self.short_search(&graph, nodes.clone(), &limits)
+            && let Some(witness) = self.short_search(&graph, nodes.clone(), limits)
         {
             return Verdict::Satisfied(witness);
         }
@@ -134,7 +134,7 @@ impl Solver<'_, '_> {
         if let Some(limit) = limits.reached(0) {
             return so_far.undecided(limit);
         }
-        match self.saturate(graph, nodes, settled, &guess, &limits) {
+        match self.saturate(graph, nodes, settled, &guess, limits) {
             Saturation::Contradiction(graph, settled) => self.contradiction(&graph, &settled),
             Saturation::NoSource(read, settled) => {
                 Verdict::Violated(self.explainer(&settled).no_source(read))
@@ -145,13 +145,13 @@ impl Solver<'_, '_> {
             }
             Saturation::Settled { graph, nodes, settled, parts } => {
                 let Some(parts) = parts else {
-                    return self.solve_whole(&graph, nodes, &settled, so_far, &limits);
+                    return self.solve_whole(&graph, nodes, &settled, so_far, limits);
                 };
                 so_far.decided = Some(settled.decided);
                 so_far.count(&self.problem, &parts, |_| true);
                 match parts.len() {
-                    0 | 1 => self.solve_whole(&graph, nodes, &settled, so_far, &limits),
-                    _ => self.solve_parts(&graph, &nodes, &settled, &parts, so_far, &limits),
+                    0 | 1 => self.solve_whole(&graph, nodes, &settled, so_far, limits),
+                    _ => self.solve_parts(&graph, &nodes, &settled, &parts, so_far, limits),
                 }
             }
         }

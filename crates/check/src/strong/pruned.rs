@@ -104,12 +104,14 @@ impl Pruned {
         self.not_there[number as usize]
     }
 
-    /// Looks at every open read once. Returns whether it found a source.
+    /// Looks at every open read once. Returns whether it found a source. Where it is over on the way, not
+    /// all of them were looked at.
     pub(crate) fn round(
         &mut self,
         problem: &Problem,
         chains: &Chains,
         reach: &Reach<'_>,
+        is_over: &dyn Fn() -> bool,
     ) -> Result<bool, NoSource> {
         self.rounds += 1;
         if problem.sources.is_empty() {
@@ -121,6 +123,9 @@ impl Pruned {
             let reads = problem.sources.of_key(key);
             if reads.iter().all(|read| self.fixed_since[*read as usize] != NEVER) {
                 continue;
+            }
+            if is_over() {
+                break;
             }
             members(problem, chains, key, |txn| problem.layout.commit(txn), &mut of_key);
             for read in reads {

@@ -76,7 +76,7 @@ pub(crate) fn saturate(
         }
         // Sources first: who is found to have read a version comes before those who overwrote it in
         // the same round.
-        let found_source = match settled.pruned.round(problem, chains, &reach) {
+        let found_source = match settled.pruned.round(problem, chains, &reach, &is_over) {
             Ok(found) => found,
             Err(NoSource(read)) => return Saturation::NoSource(read, settled),
         };

@@ -34,8 +34,10 @@ use touched::Touched;
 const TRUST_ORDER_FOR: u64 = 5_000;
 /// Conflicts of the shortest run between restarts.
 const RUN: u64 = 128;
-/// How often the limits are looked at, in decisions.
-const LOOK_EVERY: u64 = 256;
+/// How often the clock is looked at, in decisions and conflicts.
+const LOOK_EVERY: u64 = 16;
+/// How often it is counted what memory is in use.
+const COUNT_EVERY: u64 = 256;
 
 /// What a search found.
 pub(crate) enum SearchEnd {
@@ -136,6 +138,12 @@ impl<'p, 'g> Search<'p, 'g> {
         let phase = most_conflicts.map_or(Phase::Searching, |_| Phase::Guessing);
         let (mut turns, mut run, mut left) = (0u64, 1, RUN);
         loop {
+            turns += 1;
+            if turns.is_multiple_of(LOOK_EVERY)
+                && let Some(limit) = self.limit(turns, phase, limits)
+            {
+                return SearchEnd::Stopped(limit);
+            }
             if let Some(conflict) = self.follow_up() {
                 self.conflicts += 1;
                 left = left.saturating_sub(1);
@@ -148,14 +156,6 @@ impl<'p, 'g> Search<'p, 'g> {
                         return SearchEnd::Stopped(Limit::Steps);
                     }
                     None => continue,
-                }
-            }
-            turns += 1;
-            if turns.is_multiple_of(LOOK_EVERY) {
-                let (choices, open) = self.progress();
-                limits.tell(phase, (choices - open) as u64, choices as u64, self.conflicts);
-                if let Some(limit) = limits.reached(self.bytes()) {
-                    return SearchEnd::Stopped(limit);
                 }
             }
             if self.schedule.is_due(self.conflicts) {
@@ -177,6 +177,16 @@ impl<'p, 'g> Search<'p, 'g> {
                 }
             }
         }
+    }
+
+    /// The limit that is reached, if one is.
+    fn limit(&self, turns: u64, phase: Phase, limits: &Limits<'_>) -> Option<Limit> {
+        if !turns.is_multiple_of(COUNT_EVERY) {
+            return limits.reached(0);
+        }
+        let (choices, open) = self.progress();
+        limits.tell(phase, (choices - open) as u64, choices as u64, self.conflicts);
+        limits.reached(self.bytes())
     }
 
     /// Makes the open choices about some keys, and those of some that are written down, variables.

@@ -10,6 +10,9 @@
 
 use rustc_hash::FxHashSet;
 
+/// How often it is asked whether it is over, in trials and conflicts.
+const LOOK_EVERY: usize = 64;
+
 /// Contradictions of more clauses are left as they are.
 const MOST_TRIMMED: usize = 400;
 
@@ -134,9 +137,12 @@ impl Clauses {
     }
 
     /// Looks for values that make every clause true. Otherwise returns the given clauses that
-    /// contradict each other, by their numbers.
-    pub(super) fn solve(&mut self) -> Result<(), Vec<u32>> {
-        loop {
+    /// contradict each other, by their numbers. Where it is over on the way, some have no values yet.
+    pub(super) fn solve(&mut self, is_over: &dyn Fn() -> bool) -> Result<(), Vec<u32>> {
+        for turn in 1usize.. {
+            if turn.is_multiple_of(LOOK_EVERY) && is_over() {
+                break;
+            }
             let conflict = self.contradicted.or_else(|| self.follow());
             match conflict {
                 Some(clause) if self.trials.is_empty() => {
@@ -153,6 +159,7 @@ impl Clauses {
                 },
             }
         }
+        Ok(())
     }
 
     /// As few of some clauses that contradict each other as still do: none of them can go, but for the
@@ -181,7 +188,7 @@ impl Clauses {
                 None => clauses.add(self.clauses[*number as usize].literals.clone()),
             };
         }
-        let numbers = clauses.solve().err()?;
+        let numbers = clauses.solve(&|| false).err()?;
         Some(numbers.into_iter().map(|number| given[number as usize]).collect())
     }
 
@@ -408,12 +415,12 @@ mod tests {
             let mut clauses = Clauses::default();
             clauses.variables(choices.len() * 3);
             choices.iter().for_each(|choice| _ = clauses.choose(None, choice.clone()));
-            let mut result = clauses.solve();
+            let mut result = clauses.solve(&|| false);
             // One after the other, as a search learns them.
             let mut numbers = Vec::new();
             for together in together {
                 numbers.push(clauses.add(excluded(together)));
-                result = clauses.solve();
+                result = clauses.solve(&|| false);
             }
             assert_eq!(result.is_ok(), by_brute_force(&problem), "{seed}");
             counts[usize::from(result.is_ok())] += 1;
@@ -450,13 +457,13 @@ mod tests {
         let mut clauses = Clauses::default();
         let first = clauses.variables(3);
         clauses.choose(Some(first), vec![first + 1, first + 2]);
-        assert_eq!(clauses.solve(), Ok(()));
+        assert_eq!(clauses.solve(&|| false), Ok(()));
         assert!(!clauses.holds(first + 1) && !clauses.holds(first + 2));
         clauses.add(vec![Literal::holds(first)]);
-        assert_eq!(clauses.solve(), Ok(()));
+        assert_eq!(clauses.solve(&|| false), Ok(()));
         assert!(clauses.holds(first + 1));
         clauses.add(vec![Literal::holds(first + 1).not()]);
-        assert_eq!(clauses.solve(), Ok(()));
+        assert_eq!(clauses.solve(&|| false), Ok(()));
         assert!(clauses.holds(first + 2));
     }
 }

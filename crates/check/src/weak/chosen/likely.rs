@@ -21,6 +21,9 @@ use crate::resolved::{Dependencies, OpenReads, Resolved};
 /// How many clocks may be kept, counted in entries; with more, nothing is worked out.
 const MOST_ENTRIES: usize = 1 << 26;
 
+/// After how many reads it is asked whether it is over.
+const LOOK_EVERY: usize = 64;
+
 /// How often it is looked what follows.
 const ROUNDS: usize = 16;
 
@@ -35,7 +38,12 @@ pub(super) struct Likely {
 }
 
 impl Likely {
-    pub(super) fn new(resolved: &Resolved<'_>, open: &OpenReads) -> Self {
+    /// Where it is over on the way, less is worked out.
+    pub(super) fn new(
+        resolved: &Resolved<'_>,
+        open: &OpenReads,
+        is_over: &dyn Fn() -> bool,
+    ) -> Self {
         let order = resolved.order.as_ref().unwrap_or(&resolved.guess.commits);
         let mut likely = Likely {
             is_unlikely: vec![false; open.writers.entries().len()],
@@ -44,14 +52,17 @@ impl Likely {
         };
         let mut sources: Vec<(OpId, TxnId)> = Vec::new();
         for _ in 0..ROUNDS {
+            if is_over() {
+                break;
+            }
             let settled = resolved.choosing(&sources, &[]);
             let Some(mut causality) = Causality::new(&settled) else { break };
             likely.places = places(causality.order);
-            likely.compare(&causality, open);
+            likely.compare(&causality, open, is_over);
             let before = sources.len();
             sources = likely.sources(resolved, open);
             if sources.len() == before {
-                likely.go_through(&mut causality, open);
+                likely.go_through(&mut causality, open, is_over);
                 return likely;
             }
         }
@@ -74,12 +85,20 @@ impl Likely {
     }
 
     /// Chooses for one reader after the other, so that what its causes depend on is known.
-    fn go_through(&mut self, causality: &mut Causality<'_>, open: &OpenReads) {
+    fn go_through(
+        &mut self,
+        causality: &mut Causality<'_>,
+        open: &OpenReads,
+        is_over: &dyn Fn() -> bool,
+    ) {
         let history = causality.dependencies.history;
         self.take_nearest(causality.dependencies, open);
         for txn in causality.order.iter().copied().map(TxnId) {
             if !causality.knows(txn) {
                 continue;
+            }
+            if is_over() {
+                return;
             }
             causality.compute(txn);
             let ops = history.op_range(txn);
@@ -115,13 +134,16 @@ impl Likely {
         (self.is_unlikely[candidate], distance < 0, distance.abs())
     }
 
-    fn compare(&mut self, causality: &Causality<'_>, open: &OpenReads) {
+    fn compare(&mut self, causality: &Causality<'_>, open: &OpenReads, is_over: &dyn Fn() -> bool) {
         let history = causality.dependencies.history;
         let mut overwriting = Vec::new();
         for (row, read) in open.reads.iter().enumerate() {
             let (reader, key) = (history.op_txn(*read), history.op_keys()[read.index()]);
             if !causality.knows(reader) {
                 continue;
+            }
+            if row.is_multiple_of(LOOK_EVERY) && is_over() {
+                return;
             }
             causality.last_writers(reader, key, &mut overwriting);
             let span = open.writers.span(row);

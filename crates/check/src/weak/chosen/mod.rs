@@ -53,7 +53,9 @@ pub(crate) fn decide<'h>(
 ) -> Verdict {
     let began = Instant::now();
     // Nowhere else may a transaction that reads a key again see another version of it.
-    let mut suppositions = Suppositions::new(resolved, open, level == Level::ReadCommitted);
+    let separate = level == Level::ReadCommitted;
+    let is_over = || reached(options, began).is_some();
+    let mut suppositions = Suppositions::new(resolved, open, separate, &is_over);
     for round in 1u32.. {
         if round == PATIENCE {
             let left = options.timeout.map(|timeout| timeout.saturating_sub(began.elapsed()) / 3);
@@ -91,7 +93,7 @@ pub(crate) fn decide<'h>(
                 return refuted(vec![cycle]);
             }
             // With nothing supposed but what led to it, a shorter way to a cycle may be seen.
-            while reads.len() > FEW && reached(options, began).is_none() {
+            while reads.len() > FEW && !is_over() {
                 let alone = Arc::new(resolved.choosing(&suppositions.some(&reads), &there));
                 let Verdict::Violated(findings) = (decider.check)(&alone) else { break };
                 let conflicts = conflicts(&alone, level, &findings, &suppositions);
@@ -103,7 +105,7 @@ pub(crate) fn decide<'h>(
             }
             suppositions.exclude(&reads, cycle);
         }
-        if let Err(cycles) = suppositions.reconsider() {
+        if let Err(cycles) = suppositions.reconsider(&is_over) {
             return refuted(cycles);
         }
     }

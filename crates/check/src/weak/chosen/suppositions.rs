@@ -46,7 +46,12 @@ pub(super) struct Suppositions<'a> {
 
 impl<'a> Suppositions<'a> {
     /// If reads are `separate`, one and the same read may see another write of the value the second time.
-    pub(super) fn new(resolved: &'a Resolved<'_>, open: &'a OpenReads, separate: bool) -> Self {
+    pub(super) fn new(
+        resolved: &'a Resolved<'_>,
+        open: &'a OpenReads,
+        separate: bool,
+        is_over: &dyn Fn() -> bool,
+    ) -> Self {
         let mut reads: Vec<Open> = Vec::with_capacity(open.reads.len());
         for (row, read) in (0..).zip(&open.reads) {
             reads.push(Open { read: *read, row });
@@ -60,7 +65,7 @@ impl<'a> Suppositions<'a> {
             history: resolved.dependencies.history,
             open,
             supposed: Vec::new(),
-            likely: Likely::new(resolved, open),
+            likely: Likely::new(resolved, open, is_over),
             reads,
             clauses: Clauses::default(),
             choices: BTreeMap::new(),
@@ -254,8 +259,8 @@ impl<'a> Suppositions<'a> {
 
     /// Supposes something that is not excluded. If there is nothing left, returns the cycles that exclude
     /// everything, those with fewer edges first.
-    pub(super) fn reconsider(&mut self) -> Result<(), Vec<Vec<Edge>>> {
-        if let Err(clauses) = self.clauses.solve() {
+    pub(super) fn reconsider(&mut self, is_over: &dyn Fn() -> bool) -> Result<(), Vec<Vec<Edge>>> {
+        if let Err(clauses) = self.clauses.solve(is_over) {
             let clauses = self.clauses.trimmed(clauses);
             let mut cycles: Vec<Vec<Edge>> =
                 clauses.iter().filter_map(|clause| self.cycles.remove(clause)).collect();
