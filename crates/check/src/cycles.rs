@@ -121,8 +121,7 @@ pub(crate) fn name(cycle: &[Edge]) -> AnomalyKind {
         let is_stale = cycle.len() == 2 && count(EdgeKind::ReadWrite) == 1;
         return if is_stale { AnomalyKind::StaleRead } else { AnomalyKind::RealTimeCycle };
     }
-    let is_missed = |edge: &Edge| matches!(edge.reason, Reason::PredicateAntiDependency { .. });
-    if cycle.iter().any(is_missed) {
+    if cycle.iter().any(|edge| edge.reason.is_missed_by_predicate()) {
         return of_predicates(cycle);
     }
     match count(EdgeKind::ReadWrite) {
@@ -154,6 +153,8 @@ fn of_predicates(cycle: &[Edge]) -> AnomalyKind {
         (1, 2) if cycle.iter().any(by_item) => AnomalyKind::Phantom,
         (1, 2) if cycle.iter().any(by_predicate) => AnomalyKind::PredicateManyPreceders,
         (1, _) => AnomalyKind::PredicateSingleAntiDependency,
+        // Of two who wrote one row, the later one overwrote what the other wrote.
+        (2, 2) if is_of_one_key(cycle) => AnomalyKind::PredicateSingleAntiDependency,
         (2, 2) => AnomalyKind::PredicateWriteSkew,
         _ => AnomalyKind::PredicateAntiDependencyCycle,
     }

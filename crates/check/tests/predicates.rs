@@ -5,7 +5,12 @@
 use isolario_check::{Options, check};
 use isolario_formats::{Source, find};
 use isolario_model::{
-    AnomalyKind, Evidence, History, Inapplicable, Level, Limit, Op, TxnId, Verdict, Witness,
+    Anomaly, AnomalyKind, Batch, Evidence, History, Inapplicable, Level, Limit, Op, SinkError,
+    Stamp, TxnId, Verdict, Witness,
+};
+use isolario_sim::{
+    Mix, TableAnomaly, TableChronicle, TableConfig, TablePlant, TableWorkload, VersionSet,
+    generate_table,
 };
 
 const SER: Level = Level::Serializable;
@@ -152,11 +157,204 @@ fn a_result_that_no_version_explains_is_told_with_its_row() {
     else {
         panic!("every version of x matches")
     };
-    let Evidence::Unexpected { op, expected, .. } = &findings.anomalies[0].evidence else {
+    assert_eq!(findings.anomalies[0].kind, AnomalyKind::UnexplainedResult);
+    let Evidence::Row { key, read, .. } = findings.anomalies[0].evidence else {
         panic!("{findings:?}")
     };
-    assert!(matches!(history.op(*op), Op::PredicateRead { .. }));
-    assert_eq!(expected.len(), 1);
+    assert!(matches!(history.op(read), Op::PredicateRead { .. }));
+    assert_eq!(history.key_name(key), "x".into());
+}
+
+/// The names of what a level finds, each verified, and with Elle's name of it.
+fn named(initial: &str, txns: &str, level: Level) -> Vec<(AnomalyKind, Option<String>)> {
+    let text = sessions(txns).replace("initial nil", &format!("initial {initial}"));
+    let history = history(&text);
+    let result = check(&history, &[level], &Options::default()).remove(0);
+    let verified = isolario_verify::verify(&history, &result, &Default::default());
+    assert_eq!(verified, Ok(()), "{result:?}");
+    let name = |anomaly: &Anomaly| anomaly.elle_name().map(|name| name.into_owned());
+    result.verdict.anomalies().iter().map(|a| (a.kind, name(a))).collect()
+}
+
+#[test]
+fn one_cycle_has_its_name() {
+    use AnomalyKind as A;
+    let cases: [(&str, &str, Level, A, &str); 10] = [
+        ("nil", PREDICATE_WRITE_SKEW, SER, A::PredicateWriteSkew, "G2"),
+        // The one by predicate, the other by key: G2, and not G2-item.
+        (
+            "nil",
+            "T1: select value > 0 -> {}, w x 1
+             T2: r x nil, w y 1",
+            SER,
+            A::PredicateWriteSkew,
+            "G2",
+        ),
+        (
+            "nil",
+            "T1: w x 1, w u 1
+             T2: r u 1, select value > 0 and value < 9 -> {u: 1}",
+            SI,
+            A::Phantom,
+            "G-single",
+        ),
+        (
+            "nil",
+            "T1: w x 1, w u 5
+             T2: r u 5, w v 2
+             T3: r v 2, select value = 1 -> {}",
+            SER,
+            A::PredicateSingleAntiDependency,
+            "G-single",
+        ),
+        // Of T1, the one predicate saw what it did to x, and the other not what it did to y.
+        (
+            "1",
+            "T1: w x 9, w y 8
+             T2: select key = 'x' and value = 1 -> {}, select value = 8 -> {}",
+            SER,
+            A::PredicateManyPreceders,
+            "G-single",
+        ),
+        // The anti-dependency is of a row that was returned.
+        (
+            "1",
+            "T1: w x 9, w y 8
+             T2: select value = 1 -> {y: 1}",
+            SER,
+            A::ReadSkew,
+            "G-single-item",
+        ),
+        (
+            "nil",
+            "T1: select value = 1 -> {}, w y 2
+             T2: select value = 2 -> {}, w z 3
+             T3: select value = 3 -> {}, w x 1",
+            SER,
+            A::PredicateAntiDependencyCycle,
+            "G2",
+        ),
+        // Both found the initial row, and each took it out of the other's sight.
+        (
+            "3",
+            "T1: update key = 'x' and value = 3 -> {x: 7}, w y 1
+             T2: update key = 'x' and value = 3 -> {x: 8}, w z 1",
+            SER,
+            A::PredicateSingleAntiDependency,
+            "G-single",
+        ),
+        // Rows that were returned are read like any other.
+        (
+            "0",
+            "T1: select key = 'x' -> {x: 0}, w y 1
+             T2: select key = 'y' -> {y: 0}, w x 1",
+            SER,
+            A::WriteSkew,
+            "G2-item",
+        ),
+        (
+            "0",
+            "T1: select value = 0 -> {x: 0}, w x 1
+             T2: r x 0, w x 2",
+            SI,
+            A::LostUpdate,
+            "lost-update",
+        ),
+    ];
+    for (initial, txns, level, kind, elle) in cases {
+        assert_eq!(named(initial, txns, level), [(kind, Some(elle.to_owned()))], "{txns}");
+    }
+}
+
+#[test]
+fn one_impossible_result_has_its_name() {
+    use AnomalyKind as A;
+    let names = |txns: &str| -> Vec<A> {
+        named("3", txns, SER).into_iter().map(|(kind, _)| kind).collect()
+    };
+    assert_eq!(names("T1: select value > 2 -> {}, w x 4"), [A::UnexplainedResult]);
+    assert_eq!(names("T1: update value > 9 -> {x: 4}"), [A::UnexplainedResult]);
+    assert_eq!(names("T1: w x 1, select value < 2 -> {}"), [A::NotMyOwnWrite]);
+    assert_eq!(names("T1: w x 1, delete x, update value > 0 -> {x: 4}"), [A::NotMyOwnWrite]);
+    assert_eq!(names("T1: select value > 5 -> {x: 3}"), [A::ResultMismatch]);
+    assert_eq!(names("T1: r x 3, select value > 2 -> {}"), [A::Phantom]);
+    // Each is explained by a version of x, and both by none.
+    let two = "T1: w x 9\nT2: select value < 5 -> {}, select value > 5 -> {}";
+    assert_eq!(names(two), [A::PredicateManyPreceders]);
+    // Every wrong read is told.
+    let two = "T1: w x 1, select value < 2 -> {}\nT2 aborted: w y 7\nT3: r y 7";
+    assert_eq!(names(two), [A::NotMyOwnWrite, A::AbortedRead]);
+}
+
+/// What rules out a level that allows it would be a wrong answer about that level.
+#[test]
+fn a_name_rules_out_no_more_than_was_shown() {
+    let rules_out = |txns: &str, level: Level| -> Vec<Level> {
+        let Verdict::Violated(findings) = verdict(txns, level) else { panic!("{level} holds") };
+        findings.anomalies[0].rules_out.weakest().iter().collect()
+    };
+    assert_eq!(rules_out(PREDICATE_WRITE_SKEW, SER), [SER, Level::Linearizable]);
+    let phantom = "
+        T1: w x 1, w u 1
+        T2: r u 1, select value > 0 and value < 9 -> {u: 1}";
+    assert!(rules_out(phantom, SI).contains(&Level::ReadAtomic));
+    // That x was not there follows from two reads, of which each might have met another version
+    // where a transaction may see several.
+    let two = "
+        T1: w x 1, w u 7
+        T2: r x 1, w x 6
+        T3: r u 7, select value = 1 -> {}, select value = 6 -> {}";
+    assert_eq!(kinds(two, SI), [AnomalyKind::Phantom]);
+    assert_eq!(rules_out(two, SI), [SI]);
+}
+
+#[test]
+fn planted_anomalies_of_predicates_are_found_by_name_without_a_certificate() {
+    for (kind, name, allowed) in [
+        (TableAnomaly::Phantom, AnomalyKind::Phantom, None),
+        (TableAnomaly::PredicateWriteSkew, AnomalyKind::PredicateWriteSkew, Some(SI)),
+    ] {
+        for seed in 0..3 {
+            let mix = "insert:30,update:30,range-read:40".parse::<Mix>().unwrap();
+            let config = TableConfig {
+                level: SER,
+                workload: TableWorkload { keys: 100, mix, ..TableWorkload::default() },
+                txns: 200,
+                anomalies: vec![TablePlant { kind, at: 0.5 }],
+                seed,
+                ..TableConfig::default()
+            };
+            let mut batch = Batch::new();
+            generate_table(&config, &mut batch, &mut Unheard).unwrap();
+            let history = batch.build().unwrap();
+            for result in check(&history, &[SI, SER], &Options::default()) {
+                let verified = isolario_verify::verify(&history, &result, &Default::default());
+                assert_eq!(verified, Ok(()));
+                let found: Vec<_> = result.verdict.anomalies().iter().map(|a| a.kind).collect();
+                match allowed == Some(result.level) {
+                    true => assert!(result.verdict.is_satisfied(), "{result:?}"),
+                    false => assert_eq!(found, [name], "{:?}", result.verdict),
+                }
+            }
+        }
+    }
+}
+
+/// Nobody listens to what the store knows.
+struct Unheard;
+
+impl TableChronicle for Unheard {
+    fn version(&mut self, _row: u64, _writer: u64) -> Result<(), SinkError> {
+        Ok(())
+    }
+
+    fn met(&mut self, _txn: u64, _op: usize, _set: VersionSet<'_>) -> Result<(), SinkError> {
+        Ok(())
+    }
+
+    fn committed(&mut self, _txn: u64, _place: Stamp) -> Result<(), SinkError> {
+        Ok(())
+    }
 }
 
 #[test]

@@ -75,6 +75,8 @@ pub enum AnomalyKind {
     PredicateAntiDependencyCycle,
     /// A result that the versions which the operation met do not give.
     ResultMismatch,
+    /// A result that no version of a row explains.
+    UnexplainedResult,
     /// A read of a version that had been overwritten before the reader began.
     StaleRead,
     /// A cycle that only real time closes.
@@ -153,7 +155,7 @@ use AnomalyKind as A;
 use Level as L;
 
 /// In the order of the declaration, so that a kind is its own index.
-static TABLE: [AnomalyNames; 40] = [
+static TABLE: [AnomalyNames; 41] = [
     AnomalyNames {
         plume: Some('a'),
         mtc: Some('a'),
@@ -539,6 +541,14 @@ static TABLE: [AnomalyNames; 40] = [
         &["result set mismatch"],
         &[L::AdyaReadCommitted, L::ConsistentView],
         "An operation returned something else than the versions that it met had to give.",
+    ),
+    row(
+        A::UnexplainedResult,
+        "UnexplainedResult",
+        "Result that no version explains",
+        &[],
+        &[L::AdyaReadCommitted, L::ConsistentView],
+        "Whichever committed version of a row an operation met, its result had to be another one.",
     ),
     row(
         A::StaleRead,

@@ -102,6 +102,9 @@ pub enum Reason {
         key: KeyId,
         /// The write of `to`.
         write: OpId,
+        /// The version of the row that the predicate met, where that was inferred from what the history
+        /// shows; none where a certificate states it.
+        met: Option<MetVersion>,
     },
     /// `to` evaluated a predicate over a version that `from` wrote.
     PredicateRead {
@@ -122,6 +125,15 @@ pub enum Reason {
         /// The cycle that the opposite edge, or what follows from it, would close.
         cycle: Vec<Edge>,
     },
+}
+
+/// A version of a row that a predicate met, and which another transaction overwrote.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MetVersion {
+    /// Who wrote it: the only one whose version agrees with what the reader was told.
+    pub writer: TxnId,
+    /// How it is known that it was overwritten; `Initial` where `writer` is `init`.
+    pub known: VersionOrder,
 }
 
 /// How the order of two versions of a key is known.
@@ -194,16 +206,24 @@ impl Reason {
     /// Whether it holds whichever level is asked for. What was inferred by refuting the opposite, or
     /// assumed for the sake of an argument, holds at one level.
     pub fn holds_at_every_level(&self) -> bool {
+        match self.known() {
+            Some(VersionOrder::Refuted { .. } | VersionOrder::Assumed) => false,
+            Some(VersionOrder::Path { edges }) => edges.iter().all(|edge| {
+                matches!(edge.reason, Reason::Initial | Reason::Session | Reason::Read { .. })
+            }),
+            _ => !matches!(self, Reason::Refuted { .. }),
+        }
+    }
+
+    /// How the order of two versions is known that it rests on, if it rests on one.
+    pub fn known(&self) -> Option<&VersionOrder> {
         match self {
-            Reason::Overwrite { known, .. } | Reason::AntiDependency { known, .. } => match known {
-                VersionOrder::Refuted { .. } | VersionOrder::Assumed => false,
-                VersionOrder::Path { edges } => edges.iter().all(|edge| {
-                    matches!(edge.reason, Reason::Initial | Reason::Session | Reason::Read { .. })
-                }),
-                _ => true,
-            },
-            Reason::Refuted { .. } => false,
-            _ => true,
+            Reason::Overwrite { known, .. }
+            | Reason::AntiDependency { known, .. }
+            | Reason::PredicateAntiDependency { met: Some(MetVersion { known, .. }), .. } => {
+                Some(known)
+            }
+            _ => None,
         }
     }
 
@@ -212,15 +232,21 @@ impl Reason {
         matches!(self, Reason::PredicateRead { .. } | Reason::PredicateAntiDependency { .. })
     }
 
+    /// Whether a predicate missed a change.
+    pub fn is_missed_by_predicate(&self) -> bool {
+        matches!(self, Reason::PredicateAntiDependency { .. })
+    }
+
     /// The edges that it rests on; none where it was seen.
     pub fn support(&self) -> &[Edge] {
         match self {
             Reason::Visible { path: edges, .. } | Reason::Refuted { cycle: edges } => edges,
-            Reason::Overwrite { known, .. } | Reason::AntiDependency { known, .. } => match known {
-                VersionOrder::Refuted { cycle: edges } | VersionOrder::Path { edges } => edges,
+            reason => match reason.known() {
+                Some(VersionOrder::Refuted { cycle: edges } | VersionOrder::Path { edges }) => {
+                    edges
+                }
                 _ => &[],
             },
-            _ => &[],
         }
     }
 

@@ -67,7 +67,7 @@ pub use assemble::Pieces;
 pub use assumption::{KeyAssumption, KeyAssumptions};
 pub use batch::Batch;
 pub use conditional::{Conditional, Ended};
-pub use edge::{Edge, EdgeKind, Reason, VersionOrder};
+pub use edge::{Edge, EdgeKind, MetVersion, Reason, VersionOrder};
 pub use evidence::Contention;
 pub use history::History;
 pub use ids::{KeyId, OpId, PredicateId, SessionId, TxnId, VersionId};

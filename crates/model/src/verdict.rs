@@ -321,6 +321,11 @@ impl Anomaly {
             true => LevelSet::default(),
             false => Level::all().filter(|level| rules_out(kind, *level)).collect(),
         };
+        // Repeatable read allows that a predicate misses a change.
+        if evidence.edges().iter().any(|edge| edge.reason.is_missed_by_predicate()) {
+            rules_out.remove(Level::RepeatableRead);
+            rules_out.remove(Level::StrongRepeatableRead);
+        }
         // Without session order, the two levels are the same; with it, the one says nothing.
         if evidence.needs_session_order() {
             rules_out.remove(Level::ConsistentView);
@@ -332,8 +337,9 @@ impl Anomaly {
 
     /// What Elle calls it: a cycle by its edges, anything else by the name of its kind.
     ///
-    /// Elle names a cycle by its anti-dependencies, and says at the end whether it takes the order
-    /// of a session (of a *process*) or real time. It has no name for one that takes orders of versions
+    /// Elle names a cycle by its anti-dependencies: how many there are, and whether all are of single
+    /// items or one is of a predicate. It says at the end whether the cycle takes the order of a
+    /// session (of a *process*) or real time. It has no name for one that takes orders of versions
     /// which nobody saw, and which a level alone demands.
     pub fn elle_name(&self) -> Option<Cow<'static, str>> {
         use AnomalyKind as A;
@@ -341,6 +347,12 @@ impl Anomaly {
         match (&self.evidence, self.kind) {
             (_, A::LostUpdate | A::CyclicVersions | A::OrderContradiction) => of_kind,
             (evidence, A::NoOrderPossible) if !evidence.holds_at_every_level() => of_kind,
+            // Two who wrote one row, of whom the later one overwrote what the other wrote.
+            (Evidence::Cycle { edges }, A::PredicateSingleAntiDependency)
+                if edges.iter().all(|edge| edge.reason.kind() == EdgeKind::ReadWrite) =>
+            {
+                of_kind
+            }
             (Evidence::Cycle { edges }, _) => {
                 let by_session = self.evidence.needs_session_order();
                 elle_cycle(edges, by_session).map(Cow::Owned).or(of_kind)
@@ -367,12 +379,14 @@ fn elle_cycle(edges: &[Edge], by_session: bool) -> Option<String> {
     }
     let next = kinds.iter().cycle().skip(1);
     let adjacent = kinds.iter().zip(next).any(|pair| pair == (&ReadWrite, &ReadWrite));
+    let by_predicate = edges.iter().any(|edge| edge.reason.is_missed_by_predicate());
+    let item = if by_predicate { "" } else { "-item" };
     let cycle = match kinds.iter().filter(|kind| **kind == ReadWrite).count() {
-        0 if kinds.contains(&WriteRead) => "G1c",
-        0 => "G0",
-        1 => "G-single-item",
-        _ if !adjacent => "G-nonadjacent-item",
-        _ => "G2-item",
+        0 if kinds.contains(&WriteRead) => "G1c".to_owned(),
+        0 => "G0".to_owned(),
+        1 => format!("G-single{item}"),
+        _ if !adjacent => format!("G-nonadjacent{item}"),
+        _ => format!("G2{item}"),
     };
     let by = match () {
         () if kinds.contains(&RealTime) => "-realtime",
@@ -504,13 +518,7 @@ impl Evidence {
 
     /// Whether the argument rests on what is assumed of every key.
     pub fn rests_on_assumptions(&self) -> bool {
-        self.rests_on(|reason| {
-            matches!(
-                reason,
-                Reason::Overwrite { known: VersionOrder::Guaranteed { .. }, .. }
-                    | Reason::AntiDependency { known: VersionOrder::Guaranteed { .. }, .. }
-            )
-        })
+        self.rests_on(|reason| matches!(reason.known(), Some(VersionOrder::Guaranteed { .. })))
     }
 
     /// Whether such a reason is among those of its edges, or of what these rest on.

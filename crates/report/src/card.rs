@@ -30,13 +30,14 @@ pub fn card(names: Names<'_>, finding: &Finding<'_>) -> String {
     let _ = writeln!(card, "{}\n", text(&happened(names, finding.anomaly)));
     let mut involved = finding.involved.clone();
     involved.sort_by_key(|part| part.txn);
-    card += &transactions(names, &involved);
+    card += &transactions(names.about(&finding.keys), &involved);
     let txns: Vec<TxnId> = involved.iter().map(|part| part.txn).collect();
     let in_time = in_time(names, &txns);
     if !in_time.is_empty() {
         let _ = writeln!(card, "\nIn time: {}.", text(&in_time.join("; ")));
     }
-    card += &picture(names, finding.anomaly.evidence.edges(), &involved);
+    let edges = finding.anomaly.evidence.edges();
+    card += &picture(names.about(&finding.keys), edges, &involved);
     card += &argument(names, &finding.anomaly.evidence);
     for paragraph in advice(names.history(), finding.anomaly) {
         let _ = writeln!(card, "\nWhere to look: {}", text(&paragraph));

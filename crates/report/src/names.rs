@@ -15,24 +15,38 @@ const LONGEST_LIST: usize = 12;
 const KEPT_AT_START: usize = 3;
 const KEPT_AT_END: usize = 6;
 
+/// How many rows of a result are shown whether or not they matter.
+const SHOWN_ROWS: usize = 3;
+
 /// Names for the parts of a history, as sentences use them.
 #[derive(Clone, Copy, Debug)]
 pub struct Names<'h> {
     history: &'h History,
     /// Where names say what they are the names of (see [`crate::marks`]), in which part of a page.
     part: Option<Part>,
+    /// The rows that matter, where not all do.
+    about: Option<&'h [KeyId]>,
 }
 
 impl<'h> Names<'h> {
     /// The names of a history.
     pub fn new(history: &'h History) -> Self {
-        Names { history, part: None }
+        Names { history, part: None, about: None }
     }
 
     /// Names that a page makes links of, wherever they stand in a sentence.
     #[cfg(feature = "html")]
     pub(crate) fn marked(history: &'h History, part: Part) -> Self {
-        Names { history, part: Some(part) }
+        Names { history, part: Some(part), about: None }
+    }
+
+    /// The same, but of a result that has many rows operations show only these, and how many others
+    /// there are.
+    pub(crate) fn about<'k>(self, keys: &'k [KeyId]) -> Names<'k>
+    where
+        'h: 'k,
+    {
+        Names { about: Some(keys), ..self }
     }
 
     fn mark(&self, mark: impl FnOnce() -> Mark, name: String) -> String {
@@ -185,23 +199,31 @@ impl<'h> Names<'h> {
 
     fn rows(&self, rows: Option<&[RowView]>) -> String {
         let Some(rows) = rows else { return ": ?".to_owned() };
+        let matters = |row: &&RowView| match self.about {
+            Some(keys) if rows.len() > SHOWN_ROWS => keys.contains(&row.key),
+            _ => true,
+        };
+        let shown: Vec<&RowView> = rows.iter().filter(matters).take(LONGEST_LIST).collect();
         let mut text = String::from(":");
-        for row in rows.iter().take(LONGEST_LIST) {
+        for row in &shown {
             // Writing to a string does not fail.
             let _ = write!(text, " {}={}", self.key(row.key), self.value(row.value));
         }
-        match rows.len() {
-            0 => text.push_str(" no rows"),
-            n if n > LONGEST_LIST => {
-                let _ = write!(text, " … ({n} rows)");
+        match (rows.len() - shown.len(), shown.len()) {
+            (0, 0) => text.push_str(" no rows"),
+            (0, _) => {}
+            (rest, 0) => {
+                let _ = write!(text, " {}", counted(rest as u64, "row"));
             }
-            _ => {}
+            (rest, _) => {
+                let _ = write!(text, " … and {}", counted(rest as u64, "other row"));
+            }
         }
         text
     }
 }
 
-fn shorten(text: &str) -> String {
+pub(crate) fn shorten(text: &str) -> String {
     printable(&middle_cut(text, LONGEST_VALUE)).into_owned()
 }
 

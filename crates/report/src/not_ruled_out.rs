@@ -53,7 +53,8 @@ fn is_looked_for(kind: AnomalyKind, has_predicates: bool) -> bool {
         | A::IncompatibleOrder
         | A::DuplicateElements
         | A::NotLinearizable
-        | A::ResultMismatch => false,
+        | A::ResultMismatch
+        | A::UnexplainedResult => false,
         _ => true,
     }
 }

@@ -24,7 +24,9 @@ pub(crate) fn verify(
 ) -> Result<(), Refusal> {
     let too_large = |_| Refusal::Unsupported("so many operations");
     let view = ItemView::new(history).map_err(too_large)?;
-    let forward = Forward { history, view: &view };
+    // Nothing here is met by a predicate.
+    let none = BTreeMap::new();
+    let forward = Forward { history, view: &view, met: &none };
     let verdict = match &result.verdict {
         Verdict::NotApplicable(Inapplicable::OpenConditional { op }) => {
             return does_not_tell(history, *op);

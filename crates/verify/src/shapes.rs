@@ -75,13 +75,11 @@ fn claimed_levels(kind: AnomalyKind) -> LevelSet {
 
 /// Whether an edge holds at every level.
 fn is_seen(edge: &Edge) -> bool {
-    match &edge.reason {
-        Reason::Overwrite { known, .. } | Reason::AntiDependency { known, .. } => match known {
-            VersionOrder::Refuted { .. } | VersionOrder::Assumed => false,
-            VersionOrder::Path { edges } => edges.iter().all(is_causal),
-            _ => true,
-        },
-        reason => !matches!(reason, Reason::Refuted { .. }),
+    match edge.reason.known() {
+        Some(VersionOrder::Refuted { .. } | VersionOrder::Assumed) => false,
+        Some(VersionOrder::Path { edges }) => edges.iter().all(is_causal),
+        Some(_) => true,
+        None => !matches!(edge.reason, Reason::Refuted { .. }),
     }
 }
 

@@ -189,7 +189,7 @@ impl<'e, 'h> Explain<'e, 'h> {
             let edge = self.found_edge(from, to, true)?;
             let written = chains.written(edge.version);
             let (read, key, write) = (edge.op, written.key, written.write?);
-            Some(Reason::PredicateAntiDependency { read, key, write })
+            Some(Reason::PredicateAntiDependency { read, key, write, met: None })
         };
         let reason = missed.or_else(of_predicate)?;
         Some(Edge { from, to, reason })

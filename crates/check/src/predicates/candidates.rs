@@ -5,7 +5,8 @@
 //! here.
 
 use isolario_model::{
-    History, Inapplicable, ItemView, KeyId, MetRow, MetValue, Op, Outcome, TxnId, ValueId, ValueRef,
+    Anomaly, History, Inapplicable, ItemView, KeyId, MetRow, MetValue, Op, OpId, Outcome, TxnId,
+    ValueId, ValueRef,
 };
 
 use super::conditions::{self, Condition};
@@ -20,10 +21,12 @@ pub(super) struct Met {
 
 /// The last version of a row by a transaction.
 #[derive(Clone, Copy, Debug)]
-struct LastVersion {
+pub(super) struct LastVersion {
     key: KeyId,
     writer: TxnId,
-    value: ValueId,
+    /// Its write of it.
+    pub(super) op: OpId,
+    pub(super) value: ValueId,
     may_be_met: bool,
 }
 
@@ -54,7 +57,8 @@ impl<'h> Candidates<'h> {
                     && !written.contains(&key)
                 {
                     written.push(key);
-                    versions.push(LastVersion { key, writer, value, may_be_met });
+                    let op = view.origin(op);
+                    versions.push(LastVersion { key, writer, op, value, may_be_met });
                 }
             }
         }
@@ -68,19 +72,42 @@ impl<'h> Candidates<'h> {
         let history = self.history;
         let conditions = conditions::conditions(history, txn, key);
         let Some(first) = conditions.first() else { return Ok(None) };
-        let (mut writers, mut values) = (Vec::new(), Vec::new());
-        if self.agrees(&conditions, key, self.initial())? {
+        let writers = self.agreeing(&conditions, txn, key)?;
+        let held = self.held((txn, key), &writers);
+        Ok(Some(Met { row: MetRow { op: first.op, key, held }, writers }))
+    }
+
+    /// Why none of them agrees.
+    pub(super) fn unexplained(&self, txn: TxnId, key: KeyId) -> Result<Anomaly, Inapplicable> {
+        let conditions = conditions::conditions(self.history, txn, key);
+        let agrees =
+            |conditions: &[Condition<'_>]| Ok(!self.agreeing(conditions, txn, key)?.is_empty());
+        conditions::unexplained(&conditions, key, agrees)
+    }
+
+    /// Who wrote the versions of a row that agree with what a transaction says about it; may be `init`.
+    pub(super) fn agreeing(
+        &self,
+        conditions: &[Condition<'_>],
+        txn: TxnId,
+        key: KeyId,
+    ) -> Result<Vec<TxnId>, Inapplicable> {
+        let mut writers = Vec::new();
+        if self.agrees(conditions, key, self.initial())? {
             writers.push(TxnId::INIT);
         }
         let others = self.of(key).iter().filter(|version| version.writer != txn);
         for version in others.filter(|version| version.may_be_met) {
-            if self.agrees(&conditions, key, history.value(version.value))? {
+            if self.agrees(conditions, key, self.history.value(version.value))? {
                 writers.push(version.writer);
-                values.push(version.value);
             }
         }
-        let held = self.held((txn, key), writers.first() == Some(&TxnId::INIT), &values);
-        Ok(Some(Met { row: MetRow { op: first.op, key, held }, writers }))
+        Ok(writers)
+    }
+
+    /// What a transaction left of a row that it wrote.
+    pub(super) fn last(&self, key: KeyId, writer: TxnId) -> Option<&LastVersion> {
+        self.of(key).iter().find(|version| version.writer == writer)
     }
 
     fn agrees(
@@ -90,8 +117,7 @@ impl<'h> Candidates<'h> {
         value: ValueRef<'_>,
     ) -> Result<bool, Inapplicable> {
         for condition in conditions {
-            let Condition { op, predicate, .. } = *condition;
-            if conditions::matches(self.history, op, predicate, key, value)? != condition.matches {
+            if !condition.agrees(self.history, key, value)? {
                 return Ok(false);
             }
         }
@@ -100,12 +126,13 @@ impl<'h> Candidates<'h> {
 
     /// What the row held, if all candidates hold the same and nobody else wrote that: then the read may
     /// be taken as one of that value.
-    fn held(
-        &self,
-        (txn, key): (TxnId, KeyId),
-        may_be_initial: bool,
-        values: &[ValueId],
-    ) -> Option<MetValue> {
+    fn held(&self, (txn, key): (TxnId, KeyId), writers: &[TxnId]) -> Option<MetValue> {
+        let may_be_initial = writers.first() == Some(&TxnId::INIT);
+        // Both are by transaction.
+        let mut others = writers[usize::from(may_be_initial)..].iter().copied().peekable();
+        let is_agreeing = |version: &&LastVersion| others.next_if_eq(&version.writer).is_some();
+        let values: Vec<ValueId> =
+            self.of(key).iter().filter(is_agreeing).map(|version| version.value).collect();
         let initial = self.history.find_value(self.initial());
         let value = match (values.first(), may_be_initial) {
             _ if self.history.names_versions() => return None,

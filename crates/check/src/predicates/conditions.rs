@@ -8,11 +8,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use isolario_model::{
-    Anomaly, AnomalyKind, Evidence, ExpectedVersion, History, Inapplicable, KeyId, Op, OpId,
-    Predicate, RowRef, TxnId, ValueRef,
+    Anomaly, AnomalyKind, Evidence, History, Inapplicable, KeyId, Op, OpId, Predicate, RowRef,
+    TxnId, ValueRef,
 };
-
-const MISMATCH: AnomalyKind = AnomalyKind::NoOrderPossible;
 
 /// Whether a row satisfies the predicate of an operation, where that can be said.
 pub(super) fn matches(
@@ -32,6 +30,18 @@ pub(super) struct Condition<'h> {
     pub(super) op: OpId,
     pub(super) predicate: &'h Predicate,
     pub(super) matches: bool,
+}
+
+impl Condition<'_> {
+    /// Whether a version of the row is as the operation says.
+    pub(super) fn agrees(
+        &self,
+        history: &History,
+        key: KeyId,
+        value: ValueRef<'_>,
+    ) -> Result<bool, Inapplicable> {
+        Ok(matches(history, self.op, self.predicate, key, value)? == self.matches)
+    }
 }
 
 /// All that a transaction says about the version of a row that it met without being told which.
@@ -87,15 +97,16 @@ pub(super) fn contradictions(history: &History, txn: TxnId) -> Result<Vec<Anomal
                 for row in rows {
                     let value = history.value(row.value);
                     if !matches(history, op, predicate, row.key, value)? {
-                        found.push(mismatch(op, row.key, None));
+                        found.push(of_row(AnomalyKind::ResultMismatch, op, row.key, None));
                     }
                 }
-                let is_told = |key| rows.iter().any(|row| row.key == key);
-                compare(history, (op, predicate), &own, &seen, is_told, &mut found)?;
+                // What a row was told to hold is compared with other reads of it as a read by key is.
+                let says = |key| (!rows.iter().any(|row| row.key == key)).then_some(false);
+                compare(history, (op, predicate), &own, &seen, says, &mut found)?;
             }
             Op::PredicateWrite { predicate, rows: Some(rows) } => {
-                let is_told = |key| rows.iter().any(|row| row.key == key);
-                compare(history, (op, predicate), &own, &seen, is_told, &mut found)?;
+                let says = |key| Some(rows.iter().any(|row| row.key == key));
+                compare(history, (op, predicate), &own, &seen, says, &mut found)?;
                 for row in rows {
                     own.insert(row.key, Known { value: history.value(row.value), by: op });
                 }
@@ -108,22 +119,25 @@ pub(super) fn contradictions(history: &History, txn: TxnId) -> Result<Vec<Anomal
     Ok(found)
 }
 
-/// Compares what an operation says with the rows that the transaction knows.
+/// Compares what an operation says about rows, whether or not they match, with what the transaction
+/// knows of them.
 fn compare(
     history: &History,
     (op, predicate): (OpId, &Predicate),
     own: &BTreeMap<KeyId, Known<'_>>,
     seen: &BTreeMap<KeyId, Known<'_>>,
-    is_told: impl Fn(KeyId) -> bool,
+    says: impl Fn(KeyId) -> Option<bool>,
     found: &mut Vec<Anomaly>,
 ) -> Result<(), Inapplicable> {
     for (key, known) in own {
-        if matches(history, op, predicate, *key, known.value)? != is_told(*key) {
-            found.push(mismatch(op, *key, Some(known.by)));
+        let Some(said) = says(*key) else { continue };
+        if matches(history, op, predicate, *key, known.value)? != said {
+            found.push(of_row(AnomalyKind::NotMyOwnWrite, op, *key, Some(known.by)));
         }
     }
     for (key, known) in seen.iter().filter(|(key, _)| !own.contains_key(key)) {
-        if matches(history, op, predicate, *key, known.value)? != is_told(*key) {
+        let Some(said) = says(*key) else { continue };
+        if matches(history, op, predicate, *key, known.value)? != said {
             let (first, second) = (op.min(known.by), op.max(known.by));
             let evidence = Evidence::Reads { key: *key, first, second, edges: Vec::new() };
             found.push(Anomaly::new(AnomalyKind::Phantom, evidence));
@@ -132,11 +146,38 @@ fn compare(
     Ok(())
 }
 
-/// That no version of a row explains the result of an operation.
-pub(super) fn mismatch(op: OpId, key: KeyId, write: Option<OpId>) -> Anomaly {
-    let expected = vec![ExpectedVersion { key, write }];
-    let evidence = Evidence::Unexpected { op, expected, result: None };
-    Anomaly::new(MISMATCH, evidence)
+/// That what an operation says about a row is wrong.
+fn of_row(kind: AnomalyKind, read: OpId, key: KeyId, instead: Option<OpId>) -> Anomaly {
+    Anomaly::new(kind, Evidence::Row { key, read, saw: None, instead })
+}
+
+/// That no version of a row agrees with what a transaction says about it. That may be due to one
+/// operation. Else each is explained by a version, and the transaction met several: two operations
+/// show that, or all of them, of which the first and the last are named.
+pub(super) fn unexplained(
+    conditions: &[Condition<'_>],
+    key: KeyId,
+    agrees: impl Fn(&[Condition<'_>]) -> Result<bool, Inapplicable>,
+) -> Result<Anomaly, Inapplicable> {
+    for condition in conditions {
+        if !agrees(&[*condition])? {
+            return Ok(of_row(AnomalyKind::UnexplainedResult, condition.op, key, None));
+        }
+    }
+    let pairs = conditions.iter().enumerate().flat_map(|(at, one)| {
+        let later = conditions[at + 1..].iter();
+        later.map(move |other| [*one, *other])
+    });
+    let mut shown = [conditions[0], conditions[conditions.len() - 1]];
+    for pair in pairs {
+        if !agrees(&pair)? {
+            shown = pair;
+            break;
+        }
+    }
+    let [first, second] = shown.map(|condition| condition.op);
+    let evidence = Evidence::Reads { key, first, second, edges: Vec::new() };
+    Ok(Anomaly::new(AnomalyKind::PredicateManyPreceders, evidence))
 }
 
 /// What a transaction saw of rows before it wrote them.

@@ -135,7 +135,10 @@ impl BlackBox<'_> {
     /// What was decided of a view, told of the history.
     fn told(&self, view: &ItemView, result: LevelResult) -> LevelResult {
         let mut told = view.told_of(self.history, result);
-        naming::rename(self.history, told.level, &mut told.verdict);
+        if let Some(candidates) = self.candidates.get() {
+            let Self { history, .. } = *self;
+            naming::Naming { history, candidates, level: told.level }.rename(&mut told.verdict);
+        }
         match (&told.verdict, view.unobserved_write()) {
             // What was written there may be the reason.
             (Verdict::Violated(_), Some(op)) => LevelResult { verdict: unobserved(op), ..told },
@@ -162,7 +165,7 @@ impl BlackBox<'_> {
         if let Some(findings) =
             possible.contradictions(|txn| self.history.outcome(txn) == Outcome::Committed)
         {
-            return Ok(LevelResult { verdict: Verdict::Violated(findings), ..first });
+            return Ok(with_contradictions(first, findings));
         }
         let mut result = first;
         let mut met = MetSoFar::new();
@@ -234,7 +237,7 @@ impl BlackBox<'_> {
                 }
                 let Some(row) = candidates.met(txn, key)? else { continue };
                 if row.writers.is_empty() && self.history.outcome(txn) == Outcome::Committed {
-                    unexplained.push(conditions::mismatch(row.row.op, key, None));
+                    unexplained.push(candidates.unexplained(txn, key)?);
                 }
                 met.insert((txn, key), row);
             }
@@ -290,6 +293,16 @@ fn is_by_order(level: Level) -> bool {
 /// Whether an operation tells the rows that it read or wrote.
 fn has_rows(history: &History, op: OpId) -> bool {
     matches!(history.op(op), Op::PredicateRead { .. } | Op::PredicateWrite { .. })
+}
+
+/// What contradicts itself, with what else was found.
+fn with_contradictions(mut result: LevelResult, mut findings: Findings) -> LevelResult {
+    if let Verdict::Violated(others) = &result.verdict {
+        findings.anomalies.extend(others.anomalies.iter().cloned());
+        findings.total += others.total;
+    }
+    result.verdict = Verdict::Violated(findings);
+    result
 }
 
 /// The transactions of a witness, by number.

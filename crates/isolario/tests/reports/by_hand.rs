@@ -9,30 +9,13 @@ use isolario::model::{
 pub(crate) fn anomaly(history: &History, kind: AnomalyKind) -> Anomaly {
     let op = |txn: u32, at: usize| history.txn_ops(TxnId(txn)).nth(at).unwrap();
     let key = |op: OpId| history.op(op).key().unwrap();
-    let changed = |read, write| Reason::PredicateAntiDependency { read, key: key(write), write };
+    let changed =
+        |read, write| Reason::PredicateAntiDependency { read, key: key(write), write, met: None };
     let met = |read, write| Reason::PredicateRead { read, key: key(write), write };
-    let read = |read, write| Reason::Read { key: key(write), read, write: Some(write) };
     let evidence = match kind {
-        AnomalyKind::Phantom => {
-            cycle([edge(1, 0, changed(op(1, 0), op(0, 0))), edge(0, 1, read(op(1, 1), op(0, 0)))])
-        }
         AnomalyKind::PredicateManyPreceders => {
             cycle([edge(2, 1, changed(op(2, 0), op(1, 0))), edge(1, 2, met(op(2, 1), op(1, 0)))])
         }
-        AnomalyKind::PredicateSingleAntiDependency => cycle([
-            edge(2, 0, changed(op(2, 0), op(0, 0))),
-            edge(0, 1, read(op(1, 0), op(0, 0))),
-            edge(1, 2, read(op(2, 1), op(1, 1))),
-        ]),
-        AnomalyKind::PredicateWriteSkew => cycle([
-            edge(0, 1, changed(op(0, 0), op(1, 1))),
-            edge(1, 0, changed(op(1, 0), op(0, 1))),
-        ]),
-        AnomalyKind::PredicateAntiDependencyCycle => cycle([
-            edge(0, 2, changed(op(0, 0), op(2, 1))),
-            edge(2, 1, missing(key(op(1, 1)), op(2, 0))),
-            edge(1, 0, missing(key(op(0, 1)), op(1, 0))),
-        ]),
         AnomalyKind::ResultMismatch => {
             let write = op(0, 0);
             let expected = vec![ExpectedVersion { key: key(write), write: Some(write) }];

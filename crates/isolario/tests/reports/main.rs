@@ -1,8 +1,8 @@
 //! Every anomaly of the table in every form that people and programs get it in.
 //!
 //! The histories are those of `isolario explain`, and the evidence is what the checkers find, where
-//! they call it by its name. Two need evidence by hand: checkers decide nothing about predicates and
-//! the database's own timestamps yet.
+//! they call it by its name. Some need evidence by hand: the database's own order of versions, which
+//! the histories do not state, would be part of it.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod by_hand;

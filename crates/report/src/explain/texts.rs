@@ -40,6 +40,7 @@ pub(super) fn anomaly(kind: A) -> &'static str {
             include_str!("anomalies/PredicateAntiDependencyCycle.md")
         }
         A::ResultMismatch => include_str!("anomalies/ResultMismatch.md"),
+        A::UnexplainedResult => include_str!("anomalies/UnexplainedResult.md"),
         A::StaleRead => include_str!("anomalies/StaleRead.md"),
         A::RealTimeCycle => include_str!("anomalies/RealTimeCycle.md"),
         A::IncompatibleOrder => include_str!("anomalies/IncompatibleOrder.md"),

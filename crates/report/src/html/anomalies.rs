@@ -154,7 +154,7 @@ impl Page<'_, '_> {
         writeln!(out, "<p class=\"happened\">{}</p>", Linked(&happened(names, anomaly)))?;
         let mut involved = finding.involved.clone();
         involved.sort_by_key(|part| part.txn);
-        self.shown(anomaly, &involved, out)?;
+        self.shown(finding, &involved, out)?;
         for paragraph in advice(names.history(), anomaly) {
             writeln!(out, "<p><strong>Where to look:</strong> {}</p>", Escaped(&paragraph))?;
         }
@@ -165,18 +165,24 @@ impl Page<'_, '_> {
     }
 
     /// The pictures, who took part, and the argument.
-    fn shown(&self, anomaly: &Anomaly, parts: &[Involved], out: &mut dyn Write) -> io::Result<()> {
+    fn shown(
+        &self,
+        finding: &Finding<'_>,
+        parts: &[Involved],
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let anomaly = finding.anomaly;
         let (names, plain) = (self.names, Names::new(self.report.history));
         let pictures = |shown| Picture::all_of(plain, anomaly, shown);
         let drawn = pictures(Shown::Relevant).into_iter().zip(pictures(Shown::All));
         let Evidence::Cases { cycles } = &anomaly.evidence else {
             drawn.into_iter().try_for_each(|(few, all)| graph(&few, &all, out))?;
             source(plain, anomaly, out)?;
-            transactions::write(names, parts, out)?;
+            transactions::write(names.about(&finding.keys), parts, out)?;
             return argument(names, &anomaly.evidence, out);
         };
         source(plain, anomaly, out)?;
-        transactions::write(names, parts, out)?;
+        transactions::write(names.about(&finding.keys), parts, out)?;
         writeln!(out, "<p>{HOW_TO_READ_CASES}</p>\n<div class=\"cases\">")?;
         let supposed = supposed(plain, cycles);
         let drawn: Vec<(Picture, Picture)> = drawn.collect();

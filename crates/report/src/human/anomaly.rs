@@ -43,7 +43,7 @@ pub(super) fn write(
     if involved.len() <= MOST_TXNS {
         involved.sort_by_key(|part| part.txn);
     }
-    transactions(names, &involved, began, palette, out)?;
+    transactions(names.about(&finding.keys), &involved, began, palette, out)?;
     let txns: Vec<TxnId> = involved.iter().map(|part| part.txn).collect();
     let in_time = in_time(names, &txns);
     if !in_time.is_empty() {

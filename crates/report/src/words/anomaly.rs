@@ -6,7 +6,7 @@ use super::consequence::consequence;
 use super::counting;
 use super::cycle;
 use super::naming::meaning;
-use super::observed::{own_writes_between, saw};
+use super::observed::{left, own_writes_between, saw};
 use super::{promised, supposed};
 use crate::names::{Names, counted};
 
@@ -94,7 +94,12 @@ fn bad_read(
     let writer = saw_write.map(|op| names.txn_of(op));
     let from = writer.as_ref().map_or(String::new(), |writer| format!(" from {writer}"));
     let writer = writer.unwrap_or_else(|| "its writer".to_owned());
-    let other = instead.map_or("another value".to_owned(), |op| names.version(op));
+    let other = match (instead, key) {
+        (Some(op), Some(key)) => left(names, op, key),
+        (Some(op), None) => names.version(op),
+        (None, _) => "another value".to_owned(),
+    };
+    let row = key.map_or("the row".to_owned(), |key| names.key(key));
     match kind {
         AnomalyKind::ThinAirRead if is_list(names, read) => {
             format!("{seen}, with an element that nobody appended")
@@ -104,6 +109,12 @@ fn bad_read(
         AnomalyKind::FutureRead => format!("{seen}, which it wrote itself only later"),
         AnomalyKind::NotMyOwnWrite => {
             format!("{seen}{from} although it had itself written {other} before")
+        }
+        AnomalyKind::ResultMismatch => format!("{seen}, a condition that it does not satisfy"),
+        AnomalyKind::UnexplainedResult => {
+            let is_told = key.is_some_and(|key| names.history().row_of(read, key).is_some());
+            let versions = if is_told { "no" } else { "every" };
+            format!("{seen}, and {versions} version of {row} satisfies that")
         }
         AnomalyKind::NotMyLastWrite => {
             format!("{seen}, its own write, although it had overwritten that with {other} before")
@@ -141,6 +152,10 @@ fn two_reads(names: Names<'_>, kind: AnomalyKind, key: KeyId, first: OpId, secon
                     names.op(own)
                 ),
             }
+        }
+        AnomalyKind::Phantom => format!("{both}, without writing it in between"),
+        AnomalyKind::PredicateManyPreceders => {
+            format!("{both}, and no version of {} explains both", names.key(key))
         }
         AnomalyKind::NonMonotonicRead => format!("{both}, which is older"),
         AnomalyKind::ThinAirRead => format!("{both}, and nobody wrote the one or the other"),

@@ -5,7 +5,7 @@ use isolario_model::{
 };
 
 use super::counting;
-use super::observed::deed;
+use super::observed::{deed, left};
 use crate::explain::Topic;
 use crate::names::Names;
 
@@ -90,12 +90,23 @@ fn of_a_read(names: Names<'_>, kind: A, key: Option<KeyId>, ops: [Option<OpId>; 
     let [read, saw, instead] = ops;
     let reader = read.map_or("the reader".to_owned(), |op| names.txn_of(op));
     let writer = saw.map_or("its writer".to_owned(), |op| names.txn_of(op));
-    let other = instead.map_or("its own write".to_owned(), |op| names.version(op));
+    let other = match (instead, key) {
+        (Some(op), Some(key)) => left(names, op, key),
+        (Some(op), None) => names.version(op),
+        (None, _) => "its own write".to_owned(),
+    };
     let key = key.map_or("the key".to_owned(), |key| names.key(key));
     match kind {
         A::ThinAirRead => format!(
             "no order of transactions explains that: either the data was damaged, or the history \
              lacks a write to {key}"
+        ),
+        A::ResultMismatch => {
+            "that is wrong whatever the order of transactions, and whatever was there".to_owned()
+        }
+        A::UnexplainedResult => format!(
+            "no order of transactions explains that: either {reader} was given a wrong result, or the \
+             history lacks a write to {key}"
         ),
         A::AbortedRead => {
             format!("what {writer} wrote should have vanished when it aborted, unseen by anyone")
@@ -118,6 +129,9 @@ fn of_a_read(names: Names<'_>, kind: A, key: Option<KeyId>, ops: [Option<OpId>; 
 
 fn of_two_reads(kind: A) -> &'static str {
     match kind {
+        A::Phantom | A::PredicateManyPreceders => {
+            "what somebody else had done to the row became visible in the middle of it"
+        }
         A::NonRepeatableRead => "what somebody else had written became visible in the middle of it",
         A::NonMonotonicRead => "for this transaction, the key went back in time",
         A::ThinAirRead => "a key has one initial value, so one of the two came out of thin air",

@@ -13,7 +13,7 @@ const MOST_MISSED: usize = 3;
 
 /// What happened, by kind where the cycle has the shape of its kind.
 pub(super) fn summary(names: Names<'_>, kind: AnomalyKind, edges: &[Edge]) -> String {
-    let by_predicate = |reason: &Reason| matches!(reason, Reason::PredicateAntiDependency { .. });
+    let by_predicate = Reason::is_missed_by_predicate;
     let telling = match kind {
         _ if edges.iter().any(|edge| by_predicate(&edge.reason)) => {
             first_sentence(names, edges, by_predicate)

@@ -4,7 +4,7 @@ use isolario_model::{
     Edge, EdgeKind, KeyAssumption, KeyId, Level, OpId, OpKind, Reason, TxnId, VersionOrder,
 };
 
-use super::observed::{condition, deed, fate, origin, saw, written, wrote};
+use super::observed::{Change, change, condition, deed, fate, is_met, met, origin, saw, wrote};
 use super::times::real_time;
 use crate::names::Names;
 
@@ -147,6 +147,9 @@ fn sentence(names: Names<'_>, edge: &Edge) -> String {
         Reason::Initial => format!("{from} comes before every transaction"),
         Reason::Session => format!("{to} follows {from} in session {}", names.session(edge.to)),
         Reason::RealTime { finish, start } => real_time(names, edge, *finish, *start),
+        Reason::Read { key, read, .. } if is_met(names.history(), *read, *key) => {
+            met_by(names, *read, *key, edge.from)
+        }
         Reason::Read { key, read, write } => {
             format!("{to} {}, {}", saw(names, *read, *key), origin(names, edge.from, *write))
         }
@@ -157,8 +160,16 @@ fn sentence(names: Names<'_>, edge: &Edge) -> String {
         Reason::Visible { rule, key, reader, read, path } => {
             visible(names, edge, *rule, *key, *reader, *read, path)
         }
-        Reason::PredicateAntiDependency { read, key, write } => {
-            by_predicate(names, *read, *key, *write, false)
+        Reason::PredicateAntiDependency { read, key, write, met } => {
+            let missed = by_predicate(names, *read, *key, *write, false);
+            match met {
+                Some(met) if !met.writer.is_init() => {
+                    let version = self::met(names, *key, met.writer);
+                    let how = known_how(names, met.writer, edge.to, &met.known);
+                    format!("{missed}: it met {version}, which is older{how}")
+                }
+                _ => missed,
+            }
         }
         Reason::PredicateRead { read, key, write } => {
             by_predicate(names, *read, *key, *write, true)
@@ -177,17 +188,29 @@ fn sentence(names: Names<'_>, edge: &Edge) -> String {
 fn by_predicate(names: Names<'_>, read: OpId, key: KeyId, write: OpId, saw: bool) -> String {
     let (asked, row) = (condition(names, read), names.key(key));
     let (reader, writer) = (names.txn_of(read), names.txn_of(write));
-    let (matches, deed) = written(names, read, key, write);
+    let Change { matches, deed, with } = change(names, read, key, write);
     match (saw, matches) {
-        (false, true) => format!("{reader}'s {asked} did not see {row}, which {writer} {deed}"),
-        (false, false) => {
-            format!("{reader}'s {asked} did not see that {writer} {deed} {row}, which took it out")
+        (false, true) => {
+            format!("{reader}'s {asked} did not see {row}, which {writer} {deed}{with}")
         }
-        (true, true) => format!("{reader}'s {asked} met {row} as {writer} {deed} it"),
+        (false, false) => {
+            format!(
+                "{reader}'s {asked} did not see that {writer} {deed} {row}{with}, which took it out"
+            )
+        }
+        (true, true) => format!("{reader}'s {asked} met {row} as {writer} {deed} it{with}"),
         (true, false) => {
-            format!("{reader}'s {asked} met {row} after {writer} {deed} it, which took it out")
+            format!(
+                "{reader}'s {asked} met {row} after {writer} {deed} it{with}, which took it out"
+            )
         }
     }
+}
+
+/// Which version of a row a predicate met that it did not return.
+fn met_by(names: Names<'_>, read: OpId, key: KeyId, writer: TxnId) -> String {
+    let (reader, asked) = (names.txn_of(read), condition(names, read));
+    format!("{reader}'s {asked} met {}", met(names, key, writer))
 }
 
 fn overwrite(names: Names<'_>, edge: &Edge, key: KeyId, known: &VersionOrder) -> String {
@@ -195,6 +218,9 @@ fn overwrite(names: Names<'_>, edge: &Edge, key: KeyId, known: &VersionOrder) ->
     let earlier = || format!("{} {}", names.txn(edge.from), deed(names, edge.from, key));
     match known {
         VersionOrder::Initial => format!("{later} over the initial value"),
+        VersionOrder::ReadModifyWrite { read } if is_met(names.history(), *read, key) => {
+            format!("{later} after it met {}", met(names, key, edge.from))
+        }
         VersionOrder::ReadModifyWrite { read } => {
             let seen = saw(names, *read, key);
             let write = super::last_write(names.history(), edge.from, key);
@@ -231,9 +257,14 @@ fn anti_dependency(
         TxnId::INIT => ", the initial value".to_owned(),
         writer => format!(" from {}", names.txn(writer)),
     };
-    let fate = fate(names, edge.to, key);
+    let is_met = is_met(names.history(), read, key);
+    let fate = match is_met {
+        true => format!("before {} {}", names.txn(edge.to), deed(names, edge.to, key)),
+        false => fate(names, edge.to, key),
+    };
     let how = match known {
         VersionOrder::Initial => String::new(),
+        VersionOrder::ReadModifyWrite { .. } if is_met => " over that version".to_owned(),
         VersionOrder::ReadModifyWrite { .. } => " after it had read it, too".to_owned(),
         VersionOrder::List { read } => {
             format!(", since {} {}", names.txn_of(*read), saw(names, *read, key))
@@ -243,7 +274,10 @@ fn anti_dependency(
         }
         known => known_how(names, writer, edge.to, known),
     };
-    format!("{reader} {seen}{source}, {fate}{how}")
+    match is_met {
+        true => format!("{}, {fate}{how}", met_by(names, read, key, writer)),
+        false => format!("{reader} {seen}{source}, {fate}{how}"),
+    }
 }
 
 /// That a list read does not show what a transaction appended.

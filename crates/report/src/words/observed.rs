@@ -1,8 +1,8 @@
 //! What a transaction saw and did, as the part of a sentence that follows its name.
 
-use isolario_model::{History, KeyId, Op, OpId, RowRef, TxnId, ValueRef};
+use isolario_model::{History, KeyId, Op, OpId, Predicate, RowRef, TxnId, ValueRef};
 
-use crate::names::Names;
+use crate::names::{Names, listed, shorten};
 
 /// What an operation saw of a key: `read x=1`.
 pub(super) fn saw(names: Names<'_>, op: OpId, key: KeyId) -> String {
@@ -33,16 +33,42 @@ pub(super) fn saw(names: Names<'_>, op: OpId, key: KeyId) -> String {
                 None => format!("did not get {x} {matching}"),
             }
         }
+        Op::PredicateWrite { predicate, rows } => {
+            let is_there = rows.unwrap_or_default().iter().any(|row| row.key == key);
+            let did = if is_there { "updated" } else { "did not update" };
+            format!("{did} {x} {}", names.matching(predicate))
+        }
         Op::Aggregate { .. } => asked(names, op),
         _ => format!("read {}", names.version(op)),
+    }
+}
+
+/// Whether an operation met a row without telling which version of it.
+pub(super) fn is_met(history: &History, op: OpId, key: KeyId) -> bool {
+    match history.op(op) {
+        Op::PredicateRead { .. } => history.row_of(op, key).is_none(),
+        Op::PredicateWrite { .. } => true,
+        _ => false,
+    }
+}
+
+/// Which version of a row a predicate met: `x as T1 left it`.
+pub(super) fn met(names: Names<'_>, key: KeyId, writer: TxnId) -> String {
+    match writer.is_init() {
+        true => format!("{} as it was at first", names.key(key)),
+        false => format!("{} as {} left it", names.key(key), names.txn(writer)),
     }
 }
 
 /// What a predicate operation asked: `selected v > 0`.
 pub(super) fn asked(names: Names<'_>, op: OpId) -> String {
     match names.history().op(op) {
-        Op::PredicateRead { predicate, .. } => format!("selected {predicate}"),
-        Op::Aggregate { function, predicate, .. } => format!("took {function} of {predicate}"),
+        Op::PredicateRead { predicate, .. } => {
+            format!("selected the rows {}", names.matching(predicate))
+        }
+        Op::Aggregate { function, predicate, .. } => {
+            format!("took {function} of the rows {}", names.matching(predicate))
+        }
         Op::PredicateWrite { predicate, .. } => {
             format!("updated the rows {}", names.matching(predicate))
         }
@@ -62,14 +88,17 @@ pub(super) fn condition(names: Names<'_>, op: OpId) -> String {
     }
 }
 
-/// Whether the row that an operation wrote satisfies the predicate of another one, as far as that can
-/// be told, and what it did to the row.
-pub(super) fn written(
-    names: Names<'_>,
-    read: OpId,
-    key: KeyId,
-    write: OpId,
-) -> (bool, &'static str) {
+/// A change of a row, as a predicate sees it.
+pub(super) struct Change {
+    /// Whether the row satisfies the predicate afterwards, as far as that can be told.
+    pub(super) matches: bool,
+    pub(super) deed: &'static str,
+    /// What the row holds then, in the columns that the predicate speaks of: ` with a=1`.
+    pub(super) with: String,
+}
+
+/// What an operation did to a row, as the predicate of another one sees it.
+pub(super) fn change(names: Names<'_>, read: OpId, key: KeyId, write: OpId) -> Change {
     let history = names.history();
     let (value, deed) = match history.op(write) {
         Op::Write { value, .. } => (history.value(value), "wrote"),
@@ -83,7 +112,24 @@ pub(super) fn written(
     let row = RowRef { key: history.key_name(key), value };
     let predicate = history.op_predicate(read).map(|predicate| history.predicate(predicate));
     let matches = predicate.and_then(|predicate| row.matches_everywhere(predicate).ok());
-    (matches.unwrap_or(value != ValueRef::Nil), deed)
+    let matches = matches.unwrap_or(value != ValueRef::Nil);
+    Change { matches, deed, with: predicate.map_or(String::new(), |asked| with(asked, value)) }
+}
+
+/// What a row holds in the columns that a predicate speaks of.
+fn with(predicate: &Predicate, value: ValueRef<'_>) -> String {
+    let columns = predicate.condition().into_iter().flat_map(|condition| condition.columns());
+    let mut held: Vec<String> = Vec::new();
+    for name in columns {
+        let of_column = match value {
+            ValueRef::Tuple(tuple) => tuple.get(name),
+            ValueRef::Nil => None,
+            value => (name == "value").then_some(value),
+        };
+        let text = of_column.map(|value| format!("{name}={}", shorten(&value.to_string())));
+        held.extend(text.filter(|text| !held.contains(text)));
+    }
+    if held.is_empty() { String::new() } else { format!(" with {}", listed(&held)) }
 }
 
 /// What a write did: `wrote x=1`.
@@ -98,10 +144,29 @@ pub(super) fn wrote(names: Names<'_>, op: OpId) -> String {
     }
 }
 
+/// What a write did to one row: `updated x to 1`.
+fn wrote_row(names: Names<'_>, op: OpId, key: KeyId) -> String {
+    match names.history().row_of(op, key) {
+        Some(row) if names.history().value(row.value) == ValueRef::Nil => {
+            format!("deleted {}", names.key(key))
+        }
+        Some(row) => format!("updated {} to {}", names.key(key), names.value(row.value)),
+        None => wrote(names, op),
+    }
+}
+
+/// What a write left of a key: `x=1`.
+pub(super) fn left(names: Names<'_>, op: OpId, key: KeyId) -> String {
+    match names.history().row_of(op, key) {
+        Some(row) => format!("{}={}", names.key(key), names.value(row.value)),
+        None => names.version(op),
+    }
+}
+
 /// What a transaction did to a key, in the end: `wrote x=1`.
 pub(super) fn deed(names: Names<'_>, txn: TxnId, key: KeyId) -> String {
     match last_write(names.history(), txn, key) {
-        Some(op) => wrote(names, op),
+        Some(op) => wrote_row(names, op, key),
         None => format!("wrote {}", names.key(key)),
     }
 }
@@ -129,7 +194,7 @@ pub(super) fn fate(names: Names<'_>, writer: TxnId, key: KeyId) -> String {
         Some((_, Op::Append { element, .. })) => {
             format!("to which {writer} then appended {}", names.value(element))
         }
-        Some((op, _)) => format!("which {writer} overwrote with {}", names.version(op)),
+        Some((op, _)) => format!("which {writer} overwrote with {}", left(names, op, key)),
     }
 }
 

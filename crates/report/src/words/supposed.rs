@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use isolario_model::{Edge, KeyId, OpId, Reason, TxnId, VersionOrder};
 
 use super::alike::Alike;
+use super::observed::{is_met, met};
 use crate::names::{Names, counted, listed};
 
 /// What helps with an argument by cases.
@@ -61,7 +62,8 @@ fn of_case(names: Names<'_>, cycle: &[Edge], is_open: impl Fn(OpId) -> bool) -> 
     let mut said: Vec<String> = Vec::new();
     for edge in cycle {
         let saw = sources(edge).into_iter().filter(|(read, _)| is_open(*read));
-        said.extend(saw.map(|(read, writer)| whose(names, read, writer)));
+        let key = edge.reason.key();
+        said.extend(saw.map(|(read, writer)| whose(names, read, key, writer)));
         said.extend(assumed(edge).map(|(key, first, second)| {
             format!("{} wrote {} after {}", names.txn(second), names.key(key), names.txn(first))
         }));
@@ -103,8 +105,12 @@ fn assumed(edge: &Edge) -> Option<(KeyId, TxnId, TxnId)> {
     }
 }
 
-fn whose(names: Names<'_>, read: OpId, writer: TxnId) -> String {
-    let (reader, version) = (names.txn_of(read), names.version(read));
+fn whose(names: Names<'_>, read: OpId, key: Option<KeyId>, writer: TxnId) -> String {
+    let reader = names.txn_of(read);
+    if let Some(key) = key.filter(|key| is_met(names.history(), read, *key)) {
+        return format!("{reader} met {}", met(names, key, writer));
+    }
+    let version = names.version(read);
     match writer.is_init() {
         true => format!("{reader} read {version} as the initial value"),
         false => format!("{reader} read {version} from {}", names.txn(writer)),

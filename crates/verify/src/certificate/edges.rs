@@ -81,7 +81,7 @@ impl Certificate<'_> {
             Reason::PredicateRead { read, key, write } => self
                 .changer(to, from, read, key, write)
                 .is_some_and(|place| place <= self.met(to, read, key)),
-            Reason::PredicateAntiDependency { read, key, write } => {
+            Reason::PredicateAntiDependency { read, key, write, met: None } => {
                 from != to
                     && self
                         .changer(from, to, read, key, write)
@@ -188,6 +188,10 @@ fn is_forbidden(level: Level, cycle: &[Edge]) -> bool {
     }
 }
 
+fn is_of_one_key(cycle: &[Edge]) -> bool {
+    cycle.windows(2).all(|pair| pair[0].reason.key() == pair[1].reason.key())
+}
+
 /// Two reads of one row that saw different versions, the older one in the end or first: what reads of two
 /// rows are called, too.
 fn is_of_one_row(kind: AnomalyKind, cycle: &[Edge]) -> bool {
@@ -213,8 +217,8 @@ fn is_of_one_row(kind: AnomalyKind, cycle: &[Edge]) -> bool {
     }
 }
 
-/// Whether a cycle is what its name says.
-fn is_called(kind: AnomalyKind, cycle: &[Edge]) -> bool {
+/// Whether a cycle with edges of predicates is what its name says.
+pub(crate) fn is_called(kind: AnomalyKind, cycle: &[Edge]) -> bool {
     use AnomalyKind as A;
     if !cycle.iter().any(|edge| edge.reason.is_about_predicate()) {
         return shapes::is_of_kind(kind, cycle) || is_of_one_row(kind, cycle);
@@ -234,6 +238,7 @@ fn is_called(kind: AnomalyKind, cycle: &[Edge]) -> bool {
                 (1, 2) if by_item => A::Phantom,
                 (1, 2) if by_predicate => A::PredicateManyPreceders,
                 (1, _) => A::PredicateSingleAntiDependency,
+                (2, 2) if is_of_one_key(cycle) => A::PredicateSingleAntiDependency,
                 (2, 2) => A::PredicateWriteSkew,
                 _ => A::PredicateAntiDependencyCycle,
             };

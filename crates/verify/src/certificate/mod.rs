@@ -4,7 +4,7 @@
 //! An order is compared with every dependency, each version of each row with each predicate. Of a cycle,
 //! every edge is looked up. Nothing here relies on which changes of a row are nearest to what was met.
 
-mod edges;
+pub(crate) mod edges;
 mod results;
 mod rows;
 mod unstated;

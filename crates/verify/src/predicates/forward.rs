@@ -1,5 +1,7 @@
 //! Evidence about predicate operations as evidence about single rows.
 
+use std::collections::BTreeMap;
+
 use isolario_model::{
     Edge, Evidence, History, Inapplicable, ItemView, KeyId, Op, OpId, OpKind, ReadSource, Reason,
     TxnId, VersionOrder,
@@ -7,13 +9,14 @@ use isolario_model::{
 
 use crate::Refusal;
 
-/// The rows that evidence speaks of as met by operations that do not tell them, each once, by
-/// operation.
+/// The rows that evidence speaks of as met by operations that do not tell them, by operation. Of each,
+/// whether the first operation that says something about the row must be named, or any.
 pub(super) fn met_rows(
     history: &History,
     evidence: &Evidence,
-) -> Result<Vec<(OpId, KeyId)>, Refusal> {
+) -> Result<Vec<(OpId, KeyId, bool)>, Refusal> {
     let mut reads: Vec<(OpId, KeyId)> = Vec::new();
+    let mut by_predicates: Vec<(OpId, KeyId)> = Vec::new();
     match evidence {
         Evidence::Reads { key, first, second, .. } => {
             reads.extend([(*first, *key), (*second, *key)]);
@@ -39,21 +42,29 @@ pub(super) fn met_rows(
                 Reason::Overwrite { key, known } => {
                     reads.extend(read_of(known).map(|read| (read, *key)));
                 }
+                Reason::PredicateAntiDependency { key, read, met, .. } => {
+                    by_predicates.push((*read, *key));
+                    let known = met.as_ref().and_then(|met| read_of(&met.known));
+                    reads.extend(known.map(|read| (read, *key)));
+                }
+                Reason::PredicateRead { key, read, .. } => by_predicates.push((*read, *key)),
                 _ => {}
             }
         }
     }
-    reads.sort_unstable();
-    reads.dedup();
-    if let Some((op, _)) = reads.iter().find(|(op, _)| op.index() >= history.op_count()) {
+    let is_known = |(op, key): &(OpId, KeyId)| {
+        op.index() < history.op_count() && key.index() < history.key_count()
+    };
+    if let Some((op, _)) = reads.iter().chain(&by_predicates).find(|read| !is_known(read)) {
         return Err(Refusal::NoSuchOp(*op));
     }
-    reads.retain(|(op, key)| is_met(history, *op, *key) && key.index() < history.key_count());
-    Ok(reads)
+    reads.retain(|(op, key)| is_met(history, *op, *key));
+    let reads = reads.into_iter().map(|(op, key)| (op, key, true));
+    Ok(reads.chain(by_predicates.into_iter().map(|(op, key)| (op, key, false))).collect())
 }
 
 /// Whether an operation does not tell the version of a row that it met.
-fn is_met(history: &History, op: OpId, key: KeyId) -> bool {
+pub(super) fn is_met(history: &History, op: OpId, key: KeyId) -> bool {
     match history.op(op) {
         Op::PredicateRead { rows, .. } => {
             !rows.unwrap_or_default().iter().any(|row| row.key == key)
@@ -74,6 +85,8 @@ fn read_of(known: &VersionOrder) -> Option<OpId> {
 pub(crate) struct Forward<'a> {
     pub(crate) history: &'a History,
     pub(crate) view: &'a ItemView,
+    /// The first operation of a transaction that says something about a row which it met.
+    pub(crate) met: &'a BTreeMap<(TxnId, KeyId), OpId>,
 }
 
 impl Forward<'_> {
@@ -94,6 +107,13 @@ impl Forward<'_> {
 
     fn read(&self, op: OpId, key: KeyId) -> Result<OpId, Refusal> {
         self.item(op, key, true)
+    }
+
+    /// The read that a row has become which an operation met.
+    fn met(&self, op: OpId, key: KeyId) -> Result<OpId, Refusal> {
+        let txn = self.history.op_txn(op);
+        let first = self.met.get(&(txn, key)).and_then(|first| self.view.met(*first, key));
+        first.ok_or(Refusal::Unsupported("an operation that has nothing to do with the row"))
     }
 
     fn write(&self, op: Option<OpId>, key: KeyId) -> Result<Option<OpId>, Refusal> {
@@ -201,6 +221,19 @@ impl Forward<'_> {
                 path: self.edges(path)?,
             },
             Reason::Refuted { cycle } => Reason::Refuted { cycle: self.edges(cycle)? },
+            Reason::PredicateAntiDependency { read, key, met: Some(met), .. } => {
+                Reason::AntiDependency {
+                    key: *key,
+                    read: self.met(*read, *key)?,
+                    writer: met.writer,
+                    known: self.known(*key, &met.known)?,
+                }
+            }
+            Reason::PredicateRead { read, key, write } => Reason::Read {
+                key: *key,
+                read: self.met(*read, *key)?,
+                write: self.write(Some(*write), *key)?,
+            },
             _ => return Err(Refusal::Unsupported("an edge for this reason")),
         })
     }

@@ -7,13 +7,14 @@
 //! history of registers.
 
 mod forward;
+mod named;
 mod rows;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use isolario_model::{
-    Anomaly, AnomalyKind, Evidence, Findings, History, Inapplicable, ItemView, KeyId, Level,
-    LevelResult, MetRow, Nodes, Op, OpId, Outcome, Point, TxnId, Verdict, Visible, Witness,
+    Anomaly, AnomalyKind as Kind, Evidence, Findings, History, Inapplicable, ItemView, KeyId,
+    Level, LevelResult, MetRow, Nodes, Op, OpId, Outcome, Point, TxnId, Verdict, Visible, Witness,
 };
 
 use crate::anomalies::{self, are_counted};
@@ -108,12 +109,19 @@ impl<'h> Claim<'h> {
         for anomaly in &findings.anomalies {
             let kind = anomaly.kind;
             match &anomaly.evidence {
-                Evidence::Unexpected { op, expected, result: None } => match expected.as_slice() {
-                    [one] => self.is_unexplained(&rows, kind, *op, one.key)?,
-                    _ => return Err(Refusal::WrongKind { kind, why: "it is about one row" }),
-                },
-                Evidence::Reads { key, first, second, edges } if kind == AnomalyKind::Phantom => {
-                    self.disagree(&rows, *key, *first, *second, edges.is_empty())?;
+                Evidence::Row { key, read, saw: None, instead } if self.is_about_match(anomaly) => {
+                    self.is_wrong(&rows, kind, *key, *read, *instead)?;
+                }
+                Evidence::Reads { key, first, second, edges }
+                    if matches!(kind, Kind::Phantom | Kind::PredicateManyPreceders) =>
+                {
+                    self.disagree(&rows, kind, *key, (*first, *second), edges.is_empty())?;
+                }
+                Evidence::Cycle { edges }
+                    if edges.iter().any(|e| e.reason.is_about_predicate()) =>
+                {
+                    named::verify(&rows, self.level, kind, edges)?;
+                    of_items.push(named::as_case(edges));
                 }
                 _ => of_items.push(Anomaly::clone(anomaly)),
             }
@@ -124,49 +132,85 @@ impl<'h> Claim<'h> {
         }
     }
 
-    /// Refuses unless no version of a row explains what an operation says about it.
-    fn is_unexplained(
+    /// Whether evidence of one row is about whether that row matches, and not about what it held: a row
+    /// of a result is a read of it.
+    fn is_about_match(&self, anomaly: &Anomaly) -> bool {
+        let Evidence::Row { key, read, .. } = anomaly.evidence else { return false };
+        match anomaly.kind {
+            Kind::ResultMismatch | Kind::UnexplainedResult => true,
+            _ if read.index() >= self.history.op_count() => false,
+            kind => kind == Kind::NotMyOwnWrite && forward::is_met(self.history, read, key),
+        }
+    }
+
+    /// Refuses unless what an operation says about a row is wrong by itself, in the way that the kind
+    /// says.
+    fn is_wrong(
         &self,
         rows: &Rows<'h>,
-        kind: AnomalyKind,
-        op: OpId,
+        kind: Kind,
         key: KeyId,
+        op: OpId,
+        instead: Option<OpId>,
     ) -> Result<(), Refusal> {
         let wrong = |why| Err(Refusal::WrongKind { kind, why });
-        if kind != rows::MISMATCH || self.has_starts().is_none() {
-            return wrong("a result that no version explains is called otherwise");
+        if self.has_starts().is_none() {
+            return wrong("the level says nothing about rows that were not returned");
         }
         let txn = self.known(op, key)?;
-        if rows.contradicts_row(op, key)? {
-            return Ok(());
+        match kind {
+            Kind::NotMyOwnWrite if instead.is_none() => wrong("no write is named"),
+            Kind::NotMyOwnWrite => match rows.contradicts_own(op, key)? == instead {
+                true => Ok(()),
+                false => wrong("the transaction did not write the row so"),
+            },
+            _ if instead.is_some() => wrong("it is not about a write"),
+            Kind::ResultMismatch => match rows.told_without_match(op, key)? {
+                true => Ok(()),
+                false => wrong("the row is as it was asked for, or not in the result"),
+            },
+            _ if self.has_unobserved_write() => wrong("nobody knows all versions of the row"),
+            _ => match rows.met_by(txn, key, |other| other == op)? {
+                Some(met) if met.writers.is_empty() => Ok(()),
+                _ => wrong("a version of the row explains the result"),
+            },
+        }
+    }
+
+    /// Refuses unless two operations of one transaction contradict each other about a row: one tells what
+    /// it held, and the other says otherwise; or both were explained by versions of it, but all that the
+    /// transaction says about it is explained by none.
+    fn disagree(
+        &self,
+        rows: &Rows<'h>,
+        kind: Kind,
+        key: KeyId,
+        (first, second): (OpId, OpId),
+        is_alone: bool,
+    ) -> Result<(), Refusal> {
+        let wrong = |why| Err(Refusal::WrongKind { kind, why });
+        let (txn, other) = (self.known(first, key)?, self.known(second, key)?);
+        if self.has_starts().is_none() || txn != other || first >= second || !is_alone {
+            return wrong("it is about two operations of one transaction");
+        }
+        if kind == Kind::Phantom {
+            let differ =
+                rows.contradicts_seen(first, key)? || rows.contradicts_seen(second, key)?;
+            return if differ { Ok(()) } else { wrong("the two agree about the row") };
         }
         if self.has_unobserved_write() {
             return wrong("nobody knows all versions of the row");
         }
+        for op in [first, second] {
+            match rows.met_by(txn, key, |other| other == op)? {
+                Some(met) if !met.writers.is_empty() => {}
+                _ => return wrong("no version of the row explains one of the two"),
+            }
+        }
         match rows.met(txn, key)? {
-            Some(met) if met.writers.is_empty() && met.row.op == op => Ok(()),
-            _ => wrong("a version of the row explains the result"),
+            Some(met) if met.writers.is_empty() => Ok(()),
+            _ => wrong("a version of the row explains both"),
         }
-    }
-
-    /// Refuses unless one operation tells what a row held, and another one of the same transaction says
-    /// otherwise.
-    fn disagree(
-        &self,
-        rows: &Rows<'h>,
-        key: KeyId,
-        first: OpId,
-        second: OpId,
-        is_alone: bool,
-    ) -> Result<(), Refusal> {
-        let kind = AnomalyKind::Phantom;
-        let (one, other) = (self.known(first, key)?, self.known(second, key)?);
-        let is_by_order = self.has_starts().is_some();
-        let differ = rows.contradicts_row(first, key)? || rows.contradicts_row(second, key)?;
-        if is_by_order && one == other && first < second && is_alone && differ {
-            return Ok(());
-        }
-        Err(Refusal::WrongKind { kind, why: "the two agree about the row" })
     }
 
     /// The transaction of an operation, which must have committed.
@@ -200,6 +244,9 @@ impl<'h> Claim<'h> {
             return Err(Refusal::Unsupported("a write of rows that nobody observed"));
         }
         let met = self.met(rows, &of_items)?;
+        let txn_of = |row: &MetRow| self.history.op_txn(row.op);
+        let first: BTreeMap<(TxnId, KeyId), OpId> =
+            met.iter().map(|met| ((txn_of(&met.row), met.row.key), met.row.op)).collect();
         if !met.is_empty() && self.has_starts().is_none() {
             return Err(Refusal::Unsupported("rows that were met, at this level"));
         }
@@ -211,7 +258,7 @@ impl<'h> Claim<'h> {
             let item = view.met(open.row.op, open.row.key);
             facts.met.extend(item.map(|item| (item, open.writers)));
         }
-        let forward = Forward { history: self.history, view: &view };
+        let forward = Forward { history: self.history, view: &view, met: &first };
         for anomaly in &mut of_items {
             anomaly.evidence = forward.evidence(&anomaly.evidence)?;
         }
@@ -224,12 +271,17 @@ impl<'h> Claim<'h> {
         for anomaly in anomalies {
             told.extend(forward::met_rows(self.history, &anomaly.evidence)?);
         }
-        let mut met = Vec::with_capacity(told.len());
-        for (op, key) in told {
+        let mut met: BTreeMap<(OpId, KeyId), Met> = BTreeMap::new();
+        for (op, key, is_first) in told {
             let row = rows.met(self.history.op_txn(op), key)?;
+            let says_so = |row: &Met| match is_first {
+                true => row.row.op == op,
+                false => row.ops.contains(&op),
+            };
             let why = "an operation says nothing about a row that it is said to have met";
-            met.push(row.filter(|row| row.row.op == op).ok_or(Refusal::Unsupported(why))?);
+            let row = row.filter(says_so).ok_or(Refusal::Unsupported(why))?;
+            met.insert((row.row.op, key), row);
         }
-        Ok(met)
+        Ok(met.into_values().collect())
     }
 }

@@ -3,15 +3,12 @@
 use std::collections::BTreeMap;
 
 use isolario_model::{
-    AnomalyKind, History, KeyId, MetRow, MetValue, Op, OpId, Outcome, Predicate, RowRef, TxnId,
-    ValueId, ValueRef,
+    History, KeyId, MetRow, MetValue, Op, OpId, Outcome, Predicate, RowRef, TxnId, ValueId,
+    ValueRef,
 };
 use isolario_predicate::Truth;
 
 use crate::Refusal;
-
-/// What a result is called that no version explains.
-pub(super) const MISMATCH: AnomalyKind = AnomalyKind::NoOrderPossible;
 
 /// What the rows of a history may have held.
 pub(super) struct Rows<'h> {
@@ -27,11 +24,17 @@ struct Left {
     word: u64,
 }
 
-/// A row that an operation met, and who may have written what it met.
+/// A row that a transaction met, and who may have written what it met.
 pub(super) struct Met {
+    /// From the first operation that says something about it.
     pub(super) row: MetRow,
     pub(super) writers: Vec<TxnId>,
+    /// All operations that say something about it.
+    pub(super) ops: Vec<OpId>,
 }
+
+/// What an operation says about a row: whether it satisfies the predicate.
+type Says<'h> = (OpId, &'h Predicate, bool);
 
 impl<'h> Rows<'h> {
     pub(super) fn new(history: &'h History) -> Self {
@@ -98,30 +101,65 @@ impl<'h> Rows<'h> {
     }
 
     /// The same about one row.
-    pub(super) fn contradicts_row(&self, op: OpId, key: KeyId) -> Result<bool, Refusal> {
-        let history = self.history;
-        let Some((predicate, rows)) = result(history, op) else { return Ok(false) };
-        let is_told = rows.iter().any(|row| row.key == key);
-        if let Op::PredicateRead { .. } = history.op(op) {
-            for row in rows.iter().filter(|row| row.key == key) {
-                if !self.matches(predicate, key, history.value(row.value))? {
-                    return Ok(true);
-                }
+    fn contradicts_row(&self, op: OpId, key: KeyId) -> Result<bool, Refusal> {
+        Ok(self.told_without_match(op, key)?
+            || self.contradicts_own(op, key)?.is_some()
+            || self.contradicts_seen(op, key)?)
+    }
+
+    /// Whether a read returned a row that does not satisfy its predicate.
+    pub(super) fn told_without_match(&self, op: OpId, key: KeyId) -> Result<bool, Refusal> {
+        let Op::PredicateRead { predicate, rows: Some(rows) } = self.history.op(op) else {
+            return Ok(false);
+        };
+        for row in rows.iter().filter(|row| row.key == key) {
+            if !self.matches(predicate, key, self.history.value(row.value))? {
+                return Ok(true);
             }
         }
-        let txn = history.op_txn(op);
+        Ok(false)
+    }
+
+    /// The write of a row by the transaction itself that an operation of it contradicts.
+    pub(super) fn contradicts_own(&self, op: OpId, key: KeyId) -> Result<Option<OpId>, Refusal> {
+        let history = self.history;
+        let Some((predicate, rows)) = result(history, op) else { return Ok(None) };
+        let is_told = rows.iter().any(|row| row.key == key);
         let mut own = None;
-        for before in history.txn_ops(txn).take_while(|before| *before < op) {
+        for before in history.txn_ops(history.op_txn(op)).take_while(|before| *before < op) {
             if is_unobserved_write(history, before) {
-                return Ok(false);
+                return Ok(None);
             }
             each_write(history, before, |written, left| {
                 if written == key {
-                    own = Some(left.value.map_or(ValueRef::Nil, |value| history.value(value)));
+                    let value = left.value.map_or(ValueRef::Nil, |value| history.value(value));
+                    own = Some((before, value));
                 }
             });
         }
-        match own.or_else(|| self.seen(txn, key)) {
+        match own {
+            Some((write, value)) if self.matches(predicate, key, value)? != is_told => {
+                Ok(Some(write))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Whether an operation says otherwise about a row than what its transaction saw of it, before it
+    /// wrote it.
+    pub(super) fn contradicts_seen(&self, op: OpId, key: KeyId) -> Result<bool, Refusal> {
+        let history = self.history;
+        let Some((predicate, rows)) = result(history, op) else { return Ok(false) };
+        let is_told = rows.iter().any(|row| row.key == key);
+        let txn = history.op_txn(op);
+        for before in history.txn_ops(txn).take_while(|before| *before < op) {
+            let mut is_written = is_unobserved_write(history, before);
+            each_write(history, before, |written, _| is_written |= written == key);
+            if is_written {
+                return Ok(false);
+            }
+        }
+        match self.seen(txn, key) {
             Some(value) => Ok(self.matches(predicate, key, value)? != is_told),
             None => Ok(false),
         }
@@ -145,8 +183,18 @@ impl<'h> Rows<'h> {
     /// The row that a transaction met, from the first of its operations that says something about it. None
     /// if none does before the transaction itself writes it.
     pub(super) fn met(&self, txn: TxnId, key: KeyId) -> Result<Option<Met>, Refusal> {
+        self.met_by(txn, key, |_| true)
+    }
+
+    /// The same from some of its operations alone.
+    pub(super) fn met_by(
+        &self,
+        txn: TxnId,
+        key: KeyId,
+        counts: impl Fn(OpId) -> bool,
+    ) -> Result<Option<Met>, Refusal> {
         let history = self.history;
-        let mut says: Vec<(OpId, &Predicate, bool)> = Vec::new();
+        let mut says: Vec<Says<'_>> = Vec::new();
         for op in history.txn_ops(txn) {
             if is_unobserved_write(history, op) {
                 break;
@@ -164,6 +212,7 @@ impl<'h> Rows<'h> {
                 break;
             }
         }
+        says.retain(|(op, ..)| counts(*op));
         let Some((op, ..)) = says.first().copied() else { return Ok(None) };
         let agrees = |value: ValueRef<'_>| -> Result<bool, Refusal> {
             for (_, predicate, is_told) in &says {
@@ -191,7 +240,41 @@ impl<'h> Rows<'h> {
             Some(value) => MetValue::Value(*value),
             None => MetValue::Initial,
         });
-        Ok(Some(Met { row: MetRow { op, key, held }, writers }))
+        let ops = says.iter().map(|(op, ..)| *op).collect();
+        Ok(Some(Met { row: MetRow { op, key, held }, writers, ops }))
+    }
+
+    /// Whether what a write of another transaction left of a row is not what an operation says about it.
+    pub(super) fn is_otherwise(&self, op: OpId, key: KeyId, write: OpId) -> Result<bool, Refusal> {
+        let history = self.history;
+        let Some((predicate, rows)) = result(history, op) else { return Ok(false) };
+        let is_told = rows.iter().any(|row| row.key == key);
+        let mut last = None;
+        for op in history.txn_ops(history.op_txn(write)) {
+            each_write(history, op, |written, left| {
+                last = if written == key { Some((op, left)) } else { last };
+            });
+        }
+        match last {
+            Some((op, left)) if op == write => {
+                let value = left.value.map_or(ValueRef::Nil, |value| history.value(value));
+                Ok(self.matches(predicate, key, value)? != is_told)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// Whether there is such an operation, and it is one of a transaction.
+    pub(super) fn is_of(&self, op: OpId, txn: TxnId) -> bool {
+        op.index() < self.history.op_count() && self.txn_of(op) == txn
+    }
+
+    pub(super) fn has(&self, key: KeyId) -> bool {
+        key.index() < self.history.key_count()
+    }
+
+    pub(super) fn txn_of(&self, op: OpId) -> TxnId {
+        self.history.op_txn(op)
     }
 
     fn matches(

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use isolario_model::{
     Anomaly, AnomalyKind, Edge, Engine, Evidence, ExpectedVersion, Findings, History, Inapplicable,
-    KeyAssumption, KeyId, Level, LevelResult, Limit, OpId, Point, ReadSource, Reason, TxnId,
-    Undecided, Value, Verdict, VersionOrder, Witness,
+    KeyAssumption, KeyId, Level, LevelResult, Limit, MetVersion, OpId, Point, ReadSource, Reason,
+    TxnId, Undecided, Value, Verdict, VersionOrder, Witness,
 };
 use isolario_oracle::random::Rng;
 
@@ -124,6 +124,10 @@ impl Forger<'_> {
                 read: self.op(),
                 key: self.key(),
                 write: self.op(),
+                met: (depth > 0).then(|| MetVersion {
+                    writer: self.txn(),
+                    known: self.version_order(depth - 1),
+                }),
             },
             5 => Reason::PredicateRead { read: self.op(), key: self.key(), write: self.op() },
             6 => Reason::Stated { at: self.number() },

@@ -1,8 +1,8 @@
 //! Anomalies, edges and reasons on their way in.
 
 use isolario_model::{
-    Anomaly, AnomalyKind, Edge, Evidence, ExpectedVersion, KeyAssumption, Level, Reason,
-    VersionOrder,
+    Anomaly, AnomalyKind, Edge, Evidence, ExpectedVersion, KeyAssumption, Level, MetVersion,
+    Reason, VersionOrder,
 };
 
 use crate::proof::read::node::{Fields, Node};
@@ -134,6 +134,7 @@ impl EvidenceReader<'_, '_> {
                 read: self.refer.op(fields.take("read")?)?,
                 key: self.refer.key(fields.take("key")?)?,
                 write: self.refer.op(fields.take("write")?)?,
+                met: self.met(fields, depth)?,
             },
             "predicate-read" => Reason::PredicateRead {
                 read: self.refer.op(fields.take("read")?)?,
@@ -144,6 +145,14 @@ impl EvidenceReader<'_, '_> {
             "refuted" => Reason::Refuted { cycle: self.edges(fields.take("cycle")?, depth + 1)? },
             _ => return Err(why.expected("why the one comes before the other")),
         })
+    }
+
+    /// The version that a predicate met, where it is stated.
+    fn met(&self, fields: &mut Fields<'_>, depth: usize) -> Result<Option<MetVersion>, ProofError> {
+        let Some(writer) = fields.optional("writer") else { return Ok(None) };
+        let writer = self.refer.txn(writer)?;
+        let known = self.version_order(fields.take("known")?, depth)?;
+        Ok(Some(MetVersion { writer, known }))
     }
 
     fn version_order(&self, node: Node<'_>, depth: usize) -> Result<VersionOrder, ProofError> {

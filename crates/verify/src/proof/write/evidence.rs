@@ -133,11 +133,14 @@ impl<'n> Named<'n, &Reason> {
                 map.serialize_entry("read", &self.part(*read))?;
                 map.serialize_entry("path", &self.within(path))
             }
-            Reason::PredicateAntiDependency { read, key, write } => {
+            Reason::PredicateAntiDependency { read, key, write, met } => {
                 map.serialize_entry("why", "predicate-anti-dependency")?;
                 map.serialize_entry("read", &self.part(*read))?;
                 map.serialize_entry("key", &self.part(*key))?;
-                map.serialize_entry("write", &self.part(*write))
+                map.serialize_entry("write", &self.part(*write))?;
+                let Some(met) = met else { return Ok(()) };
+                map.serialize_entry("writer", &self.part(met.writer))?;
+                map.serialize_entry("known", &self.part(&met.known))
             }
             Reason::PredicateRead { read, key, write } => {
                 map.serialize_entry("why", "predicate-read")?;
