@@ -4,6 +4,7 @@
 //! leaves open, and everything must come out right in it. What is said to be violated is compared with
 //! what a replay finds to be wrong, by code of its own.
 
+mod index;
 mod replay;
 mod table;
 

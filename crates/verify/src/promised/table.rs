@@ -8,6 +8,8 @@ use isolario_model::{
 };
 use isolario_predicate::{Dialect, Truth};
 
+use super::index::Index;
+
 /// What an operation had to return and did not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Difference {
@@ -24,6 +26,7 @@ pub(crate) struct Table<'h> {
     /// What was seen of keys before anybody wrote them, where the history does not state it.
     at_first: BTreeMap<KeyId, ValueId>,
     cells: Vec<Option<Cell>>,
+    index: Index<'h>,
     lists: Vec<Vec<ValueId>>,
     log: Vec<(KeyId, Logged)>,
 }
@@ -42,13 +45,21 @@ enum Logged {
 
 impl<'h> Table<'h> {
     pub(crate) fn new(history: &'h History) -> Self {
-        Table {
+        let mut table = Table {
             history,
             at_first: seen_at_first(history),
             cells: vec![None; history.key_count()],
+            index: Index::new(history),
             lists: vec![Vec::new(); history.key_count()],
             log: Vec::new(),
+        };
+        if !table.index.is_empty() {
+            for key in (0..history.key_count()).map(KeyId::at) {
+                let at_first = table.row(key);
+                table.index.moved(key, RowRef { value: ValueRef::Nil, ..at_first }, at_first);
+            }
         }
+        table
     }
 
     pub(crate) fn mark(&self) -> usize {
@@ -58,7 +69,9 @@ impl<'h> Table<'h> {
     pub(crate) fn take_back(&mut self, mark: usize) {
         while self.log.len() > mark {
             match self.log.pop() {
-                Some((key, Logged::Cell(before))) => self.cells[key.index()] = before,
+                Some((key, Logged::Cell(before))) => {
+                    self.replace(key, before);
+                }
                 Some((key, Logged::Appended)) => {
                     self.lists[key.index()].pop();
                 }
@@ -140,8 +153,19 @@ impl<'h> Table<'h> {
 
     fn put(&mut self, write: OpId, key: KeyId, word: u64, value: ValueId) {
         let cell = Some(Cell { word, value, write });
-        let before = std::mem::replace(&mut self.cells[key.index()], cell);
+        let before = self.replace(key, cell);
         self.log.push((key, Logged::Cell(before)));
+    }
+
+    fn replace(&mut self, key: KeyId, cell: Option<Cell>) -> Option<Cell> {
+        if self.index.is_empty() {
+            return std::mem::replace(&mut self.cells[key.index()], cell);
+        }
+        let row = self.row(key);
+        let before = std::mem::replace(&mut self.cells[key.index()], cell);
+        let after = self.row(key);
+        self.index.moved(key, row, after);
+        before
     }
 
     fn takes_effect(&self, op: OpId) -> bool {
@@ -225,7 +249,8 @@ impl<'h> Table<'h> {
     /// The rows that satisfy a predicate; none where it cannot be evaluated.
     fn matching(&self, predicate: &Predicate) -> Option<Vec<KeyId>> {
         let mut matching = Vec::new();
-        for key in (0..self.history.key_count()).map(KeyId::at) {
+        let all = || (0..self.history.key_count()).map(KeyId::at).collect();
+        for key in self.index.may_match(predicate).unwrap_or_else(all) {
             let row = self.row(key);
             if row.value != ValueRef::Nil
                 && row.is_of(predicate)
