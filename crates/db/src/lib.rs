@@ -73,7 +73,7 @@ pub use database::{
 };
 pub use error::{DbError, ErrorClass, Obstacle};
 pub use registry::{DRIVERS, Driver, Open, Settings, drivers, open, register};
-pub use run::{Control, Outcome, Plan, Progress, RunError, Sighting, run};
+pub use run::{Control, Last, Outcome, Plan, Progress, RunError, Sighting, run, run_then};
 pub use sql::{Answer, SqlConnection};
 pub use table::{Found, TABLE};
 pub use temporary::abandon_temporary_files;

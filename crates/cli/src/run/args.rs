@@ -193,6 +193,20 @@ pub(crate) struct DriveArgs {
     #[arg(long)]
     pub(crate) stop_on_violation: bool,
 
+    /// Make trouble for the server, one after the other: kill, pause, restart
+    #[arg(
+        long,
+        value_name = "FAULT[,FAULT...]",
+        value_delimiter = ',',
+        requires = "server",
+        conflicts_with = "host"
+    )]
+    pub(crate) fault: Vec<String>,
+
+    /// The command that starts the server, in the foreground; the run starts and stops it
+    #[arg(long, value_name = "COMMAND", requires = "fault")]
+    pub(crate) server: Option<String>,
+
     /// Run N times, with consecutive seeds
     #[arg(
         long,
@@ -210,7 +224,7 @@ pub(crate) struct DriveArgs {
         value_parser = duration,
         conflicts_with_all = [
             "repeat", "stop_on_violation", "workload", "preset", "aim", "sessions", "txns", "duration", "ops",
-            "keys", "read_ratio", "rmw_ratio", "distribution", "list_length", "mix", "think", "value_size",
+            "keys", "read_ratio", "rmw_ratio", "distribution", "list_length", "mix", "think", "value_size", "fault",
         ]
     )]
     pub(crate) hunt: Option<Duration>,

@@ -22,6 +22,7 @@ fn hint(error: &RunError) -> Option<String> {
                 error.as_ref().map_or_else(String::new, |error| format!("; it last said: {error}"));
             Some(format!("start all hosts with the same --db, --seed and flags{said}"))
         }
+        RunError::Server(_) => Some("does the command of --server work by itself?".to_owned()),
         RunError::Unsupported { .. } => Some("choose another one with --workload".to_owned()),
         RunError::DifferentDatabases { .. } => Some("run against one of them at a time".to_owned()),
         RunError::Directory { .. } | RunError::NotEmpty { .. } | RunError::Write { .. } => {

@@ -3,13 +3,14 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use isolario::db::DbUrl;
-use isolario::run::{Ask, Settings, Shrinking};
+use isolario::run::{Ask, Fault, Faults, Settings, Shrinking};
 use isolario::workload::{DefaultRun, Kind, Preset, Workload};
 
 use super::args::{DriveArgs, RunArgs, ShapeArgs};
 use crate::args::ReportForm;
 use crate::config::Request;
 use crate::failure::Failure;
+use crate::suggest::no_such;
 use crate::workload_flags::{
     find_aim, find_distribution, find_kind, find_mix, find_preset, refuse_idle_flags,
 };
@@ -52,6 +53,7 @@ impl Run {
         settings.check_timeout = args.timeout;
         settings.stop_on_violation = args.drive.stop_on_violation;
         settings.whitebox = args.whitebox;
+        settings.faults = faults(&args.drive)?;
         settings.out = args.out;
         settings.max_anomalies = args.max_anomalies;
         settings.shrink = match (args.shrink, args.no_shrink) {
@@ -64,6 +66,19 @@ impl Run {
         let DriveArgs { repeat, hunt, .. } = args.drive;
         Ok(Run { settings, repeat, hunt, form })
     }
+}
+
+/// Which faults the server is to have.
+fn faults(args: &DriveArgs) -> Result<Option<Faults>, Failure> {
+    let Some(server) = &args.server else { return Ok(None) };
+    let names = || Fault::ALL.iter().map(|fault| fault.name());
+    let find = |name: &String| {
+        let found = Fault::ALL.into_iter().find(|fault| fault.name() == name.as_str());
+        let there_are = || format!("there are {}", names().collect::<Vec<_>>().join(", "));
+        found.ok_or_else(|| no_such("fault", name, "--fault", names(), there_are()))
+    };
+    let kinds = args.fault.iter().map(find).collect::<Result<_, _>>()?;
+    Ok(Some(Faults::new(kinds, server)))
 }
 
 /// What `--check` asks for; without it, the database's claim counts.

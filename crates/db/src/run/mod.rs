@@ -20,7 +20,7 @@ use isolario_formats::LiveRecorder;
 use isolario_model::{
     AbortReason, Counts, Latency, Meta, RunEvent, Second, SinkError, StopCause, StopReason,
 };
-use isolario_workload::Generator;
+use isolario_workload::{Generator, PlannedOp};
 
 use crate::database::Database;
 use crate::error::DbError;
@@ -224,6 +224,26 @@ pub fn run(
     control: &Control,
     watch: &mut dyn FnMut(&Progress),
 ) -> Result<Outcome, RunError> {
+    run_then(plan, control, watch, None)
+}
+
+/// What comes after all sessions.
+#[derive(Clone, Copy)]
+pub struct Last<'l> {
+    /// Is called when the sessions are done.
+    pub before: &'l dyn Fn(),
+    /// The transactions of one more session. Each is tried until it commits, or until the patience
+    /// of the plan is over.
+    pub txns: &'l [Vec<PlannedOp>],
+}
+
+/// As [`run`], and then some more, unless the run was interrupted. It is recorded, and not counted.
+pub fn run_then(
+    plan: &Plan<'_>,
+    control: &Control,
+    watch: &mut dyn FnMut(&Progress),
+    last: Option<Last<'_>>,
+) -> Result<Outcome, RunError> {
     if plan.databases.is_empty() {
         return Err(RunError::Nothing("databases"));
     }
@@ -248,6 +268,10 @@ pub fn run(
         sightings: Mutex::default(),
     };
     let mut outcome = conduct(&shared, watch)?;
+    if let Some(Last { before, txns }) = last.filter(|_| outcome.stopped == StopReason::Done) {
+        before();
+        Session::new(&shared, plan.sessions).drive_last(txns);
+    }
     if let Some(Err(error)) = recorder.map(LiveRecorder::finish) {
         // What was recorded stays as it is, and can be read.
         if outcome.stopped == StopReason::Done {

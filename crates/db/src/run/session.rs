@@ -18,6 +18,8 @@ use crate::error::{DbError, ErrorClass};
 const FIRST_PATIENCE: Duration = Duration::from_secs(5);
 const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+/// Between two attempts at what comes last: nobody else is there to be let go first.
+const LAST_PAUSE: Duration = Duration::from_millis(20);
 
 pub(super) struct Session<'r> {
     shared: &'r Shared<'r>,
@@ -100,6 +102,43 @@ impl<'r> Session<'r> {
         let flushed = self.client.flush();
         self.recorded(flushed);
         self.shared.sighted(std::mem::take(&mut self.client.sightings));
+    }
+
+    /// Runs these transactions when everybody else is done, each until it commits.
+    pub(super) fn drive_last(mut self, txns: &[Vec<PlannedOp>]) {
+        let deadline = Instant::now() + self.shared.plan.patience;
+        for plan in txns {
+            while self.attempt_last(plan).is_none() {
+                if Instant::now() > deadline {
+                    return;
+                }
+                std::thread::sleep(LAST_PAUSE);
+            }
+        }
+        let flushed = self.client.flush();
+        self.recorded(flushed);
+    }
+
+    /// One attempt, on a new connection if there is none; nothing if it has to be tried again.
+    fn attempt_last(&mut self, plan: &[PlannedOp]) -> Option<()> {
+        if self.connection.is_none() {
+            self.connection = Some(self.shared.node(self.number).connect().ok()?);
+            self.connections += 1;
+        }
+        // Other sessions have numbers from 0 on.
+        let session = -i64::from(self.connections);
+        let connection = self.connection.as_mut()?;
+        match self.client.attempt(session, None, plan, connection.as_mut()) {
+            Ok(_) => Some(()),
+            Err(Failed::Recording(error)) => {
+                self.recorded(Err(error));
+                Some(())
+            }
+            Err(Failed::Database(error)) => {
+                self.clean_up(&error);
+                None
+            }
+        }
     }
 
     fn node(&self) -> &'r Node {

@@ -6,13 +6,14 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use isolario_check::Options;
-use isolario_db::{self as db, Control, Plan, Progress};
+use isolario_db::{self as db, Control, Last, Plan, Progress};
 use isolario_formats as formats;
 use isolario_model::StopReason;
 use isolario_workload::Generator;
 
 use super::error::RunError;
 use super::examine::{Judgement, examine};
+use super::faults::last_reads;
 use super::host::Comparison;
 use super::settings::Settings;
 use super::target::Target;
@@ -66,7 +67,15 @@ impl Course<'_> {
                     comparison.go_on(|| over.load(Ordering::Relaxed));
                 });
             }
-            let outcome = db::run(&plan, control, watch);
+            let server = self.target.server.as_ref();
+            let reads = server.map(|_| last_reads(&settings.workload)).unwrap_or_default();
+            let before = || server.iter().for_each(|server| server.last(control));
+            let last = server.map(|_| Last { before: &before, txns: &reads });
+            if let Some(server) = server {
+                scope.spawn(|| server.trouble(control));
+            }
+            let outcome = db::run_then(&plan, control, watch, last);
+            server.iter().for_each(|server| server.leave_alone());
             over.store(true, Ordering::Relaxed);
             outcome
         });

@@ -17,6 +17,9 @@ pub enum RunError {
     /// There is nothing to run, or nothing to run it on.
     #[error("there must be at least one of: {0}")]
     Nothing(&'static str),
+    /// The server of a run with faults cannot be started.
+    #[error("the server cannot be started: {0}")]
+    Server(String),
     /// The workload cannot be.
     #[error(transparent)]
     Workload(#[from] WorkloadError),

@@ -39,6 +39,7 @@ mod directory;
 mod drive;
 mod error;
 mod examine;
+mod faults;
 mod handle;
 mod host;
 mod hunt;
@@ -69,6 +70,7 @@ pub use directory::{
 };
 pub use error::RunError;
 pub use examine::{Examination, Judgement, examine};
+pub use faults::{Fault, Faults};
 pub use handle::{Handle, Stage};
 pub use host::{Host, MeetingError};
 pub use hunt::Hunt;
@@ -80,6 +82,7 @@ pub use whitebox::Whitebox;
 
 use directory::{Directory, unix_seconds};
 use drive::Course;
+use faults::Server;
 use host::{Comparison, SomeSessions};
 use outcome::provenance;
 use whitebox::Captured;
@@ -289,6 +292,7 @@ fn record(
     leave(&target);
     observer.driven(&driven);
     note(&mut record, driven, settings);
+    record.remarks.extend(target.server.as_ref().map(Server::told));
     // The verdict does not depend on it, and it is written again at the end.
     let _ = directory.write_record(&record);
     // The database is let go of before the check, and with it its temporary files.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use isolario_report::shell_word;
 use isolario_workload::{Kind, Workload};
 
+use super::faults::Faults;
 use super::settings::{Ask, Settings};
 
 /// The exact command, ready for a shell. Passwords are left out: commands end up in reports.
@@ -30,6 +31,11 @@ pub(super) fn command(settings: &Settings, isolation: &str) -> String {
     }
     if settings.value_size > 0 {
         flag("value-size", settings.value_size.to_string());
+    }
+    if let Some(Faults { kinds, server }) = &settings.faults {
+        let names: Vec<_> = kinds.iter().map(|fault| fault.name()).collect();
+        flag("fault", names.join(","));
+        flag("server", server.clone());
     }
     flag("max-retries", settings.max_retries.to_string());
     flag("statement-timeout", span(settings.statement_timeout));

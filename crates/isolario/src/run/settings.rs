@@ -8,6 +8,7 @@ use isolario_db::{Claim, DbError, DbUrl};
 use isolario_model::Level;
 use isolario_workload::{DefaultRun, Kind, Planner, Workload, WorkloadError};
 
+use super::faults::Faults;
 use super::host::Host;
 
 /// What to run, against what, and what to ask of the history.
@@ -50,6 +51,8 @@ pub struct Settings {
     pub stop_on_violation: bool,
     /// Whether to check against what the database's own log says, too.
     pub whitebox: bool,
+    /// Trouble for a server that the run starts.
+    pub faults: Option<Faults>,
     /// The run directory; without one, a new one under `isolario-runs`.
     pub out: Option<PathBuf>,
     /// How many anomalies the report shows in full.
@@ -143,6 +146,7 @@ impl Settings {
             check_timeout: Duration::from_secs(60),
             stop_on_violation: false,
             whitebox: false,
+            faults: None,
             out: None,
             max_anomalies: 10,
             shrink: Shrinking::default(),
@@ -214,6 +218,12 @@ impl Settings {
     #[must_use]
     pub fn with_whitebox(self, whitebox: bool) -> Settings {
         Settings { whitebox, ..self }
+    }
+
+    /// With trouble for a server that the run starts.
+    #[must_use]
+    pub fn with_faults(self, faults: Faults) -> Settings {
+        Settings { faults: Some(faults), ..self }
     }
 
     /// With another patience for the smallest part that shows what was found.

@@ -3,6 +3,7 @@
 use isolario_db::{self as db, Claim, Database, DbError, Layout};
 
 use super::error::RunError;
+use super::faults::Server;
 use super::host::{Host, prepare_for_all};
 use super::settings::Settings;
 
@@ -15,6 +16,8 @@ pub struct Target {
     pub version: String,
     /// What it claims for the workload.
     pub claim: Claim,
+    /// The server, where the run has started it.
+    pub(super) server: Option<Server>,
 }
 
 impl Target {
@@ -27,7 +30,16 @@ impl Target {
             evidence: settings.whitebox,
         };
         let opened = settings.urls.iter().map(|url| db::open(url, &asked).map_err(RunError::Open));
-        Target::of(opened.collect::<Result<_, _>>()?, settings)
+        let nodes = opened.collect::<Result<Vec<_>, _>>()?;
+        let server = settings.faults.as_ref().map(Server::start).transpose();
+        let server = server.map_err(|error| RunError::Server(error.to_string()))?;
+        if let Some(server) = &server {
+            for (node, url) in nodes.iter().zip(&settings.urls) {
+                let failed = |error| RunError::Database { url: Some(url.clone()), error };
+                server.wait_for(|| node.version()).map_err(failed)?;
+            }
+        }
+        Ok(Target { server, ..Target::of(nodes, settings)? })
     }
 
     /// Makes room for the workload in a database of one's own, given by its nodes.
@@ -60,7 +72,7 @@ impl Target {
             let (first, other) = (first.name().to_owned(), other.name().to_owned());
             return Err(RunError::DifferentDatabases { first, other });
         }
-        Ok(Target { version, claim, nodes })
+        Ok(Target { version, claim, nodes, server: None })
     }
 
     /// The name of its rows in the table of claims.
