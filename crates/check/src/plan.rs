@@ -1,5 +1,7 @@
 //! Which engine decides a level of a history, and what the answers share.
 
+mod otherwise;
+
 use std::io;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -240,6 +242,10 @@ impl<'h> Checker<'h> {
         if self.is_certified() && certificate::decides(level) {
             let verdict = self.by_certificate(level);
             return LevelResult { level, engine: Engine::Versions, verdict };
+        }
+        if self.is_certified() {
+            let verdict = Verdict::NotApplicable(Inapplicable::NotByCertificate);
+            return LevelResult { level, engine: engine_of(level), verdict };
         }
         // Linearizability is about operations of more kinds, and needs none of what the other levels
         // share.

@@ -421,3 +421,71 @@ fn planted_anomalies_of_predicates_tell_repeatable_read_and_serializability_apar
         assert!(of_items[0].verdict.is_satisfied(), "{kind}: {of_items:?}");
     }
 }
+
+/// A certificate that is right says what can be worked out without it: whatever the general solver
+/// refutes, it refutes, and whatever it accepts, the solver accepts.
+#[test]
+fn a_right_certificate_agrees_with_the_general_solver() {
+    let (mut equal, mut all) = (0, 0);
+    for seed in 0..8 {
+        for level in [Level::RepeatableRead, Level::SnapshotIsolation, Level::Serializable] {
+            let mut config = config(level, seed);
+            config.workload.mix =
+                "insert:20,update:25,read:20,increment:10,range-read:25".parse::<Mix>().unwrap();
+            config.txns = 60;
+            let (history, orders, sets) = generated(&config);
+            for asked in [Level::SnapshotIsolation, Level::Serializable] {
+                let certified = decided(&history, &orders, &sets, asked);
+                let options = Options::default()
+                    .with_version_order(orders.clone())
+                    .with_timeout(std::time::Duration::from_secs(20));
+                let solved = check(&history, &[asked], &options).remove(0).verdict;
+                let is_open = |verdict: &Verdict| !verdict.is_satisfied() && !verdict.is_violated();
+                if is_open(&certified) || is_open(&solved) {
+                    continue;
+                }
+                all += 1;
+                equal += usize::from(certified.kind() == solved.kind());
+                // Only what the store says of itself is more than what clients saw.
+                let agrees = certified.is_violated() || solved.is_satisfied();
+                assert!(agrees, "seed {seed}, {level}, {asked}: {certified:?} {solved:?}");
+                if level.implies(asked) {
+                    assert!(certified.is_satisfied(), "seed {seed}, {level}, {asked}");
+                }
+            }
+        }
+    }
+    assert!(all > 30 && equal * 10 > all * 8, "{equal} of {all}");
+}
+
+#[test]
+fn levels_without_a_rule_say_so() {
+    let figure = history("T1: w x 1\n T2: select value > 0 -> {x: 1}");
+    let certificate = r#"{"txn": "T2", "op": 0, "versions": [["x", "T1"]]}"#;
+    for level in [Level::ReadCommitted, Level::Causal, Level::Prefix, Level::Linearizable] {
+        let verdict = verdict(&figure, certificate, level);
+        assert_eq!(verdict, Verdict::NotApplicable(Inapplicable::NotByCertificate), "{level}");
+    }
+}
+
+/// The third transaction missed what the certificate says it met: another order of the first two would
+/// have been right.
+#[test]
+fn whether_another_order_would_have_done_can_be_asked() {
+    let rejected = history("T1: w x 7\n T2: w x 1\n T3: select value > 5 -> {x: 7}, r x 7");
+    let certificate = r#"
+        {"key": "x", "writers": ["T1", "T2"]}
+        {"txn": "T3", "op": 0, "versions": [["x", "T2"]]}"#;
+    let source = Source::from_bytes("certificate", certificate.as_bytes().to_vec()).unwrap();
+    let stated = version_order::read(&source, &rejected).unwrap();
+    let options = Options::default()
+        .with_version_order(stated.orders)
+        .with_version_sets(stated.sets)
+        .with_trusted_version_order(true);
+    let checker = isolario_check::Checker::new(&rejected, options);
+    let results = checker.check_all(&[Level::ReadUncommitted, Level::Serializable]);
+    assert!(results[0].verdict.is_satisfied() && results[1].verdict.is_violated());
+    let otherwise = checker.without_statements(&results, std::time::Duration::from_secs(5));
+    assert_eq!(otherwise.len(), 1);
+    assert!(otherwise[0].verdict.is_satisfied(), "{otherwise:?}");
+}

@@ -603,6 +603,8 @@ pub enum Inapplicable {
         /// Another one.
         second: TxnId,
     },
+    /// A version certificate does not decide this level.
+    NotByCertificate,
     /// The order of the versions of a row is part of the question, and it is not stated in full.
     OpenVersionOrder {
         /// The row.

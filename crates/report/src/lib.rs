@@ -84,7 +84,7 @@ pub use probes::{
     Probe, ProbeOutcome, ProbeResult, ProbeSetting, ProbeTable, Transcript, TranscriptLine,
 };
 pub use provenance::{Provenance, Utc, shell_word};
-pub use report::{Renderer, Report, Size, Timing};
+pub use report::{Renderer, Report, Size, Stated, Timing};
 pub use show::{ShownVersion, Sources, Subject, Versions};
 pub use stats::StatsReport;
 pub use summary::Summary;

@@ -45,9 +45,21 @@ pub struct Report<'h> {
     pub max_anomalies: usize,
     /// By which program it was made, when, about which history, and how to verify it.
     pub provenance: Provenance,
+    /// What the database's own word has to do with the answers, where it is part of the question.
+    pub stated: Option<&'h Stated>,
     /// The smallest part that still shows what is wrong, where somebody looked for it.
     #[cfg(feature = "html")]
     pub excerpt: Option<Excerpt<'h>>,
+}
+
+/// What answers owe to the order of versions that a database states, and to the versions that it says
+/// operations met.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stated {
+    /// Of the levels that are violated, what they come to without it.
+    pub otherwise: Vec<LevelResult>,
+    /// How many operations by predicate there are of which it does not say what they met.
+    pub operations_without_set: u64,
 }
 
 /// How large a history is.
@@ -115,6 +127,7 @@ impl<'h> Report<'h> {
             timing: Timing::default(),
             max_anomalies: 10,
             provenance: Provenance::default(),
+            stated: None,
             #[cfg(feature = "html")]
             excerpt: None,
         }
@@ -153,6 +166,12 @@ impl<'h> Report<'h> {
     #[must_use]
     pub fn with_provenance(self, provenance: Provenance) -> Self {
         Report { provenance, ..self }
+    }
+
+    /// Adds what the answers owe to what the database states.
+    #[must_use]
+    pub fn with_stated(self, stated: &'h Stated) -> Self {
+        Report { stated: Some(stated), ..self }
     }
 
     /// Adds the smallest part that still shows what is wrong.

@@ -211,7 +211,14 @@ impl<'h> Verifier<'h> {
             let new = || Certificate::new(self.history, self.options, self.stated, self.sets);
             return certificate::verify(self.certificate.get_or_init(new).as_ref(), result);
         }
-        if self.history.has_predicates() && !self.is_certified() {
+        if self.is_certified() {
+            return match &result.verdict {
+                Verdict::Undecided(_) => Ok(()),
+                Verdict::NotApplicable(Inapplicable::NotByCertificate) => Ok(()),
+                _ => Err(Refusal::Unsupported("a level that a certificate does not decide")),
+            };
+        }
+        if self.history.has_predicates() {
             return predicates::verify(self.history, self.options, result);
         }
         if self.history.has_conditionals() && !result.level.needs().single_operations {

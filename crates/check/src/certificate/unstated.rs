@@ -73,11 +73,16 @@ impl Certificate<'_> {
         self.unstated.binary_search_by_key(&op, |unstated| unstated.op).is_ok()
     }
 
+    /// How many operations there are of which it is not stated what they met.
+    pub(crate) fn operations_without_set(&self) -> u64 {
+        self.unstated.len() as u64
+    }
+
     /// The answer where an order explains everything but operations of which it is not stated what they
     /// met.
     pub(super) fn left_open(&self) -> Verdict {
         let op = self.unstated.first().map_or(OpId(0), |unstated| unstated.op);
-        let total = self.unstated.len() as u64;
+        let total = self.operations_without_set();
         Verdict::NotApplicable(Inapplicable::NoVersionSet { op, total })
     }
 

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use isolario::check::{self, Checker, Options, Stop};
 use isolario::model::{History, KeyAssumption, Level, LevelResult, Outcome as TxnOutcome, TxnId};
 use isolario::report::{
-    Provenance, Renderer, Report, Summary, Timing, deciding, overall_of_patterns, shell_word,
+    Provenance, Renderer, Report, Stated, Summary, Timing, deciding, overall_of_patterns,
+    shell_word,
 };
 use isolario::run::{Shrinking, peak_rss_bytes};
 use isolario::shrink::{self, Shrunk, ShrunkHistory};
@@ -31,6 +32,9 @@ use crate::run_directory;
 
 /// How long the smallest parts of all histories of one page are looked for.
 const ALL_EXCERPTS: Duration = Duration::from_secs(30);
+
+/// How long to look for another order of versions, where there is no limit.
+const BRIEFLY: Duration = Duration::from_secs(10);
 
 pub(crate) fn run(config: &Check, console: &mut Console) -> Result<Outcome, Failure> {
     let interrupt = Interrupt::listen(console.quiet)?;
@@ -88,6 +92,7 @@ impl Checking<'_> {
                 let progress = (!console.quiet).then(|| Progress::of_check(&mut options));
                 let checker = Checker::new(&loaded.history, options.clone());
                 let results = checker.check_named(&request.levels, &request.named);
+                let stated = self.stated(&checker, &results, begun);
                 drop(progress);
                 let excerpt = self.excerpt(&loaded.history, &results, &options);
                 let report = Report::new(&name, &loaded.history, &results)
@@ -96,6 +101,10 @@ impl Checking<'_> {
                     .with_named(&request.named)
                     .with_timing(timing(&loaded, begun))
                     .with_provenance(self.provenance(path, &loaded.history));
+                let report = match &stated {
+                    Some(stated) => report.with_stated(stated),
+                    None => report,
+                };
                 self.report(report, path, console)?;
                 if request.open && deciding(&results).is_none() {
                     console.warning(&format!("{name}: no level could be decided"));
@@ -120,6 +129,28 @@ impl Checking<'_> {
                 Ok(overall_of_patterns(&results, *named).into())
             }
         }
+    }
+
+    /// What the answers owe to a version order that is trusted: whether another one would have done, as
+    /// far as that is found out in the time that is left.
+    fn stated(
+        &self,
+        checker: &Checker<'_>,
+        results: &[LevelResult],
+        begun: Instant,
+    ) -> Option<Stated> {
+        let options = &self.config.options;
+        if self.config.version_order.is_none() || !options.trust_version_order {
+            return None;
+        }
+        let left = match options.timeout {
+            Some(limit) => limit.saturating_sub(begun.elapsed()),
+            None => BRIEFLY,
+        };
+        let otherwise = checker.without_statements(results, left);
+        let operations_without_set = checker.operations_without_set();
+        (!otherwise.is_empty() || operations_without_set > 0)
+            .then_some(Stated { otherwise, operations_without_set })
     }
 
     /// Says of a history that its turn did not come. That is no error: it is not decided.

@@ -92,3 +92,34 @@ fn orders_that_cannot_be_meant_exit_with_2_a_place_and_a_remedy() {
     shown.push(stating("").transcript(&absent));
     insta::assert_snapshot!(shown.join("\n"));
 }
+
+/// By the certificate, carol met bob's row and returned alice's. In another order of the two she would have
+/// been right.
+#[test]
+fn a_broken_certificate_is_told_with_what_would_have_been_without_it() {
+    let history = "\
+initial nil
+session alice
+  T1: w x 7
+session bob
+  T2: w x 1
+session carol
+  T3: select value > 5 -> {x: 7}, r x 7
+session dan
+  T4: select value > 100 -> {}
+";
+    let certificate = "\
+{\"key\": \"x\", \"writers\": [\"T1\", \"T2\"]}
+{\"txn\": \"T3\", \"op\": 0, \"versions\": [[\"x\", \"T2\"]]}
+";
+    let sandbox = Sandbox::new().file("h.txt", history).file("order", certificate);
+    let trust =
+        ["--version-order", "order", "--trust-version-order", "--report", "r.html", "h.txt"];
+    let check = |more: &[&str]| sandbox.transcript(&[&["check"], more, &trust].concat());
+    insta::assert_snapshot!(check(&["--level", "ru,pl-2,prefix,rr,ser"]));
+    let json = check(&["--level", "ser", "--json"]);
+    let expected = r#""stated":{"otherwise":[{"level":"serializable","verdict":"satisfied"}],"#;
+    assert!(json.contains(expected), "{json}");
+    let page = sandbox.read("r.html");
+    assert!(page.contains("<p>Without it, serializable is satisfied"), "{page}");
+}

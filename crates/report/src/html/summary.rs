@@ -8,12 +8,15 @@ use super::{lattice, section};
 use crate::marks::Part;
 use crate::names::{counted, grouped, listed};
 use crate::report::Report;
-use crate::words::{behind, how_often};
+use crate::words::{behind, how_often, stated};
 use crate::xml::Escaped;
 
 pub(super) fn write(report: &Report<'_>, part: Part, out: &mut dyn Write) -> io::Result<()> {
     section("summary", "Summary", part, out)?;
     conclusion(report, out)?;
+    for sentence in stated(report) {
+        writeln!(out, "<p>{}</p>", with_code(&sentence))?;
+    }
     if !report.results.is_empty() {
         lattice::write(report, part, out)?;
     }

@@ -11,7 +11,7 @@ use crate::involved::first_counterexample;
 use crate::meaning::deciding;
 use crate::names::{Names, counted, grouped, listed};
 use crate::report::Report;
-use crate::words::{behind, how_often, why_not_applicable, why_searched};
+use crate::words::{behind, how_often, stated, why_not_applicable, why_searched};
 use crate::wrap::wrap;
 
 /// How many kinds of anomaly are named in a line.
@@ -48,6 +48,9 @@ pub(super) fn write(
     });
     table(&rows.chain(patterns).collect::<Vec<_>>(), palette, out)?;
     not_applicable(report, palette, out)?;
+    for sentence in stated(report) {
+        writeln!(out, "\n{}", wrap(&sentence, palette.width, "  ", "  "))?;
+    }
     searched(report, palette, out)?;
     // One level needs no summing up.
     if report.results.len() > 1 {

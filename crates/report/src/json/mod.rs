@@ -28,7 +28,7 @@ use crate::provenance::{Provenance, Utc};
 use crate::report::{Renderer, Report, Size};
 use crate::summary::Summary;
 use crate::txn_facts::TxnFacts;
-use crate::words::{Step, argument, in_time, summary, why_no_answer, why_searched};
+use crate::words::{Step, argument, in_time, stated, summary, why_no_answer, why_searched};
 use op::{JsonOp, JsonValue};
 use summary::JsonSummary;
 
@@ -86,8 +86,28 @@ struct JsonReport<'a> {
     /// How many transactions began before the first one of an anomaly.
     #[serde(skip_serializing_if = "Option::is_none")]
     first_counterexample: Option<u64>,
+    /// What the answers owe to the database's own word, where that is part of the question.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stated: Option<JsonStated>,
     timing: JsonTiming,
     provenance: JsonProvenance<'a>,
+}
+
+#[derive(Serialize)]
+struct JsonStated {
+    /// Of the violated levels, what they come to without it.
+    otherwise: Vec<JsonOtherwise>,
+    operations_without_set: u64,
+    /// The same in words.
+    summary: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct JsonOtherwise {
+    level: &'static str,
+    verdict: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -245,6 +265,7 @@ impl<'a> JsonReport<'a> {
             findings: JsonTotals::of(names, &found, most),
             not_ruled_out: not_ruled_out(report, &found).into_iter().map(open).collect(),
             first_counterexample: first_counterexample(report.history, report.results),
+            stated: JsonStated::of(report),
             timing: JsonTiming {
                 load_ms: milliseconds(report.timing.load),
                 check_ms: milliseconds(report.timing.check),
@@ -257,6 +278,22 @@ impl<'a> JsonReport<'a> {
                 verify: report.provenance.verify.as_deref(),
             },
         }
+    }
+}
+
+impl JsonStated {
+    fn of(report: &Report<'_>) -> Option<Self> {
+        let names = Names::new(report.history);
+        let otherwise = |result: &LevelResult| JsonOtherwise {
+            level: result.level.name(),
+            verdict: result.verdict.name(),
+            reason: why_no_answer(names, &result.verdict),
+        };
+        report.stated.map(|owed| JsonStated {
+            otherwise: owed.otherwise.iter().map(otherwise).collect(),
+            operations_without_set: owed.operations_without_set,
+            summary: stated(report),
+        })
     }
 }
 

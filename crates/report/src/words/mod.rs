@@ -16,6 +16,7 @@ mod observed;
 mod promised;
 #[cfg(feature = "html")]
 mod run;
+mod stated;
 mod supposed;
 mod times;
 mod verdict;
@@ -39,6 +40,7 @@ pub(crate) use edge::{refutation, told};
 pub(crate) use observed::{last_write, own_writes_between};
 #[cfg(feature = "html")]
 pub(crate) use run::headline_of;
+pub(crate) use stated::stated;
 pub(crate) use supposed::{HOW_TO_READ_CASES, case, supposed};
 pub(crate) use verdict::{at_least, behind, how_often};
 

@@ -114,6 +114,10 @@ pub fn why_not_applicable(names: Names<'_>, why: &Inapplicable) -> String {
         Inapplicable::NotByPromisedOrder => {
             "an order of transactions does not decide this level".to_owned()
         }
+        Inapplicable::NotByCertificate => {
+            "a version certificate has no rule for it; without one, it is judged by what clients saw"
+                .to_owned()
+        }
         Inapplicable::NoPlace { txn } => {
             format!("{} has no place in the promised order", names.txn(*txn))
         }

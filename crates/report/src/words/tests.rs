@@ -363,6 +363,7 @@ fn why_levels_do_not_apply() {
         Inapplicable::NoChecker,
         Inapplicable::CyclicDependencies,
         Inapplicable::SkewOfEventOrder,
+        Inapplicable::NotByCertificate,
         Inapplicable::OpenVersionOrder { key: X },
         Inapplicable::NoVersionSet { op: OpId(5), total: 1 },
         Inapplicable::NoVersionSet { op: OpId(5), total: 12 },

@@ -57,7 +57,7 @@ impl Forger<'_> {
     }
 
     fn inapplicable(&mut self) -> Inapplicable {
-        match self.rng.below(14) {
+        match self.rng.below(15) {
             0 => Inapplicable::AmbiguousRead {
                 read: self.op(),
                 first: self.optional_op(),
@@ -76,6 +76,7 @@ impl Forger<'_> {
             10 => Inapplicable::Predicate { op: self.op() },
             11 => Inapplicable::NoVersionSet { op: self.op(), total: self.number() },
             12 => Inapplicable::OpenVersionOrder { key: self.key() },
+            13 => Inapplicable::NotByCertificate,
             _ => Inapplicable::SkewOfEventOrder,
         }
     }

@@ -300,6 +300,7 @@ impl<'l, 'h> Sections<'l, 'h> {
             "cyclic-dependencies" => Inapplicable::CyclicDependencies,
             "skew-of-event-order" => Inapplicable::SkewOfEventOrder,
             "not-by-promised-order" => Inapplicable::NotByPromisedOrder,
+            "not-by-certificate" => Inapplicable::NotByCertificate,
             "no-place" => Inapplicable::NoPlace { txn: self.refer.txn(fields.take("txn")?)? },
             "same-place" => Inapplicable::SamePlace {
                 first: self.refer.txn(fields.take("first")?)?,

@@ -290,6 +290,7 @@ impl Named<'_, &Inapplicable> {
             Inapplicable::NotByPromisedOrder => {
                 map.serialize_entry("because", "not-by-promised-order")
             }
+            Inapplicable::NotByCertificate => map.serialize_entry("because", "not-by-certificate"),
             Inapplicable::NoPlace { txn } => {
                 map.serialize_entry("because", "no-place")?;
                 map.serialize_entry("txn", &self.part(*txn))
