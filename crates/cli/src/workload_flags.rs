@@ -83,7 +83,10 @@ pub(crate) fn find_aim(name: &str) -> Result<Aim, Failure> {
 /// The help on aims.
 pub(crate) fn aim_help() -> String {
     let names = Aim::ALL.map(Aim::name).join(", ");
-    format!("Aim at an anomaly, which is then found sooner if it can happen (mini): {names}")
+    format!(
+        "Aim at an anomaly, which is then found sooner if it can happen (mini): {names}; for sql, any \
+         probe or its anomaly"
+    )
 }
 
 /// The help on presets.

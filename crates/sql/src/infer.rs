@@ -17,9 +17,13 @@
 //! - **Own writes.** A row that the transaction has written itself shows what it was based on. That is
 //!   a matter of the order of writes, and no read of somebody else's version; such a read only has
 //!   to end with the transaction's own elements.
-//! - **Savepoints.** What was rolled back to a savepoint is an aborted transaction of its own.
+//! - **Savepoints.** What was rolled back to a savepoint is an aborted transaction of its own, and what it
+//!   read proves nothing. (If a transaction of MariaDB begins with a savepoint, the way back to it ends the
+//!   transaction of the storage engine: locks go, and the next read has another snapshot.)
 //! - **Locking reads** of MySQL and its kin at repeatable read show the newest row, beside the snapshot
-//!   that all other reads come from. They are left out there (IsoRel, Section 3.4).
+//!   that all other reads come from. They are left out there (IsoRel, Section 3.4). The same holds at
+//!   serializable for a locking read outside of any transaction that has a subquery: reads do not lock
+//!   there unless they say so, and the subquery does not.
 
 use std::collections::HashMap;
 
@@ -27,6 +31,7 @@ use isolario_model::{
     Batch, History, Op, OpNotes, Outcome, SinkError, TxnEnd, TxnSink, TxnStart, ValueRef,
 };
 
+use crate::product::Product;
 use crate::round::{Element, Recorded, RecordedTxn, Round, Seen};
 
 /// How a round is read.
@@ -34,6 +39,24 @@ use crate::round::{Element, Recorded, RecordedTxn, Round, Seen};
 pub struct Reading {
     /// Leave locking reads out: see [`Product::has_current_reads`](crate::Product::has_current_reads).
     pub without_locking_reads: bool,
+    /// Leave out those of statements outside of any transaction that also read from a snapshot: see
+    /// [`Product::mixes_reads`](crate::Product::mixes_reads).
+    pub without_mixed_reads: bool,
+}
+
+impl Reading {
+    /// How rounds of a product at an isolation level are read.
+    pub fn of(product: &Product, isolation: &str) -> Reading {
+        Reading {
+            without_locking_reads: product.has_current_reads(isolation),
+            without_mixed_reads: product.mixes_reads(),
+        }
+    }
+
+    fn leaves_out(self, txn: &RecordedTxn, statement: &Recorded, seen: &Seen) -> bool {
+        let is_mixed = || txn.autocommit && statement.reads.iter().any(|other| !other.locked);
+        seen.locked && (self.without_locking_reads || self.without_mixed_reads && is_mixed())
+    }
 }
 
 /// The history that a round shows.
@@ -165,8 +188,10 @@ impl<'r> Facts<'r> {
         sink.begin(&TxnStart { session, id: Some(txn.id.into()), line: None })?;
         for statement in &txn.statements {
             let notes = OpNotes { sql: Some(&statement.sql), ..OpNotes::default() };
-            for seen in &statement.reads {
-                let is_left_out = seen.locked && reading.without_locking_reads;
+            // What was undone is told with what was rolled back.
+            let reads = statement.reads.iter().filter(|_| statement.undone_by.is_none());
+            for seen in reads {
+                let is_left_out = reading.leaves_out(txn, statement, seen);
                 let list = without_undone(txn, statement, &seen.list);
                 if !is_left_out && !self.ends_with_own(txn, statement, &seen.row, &list) {
                     read(sink, &seen.row, &list, &notes)?;

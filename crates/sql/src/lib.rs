@@ -14,7 +14,7 @@
 //! let schema = Schema::random(7, 0, &Bounds::default());
 //! let style = Style::default();
 //! let planner =
-//!     Planner { schema: &schema, product: &Product::POSTGRES, style: &style, seed: 7, round: 0 };
+//!     Planner { schema: &schema, product: &Product::POSTGRES, style: &style, models: &[], seed: 7, round: 0 };
 //! let planned = planner.transaction(0, 0);
 //! assert_eq!(planned, planner.transaction(0, 0));
 //!
@@ -28,17 +28,21 @@ mod dice;
 mod generate;
 mod infer;
 mod instrument;
+mod predicates;
 mod product;
 mod reduce;
 mod round;
 mod schema;
 mod script;
 
-pub use generate::{Mix, MixError, Planned, Planner, Style};
+pub use generate::{Mix, MixError, Part, Planned, Planner, Shape, Style};
 pub use infer::{Reading, history};
 pub use instrument::{Instrument, Instrumented, Refusal, Shown, StatementKind, kind_of};
+pub use predicates::{Certified, certified};
 pub use product::{Limit, Product};
 pub use reduce::Reduction;
-pub use round::{Element, Failure, Recorded, RecordedTxn, Round, Seen, savepoint_of, take_seen};
+pub use round::{
+    Element, Failure, Recorded, RecordedTxn, Round, Seen, Snapshot, savepoint_of, take_seen,
+};
 pub use schema::{Aux, Bounds, Column, Schema, SchemaError, Table, Type, View};
 pub use script::{Action, Script, ScriptError, ScriptProblem, Step};

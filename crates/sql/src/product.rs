@@ -4,6 +4,7 @@ use isolario_predicate::Dialect;
 use sqlparser::ast::{LockType, Statement};
 use sqlparser::dialect::{MySqlDialect, PostgreSqlDialect, SQLiteDialect};
 use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::{Token, Tokenizer, TokenizerError};
 
 /// A database product: its dialect, and what sets it apart from others of that dialect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +81,12 @@ impl Product {
         self.dialect == Dialect::MySql && isolation == "repeatable-read"
     }
 
+    /// Whether a statement outside of any transaction reads from a snapshot where it does not say that it
+    /// locks, even at serializable: MySQL and its kin.
+    pub fn mixes_reads(&self) -> bool {
+        self.dialect == Dialect::MySql
+    }
+
     /// Whether writes at this setting lock the gaps between rows.
     pub fn locks_gaps(&self, isolation: &str) -> bool {
         self.gap_locks && matches!(isolation, "repeatable-read" | "serializable")
@@ -97,7 +104,13 @@ impl Product {
 
     /// Parses one statement.
     pub(crate) fn parse(&self, sql: &str) -> Result<Statement, ParserError> {
-        self.parser(sql)?.parse_statement()
+        let mut parser = self.parser(sql)?;
+        let statement = parser.parse_statement()?;
+        match parser.peek_token().token {
+            Token::EOF => Ok(statement),
+            // What comes after it would be lost.
+            _ => parser.expected("the end of the statement", parser.peek_token()),
+        }
     }
 
     /// A parser of a text.
@@ -108,6 +121,18 @@ impl Product {
             _ => Parser::new(&SQLiteDialect {}),
         }
         .try_with_sql(sql)
+    }
+
+    /// The tokens of a text, as they stand there.
+    pub(crate) fn tokens(&self, sql: &str) -> Result<Vec<Token>, TokenizerError> {
+        let tokens = |dialect: &dyn sqlparser::dialect::Dialect| {
+            Tokenizer::new(dialect, sql).with_unescape(false).tokenize()
+        };
+        match self.dialect {
+            Dialect::Postgres => tokens(&PostgreSqlDialect {}),
+            Dialect::MySql => tokens(&MySqlDialect {}),
+            _ => tokens(&SQLiteDialect {}),
+        }
     }
 
     /// Prints a statement as this product wants it.
@@ -188,5 +213,39 @@ impl Product {
             Dialect::MySql => format!("GROUP_CONCAT({text} SEPARATOR ';')"),
             _ => format!("group_concat({text}, ';')"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn locking_reads_are_current_at_repeatable_read_of_mysql_and_its_kin_alone() {
+        for product in [Product::MARIADB, Product::MYSQL] {
+            assert!(product.has_current_reads("repeatable-read"));
+            for isolation in ["read-uncommitted", "read-committed", "serializable"] {
+                assert!(!product.has_current_reads(isolation));
+            }
+        }
+        for product in [Product::POSTGRES, Product::SQLITE] {
+            assert!(!product.has_current_reads("repeatable-read"));
+        }
+    }
+
+    #[test]
+    fn limits_have_an_order_or_not() {
+        let limit = |sql: &str| Product::POSTGRES.limit_of(sql).map(|limit| limit.is_ordered);
+        assert_eq!(limit("SELECT c FROM t ORDER BY c LIMIT 1"), Some(true));
+        assert_eq!(limit("SELECT c FROM t LIMIT 1"), Some(false));
+        assert_eq!(limit("SELECT c FROM t ORDER BY c"), None);
+    }
+
+    #[test]
+    fn gaps_are_locked_by_innodb_at_its_stronger_levels() {
+        assert!(Product::MARIADB.locks_gaps("repeatable-read"));
+        assert!(!Product::MARIADB.locks_gaps("read-committed"));
+        assert!(!Product::POSTGRES.locks_gaps("serializable"));
+        assert!(!Product::named("tidb").unwrap().locks_gaps("repeatable-read"));
     }
 }

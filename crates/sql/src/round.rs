@@ -63,6 +63,9 @@ fn one_seen(text: &str, locked: bool) -> Option<Seen> {
     Some(Seen { locked, row: row.to_owned(), list: elements.map(Element::parse).collect() })
 }
 
+/// All rows of all tables, each with what it holds.
+pub type Snapshot = Vec<(Seen, Vec<Value>)>;
+
 /// Why a statement failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
@@ -86,6 +89,8 @@ pub struct Recorded {
     pub table: Option<String>,
     /// When it was sent, and when it was answered, among all such events of the round.
     pub turn: (u64, u64),
+    /// What was there, as the transaction saw it right before.
+    pub met: Option<Snapshot>,
     /// The rows that it read.
     pub reads: Vec<Seen>,
     /// The rows that it deleted, as they were before.
@@ -102,8 +107,8 @@ pub struct Recorded {
     pub failure: Option<Failure>,
     /// The statement that rolled it back, if one did before the transaction ended.
     pub undone_by: Option<u32>,
-    /// Whether it was sent as it is, since it could not be instrumented.
-    pub is_uninstrumented: bool,
+    /// Why it was sent as it is, if it could not be instrumented.
+    pub refusal: Option<String>,
     /// Whether it reads rows that it does not show.
     pub is_partial: bool,
 }
@@ -117,6 +122,7 @@ impl Recorded {
             kind: sent.kind,
             table: sent.target.clone(),
             turn: (0, 0),
+            met: None,
             reads: Vec::new(),
             deleted: Vec::new(),
             deletes_known: false,
@@ -125,7 +131,7 @@ impl Recorded {
             changed: 0,
             failure: None,
             undone_by: None,
-            is_uninstrumented: sent.refusal.is_some(),
+            refusal: sent.refusal.as_ref().map(ToString::to_string),
             is_partial: sent.is_partial,
         }
     }
@@ -179,6 +185,8 @@ pub struct RecordedTxn {
     pub session: u32,
     /// Its statements.
     pub statements: Vec<Recorded>,
+    /// What was there, as it saw it right before it committed.
+    pub left: Option<Snapshot>,
     /// Whether it is a single statement outside of any transaction.
     pub autocommit: bool,
     /// Whether it reads all tables when everything else is over.
@@ -200,6 +208,7 @@ impl RecordedTxn {
             id,
             session,
             statements: Vec::new(),
+            left: None,
             autocommit: false,
             is_final: false,
             outcome: Outcome::Aborted,
@@ -216,7 +225,7 @@ impl RecordedTxn {
         };
         let since = self.statements.iter().rposition(made).map_or(0, |at| at + 1);
         for statement in &mut self.statements[since..] {
-            if statement.number != by && statement.undone_by.is_none() {
+            if statement.number < by && statement.undone_by.is_none() {
                 statement.undone_by = Some(by);
             }
         }
@@ -233,6 +242,8 @@ pub fn savepoint_of<'a>(sql: &'a str, words: &str) -> Option<&'a str> {
 pub struct Round {
     /// The transactions, by number.
     pub transactions: Vec<RecordedTxn>,
+    /// What was there before any of them.
+    pub first: Option<Snapshot>,
 }
 
 #[cfg(test)]

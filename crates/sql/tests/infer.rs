@@ -60,7 +60,8 @@ fn last(id: u32, session: u32, rows: &[(&str, &str)]) -> RecordedTxn {
 }
 
 fn of(transactions: Vec<RecordedTxn>) -> History {
-    history(&Round { transactions }, Reading::default()).unwrap()
+    let round = Round { transactions, ..Round::default() };
+    history(&round, Reading::default()).unwrap()
 }
 
 fn kinds(history: &History, level: Level) -> Vec<AnomalyKind> {
@@ -106,6 +107,45 @@ fn what_was_rolled_back_to_a_savepoint_was_never_there() {
     assert_eq!(kinds(&wrong, Level::AdyaReadCommitted), [AnomalyKind::AbortedRead]);
     let still_there = of(vec![with_savepoint("1.2"), last(2, 2, &[("t/1", "")])]);
     assert_eq!(kinds(&still_there, Level::AdyaReadCommitted), [AnomalyKind::AbortedRead]);
+}
+
+#[test]
+fn what_was_read_before_the_way_back_to_a_savepoint_proves_nothing() {
+    let mut twice = txn(
+        1,
+        1,
+        vec![
+            statement(1, "SAVEPOINT s1", &[]),
+            statement(2, READ, &[("t/1", "")]),
+            statement(3, "ROLLBACK TO SAVEPOINT s1", &[]),
+            statement(4, READ, &[("t/1", "2.1")]),
+        ],
+    );
+    let writer = || txn(2, 2, vec![statement(1, WRITE, &[])]);
+    let last = || last(3, 1, &[("t/1", "2.1")]);
+    let both = of(vec![twice.clone(), writer(), last()]);
+    assert_eq!(kinds(&both, Level::Serializable), [AnomalyKind::NonRepeatableRead]);
+    twice.undo_to("s1", 3);
+    assert!(kinds(&of(vec![twice, writer(), last()]), Level::Serializable).is_empty());
+}
+
+#[test]
+fn a_locking_read_with_a_subquery_by_itself_sees_two_states_of_mysql() {
+    let mut mixed = statement(1, READ, &[("t/1", ""), ("t/1", "2.1")]);
+    mixed.reads[1].locked = true;
+    let mut reader = txn(1, 1, vec![mixed]);
+    let writer = txn(2, 2, vec![statement(1, WRITE, &[])]);
+    let read = |reader: &RecordedTxn, product: &Product| {
+        let transactions = vec![reader.clone(), writer.clone(), last(3, 1, &[("t/1", "2.1")])];
+        let round = Round { transactions, ..Round::default() };
+        let history = history(&round, Reading::of(product, "serializable")).unwrap();
+        kinds(&history, Level::Serializable)
+    };
+    let wrong = [AnomalyKind::NonRepeatableRead];
+    assert_eq!(read(&reader, &Product::MARIADB), wrong);
+    reader.autocommit = true;
+    assert!(read(&reader, &Product::MARIADB).is_empty());
+    assert_eq!(read(&reader, &Product::POSTGRES), wrong);
 }
 
 #[test]

@@ -106,8 +106,14 @@ fn instrumentation_changes_no_answer_and_the_history_is_serial() {
         let schema = Schema::random(11, round, &Bounds::default());
         let aux = Aux::avoiding(&schema);
         let product = Product::SQLITE;
-        let planner =
-            Planner { schema: &schema, product: &product, style: &style, seed: 11, round };
+        let planner = Planner {
+            schema: &schema,
+            product: &product,
+            style: &style,
+            models: &[],
+            seed: 11,
+            round,
+        };
         let instrument = Instrument { product: &product, schema: &schema, aux: &aux };
         let (plain, ours) = (database(&schema, None), database(&schema, Some(&aux)));
         let mut record = Round::default();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args as ClapArgs;
@@ -39,6 +39,16 @@ pub(crate) struct SqlArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=8))]
     pub(crate) depth: Option<u32>,
 
+    /// Begin with the scripts in this directory, called *.sql, at every isolation level; then make up
+    /// transactions like theirs
+    #[arg(long, value_name = "DIR")]
+    pub(crate) templates: Option<PathBuf>,
+
+    /// Read all tables before each statement, so that dependencies by predicate are known: PostgreSQL at
+    /// repeatable-read and serializable
+    #[arg(long)]
+    pub(crate) predicates: bool,
+
     /// Keep the schema of the last round in the database
     #[arg(long)]
     pub(crate) keep: bool,
@@ -50,6 +60,8 @@ impl SqlArgs {
         [
             (self.round.is_some(), "--round"),
             (self.depth.is_some(), "--depth"),
+            (self.templates.is_some(), "--templates"),
+            (self.predicates, "--predicates"),
             (self.keep, "--keep"),
         ]
         .into_iter()
@@ -101,6 +113,9 @@ impl Relational {
         settings.statement_timeout = args.drive.statement_timeout;
         settings.stop_on_violation = args.drive.stop_on_violation;
         settings.keep = args.sql.keep;
+        settings.predicates = args.sql.predicates;
+        settings.templates = args.sql.templates;
+        settings.aim = args.shape.aim;
         settings.simplify = match (args.shrink, args.no_shrink) {
             (true, _) => Some(Duration::from_secs(3600)),
             (false, true) => None,
@@ -150,7 +165,6 @@ impl Relational {
 fn refuse_idle(args: &RunArgs) -> Result<(), Failure> {
     let idle = [
         (args.shape.preset.is_some(), "--preset"),
-        (args.shape.aim.is_some(), "--aim"),
         (args.shape.keys.is_some(), "--keys"),
         (args.shape.read_ratio.is_some(), "--read-ratio"),
         (args.shape.rmw_ratio.is_some(), "--rmw-ratio"),
@@ -227,7 +241,14 @@ fn tell(found: &Found, out: &mut dyn Write) -> io::Result<()> {
     let Figures { seen, uninstrumented, partial, .. } = found.figures;
     let (seen, partial, none) = (grouped(seen), grouped(partial), grouped(uninstrumented));
     writeln!(out, "  seen        {seen} rows; {partial} statements in part, {none} not at all")?;
+    for (why, count) in &found.refusals {
+        writeln!(out, "              {} {}", grouped(*count), printable(why))?;
+    }
     let Figures { compared, not_compared, .. } = found.figures;
+    if found.figures.certified > 0 {
+        let known = grouped(found.figures.certified);
+        writeln!(out, "  predicates  the dependencies of {known} rounds by predicate are known")?;
+    }
     if compared + not_compared > 0 {
         let (compared, left) = (grouped(compared), grouped(not_compared));
         writeln!(

@@ -24,6 +24,11 @@ fn hint(error: &RunError) -> Option<String> {
         }
         RunError::Server(_) => Some("does the command of --server work by itself?".to_owned()),
         RunError::Unsupported { .. } => Some("choose another one with --workload".to_owned()),
+        RunError::NoAim { .. } => {
+            let probes = isolario::probe::shipped();
+            let names: Vec<&str> = probes.iter().map(|probe| probe.name.as_str()).collect();
+            Some(format!("probes: {}", names.join(", ")))
+        }
         RunError::DifferentDatabases { .. } => Some("run against one of them at a time".to_owned()),
         RunError::Directory { .. } | RunError::NotEmpty { .. } | RunError::Write { .. } => {
             Some("choose another place with --out DIR".to_owned())

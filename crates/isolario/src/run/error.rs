@@ -23,6 +23,12 @@ pub enum RunError {
     /// The workload cannot be.
     #[error(transparent)]
     Workload(#[from] WorkloadError),
+    /// There is nothing of that name to aim at.
+    #[error("there is no probe, and no anomaly of one, that is called {name:?}")]
+    NoAim {
+        /// The name.
+        name: String,
+    },
     /// A database of that URL cannot be had.
     #[error("{0}")]
     Open(DbError),

@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod figures;
+mod interleaved;
 mod neutral;
+mod predicates;
 mod rounds;
 mod serial;
 mod shrink;

@@ -80,7 +80,8 @@ fn is_neutral(url: &str, product: &Product) {
         let aux = Aux::avoiding(&schema);
         let mut plain = prepared(&*database, product, "isolario_sql_plain", &schema, None);
         let mut ours = prepared(&*other, product, "isolario_sql_ours", &schema, Some(&aux));
-        let planner = Planner { schema: &schema, product, style: &style, seed: 23, round };
+        let planner =
+            Planner { schema: &schema, product, style: &style, models: &[], seed: 23, round };
         let instrument = Instrument { product, schema: &schema, aux: &aux };
         for position in 0..25 {
             let planned = planner.transaction(0, position);

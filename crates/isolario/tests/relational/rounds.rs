@@ -51,6 +51,40 @@ fn a_run_leaves_its_directory_and_nothing_else() {
 }
 
 #[test]
+fn an_aim_is_clean_where_nothing_is_wrong_and_unknown_ones_are_refused() {
+    let mut settings = settings("sqlite:", "serializable", 120, 1);
+    settings.aim = Some("WriteSkew".to_owned());
+    is_clean(&go(settings.clone()));
+    settings.aim = Some("chaos".to_owned());
+    let error = run(&settings, &Handle::new(), &mut ()).unwrap_err();
+    assert!(matches!(error, RunError::NoAim { .. }), "{error}");
+}
+
+/// Statements that the database refuses have its code, and end nothing; what the parser does not know is
+/// sent as it is, and named.
+#[test]
+fn what_is_refused_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let script = "CREATE TABLE t (c INTEGER UNIQUE);\nINSERT INTO t (c) VALUES (1);\n\
+                  /* session 1, T1 */ BEGIN;\n\
+                  /* session 1, T1 */ INSERT INTO t (c) VALUES (1);\n\
+                  /* session 1, T1 */ SELECT nothing FROM t;\n\
+                  /* session 1, T1 */ WITH a AS (SELECT c FROM t) SELECT c FROM a;\n\
+                  /* session 1, T1 */ PRAGMA does_not_exist(3) IS NOT SQL;\n\
+                  /* session 1, T1 */ INSERT INTO t (c) VALUES (2);\n\
+                  /* session 1, T1 */ COMMIT;\n";
+    std::fs::write(dir.path().join("refused.sql"), script).unwrap();
+    let mut settings = settings("sqlite:", "serializable", 1, 1);
+    settings.templates = Some(dir.path().to_owned());
+    let outcome = go(settings);
+    assert_eq!((outcome.figures.committed, outcome.figures.refused), (1, 3));
+    assert_eq!(outcome.errors.values().map(|(count, _)| count).sum::<u64>(), 3);
+    assert!(outcome.errors.contains_key("2067"), "{:?}", outcome.errors);
+    assert_eq!(outcome.refusals["WITH: not instrumented: WITH"], 1);
+    assert!(outcome.refusals.keys().any(|why| why.starts_with("PRAGMA: cannot be parsed")));
+}
+
+#[test]
 fn a_schema_that_is_kept_stays() {
     let dir = tempfile::tempdir().unwrap();
     let url = format!("sqlite:{}", dir.path().join("kept.db").display());

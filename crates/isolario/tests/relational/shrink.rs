@@ -3,12 +3,14 @@
 use std::fs;
 
 use isolario::db::DbUrl;
+use isolario::model::AnomalyKind;
 use isolario::run::Handle;
-use isolario::run::relational::{Cause, ShrinkRun, shrink_run};
+use isolario::run::relational::{Cause, FindingKind, ShrinkRun, run, shrink_run};
 use isolario::sql::{Product, Script, Table, Type};
 use isolario_servers::Servers;
 
 use super::figures::script;
+use super::site::{go, settings};
 
 const PAIR: [(&str, Type); 2] = [("c1", Type::Integer), ("c2", Type::Integer)];
 
@@ -79,4 +81,31 @@ pub fn a_directory_is_shrunk(servers: &Servers) {
     // The script is one that can be read again.
     let text = fs::read_to_string(dir.path().join("repeatable-read-LostUpdate.sql")).unwrap();
     assert_eq!(Script::read(&text, &Product::MARIADB).unwrap().txns(), [1, 2]);
+
+    // A run that begins with it finds the same at once; SQLite keeps it away.
+    for (url, isolation, is_found) in
+        [(servers.url(), "repeatable-read", true), ("sqlite:", "serializable", false)]
+    {
+        let mut settings = settings(url, isolation, 1, 1);
+        settings.templates = Some(dir.path().to_owned());
+        let outcome = go(settings);
+        let lost = FindingKind::Anomaly(AnomalyKind::LostUpdate);
+        let found = outcome.findings.iter().any(|f| f.round == 0 && f.kind == lost);
+        assert_eq!(found, is_found, "{:?}", outcome.findings);
+    }
+}
+
+#[test]
+fn templates_that_cannot_be_read_are_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let error = |text: Option<&str>| {
+        if let Some(text) = text {
+            fs::write(dir.path().join("a.sql"), text).unwrap();
+        }
+        let mut settings = settings("sqlite:", "serializable", 1, 1);
+        settings.templates = Some(dir.path().to_owned());
+        run(&settings, &Handle::new(), &mut ()).unwrap_err().to_string()
+    };
+    assert!(error(None).ends_with("there is no script in it, called *.sql"));
+    assert!(error(Some("SELECT 1;")).contains("a.sql: line 1: not a statement of a schema"));
 }

@@ -5,6 +5,7 @@
 
 mod conditions;
 mod queries;
+mod shape;
 mod writes;
 
 use std::fmt;
@@ -15,6 +16,8 @@ use isolario_predicate::Dialect;
 use crate::dice::Dice;
 use crate::product::Product;
 use crate::schema::Schema;
+
+pub use shape::{Part, Shape};
 
 /// A kind of statement that is generated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +68,18 @@ pub struct Mix {
 impl Default for Mix {
     fn default() -> Mix {
         Mix { weights: CHOICES.map(|(_, _, weight)| weight) }
+    }
+}
+
+impl Mix {
+    /// The same without savepoints.
+    pub fn without_savepoints(mut self) -> Mix {
+        for ((choice, ..), weight) in CHOICES.iter().zip(&mut self.weights) {
+            if *choice == Choice::Savepoint {
+                *weight = 0;
+            }
+        }
+        self
     }
 }
 
@@ -158,6 +173,9 @@ pub struct Planner<'s> {
     pub product: &'s Product,
     /// What they look like.
     pub style: &'s Style,
+    /// Transactions, by their statements, that most of them are to be like; none, and chance alone
+    /// decides.
+    pub models: &'s [Vec<String>],
     /// The seed.
     pub seed: u64,
     /// The number of the round.
@@ -168,9 +186,8 @@ impl Planner<'_> {
     /// The transaction at a position of a session: a function of seed, round, session and position.
     pub fn transaction(&self, session: u64, position: u64) -> Planned {
         let dice = Dice::new(self.seed, &[self.round, 1, session, position]);
-        let mut writer =
-            Writer { schema: self.schema, product: self.product, style: self.style, dice };
-        writer.transaction()
+        let Planner { schema, product, style, models, .. } = *self;
+        Writer { schema, product, style, models, dice }.transaction()
     }
 }
 
@@ -179,11 +196,15 @@ struct Writer<'s> {
     schema: &'s Schema,
     product: &'s Product,
     style: &'s Style,
+    models: &'s [Vec<String>],
     dice: Dice,
 }
 
 impl Writer<'_> {
     fn transaction(&mut self) -> Planned {
+        if let Some(statements) = self.modelled() {
+            return Planned { statements, autocommit: false, commits: true };
+        }
         if self.dice.percent(12) {
             let statement = self.statement().unwrap_or_else(|| self.select());
             return Planned { statements: vec![statement], autocommit: true, commits: true };

@@ -18,7 +18,7 @@ impl Writer<'_> {
     }
 
     /// Rows for a table, by a statement that begins with these words.
-    fn insert_into(&mut self, table: &Table, rows: usize, words: &str) -> String {
+    pub(super) fn insert_into(&mut self, table: &Table, rows: usize, words: &str) -> String {
         let columns: Vec<Column> = table.given().cloned().collect();
         let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
         let rows: Vec<String> = (0..rows)
@@ -142,6 +142,17 @@ impl Writer<'_> {
 
     pub(super) fn update(&mut self) -> String {
         let table = self.table();
+        let assignments = self.assignments(&table);
+        let condition = self.write_condition(&table);
+        format!("UPDATE {} SET {assignments} WHERE {condition}", table.name)
+    }
+
+    /// An update of given rows.
+    pub(super) fn update_where(&mut self, table: &Table, condition: &str) -> String {
+        format!("UPDATE {} SET {} WHERE {condition}", table.name, self.assignments(table))
+    }
+
+    fn assignments(&mut self, table: &Table) -> String {
         let free: Vec<&Column> = table.given().filter(|column| !table.is_in_key(column)).collect();
         let columns = match free.is_empty() {
             true => table.columns.iter().collect(),
@@ -151,11 +162,10 @@ impl Writer<'_> {
         let mut assignments = Vec::new();
         for (at, column) in columns.iter().enumerate() {
             if at == first || self.dice.percent(25) {
-                assignments.push(self.assignment(&table, column));
+                assignments.push(self.assignment(table, column));
             }
         }
-        let condition = self.write_condition(&table);
-        format!("UPDATE {} SET {} WHERE {condition}", table.name, assignments.join(", "))
+        assignments.join(", ")
     }
 
     fn assignment(&mut self, table: &Table, column: &Column) -> String {

@@ -163,7 +163,8 @@ mod tests {
     fn random(product: &Product, round: u64) -> Script {
         let schema = Schema::random(3, round, &Bounds::default());
         let style = Style::default();
-        let planner = Planner { schema: &schema, product, style: &style, seed: 3, round };
+        let planner =
+            Planner { schema: &schema, product, style: &style, models: &[], seed: 3, round };
         let mut steps = Vec::new();
         for txn in 1..4u32 {
             let step = |action| Step { session: txn % 2, txn, action };

@@ -104,7 +104,8 @@ impl<'r> Writer<'r> {
         for mine in &self.writes {
             for theirs in other.writes.iter().filter(|theirs| thing(theirs.row) == thing(mine.row))
             {
-                let was_over = match mine.turn.0 < theirs.turn.0 {
+                // Whoever had to wait was answered later.
+                let was_over = match mine.turn.1 < theirs.turn.1 {
                     true => self.txn.end_turn.0 < theirs.turn.1,
                     false => other.txn.end_turn.0 < mine.turn.1,
                 };

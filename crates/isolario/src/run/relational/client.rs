@@ -6,7 +6,8 @@ use std::time::Instant;
 use isolario_db::{DbError, ErrorClass, SqlConnection};
 use isolario_model::Outcome;
 use isolario_sql::{
-    Failure, Instrument, Instrumented, Planned, Product, Recorded, RecordedTxn, savepoint_of,
+    Failure, Instrument, Instrumented, Planned, Product, Recorded, RecordedTxn, Schema, Snapshot,
+    savepoint_of, take_seen,
 };
 
 /// What the sessions of a round share.
@@ -14,6 +15,8 @@ pub(super) struct Shared<'r> {
     pub(super) product: &'r Product,
     /// How statements are rewritten; none if they are sent as they are.
     pub(super) instrument: Option<Instrument<'r>>,
+    /// Whether sessions read all tables before each statement.
+    pub(super) snapshots: bool,
     begun: Instant,
     next_txn: AtomicU32,
     next_turn: AtomicU64,
@@ -24,10 +27,16 @@ impl<'r> Shared<'r> {
         Shared {
             product,
             instrument,
+            snapshots: false,
             begun: Instant::now(),
             next_txn: AtomicU32::new(1),
             next_turn: AtomicU64::new(1),
         }
+    }
+
+    /// The same, and sessions read all tables before each statement, if that is wanted.
+    pub(super) fn with_snapshots(self, snapshots: bool) -> Shared<'r> {
+        Shared { snapshots: snapshots && self.instrument.is_some(), ..self }
     }
 
     /// The number of a transaction that begins.
@@ -105,7 +114,8 @@ impl Client<'_> {
 
     /// Tells whether the connection was lost.
     fn run(&mut self, planned: &Planned, txn: &mut RecordedTxn) -> bool {
-        if planned.autocommit {
+        // A statement by itself has no time to look around.
+        if planned.autocommit && !self.shared.snapshots {
             let sent = self.shared.prepared(&planned.statements[0], txn.id, 1);
             // A read that has to go before it makes it two statements.
             if sent.before.is_none() {
@@ -125,6 +135,9 @@ impl Client<'_> {
                 Some(Aftermath::Lost) => return true,
                 Some(Aftermath::Over) => return self.roll_back(),
             }
+        }
+        if planned.commits {
+            txn.left = self.snapshot();
         }
         txn.end_turn.0 = self.shared.turn();
         let is_lost = match planned.commits {
@@ -183,6 +196,7 @@ impl Client<'_> {
     ) -> Option<Aftermath> {
         let mut recorded = Recorded::new(number, sql, sent);
         recorded.turn.0 = self.shared.turn();
+        recorded.met = self.snapshot();
         let before = match &sent.before {
             Some(before) => {
                 self.connection.statement(before, false).map(|answer| Some(answer.rows))
@@ -211,6 +225,22 @@ impl Client<'_> {
         };
         txn.statements.push(recorded);
         aftermath
+    }
+
+    /// All rows of all tables, if they are wanted and can be had.
+    pub(super) fn snapshot(&mut self) -> Option<Snapshot> {
+        if !self.shared.snapshots {
+            return None;
+        }
+        let mut all = Vec::new();
+        for table in &self.shared.instrument?.schema.tables {
+            let sent = self.shared.prepared(&Schema::full_read(table), 0, 0);
+            for mut row in self.connection.statement(&sent.sql, false).ok()?.rows {
+                let seen = take_seen(&sent.shows, std::slice::from_mut(&mut row)).pop()?;
+                all.push((seen, row));
+            }
+        }
+        Some(all)
     }
 
     /// Commits; tells whether the connection was lost.

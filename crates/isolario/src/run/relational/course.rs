@@ -5,19 +5,23 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use isolario_check::{Checker, Options};
+use isolario_db::DbError;
 use isolario_model::{History, Level, LevelResult, Outcome as TxnOutcome, StopReason};
 use isolario_report::Report;
 use isolario_sql::{Aux, Instrument, Planner, Product, Reading, Round, Schema, Script, history};
 use isolario_workload::Rng;
 
 use super::catalogue::Catalogue;
+use super::certified::ByPredicate;
 use super::client::Shared;
 use super::findings::{self, Finding, FindingKind, level_of_name, pattern};
 use super::folder;
+use super::models::{Models, Plan};
+use super::replay::replay;
 use super::round::Drive;
 use super::serial::{self, Difference, Serially};
 use super::settings::Settings;
-use super::site::Site;
+use super::site::{Site, Stage};
 use super::{Figures, Observer, Outcome};
 use crate::run::directory::Directory;
 use crate::run::examine::{Examination, Judgement, examine};
@@ -29,11 +33,15 @@ pub(super) struct Examined {
     pub(super) isolation: String,
     pub(super) schema: Schema,
     pub(super) round: Round,
+    /// Why there is nothing in it, if its schema was refused.
+    refused: Option<DbError>,
     pub(super) history: History,
     /// Against what it had to satisfy.
     pub(super) examination: Examination,
     /// Against Adya's level of the same name.
     pub(super) beside: LevelResult,
+    /// With its dependencies by predicate, where they are known.
+    pub(super) by_predicate: Option<ByPredicate>,
     /// Against its transactions one after the other, if that was tried.
     serially: Option<Serially>,
 }
@@ -48,9 +56,10 @@ impl Examined {
 
     /// What it means for whoever asked. Wrong answers break any promise.
     fn judgement(&self) -> Judgement {
-        match self.difference() {
-            Some(_) => Judgement::Violated,
-            None => self.examination.judgement(),
+        let is_broken = self.by_predicate.as_ref().is_some_and(ByPredicate::is_broken);
+        match self.difference().is_some() || is_broken {
+            true => Judgement::Violated,
+            false => self.examination.judgement(),
         }
     }
 }
@@ -58,6 +67,7 @@ impl Examined {
 /// A run on its way.
 pub(super) struct Course<'s> {
     settings: &'s Settings,
+    models: &'s Models,
     site: &'s Site<'s>,
     directory: &'s Directory,
     begun: Instant,
@@ -67,6 +77,7 @@ pub(super) struct Course<'s> {
     found: Vec<(Finding, Rc<Script>)>,
     catalogue: Catalogue<'s>,
     errors: BTreeMap<String, (u64, String)>,
+    refusals: BTreeMap<String, u64>,
     asked: BTreeMap<String, String>,
     judgement: Judgement,
     stopped: StopReason,
@@ -76,11 +87,13 @@ pub(super) struct Course<'s> {
 impl<'s> Course<'s> {
     pub(super) fn new(
         settings: &'s Settings,
+        models: &'s Models,
         site: &'s Site<'s>,
         directory: &'s Directory,
     ) -> Course<'s> {
         Course {
             settings,
+            models,
             site,
             directory,
             begun: Instant::now(),
@@ -89,6 +102,7 @@ impl<'s> Course<'s> {
             found: Vec::new(),
             catalogue: Catalogue::new(site, directory),
             errors: BTreeMap::new(),
+            refusals: BTreeMap::new(),
             asked: BTreeMap::new(),
             judgement: Judgement::NothingToCheck,
             stopped: StopReason::Done,
@@ -171,46 +185,94 @@ impl<'s> Course<'s> {
         Ok(())
     }
 
-    /// Drives and checks a round. Which isolation level and how many sessions it has follows from the
-    /// seed.
+    /// Drives and checks a round. What it is made of, its isolation level and how many sessions it has
+    /// follow from the seed.
     fn round(
         &self,
         number: u64,
         stop: &(dyn Fn() -> bool + Sync),
         options: &Options,
     ) -> Result<Examined, RunError> {
-        let Settings { seed, bounds, style, .. } = self.settings;
+        let Settings { seed, .. } = self.settings;
         let mut rng = Rng::derive(*seed, &[number, 2]);
         let isolations = &self.site.isolations;
-        let isolation = isolations[rng.below(isolations.len() as u64) as usize].clone();
-        let sessions = self.settings.sessions.unwrap_or(2 + rng.below(4) as u32);
-        let schema = Schema::random(*seed, number, bounds);
-        let aux = Aux::avoiding(&schema);
+        let product: &Product = &self.site.product;
+        let choices = isolations.len() as u64;
+        let (at, plan) = self.models.plan(self.settings, product, number, choices, &mut rng);
+        let isolation = isolations[at].clone();
         let failed = |error| RunError::Database { url: self.settings.urls.first().cloned(), error };
         let stage = self.site.at(&isolation).map_err(failed)?;
-        let used = self.settings.instrumented.then_some(&aux);
-        stage.make(&schema, used).map_err(failed)?;
-        let product: &Product = &self.site.product;
-        let instrument = used.map(|aux| Instrument { product, schema: &schema, aux });
-        let shared = Shared::new(product, instrument);
-        let planner = Planner { schema: &schema, product, style, seed: *seed, round: number };
-        let txns = self.settings.round;
-        let drive = Drive { stage: &stage, shared: &shared, planner, sessions, txns };
-        let round = drive.round(stop).map_err(failed)?;
-        let reading = Reading { without_locking_reads: product.has_current_reads(&isolation) };
+        let (schema, driven) = match plan {
+            Plan::Script(script) => (script.schema.clone(), replay(self.site, &stage, script)),
+            Plan::Random { schema, models } => {
+                let sessions = self.settings.sessions.unwrap_or(2 + rng.below(4) as u32);
+                let round = self.drive(&stage, number, &schema, &models, sessions, stop);
+                (schema, round)
+            }
+        };
+        let (round, refused) = match driven {
+            Ok(round) => (round, None),
+            // A schema that came from another database may not be understood by this one.
+            Err(error) if self.settings.templates.is_some() && error.code.is_some() => {
+                (Round::default(), Some(error))
+            }
+            Err(error) => return Err(failed(error)),
+        };
+        let used = self.settings.instrumented;
+        let reading = Reading::of(product, &isolation);
         let history = history(&round, reading)
             .map_err(|error| RunError::Recording { path: self.directory.history(), error })?;
         let examination = examine(&history, &self.settings.ask, &stage.claim(), options);
         let beside = Checker::new(&history, options.clone()).check(level_of_name(&isolation));
+        let by_predicate = ByPredicate::of(self.site, &isolation, &schema, &round, options)
+            .map_err(|error| RunError::Recording { path: self.directory.history(), error })?;
         let is_compared = self.site.is_compared(&isolation) && !self.settings.keep;
-        let serially = match is_compared && used.is_some() && beside.verdict.is_satisfied() {
+        let serially = match is_compared && used && beside.verdict.is_satisfied() {
             true => Some(serial::compare(self.site, &stage, &schema, &round).map_err(failed)?),
             false => None,
         };
         if !self.settings.keep {
             stage.clear(&schema).map_err(failed)?;
         }
-        Ok(Examined { number, isolation, schema, round, history, examination, beside, serially })
+        Ok(Examined {
+            number,
+            isolation,
+            schema,
+            round,
+            refused,
+            history,
+            examination,
+            beside,
+            by_predicate,
+            serially,
+        })
+    }
+
+    /// Drives random transactions over a schema.
+    fn drive(
+        &self,
+        stage: &Stage<'_>,
+        number: u64,
+        schema: &Schema,
+        models: &[Vec<String>],
+        sessions: u32,
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Round, DbError> {
+        let Settings { seed, style, round: txns, .. } = self.settings;
+        let aux = Aux::avoiding(schema);
+        let used = self.settings.instrumented.then_some(&aux);
+        stage.make(schema, used)?;
+        let product = &self.site.product;
+        let instrument = used.map(|aux| Instrument { product, schema, aux });
+        let snapshots = stage.knows_versions();
+        let shared = Shared::new(product, instrument).with_snapshots(snapshots);
+        let mut style = style.clone();
+        if snapshots {
+            style.mix = style.mix.without_savepoints();
+        }
+        let style = &style;
+        let planner = Planner { schema, product, style, models, seed: *seed, round: number };
+        Drive { stage, shared: &shared, planner, sessions, txns: *txns }.round(stop)
     }
 
     /// Counts a round in, and writes it down if something was found.
@@ -247,6 +309,14 @@ impl<'s> Course<'s> {
             (FindingKind::Anomaly(bug.anomaly.kind), Finding::txns_of(bug.anomaly, history))
         };
         let mut found: Vec<(FindingKind, Vec<u32>)> = bugs.iter().map(of).collect();
+        if let Some(known) = &examined.by_predicate {
+            let of = |anomaly| {
+                let mut txns = Finding::txns_of(anomaly, &known.history);
+                txns.retain(|id| round.transactions.iter().any(|txn| txn.id == *id));
+                (FindingKind::Anomaly(anomaly.kind), txns)
+            };
+            found.extend(known.anomalies().map(of));
+        }
         self.figures.anomalies += found.len() as u64;
         if let Some(difference) = examined.difference() {
             found.push((FindingKind::WrongResult, difference.txn.into_iter().collect()));
@@ -272,6 +342,10 @@ impl<'s> Course<'s> {
 
     fn count(&mut self, examined: &Examined) {
         self.figures.rounds += 1;
+        if let Some(DbError { code: Some(code), message, .. }) = &examined.refused {
+            self.errors.entry(code.clone()).or_insert_with(|| (0, message.clone())).0 += 1;
+        }
+        self.figures.certified += u64::from(examined.by_predicate.is_some());
         match examined.serially {
             Some(Serially::Same | Serially::Different(_)) => self.figures.compared += 1,
             Some(Serially::Open) => self.figures.not_compared += 1,
@@ -288,7 +362,12 @@ impl<'s> Course<'s> {
             self.figures.statements += txn.statements.len() as u64;
             for statement in &txn.statements {
                 self.figures.seen += (statement.reads.len() + statement.deleted.len()) as u64;
-                self.figures.uninstrumented += u64::from(statement.is_uninstrumented);
+                if let Some(refusal) = &statement.refusal {
+                    self.figures.uninstrumented += 1;
+                    let kind = statement.sql.split_whitespace().next().unwrap_or_default();
+                    let why = format!("{}: {refusal}", kind.to_uppercase());
+                    *self.refusals.entry(why).or_default() += 1;
+                }
                 self.figures.partial += u64::from(statement.is_partial);
                 if let Some(failure) = &statement.failure {
                     self.figures.refused += 1;
@@ -318,6 +397,7 @@ impl<'s> Course<'s> {
             simplified,
             table,
             errors: self.errors,
+            refusals: self.refusals,
             asked: self.asked,
             judgement: self.judgement,
             unwritten: self.unwritten,

@@ -200,6 +200,27 @@ pub(super) fn command(settings: &Settings) -> String {
     if let Some(duration) = settings.duration {
         flag("duration", format!("{}ms", duration.as_millis()));
     }
+    if let Some(aim) = &settings.aim {
+        flag("aim", aim.clone());
+    }
+    if let Some(templates) = &settings.templates {
+        flag("templates", templates.display().to_string());
+    }
+    if settings.predicates {
+        words.push("--predicates".to_owned());
+    }
+    let mut flag =
+        |name: &str, value: String| words.push(format!("--{name} {}", shell_word(&value)));
+    let usual = Settings::new(Vec::new());
+    if settings.style.mix != usual.style.mix {
+        flag("mix", settings.style.mix.to_string());
+    }
+    if settings.style.depth != usual.style.depth {
+        flag("depth", settings.style.depth.to_string());
+    }
+    if settings.round != usual.round {
+        flag("round", settings.round.to_string());
+    }
     flag("ops", settings.style.statements.to_string());
     flag("seed", settings.seed.to_string());
     words.join(" ")

@@ -25,10 +25,12 @@
 
 mod catalogue;
 mod cause;
+mod certified;
 mod client;
 mod course;
 mod findings;
 mod folder;
+mod models;
 mod outcome;
 mod record;
 mod replay;
@@ -56,6 +58,7 @@ pub use simplify::Simplified;
 use super::directory::{self, Directory, default_directory};
 use super::{Handle, RunError, Stage};
 use course::Course;
+use models::Models;
 use simplify::Wanted;
 use site::Site;
 
@@ -89,7 +92,7 @@ pub fn replay_script(settings: &Settings, script: &Script) -> Result<(Round, His
     let stage = site.at(&isolation).map_err(failed)?;
     let round = replay::replay(&site, &stage, script).map_err(failed)?;
     stage.clear(&script.schema).map_err(failed)?;
-    let reading = Reading { without_locking_reads: site.product.has_current_reads(&isolation) };
+    let reading = Reading::of(&site.product, &isolation);
     let history = history(&round, reading)
         .map_err(|error| RunError::Recording { path: PathBuf::new(), error })?;
     Ok((round, history))
@@ -120,14 +123,15 @@ pub fn run(
     observer: &mut dyn Observer,
 ) -> Result<Outcome, RunError> {
     handle.enter(Stage::Opening);
-    let outcome = Site::open(settings).and_then(|site| {
+    let outcome = Models::of(settings).and_then(|models| {
+        let site = Site::open(settings)?;
         if handle.is_interrupted() {
             return Err(RunError::Interrupted);
         }
         let path = settings.out.clone().unwrap_or_else(|| default_directory(settings.seed));
         let directory = Directory::create(path)?;
         observer.opened(&site.version, directory.path());
-        let mut course = Course::new(settings, &site, &directory);
+        let mut course = Course::new(settings, &models, &site, &directory);
         course.go_through(handle, observer)?;
         course.simplify(handle, observer)?;
         Ok(course.finish())

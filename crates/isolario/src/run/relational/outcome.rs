@@ -40,6 +40,8 @@ pub struct Figures {
     pub anomalies: u64,
     /// Rounds that broke what they had to satisfy.
     pub broken: u64,
+    /// Rounds whose dependencies by predicate are known.
+    pub certified: u64,
     /// Rounds whose answers were compared with those of their transactions one after the other.
     pub compared: u64,
     /// Rounds for which that was tried, but could not be decided.
@@ -70,6 +72,8 @@ pub struct Outcome {
     pub table: BTreeMap<String, Row>,
     /// Errors of statements by code: how often, and the first message.
     pub errors: BTreeMap<String, (u64, String)>,
+    /// Statements that could not be instrumented, by their first word and the reason.
+    pub refusals: BTreeMap<String, u64>,
     /// What rounds had to satisfy, by isolation level.
     pub asked: BTreeMap<String, String>,
     /// What it means for whoever asked: the worst of all rounds.
@@ -87,6 +91,7 @@ impl Outcome {
         record.table.clone_from(&self.table);
         record.asked.clone_from(&self.asked);
         record.errors.clone_from(&self.errors);
+        record.refusals.clone_from(&self.refusals);
         record.tell_findings(&self.findings);
         record.tell_simplified(&self.simplified);
         record.write(out)

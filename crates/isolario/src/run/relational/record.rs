@@ -27,6 +27,8 @@ pub(super) struct Record {
     pub(super) table: BTreeMap<String, Row>,
     pub(super) asked: BTreeMap<String, String>,
     pub(super) errors: BTreeMap<String, (u64, String)>,
+    #[serde(default)]
+    pub(super) refusals: BTreeMap<String, u64>,
     findings: Vec<Told>,
     simplified: Vec<ToldScript>,
 }
@@ -70,6 +72,7 @@ impl Record {
             table: BTreeMap::new(),
             asked: BTreeMap::new(),
             errors: BTreeMap::new(),
+            refusals: BTreeMap::new(),
             findings: Vec::new(),
             simplified: Vec::new(),
         }

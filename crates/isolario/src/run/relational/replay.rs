@@ -26,18 +26,20 @@ pub(super) fn replay(
     stage: &Stage<'_>,
     script: &Script,
 ) -> Result<Round, DbError> {
-    let aux = Aux::avoiding(&script.schema);
-    stage.make(&script.schema, Some(&aux))?;
-    let product = &site.product;
-    let instrument = Instrument { product, schema: &script.schema, aux: &aux };
-    let shared = Shared::new(product, Some(instrument));
+    let (product, schema) = (&site.product, &script.schema);
+    let aux = Aux::avoiding(schema);
+    let used = site.is_instrumented().then_some(&aux);
+    stage.make(schema, used)?;
+    let instrument = used.map(|aux| Instrument { product, schema, aux });
+    let shared = Shared::new(product, instrument).with_snapshots(stage.knows_versions());
     let sessions = script.steps.iter().map(|step| step.session + 1).max().unwrap_or(0);
     let mut clients = Vec::new();
     for session in 0..sessions {
         clients.push(Client { shared: &shared, session, connection: stage.connect(session)? });
     }
     let mut views = stage.lock_views()?;
-    let mut round = Round::default();
+    let first = clients.first_mut().and_then(Client::snapshot);
+    let mut round = Round { first, ..Round::default() };
     std::thread::scope(|scope| {
         let (answered, answers) = channel();
         let mut lines = Vec::new();
@@ -247,6 +249,9 @@ impl Actor<'_> {
     /// Ends the transaction, if one is open.
     fn end(&mut self, commits: bool) {
         let Some(mut current) = self.current.take() else { return };
+        if commits {
+            current.left = self.client.snapshot();
+        }
         current.end_turn.0 = self.client.shared.turn();
         self.is_lost = match commits {
             true => self.client.commit(&mut current),

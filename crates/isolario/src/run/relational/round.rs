@@ -29,6 +29,7 @@ impl Drive<'_> {
             let connection = self.stage.connect(session)?;
             clients.push(Client { shared: self.shared, session, connection });
         }
+        let first = clients.first_mut().and_then(Client::snapshot);
         let sent = AtomicU32::new(0);
         let more = || !stop() && sent.fetch_add(1, Ordering::Relaxed) < self.txns;
         let driven: Vec<Result<Vec<RecordedTxn>, DbError>> = std::thread::scope(|scope| {
@@ -39,7 +40,7 @@ impl Drive<'_> {
             let gone = || Err(DbError::fatal("a session ended in a panic"));
             threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| gone())).collect()
         });
-        let mut round = Round::default();
+        let mut round = Round { first, ..Round::default() };
         for txns in driven {
             round.transactions.extend(txns?);
         }

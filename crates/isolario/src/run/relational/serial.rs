@@ -102,7 +102,7 @@ fn comparable<'r>(
             let inserts = !matches!(statement.kind, StatementKind::Update | StatementKind::Delete);
             let is_any_row =
                 product.limit_of(&statement.sql).is_some_and(|limit| !limit.is_ordered);
-            if inserts && table.is_some_and(counts) || is_any_row || statement.is_uninstrumented {
+            if inserts && table.is_some_and(counts) || is_any_row || statement.refusal.is_some() {
                 return None;
             }
         }

@@ -30,6 +30,13 @@ pub struct Settings {
     pub bounds: Bounds,
     /// What transactions look like.
     pub style: Style,
+    /// Whether sessions read all tables before each statement, where that tells which versions the
+    /// statement meets, so that dependencies by predicate are known.
+    pub predicates: bool,
+    /// A directory with scripts that rounds begin with.
+    pub templates: Option<PathBuf>,
+    /// An anomaly, or a probe, whose shape most transactions have.
+    pub aim: Option<String>,
     /// The seed, which determines schemas and transactions.
     pub seed: u64,
     /// The run directory.
@@ -62,6 +69,9 @@ impl Settings {
             duration: None,
             bounds: Bounds::default(),
             style: Style::default(),
+            predicates: false,
+            templates: None,
+            aim: None,
             seed: 1,
             out: None,
             statement_timeout: Duration::from_secs(5),

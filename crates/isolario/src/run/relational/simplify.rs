@@ -11,10 +11,11 @@ use std::time::{Duration, Instant};
 
 use isolario_check::{Checker, Options};
 use isolario_db::DbError;
-use isolario_model::{Anomaly, History, LevelResult};
+use isolario_model::{Anomaly, AnomalyKind, History, LevelResult};
 use isolario_sql::{Reading, Reduction, Round, Script, history};
 
 use super::cause::Cause;
+use super::certified::ByPredicate;
 use super::findings::{Finding, FindingKind, level_of_name, pattern};
 use super::replay::replay;
 use super::serial::{self, Difference, Serially};
@@ -189,15 +190,17 @@ impl Search<'_> {
         self.tried += 1;
         let round = replay(self.site, &self.stage, script).ok()?;
         let isolation = self.wanted.isolation;
-        let without_locking_reads = self.site.product.has_current_reads(isolation);
-        let history = history(&round, Reading { without_locking_reads }).ok()?;
+        let history = history(&round, Reading::of(&self.site.product, isolation)).ok()?;
         let checker = Checker::new(&history, Options::default());
         let result = checker.check(level_of_name(isolation));
         drop(checker);
         let difference = match self.wanted.kind {
             FindingKind::Anomaly(kind) => {
                 let is_same = |anomaly: &Arc<Anomaly>| anomaly.kind == kind;
-                result.verdict.anomalies().iter().any(is_same).then_some(None)
+                if !result.verdict.anomalies().iter().any(is_same) {
+                    return self.shows_by_predicate(kind, script, round);
+                }
+                Some(None)
             }
             FindingKind::WrongResult if result.verdict.is_satisfied() => {
                 match serial::compare(self.site, &self.stage, &script.schema, &round).ok()? {
@@ -208,6 +211,22 @@ impl Search<'_> {
             FindingKind::WrongResult => None,
         }?;
         Some(Shows { round, history, result, difference })
+    }
+
+    /// The same for an anomaly that takes a predicate.
+    fn shows_by_predicate(
+        &self,
+        kind: AnomalyKind,
+        script: &Script,
+        round: Round,
+    ) -> Option<Shows> {
+        let (isolation, options) = (self.wanted.isolation, Options::default());
+        let known = ByPredicate::of(self.site, isolation, &script.schema, &round, &options);
+        let known = known.ok()??;
+        known.anomalies().find(|anomaly| anomaly.kind == kind)?;
+        let ByPredicate { history, results } = known;
+        let result = results.into_iter().next_back()?;
+        Some(Shows { round, history, result, difference: None })
     }
 
     /// Leaves nothing of the last script behind.

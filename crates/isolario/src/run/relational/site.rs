@@ -95,6 +95,19 @@ impl<'s> Site<'s> {
         isolation == "serializable" && is_strict && self.settings.urls.len() == 1
     }
 
+    /// Whether sessions at an isolation level can tell which versions their statements meet, and are to:
+    /// all reads of a transaction come from one snapshot, writes included.
+    pub(super) fn knows_versions(&self, isolation: &str) -> bool {
+        self.settings.predicates
+            && self.name == "postgres"
+            && matches!(isolation, "repeatable-read" | "serializable")
+    }
+
+    /// Whether statements are instrumented.
+    pub(super) fn is_instrumented(&self) -> bool {
+        self.settings.instrumented
+    }
+
     /// Whether there are no namespaces.
     pub(super) fn is_sqlite(&self) -> bool {
         self.product == Product::SQLITE
@@ -102,6 +115,11 @@ impl<'s> Site<'s> {
 }
 
 impl Stage<'_> {
+    /// See [`Site::knows_versions`].
+    pub(super) fn knows_versions(&self) -> bool {
+        self.site.knows_versions(self.nodes[0].isolation())
+    }
+
     /// What the database claims. A row with its writers is a list, so the claim for lists counts.
     pub(super) fn claim(&self) -> Claim {
         self.nodes[0].claim(Kind::Append, self.nodes.len())

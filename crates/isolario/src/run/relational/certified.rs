@@ -1,0 +1,59 @@
+//! What a round comes to with its dependencies by predicate, where these are known.
+
+use isolario_check::{Checker, Options};
+use isolario_model::{Anomaly, History, Level, LevelResult, SinkError};
+use isolario_sql::{Certified, Round, Schema, certified};
+
+use super::site::Site;
+
+/// A round as a history of rows with predicates, and what it satisfies.
+pub(super) struct ByPredicate {
+    pub(super) history: History,
+    /// For what the setting is to give, and for serializability.
+    pub(super) results: Vec<LevelResult>,
+}
+
+impl ByPredicate {
+    /// Checks a round, if what its statements met is known.
+    pub(super) fn of(
+        site: &Site<'_>,
+        isolation: &str,
+        schema: &Schema,
+        round: &Round,
+        options: &Options,
+    ) -> Result<Option<ByPredicate>, SinkError> {
+        if !site.knows_versions(isolation) {
+            return Ok(None);
+        }
+        let known = certified(round, schema, &site.product)?;
+        let Some(Certified { history, orders, sets, .. }) = known else { return Ok(None) };
+        let levels: &[Level] = match isolation {
+            "serializable" => &[Level::Serializable],
+            _ => &[Level::SnapshotIsolation, Level::Serializable],
+        };
+        let options = (options.clone().with_version_order(orders))
+            .with_trusted_version_order(true)
+            .with_version_sets(sets);
+        let results = Checker::new(&history, options).check_all(levels);
+        Ok(Some(ByPredicate { history, results }))
+    }
+
+    /// Whether what the setting is to give is broken.
+    pub(super) fn is_broken(&self) -> bool {
+        self.results.first().is_some_and(|result| result.verdict.is_violated())
+    }
+
+    /// The anomalies that take a predicate. The others are found without.
+    pub(super) fn anomalies(&self) -> impl Iterator<Item = &Anomaly> {
+        let anomalies = self.results.iter().flat_map(|result| result.verdict.anomalies());
+        let mut kinds = Vec::new();
+        anomalies.map(|anomaly| &**anomaly).filter(move |anomaly| {
+            let edges = anomaly.evidence.edges();
+            let is_ours =
+                edges.is_empty() || edges.iter().any(|edge| edge.reason.is_about_predicate());
+            let is_new = !kinds.contains(&(anomaly.kind, edges.first().map(|edge| edge.from)));
+            kinds.push((anomaly.kind, edges.first().map(|edge| edge.from)));
+            is_ours && is_new
+        })
+    }
+}

@@ -1,0 +1,362 @@
+//! From what statements showed, and what was there, to a history of rows with predicates.
+//!
+//! A statement shows the rows that its condition matches. Where the transaction also reads all tables
+//! before each of its statements, from the same snapshot, it is known which version of which other row
+//! the condition was held against and did not match: the version set of Adya's model. Together with the
+//! lists of rows, which tell the order of versions, that is a version certificate, and the dependencies
+//! by predicate follow from it.
+//!
+//! A history is made only if all of it is known: the values of every version, and its place in the
+//! order. Conditions are those over integer columns of one table, about which all databases agree; a query
+//! with another one counts as reads of the rows it showed, and so do the reads of writes. That leaves
+//! dependencies out, and makes none up.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use isolario_model::{
+    Batch, History, Op, OpNotes, Outcome, RowInput, SinkError, StatedOrder, StatedSet, TupleParts,
+    TxnEnd, TxnId, TxnSink, TxnStart, Value, ValueRef, VersionSet,
+};
+use isolario_predicate::Predicate;
+use sqlparser::ast::{GroupByExpr, SetExpr, Statement, TableFactor};
+
+use crate::product::Product;
+use crate::round::{Element, Recorded, RecordedTxn, Round, Seen};
+use crate::schema::{Schema, Type};
+
+/// A history of rows, and what is known of their versions.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Certified {
+    /// The history.
+    pub history: History,
+    /// The versions of each row, in their order.
+    pub orders: Vec<StatedOrder>,
+    /// The versions that each read by predicate met.
+    pub sets: Vec<StatedSet>,
+}
+
+/// The number of the transaction that made the schema.
+const MAKER: u32 = 0;
+
+/// The history of a round whose transactions read all tables before each of their statements; none where
+/// something of it is not known.
+pub fn certified(
+    round: &Round,
+    schema: &Schema,
+    product: &Product,
+) -> Result<Option<Certified>, SinkError> {
+    let Some(facts) = Facts::of(round, schema, product) else { return Ok(None) };
+    let mut batch = Batch::new();
+    let mut met = Vec::new();
+    let told = facts.tell(&mut batch, &mut met)?;
+    if told.is_none() {
+        return Ok(None);
+    }
+    let history = batch.build()?;
+    Ok(facts.certify(history, met))
+}
+
+/// A row, and all that is known of it.
+#[derive(Default)]
+struct Row<'r> {
+    /// The longest list that was seen.
+    longest: &'r [Element],
+    /// What it held, by how long its list was.
+    held: BTreeMap<usize, &'r [Value]>,
+    /// Who deleted it.
+    deleted: Option<Element>,
+}
+
+impl Row<'_> {
+    /// Whether it was there before anybody came.
+    fn is_first(&self) -> bool {
+        self.held.contains_key(&0)
+    }
+}
+
+struct Facts<'r> {
+    schema: &'r Schema,
+    product: &'r Product,
+    txns: BTreeMap<u32, &'r RecordedTxn>,
+    rows: BTreeMap<&'r str, Row<'r>>,
+    /// The rows that a statement wrote, each with the length of its list from then on.
+    writes: BTreeMap<Element, Vec<(&'r str, usize)>>,
+}
+
+/// A read by predicate: its transaction, its position there, and the versions that it met.
+struct Met<'r> {
+    txn: u32,
+    op: usize,
+    versions: Vec<(&'r str, u32)>,
+}
+
+impl<'r> Facts<'r> {
+    fn of(round: &'r Round, schema: &'r Schema, product: &'r Product) -> Option<Facts<'r>> {
+        let is_committed = |txn: &&RecordedTxn| txn.outcome == Outcome::Committed;
+        let txns =
+            round.transactions.iter().filter(is_committed).map(|txn| (txn.id, txn)).collect();
+        let mut facts =
+            Facts { schema, product, txns, rows: BTreeMap::new(), writes: BTreeMap::new() };
+        for (seen, values) in round.first.iter().flatten() {
+            facts.see(seen, values)?;
+        }
+        for txn in round.transactions.iter().filter(is_committed) {
+            let met = txn.statements.iter().filter_map(|statement| statement.met.as_ref());
+            for (seen, values) in met.chain(&txn.left).flatten() {
+                facts.see(seen, values)?;
+            }
+            for statement in &txn.statements {
+                statement.undone_by.is_none().then_some(())?;
+                let element = Element { txn: txn.id, statement: statement.number };
+                for Seen { row, .. } in &statement.deleted {
+                    facts.rows.entry(row).or_default().deleted = Some(element);
+                }
+            }
+        }
+        for (name, row) in &facts.rows {
+            for (at, element) in row.longest.iter().enumerate() {
+                facts.txns.get(&element.txn)?;
+                row.held.get(&(at + 1))?;
+                facts.writes.entry(*element).or_default().push((name, at + 1));
+            }
+        }
+        Some(facts)
+    }
+
+    /// A row as it was at some time. None if two lists of it part.
+    fn see(&mut self, seen: &'r Seen, values: &'r [Value]) -> Option<()> {
+        let row = self.rows.entry(&seen.row).or_default();
+        if seen.list.len() > row.longest.len() {
+            seen.list.starts_with(row.longest).then_some(())?;
+            row.longest = &seen.list;
+        }
+        row.longest.starts_with(&seen.list).then_some(())?;
+        row.held.insert(seen.list.len(), values);
+        Some(())
+    }
+
+    fn table_of(name: &str) -> &str {
+        name.split_once('/').map_or(name, |(table, _)| table)
+    }
+
+    /// What a version of a row held, with the length of its list, so that no two are the same.
+    fn held(&self, name: &str, length: usize) -> Option<Vec<(&'r str, ValueRef<'r>)>> {
+        let values = *self.rows.get(name)?.held.get(&length)?;
+        let table = self.schema.table(Self::table_of(name))?;
+        let names = table.columns.iter().map(|column| column.name.as_str());
+        let mut columns: Vec<_> = names.zip(values.iter().map(ValueRef::from)).collect();
+        columns.push(("isolario_version", ValueRef::Int(i64::try_from(length).ok()?)));
+        Some(columns)
+    }
+
+    /// Tells all transactions. None where a value is not known.
+    fn tell(&self, sink: &mut Batch, met: &mut Vec<Met<'r>>) -> Result<Option<()>, SinkError> {
+        let maker = ValueRef::Text("schema");
+        sink.begin(&TxnStart { session: maker, id: Some(MAKER.into()), line: None })?;
+        for (name, _) in self.rows.iter().filter(|(_, row)| row.is_first()) {
+            let Some(()) = self.write(name, 0, &OpNotes::default(), sink)? else { return Ok(None) };
+        }
+        sink.end(&TxnEnd::new(Outcome::Committed))?;
+        for txn in self.txns.values() {
+            let session = ValueRef::from(txn.session);
+            sink.begin(&TxnStart { session, id: Some(txn.id.into()), line: None })?;
+            let mut ops = 0;
+            for statement in txn.statements.iter().filter(|statement| statement.holds()) {
+                let told = self.statement(txn, statement, &mut ops, sink, met)?;
+                let Some(()) = told else { return Ok(None) };
+            }
+            let (start, finish) = txn.times.unzip();
+            sink.end(&TxnEnd { start, finish, ..TxnEnd::new(txn.outcome) })?;
+        }
+        Ok(Some(()))
+    }
+
+    fn statement(
+        &self,
+        txn: &RecordedTxn,
+        statement: &'r Recorded,
+        ops: &mut usize,
+        sink: &mut Batch,
+        met: &mut Vec<Met<'r>>,
+    ) -> Result<Option<()>, SinkError> {
+        let notes = OpNotes { sql: Some(&statement.sql), ..OpNotes::default() };
+        let asked = self.asked(statement).and_then(|predicate| {
+            Some((self.versions(txn, statement, predicate.table()?)?, predicate))
+        });
+        let mut columns = Vec::new();
+        for seen in &statement.reads {
+            let Some(held) = self.held(&seen.row, seen.list.len()) else { return Ok(None) };
+            columns.push((&*seen.row, held));
+        }
+        match asked {
+            Some((versions, predicate)) => {
+                let keys: Vec<_> = columns.iter().map(|(name, _)| key_columns(name)).collect();
+                let keys: Vec<_> = keys.iter().map(|columns| key(columns)).collect();
+                let values =
+                    columns.iter().map(|(_, held)| TupleParts { table: "", columns: held });
+                let values: Vec<_> = values.collect();
+                let rows: Vec<RowInput<'_>> = keys
+                    .iter()
+                    .zip(&values)
+                    .map(|(key, value)| RowInput::new(key, value))
+                    .collect();
+                let read = Op::PredicateRead { predicate: &predicate, rows: Some(&rows) };
+                sink.op_with(&read, &notes)?;
+                met.push(Met { txn: txn.id, op: *ops, versions });
+                *ops += 1;
+            }
+            None => {
+                for (name, held) in &columns {
+                    let value = TupleParts { table: "", columns: held };
+                    let name = key_columns(name);
+                    let key = key(&name);
+                    sink.op_with(
+                        &Op::Read { key: (&key).into(), value: Some((&value).into()) },
+                        &notes,
+                    )?;
+                    *ops += 1;
+                }
+            }
+        }
+        let element = Element { txn: txn.id, statement: statement.number };
+        for (name, length) in self.writes.get(&element).into_iter().flatten() {
+            let Some(()) = self.write(name, *length, &notes, sink)? else { return Ok(None) };
+            *ops += 1;
+        }
+        for Seen { row, .. } in &statement.deleted {
+            let name = key_columns(row);
+            sink.op_with(&Op::Delete { key: (&key(&name)).into() }, &notes)?;
+            *ops += 1;
+        }
+        Ok(Some(()))
+    }
+
+    fn write(
+        &self,
+        name: &str,
+        length: usize,
+        notes: &OpNotes<'_>,
+        sink: &mut Batch,
+    ) -> Result<Option<()>, SinkError> {
+        let Some(held) = self.held(name, length) else { return Ok(None) };
+        let value = TupleParts { table: "", columns: &held };
+        let name = key_columns(name);
+        let key = key(&name);
+        sink.op_with(&Op::Write { key: (&key).into(), value: (&value).into() }, notes)?;
+        Ok(Some(()))
+    }
+
+    /// The condition of a query of one table, if all databases agree about it.
+    fn asked(&self, statement: &Recorded) -> Option<Predicate> {
+        let Ok(Statement::Query(query)) = self.product.parse(&statement.sql) else { return None };
+        if query.with.is_some() || query.limit_clause.is_some() {
+            return None;
+        }
+        let SetExpr::Select(select) = &*query.body else { return None };
+        let [from] = select.from.as_slice() else { return None };
+        let TableFactor::Table { name, alias: None, .. } = &from.relation else { return None };
+        let is_grouped =
+            !matches!(&select.group_by, GroupByExpr::Expressions(by, _) if by.is_empty());
+        if !from.joins.is_empty() || is_grouped || select.having.is_some() {
+            return None;
+        }
+        let table = self.schema.table(&name.to_string())?;
+        let condition = select.selection.as_ref()?;
+        let predicate: Predicate = format!("FROM {} WHERE {condition}", table.name).parse().ok()?;
+        let is_integer = |name: &str| {
+            table.columns.iter().any(|column| column.name == name && column.ty == Type::Integer)
+        };
+        let is_agreed = predicate.condition()?.columns().all(is_integer);
+        is_agreed.then_some(predicate)
+    }
+
+    /// The versions of a table that a statement met, each by who wrote it; none where that is not known.
+    fn versions(
+        &self,
+        txn: &RecordedTxn,
+        statement: &'r Recorded,
+        table: &str,
+    ) -> Option<Vec<(&'r str, u32)>> {
+        let met = statement.met.as_ref()?;
+        let there: HashMap<&str, &[Element]> =
+            met.iter().map(|(seen, _)| (seen.row.as_str(), seen.list.as_slice())).collect();
+        let mut versions = Vec::new();
+        for (name, row) in self.rows.iter().filter(|(name, _)| Self::table_of(name) == table) {
+            match there.get(name) {
+                Some(list) => {
+                    versions.push((*name, list.last().map_or(MAKER, |element| element.txn)));
+                }
+                None => versions.extend(self.absent(txn, row)?.map(|writer| (*name, writer))),
+            }
+        }
+        Some(versions)
+    }
+
+    /// Who wrote the version of a row that is not there: whoever deleted it, or nobody yet. None where
+    /// it may be either.
+    fn absent(&self, txn: &RecordedTxn, row: &Row<'_>) -> Option<Option<u32>> {
+        let Some(deleter) = row.deleted.map(|element| element.txn) else { return Some(None) };
+        if row.is_first() || deleter == txn.id {
+            return Some(Some(deleter));
+        }
+        let first = txn.statements.first()?.turn;
+        if self.txns.get(&deleter)?.end_turn.1 < first.0 {
+            return Some(Some(deleter));
+        }
+        let inserter = row.longest.first()?.txn;
+        let is_later = self.txns.get(&inserter)?.end_turn.0 > first.1;
+        is_later.then_some(None)
+    }
+
+    /// Puts what is known of versions in the words of the history.
+    fn certify(&self, history: History, met: Vec<Met<'r>>) -> Option<Certified> {
+        let txns: BTreeMap<u32, TxnId> = history
+            .txns()
+            .filter_map(|txn| match history.txn_name(txn) {
+                Some(ValueRef::Int(id)) => Some((u32::try_from(id).ok()?, txn)),
+                _ => None,
+            })
+            .collect();
+        let key_of = |name: &str| {
+            let columns = key_columns(name);
+            history.find_key((&key(&columns)).into())
+        };
+        let mut orders = Vec::new();
+        for (name, row) in &self.rows {
+            // A row that nobody but its own transaction ever met is in no history.
+            let Some(key) = key_of(name) else { continue };
+            let elements = row.longest.iter().chain(&row.deleted).map(|element| element.txn);
+            let mut writers: Vec<u32> =
+                row.is_first().then_some(MAKER).into_iter().chain(elements).collect();
+            writers.dedup();
+            let is_twice = writers.iter().collect::<BTreeSet<_>>().len() < writers.len();
+            let writers: Option<Vec<TxnId>> =
+                writers.iter().map(|id| txns.get(id).copied()).collect();
+            let at = orders.len() as u64 + 1;
+            orders.push(StatedOrder { key, writers: writers.filter(|_| !is_twice)?, at });
+        }
+        let mut sets = Vec::new();
+        for Met { txn, op, versions } in met {
+            let op = history.txn_ops(*txns.get(&txn)?).nth(op)?;
+            let version = |(name, writer): (&str, u32)| Some((key_of(name)?, *txns.get(&writer)?));
+            let versions: Option<Vec<_>> = versions.into_iter().map(version).collect();
+            let at = sets.len() as u64 + 1;
+            sets.push(StatedSet { op, versions: VersionSet::Writers(versions?), at });
+        }
+        Some(Certified { history, orders, sets })
+    }
+}
+
+/// What a row is called by.
+fn key_columns(name: &str) -> [(&'static str, ValueRef<'_>); 1] {
+    [("row", ValueRef::Text(name))]
+}
+
+fn key<'a>(columns: &'a [(&'a str, ValueRef<'a>); 1]) -> TupleParts<'a> {
+    let table = match columns[0].1 {
+        ValueRef::Text(name) => Facts::table_of(name),
+        _ => "",
+    };
+    TupleParts { table, columns }
+}
