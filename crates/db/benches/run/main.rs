@@ -1,8 +1,9 @@
-//! How many transactions per second a run drives, and what recording them costs.
+//! How many transactions per second a run drives, and what recording them costs; and what it costs
+//! clients that the database's own log is captured.
 //!
-//! `scripts/bench run [--db URL] [--sessions N] [--keys N] [--ms N] [--pairs N]`. Without `--db`
-//! the databases are SQLite and a PostgreSQL that is started here. Without `--bench`, which cargo
-//! adds, it only shows with short runs that everything works.
+//! `scripts/bench run [--db URL] [--whitebox] [--sessions N] [--keys N] [--ms N] [--pairs N]`. Without
+//! `--db` the databases are SQLite, and a PostgreSQL and a MariaDB that are started here. Without
+//! `--bench`, which cargo adds, it only shows with short runs that everything works.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its results")]
 
@@ -14,13 +15,18 @@ use std::path::Path;
 use isolario_bench::{Align, Arguments, Failure, Table, answer_if_child, judge, median, scratch};
 use isolario_servers::{Durability, Kind as Server, Servers};
 
-use pairs::{Bench, Pace, quartiles};
+use pairs::{Bench, Pace, Pair, Subject, quartiles};
 use recorder::Record;
 
 /// What SQLite is to reach with 8 sessions.
 const TARGET_PER_SECOND: f64 = 20_000.0;
 /// What recording may cost, of the throughput.
 const TARGET_COST: f64 = 0.03;
+/// What capturing the log may cost.
+const TARGET_CAPTURE: f64 = 0.1;
+/// The levels of databases whose logs are captured.
+const POSTGRES: [&str; 3] = ["read-committed", "repeatable-read", "serializable"];
+const MARIADB: [&str; 2] = ["repeatable-read", "serializable"];
 
 fn main() -> Result<(), Failure> {
     let arguments = Arguments::of_process();
@@ -33,10 +39,19 @@ fn main() -> Result<(), Failure> {
     match arguments.value::<String>("--db")? {
         Some(url) => bench(&arguments, &url, &file)?,
         None => {
-            bench(&arguments, "sqlite:", &file)?;
             let postgres = Servers::start(Server::Postgres, Durability::Fast)?;
-            // The server is next door, and nobody listens.
-            bench(&arguments, &format!("{}?sslmode=disable", postgres.url()), &file)?;
+            let mariadb = Servers::start(Server::MariaDb, Durability::Fast)?;
+            // The servers are next door, and nobody listens.
+            let local = |servers: &Servers| format!("{}?sslmode=disable", servers.url());
+            if !arguments.has("--whitebox") {
+                bench(&arguments, "sqlite:", &file)?;
+                bench(&arguments, &local(&postgres), &file)?;
+            }
+            whitebox(&arguments, &local(&postgres), &POSTGRES, &file)?;
+            whitebox(&arguments, &local(&mariadb), &MARIADB, &file)?;
+            if arguments.has("--whitebox") {
+                return Ok(());
+            }
         }
     }
     let txns = if arguments.in_earnest() { 1_000_000 } else { 1000 };
@@ -48,7 +63,7 @@ fn main() -> Result<(), Failure> {
 
 /// Measures one database, and prints its table.
 fn bench(arguments: &Arguments, url: &str, file: &Path) -> Result<(), Failure> {
-    let bench = Bench::of(arguments, url)?;
+    let bench = Bench::of(arguments, url, None, Subject::Recording)?;
     let pairs = arguments.value("--pairs")?.unwrap_or(if arguments.in_earnest() { 25 } else { 1 });
     let measured = bench.measure(pairs, file)?;
     println!(
@@ -66,9 +81,8 @@ fn bench(arguments: &Arguments, url: &str, file: &Path) -> Result<(), Failure> {
         ("to", Align::Right),
         ("target", Align::Left),
     ]);
-    let [speeds, efforts] = [|pace: Pace| pace.speed, |pace: Pace| pace.effort].map(|figure| {
-        Row::of(measured.iter().map(|pair| (figure(pair.without), figure(pair.with))))
-    });
+    let [speeds, efforts] = [|pace: Pace| pace.speed, |pace: Pace| pace.effort]
+        .map(|figure| Row::of(&measured, figure));
     // The first target is that of the embedded database; others wait for their servers.
     let is_embedded = bench.databases[0].name() == "sqlite";
     let fast = is_embedded.then(|| judge(speeds.with >= TARGET_PER_SECOND));
@@ -82,7 +96,46 @@ fn bench(arguments: &Arguments, url: &str, file: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A figure without recording and with it: medians, and quartiles of how much more it is with it.
+/// Measures what the capture of a log costs, at some levels of a database.
+fn whitebox(
+    arguments: &Arguments,
+    url: &str,
+    isolations: &[&str],
+    file: &Path,
+) -> Result<(), Failure> {
+    let pairs = arguments.value("--pairs")?.unwrap_or(if arguments.in_earnest() { 15 } else { 1 });
+    let mut table = Table::new(&[
+        ("", Align::Left),
+        ("without", Align::Right),
+        ("with", Align::Right),
+        ("cost", Align::Right),
+        ("from", Align::Right),
+        ("to", Align::Right),
+        ("assembly", Align::Right),
+        ("target", Align::Left),
+    ]);
+    let mut version = String::new();
+    for isolation in isolations {
+        let bench = Bench::of(arguments, url, Some(isolation), Subject::OwnWord)?;
+        version = bench.databases[0].version()?;
+        let measured = bench.measure(pairs, file)?;
+        let speeds = Row::of(&measured, |pace| pace.speed);
+        let assembly = quartiles(measured.iter().map(|pair| pair.with.assembly))[1];
+        let cheap = judge(speeds.cost[1] >= -TARGET_CAPTURE);
+        let target = format!("{}% {cheap}, 1.00 {}", TARGET_CAPTURE * 100.0, judge(assembly < 1.0));
+        let [name, without, with, cost, low, high, target] = speeds.cells(isolation, &target);
+        table.row([name, without, with, cost, low, high, format!("{assembly:.2}"), target]);
+    }
+    println!(
+        "{version}: rows by predicate, transactions per second without and with the capture of its \
+         log; medians and quartiles of {pairs} pairs of runs. Assembly is how long it takes to read \
+         the log and put it together, over the time of the run"
+    );
+    println!("{table}");
+    Ok(())
+}
+
+/// A figure without something and with it: medians, and quartiles of how much more it is with it.
 struct Row {
     without: f64,
     with: f64,
@@ -90,7 +143,8 @@ struct Row {
 }
 
 impl Row {
-    fn of(pairs: impl Iterator<Item = (f64, f64)> + Clone) -> Row {
+    fn of(measured: &[Pair], figure: fn(Pace) -> f64) -> Row {
+        let pairs = measured.iter().map(|pair| (figure(pair.without), figure(pair.with)));
         Row {
             without: quartiles(pairs.clone().map(|(without, _)| without))[1],
             with: quartiles(pairs.clone().map(|(_, with)| with))[1],

@@ -30,7 +30,7 @@ pub(super) enum Evidence {
     None,
     /// The snapshot of each operation by predicate: at this level each has its own.
     Statements,
-    /// Also the snapshot that a transaction begins with, and keeps.
+    /// The snapshot that a transaction begins with, and keeps.
     Transactions,
 }
 
@@ -74,7 +74,8 @@ impl Session {
             prepared: HashMap::new(),
             table: match evidence {
                 Evidence::None => &sql::POSTGRES,
-                _ => &sql::POSTGRES_EVIDENCE,
+                Evidence::Transactions => &sql::POSTGRES_DELETES,
+                Evidence::Statements => &sql::POSTGRES_STATEMENTS,
             },
             evidence,
             snapshot: None,

@@ -47,19 +47,34 @@ pub(crate) struct Reply {
 )]
 enum Dialect {
     /// `RETURNING`; with or without what a certificate is made of.
-    Postgres { evidence: bool },
+    Postgres(Told),
     /// `RETURNING`.
     Sqlite,
     /// No `RETURNING`, and parameters by position.
     MySql,
 }
 
+/// What PostgreSQL tells beside the results.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(not(feature = "postgres"), allow(dead_code, reason = "each is there for PostgreSQL"))]
+enum Told {
+    Nothing,
+    /// The number of a transaction that deletes: the versions that others write tell who they are. It
+    /// has one snapshot, which it was told at its beginning.
+    Deletes,
+    /// The snapshot of every statement, and the number of the transaction.
+    Statements,
+}
+
 #[cfg(feature = "postgres")]
 pub(crate) static POSTGRES: LazyLock<TableSql> =
-    LazyLock::new(|| TableSql::new(Dialect::Postgres { evidence: false }));
+    LazyLock::new(|| TableSql::new(Dialect::Postgres(Told::Nothing)));
 #[cfg(feature = "postgres")]
-pub(crate) static POSTGRES_EVIDENCE: LazyLock<TableSql> =
-    LazyLock::new(|| TableSql::new(Dialect::Postgres { evidence: true }));
+pub(crate) static POSTGRES_DELETES: LazyLock<TableSql> =
+    LazyLock::new(|| TableSql::new(Dialect::Postgres(Told::Deletes)));
+#[cfg(feature = "postgres")]
+pub(crate) static POSTGRES_STATEMENTS: LazyLock<TableSql> =
+    LazyLock::new(|| TableSql::new(Dialect::Postgres(Told::Statements)));
 #[cfg(feature = "sqlite")]
 pub(crate) static SQLITE: LazyLock<TableSql> = LazyLock::new(|| TableSql::new(Dialect::Sqlite));
 #[cfg(feature = "mysql")]
@@ -110,7 +125,7 @@ impl Query {
             let number: usize = number.parse().unwrap_or_default();
             match dialect {
                 Dialect::MySql => sql.push('?'),
-                Dialect::Postgres { .. } => sql += &format!("${number}"),
+                Dialect::Postgres(_) => sql += &format!("${number}"),
                 Dialect::Sqlite => sql += &format!("?{number}"),
             }
             if dialect == Dialect::MySql || !binds.contains(&number) {
@@ -133,6 +148,8 @@ impl Query {
 /// What PostgreSQL says of the state that a statement sees, and of the transaction.
 const EVIDENCE: &str =
     "pg_current_snapshot()::text, pg_current_xact_id_if_assigned()::text::BIGINT";
+/// What it says of the transaction, behind each row.
+const NUMBER: &str = "pg_current_xact_id()::text::BIGINT";
 
 impl TableSql {
     fn new(dialect: Dialect) -> TableSql {
@@ -167,6 +184,9 @@ impl TableSql {
                 let range = format!("{column} BETWEEN {{1}} AND {{2}}");
                 match dialect {
                     Dialect::MySql => format!("{delete} {range} AND v = {{3}}"),
+                    Dialect::Postgres(Told::Deletes) => {
+                        format!("{}, {NUMBER}", returning(dialect, &format!("{delete} {range}")))
+                    }
                     _ => traced(dialect, &returning(dialect, &format!("{delete} {range}"))),
                 }
             }),
@@ -259,7 +279,12 @@ impl TableSql {
                 found.mark = Some(version);
             }
         } else {
-            self.take(of(&self.delete, range).ask(line, &values)?, found)?;
+            let mut reply = of(&self.delete, range).ask(line, &values)?;
+            if self.dialect == Dialect::Postgres(Told::Deletes) {
+                let numbers = reply.rows.iter_mut().filter_map(Vec::pop);
+                found.txn = numbers.filter_map(|number| number_of(&number)).last();
+            }
+            self.take(reply, found)?;
         }
         found.rows.iter_mut().for_each(|(_, held)| *held = None);
         Ok(())
@@ -267,19 +292,23 @@ impl TableSql {
 
     /// Takes rows with what comes before them.
     fn take(&self, mut reply: Reply, found: &mut Found) -> Result<(), DbError> {
-        if self.dialect != (Dialect::Postgres { evidence: true }) {
+        if self.dialect != Dialect::Postgres(Told::Statements) {
             return take_rows(reply, 0, found);
         }
         if let Some([snapshot, txn, ..]) = reply.rows.first_mut().map(Vec::as_mut_slice) {
             if let Value::Text(text) = std::mem::replace(snapshot, Value::Nil) {
                 found.snapshot = Some(text.into());
             }
-            found.txn = match txn {
-                Value::Int(number) => Some(*number as u64),
-                _ => None,
-            };
+            found.txn = number_of(txn);
         }
         take_rows(reply, 2, found)
+    }
+}
+
+fn number_of(value: &Value) -> Option<u64> {
+    match value {
+        Value::Int(number) => Some(*number as u64),
+        _ => None,
     }
 }
 
@@ -315,7 +344,7 @@ fn returning(dialect: Dialect, statement: &str) -> String {
 /// A write together with what the database says of the state it saw: also when it finds nothing.
 fn traced(dialect: Dialect, statement: &str) -> String {
     match dialect {
-        Dialect::Postgres { evidence: true } => format!(
+        Dialect::Postgres(Told::Statements) => format!(
             "WITH done AS ({statement}) \
              SELECT {EVIDENCE}, id, a, b, v FROM (SELECT 1) one LEFT JOIN done ON true"
         ),
@@ -326,7 +355,7 @@ fn traced(dialect: Dialect, statement: &str) -> String {
 fn range_read(dialect: Dialect, column: &str) -> String {
     let range = format!("{column} BETWEEN {{1}} AND {{2}}");
     match dialect {
-        Dialect::Postgres { evidence: true } => format!(
+        Dialect::Postgres(Told::Statements) => format!(
             "SELECT {EVIDENCE}, id, a, b, v FROM (SELECT 1) one LEFT JOIN isolario_row ON {range}"
         ),
         _ => format!("SELECT id, a, b, v FROM isolario_row WHERE {range}"),
@@ -346,7 +375,7 @@ fn aggregate(dialect: Dialect, function: Function, column: &str) -> String {
         Function::Max(of) => format!("MAX({})", of.name()),
     };
     let evidence = match dialect {
-        Dialect::Postgres { evidence: true } => format!("{EVIDENCE}, "),
+        Dialect::Postgres(Told::Statements) => format!("{EVIDENCE}, "),
         _ => String::new(),
     };
     let range = format!("{column} BETWEEN {{1}} AND {{2}}");
@@ -387,7 +416,7 @@ mod tests {
             (query.sql, query.binds)
         };
         let numbered = "UPDATE t SET a = $2 WHERE id = $1 AND a < $2".to_owned();
-        assert_eq!(of(Dialect::Postgres { evidence: false }), (numbered, vec![1, 2]));
+        assert_eq!(of(Dialect::Postgres(Told::Nothing)), (numbered, vec![1, 2]));
         let positional = "UPDATE t SET a = ? WHERE id = ? AND a < ?".to_owned();
         assert_eq!(of(Dialect::MySql), (positional, vec![2, 1, 2]));
         assert!(of(Dialect::Sqlite).0.ends_with("a < ?2"));
@@ -401,7 +430,7 @@ mod tests {
         let nothing = vec![snapshot, int(8), nil(), nil(), nil(), nil()];
         let mut found = Found::default();
         let reply = Reply { rows: vec![nothing], changed: 0 };
-        POSTGRES_EVIDENCE.take(reply, &mut found).unwrap();
+        POSTGRES_STATEMENTS.take(reply, &mut found).unwrap();
         assert_eq!((found.snapshot.as_deref(), found.txn), (Some("7:9:8"), Some(8)));
         assert!(found.rows.is_empty());
     }
