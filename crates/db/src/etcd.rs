@@ -65,7 +65,7 @@ impl Etcd {
     fn remove_keys(&self, gateway: &Gateway) -> Result<(), DbError> {
         let all = json!({"key": text(PREFIX), "range_end": text(AFTER_PREFIX), "limit": 1});
         let theirs: RangeAnswer = gateway.ask("kv/range", &all, Stage::Connect)?;
-        let owner = gateway.read(OWNER, false, Stage::Connect)?;
+        let owner = gateway.read(OWNER, false, Stage::Connect)?.kvs.pop();
         if !theirs.kvs.is_empty() && owner.is_none_or(|owner| owner.value != OURS) {
             return Err(not_ours(&format!("keys under {PREFIX}"), &self.0.place));
         }
@@ -91,10 +91,10 @@ impl Database for Etcd {
         Kind::KEYED.contains(&kind)
     }
 
-    /// Revisions number all changes. Single operations take another way, and are told no revision.
-    fn promised(&self, kind: Kind) -> Option<Level> {
-        let is_ordered = self.0.isolation != STALE && kind != Kind::Lwt;
-        is_ordered.then_some(Level::Serializable)
+    /// Revisions number all changes, and every answer tells the revision that it is about. Of single
+    /// operations, strict serializability is linearizability.
+    fn promised(&self, _: Kind) -> Option<Level> {
+        (self.0.isolation != STALE).then_some(Level::StrictSerializable)
     }
 
     fn prepare(&self, _: &Layout) -> Result<(), DbError> {

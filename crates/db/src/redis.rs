@@ -6,6 +6,7 @@
 mod session;
 mod wire;
 
+use isolario_model::Level;
 use isolario_workload::Kind;
 
 use crate::database::{Connection, Database, Layout};
@@ -33,20 +34,29 @@ const PATTERN: &str = "isolario:*";
 /// The key that says whose they are.
 const OWNER: &str = "isolario:owner";
 
-struct Redis(Site);
+/// Counts what took effect, where that is asked for: nothing comes between it and the rest of a
+/// transaction or a script, so that it numbers them in their order.
+const COUNTER: &str = "isolario:counter";
+
+struct Redis {
+    site: Site,
+    /// Whether sessions count.
+    evidence: bool,
+}
 
 fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> {
-    Ok(Box::new(Redis(Site::of(url, settings, ISOLATIONS, Mode::Disable, &[])?)))
+    let site = Site::of(url, settings, ISOLATIONS, Mode::Disable, &[])?;
+    Ok(Box::new(Redis { site, evidence: settings.evidence }))
 }
 
 impl Redis {
     fn wire(&self) -> Result<Wire, DbError> {
-        self.log_in().map_err(|error| self.0.cannot_connect(error))
+        self.log_in().map_err(|error| self.site.cannot_connect(error))
     }
 
     fn log_in(&self) -> Result<Wire, DbError> {
-        let Address { user, password, path, .. } = &self.0.address;
-        let mut wire = Wire::open(&self.0)?;
+        let Address { user, password, path, .. } = &self.site.address;
+        let mut wire = Wire::open(&self.site)?;
         if let Some(password) = password {
             match user.as_deref() {
                 None | Some("") => wire.one(&["AUTH", password], Stage::Connect)?,
@@ -70,7 +80,7 @@ impl Redis {
             let scan = ["SCAN", &cursor, "MATCH", PATTERN, "COUNT", "1000"];
             let (next, keys) = page(wire.one(&scan, Stage::Connect)?)?;
             if !keys.is_empty() && owner.as_deref() != Some(OURS) {
-                return Err(not_ours("keys of the form isolario:*", &self.0.place));
+                return Err(not_ours("keys of the form isolario:*", &self.site.place));
             }
             let ours = keys.iter().map(String::as_str).filter(|key| *key != OWNER);
             let remove: Vec<&str> = std::iter::once("DEL").chain(ours).collect();
@@ -110,11 +120,17 @@ impl Database for Redis {
     }
 
     fn isolation(&self) -> &str {
-        self.0.isolation
+        self.site.isolation
     }
 
     fn supports(&self, kind: Kind) -> bool {
         Kind::KEYED.contains(&kind)
+    }
+
+    /// Transactions and scripts run one after the other, and are counted.
+    fn promised(&self, _: Kind) -> Option<Level> {
+        let is_counted = self.evidence && self.site.isolation != PLAIN;
+        is_counted.then_some(Level::StrictSerializable)
     }
 
     fn prepare(&self, _: &Layout) -> Result<(), DbError> {
@@ -131,9 +147,9 @@ impl Database for Redis {
 
     fn connect(&self) -> Result<Box<dyn Connection>, DbError> {
         let wire = self.wire()?;
-        Ok(match self.0.isolation {
+        Ok(match self.site.isolation {
             PLAIN => Box::new(session::Plain::new(wire)),
-            _ => Box::new(session::Watched::new(wire)),
+            _ => Box::new(session::Watched::new(wire, self.evidence)),
         })
     }
 }

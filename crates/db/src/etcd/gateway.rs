@@ -42,6 +42,8 @@ fn plain<'de, D: serde::Deserializer<'de>>(source: D) -> Result<String, D::Error
 #[derive(Deserialize, Default)]
 pub(super) struct RangeAnswer {
     #[serde(default)]
+    pub(super) header: Header,
+    #[serde(default)]
     pub(super) kvs: Vec<Entry>,
 }
 
@@ -145,10 +147,8 @@ impl Gateway {
         key: &str,
         stale: bool,
         stage: Stage,
-    ) -> Result<Option<Entry>, DbError> {
-        let request = json!({"key": text(key), "serializable": stale});
-        let mut found: RangeAnswer = self.ask("kv/range", &request, stage)?;
-        Ok(found.kvs.pop())
+    ) -> Result<RangeAnswer, DbError> {
+        self.ask("kv/range", &json!({"key": text(key), "serializable": stale}), stage)
     }
 
     pub(super) fn version(&self) -> Result<String, DbError> {

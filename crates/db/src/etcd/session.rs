@@ -1,11 +1,13 @@
 //! The transactions of one session.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
+use std::time::Instant;
 
 use isolario_model::Stamp;
 use serde_json::{Value, json};
 
-use super::gateway::{Done, Entry, Gateway, text};
+use super::gateway::{Done, Entry, Gateway, Header, text};
 use crate::database::{Access, Conditional, Connection, Held, Receipt};
 use crate::error::DbError;
 use crate::remote::Stage;
@@ -26,12 +28,29 @@ pub(super) struct Session {
     reads: BTreeMap<String, String>,
     /// What to write.
     writes: BTreeMap<String, Option<String>>,
+    /// The place of the last answer among all that happened.
+    place: Option<Stamp>,
+}
+
+/// Times that all sessions of this process agree about.
+static EPOCH: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+/// Where something stands that changed nothing: after the change that made the revision. Among others
+/// there it stands by the clock, at a moment between its call and its answer.
+fn after(header: &Header) -> Option<Stamp> {
+    let logical = EPOCH.elapsed().as_nanos() as u64;
+    header.revision.parse().ok().map(|physical| Stamp { physical, logical: logical.max(1) })
+}
+
+/// Where a change stands, which has a revision of its own.
+fn at(header: &Header) -> Option<Stamp> {
+    header.revision.parse().ok().map(|physical| Stamp { physical, logical: 0 })
 }
 
 impl Session {
     pub(super) fn new(gateway: Gateway, stale: bool) -> Session {
         let (reads, writes) = (BTreeMap::new(), BTreeMap::new());
-        Session { gateway, stale, single: false, reads, writes }
+        Session { gateway, stale, single: false, reads, writes, place: None }
     }
 
     /// Reads a key, or what this transaction is going to write to it.
@@ -39,8 +58,9 @@ impl Session {
         if let Some(own) = self.writes.get(&key) {
             return Ok(own.clone());
         }
-        let found = self.gateway.read(&key, self.stale, Stage::Statement)?;
-        let (value, revision) = match found {
+        let mut found = self.gateway.read(&key, self.stale, Stage::Statement)?;
+        self.place = after(&found.header);
+        let (value, revision) = match found.kvs.pop() {
             Some(Entry { value, mod_revision }) => (Some(value), mod_revision),
             None => (None, NEVER.to_owned()),
         };
@@ -101,6 +121,7 @@ impl Connection for Session {
         self.single = access == Access::Single;
         self.reads.clear();
         self.writes.clear();
+        self.place = None;
         Ok(())
     }
 
@@ -158,8 +179,10 @@ impl Connection for Session {
         let otherwise = json!({"request_range": {"key": text(&key)}});
         let mut done = self.step(&[compare], &[put(&key, &new.to_string())], &[otherwise])?;
         if done.succeeded {
+            self.place = at(&done.header);
             return Ok(Conditional::Applied);
         }
+        self.place = after(&done.header);
         let found = done.responses.pop().and_then(|mut answer| answer.response_range.kvs.pop());
         let seen = found.map(|entry| number(&entry.value)).transpose()?;
         Ok(Conditional::Failed { seen: Some(seen) })
@@ -168,19 +191,17 @@ impl Connection for Session {
     /// A transaction that only read is compared too: what it saw held at one moment. A single key
     /// needs no comparison, and whoever asks for stale reads does not care.
     fn commit(&mut self) -> Result<Receipt, DbError> {
+        let receipt = |place: Option<Stamp>| place.map_or_else(Receipt::default, Receipt::at);
         if self.writes.is_empty() && (self.stale || self.reads.len() <= 1) {
-            return Ok(Receipt::default());
+            return Ok(receipt(self.place.filter(|_| !self.stale)));
         }
         let compare: Vec<_> = self.reads.iter().map(is_unchanged).collect();
         let changes: Vec<_> = self.writes.iter().map(change).collect();
         let done = self.step(&compare, &changes, &[])?;
-        match (done.succeeded, done.header.revision.parse()) {
+        match (done.succeeded, changes.is_empty()) {
             (false, _) => Err(changed("a key that was read has changed since".to_owned())),
-            // A step that changes something has a revision of its own.
-            (true, Ok(physical)) if !changes.is_empty() => {
-                Ok(Receipt::at(Stamp { physical, logical: 0 }))
-            }
-            (true, _) => Ok(Receipt::default()),
+            (true, false) => Ok(receipt(at(&done.header))),
+            (true, true) => Ok(receipt(after(&done.header))),
         }
     }
 

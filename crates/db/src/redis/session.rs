@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use isolario_model::Stamp;
+
+use super::COUNTER;
 use super::wire::{Reply, Wire, refused};
 use crate::database::{Access, Conditional, Connection, Held, Receipt};
 use crate::error::DbError;
@@ -13,6 +16,13 @@ const COMPARE_AND_SET: &str = "local seen = redis.call('GET', KEYS[1]) or ''
 if seen ~= ARGV[1] then return seen end
 redis.call('SET', KEYS[1], ARGV[2])
 return 1";
+
+/// The same, and which one it is of all that took effect.
+const COUNTED_COMPARE_AND_SET: &str = "local count = redis.call('INCR', KEYS[2])
+local seen = redis.call('GET', KEYS[1]) or ''
+if seen ~= ARGV[1] then return {seen, count} end
+redis.call('SET', KEYS[1], ARGV[2])
+return {1, count}";
 
 fn register(key: u64) -> String {
     format!("isolario:register:{key}")
@@ -30,8 +40,11 @@ fn compare_and_set(
 ) -> Result<Conditional, DbError> {
     let expected = expected.map(|value| value.to_string()).unwrap_or_default();
     let (key, new) = (register(key), new.to_string());
-    let script = ["EVAL", COMPARE_AND_SET, "1", &key, &expected, &new];
-    match wire.one(&script, Stage::Commit)? {
+    answer(wire.one(&["EVAL", COMPARE_AND_SET, "1", &key, &expected, &new], Stage::Commit)?)
+}
+
+fn answer(reply: Reply) -> Result<Conditional, DbError> {
+    match reply {
         Reply::Integer(_) => Ok(Conditional::Applied),
         Reply::Text(seen) if seen.is_empty() => Ok(Conditional::Failed { seen: Some(None) }),
         seen => Ok(Conditional::Failed { seen: Some(seen.number()?) }),
@@ -49,18 +62,25 @@ enum Change {
 pub(super) struct Watched {
     wire: Wire,
     single: bool,
+    /// Whether to count what takes effect, and the last count.
+    counts: bool,
+    count: Option<u64>,
     /// How many reads watch their key.
     watched: u32,
     changes: BTreeMap<String, Change>,
 }
 
 impl Watched {
-    pub(super) fn new(wire: Wire) -> Watched {
-        Watched { wire, single: false, watched: 0, changes: BTreeMap::new() }
+    pub(super) fn new(wire: Wire, counts: bool) -> Watched {
+        let changes = BTreeMap::new();
+        Watched { wire, single: false, counts, count: None, watched: 0, changes }
     }
 
     /// Watches a key and reads it.
     fn watch(&mut self, key: &str, command: &[&str]) -> Result<Reply, DbError> {
+        if self.single && self.counts {
+            return self.counted(command);
+        }
         if self.single {
             return self.wire.one(command, Stage::Statement);
         }
@@ -69,6 +89,20 @@ impl Watched {
         match (watched, reply) {
             (Reply::Error(words), _) | (_, Reply::Error(words)) => Err(refused(words)),
             (_, reply) => Ok(reply),
+        }
+    }
+
+    /// A single read, with its place among all that took effect.
+    fn counted(&mut self, command: &[&str]) -> Result<Reply, DbError> {
+        let commands = [&["MULTI"][..], command, &["INCR", COUNTER], &["EXEC"]];
+        let [.., done] = self.wire.all(commands, Stage::Statement)?;
+        match done {
+            Reply::Error(words) => Err(refused(words)),
+            done => {
+                let [reply, count] = done.array()?;
+                self.count = counted(&count);
+                Ok(reply)
+            }
         }
     }
 
@@ -84,16 +118,29 @@ impl Watched {
                 }
             });
         }
+        if self.counts {
+            commands.push(vec!["INCR", COUNTER]);
+        }
         commands.push(vec!["EXEC"]);
         let commands: Vec<&[&str]> = commands.iter().map(Vec::as_slice).collect();
         match self.wire.many(&commands, Stage::Commit)?.pop() {
-            Some(Reply::List(done)) => all_done(done),
+            Some(Reply::List(done)) => {
+                self.count = done.last().and_then(counted).filter(|_| self.counts);
+                all_done(done)
+            }
             Some(Reply::Nothing) => {
                 Err(DbError::retryable("a watched key has changed").with_code("WATCH"))
             }
             Some(Reply::Error(words)) => Err(refused(words)),
             other => Err(DbError::unknown(format!("a strange answer to EXEC: {other:?}"))),
         }
+    }
+}
+
+fn counted(reply: &Reply) -> Option<u64> {
+    match reply {
+        Reply::Integer(count) => u64::try_from(*count).ok(),
+        _ => None,
     }
 }
 
@@ -110,6 +157,7 @@ fn all_done(replies: Vec<Reply>) -> Result<(), DbError> {
 impl Connection for Watched {
     fn begin(&mut self, access: Access) -> Result<(), DbError> {
         self.single = access == Access::Single;
+        self.count = None;
         self.changes.clear();
         Ok(())
     }
@@ -163,19 +211,29 @@ impl Connection for Watched {
         if !self.single {
             return Err(DbError::unsupported("conditional writes among other operations"));
         }
-        compare_and_set(&mut self.wire, key, expected, new)
+        if !self.counts {
+            return compare_and_set(&mut self.wire, key, expected, new);
+        }
+        let expected = expected.map(|value| value.to_string()).unwrap_or_default();
+        let (key, new) = (register(key), new.to_string());
+        let script = ["EVAL", COUNTED_COMPARE_AND_SET, "2", &key, COUNTER, &expected, &new];
+        let [seen, count] = self.wire.one(&script, Stage::Commit)?.array()?;
+        self.count = counted(&count);
+        answer(seen)
     }
 
     /// Also after reads alone: what they saw held at one moment if nothing has changed since. One
-    /// read has its own moment.
+    /// read has its own moment, which is only looked at where moments are counted.
     fn commit(&mut self) -> Result<Receipt, DbError> {
-        if self.changes.is_empty() && self.watched <= 1 {
+        let is_one_read = self.changes.is_empty() && self.watched <= 1;
+        if is_one_read && (self.single || !self.counts) {
             self.rollback()?;
         } else {
             self.watched = 0;
             self.exec()?;
         }
-        Ok(Receipt::default())
+        let stamp = |physical| Receipt::at(Stamp { physical, logical: 0 });
+        Ok(self.count.take().map_or_else(Receipt::default, stamp))
     }
 
     fn rollback(&mut self) -> Result<(), DbError> {
