@@ -90,15 +90,20 @@ impl Certificate<'_> {
         met.filter(|version| self.chains.shows(*version, word))
     }
 
-    /// Of the versions that a read may have seen, the last one before it in the guess at the order of
+    /// Of the versions that a read may have seen, the last one before it: by the database's own
+    /// timestamps of the snapshot and of commits where there are any, else in the guess at the order of
     /// commits.
     fn likely(&self, item: OpId, txn: TxnId, places: &[u32]) -> Option<Version> {
         let word = self.view.history().version_word(item);
         let shown = |version: &Version| self.chains.shows(*version, word);
         let candidates = self.chains.of(self.key_of(item)).filter(shown);
+        let seen = self.history.db_start(txn).or(self.history.db_commit(txn));
         let is_before = |version: &Version| match self.chains.writer(*version) {
             TxnId::INIT => true,
-            writer => places[writer.index()] < places[txn.index()],
+            writer => match (self.history.db_commit(writer), seen) {
+                (Some(commit), Some(seen)) => commit <= seen,
+                _ => places[writer.index()] < places[txn.index()],
+            },
         };
         let mut candidates = candidates.filter(|version| self.chains.writer(*version) != txn);
         let first = candidates.clone().next();
