@@ -3,22 +3,94 @@
 #![cfg(all(feature = "run", feature = "sim", feature = "sqlite"))]
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
-use isolario::model::{Level, VerdictKind};
-use isolario::run::{Handle, Judgement, RunOutcome, Settings, Shrinking, run};
+use std::path::Path;
+
+use isolario::check;
+use isolario::db::{self, Access, Claim, Connection, Database, DbError, DbUrl, Layout, Receipt};
+use isolario::formats::{self, version_order};
+use isolario::model::{ItemView, Level, PromisedOrder, Stamp, VerdictKind};
+use isolario::run::{Handle, Judgement, RunOutcome, Settings, Shrinking, run, run_against};
+use isolario::verify::Verifier;
+use isolario::verify::proof::{Given, verify_proof_with};
 use isolario::workload::{Kind, Workload};
 use tempfile::TempDir;
 
 fn whitebox(url: &str, kind: Kind) -> (RunOutcome, TempDir) {
     let directory = TempDir::new().unwrap();
-    let settings = Settings::new(kind)
-        .with_url(url)
-        .unwrap()
+    let settings = settings(kind, &directory).with_url(url).unwrap();
+    (run(&settings, &Handle::new(), &mut ()).unwrap(), directory)
+}
+
+fn settings(kind: Kind, directory: &TempDir) -> Settings {
+    Settings::new(kind)
         .with_workload(Workload { kind, ops: 4, keys: 40, ..Workload::default() })
         .with_txns(300)
         .with_shrinking(Shrinking::Never)
         .with_whitebox(true)
-        .with_out(directory.path().join("run"));
-    (run(&settings, &Handle::new(), &mut ()).unwrap(), directory)
+        .with_out(directory.path().join("run"))
+}
+
+/// A database that tells its clients that it did everything the other way round.
+struct Backwards(Box<dyn Database>);
+
+impl Database for Backwards {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn version(&self) -> Result<String, DbError> {
+        self.0.version()
+    }
+
+    fn isolation(&self) -> &str {
+        self.0.isolation()
+    }
+
+    fn supports(&self, kind: Kind) -> bool {
+        self.0.supports(kind)
+    }
+
+    fn claim(&self, kind: Kind, nodes: usize) -> Claim {
+        self.0.claim(kind, nodes)
+    }
+
+    fn promised(&self, kind: Kind) -> Option<Level> {
+        self.0.promised(kind)
+    }
+
+    fn prepare(&self, layout: &Layout) -> Result<(), DbError> {
+        self.0.prepare(layout)
+    }
+
+    fn connect(&self) -> Result<Box<dyn Connection>, DbError> {
+        Ok(Box::new(Liar(self.0.connect()?)))
+    }
+}
+
+struct Liar(Box<dyn Connection>);
+
+impl Connection for Liar {
+    fn begin(&mut self, access: Access) -> Result<(), DbError> {
+        self.0.begin(access)
+    }
+
+    fn read(&mut self, key: u64) -> Result<Option<i64>, DbError> {
+        self.0.read(key)
+    }
+
+    fn write(&mut self, key: u64, value: i64) -> Result<(), DbError> {
+        self.0.write(key, value)
+    }
+
+    fn commit(&mut self) -> Result<Receipt, DbError> {
+        let backwards = |stamp: Stamp| Stamp { physical: u64::MAX - stamp.physical, ..stamp };
+        let receipt = self.0.commit()?;
+        Ok(receipt.commit.map_or(receipt, |commit| Receipt::at(backwards(commit))))
+    }
+
+    fn rollback(&mut self) -> Result<(), DbError> {
+        self.0.rollback()
+    }
 }
 
 #[test]
@@ -45,6 +117,63 @@ fn a_broken_promise_of_an_order_is_a_violation() {
     assert_eq!(outcome.judgement(), Judgement::Violated);
     let own = outcome.whitebox.unwrap();
     assert_eq!(own.by_order[0].verdict.kind(), VerdictKind::Violated);
+}
+
+#[test]
+fn a_level_may_be_satisfied_and_not_by_the_order_that_is_promised() {
+    let directory = TempDir::new().unwrap();
+    let url = DbUrl::parse("sim:serializable").unwrap();
+    let evidence = db::Settings { evidence: true, ..db::Settings::default() };
+    let backwards = Backwards(db::open(&url, &evidence).unwrap());
+    let settings = settings(Kind::Mini, &directory);
+    let outcome = run_against(&settings, vec![Box::new(backwards)], &Handle::new(), &mut ());
+    let outcome = outcome.unwrap();
+    assert_eq!(outcome.examination.judgement(), Judgement::Satisfied);
+    assert_eq!(outcome.judgement(), Judgement::Violated);
+    let promise = outcome.promise().to_string();
+    assert!(promise.contains("but not in the order that it promises"), "{promise}");
+    let record = outcome.record.whitebox.as_ref().unwrap();
+    assert_eq!(record.not_as_promised, [Level::Serializable]);
+    let file = |name: &str| std::fs::read_to_string(outcome.directory.join(name)).unwrap();
+    assert!(file("run.json").contains("\"not_as_promised\": [\n      \"serializable\"\n    ]"));
+    let words = "satisfied, but not by the order that the database promises";
+    assert!(file("report.html").contains(words));
+    assert!(file("promised-order.json").contains("\"verdict\":\"violated\""));
+    assert!(file("promised-order.html").contains("Violates serializable"));
+    assert!(file("bug-report.md").contains("--serialization-order timestamps"));
+    let order = PromisedOrder::of_stamps(&outcome.history);
+    let given = Given::default().with_promised_order(Some(&order));
+    let proof = file("promised-order.proof");
+    let verified = verify_proof_with(&outcome.history, given, proof.as_bytes()).unwrap();
+    assert!(verified.is_right());
+}
+
+/// Recorded on PostgreSQL 15 at read committed, as `live/predicates_alone.rs` does, with its certificate. To
+/// a check of single rows it is serializable: a range that is empty shows no version of any row.
+#[test]
+fn a_certificate_finds_what_a_check_of_single_rows_accepts() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/certified");
+    let history = formats::read(&folder.join("read-committed.jsonl")).unwrap().history;
+    let orders = formats::Source::open(&folder.join("read-committed-order.jsonl")).unwrap();
+    let stated = version_order::read(&orders, &history).unwrap();
+    let levels = [Level::RepeatableRead, Level::Serializable];
+
+    let view = ItemView::new(&history).unwrap();
+    let rows = check::check(view.history(), &[Level::Serializable], &check::Options::default());
+    assert!(rows[0].verdict.is_satisfied());
+
+    let options = check::Options::default()
+        .with_version_order(stated.orders.clone())
+        .with_trusted_version_order(true)
+        .with_version_sets(stated.sets.clone());
+    let verify = isolario::verify::Options::default().with_trusted_version_order(true);
+    let verifier = Verifier::new(&history, &verify)
+        .with_version_order(&stated.orders)
+        .with_version_sets(&stated.sets);
+    for answer in check::check(&history, &levels, &options) {
+        assert!(answer.verdict.is_violated(), "{}", answer.level);
+        verifier.verify(&answer).unwrap();
+    }
 }
 
 #[test]

@@ -127,6 +127,11 @@ pub struct WhiteboxRecord {
     pub by_versions: Vec<RunVerdict>,
     /// What the check against the order that the database promises came to.
     pub by_order: Vec<RunVerdict>,
+    /// Where the logs of two nodes differ, which should be the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disagreement: Option<String>,
+    /// The levels that are satisfied, but not by the order that the database promises.
+    pub not_as_promised: Vec<Level>,
 }
 
 /// What the clients did.

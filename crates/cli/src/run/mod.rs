@@ -103,6 +103,7 @@ fn ci(outcome: &RunOutcome, form: ReportForm, console: &mut Console) -> Result<(
     };
     if outcome.judgement() != Judgement::NothingToCheck {
         renderer.report(&outcome.report(&name), console.out())?;
+        whitebox::report(outcome, renderer.as_mut(), console.out())?;
     }
     if let Some(why) = why {
         renderer.failure(&name, &why, console.out())?;

@@ -95,7 +95,9 @@ impl Told<'_> {
             .peak_rss_bytes
             .map_or_else(String::new, |bytes| format!(", peak memory {} MiB", bytes >> 20));
         lines.push(("time", format!("generated in {ran}{checked}{memory}")));
-        lines.extend(self.outcome.whitebox.iter().flat_map(whitebox::lines));
+        if let (Some(own), Some(told)) = (&self.outcome.whitebox, &record.whitebox) {
+            lines.extend(whitebox::lines(own, &told.not_as_promised));
+        }
         lines
     }
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use isolario::model::{LevelResult, VerdictKind};
+use isolario::model::{Level, LevelResult, VerdictKind};
 use isolario::report::{Renderer, grouped};
 use isolario::run::{RunOutcome, VERSION_ORDER, Whitebox};
 
@@ -28,8 +28,9 @@ const BY_VERSIONS: &str = "by the order of versions in the database's log";
 const BY_ORDER: &str = "by the order that the database promises";
 
 /// The answers in short.
-pub(super) fn lines(whitebox: &Whitebox) -> Vec<(&'static str, String)> {
-    let mut lines = Vec::new();
+pub(super) fn lines(whitebox: &Whitebox, not_as_promised: &[Level]) -> Vec<(&'static str, String)> {
+    let mut lines: Vec<(&'static str, String)> =
+        whitebox.disagreement.iter().map(|words| ("whitebox", words.clone())).collect();
     if let Some(certificate) = &whitebox.certificate {
         let count = |count: usize| grouped(count as u64);
         let settled = match certificate.settled {
@@ -50,10 +51,12 @@ pub(super) fn lines(whitebox: &Whitebox) -> Vec<(&'static str, String)> {
     }
     let answers = |results: &[LevelResult], what: &str| -> Vec<(&'static str, String)> {
         let line = |result: &LevelResult| {
-            (
-                if whitebox.certificate.is_some() { "" } else { "whitebox" },
-                format!("{}: {} {what}", result.level, word(result.verdict.kind())),
-            )
+            let answer = match what {
+                BY_ORDER if not_as_promised.contains(&result.level) => "satisfied, but not",
+                _ => word(result.verdict.kind()),
+            };
+            let label = if whitebox.certificate.is_some() { "" } else { "whitebox" };
+            (label, format!("{}: {answer} {what}", result.level))
         };
         results.iter().map(line).collect()
     };

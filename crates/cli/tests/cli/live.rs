@@ -357,6 +357,15 @@ fn what_a_killed_run_left_in_a_database_goes_with_the_next_one() {
         child.wait().unwrap();
         let out = format!("next{number}");
         assert_eq!(sandbox.code(&[&["run", "--txns", "50", "--out", &out], more].concat()), 0);
+        if number == 0 {
+            let [history, proof, orders] =
+                ["history.iso", "version-order.proof", "version-order.jsonl"]
+                    .map(|file| format!("{out}/{file}"));
+            let orders = ["--version-order", &orders, "--trust-version-order"];
+            assert_eq!(sandbox.code(&[&["verify", &history, &proof], &orders[..]].concat()), 0);
+            let page = sandbox.read(&format!("{out}/report.html"));
+            assert!(page.contains("By the order of versions in its log"));
+        }
         while left() != "[Int(0), Int(0), Int(0)]" {
             // The server may still have to notice that the killed one is gone.
             std::thread::sleep(Duration::from_millis(20));

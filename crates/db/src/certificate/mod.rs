@@ -46,6 +46,14 @@ pub struct Log {
     pub promised: Option<Level>,
 }
 
+impl Log {
+    /// Without the names of snapshots and the order of transactions: the order of versions alone.
+    #[must_use]
+    pub fn without_order(self) -> Log {
+        Log { snapshots: Snapshots::None, promised: None, ..self }
+    }
+}
+
 /// A transaction in a log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Commit {
@@ -66,6 +74,33 @@ pub struct Change {
     pub after: Option<i64>,
 }
 
+/// Where the logs of the nodes of a cluster first differ, in words: all nodes have to apply the same
+/// changes in the same order.
+pub fn difference(logs: &[Log]) -> Option<String> {
+    let (first, others) = logs.split_first()?;
+    others.iter().enumerate().find_map(|(number, other)| {
+        let changes = |log: &'_ Log, at: usize| log.commits.get(at).map(|commit| commit.changes.clone());
+        let length = first.commits.len().max(other.commits.len());
+        let at = (0..length).find(|at| changes(first, *at) != changes(other, *at))?;
+        let words = |log| changes(log, at).map_or_else(|| "nothing more".to_owned(), |it| told(&it));
+        let (one, two) = (words(first), words(other));
+        Some(format!(
+            "the logs of two nodes differ at commit {}: the first node has {one}, node {} has {two}",
+            at + 1,
+            number + 2
+        ))
+    })
+}
+
+/// What a transaction did to the first row that it changed, in words.
+fn told(changes: &[Change]) -> String {
+    match changes.first() {
+        None => "no change".to_owned(),
+        Some(Change { row, after: Some(version), .. }) => format!("version {version} of row {row}"),
+        Some(Change { row, after: None, .. }) => format!("the deletion of row {row}"),
+    }
+}
+
 /// How a state is named.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -78,4 +113,34 @@ pub enum Snapshots {
     InProgress,
     /// A place in the log: what committed up to there.
     Positions,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_difference_of_two_logs_is_told() {
+        let commit = |number, row, after| Commit {
+            number,
+            changes: vec![Change { row, before: None, after }],
+        };
+        let log = |commits: &[Commit]| Log { commits: commits.to_vec(), ..Log::default() };
+        let [one, two, gone] = [commit(5, 1, Some(10)), commit(9, 2, Some(20)), commit(9, 2, None)];
+        // Each node has places of its own.
+        let elsewhere = Commit { number: 70, ..one.clone() };
+        let same = [log(&[one.clone(), two.clone()]), log(&[elsewhere, two.clone()])];
+        assert_eq!(difference(&same), None);
+        let swapped = log(&[two.clone(), one.clone()]);
+        assert_eq!(
+            difference(&[same[0].clone(), same[1].clone(), swapped]).unwrap(),
+            "the logs of two nodes differ at commit 1: the first node has version 10 of row 1, node 3 \
+             has version 20 of row 2"
+        );
+        assert_eq!(
+            difference(&[log(std::slice::from_ref(&one)), log(&[one.clone(), gone])]).unwrap(),
+            "the logs of two nodes differ at commit 2: the first node has nothing more, node 2 has the \
+             deletion of row 2"
+        );
+    }
 }

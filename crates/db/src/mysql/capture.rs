@@ -117,7 +117,10 @@ fn command(site: &Site) -> Command {
 impl Capture for Binlog {
     /// Over a connection of its own: a server that was restarted still has its log.
     fn stop(self: Box<Self>) -> Result<Log, DbError> {
-        let end = self.mysql.line().and_then(|mut conn| place(&mut conn));
+        let end = self.mysql.line().and_then(|mut conn| {
+            self.mysql.catch_up(&mut conn)?;
+            place(&mut conn)
+        });
         let (file, position) = end.map_err(|error| {
             DbError::fatal(format!("the end of the binary log is not known: {}", error.message))
         })?;

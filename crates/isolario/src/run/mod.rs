@@ -59,7 +59,7 @@ use std::time::Instant;
 use isolario_check::Options;
 use isolario_db::{self as db, Database, Progress};
 use isolario_formats as formats;
-use isolario_model::{GoneNode, History, HostRecord, RunRecord, RunShape, StopReason};
+use isolario_model::{GoneNode, History, HostRecord, LevelResult, RunRecord, RunShape, StopReason};
 use isolario_report::words::stopped_because;
 use isolario_report::{Json, Renderer, Timing, bug_report, first_counterexample, html};
 use isolario_verify::proof;
@@ -85,7 +85,7 @@ use drive::Course;
 use faults::Server;
 use host::{Comparison, SomeSessions};
 use outcome::provenance;
-use whitebox::Captured;
+use whitebox::{Basis, Captured};
 
 use crate::shrink::{self, Shrunk, ShrunkHistory};
 
@@ -381,7 +381,8 @@ fn finish(
     record.first_counterexample = first_counterexample(&loaded.history, &examination.results);
     record.overlapped = examination.contention.map(|contention| contention.overlapped);
     record.conflicted = examination.contention.map(|contention| contention.conflicted);
-    record.whitebox = whitebox.as_ref().map(|whitebox| whitebox.record(&loaded.history));
+    record.whitebox =
+        whitebox.as_ref().map(|whitebox| whitebox.record(&loaded.history, &examination));
     let mut outcome = RunOutcome {
         provenance: provenance(&record, directory.path(), &loaded.history),
         record,
@@ -439,6 +440,9 @@ fn write_files(directory: &Directory, outcome: &RunOutcome, options: &Options) -
         directory.write(PROOF, |out| proof::write(history, results, &read_as, &name, out)),
         directory.write("report.html", |out| html::write(&report, Some(&outcome.record), out)),
     ];
+    for (basis, results) in outcome.whitebox.iter().flat_map(Whitebox::answers) {
+        written.extend(write_own_word(directory, outcome, basis, results, &read_as));
+    }
     if let Some(ShrunkHistory { shrunk, text, .. }) = &outcome.excerpt {
         let results = std::slice::from_ref(&shrunk.result);
         let proof = |out: &mut dyn io::Write| {
@@ -448,11 +452,31 @@ fn write_files(directory: &Directory, outcome: &RunOutcome, options: &Options) -
         written.push(directory.write(SHRUNK_PROOF, proof));
     }
     if outcome.is_broken() {
-        written.push(
-            directory.write("bug-report.md", |out| {
-                bug_report::write(&report, Some(&outcome.record), out)
-            }),
-        );
+        written.push(directory.write("bug-report.md", |out| {
+            bug_report::write(&outcome.broken_report(&name), Some(&outcome.record), out)
+        }));
     }
     written.into_iter().filter_map(Result::err).collect()
+}
+
+/// Writes what rests on the database's own word: the answers, their proof, and a page.
+fn write_own_word(
+    directory: &Directory,
+    outcome: &RunOutcome,
+    basis: Basis,
+    results: &[LevelResult],
+    read_as: &isolario_verify::Options,
+) -> [Result<(), RunError>; 3] {
+    let (name, stem) = (outcome.name(), basis.stem());
+    let report = outcome.own_word_report(&name, basis, results);
+    let read_as = basis.read_as(*read_as);
+    let history = &outcome.history;
+    [
+        directory.write(&format!("{stem}.json"), |out| Json.report(&report, out)),
+        directory.write(&format!("{stem}.proof"), |out| {
+            proof::write(history, results, &read_as, &name, out)
+        }),
+        directory
+            .write(&format!("{stem}.html"), |out| html::write(&report, Some(&outcome.record), out)),
+    ]
 }

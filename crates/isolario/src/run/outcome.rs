@@ -11,7 +11,7 @@ use isolario_verify::proof::Digest;
 use super::directory::{HISTORY, PROOF};
 use super::error::RunError;
 use super::examine::{Examination, Judgement};
-use super::whitebox::Whitebox;
+use super::whitebox::{Basis, Whitebox};
 use crate::shrink::ShrunkHistory;
 
 /// What a run found.
@@ -66,16 +66,57 @@ impl RunOutcome {
             .with_excerpt(self.excerpt.as_ref().map(ShrunkHistory::excerpt))
     }
 
-    /// The report on answers that rest on the database's own log, by a name.
+    /// The report on answers that rest on the database's own word, by a name.
     pub fn whitebox_report<'o>(&'o self, name: &'o str, results: &'o [LevelResult]) -> Report<'o> {
         Report::new(name, &self.history, results)
             .with_max_anomalies(self.max_anomalies)
             .with_timing(self.timing)
     }
 
+    /// The same, with how to verify its proof.
+    pub(super) fn own_word_report<'o>(
+        &'o self,
+        name: &'o str,
+        basis: Basis,
+        results: &'o [LevelResult],
+    ) -> Report<'o> {
+        let proof = format!("{}.proof", basis.stem());
+        let flags = basis.flags(&self.directory);
+        let provenance = self.provenance.clone();
+        self.whitebox_report(name, results).with_provenance(provenance.with_verify(verify(
+            &self.directory,
+            &proof,
+            &flags,
+        )))
+    }
+
+    /// The report on what is broken: by what clients saw, or by the database's own word where only that
+    /// shows it.
+    pub(super) fn broken_report<'o>(&'o self, name: &'o str) -> Report<'o> {
+        let is_violated =
+            |results: &[LevelResult]| results.iter().any(|result| result.verdict.is_violated());
+        let mut own = self.whitebox.iter().flat_map(Whitebox::answers);
+        match own.find(|(_, results)| is_violated(results)) {
+            Some((basis, results)) if self.examination.judgement() != Judgement::Violated => {
+                self.own_word_report(name, basis, results)
+            }
+            _ => self.report(name),
+        }
+    }
+
     /// Whether the database broke its claim, or did not give what was asked of it.
     pub fn is_broken(&self) -> bool {
         self.judgement() == Judgement::Violated
+    }
+
+    /// Whether nothing is violated but the order that the database promises.
+    fn is_only_out_of_order(&self) -> bool {
+        let Some(own) = &self.whitebox else { return false };
+        let violated = own.by_order.iter().filter(|result| result.verdict.is_violated()).count();
+        violated > 0
+            && own.not_as_promised(&self.examination).len() == violated
+            && self.examination.judgement() != Judgement::Violated
+            && !own.by_versions.iter().any(|result| result.verdict.is_violated())
     }
 
     /// Whether the database kept its promise, or what else was asked of it.
@@ -87,6 +128,7 @@ impl RunOutcome {
             is_promise: claimed,
             levels: asked.clone(),
             judgement: self.judgement(),
+            not_as_promised: self.is_only_out_of_order(),
             committed: self.record.counts.committed,
         }
     }
@@ -94,11 +136,16 @@ impl RunOutcome {
 
 /// Where a run's reports come from: its proof lies beside its history.
 pub(super) fn provenance(record: &RunRecord, directory: &Path, history: &History) -> Provenance {
-    let file = |name: &str| shell_word(&directory.join(name).display().to_string());
     Provenance::new()
         .with_unix_s(record.began_unix_s)
         .with_digest(Digest::of(history).to_string())
-        .with_verify(format!("isolario verify {} {}", file(HISTORY), file(PROOF)))
+        .with_verify(verify(directory, PROOF, ""))
+}
+
+/// The command that verifies a proof.
+fn verify(directory: &Path, proof: &str, flags: &str) -> String {
+    let file = |name: &str| shell_word(&directory.join(name).display().to_string());
+    format!("isolario verify {} {} {flags}", file(HISTORY), file(proof)).trim_end().to_owned()
 }
 
 /// Whether a database kept its promise in a run. As text, it is one plain sentence.
@@ -113,6 +160,8 @@ pub struct Promise {
     pub levels: Vec<Level>,
     /// What came of it.
     pub judgement: Judgement,
+    /// Whether they are satisfied, but not by the order that the database promises.
+    pub not_as_promised: bool,
     /// How many transactions committed.
     pub committed: u64,
 }
@@ -130,6 +179,9 @@ impl fmt::Display for Promise {
             );
         }
         match (self.judgement, self.levels.is_empty()) {
+            (Judgement::Violated, true) if self.not_as_promised => {
+                write!(f, "{database} did not keep to the order that it promises {run}")
+            }
             (Judgement::Violated, true) => {
                 write!(
                     f,
@@ -143,6 +195,9 @@ impl fmt::Display for Promise {
                 write!(f, "{database} kept its promise, {levels}, {run}")
             }
             (Judgement::Satisfied, _) => write!(f, "{database} gave {levels} {run}"),
+            (Judgement::Violated, _) if self.not_as_promised => {
+                write!(f, "{database} gave {levels}, but not in the order that it promises, {run}")
+            }
             (Judgement::Violated, _) if *is_promise => {
                 write!(f, "{database} broke its promise, {levels}, {run}")
             }
@@ -186,7 +241,8 @@ mod tests {
 
     fn said(judgement: Judgement, is_promise: bool, levels: &[Level], committed: u64) -> String {
         let (database, levels) = ("SQLite 3.50.2".to_owned(), levels.to_vec());
-        Promise { database, is_promise, levels, judgement, committed }.to_string()
+        let not_as_promised = false;
+        Promise { database, is_promise, levels, judgement, not_as_promised, committed }.to_string()
     }
 
     #[test]

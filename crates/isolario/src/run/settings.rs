@@ -104,12 +104,12 @@ impl Ask {
     }
 
     /// The levels that are asked about: those that are named, or else the claimed ones, or else the
-    /// strongest that databases offer.
+    /// weakest that databases offer.
     pub(super) fn levels_or(&self, claim: &Claim) -> Vec<Level> {
         match self {
             Ask::Levels { levels, named } if named.is_empty() => levels.clone(),
             Ask::Levels { named, .. } => named.clone(),
-            Ask::Claim if claim.levels.is_empty() => vec![Level::Serializable],
+            Ask::Claim if claim.levels.is_empty() => vec![Level::AdyaReadCommitted],
             Ask::Claim => claim.levels.clone(),
         }
     }

@@ -1,16 +1,17 @@
 //! The database's own word about a run: the order of versions from its log, the order that it promises,
 //! and what the history comes to against both.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use isolario_check::{Checker, Options, is_decided_by_promise};
-use isolario_db::certificate::{Capture, Certificate, Log, assemble};
+use isolario_db::certificate::{Capture, Certificate, Log, assemble, difference};
 use isolario_db::{DbError, Sighting};
 use isolario_formats::{self as formats, Source, Target as File, version_order};
 use isolario_model::{
     Batch, History, Level, LevelResult, PromisedOrder, RunVerdict, SinkError, WhiteboxRecord,
 };
-use isolario_report::Report;
+use isolario_report::{Report, shell_word};
 use isolario_workload::Kind;
 
 use super::directory::{Directory, HISTORY, VERSION_ORDER};
@@ -19,8 +20,8 @@ use super::target::Target;
 
 /// What was begun before the clients came.
 pub(super) enum Begun {
-    /// The database's log is captured.
-    Log(Box<dyn Capture>),
+    /// The database's log is captured, on every node.
+    Log(Vec<Box<dyn Capture>>),
     /// The database tells its clients the order in which it gives this level.
     Told(Level),
     /// Nothing, and why.
@@ -29,9 +30,47 @@ pub(super) enum Begun {
 
 /// What was captured when the clients had gone.
 pub(super) enum Captured {
-    Log { log: Log, sightings: Vec<Sighting>, took: Duration },
+    Log { log: Log, disagreement: Option<String>, sightings: Vec<Sighting>, took: Duration },
     Told(Level),
     Failed(String),
+}
+
+/// What answers rest on, beside what clients saw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Basis {
+    /// The order of versions in the log.
+    Versions,
+    /// The order of transactions that the database promises.
+    Order,
+}
+
+impl Basis {
+    /// How its files are called, but for what they hold: `version-order.proof`.
+    pub(super) fn stem(self) -> &'static str {
+        match self {
+            Basis::Versions => "version-order",
+            Basis::Order => "promised-order",
+        }
+    }
+
+    /// The flags with which `check` and `verify` answer the same question.
+    pub(super) fn flags(self, directory: &Path) -> String {
+        match self {
+            Basis::Versions => {
+                let orders = shell_word(&directory.join(VERSION_ORDER).display().to_string());
+                format!("--version-order {orders} --trust-version-order")
+            }
+            Basis::Order => "--serialization-order timestamps".to_owned(),
+        }
+    }
+
+    /// How the verifier is to read the history.
+    pub(super) fn read_as(self, options: isolario_verify::Options) -> isolario_verify::Options {
+        match self {
+            Basis::Versions => options.with_trusted_version_order(true),
+            Basis::Order => options.with_promised_order(true),
+        }
+    }
 }
 
 /// What the database's own word came to.
@@ -40,6 +79,8 @@ pub(super) enum Captured {
 pub struct Whitebox {
     /// Why there is none.
     pub failure: Option<String>,
+    /// Where the logs of two nodes differ, which should be the same: a finding of its own.
+    pub disagreement: Option<String>,
     /// What its log says.
     pub certificate: Option<Certificate>,
     /// The answers by the order of versions.
@@ -57,17 +98,36 @@ pub(super) fn begin(target: &Target, kind: Kind) -> Begun {
     if let Some(level) = target.nodes.first().and_then(|node| node.promised(kind)) {
         return Begun::Told(level);
     }
-    let [node] = &target.nodes[..] else {
-        return Begun::Failed("the order of versions is captured from a single node".to_owned());
-    };
+    let nodes = &target.nodes[..];
+    if nodes.len() > 1 && target.name() != GALERA {
+        return Begun::Failed(
+            "the order of versions is captured from a single node, or from a Galera cluster"
+                .to_owned(),
+        );
+    }
     if kind != Kind::Predicate {
         return Begun::Failed(format!(
             "the order of versions is captured for the predicate workload, not for {kind}"
         ));
     }
-    match node.capture() {
-        Ok(capture) => Begun::Log(capture),
+    match nodes.iter().map(|node| node.capture()).collect() {
+        Ok(captures) => Begun::Log(captures),
         Err(DbError { message, .. }) => Begun::Failed(message),
+    }
+}
+
+/// The database whose nodes all have the same log.
+const GALERA: &str = "galera";
+
+/// The log of a cluster. Snapshots are places in the log of the node that tells them, and no order is
+/// promised for all nodes: neither counts where there are several.
+fn of_cluster(mut logs: Vec<Log>) -> (Log, Option<String>) {
+    let disagreement = difference(&logs);
+    let is_alone = logs.len() == 1;
+    let log = logs.swap_remove(0);
+    match is_alone {
+        true => (log, disagreement),
+        false => (log.without_order(), disagreement),
     }
 }
 
@@ -78,10 +138,17 @@ impl Begun {
         match self {
             Begun::Told(level) => Captured::Told(level),
             Begun::Failed(why) => Captured::Failed(why),
-            Begun::Log(capture) => match capture.stop() {
-                Ok(log) => Captured::Log { log, sightings, took: begun.elapsed() },
-                Err(error) => Captured::Failed(error.to_string()),
-            },
+            Begun::Log(captures) => {
+                // All of them, whatever becomes of one.
+                let logs: Vec<_> = captures.into_iter().map(Capture::stop).collect();
+                match logs.into_iter().collect::<Result<Vec<_>, _>>() {
+                    Ok(logs) => {
+                        let (log, disagreement) = of_cluster(logs);
+                        Captured::Log { log, disagreement, sightings, took: begun.elapsed() }
+                    }
+                    Err(error) => Captured::Failed(error.to_string()),
+                }
+            }
         }
     }
 }
@@ -107,16 +174,17 @@ impl Whitebox {
                 let by_order = by_order(history, level, options);
                 Whitebox { by_order, asked, ..Whitebox::default() }
             }
-            Captured::Log { log, sightings, took } => {
+            Captured::Log { log, disagreement, sightings, took } => {
                 let begun = Instant::now();
                 match certify(history, &log, &sightings, directory) {
-                    Err(why) => Whitebox::failed(why),
+                    Err(why) => Whitebox { disagreement, ..Whitebox::failed(why) },
                     Ok((certificate, certified, statements)) => {
                         *history = certified;
                         let assembled = took + begun.elapsed();
                         let promised = certificate.promised;
                         Whitebox {
                             failure: None,
+                            disagreement,
                             certificate: Some(certificate),
                             by_versions: by_versions(history, statements, levels, options),
                             by_order: promised
@@ -135,7 +203,11 @@ impl Whitebox {
     pub(super) fn judgement(&self, blackbox: &Examination) -> Judgement {
         let own = blackbox.judgement();
         let answers = || self.by_versions.iter().chain(&self.by_order);
-        if own == Judgement::Violated || answers().any(|result| result.verdict.is_violated()) {
+        let is_split = self.disagreement.is_some();
+        if is_split
+            || own == Judgement::Violated
+            || answers().any(|result| result.verdict.is_violated())
+        {
             return Judgement::Violated;
         }
         let is_open = matches!(own, Judgement::NotDecidable | Judgement::Undecided);
@@ -151,8 +223,28 @@ impl Whitebox {
         }
     }
 
+    /// The levels that are satisfied by what clients saw, or by the order of versions, and violated by the
+    /// order that the database promises alone: it gives what it claims, but not in that order.
+    pub fn not_as_promised(&self, blackbox: &Examination) -> Vec<Level> {
+        let others = || blackbox.results.iter().chain(&self.by_versions);
+        let is_satisfied = |level: Level| {
+            others().any(|other| {
+                other.verdict.is_satisfied() && (other.level == level || other.level.implies(level))
+            }) && !others()
+                .any(|other| other.verdict.is_violated() && level.is_ruled_out_by(other.level))
+        };
+        let violated = self.by_order.iter().filter(|result| result.verdict.is_violated());
+        violated.map(|result| result.level).filter(|level| is_satisfied(*level)).collect()
+    }
+
+    /// The answers that rest on it, by the names of the files that hold them.
+    pub(super) fn answers(&self) -> impl Iterator<Item = (Basis, &[LevelResult])> {
+        let all = [(Basis::Versions, &self.by_versions[..]), (Basis::Order, &self.by_order[..])];
+        all.into_iter().filter(|(_, results)| !results.is_empty())
+    }
+
     /// As it stands in `run.json`.
-    pub(super) fn record(&self, history: &History) -> WhiteboxRecord {
+    pub(super) fn record(&self, history: &History, blackbox: &Examination) -> WhiteboxRecord {
         let short = |results: &[LevelResult]| -> Vec<RunVerdict> {
             Report::new("", history, results).answers_in_short()
         };
@@ -160,6 +252,7 @@ impl Whitebox {
         let count = |of: fn(&Certificate) -> usize| certificate.map_or(0, of) as u64;
         WhiteboxRecord {
             failure: self.failure.clone(),
+            disagreement: self.disagreement.clone(),
             versions: certificate.map(|certificate| certificate.versions as u64),
             predicates: count(|certificate| certificate.predicates),
             version_sets: count(|certificate| certificate.sets),
@@ -167,6 +260,7 @@ impl Whitebox {
             assembled_ms: self.assembled.as_secs_f64() * 1e3,
             by_versions: short(&self.by_versions),
             by_order: short(&self.by_order),
+            not_as_promised: self.not_as_promised(blackbox),
         }
     }
 }

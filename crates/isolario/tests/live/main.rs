@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod hosts;
+mod predicates_alone;
 mod whitebox;
 
 use std::ops::ControlFlow;

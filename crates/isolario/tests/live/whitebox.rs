@@ -4,7 +4,9 @@
 use std::fs::OpenOptions;
 use std::io::Write;
 
+use isolario::Level;
 use isolario::db::{self, DbUrl, Progress, SqlConnection};
+use isolario::model::{AnomalyKind, Outcome};
 use isolario::run::{Handle, Observer, RunOutcome, Settings, Shrinking, run};
 use isolario::workload::{Kind as WorkloadKind, Workload};
 use isolario_servers::{Durability, Kind, Servers};
@@ -71,6 +73,120 @@ fn certified(url: &str, trouble: &mut dyn FnMut()) {
     assert_eq!(own.failure, None);
     assert!(own.certificate.unwrap().versions > 0);
     assert!(!own.by_versions.is_empty());
+}
+
+fn checked(url: &str, isolation: &str, mix: &str, seed: u64, levels: &[Level]) -> RunOutcome {
+    let directory = TempDir::new().unwrap();
+    let (kind, mix) = (WorkloadKind::Predicate, mix.parse().unwrap());
+    let settings = Settings::new(kind)
+        .with_url(url)
+        .unwrap()
+        .with_isolation(isolation)
+        .with_workload(Workload { kind, ops: 4, keys: 12, mix, ..Workload::default() })
+        .with_sessions(6)
+        .with_txns(150 * seed)
+        .with_seed(seed)
+        .with_levels(levels.iter().copied())
+        .with_shrinking(Shrinking::Never)
+        .with_whitebox(true)
+        .with_out(directory.path().join("run"));
+    let outcome = run(&settings, &Handle::new(), &mut ()).unwrap();
+    assert_eq!(outcome.whitebox.as_ref().unwrap().failure, None);
+    outcome
+}
+
+/// The kinds of the anomalies of a level, by the order of versions.
+fn found(outcome: &RunOutcome, level: Level) -> Vec<AnomalyKind> {
+    let own = outcome.record.whitebox.as_ref().unwrap();
+    let answers = own.by_versions.iter().filter(|answer| answer.level == level);
+    answers.flat_map(|answer| answer.anomalies.iter().copied()).collect()
+}
+
+/// Runs get longer until one shows what has to happen some time.
+fn happens(mut shows: impl FnMut(u64) -> bool) {
+    assert!((1..=6).any(&mut shows), "it has never happened");
+}
+
+/// Statements of their own snapshots see each other's rows come and go; updates and deletes have no
+/// snapshot, and no answer is claimed for what they met.
+#[test]
+fn read_committed_of_postgres_is_neither_repeatable_nor_serializable() {
+    let servers = Servers::start(Kind::Postgres, Durability::Fast).unwrap();
+    let mix = "insert:20,update:20,read:20,range-read:20,range-update:10,delete:5,aggregate:5";
+    let levels = [Level::AdyaReadCommitted, Level::RepeatableRead, Level::Serializable];
+    happens(|seed| {
+        let outcome = checked(servers.url(), "read-committed", mix, seed, &levels);
+        let own = outcome.whitebox.as_ref().unwrap();
+        let certificate = own.certificate.as_ref().unwrap();
+        assert!(0 < certificate.sets && certificate.sets < certificate.predicates);
+        assert!(found(&outcome, Level::AdyaReadCommitted).is_empty());
+        levels[1..].iter().all(|level| !found(&outcome, *level).is_empty())
+    });
+}
+
+/// Predicates see a snapshot, and updates the newest rows: so what was read by predicate is overwritten by
+/// the reader itself, who has never seen it.
+#[test]
+fn repeatable_read_of_mariadb_violates_its_snapshots_by_current_reads() {
+    let servers = Servers::start(Kind::MariaDb, Durability::Fast).unwrap();
+    let mix = "insert:10,update:40,read:20,range-read:20,range-update:10";
+    happens(|seed| {
+        let levels = [Level::SnapshotIsolation];
+        let outcome = checked(servers.url(), "repeatable-read", mix, seed, &levels);
+        !found(&outcome, Level::SnapshotIsolation).is_empty()
+    });
+}
+
+/// The logs of all nodes are the same, and tell the order of versions.
+#[test]
+fn the_nodes_of_galera_agree_about_their_log() {
+    let servers = Servers::start(Kind::Galera, Durability::Fast).unwrap();
+    let directory = TempDir::new().unwrap();
+    let kind = WorkloadKind::Predicate;
+    let mut settings = Settings::new(kind)
+        .with_workload(Workload { kind, ops: 3, keys: 40, ..Workload::default() })
+        .with_sessions(6)
+        .with_txns(150)
+        .with_shrinking(Shrinking::Never)
+        .with_whitebox(true)
+        .with_out(directory.path().join("run"));
+    for url in servers.urls() {
+        settings = settings.with_url(url).unwrap();
+    }
+    let own = run(&settings, &Handle::new(), &mut ()).unwrap().whitebox.unwrap();
+    assert_eq!((own.failure, own.disagreement), (None, None));
+    assert!(own.certificate.unwrap().versions > 0);
+}
+
+/// Every transaction has its place in the order that Redis and etcd promise, reads and single operations
+/// included: nothing has to be searched for.
+#[test]
+fn redis_and_etcd_tell_the_place_of_everything() {
+    for kind in [Kind::Redis, Kind::Etcd3] {
+        let servers = Servers::start(kind, Durability::Fast).unwrap();
+        for workload in [WorkloadKind::Mini, WorkloadKind::Append, WorkloadKind::Lwt] {
+            let directory = TempDir::new().unwrap();
+            let mut settings = Settings::new(workload)
+                .with_workload(Workload { kind: workload, keys: 10, ..Workload::default() })
+                .with_sessions(6)
+                .with_txns(150)
+                .with_whitebox(true)
+                .with_out(directory.path().join("run"));
+            for url in servers.urls() {
+                settings = settings.with_url(url).unwrap();
+            }
+            let outcome = run(&settings, &Handle::new(), &mut ()).unwrap();
+            let history = &outcome.history;
+            let committed =
+                history.txns().filter(|txn| history.outcome(*txn) == Outcome::Committed);
+            let without = committed.filter(|txn| history.db_commit(*txn).is_none()).count();
+            assert_eq!(without, 0, "{kind} {workload}");
+            let own = outcome.whitebox.unwrap();
+            let [answer] = &own.by_order[..] else { panic!("{:?}", own.by_order) };
+            assert_eq!(answer.level, Level::StrictSerializable);
+            assert!(answer.verdict.is_satisfied(), "{kind} {workload}: {:?}", answer.verdict);
+        }
+    }
 }
 
 /// A line to the database that takes statements.

@@ -10,6 +10,7 @@ mod embed;
 mod facts;
 mod history;
 mod lattice;
+mod own_word;
 mod pack;
 mod run;
 mod scripts;

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use isolario_model::{RunEvent, RunEventKind, RunRecord, Second, StopReason};
 
 use super::chart::{Chart, Series};
-use super::section;
 use super::summary::facts_list;
+use super::{own_word, section};
 use crate::marks::Part;
 use crate::names::{counted, grouped, listed};
 use crate::words::product;
@@ -30,6 +30,9 @@ pub(super) fn write(run: &RunRecord, part: Part, out: &mut dyn Write) -> io::Res
     facts_list("What was done", &done(run), out)?;
     reasons(run, out)?;
     writeln!(out, "</div>\n</div>")?;
+    if let Some(own) = &run.whitebox {
+        own_word::write(run, own, out)?;
+    }
     events(run, out)?;
     // A line needs two points.
     let seconds = finished_seconds(run);

@@ -1,7 +1,8 @@
 //! The page as text; what it does is tested in a browser.
 
 use isolario_model::{
-    Anomaly, AnomalyKind, Engine, Evidence, Findings, History, Level, LevelResult, OpId, Verdict,
+    Anomaly, AnomalyKind, Engine, Evidence, Findings, History, Level, LevelResult, OpId,
+    RunVerdict, Verdict, WhiteboxRecord,
 };
 
 use super::*;
@@ -48,6 +49,45 @@ fn a_report_without_answers_says_so() {
     let history = Builder::new().build();
     let page = page(&Report::new("h", &history, &[]), None);
     assert!(page.contains("No level was decided.") && page.contains("<p>None.</p>"));
+}
+
+#[test]
+fn answers_by_the_database_s_own_word_stand_beside_the_others() {
+    let history = Builder::new().build();
+    let answer = |verdict, anomalies: &[AnomalyKind]| {
+        vec![RunVerdict { level: Level::Serializable, verdict, anomalies: anomalies.to_vec() }]
+    };
+    let own = WhiteboxRecord {
+        by_versions: answer(VerdictKind::Violated, &[AnomalyKind::WriteSkew]),
+        versions: Some(12),
+        predicates: 7,
+        version_sets: 6,
+        settled: 1,
+        ..WhiteboxRecord::default()
+    };
+    let run = |whitebox| RunRecord {
+        verdicts: answer(VerdictKind::Satisfied, &[]),
+        whitebox: Some(whitebox),
+        ..RunRecord::default()
+    };
+    let told = page(&Report::new("h", &history, &[]), Some(&run(own.clone())));
+    for part in [
+        "By what clients saw</th>\n<th scope=\"col\">By the order of versions in its log</th>\n</tr>",
+        "</span> satisfied</td>\n<td class=\"violated\">",
+        "violated: WriteSkew</td>",
+        "The log has 12 versions of rows, and tells which versions 6 of 7 operations by predicate met. \
+         It shows that 1 transaction of unknown outcome committed.",
+        "in <code>version-order.html</code>, with proofs",
+    ] {
+        assert!(told.contains(part), "{part} in {told}");
+    }
+    let own = WhiteboxRecord { not_as_promised: vec![Level::Serializable], ..own };
+    let told = page(&Report::new("h", &history, &[]), Some(&run(own.clone())));
+    let words = "serializable: satisfied, but not by the order that the database promises.";
+    assert!(told.contains(words));
+    let own = WhiteboxRecord { failure: Some("<wal_level>".to_owned()), ..own };
+    let told = page(&Report::new("h", &history, &[]), Some(&run(own)));
+    assert!(told.contains("No answer rests on it: &lt;wal_level&gt;."), "{told}");
 }
 
 #[test]

@@ -14,10 +14,15 @@ pub(crate) fn headline_of(run: &RunRecord, verdicts: &[RunVerdict]) -> (String, 
     let isolation = run.isolation.replace('-', " ");
     let setting = if isolation.is_empty() { String::new() } else { format!(" at {isolation}") };
     let titled = |kind: Option<AnomalyKind>| kind.map(plain_title);
-    let (verdict, result) = match came_to(run, verdicts) {
+    let (verdict, result) = match came_to(run, &with_own_word(run, verdicts)) {
         Came::Broken(kind) => {
             let kind = titled(kind).map_or(String::new(), |kind| format!(": {kind}"));
             (VerdictKind::Violated, format!(" broke its claim{kind}"))
+        }
+        Came::NotAsPromised(level) => {
+            let level = level_name(level);
+            let words = format!(": {level} satisfied, but not by the order that it promises");
+            (VerdictKind::Violated, words)
         }
         Came::Kept => (VerdictKind::Satisfied, ": claim kept".to_owned()),
         Came::Violated(level, kind) => {
@@ -42,6 +47,8 @@ pub fn product(run: &RunRecord) -> String {
 enum Came {
     /// The claim was broken, by this.
     Broken(Option<AnomalyKind>),
+    /// The level is satisfied, but not by the order that the database promises.
+    NotAsPromised(Level),
     /// The claim was kept.
     Kept,
     /// Something was asked for that is no claim, and is violated.
@@ -52,8 +59,22 @@ enum Came {
     Open,
 }
 
+/// Together with the answers by the database's own word, weakest level first.
+fn with_own_word(run: &RunRecord, verdicts: &[RunVerdict]) -> Vec<RunVerdict> {
+    let own = run.whitebox.iter().flat_map(|own| own.by_versions.iter().chain(&own.by_order));
+    let mut all: Vec<RunVerdict> = verdicts.iter().chain(own).cloned().collect();
+    all.sort_by_key(|verdict| verdict.level);
+    all
+}
+
 fn came_to(run: &RunRecord, verdicts: &[RunVerdict]) -> Came {
     let violated = |verdict: &&RunVerdict| verdict.verdict == VerdictKind::Violated;
+    let out_of_order = run.whitebox.as_ref().map_or(&[][..], |own| &own.not_as_promised[..]);
+    if let Some(level) = out_of_order.last()
+        && verdicts.iter().filter(violated).all(|verdict| out_of_order.contains(&verdict.level))
+    {
+        return Came::NotAsPromised(*level);
+    }
     let breaks = |verdict: &&RunVerdict| {
         violated(verdict) && run.claim.iter().any(|claim| claim.is_ruled_out_by(verdict.level))
     };
@@ -117,6 +138,8 @@ fn seconds(ms: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use isolario_model::WhiteboxRecord;
+
     use super::*;
 
     #[test]
@@ -152,6 +175,34 @@ mod tests {
             let heading = headline(&run(verdicts));
             assert_eq!(heading, format!("PostgreSQL 15.4 at repeatable read{text}"));
         }
+    }
+
+    #[test]
+    fn the_heading_of_a_run_heeds_the_database_s_own_word() {
+        use VerdictKind::{Satisfied, Undecided, Violated};
+        let verdict = |verdict| {
+            vec![RunVerdict { level: Level::Serializable, verdict, anomalies: Vec::new() }]
+        };
+        let heading = |clients, versions, order, not_as_promised: &[Level]| {
+            headline(&RunRecord {
+                database: "mariadb".to_owned(),
+                claim: vec![Level::Serializable],
+                verdicts: verdict(clients),
+                whitebox: Some(WhiteboxRecord {
+                    by_versions: verdict(versions),
+                    by_order: verdict(order),
+                    not_as_promised: not_as_promised.to_vec(),
+                    ..WhiteboxRecord::default()
+                }),
+                ..RunRecord::default()
+            })
+        };
+        assert_eq!(heading(Undecided, Satisfied, Satisfied, &[]), "mariadb: claim kept");
+        assert_eq!(heading(Satisfied, Violated, Violated, &[]), "mariadb broke its claim");
+        assert_eq!(
+            heading(Satisfied, Satisfied, Violated, &[Level::Serializable]),
+            "mariadb: serializable satisfied, but not by the order that it promises"
+        );
     }
 
     #[test]
