@@ -186,7 +186,8 @@ mod tests {
     #[test]
     fn the_fast_way_and_the_search_agree_on_longer_histories() {
         let (mut in_order, mut broken) = (0, 0);
-        for seed in 0..isolario_oracle::volume() / 10 {
+        let seeds = isolario_oracle::volume() / 10;
+        for seed in 0..seeds {
             let mut rng = Rng::new(seed);
             let shapes = SingleShape::all();
             let shape = &shapes[rng.below(shapes.len())];
@@ -209,6 +210,7 @@ mod tests {
                 broken += u64::from(matches!(fast, Err(Otherwise::Broken(_))));
             }
         }
-        assert!(in_order > 50 && broken > 50, "{in_order} in order, {broken} broken");
+        let few = seeds / 20;
+        assert!(in_order > few && broken > few, "{in_order} in order, {broken} broken");
     }
 }
