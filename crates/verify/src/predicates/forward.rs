@@ -226,7 +226,7 @@ impl Forward<'_> {
                     key: *key,
                     read: self.met(*read, *key)?,
                     writer: met.writer,
-                    known: self.known(*key, &met.known)?,
+                    known: self.known(*key, (met.writer, *to), &met.known)?,
                 }
             }
             Reason::PredicateRead { read, key, write } => Reason::Read {
