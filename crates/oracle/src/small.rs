@@ -83,12 +83,12 @@ impl<'h> Small<'h> {
             _ => false,
         };
         let unsure: Vec<OpId> = (0..history.op_count()).map(OpId::at).filter(is_unsure).collect();
-        let took_effect = |ways: usize| {
+        let took_effect = |ways: usize| -> Vec<OpId> {
             let numbered = unsure.iter().enumerate();
             numbered.filter(|(at, _)| ways >> at & 1 == 1).map(|(_, op)| *op).collect()
         };
         let all: Option<Vec<Small>> =
-            (0..1 << unsure.len()).map(|ways| Small::new(history, took_effect(ways))).collect();
+            (0..1 << unsure.len()).map(|ways| Small::new(history, &took_effect(ways))).collect();
         let mut all = all?;
         let in_full = all.pop()?;
         all.retain(|small| !small.has_read_of_nobody(&in_full));
@@ -112,7 +112,7 @@ impl<'h> Small<'h> {
 
     /// Lays a history out in which these conditionals took effect, and others did not whose clients
     /// cannot tell.
-    fn new(history: &'h History, took_effect: Vec<OpId>) -> Option<Self> {
+    fn new(history: &'h History, took_effect: &[OpId]) -> Option<Self> {
         if history.txn_count() > MAX_TXNS {
             return None;
         }
@@ -120,7 +120,7 @@ impl<'h> Small<'h> {
         let mut small = Small { history, reads: Vec::new(), writes: Vec::new(), outcomes };
         for txn in history.txns() {
             for op in history.txn_ops(txn) {
-                small.add(txn.index(), op, &took_effect)?;
+                small.add(txn.index(), op, took_effect)?;
             }
         }
         for index in 0..small.writes.len() {

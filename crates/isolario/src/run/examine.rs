@@ -187,8 +187,14 @@ mod tests {
     #[test]
     fn a_claim_that_cannot_be_decided_is_no_success_and_no_violation() {
         // The read of nothing is stale, which a serializable database may do.
-        let stale = Op::Read { key: ValueRef::Text("x"), value: Some(ValueRef::Nil) };
-        assert_eq!(judged(&[insert(1), stale], &[Level::Serializable]), Judgement::NotDecidable);
+        let key = ValueRef::Text("x");
+        let stale = Op::Read { key, value: Some(ValueRef::Nil) };
+        assert_eq!(judged(&[insert(1), stale], &[Level::Serializable]), Judgement::Satisfied);
+        // What the failed write met is not told, so the order of versions stays open.
+        let (expected, new) = (ValueRef::Int(5), ValueRef::Int(6));
+        let failed = Op::CompareAndSet { key, expected, new, applied: Some(false), seen: None };
+        let ops = [insert(1), stale, failed];
+        assert_eq!(judged(&ops, &[Level::RepeatableRead]), Judgement::NotDecidable);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What a transaction saw and did, as the part of a sentence that follows its name.
 
-use isolario_model::{History, KeyId, Op, OpId, Predicate, RowRef, TxnId, ValueRef};
+use isolario_model::{Expr, History, KeyId, Op, OpId, Predicate, RowRef, TxnId, ValueRef};
 
 use crate::names::{Names, listed, shorten};
 
@@ -118,7 +118,7 @@ pub(super) fn change(names: Names<'_>, read: OpId, key: KeyId, write: OpId) -> C
 
 /// What a row holds in the columns that a predicate speaks of.
 fn with(predicate: &Predicate, value: ValueRef<'_>) -> String {
-    let columns = predicate.condition().into_iter().flat_map(|condition| condition.columns());
+    let columns = predicate.condition().into_iter().flat_map(Expr::columns);
     let mut held: Vec<String> = Vec::new();
     for name in columns {
         let of_column = match value {

@@ -102,6 +102,11 @@ pub(super) struct Ran {
     pub(super) is_lost: bool,
 }
 
+/// What is there before any transaction, if that is wanted.
+pub(super) fn first_state(clients: &mut [Client<'_>]) -> Result<Option<Snapshot>, DbError> {
+    clients.first_mut().map_or(Ok(None), Client::snapshot)
+}
+
 impl Client<'_> {
     /// Runs a transaction, from its beginning to its end.
     pub(super) fn transaction(&mut self, planned: &Planned) -> Ran {
@@ -136,13 +141,24 @@ impl Client<'_> {
                 Some(Aftermath::Over) => return self.roll_back(),
             }
         }
-        if planned.commits {
-            txn.left = self.snapshot();
-        }
+        self.end(txn, planned.commits)
+    }
+
+    /// Ends a transaction; tells whether the connection was lost.
+    pub(super) fn end(&mut self, txn: &mut RecordedTxn, commits: bool) -> bool {
+        let left = if commits { self.snapshot() } else { Ok(None) };
         txn.end_turn.0 = self.shared.turn();
-        let is_lost = match planned.commits {
-            true => self.commit(txn),
-            false => self.roll_back(),
+        let is_lost = match left {
+            Ok(left) if commits => {
+                txn.left = left;
+                self.commit(txn)
+            }
+            Ok(_) => self.roll_back(),
+            // A commit after an error is a rollback that PostgreSQL calls a success.
+            Err(error) => {
+                txn.error = Some(error.to_string());
+                error.disconnected || self.roll_back()
+            }
         };
         txn.end_turn.1 = self.shared.turn();
         is_lost
@@ -196,13 +212,11 @@ impl Client<'_> {
     ) -> Option<Aftermath> {
         let mut recorded = Recorded::new(number, sql, sent);
         recorded.turn.0 = self.shared.turn();
-        recorded.met = self.snapshot();
-        let before = match &sent.before {
-            Some(before) => {
-                self.connection.statement(before, false).map(|answer| Some(answer.rows))
-            }
-            None => Ok(None),
-        };
+        let before = self.snapshot().and_then(|met| {
+            recorded.met = met;
+            let Some(before) = &sent.before else { return Ok(None) };
+            Ok(Some(self.connection.statement(before, false)?.rows))
+        });
         let answer =
             before.and_then(|before| Ok((before, self.connection.statement(&sent.sql, false)?)));
         recorded.turn.1 = self.shared.turn();
@@ -227,20 +241,21 @@ impl Client<'_> {
         aftermath
     }
 
-    /// All rows of all tables, if they are wanted and can be had.
-    pub(super) fn snapshot(&mut self) -> Option<Snapshot> {
-        if !self.shared.snapshots {
-            return None;
-        }
+    /// All rows of all tables, if they are wanted.
+    fn snapshot(&mut self) -> Result<Option<Snapshot>, DbError> {
+        let Some(instrument) = self.shared.instrument.filter(|_| self.shared.snapshots) else {
+            return Ok(None);
+        };
         let mut all = Vec::new();
-        for table in &self.shared.instrument?.schema.tables {
+        for table in &instrument.schema.tables {
             let sent = self.shared.prepared(&Schema::full_read(table), 0, 0);
-            for mut row in self.connection.statement(&sent.sql, false).ok()?.rows {
-                let seen = take_seen(&sent.shows, std::slice::from_mut(&mut row)).pop()?;
+            for mut row in self.connection.statement(&sent.sql, false)?.rows {
+                let seen = take_seen(&sent.shows, std::slice::from_mut(&mut row)).pop();
+                let Some(seen) = seen else { return Ok(None) };
                 all.push((seen, row));
             }
         }
-        Some(all)
+        Ok(Some(all))
     }
 
     /// Commits; tells whether the connection was lost.

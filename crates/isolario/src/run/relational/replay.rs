@@ -13,7 +13,7 @@ use std::time::Duration;
 use isolario_db::{DbError, LockView};
 use isolario_sql::{Action, Aux, Instrument, RecordedTxn, Round, Schema, Script, Step};
 
-use super::client::{Aftermath, Client, Shared};
+use super::client::{Aftermath, Client, Shared, first_state};
 use super::round::{full_read, mark_final};
 use super::site::{Site, Stage};
 
@@ -38,7 +38,7 @@ pub(super) fn replay(
         clients.push(Client { shared: &shared, session, connection: stage.connect(session)? });
     }
     let mut views = stage.lock_views()?;
-    let first = clients.first_mut().and_then(Client::snapshot);
+    let first = first_state(&mut clients)?;
     let mut round = Round { first, ..Round::default() };
     std::thread::scope(|scope| {
         let (answered, answers) = channel();
@@ -249,15 +249,7 @@ impl Actor<'_> {
     /// Ends the transaction, if one is open.
     fn end(&mut self, commits: bool) {
         let Some(mut current) = self.current.take() else { return };
-        if commits {
-            current.left = self.client.snapshot();
-        }
-        current.end_turn.0 = self.client.shared.turn();
-        self.is_lost = match commits {
-            true => self.client.commit(&mut current),
-            false => self.client.roll_back(),
-        };
-        current.end_turn.1 = self.client.shared.turn();
+        self.is_lost = self.client.end(&mut current, commits);
         self.done.push(current);
     }
 }

@@ -6,7 +6,7 @@ use isolario_db::DbError;
 use isolario_model::Outcome;
 use isolario_sql::{Planned, Planner, RecordedTxn, Round, Schema};
 
-use super::client::{Client, Shared};
+use super::client::{Client, Shared, first_state};
 use super::site::Stage;
 
 /// A round that is about to be driven.
@@ -29,7 +29,7 @@ impl Drive<'_> {
             let connection = self.stage.connect(session)?;
             clients.push(Client { shared: self.shared, session, connection });
         }
-        let first = clients.first_mut().and_then(Client::snapshot);
+        let first = first_state(&mut clients)?;
         let sent = AtomicU32::new(0);
         let more = || !stop() && sent.fetch_add(1, Ordering::Relaxed) < self.txns;
         let driven: Vec<Result<Vec<RecordedTxn>, DbError>> = std::thread::scope(|scope| {
