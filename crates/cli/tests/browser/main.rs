@@ -27,26 +27,16 @@ session audit
   T4 [60, 70]: r stock 8
 ";
 
-/// Two writes of two keys each, and readers who saw every combination: whatever the orders of the
-/// writes, one pair of readers contradicts them.
+/// A read of a value that two wrote, and whichever of the two it saw was overwritten by then.
 const CASES: &str = "\
-initial 0
 session a
   T1: w x 1
+  T2: w x 2, w y 1
 session b
-  T2: w x 2
+  T3: w x 1
+  T4: w x 3, w z 1
 session c
-  T3: w y 1
-session d
-  T4: w y 2
-session e
-  T5: r x 1, r y 1
-session f
-  T6: r x 2, r y 1
-session g
-  T7: r x 2, r y 2
-session h
-  T8: r x 1, r y 2
+  T5: r y 1, r z 1, r x 1
 ";
 
 /// A cycle of reads down one session and back, where a straight arrow would cross the boxes between.
