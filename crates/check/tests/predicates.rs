@@ -172,7 +172,7 @@ fn named(initial: &str, txns: &str, level: Level) -> Vec<(AnomalyKind, Option<St
     let result = check(&history, &[level], &Options::default()).remove(0);
     let verified = isolario_verify::verify(&history, &result, &Default::default());
     assert_eq!(verified, Ok(()), "{result:?}");
-    let name = |anomaly: &Anomaly| anomaly.elle_name().map(|name| name.into_owned());
+    let name = |anomaly: &Anomaly| anomaly.elle_name().map(std::borrow::Cow::into_owned);
     result.verdict.anomalies().iter().map(|a| (a.kind, name(a))).collect()
 }
 

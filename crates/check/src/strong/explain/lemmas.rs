@@ -255,19 +255,22 @@ impl<'a> Lemmas<'a> {
         }
     }
 
-    /// The read whose source makes an edge of an order of versions; none if it needs none.
+    /// The read whose source makes an edge of an order of versions; none if it needs none. Of several it is
+    /// the one whose source was known first: that of another may rest on this very edge.
     fn reader_of(&self, arc: Arc, precedes: Precedes) -> Option<Candidate> {
         if self.problem.arcs(precedes).any(|other| other == arc) {
             return None;
         }
         let (sources, pruned) = (&self.problem.sources, &self.settled.pruned);
-        let is_known = |candidate: &Candidate| {
-            pruned
-                .source(sources.read_of(*candidate))
-                .is_some_and(|(source, _)| source == *candidate)
+        let known_since = |candidate: &Candidate| {
+            let (source, since) = pruned.source(sources.read_of(*candidate))?;
+            (source == *candidate).then_some(since)
         };
-        let known = sources.of_version(precedes.first).iter().copied().filter(is_known);
-        { known }.find(|candidate| self.problem.joint_arc(*candidate, precedes) == Some(arc))
+        let makes_it =
+            |candidate: &Candidate| self.problem.joint_arc(*candidate, precedes) == Some(arc);
+        let readers = sources.of_version(precedes.first).iter().copied().filter(makes_it);
+        let known = readers.filter_map(|reader| Some((known_since(&reader)?, reader)));
+        known.min_by_key(|(since, _)| *since).map(|(_, reader)| reader)
     }
 
     /// That candidates of a read are gone, as far as they are; and where that leaves but this source,
