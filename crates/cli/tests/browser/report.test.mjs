@@ -107,7 +107,7 @@ test("an argument by cases is gone through case by case", async () => {
       assert.equal(await article.locator(".case:visible").count(), 1);
       const panel = article.getByRole("tabpanel");
       assert.ok(await panel.locator("svg.picture:not(.all) .node").first().isVisible());
-      return [await panel.getAttribute("aria-label"), await panel.locator(".argument").textContent()];
+      return [await panel.getAttribute("aria-label"), await panel.locator(".argument").first().textContent()];
     };
     const first = await shown();
     assert.ok(first[0].startsWith(`Case 1 of ${count}, if `), first[0]);
