@@ -361,6 +361,26 @@ impl TableChronicle for Unheard {
     }
 }
 
+/// PostgreSQL's repeatable read does this: the deleted row is still in the snapshot of whoever inserts another one
+/// of its key.
+#[test]
+fn a_deleted_row_beside_the_one_in_its_place_is_no_violation_below_serializability() {
+    let twice = "
+        T1: w x 1
+        T2: r x 1, delete x
+        T3: w x 3, select value > 0 -> {x: 1, x: 3}";
+    let op = OpId(4);
+    for level in [Level::ReadCommitted, Level::Causal, Level::Prefix, SI] {
+        let verdict = verdict(twice, level);
+        let expected = Inapplicable::RowTwice { op };
+        assert!(matches!(&verdict, Verdict::NotApplicable(why) if *why == expected), "{verdict:?}");
+    }
+    assert!(!holds(twice, SER));
+    // One that aborted proves nothing.
+    let aborted = twice.replace("T3:", "T3 aborted:");
+    assert!(holds(&aborted, SI));
+}
+
 #[test]
 fn results_must_agree_with_what_the_transaction_wrote_itself() {
     assert!(!holds("T1: w x 1, select value > 0 -> {}", SER));

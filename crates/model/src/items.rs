@@ -257,6 +257,23 @@ impl History {
         !self.ops.predicates.is_empty()
     }
 
+    /// The rows that a predicate operation has more than once, each time but the first. PostgreSQL's
+    /// repeatable read returns two rows of one key to whoever inserts one that another transaction deleted
+    /// since its snapshot.
+    pub fn repeated_rows(&self) -> impl Iterator<Item = (OpId, KeyId)> {
+        // Per key, the last operation that had it as a row.
+        let mut last_seen = vec![None; if self.has_predicates() { self.key_count() } else { 0 }];
+        (0..self.op_count()).map(OpId::at).flat_map(move |op| {
+            let rows = match self.op(op) {
+                Op::PredicateRead { rows, .. } | Op::PredicateWrite { rows, .. } => rows,
+                _ => None,
+            };
+            let keys = rows.unwrap_or_default().iter().map(|row| row.key);
+            let mut is_repeated = |key: &KeyId| last_seen[key.index()].replace(op) == Some(op);
+            keys.filter(&mut is_repeated).map(|key| (op, key)).collect::<Vec<_>>()
+        })
+    }
+
     /// The row of a key in what a predicate operation returned or wrote: the first, if there are
     /// several.
     pub fn row_of(&self, op: OpId, key: KeyId) -> Option<&RowView> {

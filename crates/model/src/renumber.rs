@@ -76,6 +76,7 @@ impl Renumber<'_> {
             }
             Inapplicable::Predicate { op } => Inapplicable::Predicate { op: self.op(op) },
             Inapplicable::UnreturnedRows { op } => Inapplicable::UnreturnedRows { op: self.op(op) },
+            Inapplicable::RowTwice { op } => Inapplicable::RowTwice { op: self.op(op) },
             Inapplicable::BareAggregate { op } => Inapplicable::BareAggregate { op: self.op(op) },
             reason => reason,
         }

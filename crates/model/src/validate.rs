@@ -165,8 +165,7 @@ fn check_predicates(history: &History) -> [Tally<Oddity>; 3] {
     if is_known.is_empty() {
         return [repeated, missing, unparsed];
     }
-    // Per key, the last operation that had it as a row.
-    let mut last_seen = vec![None; history.key_count()];
+    history.repeated_rows().for_each(|(op, key)| repeated.add(Oddity::RepeatedRow { op, key }));
     for op in (0..history.op_count()).map(OpId::at) {
         let Some(predicate) = history.op_predicate(op) else { continue };
         if !std::mem::replace(&mut is_known[predicate.index()], true)
@@ -180,9 +179,6 @@ fn check_predicates(history: &History) -> [Tally<Oddity>; 3] {
         };
         for row in rows.unwrap_or_default() {
             let key = row.key;
-            if last_seen[key.index()].replace(op) == Some(op) {
-                repeated.add(Oddity::RepeatedRow { op, key });
-            }
             if missing_column(history, op, row).is_some() {
                 missing.add(Oddity::MissingColumn { op, key });
             }

@@ -629,6 +629,12 @@ pub enum Inapplicable {
         /// The first operation with a predicate.
         op: OpId,
     },
+    /// A result has a row twice: one that was deleted, and another one that was inserted in its place. Only
+    /// levels at which all that ever went by a key is one row are decided for that.
+    RowTwice {
+        /// The operation with the result.
+        op: OpId,
+    },
     /// A function over rows, without the rows, that no order was found to explain.
     BareAggregate {
         /// The function.

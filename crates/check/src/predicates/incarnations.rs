@@ -1,6 +1,19 @@
-//! Writers of a row that ran at the same time.
+//! Rows of one key that come one after the other: deleted, and inserted anew.
 
-use isolario_model::{History, KeyId, Op, Point, TxnId, ValueRef, Witness};
+use isolario_model::{
+    History, Inapplicable, KeyId, Level, Op, OpId, Outcome, Point, TxnId, ValueRef, Witness,
+};
+
+/// Why a level is not decided, where a result has two rows of one key. Were both of them taken for versions of
+/// one row, one would seem to be read after it was overwritten, which the levels below serializability allow.
+pub(crate) fn both_in_a_result(history: &History, level: Level) -> Option<Inapplicable> {
+    if matches!(level, Level::Serializable | Level::StrictSerializable) {
+        return None;
+    }
+    let counts = |op: OpId| history.outcome(history.op_txn(op)) != Outcome::Aborted;
+    let op = history.repeated_rows().map(|(op, _)| op).find(|op| counts(*op))?;
+    Some(Inapplicable::RowTwice { op })
+}
 
 /// Whether somebody overwrites what another one wrote while it ran. To insert a row that another one
 /// deleted is no overwrite: it is a new row of the same name.

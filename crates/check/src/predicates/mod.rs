@@ -40,6 +40,7 @@ use crate::resolved::first_outside;
 use crate::stop::{engine_of, unlooked_level};
 use crate::{Checker, Options, replay};
 use candidates::{Candidates, Met};
+pub(crate) use incarnations::both_in_a_result;
 use possible::Possible;
 
 /// Decides levels of a history with predicate operations.
@@ -77,6 +78,9 @@ impl BlackBox<'_> {
         let answer = |verdict| LevelResult { level, engine: engine_of(level), verdict };
         if let Some(op) = self.outside(level) {
             return answer(Verdict::NotApplicable(Inapplicable::Operation { op }));
+        }
+        if let Some(reason) = both_in_a_result(self.history, level) {
+            return answer(Verdict::NotApplicable(reason));
         }
         if !is_by_order(level) {
             return self.weak(self.told(self.view, items.decide(level)));

@@ -223,6 +223,10 @@ fn repeatable_read_of_postgres_is_not_quite_snapshot_isolation() {
     two.table(&TableOp::Delete { range, version: 2 }, &mut found).unwrap();
     two.commit().unwrap();
     one.table(&TableOp::Insert { key: 1, held: held(3) }, &mut found).unwrap();
+    // The deleted row is there in its snapshot, beside the one that it inserted.
+    one.table(&TableOp::RangeRead { range }, &mut found).unwrap();
+    found.rows.sort_by_key(|(_, held)| held.map(|held| held.version));
+    assert_eq!(found.rows, [(1, Some(held(1))), (1, Some(held(3)))]);
     one.commit().unwrap();
 
     let mix = "insert:30,update:30,read:20,range-read:10,range-update:10".parse().unwrap();

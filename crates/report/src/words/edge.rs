@@ -207,7 +207,7 @@ fn by_predicate(names: Names<'_>, read: OpId, key: KeyId, write: OpId, saw: bool
     }
 }
 
-/// Which version of a row a predicate met that it did not return.
+/// Which version an operation met that it does not tell.
 fn met_by(names: Names<'_>, read: OpId, key: KeyId, writer: TxnId) -> String {
     let (reader, asked) = (names.txn_of(read), condition(names, read));
     format!("{reader}'s {asked} met {}", met(names, key, writer))

@@ -153,6 +153,12 @@ pub fn why_not_applicable(names: Names<'_>, why: &Inapplicable) -> String {
             names.txn_of(*op),
             names.op(*op)
         ),
+        Inapplicable::RowTwice { op } => format!(
+            "`{}` of {} has two rows of one key, one of them deleted and the other inserted in its place; only \
+             serializable and strict-serializable are decided for that",
+            names.op(*op),
+            names.txn_of(*op)
+        ),
         Inapplicable::BareAggregate { op } => format!(
             "{} has `{}` without the rows that it was taken over, and no order was found that explains \
              it",

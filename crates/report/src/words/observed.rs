@@ -43,16 +43,19 @@ pub(super) fn saw(names: Names<'_>, op: OpId, key: KeyId) -> String {
     }
 }
 
-/// Whether an operation met a row without telling which version of it.
+/// Whether an operation met a row or a register without telling which version of it.
 pub(super) fn is_met(history: &History, op: OpId, key: KeyId) -> bool {
     match history.op(op) {
+        Op::CompareAndSet { applied, seen, .. } | Op::InsertIfAbsent { applied, seen, .. } => {
+            applied != Some(true) && seen.is_none()
+        }
         Op::PredicateRead { .. } => history.row_of(op, key).is_none(),
         Op::PredicateWrite { .. } => true,
         _ => false,
     }
 }
 
-/// Which version of a row a predicate met: `x as T1 left it`.
+/// Which version an operation met: `x as T1 left it`.
 pub(super) fn met(names: Names<'_>, key: KeyId, writer: TxnId) -> String {
     match writer.is_init() {
         true => format!("{} as it was at first", names.key(key)),
@@ -76,7 +79,7 @@ pub(super) fn asked(names: Names<'_>, op: OpId) -> String {
     }
 }
 
-/// The condition of a predicate operation, in backticks.
+/// What an operation asked, in backticks: the condition of a predicate, the whole of a conditional write.
 pub(super) fn condition(names: Names<'_>, op: OpId) -> String {
     let history = names.history();
     match history.op_predicate(op).map(|predicate| history.predicate(predicate)) {
@@ -84,7 +87,10 @@ pub(super) fn condition(names: Names<'_>, op: OpId) -> String {
             Some(condition) => format!("`{condition}`"),
             None => format!("`{predicate}`"),
         },
-        None => "read".to_owned(),
+        None => match history.op(op) {
+            Op::CompareAndSet { .. } | Op::InsertIfAbsent { .. } => format!("`{}`", names.op(op)),
+            _ => "read".to_owned(),
+        },
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use isolario_model::{Edge, KeyId, OpId, Reason, TxnId, VersionOrder};
 
 use super::alike::Alike;
-use super::observed::{is_met, met};
+use super::observed::{is_met, met, saw};
 use crate::names::{Names, counted, listed};
 
 /// What helps with an argument by cases.
@@ -110,9 +110,12 @@ fn whose(names: Names<'_>, read: OpId, key: Option<KeyId>, writer: TxnId) -> Str
     if let Some(key) = key.filter(|key| is_met(names.history(), read, *key)) {
         return format!("{reader} met {}", met(names, key, writer));
     }
-    let version = names.version(read);
+    let saw = match key {
+        Some(key) => saw(names, read, key),
+        None => format!("read {}", names.version(read)),
+    };
     match writer.is_init() {
-        true => format!("{reader} read {version} as the initial value"),
-        false => format!("{reader} read {version} from {}", names.txn(writer)),
+        true => format!("{reader} {saw} as the initial value"),
+        false => format!("{reader} {saw} from {}", names.txn(writer)),
     }
 }

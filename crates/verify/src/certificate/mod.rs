@@ -14,6 +14,7 @@ use isolario_model::{AnomalyKind, Evidence, Findings, Inapplicable, Level, Level
 
 use crate::Refusal;
 use crate::anomalies::are_counted;
+use crate::predicates::has_row_twice;
 
 pub(crate) use rows::{Certificate, Lacks};
 
@@ -68,6 +69,7 @@ fn does_not_apply(
             let mut unstated = certificate.unstated();
             unstated.next() == Some(*op) && unstated.count() as u64 + 1 == *total
         }
+        (Inapplicable::RowTwice { op }, Ok(certificate)) => has_row_twice(certificate.history, *op),
         _ => true,
     };
     match holds {

@@ -48,6 +48,19 @@ struct Claim<'h> {
     level: Level,
 }
 
+/// Whether an operation has two rows of one key.
+pub(crate) fn has_row_twice(history: &History, op: OpId) -> bool {
+    if op.index() >= history.op_count() {
+        return false;
+    }
+    let (Op::PredicateRead { rows, .. } | Op::PredicateWrite { rows, .. }) = history.op(op) else {
+        return false;
+    };
+    let mut keys: Vec<KeyId> = rows.unwrap_or_default().iter().map(|row| row.key).collect();
+    keys.sort_unstable();
+    keys.windows(2).any(|two| two[0] == two[1])
+}
+
 fn txn_of(point: &Point) -> TxnId {
     match *point {
         Point::Start(txn) | Point::Commit(txn) => txn,
@@ -92,6 +105,7 @@ impl<'h> Claim<'h> {
             Inapplicable::UnreturnedRows { op } => {
                 self.has_starts().is_none() && exists(op) && self.history.op_predicate(op).is_some()
             }
+            Inapplicable::RowTwice { op } => has_row_twice(self.history, op),
             Inapplicable::BareAggregate { op } => {
                 exists(op) && matches!(self.history.op(op), Op::Aggregate { result: Some(_), .. })
             }

@@ -320,6 +320,7 @@ impl<'l, 'h> Sections<'l, 'h> {
             "open-conditional" => {
                 Inapplicable::OpenConditional { op: self.refer.op(fields.take("op")?)? }
             }
+            "row-twice" => Inapplicable::RowTwice { op: self.refer.op(fields.take("op")?)? },
             "bare-aggregate" => {
                 Inapplicable::BareAggregate { op: self.refer.op(fields.take("op")?)? }
             }

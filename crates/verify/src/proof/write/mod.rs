@@ -321,6 +321,10 @@ impl Named<'_, &Inapplicable> {
                 map.serialize_entry("because", "open-conditional")?;
                 map.serialize_entry("op", &self.part(*op))
             }
+            Inapplicable::RowTwice { op } => {
+                map.serialize_entry("because", "row-twice")?;
+                map.serialize_entry("op", &self.part(*op))
+            }
             Inapplicable::BareAggregate { op } => {
                 map.serialize_entry("because", "bare-aggregate")?;
                 map.serialize_entry("op", &self.part(*op))
