@@ -5,14 +5,15 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use crate::mini::MiniOp::{self, R, W};
+use crate::plan::Rendezvous;
 use crate::shape::WorkloadError;
 
 /// An anomaly that mini-transactions are to bring about.
 ///
 /// Sessions work in groups of as many as the anomaly takes, each group on two keys of its own, and
-/// every session plays one part all the time. A pause after the first operation makes the
-/// transactions of a group overlap: by then each has its snapshot, or its first lock. Since a group
-/// never does anything else, nobody has to wait for the others at the start.
+/// every session plays one part all the time. The transactions of a group begin together, and meet once
+/// more on their way: whoever writes waits until the others have read. Chance needs many transactions for
+/// such an interleaving; this way most rounds have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Aim {
@@ -30,9 +31,29 @@ pub enum Aim {
     WriteSkew,
 }
 
-/// How long the pause is: longer than a statement takes, and short enough for many transactions per
-/// second.
-const PAUSE: Duration = Duration::from_micros(500);
+/// What a session of a group does.
+struct Part {
+    /// What it asks for.
+    shape: &'static [MiniOp],
+    /// The operation before which it meets the others.
+    meets_before: usize,
+    /// How many others it lets go first after that, one after the other.
+    lets_go: u32,
+}
+
+/// Others have to read before this one writes.
+const fn writer(shape: &'static [MiniOp], meets_before: usize) -> Part {
+    Part { shape, meets_before, lets_go: 0 }
+}
+
+/// Reads once before others write, and once more after they have committed.
+const fn reader(shape: &'static [MiniOp], lets_go: u32) -> Part {
+    Part { shape, meets_before: 1, lets_go }
+}
+
+/// How long it takes to write and to commit: longer than a few statements, and short enough for many
+/// transactions per second.
+const A_COMMIT: Duration = Duration::from_micros(800);
 
 impl Aim {
     /// Every aim.
@@ -59,7 +80,7 @@ impl Aim {
 
     /// How many sessions it takes.
     pub fn parts(self) -> u32 {
-        self.shapes().len() as u32
+        self.group().len() as u32
     }
 
     /// How many keys so many sessions work on.
@@ -67,33 +88,44 @@ impl Aim {
         2 * sessions.div_ceil(self.parts())
     }
 
-    /// What each session of a group asks for.
-    fn shapes(self) -> &'static [&'static [MiniOp]] {
+    /// What each session of a group does.
+    fn group(self) -> &'static [Part] {
+        const UPDATE: Part = writer(&[R(0), W(0)], 1);
+        const SKEWED: Part = writer(&[R(0), R(1), W(0)], 2);
+        const READ_BOTH: Part = reader(&[R(0), R(1)], 1);
         match self {
-            Aim::NonRepeatableRead => &[&[R(0), R(0)], &[R(0), W(0)]],
-            Aim::ReadSkew => &[&[R(0), R(1)], &[R(0), R(1), W(0), W(1)]],
-            Aim::CausalityViolation => &[&[R(0), W(0)], &[R(0), R(1), W(1)], &[R(0), R(1)]],
-            Aim::LongFork => &[&[R(0), W(0)], &[R(0), W(0)], &[R(0), R(1)], &[R(0), R(1)]],
-            Aim::LostUpdate => &[&[R(0), W(0)], &[R(0), W(0)]],
-            Aim::WriteSkew => &[&[R(0), R(1), W(0)], &[R(0), R(1), W(0)]],
+            Aim::NonRepeatableRead => {
+                const { &[reader(&[R(0), R(0)], 1), writer(&[R(0), W(0)], 1)] }
+            }
+            Aim::ReadSkew => const { &[READ_BOTH, writer(&[R(0), R(1), W(0), W(1)], 2)] },
+            // The second one sees what the first one wrote, since it begins to read after the meeting.
+            Aim::CausalityViolation => {
+                const FOLLOW: Part =
+                    Part { shape: &[R(0), R(1), W(1)], meets_before: 0, lets_go: 1 };
+                const { &[UPDATE, FOLLOW, reader(&[R(0), R(1)], 3)] }
+            }
+            Aim::LongFork => const { &[UPDATE, UPDATE, READ_BOTH, READ_BOTH] },
+            Aim::LostUpdate => const { &[UPDATE, UPDATE] },
+            Aim::WriteSkew => const { &[SKEWED, SKEWED] },
         }
     }
 
     /// What a session asks for, and of which two keys. Of two sessions with the same part, the second
     /// has the keys the other way round.
     pub(crate) fn part(self, session: u32) -> (&'static [MiniOp], [u64; 2]) {
-        let shapes = self.shapes();
+        let shape = |number: usize| self.group()[number].shape;
         let (group, number) = (session / self.parts(), (session % self.parts()) as usize);
         let (first, second) = (u64::from(group) * 2, u64::from(group) * 2 + 1);
-        let is_second =
-            self != Aim::LostUpdate && number > 0 && shapes[number] == shapes[number - 1];
+        let is_second = self != Aim::LostUpdate && number > 0 && shape(number) == shape(number - 1);
         let keys = if is_second { [second, first] } else { [first, second] };
-        (shapes[number], keys)
+        (shape(number), keys)
     }
 
-    /// How long a transaction pauses after its first operation.
-    pub fn pause(self) -> Duration {
-        PAUSE
+    /// Where the transactions of a session meet those of its group.
+    pub fn rendezvous(self, session: u32) -> Rendezvous {
+        let part = &self.group()[(session % self.parts()) as usize];
+        let (group, before) = (session / self.parts(), part.meets_before);
+        Rendezvous { group, before, pause: A_COMMIT * part.lets_go }
     }
 }
 
@@ -141,10 +173,11 @@ mod tests {
     #[test]
     fn every_part_is_a_mini_transaction() {
         for aim in Aim::ALL {
-            for shape in aim.shapes() {
+            for Part { shape, meets_before, .. } in aim.group() {
                 for (at, step) in shape.iter().enumerate() {
                     if let W(key) = step {
                         assert!(shape[..at].contains(&R(*key)), "{aim}: {shape:?}");
+                        assert!(at >= *meets_before, "{aim}: {shape:?} writes too early");
                     }
                 }
             }

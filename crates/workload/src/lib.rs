@@ -40,7 +40,7 @@ pub use aim::Aim;
 pub use default_run::DefaultRun;
 pub use distribution::{Distribution, DistributionError};
 pub use mix::{Mix, MixError, TableOpKind};
-pub use plan::{Generator, Place, PlannedOp};
+pub use plan::{Generator, Place, PlannedOp, Rendezvous};
 pub use planner::Planner;
 pub use preset::{Preset, TablePreset};
 pub use rng::{Chance, Rng};

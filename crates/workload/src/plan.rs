@@ -112,6 +112,21 @@ impl PlannedOp {
     }
 }
 
+/// How a session's transactions keep step with those of others, so that they overlap.
+///
+/// The sessions of a group begin their transactions together. Each then meets the others once more,
+/// before an operation of its own choice. Nobody is waited for in vain: who has ended is not, and who is late
+/// is only for a moment. What is asked for stays the same whether they meet or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rendezvous {
+    /// The group; one session alone waits for nobody.
+    pub group: u32,
+    /// Before which operation, counted from 0.
+    pub before: usize,
+    /// How long to pause then.
+    pub pause: Duration,
+}
+
 /// A source of plans.
 ///
 /// The same place gets the same plan whenever it asks, so that a run can be repeated from its seed
@@ -127,9 +142,10 @@ pub trait Generator {
         None
     }
 
-    /// How long a transaction pauses after its first operation, so that others overlap it.
-    fn pause(&self) -> Duration {
-        Duration::ZERO
+    /// Where the transactions of a session meet those of others; `None` where they do not.
+    fn rendezvous(&self, session: u32) -> Option<Rendezvous> {
+        let _ = session;
+        None
     }
 
     /// The smallest key that transactions from this position on can touch: keys below it may be

@@ -1,10 +1,7 @@
 //! Makes the plans of the built-in workloads.
 
-use std::time::Duration;
-
-use crate::aim::Aim;
 use crate::mini::{MiniOp, READ_ONLY, UPDATES};
-use crate::plan::{Generator, Place, PlannedOp};
+use crate::plan::{Generator, Place, PlannedOp, Rendezvous};
 use crate::rng::{Chance, Rng};
 use crate::sampler::Sampler;
 use crate::shape::{Kind, Workload, WorkloadError};
@@ -199,8 +196,8 @@ impl Generator for Planner {
         }
     }
 
-    fn pause(&self) -> Duration {
-        self.workload.aim.map_or(Duration::ZERO, Aim::pause)
+    fn rendezvous(&self, session: u32) -> Option<Rendezvous> {
+        self.workload.aim.map(|aim| aim.rendezvous(session))
     }
 
     fn name(&self, place: Place) -> Option<i64> {
@@ -229,6 +226,8 @@ fn list_positions(workload: &Workload, sessions: u32) -> u64 {
 mod tests {
     use super::*;
     use std::collections::BTreeSet;
+
+    use crate::aim::Aim;
 
     fn plans(workload: &Workload, sessions: u32, positions: u64) -> Vec<Vec<PlannedOp>> {
         let planner = Planner::new(workload, sessions, 5).unwrap();

@@ -1,12 +1,13 @@
 //! One attempt at a transaction: asked of the database, and recorded.
 
 use std::collections::HashMap;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use isolario_formats::SessionRecorder;
 use isolario_model::{Op, OpInput, Outcome, SinkError, TxnEnd, TxnStart, ValueRef};
 use isolario_workload::{PlannedOp, TableOp};
 
+use super::meeting::Member;
 use super::think::Think;
 use crate::database::{Access, Conditional, Connection, Held, Receipt};
 use crate::error::{DbError, ErrorClass};
@@ -43,8 +44,8 @@ pub(super) struct Client<'r> {
     found: Found,
     /// What the database told about itself.
     pub(super) sightings: Vec<Sighting>,
-    /// How long a transaction pauses after its first operation.
-    pub(super) pause: Duration,
+    /// The others that its transactions meet, if any.
+    pub(super) group: Option<Member<'r>>,
 }
 
 /// What the database told about itself while a transaction ran.
@@ -87,7 +88,7 @@ impl<'r> Client<'r> {
             intended: Vec::new(),
             found: Found::default(),
             sightings: Vec::new(),
-            pause: Duration::ZERO,
+            group: None,
         }
     }
 
@@ -166,8 +167,8 @@ impl<'r> Client<'r> {
         }
         let mut number = 0;
         for (at, op) in plan.iter().enumerate() {
-            if at == 1 && !self.pause.is_zero() {
-                std::thread::sleep(self.pause);
+            if let Some(group) = &self.group {
+                group.meet_before(at);
             }
             self.think.pause();
             if let PlannedOp::Table(op) = op {

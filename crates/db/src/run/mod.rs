@@ -4,6 +4,7 @@ mod attempt;
 mod control;
 mod events;
 mod histogram;
+mod meeting;
 mod meter;
 mod pace;
 mod rows;
@@ -27,6 +28,7 @@ use crate::error::DbError;
 pub use attempt::Sighting;
 pub use control::Control;
 use events::Events;
+use meeting::Meetings;
 use meter::{Chronicle, LastError, Meter};
 use pace::{Pace, Tickets};
 use session::Session;
@@ -126,6 +128,7 @@ struct Shared<'r> {
     events: Events,
     tickets: Tickets,
     pace: Pace,
+    meetings: Meetings,
     epoch: Instant,
     nodes: Vec<Node>,
     sightings: Mutex<Vec<Sighting>>,
@@ -263,6 +266,7 @@ pub fn run_then(
         events: Events::new(epoch),
         tickets: Tickets::new(plan.txns),
         pace: Pace::new(plan.rate),
+        meetings: Meetings::new(plan.sessions, |session| plan.generator.rendezvous(session)),
         epoch,
         nodes: plan.databases.iter().map(|_| Node::default()).collect(),
         sightings: Mutex::default(),

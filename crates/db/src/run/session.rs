@@ -50,7 +50,7 @@ impl<'r> Session<'r> {
         let think = Think::new(shared.plan.think, number, shared.control);
         let records = shared.recorder.map(LiveRecorder::session);
         let mut client = Client::new(records, shared.epoch, think);
-        client.pause = shared.plan.generator.pause();
+        client.group = shared.meetings.member(number);
         Session {
             shared,
             number,
@@ -175,6 +175,9 @@ impl<'r> Session<'r> {
             }
             if self.shared.control.is_stopped() || !self.reconnect() {
                 return Ended::Over;
+            }
+            if let Some(group) = &self.client.group {
+                group.begin();
             }
             let error = match self.attempt(Place { session: self.number, position, attempt }) {
                 Ok(took) => {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use isolario_formats::read;
 use isolario_model::{History, Op, Outcome as Ended, StopReason};
-use isolario_workload::{Kind, Planner, Workload};
+use isolario_workload::{Aim, Kind, Planner, Workload};
 use tempfile::TempDir;
 
 use super::*;
@@ -114,8 +114,11 @@ impl Stage {
     }
 
     fn run(&self, fake: Fake) -> Result<Outcome, RunError> {
-        let workload = Workload { keys: 5, read_ratio: 0.0, ..Workload::default() };
-        let planner = Planner::new(&workload, self.sessions, self.seed).unwrap();
+        self.run_workload(fake, &Workload { keys: 5, read_ratio: 0.0, ..Workload::default() })
+    }
+
+    fn run_workload(&self, fake: Fake, workload: &Workload) -> Result<Outcome, RunError> {
+        let planner = Planner::new(workload, self.sessions, self.seed).unwrap();
         let generator = &planner.with_attempts(self.max_retries + 1);
         let databases: [Box<dyn Database>; 1] = [Box::new(fake)];
         let plan = Plan {
@@ -234,6 +237,32 @@ fn who_cannot_connect_does_not_begin() {
     let refuse = Some(DbError::new(ErrorClass::Fatal, "wrong password"));
     let error = stage().run(Fake { refuse, ..Fake::new(|_| None) }).unwrap_err();
     assert_eq!(error.to_string(), "wrong password");
+}
+
+#[test]
+fn transactions_of_a_group_overlap_from_the_first_one_on() {
+    let stage = Stage { txns: Some(2), ..stage() };
+    let workload = Workload { keys: 2, aim: Some(Aim::LostUpdate), ..Workload::default() };
+    stage.run_workload(Fake::new(|_| None), &workload).unwrap();
+    let history = stage.history();
+    let start = history.txns().filter_map(|txn| history.start(txn)).max();
+    let finish = history.txns().filter_map(|txn| history.finish(txn)).min();
+    assert!(start < finish, "{start:?} {finish:?}");
+}
+
+#[test]
+fn nobody_waits_for_sessions_that_have_ended() {
+    // The fourth session has no partner, some sessions lose theirs to errors, and in the end one is
+    // without a transaction.
+    let stage = Stage { sessions: 4, txns: Some(101), ..stage() };
+    let workload = Workload { keys: 4, aim: Some(Aim::CausalityViolation), ..Workload::default() };
+    let trouble = |n| match n % 10 {
+        3 => Some(DbError::retryable("conflict")),
+        7 => Some(DbError::unknown("gone")),
+        _ => None,
+    };
+    let outcome = stage.run_workload(Fake::new(trouble), &workload).unwrap();
+    assert_eq!((outcome.stopped, outcome.counts.committed), (StopReason::Done, 101));
 }
 
 #[test]

@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use isolario::Level;
-use isolario::model::{AnomalyKind, History, Verdict};
+use isolario::model::{AnomalyKind, History, Outcome, Verdict};
 use isolario::report::involved;
 use isolario::run::{Handle, RunOutcome, Settings, Shrinking, run};
 use isolario::workload::{Aim, DefaultRun, Kind};
@@ -29,13 +29,16 @@ const MOST_BATCHES: u64 = 200;
 const SKEW: &[AnomalyKind] = &[AnomalyKind::WriteSkew, AnomalyKind::ItemAntiDependencyCycle];
 const LOSS: &[AnomalyKind] = &[AnomalyKind::LostUpdate];
 
-/// A database at repeatable read, an anomaly that can happen there, a level that forbids it, and whether
-/// there is a target. MariaDB loses updates as soon as two transactions meet: that cannot be much sooner.
-const CASES: [(Server, Aim, &[AnomalyKind], Level, bool); 3] = [
-    (Server::Postgres, Aim::WriteSkew, SKEW, Level::Serializable, true),
-    (Server::MariaDb, Aim::WriteSkew, SKEW, Level::Serializable, true),
-    (Server::MariaDb, Aim::LostUpdate, LOSS, Level::SnapshotIsolation, false),
+/// A database at repeatable read, an anomaly that can happen there, what that is called, and a level that
+/// forbids it.
+const CASES: [(Server, Aim, &[AnomalyKind], Level); 3] = [
+    (Server::Postgres, Aim::WriteSkew, SKEW, Level::Serializable),
+    (Server::MariaDb, Aim::WriteSkew, SKEW, Level::Serializable),
+    (Server::MariaDb, Aim::LostUpdate, LOSS, Level::SnapshotIsolation),
 ];
+
+/// By chance, on so many keys: few, as a run has without `--keys`, or as many as are usual elsewhere.
+const BY_CHANCE: [u32; 2] = [10, 100];
 
 fn main() -> Result<(), Failure> {
     let arguments = Arguments::of_process();
@@ -44,38 +47,68 @@ fn main() -> Result<(), Failure> {
     let mut table = Table::new(&[
         ("database", Align::Left),
         ("anomaly", Align::Left),
-        ("by chance, ms", Align::Right),
-        ("aimed, ms", Align::Right),
-        ("sooner by", Align::Right),
+        ("workload", Align::Left),
+        ("ms", Align::Right),
+        ("transactions", Align::Right),
+        ("aimed is sooner by", Align::Right),
         ("target", Align::Left),
     ]);
-    for (server, aim, kinds, level, has_target) in CASES {
+    for (server, aim, kinds, level) in CASES {
         let servers = match in_earnest {
             true => Some(Servers::start(server, Durability::Fast)?),
             false => None,
         };
         let url = servers.as_ref().map_or("sim:rc", |servers| servers.url());
         let search = Search { url, kinds, level, is_live: in_earnest };
-        let chance = search.median(None, seeds)?;
-        let aimed = search.median(Some(aim), seeds)?;
-        let factor = chance / aimed;
+        let aimed = search.median(Aimed::At(aim), seeds)?;
+        let name = url.split(':').next().unwrap_or_default().to_owned();
+        let Effort { ms, txns } = aimed;
         table.row([
-            url.split(':').next().unwrap_or_default().to_owned(),
+            name.clone(),
             aim.to_string(),
-            format!("{chance:.1}"),
-            format!("{aimed:.1}"),
-            format!("{factor:.0}×"),
-            match in_earnest && has_target {
-                true => format!("{TARGET}× {}", judge(factor >= TARGET)),
-                false => String::new(),
-            },
+            format!("--aim {aim}"),
+            format!("{ms:.1}"),
+            txns.to_string(),
+            String::new(),
+            String::new(),
         ]);
+        for keys in BY_CHANCE {
+            let Effort { ms, txns } = search.median(Aimed::Nowhere { keys }, seeds)?;
+            let factor = ms / aimed.ms;
+            let fewer = txns as f64 / aimed.txns.max(1) as f64;
+            table.row([
+                name.clone(),
+                aim.to_string(),
+                format!("by chance, {keys} keys"),
+                format!("{ms:.1}"),
+                txns.to_string(),
+                format!("{factor:.1}\u{d7}, {fewer:.1}\u{d7} in transactions"),
+                match in_earnest {
+                    true => format!("{TARGET}\u{d7} {}", judge(factor >= TARGET)),
+                    false => String::new(),
+                },
+            ]);
+        }
     }
     println!("Repeatable read, 8 sessions: from the first transaction to the end of the first");
-    println!("counterexample; medians of {seeds} seeds");
+    println!("counterexample, and how many had committed by then; medians of {seeds} seeds");
     println!();
     println!("{table}");
     Ok(())
+}
+
+/// What the clients ask for.
+#[derive(Clone, Copy)]
+enum Aimed {
+    At(Aim),
+    Nowhere { keys: u32 },
+}
+
+/// What it took to find an anomaly.
+#[derive(Clone, Copy, Default)]
+struct Effort {
+    ms: f64,
+    txns: u64,
 }
 
 struct Search<'a> {
@@ -86,32 +119,43 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// The median over seeds of the time until the anomaly is there, in milliseconds.
-    fn median(&self, aim: Option<Aim>, seeds: u64) -> Result<f64, Failure> {
-        let times = (0..seeds).map(|seed| self.time(aim, 1 + seed * MOST_BATCHES));
-        let mut times = times.collect::<Result<Vec<f64>, Failure>>()?;
+    /// The medians over seeds.
+    fn median(&self, aimed: Aimed, seeds: u64) -> Result<Effort, Failure> {
+        let efforts = (0..seeds).map(|seed| self.effort(aimed, 1 + seed * MOST_BATCHES));
+        let efforts = efforts.collect::<Result<Vec<Effort>, Failure>>()?;
+        let mut times: Vec<f64> = efforts.iter().map(|effort| effort.ms).collect();
+        let mut txns: Vec<u64> = efforts.iter().map(|effort| effort.txns).collect();
         times.sort_by(f64::total_cmp);
-        Ok(times[times.len() / 2])
+        txns.sort_unstable();
+        Ok(Effort { ms: times[times.len() / 2], txns: txns[txns.len() / 2] })
     }
 
-    fn time(&self, aim: Option<Aim>, seed: u64) -> Result<f64, Failure> {
-        let mut spent = 0.0;
+    fn effort(&self, aimed: Aimed, seed: u64) -> Result<Effort, Failure> {
+        let mut spent = Effort::default();
         for batch in 0..MOST_BATCHES {
-            let outcome = self.run(aim, seed + batch)?;
-            if let Some(found) = self.found(&outcome) {
-                return Ok(spent + found);
+            let outcome = self.run(aimed, seed + batch)?;
+            let found = self.found(&outcome);
+            let last = found.unwrap_or(Effort {
+                ms: outcome.record.run_ms,
+                txns: outcome.record.counts.committed,
+            });
+            spent = Effort { ms: spent.ms + last.ms, txns: spent.txns + last.txns };
+            if found.is_some() {
+                break;
             }
-            spent += outcome.record.run_ms;
         }
         Ok(spent)
     }
 
-    fn run(&self, aim: Option<Aim>, seed: u64) -> Result<RunOutcome, Failure> {
+    fn run(&self, aimed: Aimed, seed: u64) -> Result<RunOutcome, Failure> {
         let directory = scratch()?;
         let mut workload = DefaultRun::of(Kind::Mini).workload;
         let settings = Settings::new(Kind::Mini).with_url(self.url)?;
-        if let Some(aim) = aim {
-            (workload.aim, workload.keys) = (Some(aim), aim.keys(settings.sessions));
+        match aimed {
+            Aimed::At(aim) => {
+                (workload.aim, workload.keys) = (Some(aim), aim.keys(settings.sessions));
+            }
+            Aimed::Nowhere { keys } => workload.keys = keys,
         }
         let mut settings = settings
             .with_workload(workload)
@@ -128,8 +172,8 @@ impl Search<'_> {
         Ok(run(&settings, &Handle::new(), &mut ())?)
     }
 
-    /// When the first anomaly of the kind was complete, in milliseconds since the first transaction.
-    fn found(&self, outcome: &RunOutcome) -> Option<f64> {
+    /// What had been spent when the first anomaly of the kind was complete.
+    fn found(&self, outcome: &RunOutcome) -> Option<Effort> {
         let history: &History = &outcome.history;
         let begun = history.txns().filter_map(|txn| history.start(txn)).min()?;
         let complete = |anomaly| {
@@ -143,6 +187,8 @@ impl Search<'_> {
         });
         let own = violated.flatten().filter(|anomaly| self.kinds.contains(&anomaly.kind));
         let first = own.filter_map(|anomaly| complete(anomaly)).min()?;
-        Some(first.abs_diff(begun) as f64 / 1e6)
+        let committed = history.txns().filter(|txn| history.outcome(*txn) == Outcome::Committed);
+        let txns = committed.filter(|txn| history.finish(*txn) <= Some(first)).count() as u64;
+        Some(Effort { ms: first.abs_diff(begun) as f64 / 1e6, txns })
     }
 }

@@ -11,7 +11,7 @@ use isolario_db::{
     Access, Connection, Database, DbError, ErrorClass, Held, Layout, Moment, ServerClock,
 };
 use isolario_model::HostClock;
-use isolario_workload::{Generator, Place, PlannedOp, Rng};
+use isolario_workload::{Generator, Place, PlannedOp, Rendezvous, Rng};
 
 use super::handle::Handle;
 
@@ -70,8 +70,8 @@ impl Generator for SomeSessions<'_> {
         self.all.name(self.place(place))
     }
 
-    fn pause(&self) -> Duration {
-        self.all.pause()
+    fn rendezvous(&self, session: u32) -> Option<Rendezvous> {
+        self.all.rendezvous(self.first + session)
     }
 
     fn first_key(&self, position: u64) -> u64 {

@@ -5,7 +5,8 @@ use std::time::Duration;
 use isolario::model::{ItemView, Level};
 use isolario::run::{Handle, RunOutcome, Settings, Shrinking, run_with};
 use isolario::workload::{
-    Column, Generator, Held, Kind as WorkloadKind, Place, PlannedOp, TableOp, ValueRange, Workload,
+    Column, Generator, Held, Kind as WorkloadKind, Place, PlannedOp, Rendezvous, TableOp,
+    ValueRange, Workload,
 };
 use isolario::{check, model};
 use isolario_servers::{Durability, Kind, Servers};
@@ -51,8 +52,8 @@ impl Generator for Leaving {
         Some(Leaving::number(place))
     }
 
-    fn pause(&self) -> Duration {
-        Duration::from_millis(5)
+    fn rendezvous(&self, session: u32) -> Option<Rendezvous> {
+        Some(Rendezvous { group: session, before: 1, pause: Duration::from_millis(5) })
     }
 }
 
