@@ -73,10 +73,13 @@ pub(crate) fn with_lost_updates(lost: Vec<Anomaly>, alone: bool, cycles: Vec<Ano
 }
 
 /// A cycle under its name, or as a contradiction of what is stated if it rests on that: what clients
-/// saw need not be wrong then. With predicates it always does, since what they met is stated.
+/// saw need not be wrong then. With predicates it always does, since what they met is stated; so there
+/// only snapshots count.
 pub(crate) fn anomaly(level: Level, edges: Vec<Edge>) -> Anomaly {
     let has_predicates = edges.iter().any(|edge| edge.reason.is_about_predicate());
-    let kind = match rests_on_statements(&edges) && !has_predicates {
+    let by_snapshots =
+        edges.iter().any(|edge| matches!(edge.reason, Reason::StartDependency { .. }));
+    let kind = match by_snapshots || rests_on_statements(&edges) && !has_predicates {
         true => AnomalyKind::OrderContradiction,
         false => name_at(level, &edges),
     };

@@ -1,6 +1,7 @@
 //! Edges between transactions, each with the reason why it must be there.
 
 use crate::level::Level;
+use crate::op::Stamp;
 use crate::{KeyAssumption, KeyId, OpId, TxnId};
 
 /// `from` comes before `to`.
@@ -115,6 +116,13 @@ pub enum Reason {
         /// The write of `from`.
         write: OpId,
     },
+    /// `from` had committed by the snapshot that `to` read, as the database states it.
+    StartDependency {
+        /// The operation of `to` that read the snapshot.
+        op: OpId,
+        /// The snapshot, on the database's own clock.
+        snapshot: Stamp,
+    },
     /// The database or the user stated this order of transactions.
     Stated {
         /// Which statement: its line or position in the file.
@@ -199,7 +207,7 @@ impl Reason {
                 EdgeKind::ReadWrite
             }
             Reason::Visible { .. } | Reason::Refuted { .. } => EdgeKind::CommitOrder,
-            Reason::Stated { .. } => EdgeKind::Stated,
+            Reason::StartDependency { .. } | Reason::Stated { .. } => EdgeKind::Stated,
         }
     }
 
@@ -262,6 +270,7 @@ impl Reason {
             Reason::Initial
             | Reason::Session
             | Reason::RealTime { .. }
+            | Reason::StartDependency { .. }
             | Reason::Stated { .. }
             | Reason::Refuted { .. } => None,
         }

@@ -146,6 +146,9 @@ impl Renumber<'_> {
                 path: self.edges(path),
             },
             Reason::Refuted { cycle } => Reason::Refuted { cycle: self.edges(cycle) },
+            Reason::StartDependency { op: reader, snapshot } => {
+                Reason::StartDependency { op: op(*reader), snapshot: *snapshot }
+            }
             // The rest names no operation, or is about predicates and so never about a view.
             Reason::Initial
             | Reason::Session

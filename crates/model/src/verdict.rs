@@ -304,7 +304,7 @@ pub struct Anomaly {
     pub kind: AnomalyKind,
     /// What shows it.
     pub evidence: Evidence,
-    /// The levels that the evidence rules out, with all that imply one of them.
+    /// The levels that the evidence rules out, with all that imply one of them; but see [`Anomaly::at`].
     pub rules_out: LevelSet,
 }
 
@@ -361,10 +361,17 @@ impl Anomaly {
         }
     }
 
-    /// The same, known to violate this level, too.
+    /// The same, known to violate this level, too, and with it those that imply it.
+    ///
+    /// That a transaction starts at its snapshot is demanded by snapshot isolation alone. What rests on
+    /// that says nothing about serializability.
     #[must_use]
     pub fn at(self, level: Level) -> Self {
-        let stronger = LevelSet::from_iter([level]).and_stronger();
+        let mut stronger = LevelSet::from_iter([level]).and_stronger();
+        if self.evidence.rests_on_snapshots() {
+            let shape = level.shape().visible;
+            stronger = stronger.iter().filter(|other| other.shape().visible == shape).collect();
+        }
         Anomaly { rules_out: self.rules_out.union(stronger), ..self }
     }
 }
@@ -519,6 +526,11 @@ impl Evidence {
     /// Whether the argument rests on what is assumed of every key.
     pub fn rests_on_assumptions(&self) -> bool {
         self.rests_on(|reason| matches!(reason.known(), Some(VersionOrder::Guaranteed { .. })))
+    }
+
+    /// Whether the argument rests on what stated snapshots show.
+    pub fn rests_on_snapshots(&self) -> bool {
+        self.rests_on(|reason| matches!(reason, Reason::StartDependency { .. }))
     }
 
     /// Whether such a reason is among those of its edges, or of what these rest on.

@@ -1,7 +1,7 @@
 //! What verdicts say about other levels. A satisfied level satisfies what it implies; a violated one
 //! violates what implies it, also where that level cannot be decided by itself.
 
-use isolario_model::{Level, LevelResult, LevelSet, VerdictKind};
+use isolario_model::{Anomaly, Level, LevelResult, LevelSet, VerdictKind};
 
 /// What is known of a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,8 +38,11 @@ pub fn known(results: &[LevelResult], level: Level) -> Option<Known> {
 
 fn follows(results: &[LevelResult], level: Level) -> Option<Known> {
     let from = |verdict, source: &LevelResult| Known { verdict, follows_from: Some(source.level) };
-    let rules_out =
-        |result: &&LevelResult| result.verdict.is_violated() && level.is_ruled_out_by(result.level);
+    let rules_out = |result: &&LevelResult| {
+        result.verdict.is_violated()
+            && level.is_ruled_out_by(result.level)
+            && !is_by_snapshots_alone(result, level)
+    };
     if let Some(source) = results.iter().find(rules_out) {
         return Some(from(VerdictKind::Violated, source));
     }
@@ -55,6 +58,16 @@ fn follows(results: &[LevelResult], level: Level) -> Option<Known> {
     results.iter().rev().find(satisfies).map(|source| from(VerdictKind::Satisfied, source))
 }
 
+/// Whether all that violates a level are snapshots that the database states, and these say nothing about
+/// the other level.
+fn is_by_snapshots_alone(result: &LevelResult, level: Level) -> bool {
+    let anomalies = result.verdict.anomalies();
+    let is_other = |anomaly: &Anomaly| {
+        anomaly.evidence.rests_on_snapshots() && !anomaly.rules_out.contains(level)
+    };
+    !anomalies.is_empty() && anomalies.iter().all(|anomaly| is_other(anomaly))
+}
+
 /// The same, and what the anomalies say that were found: one violates every level that it rules out,
 /// whichever level's search found it. Answers in words are about what was asked for; a picture of all
 /// levels shows this as well.
@@ -62,7 +75,7 @@ fn follows(results: &[LevelResult], level: Level) -> Option<Known> {
 pub(crate) fn known_by_anomalies(results: &[LevelResult], level: Level) -> Option<Known> {
     let finds = |result: &&LevelResult| {
         let mut anomalies = result.verdict.anomalies().iter();
-        anomalies.any(|anomaly| anomaly.rules_out.iter().any(|out| level.implies(out)))
+        anomalies.any(|anomaly| anomaly.rules_out.contains(level))
     };
     known(results, level).or_else(|| {
         // That is about single operations, which these need not be.
@@ -79,9 +92,10 @@ pub fn levels_known(results: &[LevelResult], verdict: VerdictKind) -> LevelSet {
 
 #[cfg(test)]
 mod tests {
-    #[cfg(feature = "html")]
-    use isolario_model::{Anomaly, AnomalyKind, Evidence, OpId};
-    use isolario_model::{Engine, Findings, Inapplicable, Verdict, Witness};
+    use isolario_model::{
+        AnomalyKind, Edge, Engine, Evidence, Findings, Inapplicable, OpId, Reason, Stamp, TxnId,
+        Verdict, Witness,
+    };
 
     use super::*;
 
@@ -113,6 +127,19 @@ mod tests {
             assert_eq!(known, Known { verdict: VerdictKind::Satisfied, follows_from: expected });
         }
         assert_eq!(known(&results, Level::Linearizable), None);
+    }
+
+    #[test]
+    fn what_snapshots_alone_violate_says_nothing_about_serializability() {
+        let reason = Reason::StartDependency { op: OpId(0), snapshot: Stamp::default() };
+        let edges = vec![Edge { from: TxnId(0), to: TxnId(1), reason }];
+        let kind = AnomalyKind::OrderContradiction;
+        let anomaly = Anomaly::new(kind, Evidence::Cycle { edges }).at(Level::SnapshotIsolation);
+        let violated = Verdict::Violated(Findings::new(vec![anomaly], false));
+        let results = [result(Level::SnapshotIsolation, violated)];
+        assert_eq!(known(&results, Level::Serializable), None);
+        let strong = follows_from(VerdictKind::Violated, Level::SnapshotIsolation);
+        assert_eq!(known(&results, Level::StrongSnapshotIsolation), strong);
     }
 
     #[test]

@@ -157,6 +157,7 @@ impl Gathered<'_> {
                 self.op(*read);
                 self.op(*write);
             }
+            Reason::StartDependency { op, .. } => self.op(*op),
             _ => {}
         }
     }

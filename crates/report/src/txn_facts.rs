@@ -71,7 +71,7 @@ fn place(names: Names<'_>, txn: TxnId) -> String {
 }
 
 /// A stamp as people write it: its logical part only where it has one.
-fn stamp(Stamp { physical, logical }: Stamp) -> String {
+pub(crate) fn stamp(Stamp { physical, logical }: Stamp) -> String {
     match logical {
         0 => physical.to_string(),
         logical => format!("{physical}.{logical}"),

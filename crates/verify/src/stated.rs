@@ -55,6 +55,7 @@ pub(crate) fn rest_on_statements(edges: &[Edge]) -> bool {
     while let Some(edges) = waiting.pop() {
         for edge in edges {
             match &edge.reason {
+                Reason::StartDependency { .. } => return true,
                 Reason::Overwrite { known, .. } | Reason::AntiDependency { known, .. } => {
                     match known {
                         VersionOrder::Stated { .. } => return true,

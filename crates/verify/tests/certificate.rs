@@ -6,7 +6,7 @@
 use isolario_check::check;
 use isolario_model::{
     Anomaly, AnomalyKind, Edge, Evidence, Findings, History, Inapplicable, Level, LevelResult,
-    OpId, Outcome, Reason, TxnId, Verdict, VerdictKind, VersionOrder, Witness,
+    OpId, Outcome, Reason, Stamp, TxnId, Verdict, VerdictKind, VersionOrder, Witness,
 };
 use isolario_oracle::random::certificates::{CertificateCase, certificate_case};
 use isolario_oracle::{Answer, Shown, satisfies_certificate, volume};
@@ -38,7 +38,7 @@ fn options(case: &CertificateCase, session_order: bool) -> isolario_check::Optio
 #[test]
 fn the_checker_agrees_with_all_changers_and_all_cycles() {
     let (mut satisfied, mut violated, mut open, mut refused) = (0u64, 0u64, 0u64, 0u64);
-    let (mut unstated, mut left_open) = (0u64, 0u64);
+    let (mut unstated, mut left_open, mut by_snapshots) = (0u64, 0u64, 0u64);
     for seed in 0..volume() {
         let case = certificate_case(seed).expect("a history");
         if !case.history.has_predicates() || case.orders.is_empty() && case.sets.is_empty() {
@@ -57,6 +57,9 @@ fn the_checker_agrees_with_all_changers_and_all_cycles() {
                 case.sets,
                 Shown(&case.history)
             );
+            let anomalies = result.verdict.anomalies();
+            by_snapshots +=
+                u64::from(anomalies.iter().any(|anomaly| anomaly.evidence.rests_on_snapshots()));
             let (orders, sets) = (&case.orders, &case.sets);
             let answer = satisfies_certificate(&case.history, level, by_oracle, orders, sets);
             unstated +=
@@ -104,6 +107,7 @@ fn the_checker_agrees_with_all_changers_and_all_cycles() {
         satisfied > decided / 10 && violated > decided / 10 && open + refused < decided / 5,
         "{satisfied} {violated} {open} {refused}"
     );
+    assert!(by_snapshots > satisfied / 3000, "{by_snapshots} of {satisfied}");
     // Of the levels of histories with operations whose sets are not stated, most are decided.
     assert!(left_open < unstated / 2 && left_open > 0, "{left_open} {unstated}");
 }
@@ -221,6 +225,15 @@ fn spoilt_edges(edges: &[Edge], at: usize) -> Vec<Vec<Edge>> {
         Reason::Overwrite { key, .. } => {
             vec![Reason::Overwrite { key, known: VersionOrder::Stated { at: 999 } }]
         }
+        Reason::StartDependency { op, snapshot } => vec![
+            Reason::StartDependency { op: nowhere, snapshot },
+            // Another snapshot than the one that is stated.
+            Reason::StartDependency {
+                op,
+                snapshot: Stamp { logical: snapshot.logical + 1, ..snapshot },
+            },
+            Reason::Stated { at: 1 },
+        ],
         _ => vec![Reason::Initial],
     };
     let with = |reason| {

@@ -8,7 +8,7 @@ use super::items::ItemRead;
 use super::levels::{Graph, Question};
 use super::{Certificate, only_at};
 use crate::cycles;
-use crate::graph::{BUDGET, Moments, Rows, Search, Subgraph, components, precedes};
+use crate::graph::{BUDGET, Moments, RealTime, Rows, Search, Subgraph, components, precedes};
 use crate::resolved::Dependencies;
 
 impl Certificate<'_> {
@@ -20,13 +20,38 @@ impl Certificate<'_> {
         found: &[PredicateEdge],
     ) -> Vec<Anomaly> {
         let explain = Explain::new(self, question, found);
-        let had_finished =
-            |before, after| precedes(self.history, self.options.clock_skew, before, after);
+        let had_finished = |before, after| self.had_finished(before, after);
         let time = question.in_time.then(|| self.real_time());
         let timing = time.map(|time| cycles::Timing { time, had_finished: &had_finished });
         let edges = |nodes: &[u32]| explain.cycle(graph, nodes);
         let cycles = cycles::shortest_of_each(question.level, graph, timing.as_ref(), edges);
         cycles.into_iter().map(|anomaly| self.at(question, anomaly)).collect()
+    }
+
+    /// The same of a graph that has the snapshots in it, as helpers. They need take but one step of a
+    /// cycle, for the same reason as real time, so that step is told as such wherever there is no step of
+    /// real time.
+    pub(super) fn cycles_by_snapshots<G: Moments>(
+        &self,
+        question: Question,
+        graph: &G,
+        found: &[PredicateEdge],
+    ) -> Vec<Anomaly> {
+        let explain = Explain::new(self, question, found);
+        let nothing = RealTime::of_ends(Vec::new(), vec![0; self.history.txn_count()]);
+        let time = if question.in_time { self.real_time() } else { &nothing };
+        let had_finished = |before, after| {
+            self.snapshots.shows(self.history, before, after).is_some()
+                || question.in_time && self.had_finished(before, after)
+        };
+        let timing = cycles::Timing { time, had_finished: &had_finished };
+        let edges = |nodes: &[u32]| explain.cycle(graph, nodes);
+        let cycles = cycles::shortest_of_each(question.level, graph, Some(&timing), edges);
+        cycles.into_iter().map(|anomaly| self.at(question, anomaly)).collect()
+    }
+
+    fn had_finished(&self, before: TxnId, after: TxnId) -> bool {
+        precedes(self.history, self.options.clock_skew, before, after)
     }
 
     /// A cycle with one anti-dependency in each component in which one leads back.
@@ -117,6 +142,8 @@ impl<'e, 'h> Explain<'e, 'h> {
 
     /// The edges between the transactions of a cycle of moments.
     fn cycle<G: Moments>(&self, graph: &G, nodes: &[u32]) -> Vec<Edge> {
+        let is_moment = |node: &&u32| graph.begins(**node).or(graph.ends(**node)).is_some();
+        let nodes: Vec<u32> = nodes.iter().filter(is_moment).copied().collect();
         let next = nodes.iter().cycle().skip(1);
         nodes.iter().zip(next).filter_map(|(from, to)| self.edge(graph, *from, *to)).collect()
     }
@@ -137,7 +164,11 @@ impl<'e, 'h> Explain<'e, 'h> {
             return Some(edge);
         }
         let (from, to) = waited?;
-        let history = self.certificate.history;
+        let Certificate { history, snapshots, .. } = self.certificate;
+        let is_timed = self.question.in_time && self.certificate.had_finished(from, to);
+        if let (false, Some((snapshot, op))) = (is_timed, snapshots.shows(history, from, to)) {
+            return Some(Edge { from, to, reason: Reason::StartDependency { op, snapshot } });
+        }
         let (finish, start) = history.finish(from).zip(history.start(to))?;
         Some(Edge { from, to, reason: Reason::RealTime { finish, start } })
     }

@@ -79,13 +79,15 @@ impl Certificate<'_> {
     }
 
     fn answer(&self, question: Question) -> Result<Verdict, Inapplicable> {
-        // What is serializable satisfies everything else.
+        // What is serializable satisfies everything else, but for snapshots that say otherwise.
         let serial = self.serial(question.with_open)?;
         let in_time = |order: &&Vec<u32>| {
             !question.in_time || agrees(self.history, self.options.clock_skew, order)
         };
+        let by_snapshots = question.level.shape().visible == Visible::Prefix;
+        let agree = |order: &&Vec<u32>| !by_snapshots || self.snapshots.agree(&places(order));
         let rule = Rule::at(question.level);
-        if let Some(order) = serial.filter(in_time) {
+        if let Some(order) = serial.filter(in_time).filter(agree) {
             let places = places(order);
             let placed = || Placed::new(self, places.clone(), &places);
             if self.are_explained(rule, placed)? {
@@ -279,11 +281,18 @@ impl Certificate<'_> {
         let mut guess: Vec<u32> = self.guess.commits.iter().flat_map(moments).collect();
         loop {
             let (first, second) = (Graph::new(txns, &waits), Graph::new(txns, &overtaken));
-            let graph = Split { waits: &first, overtaken: &second };
-            let Some(order) = self.topological(&graph, &guess, question) else {
-                let cycles = self.cycles(question, &graph, &found);
+            let split = Split { waits: &first, overtaken: &second };
+            let graph = InTime { graph: &split, time: &self.snapshots.chain };
+            let helped = graph.and_helpers(guess.clone());
+            let Some(mut order) = self.topological(&graph, &helped, question) else {
+                // What is wrong without the snapshots says more.
+                let cycles = match self.topological(&split, &guess, question) {
+                    None => self.cycles(question, &split, &found),
+                    Some(_) => self.cycles_by_snapshots(question, &graph, &found),
+                };
                 return Ok(Verdict::Violated(Findings::new(cycles, false)));
             };
+            order.retain(|node| graph.is_own(*node));
             let places = places(&order);
             let of = |moment: fn(u32) -> u32| -> Vec<u32> {
                 (0..txns as u32).map(|txn| places[moment(txn) as usize]).collect()

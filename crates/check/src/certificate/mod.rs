@@ -9,7 +9,7 @@
 //! | read uncommitted | overwrites | incarnations |
 //! | Adya's read committed | and reads, of items and of predicates | incarnations |
 //! | consistent view, parallel snapshot isolation | and at most one anti-dependency | incarnations |
-//! | snapshot isolation | and anti-dependencies of which no two are adjacent | incarnations |
+//! | snapshot isolation | and start-dependencies, and anti-dependencies of which no two are adjacent | incarnations |
 //! | repeatable read | overwrites, reads, item anti-dependencies | incarnations |
 //! | serializable | all | rows |
 //!
@@ -28,6 +28,7 @@ mod items;
 mod levels;
 mod matches;
 mod results;
+mod snapshots;
 #[cfg(test)]
 mod tests;
 mod unstated;
@@ -48,6 +49,7 @@ use chains::{Chains, Version};
 use items::ItemRead;
 use matches::Matches;
 use results::Compared;
+use snapshots::Snapshots;
 
 /// A history and its certificate.
 pub(crate) struct Certificate<'h> {
@@ -59,6 +61,7 @@ pub(crate) struct Certificate<'h> {
     chains: Chains<'h>,
     moments: Moments,
     matches: Matches<'h>,
+    snapshots: Snapshots,
     asked: Vec<Asked>,
     /// Operations of which the certificate does not say what they met.
     unstated: Vec<Unstated>,
@@ -141,6 +144,7 @@ impl<'h> Certificate<'h> {
         let Gathered { asked, unstated, wrong: wrong_sets } =
             asked::gather(history, &chains, &moments, &options.version_sets, is_kept)?;
         let matches = Matches::new(history, &chains);
+        let snapshots = Snapshots::new(history, &options.version_sets, is_kept);
         let mut certificate = Certificate {
             history,
             options: options.clone(),
@@ -150,6 +154,7 @@ impl<'h> Certificate<'h> {
             chains,
             moments,
             matches,
+            snapshots,
             asked,
             unstated,
             wrong_sets,

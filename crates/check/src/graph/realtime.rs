@@ -140,6 +140,12 @@ impl RealTime {
         RealTime { finished: finished.into_iter().map(|(_, txn)| txn).collect(), before }
     }
 
+    /// The chain of another order of this kind: transactions by when they had ended, and per transaction
+    /// how many of them had ended when it began.
+    pub(crate) fn of_ends(finished: Vec<TxnId>, before: Vec<u32>) -> Self {
+        RealTime { finished, before }
+    }
+
     /// The finished transactions, by finish time.
     pub(crate) fn finished(&self) -> &[TxnId] {
         &self.finished
@@ -162,6 +168,12 @@ impl<G: Moments> InTime<'_, G> {
     pub(crate) fn and_helpers(&self, mut order: Vec<u32>) -> Vec<u32> {
         order.extend(self.graph.node_count() as u32..self.node_count() as u32);
         order
+    }
+
+    /// Whether a node is one of the graph itself.
+    #[inline]
+    pub(crate) fn is_own(&self, node: u32) -> bool {
+        (node as usize) < self.graph.node_count()
     }
 
     fn next_before_helper(&self, helper: u32, cursor: &mut u32) -> Option<u32> {
@@ -197,6 +209,21 @@ impl<G: Moments> InEdges for InTime<'_, G> {
         *cursor = DONE;
         let finished = self.time.before[self.graph.begins(node)?.index()];
         (finished > 0).then(|| own + finished - 1)
+    }
+}
+
+/// Helpers are moments of nobody.
+impl<G: Moments> Moments for InTime<'_, G> {
+    fn begins(&self, node: u32) -> Option<TxnId> {
+        self.is_own(node).then(|| self.graph.begins(node))?
+    }
+
+    fn ends(&self, node: u32) -> Option<TxnId> {
+        self.is_own(node).then(|| self.graph.ends(node))?
+    }
+
+    fn end_of(&self, txn: TxnId) -> u32 {
+        self.graph.end_of(txn)
     }
 }
 

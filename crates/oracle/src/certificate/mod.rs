@@ -7,9 +7,12 @@
 //! | adya-read-committed | without an anti-dependency |
 //! | consistent-view | with fewer than two, session order aside |
 //! | parallel-snapshot-isolation | with fewer than two |
-//! | snapshot-isolation | in which no two are adjacent |
+//! | snapshot-isolation | in which no two are adjacent, with start-dependencies |
 //! | repeatable-read | without one of a predicate |
 //! | serializable | all |
+//!
+//! A snapshot of a transaction shows everybody whose commit is not after it, and before that of the
+//! transaction itself: they are before the transaction's start.
 //!
 //! A row that is inserted after a delete is an object of its own, but at serializability. Where a read
 //! by key may have seen one of several equal versions, all are tried. So are all versions that an
@@ -21,7 +24,7 @@ use std::collections::BTreeMap;
 
 use isolario_model::{
     Aggregate, History, Initial, KeyId, Level, Op, OpId, Outcome, Predicate, RowRef, StatedOrder,
-    StatedSet, TxnId, Value, ValueId, ValueRef, VersionSet,
+    StatedSet, TxnId, Value, ValueId, ValueRef, VersionSet, Visible,
 };
 use isolario_predicate::Dialect;
 
@@ -426,6 +429,21 @@ impl<'a> World<'a> {
                     }
                 }
                 self.apply(op, &mut own);
+            }
+        }
+        for set in self.sets.iter().filter(|_| self.level.shape().visible == Visible::Prefix) {
+            let reader = self.history.op_txn(set.op);
+            let VersionSet::Snapshot(snapshot) = &set.versions else { continue };
+            for other in self.kept.iter().filter(|_| self.kept.contains(&reader)) {
+                let commits = (self.history.db_commit(*other), self.history.db_commit(reader));
+                let is_shown = match commits {
+                    (Some(commit), Some(own)) => commit <= *snapshot && commit < own,
+                    (Some(commit), None) => commit <= *snapshot,
+                    (None, _) => false,
+                };
+                if is_shown {
+                    add(Some(*other), Some(reader), Kind::Other);
+                }
             }
         }
         for (first, second) in self.kept.iter().flat_map(|a| self.kept.iter().map(move |b| (a, b)))

@@ -171,7 +171,7 @@ impl Certificate<'_> {
         let at = self.drafts[draft].start;
         let has_stamps = self.drafts.iter().all(|draft| draft.has_place);
         if has_stamps && self.rng.percent(50) {
-            let late = u64::from(self.rng.percent(10)) * 2;
+            let late = if self.rng.percent(25) { self.rng.between(1, 6) as u64 } else { 0 };
             return VersionSet::Snapshot(Stamp { physical: at + late, logical: 0 });
         }
         let mut writers: Vec<(KeyId, TxnId)> = Vec::new();

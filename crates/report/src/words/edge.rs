@@ -1,12 +1,13 @@
 //! Why one transaction comes before another.
 
 use isolario_model::{
-    Edge, EdgeKind, KeyAssumption, KeyId, Level, OpId, OpKind, Reason, TxnId, VersionOrder,
+    Edge, EdgeKind, KeyAssumption, KeyId, Level, OpId, OpKind, Reason, Stamp, TxnId, VersionOrder,
 };
 
 use super::observed::{Change, change, condition, deed, fate, is_met, met, origin, saw, wrote};
 use super::times::real_time;
 use crate::names::Names;
+use crate::txn_facts::stamp;
 
 /// How deep arguments within arguments are spelt out. Nobody reads further, and the depth of a
 /// proof is not ours to choose.
@@ -174,6 +175,7 @@ fn sentence(names: Names<'_>, edge: &Edge) -> String {
         Reason::PredicateRead { read, key, write } => {
             by_predicate(names, *read, *key, *write, true)
         }
+        Reason::StartDependency { op, snapshot } => started(names, edge, *op, *snapshot),
         Reason::Stated { at } => {
             format!("the stated order puts {from} before {to} (position {at})")
         }
@@ -205,6 +207,22 @@ fn by_predicate(names: Names<'_>, read: OpId, key: KeyId, write: OpId, saw: bool
             )
         }
     }
+}
+
+/// That a snapshot shows a transaction.
+fn started(names: Names<'_>, edge: &Edge, op: OpId, snapshot: Stamp) -> String {
+    let (from, reader) = (names.txn(edge.from), names.txn_of(op));
+    let commit = names.history().db_commit(edge.from).map_or_else(String::new, |commit| {
+        format!(
+            " (the snapshot is that of {}, and the commit of {})",
+            stamp(snapshot),
+            stamp(commit)
+        )
+    });
+    format!(
+        "{reader}'s {} read a snapshot in which {from} had committed{commit}",
+        condition(names, op)
+    )
 }
 
 /// Which version an operation met that it does not tell.

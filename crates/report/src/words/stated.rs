@@ -72,7 +72,8 @@ fn promises(anomaly: &Anomaly, rows: &mut BTreeSet<KeyId>, ops: &mut BTreeSet<Op
                         rows.insert(*key);
                     }
                     Reason::PredicateRead { read, .. }
-                    | Reason::PredicateAntiDependency { read, .. } => _ = ops.insert(*read),
+                    | Reason::PredicateAntiDependency { read, .. }
+                    | Reason::StartDependency { op: read, .. } => _ = ops.insert(*read),
                     _ => {}
                 }
             }

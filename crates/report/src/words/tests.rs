@@ -2,8 +2,8 @@
 
 use isolario_model::{
     Aggregate, Anomaly, AnomalyKind, Batch, Clock, Edge, Evidence, Inapplicable, KeyAssumption,
-    KeyId, Level, Meta, Op, OpId, Outcome, Predicate, Reason, RowInput, TxnEnd, TxnId, TxnSink,
-    TxnStart, ValueRef, VersionOrder,
+    KeyId, Level, Meta, Op, OpId, Outcome, Predicate, Reason, RowInput, Stamp, TxnEnd, TxnId,
+    TxnSink, TxnStart, ValueRef, VersionOrder,
 };
 
 use super::*;
@@ -123,6 +123,11 @@ fn reasons_of_rules_and_statements() {
             },
         },
         edge(0, 1, Reason::Stated { at: 9 }),
+        edge(
+            0,
+            2,
+            Reason::StartDependency { op: OpId(4), snapshot: Stamp { physical: 9, logical: 0 } },
+        ),
         edge(0, 1, Reason::Refuted { cycle: vec![edge(1, 0, Reason::Session)] }),
         edge(0, 1, Reason::RealTime { finish: 1_000, start: 2_501_000 }),
     ];

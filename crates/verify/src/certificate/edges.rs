@@ -2,6 +2,7 @@
 
 use isolario_model::{
     AnomalyKind, Edge, EdgeKind, KeyId, Level, Op, OpId, Outcome, Reason, TxnId, VersionOrder,
+    Visible,
 };
 
 use super::rows::Certificate;
@@ -77,6 +78,13 @@ impl Certificate<'_> {
                             && self.may_have_read(from, read, key, earlier)
                             && self.knows(key, earlier, later, known)
                     })
+            }
+            Reason::StartDependency { op, snapshot } => {
+                shape.visible == Visible::Prefix
+                    && from != to
+                    && self.is_of(op, to)
+                    && self.snapshot(op) == Some(snapshot)
+                    && self.is_in_snapshot(from, to, snapshot)
             }
             Reason::PredicateRead { read, key, write } => self
                 .changer(to, from, read, key, write)
@@ -220,6 +228,9 @@ fn is_of_one_row(kind: AnomalyKind, cycle: &[Edge]) -> bool {
 /// Whether a cycle with edges of predicates is what its name says.
 pub(crate) fn is_called(kind: AnomalyKind, cycle: &[Edge]) -> bool {
     use AnomalyKind as A;
+    if cycle.iter().any(|edge| matches!(edge.reason, Reason::StartDependency { .. })) {
+        return kind == A::OrderContradiction;
+    }
     if !cycle.iter().any(|edge| edge.reason.is_about_predicate()) {
         return shapes::is_of_kind(kind, cycle) || is_of_one_row(kind, cycle);
     }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use isolario_model::{
-    Aggregate, History, Initial, KeyId, Op, OpId, Outcome, RowRef, StatedOrder, StatedSet, TxnId,
-    Value, ValueRef, VersionSet,
+    Aggregate, History, Initial, KeyId, Op, OpId, Outcome, RowRef, Stamp, StatedOrder, StatedSet,
+    TxnId, Value, ValueRef, VersionSet,
 };
 
 use crate::Options;
@@ -201,6 +201,27 @@ impl<'h> Certificate<'h> {
             }
             _ => None,
         }
+    }
+
+    /// The snapshot that an operation read, where one is stated.
+    pub(super) fn snapshot(&self, op: OpId) -> Option<Stamp> {
+        match self.sets.get(&op) {
+            Some(VersionSet::Snapshot(at)) => Some(*at),
+            _ => None,
+        }
+    }
+
+    /// Whether one transaction had committed by a snapshot of another. What the other one committed
+    /// itself, or anybody since, it cannot have started after.
+    pub(super) fn is_in_snapshot(&self, one: TxnId, reader: TxnId, snapshot: Stamp) -> bool {
+        let own = self.history.db_commit(reader);
+        let commit = self.history.db_commit(one).filter(|commit| *commit <= snapshot);
+        commit.is_some_and(|commit| own.is_none_or(|own| commit < own))
+    }
+
+    /// The snapshots that are stated, each with its operation.
+    pub(super) fn snapshots(&self) -> impl Iterator<Item = (OpId, Stamp)> + '_ {
+        self.sets.keys().filter_map(|op| Some((*op, self.snapshot(*op)?)))
     }
 
     /// The place of the version of a row that an operation met, own writes aside.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use isolario_model::{KeyId, Level, Op, OpId, Outcome, Point, TxnId, Visible, Witness};
+use isolario_model::{KeyId, Level, Op, OpId, Outcome, Point, Stamp, TxnId, Visible, Witness};
 
 use super::by_rows;
 use super::rows::Certificate;
@@ -23,6 +23,9 @@ impl Certificate<'_> {
         let placed = self.placed(level, witness)?;
         self.respects_sessions(level, &placed)?;
         self.respects_overwrites(level, &placed)?;
+        if level.shape().visible == Visible::Prefix {
+            self.respects_snapshots(&placed)?;
+        }
         if matches!(level, Level::ReadUncommitted | Level::StrongReadUncommitted) {
             return Ok(());
         }
@@ -112,6 +115,31 @@ impl Certificate<'_> {
                     let why = "the stated order of versions";
                     placed.comes_before(row[later - 1].writer, row[later].writer, why)?;
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses an order in which a transaction starts before the commit of one that a snapshot of it shows.
+    fn respects_snapshots(&self, placed: &Placed) -> Result<(), Refusal> {
+        let mut commits: Vec<(Stamp, TxnId)> =
+            self.txns().filter_map(|txn| Some((self.history.db_commit(txn)?, txn))).collect();
+        commits.sort_unstable();
+        // Of the commits up to each, the one that comes last in the order.
+        for at in 1..commits.len() {
+            let (before, here) = (commits[at - 1].1, commits[at].1);
+            if placed.writes[before.index()] > placed.writes[here.index()] {
+                commits[at].1 = before;
+            }
+        }
+        for (op, snapshot) in self.snapshots() {
+            let reader = self.history.op_txn(op);
+            let own = self.history.db_commit(reader);
+            let shown = commits.partition_point(|(commit, _)| {
+                *commit <= snapshot && own.is_none_or(|own| *commit < own)
+            });
+            if let (true, Some(last)) = (self.is_kept(reader), shown.checked_sub(1)) {
+                placed.comes_before(commits[last].1, reader, "what a stated snapshot shows")?;
             }
         }
         Ok(())

@@ -5,7 +5,7 @@ use std::time::Duration;
 use isolario_model::{
     Anomaly, AnomalyKind, Edge, Engine, Evidence, ExpectedVersion, Findings, History, Inapplicable,
     KeyAssumption, KeyId, Level, LevelResult, Limit, MetVersion, OpId, Point, ReadSource, Reason,
-    TxnId, Undecided, Value, Verdict, VersionOrder, Witness,
+    Stamp, TxnId, Undecided, Value, Verdict, VersionOrder, Witness,
 };
 use isolario_oracle::random::Rng;
 
@@ -116,7 +116,7 @@ impl Forger<'_> {
     }
 
     pub(crate) fn edge(&mut self, depth: usize) -> Edge {
-        let reason = match self.rng.below(if depth == 0 { 7 } else { 11 }) {
+        let reason = match self.rng.below(if depth == 0 { 8 } else { 12 }) {
             0 => Reason::Initial,
             1 => Reason::Session,
             2 => Reason::RealTime { finish: self.time(), start: self.time() },
@@ -132,9 +132,13 @@ impl Forger<'_> {
             },
             5 => Reason::PredicateRead { read: self.op(), key: self.key(), write: self.op() },
             6 => Reason::Stated { at: self.number() },
-            7 => Reason::Refuted { cycle: self.edges(depth - 1) },
-            8 => Reason::Overwrite { key: self.key(), known: self.version_order(depth - 1) },
-            9 => Reason::AntiDependency {
+            7 => Reason::StartDependency {
+                op: self.op(),
+                snapshot: Stamp { physical: self.number(), logical: self.number() },
+            },
+            8 => Reason::Refuted { cycle: self.edges(depth - 1) },
+            9 => Reason::Overwrite { key: self.key(), known: self.version_order(depth - 1) },
+            10 => Reason::AntiDependency {
                 key: self.key(),
                 read: self.op(),
                 writer: self.txn(),

@@ -2,7 +2,7 @@
 
 use isolario_model::{
     Anomaly, AnomalyKind, Edge, Evidence, ExpectedVersion, KeyAssumption, Level, MetVersion,
-    Reason, VersionOrder,
+    Reason, Stamp, VersionOrder,
 };
 
 use crate::proof::read::node::{Fields, Node};
@@ -141,6 +141,10 @@ impl EvidenceReader<'_, '_> {
                 key: self.refer.key(fields.take("key")?)?,
                 write: self.refer.op(fields.take("write")?)?,
             },
+            "start-dependency" => Reason::StartDependency {
+                op: self.refer.op(fields.take("op")?)?,
+                snapshot: stamp(fields.take("snapshot")?)?,
+            },
             "stated" => Reason::Stated { at: fields.take("at")?.unsigned()? },
             "refuted" => Reason::Refuted { cycle: self.edges(fields.take("cycle")?, depth + 1)? },
             _ => return Err(why.expected("why the one comes before the other")),
@@ -182,6 +186,17 @@ impl EvidenceReader<'_, '_> {
         };
         fields.finish()?;
         Ok(known)
+    }
+}
+
+/// A moment of the database's clock.
+fn stamp(node: Node<'_>) -> Result<Stamp, ProofError> {
+    let mut parts = node.array()?;
+    match (parts.next(), parts.next(), parts.next()) {
+        (Some(physical), Some(logical), None) => {
+            Ok(Stamp { physical: physical.unsigned()?, logical: logical.unsigned()? })
+        }
+        _ => Err(node.expected("a moment, as two numbers")),
     }
 }
 

@@ -148,6 +148,11 @@ impl<'n> Named<'n, &Reason> {
                 map.serialize_entry("key", &self.part(*key))?;
                 map.serialize_entry("write", &self.part(*write))
             }
+            Reason::StartDependency { op, snapshot } => {
+                map.serialize_entry("why", "start-dependency")?;
+                map.serialize_entry("op", &self.part(*op))?;
+                map.serialize_entry("snapshot", &[snapshot.physical, snapshot.logical])
+            }
             Reason::Stated { at } => {
                 map.serialize_entry("why", "stated")?;
                 map.serialize_entry("at", at)
