@@ -220,7 +220,7 @@ fn started(names: Names<'_>, edge: &Edge, op: OpId, snapshot: Stamp) -> String {
         )
     });
     format!(
-        "{reader}'s {} read a snapshot in which {from} had committed{commit}",
+        "{reader}'s {} saw a snapshot in which {from} had committed{commit}",
         condition(names, op)
     )
 }
