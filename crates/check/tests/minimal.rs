@@ -15,7 +15,7 @@ use isolario_oracle::volume;
 
 /// Histories that are too long for the oracle, with many blind writes and values that come back, and
 /// lists of which little was read.
-fn histories(volume: u64) -> impl Iterator<Item = (u64, History)> {
+fn histories() -> impl Iterator<Item = (u64, History)> {
     let plain = Shape { txns: (8, 14), keys: 3, sessions: 6, stray: 0, ..Shape::default() };
     let shapes = [
         Shape { stale: 50, forked: 20, wandering: 0, repeated: 5, ..plain.clone() },
@@ -31,7 +31,7 @@ fn histories(volume: u64) -> impl Iterator<Item = (u64, History)> {
         Shape { deletes: 40, stale: 40, forked: 20, wandering: 0, ..plain.clone() },
         Shape { lists: true, reads: 25, stale: 30, forked: 5, wandering: 0, ..plain },
     ];
-    (0..volume).map(move |seed| {
+    (0..).map(move |seed| {
         let shape = &shapes[seed as usize % shapes.len()];
         (seed, generate(shape, &mut Rng::new(seed)).history().unwrap())
     })
@@ -147,7 +147,11 @@ const LEVELS: [Level; 5] = [
 fn nothing_can_go_from_an_argument() {
     let options = isolario_verify::Options::default();
     let (mut looked_at, mut smaller, mut with_lists) = (0, 0, 0);
-    for (seed, history) in histories(volume() / 10) {
+    for (seed, history) in histories() {
+        // However few are asked for, some arguments are looked at, those about lists among them.
+        if seed >= volume() / 10 && looked_at > 0 && smaller > 0 && with_lists > 0 {
+            break;
+        }
         let level = LEVELS[seed as usize / 5 % LEVELS.len()];
         let plain = check(&history, level, false);
         let Verdict::Violated(found) = &plain.verdict else { continue };
@@ -182,5 +186,4 @@ fn nothing_can_go_from_an_argument() {
             }
         }
     }
-    assert!(looked_at > 0 && smaller > 0 && with_lists > 0, "{looked_at} {smaller} {with_lists}");
 }

@@ -155,15 +155,17 @@ impl Versions {
     }
 
     /// Some groups of versions, each as a key of its own, with other numbers for transactions. Who
-    /// read initial versions is not among them.
+    /// read initial versions is not among them. `others` access these keys, too.
     pub(crate) fn restricted(
         &self,
         groups: &[Vec<Version>],
+        others: impl Iterator<Item = (TxnId, KeyId)>,
         txns: usize,
         number: impl Fn(TxnId) -> Option<TxnId>,
     ) -> Versions {
         let mut part = Versions::none();
-        let mut accesses: Vec<(u32, KeyId)> = Vec::new();
+        let mut accesses: Vec<(u32, KeyId)> =
+            others.filter_map(|(txn, key)| Some((number(txn)?.0, key))).collect();
         for (key, group) in groups.iter().enumerate() {
             let key = KeyId::at(key);
             let writers = group.iter().filter_map(|version| number(self.writer(*version)));

@@ -34,7 +34,7 @@ mod undecided;
 
 use std::io;
 
-use isolario_model::{Inapplicable, Level, Limit, Point, TxnId, Verdict, Witness};
+use isolario_model::{Inapplicable, Level, Point, TxnId, Verdict, Witness};
 
 use crate::Options;
 use crate::graph::{components, shortest_cycle, topological_order};
@@ -169,10 +169,10 @@ impl Solver<'_, '_> {
         let mut search = self.search(graph, nodes).without(&settled.pruned.gone);
         match search.run(limits, None) {
             SearchEnd::Solution => Verdict::Satisfied(self.witness(&search)),
-            SearchEnd::Refutation(cycles) => {
-                let told = |(arc, label)| (arc, Some(search.variables.under(label)));
-                let cycles = cycles.into_iter().map(|cycle| cycle.into_iter().map(told).collect());
-                Verdict::Violated(self.explainer(settled).refutation(cycles.collect()))
+            SearchEnd::Refutation(refutation) => {
+                let told = |(arc, label)| Some((arc, Some(search.variables.under(label))));
+                let refutation = refutation.told(told, |read| read);
+                Verdict::Violated(self.explainer(settled).refutation(refutation))
             }
             SearchEnd::Stopped(limit) => {
                 so_far.conflicts = Some(search.conflicts);
@@ -182,7 +182,8 @@ impl Solver<'_, '_> {
     }
 
     /// Solves what saturation left open part by part. The orders of all parts and the settled edges
-    /// have no cycle together.
+    /// have no cycle together, and what a read saw in the order of its part, it can see in that of the
+    /// whole. Who comes after it of other parts is left to a search, which has nothing to try.
     fn solve_parts(
         &self,
         graph: &Graph,
@@ -192,18 +193,23 @@ impl Solver<'_, '_> {
         mut so_far: SoFar,
         limits: &Limits<'_>,
     ) -> Verdict {
-        match solve_parts(&self.problem, graph, nodes, parts, limits) {
+        match solve_parts(&self.problem, &settled.pruned, (graph, nodes), parts, limits) {
             Solved::Orders(orders) => {
                 let mut arcs = edges(&self.problem, settled);
                 arcs.extend(orders.iter().flat_map(|o| o.windows(2).map(|two| (two[0], two[1]))));
-                let graph = Graph::new(self.problem.nodes, &arcs);
-                match topological_order(&graph, nodes) {
-                    Some(nodes) => Verdict::Satisfied(self.witness_of(&nodes, |_| false)),
-                    None => so_far.undecided(Limit::Steps),
+                let ordered = Graph::new(self.problem.nodes, &arcs);
+                let found = topological_order(&ordered, nodes).and_then(|nodes| {
+                    let mut search = self.search(&ordered, nodes).without(&settled.pruned.gone);
+                    let found = search.run(limits, Some(SHORT_SEARCH));
+                    matches!(found, SearchEnd::Solution).then(|| self.witness(&search))
+                });
+                match found {
+                    Some(witness) => Verdict::Satisfied(witness),
+                    None => self.solve_whole(graph, nodes.to_vec(), settled, so_far, limits),
                 }
             }
-            Solved::Refutation(cycles) => {
-                Verdict::Violated(self.explainer(settled).refutation(cycles))
+            Solved::Refutation(refutation) => {
+                Verdict::Violated(self.explainer(settled).refutation(refutation))
             }
             Solved::Stopped { limit, unsolved, conflicts } => {
                 so_far.conflicts = Some(conflicts);
@@ -326,16 +332,12 @@ impl Solver<'_, '_> {
         Verdict::Violated(self.explainer(settled).cycles(&shortest_cycles(graph)))
     }
 
+    /// The order of the nodes of those that count.
     fn witness(&self, search: &Search<'_, '_>) -> Witness {
-        self.witness_of(search.order.nodes(), |txn| search.has(txn))
-    }
-
-    /// The order of the nodes of those that count and of some others.
-    fn witness_of(&self, nodes: &[u32], has: impl Fn(TxnId) -> bool) -> Witness {
         let (layout, reads) = (self.problem.layout, &self.dependencies.reads);
-        let counts = |txn| reads.is_kept(txn) || has(txn);
+        let counts = |txn| reads.is_kept(txn) || search.has(txn);
         let is_kept = |node: &u32| layout.txn(*node).is_some_and(counts);
-        let kept = nodes.iter().copied().filter(is_kept);
+        let kept = search.order.nodes().iter().copied().filter(is_kept);
         if layout.is_split() {
             Witness::Points(kept.filter_map(|node| layout.point(node)).collect())
         } else {

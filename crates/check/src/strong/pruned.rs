@@ -15,7 +15,7 @@ use super::chains::Chains;
 use super::problem::{Arc, Precedes, Problem};
 use super::reach::Reach;
 use super::saturate::{Member, last_members, members};
-use super::sources::{Candidate, OpenRead};
+use super::sources::{Candidate, OpenRead, Sources};
 use crate::resolved::{Reader, Version};
 
 /// Not yet.
@@ -88,6 +88,15 @@ impl Pruned {
         (since != NEVER).then(|| (self.fixed[read as usize], since))
     }
 
+    /// The candidates of a read that are left.
+    pub(crate) fn left<'a>(
+        &'a self,
+        sources: &Sources,
+        read: u32,
+    ) -> impl Iterator<Item = Candidate> + Clone + use<'a> {
+        sources.candidates(read).filter(|candidate| !self.gone[*candidate as usize])
+    }
+
     /// Since which round a candidate is gone.
     pub(crate) fn gone_since(&self, candidate: Candidate) -> Option<u32> {
         let since = *self.gone_since.get(candidate as usize)?;
@@ -104,7 +113,7 @@ impl Pruned {
         self.not_there[number as usize]
     }
 
-    /// Looks at every open read once. Returns whether it found a source. Where it is over on the way, not
+    /// Looks at every open read once. Returns whether it found anything. Where it is over on the way, not
     /// all of them were looked at.
     pub(crate) fn round(
         &mut self,
@@ -168,7 +177,8 @@ impl Pruned {
         }
     }
 
-    /// Takes the last candidate that is left. Returns whether there is one.
+    /// Takes the last candidate that is left. Returns whether that is news, or that there is none, and the
+    /// reader not there.
     fn conclude(
         &mut self,
         problem: &Problem,
@@ -177,13 +187,16 @@ impl Pruned {
     ) -> Result<bool, NoSource> {
         let sources = &problem.sources;
         let OpenRead { reader, read: op, if_there, .. } = sources.read(read);
-        let mut left = sources.candidates(read).filter(|c| !self.gone[*c as usize]);
-        let (first, second) = (left.next(), left.next());
+        let (first, second) = {
+            let mut left = self.left(sources, read);
+            (left.next(), left.next())
+        };
         let Some(source) = first else {
             return match if_there {
                 Some(number) if self.there[number as usize].is_none() => {
+                    let is_new = self.not_there[number as usize].is_none();
                     self.not_there[number as usize].get_or_insert(read);
-                    Ok(false)
+                    Ok(is_new)
                 }
                 _ => Err(NoSource(read)),
             };

@@ -86,8 +86,9 @@ pub(crate) fn saturate(
         }
         if !(settled.forced.round(&problem.choices, &reach) || is_new) {
             // A choice that is written down may tie any nodes together.
-            let is_plain = problem.choices.len() == 0 && problem.sources.is_empty();
-            let parts = is_plain.then(|| parts(problem, &graph, chains, &reach, &nodes));
+            let is_plain = problem.choices.len() == 0;
+            let whole = (&graph, nodes.as_slice());
+            let parts = is_plain.then(|| parts(problem, &settled.pruned, whole, chains, &reach));
             return Saturation::Settled { graph, nodes, settled, parts };
         }
         drop(reach);

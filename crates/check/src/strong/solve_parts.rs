@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use isolario_model::{Limit, TxnId};
+use isolario_model::{KeyId, Limit, TxnId};
 use rayon::prelude::*;
 
 use super::choices::Choices;
@@ -14,17 +14,18 @@ use super::limits::Limits;
 use super::order::{Chosen, Order};
 use super::parts::Part;
 use super::problem::{Arc, Precedes, Problem, Under};
-use super::search::{Search, SearchEnd};
-use super::sources::Sources;
+use super::pruned::Pruned;
+use super::search::{Refutation, Search, SearchEnd};
+use super::sources::Candidate;
 use crate::graph::places;
-use crate::resolved::Version;
+use crate::resolved::{SharedVersions, Version};
 
 /// What came of solving parts.
 pub(crate) enum Solved {
     /// The nodes of each part in order.
     Orders(Vec<Vec<u32>>),
-    /// The cycles that refute one of them.
-    Refutation(Vec<Vec<CycleArc>>),
+    /// One of them has none.
+    Refutation(Refutation<CycleArc>),
     /// A limit was reached with these parts unsolved, after so many conflicts in all.
     Stopped { limit: Limit, unsolved: Vec<usize>, conflicts: u64 },
 }
@@ -32,7 +33,7 @@ pub(crate) enum Solved {
 /// What came of one part.
 enum Answer {
     Order(Vec<u32>),
-    Refutation(Vec<Vec<CycleArc>>),
+    Refutation(Refutation<CycleArc>),
     Stopped(Limit, u64),
 }
 
@@ -41,8 +42,8 @@ enum Answer {
 /// it are solved, those after it are abandoned.
 pub(crate) fn solve_parts(
     problem: &Problem,
-    graph: &Graph,
-    nodes: &[u32],
+    pruned: &Pruned,
+    (graph, nodes): (&Graph, &[u32]),
     parts: &[Part],
     limits: &Limits<'_>,
 ) -> Solved {
@@ -56,7 +57,8 @@ pub(crate) fn solve_parts(
             return;
         }
         let limits = limits.for_turn(turn, &refuted);
-        let answer = PartProblem::new(problem, graph, &rank, &parts[*part]).solve(&limits);
+        let problem = PartProblem::new((problem, pruned), graph, &rank, &parts[*part]);
+        let answer = problem.solve(&limits);
         if matches!(answer, Answer::Refutation(_)) {
             refuted.fetch_min(turn, Ordering::Relaxed);
         }
@@ -73,8 +75,8 @@ fn conclude(answers: Vec<Option<Answer>>, refuted: Option<usize>) -> Solved {
     for (part, answer) in answers.into_iter().enumerate() {
         match answer {
             Some(Answer::Order(order)) => orders.push(order),
-            Some(Answer::Refutation(cycles)) if refuted == Some(part) => {
-                return Solved::Refutation(cycles);
+            Some(Answer::Refutation(refutation)) if refuted == Some(part) => {
+                return Solved::Refutation(refutation);
             }
             Some(Answer::Stopped(reached, after)) => {
                 limit = limit.or(Some(reached));
@@ -101,12 +103,14 @@ struct PartProblem {
     /// The node of the whole that each node is; none where the part does not have it.
     whole_nodes: Vec<Option<u32>>,
     whole_versions: Vec<Version>,
+    whole_reads: Vec<u32>,
+    whole_candidates: Vec<Candidate>,
     /// Where the search begins.
     order: Vec<u32>,
 }
 
 impl PartProblem {
-    fn new(whole: &Problem, graph: &Graph, rank: &[u32], part: &Part) -> Self {
+    fn new((whole, pruned): (&Problem, &Pruned), graph: &Graph, rank: &[u32], part: &Part) -> Self {
         let mut txns: Vec<TxnId> = part.nodes.iter().filter_map(|n| whole.layout.txn(*n)).collect();
         txns.dedup();
         let layout = whole.layout.with_txns(txns.len());
@@ -128,8 +132,19 @@ impl PartProblem {
             let inside = graph.before(*node).iter().filter(is_inside);
             known.extend(inside.filter_map(|from| of_node(*from)).map(|from| (from, own)));
         }
-        let versions = whole.versions.restricted(&part.groups, txns.len(), of_txn).into();
+        let reads: Vec<(u32, KeyId)> =
+            part.reads.iter().map(|(read, group)| (*read, KeyId::at(*group))).collect();
+        let readers = reads.iter().map(|(read, key)| (whole.sources.read(*read).reader, *key));
+        let versions: SharedVersions =
+            whole.versions.restricted(&part.groups, readers, txns.len(), of_txn).into();
         let whole_versions = part.groups.concat();
+        let (sources, whole_candidates) = match &reads[..] {
+            [] => Default::default(),
+            reads => {
+                let of_version = numbers(&whole_versions);
+                whole.sources.restricted(pruned, reads, &versions, (of_txn, of_version))
+            }
+        };
         let restrict = |incarnations: &Option<Incarnations>| {
             incarnations.as_ref().map(|incarnations| incarnations.restricted(&whole_versions))
         };
@@ -145,11 +160,13 @@ impl PartProblem {
                 versions,
                 moments: Vec::new(),
                 choices: Choices::default(),
-                sources: Sources::default(),
+                sources,
                 incarnations: restrict(&whole.incarnations),
             },
             whole_nodes,
             whole_versions,
+            whole_reads: reads.iter().map(|(read, _)| *read).collect(),
+            whole_candidates,
             order,
         }
     }
@@ -162,23 +179,35 @@ impl PartProblem {
                 let nodes = search.order.nodes().iter();
                 Answer::Order(nodes.filter_map(|node| self.whole_nodes[*node as usize]).collect())
             }
-            SearchEnd::Refutation(cycles) => {
-                let told = |cycle: Vec<Chosen>| self.told(&search, cycle);
-                Answer::Refutation(cycles.into_iter().map(told).collect())
+            SearchEnd::Refutation(refutation) => {
+                let whole_read = |read: u32| self.whole_reads[read as usize];
+                Answer::Refutation(refutation.told(|step| self.told(&search, step), whole_read))
             }
             SearchEnd::Stopped(limit) => Answer::Stopped(limit, search.conflicts),
         }
     }
 
-    /// A cycle in terms of the whole.
-    fn told(&self, search: &Search<'_, '_>, cycle: Vec<Chosen>) -> Vec<CycleArc> {
+    /// An edge of a cycle in terms of the whole.
+    fn told(&self, search: &Search<'_, '_>, ((from, to), label): Chosen) -> Option<CycleArc> {
         let version = |version: Version| self.whole_versions[version.0 as usize];
-        let steps = cycle.into_iter().filter_map(|((from, to), label)| {
-            let arc = (self.whole_nodes[from as usize]?, self.whole_nodes[to as usize]?);
-            let Precedes { first, second } = search.variables.precedes(label.first())?;
-            let order = Some(Precedes { first: version(first), second: version(second) });
-            Some((arc, Some(Under { order, source: None })))
+        let arc = (self.whole_nodes[from as usize]?, self.whole_nodes[to as usize]?);
+        let Under { order, source } = search.variables.under(label);
+        let order = order.map(|Precedes { first, second }| Precedes {
+            first: version(first),
+            second: version(second),
         });
-        steps.collect()
+        let source = source.map(|candidate| self.whole_candidates[candidate as usize]);
+        Some((arc, Some(Under { order, source })))
+    }
+}
+
+/// The place of each version in a list.
+fn numbers(versions: &[Version]) -> impl Fn(Version) -> Option<Version> {
+    let mut places: Vec<(Version, Version)> =
+        versions.iter().copied().zip((0..).map(Version)).collect();
+    places.sort_unstable();
+    move |version| {
+        let at = places.binary_search_by_key(&version, |(other, _)| *other).ok()?;
+        Some(places[at].1)
     }
 }

@@ -15,6 +15,7 @@ use isolario_model::{KeyId, OpId, TxnId};
 
 use super::layout::Layout;
 use super::problem::Arc;
+use super::pruned::Pruned;
 use crate::graph::Rows;
 use crate::resolved::{Dependencies, OpenReads, Version, Versions};
 
@@ -74,26 +75,73 @@ impl Sources {
             sources.seen.push(open.writers.get(at).iter().map(seen));
             sources.read_of.resize(sources.seen.entries().len(), at as u32);
         }
-        let numbered = sources.reads.iter().zip(0u32..);
-        sources.by_key =
-            Rows::group(versions.key_count(), numbered.map(|(read, at)| (read.key.0, at)));
-        let candidates = sources.seen.entries().iter().zip(0u32..);
-        let versioned = candidates.filter_map(|(seen, at)| Some((seen.version?.0, at)));
-        sources.by_version = Rows::group(versions.len(), versioned);
-        sources.find_first_writers(dependencies, versions);
+        sources.index(versions);
+        let keys = versions.key_count();
+        sources.find_first_writers(keys, |key| first_writers(dependencies, versions, key));
         sources
     }
 
-    fn find_first_writers(&mut self, dependencies: &Dependencies<'_>, versions: &Versions) {
-        for key in (0..versions.key_count()).map(KeyId::at) {
+    fn index(&mut self, versions: &Versions) {
+        let reads = self.reads.iter().zip(0u32..).map(|(read, at)| (read.key.0, at));
+        self.by_key = Rows::group(versions.key_count(), reads);
+        let candidates = self.seen.entries().iter().zip(0u32..);
+        let versioned = candidates.filter_map(|(seen, at)| Some((seen.version?.0, at)));
+        self.by_version = Rows::group(versions.len(), versioned);
+    }
+
+    /// Takes note of the first writers of each key whose initial version may have been read.
+    fn find_first_writers(&mut self, keys: usize, first_writers: impl Fn(KeyId) -> Vec<TxnId>) {
+        for key in (0..keys).map(KeyId::at) {
             let may_be_initial = |read: &u32| {
                 self.seen.get(*read as usize).iter().any(|seen| seen.version.is_none())
             };
             let is_needed = self.by_key.get(key.index()).iter().any(may_be_initial);
-            let firsts =
-                if is_needed { first_writers(dependencies, versions, key) } else { vec![] };
-            self.first_writers.push(firsts);
+            self.first_writers.push(if is_needed { first_writers(key) } else { vec![] });
         }
+    }
+
+    /// Some reads with the candidates that are left, in a part that has its own numbers for all things.
+    /// Returns the number that each candidate has in the whole, too.
+    pub(crate) fn restricted(
+        &self,
+        pruned: &Pruned,
+        reads: &[(u32, KeyId)],
+        versions: &Versions,
+        (of_txn, of_version): (
+            impl Fn(TxnId) -> Option<TxnId>,
+            impl Fn(Version) -> Option<Version>,
+        ),
+    ) -> (Sources, Vec<Candidate>) {
+        // Who is known to be there is like any other.
+        let is_open = |number: &u32| pruned.shows_there(*number).is_none();
+        let writers = |read| pruned.left(self, read).map(|c| self.writer_if_there(c));
+        let may_be_there = |(read, _): &(u32, KeyId)| {
+            writers(*read).chain([self.read(*read).if_there]).flatten().filter(is_open)
+        };
+        let mut maybe: Vec<u32> = reads.iter().flat_map(may_be_there).collect();
+        maybe.sort_unstable();
+        maybe.dedup();
+        let number = |there: Option<u32>| Some(maybe.binary_search(&there?).ok()? as u32);
+        let mut part = Sources::default();
+        let mut candidates: Vec<Candidate> = Vec::new();
+        for (read, key) in reads {
+            let OpenRead { reader, read: op, if_there, .. } = self.read(*read);
+            let Some(reader) = of_txn(reader) else { continue };
+            let at = part.reads.len() as u32;
+            part.reads.push(OpenRead { reader, read: op, key: *key, if_there: number(if_there) });
+            let left = pruned.left(self, *read);
+            part.seen.push(left.clone().map(|candidate| Seen {
+                version: self.version(candidate).and_then(&of_version),
+                if_there: number(self.writer_if_there(candidate)),
+            }));
+            candidates.extend(left);
+            part.read_of.resize(candidates.len(), at);
+        }
+        part.maybe = maybe.iter().filter_map(|n| of_txn(self.maybe[*n as usize])).collect();
+        part.index(versions);
+        let writers = |key| versions.of(key).map(|version| versions.writer(version)).collect();
+        part.find_first_writers(versions.key_count(), writers);
+        (part, candidates)
     }
 
     /// How many reads there are.

@@ -10,6 +10,7 @@ use super::arcs::{ANY_ROUND, Arcs, Origin};
 use crate::resolved::{KnownBy, Version};
 use crate::strong::problem::{Arc, Precedes, Problem, Under};
 use crate::strong::saturate::Settled;
+use crate::strong::search::Refutation;
 use crate::strong::sources::{Candidate, OpenRead};
 
 /// Which order of versions an edge of a cycle rests on, and how that is known.
@@ -91,12 +92,13 @@ impl<'a> Lemmas<'a> {
         }
     }
 
-    /// The lemmas that cycles of settled edges and of choices rest on, and what they lead to. A read
-    /// that has no candidate left may be the end of it instead of a cycle.
-    pub(super) fn build(&mut self, cycles: Vec<Vec<CycleArc>>, no_source: Option<u32>) -> Refuted {
+    /// The lemmas that a refutation rests on, and what they lead to. A read that has no candidate left may
+    /// be the end of it instead of a cycle.
+    pub(super) fn build(&mut self, refutation: Refutation<CycleArc>) -> Refuted {
+        let Refutation { cycles, reads } = refutation;
         let cycles: Vec<Vec<CycleArc>> =
             cycles.into_iter().map(|cycle| self.completed(cycle)).collect();
-        self.settle(&cycles, no_source);
+        self.settle(&cycles, &reads);
         if self.rests_on_sources {
             return Refuted::Cases(cycles.iter().map(|cycle| self.caused(cycle)).collect());
         }
@@ -156,12 +158,12 @@ impl<'a> Lemmas<'a> {
         whole
     }
 
-    /// Lemmas for all that the cycles rest on, and for all candidates of a read.
-    fn settle(&mut self, cycles: &[Vec<CycleArc>], no_source: Option<u32>) {
+    /// Lemmas for all that the cycles rest on, and for those candidates of reads that are gone.
+    fn settle(&mut self, cycles: &[Vec<CycleArc>], reads: &[u32]) {
         let mut needed: BTreeSet<Claim> = BTreeSet::new();
         let mut found: BTreeMap<Claim, Vec<Vec<CycleArc>>> = BTreeMap::new();
         cycles.iter().for_each(|cycle| needed.extend(self.claims(cycle)));
-        no_source.into_iter().for_each(|read| needed.extend(self.all_gone(read)));
+        reads.iter().for_each(|read| needed.extend(self.others_gone(*read)));
         while let Some(claim) = needed.pop_last() {
             let cycles = match claim.what {
                 What::Fact(fact) => vec![self.justification(fact, claim.round)],
@@ -177,7 +179,7 @@ impl<'a> Lemmas<'a> {
             found.insert(claim, cycles);
             needed.extend(claims.into_iter().filter(|claim| !found.contains_key(claim)));
         }
-        self.rests_on_sources = no_source.is_some()
+        self.rests_on_sources = !reads.is_empty()
             || cycles.iter().chain(found.values().flatten()).any(|c| self.uses_source(c));
         for (claim, cycles) in found {
             if let What::Fact(fact) = claim.what {
@@ -232,7 +234,7 @@ impl<'a> Lemmas<'a> {
                 claims.push(Claim { round, what: What::Fact(fact) });
             }
             if let Some(source) = self.source(*arc, *choice) {
-                claims.extend(self.others_gone(source));
+                claims.extend(self.others_gone(self.problem.sources.read_of(source)));
             }
         }
         claims
@@ -273,21 +275,15 @@ impl<'a> Lemmas<'a> {
         known.min_by_key(|(since, _)| *since).map(|(_, reader)| reader)
     }
 
-    /// That candidates of a read are gone, as far as they are; and where that leaves but this source,
-    /// that the reader is there, if it may not be.
-    fn others_gone(&self, source: Candidate) -> Vec<Claim> {
-        let (sources, pruned) = (&self.problem.sources, &self.settled.pruned);
+    /// That candidates of a read are gone, as far as they are; and that the reader is there, where it may
+    /// not be and another read shows that it is.
+    fn others_gone(&self, read: u32) -> Vec<Claim> {
         let mut claims = Vec::new();
-        let mut at = Some(source);
-        while let Some(source) = at {
-            let read = sources.read_of(source);
+        let mut at = Some(read);
+        while let Some(read) = at {
             claims.extend(self.all_gone(read));
-            if pruned.source(read).is_none_or(|(known, _)| known != source) {
-                break;
-            }
-            let number = sources.read(read).if_there;
-            let shown_by = number.and_then(|number| pruned.shows_there(number));
-            at = shown_by.and_then(|read| pruned.source(read)).map(|(source, _)| source);
+            let number = self.problem.sources.read(read).if_there;
+            at = number.and_then(|number| self.settled.pruned.shows_there(number));
         }
         claims
     }

@@ -14,6 +14,7 @@ use isolario_model::{Anomaly, AnomalyKind, Edge, Evidence, Findings, Reason, Txn
 
 use super::problem::{Arc, Problem, Under};
 use super::saturate::Settled;
+use super::search::Refutation;
 use crate::cycles;
 use crate::resolved::Dependencies;
 use arcs::Arcs;
@@ -52,7 +53,8 @@ impl Explainer<'_> {
         for nodes in cycles {
             let next = nodes.iter().cycle().skip(1);
             let steps = nodes.iter().zip(next).map(|(from, to)| ((*from, *to), None)).collect();
-            anomalies.push(self.anomaly(&arcs, vec![steps], None));
+            let refutation = Refutation { cycles: vec![steps], reads: Vec::new() };
+            anomalies.push(self.anomaly(&arcs, refutation));
         }
         anomalies
             .sort_by_key(|anomaly| (cycles::clarity(anomaly.kind), anomaly.evidence.edges().len()));
@@ -60,25 +62,19 @@ impl Explainer<'_> {
     }
 
     /// Explains a refutation by search.
-    pub(crate) fn refutation(&self, cycles: Vec<Vec<CycleArc>>) -> Findings {
+    pub(crate) fn refutation(&self, refutation: Refutation<CycleArc>) -> Findings {
         let arcs = Arcs::new(self.problem, self.settled);
-        findings(vec![self.anomaly(&arcs, cycles, None)])
+        findings(vec![self.anomaly(&arcs, refutation)])
     }
 
     /// Explains that a read has no candidate left.
     pub(crate) fn no_source(&self, read: u32) -> Findings {
-        let arcs = Arcs::new(self.problem, self.settled);
-        findings(vec![self.anomaly(&arcs, Vec::new(), Some(read))])
+        self.refutation(Refutation { cycles: Vec::new(), reads: vec![read] })
     }
 
-    fn anomaly(
-        &self,
-        arcs: &Arcs<'_>,
-        cycles: Vec<Vec<CycleArc>>,
-        no_source: Option<u32>,
-    ) -> Anomaly {
+    fn anomaly(&self, arcs: &Arcs<'_>, refutation: Refutation<CycleArc>) -> Anomaly {
         let mut lemmas = Lemmas::new(self.problem, self.settled, arcs);
-        let refuted = lemmas.build(cycles, no_source);
+        let refuted = lemmas.build(refutation);
         let reasons = Reasons { explainer: self };
         match refuted {
             Refuted::Cycle(cycle) if lemmas.cost(&cycle) <= (LONGEST, DEEPEST) => {

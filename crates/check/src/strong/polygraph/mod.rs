@@ -161,11 +161,10 @@ impl Polygraph {
         let mut search = Search::new(&self.problem, Order::new(graph, nodes));
         match search.run(limits, None) {
             SearchEnd::Solution => Solution::Order(search.order.nodes().to_vec()),
-            SearchEnd::Refutation(cycles) => {
+            SearchEnd::Refutation(refutation) => {
                 let told =
                     |(arc, label): Chosen| Some((arc, search.variables.listed(label.first())?));
-                let told = |cycle: Vec<Chosen>| cycle.into_iter().filter_map(told).collect();
-                let cycles = cycles.into_iter().map(told).collect();
+                let cycles = refutation.told(told, |read| read).cycles;
                 Solution::None(Argument::new(&self.problem, settled).of_choices(cycles))
             }
             SearchEnd::Stopped(limit) => Solution::Undecided(limit),

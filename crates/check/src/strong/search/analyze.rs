@@ -2,12 +2,12 @@
 
 use super::proof::Inference;
 use super::propagate::Conflict;
-use super::{Chosen, Lemma, Literal, Search};
+use super::{Chosen, Lemma, Literal, Refutation, Search};
 
 impl Search<'_, '_> {
     /// Learns from a conflict and goes back to where the lemma says something new. If the conflict
-    /// depends on no decision, the cycles that show it.
-    pub(super) fn resolve(&mut self, conflict: Conflict) -> Option<Vec<Vec<Chosen>>> {
+    /// depends on no decision, what shows that.
+    pub(super) fn resolve(&mut self, conflict: Conflict) -> Option<Refutation<Chosen>> {
         let level = self.highest_level(&conflict.literals);
         if level == 0 {
             return Some(self.refutation(&conflict));
@@ -96,19 +96,15 @@ impl Search<'_, '_> {
         (lemma, self.proof.add(step))
     }
 
-    /// The cycles that a conflict without decisions rests on, shortest first; none if that is not
-    /// on record any more.
-    fn refutation(&self, conflict: &Conflict) -> Vec<Vec<Chosen>> {
+    /// What a conflict without decisions rests on; nothing if that is not on record any more.
+    fn refutation(&self, conflict: &Conflict) -> Refutation<Chosen> {
         if self.proof.is_lost() {
-            return Vec::new();
+            return Refutation { cycles: Vec::new(), reads: Vec::new() };
         }
         let reason = |var: usize| {
             let lemma = &self.lemmas[self.states[var].reason? as usize];
             Some((lemma.step, lemma.literals.as_slice()))
         };
-        let cycles = self.proof.cycles(conflict.step, &conflict.literals, reason);
-        let mut cycles: Vec<Vec<Chosen>> = cycles.into_iter().map(<[_]>::to_vec).collect();
-        cycles.sort_by_key(Vec::len);
-        cycles
+        self.proof.refutation(conflict.step, &conflict.literals, reason)
     }
 }

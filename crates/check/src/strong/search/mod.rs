@@ -28,6 +28,8 @@ use crate::Phase;
 use forget::Schedule;
 use heap::Heap;
 use proof::{Inference, Proof};
+
+pub(crate) use proof::Refutation;
 use touched::Touched;
 
 /// After so many conflicts, the order no longer says which alternative is tried first.
@@ -43,8 +45,8 @@ const COUNT_EVERY: u64 = 256;
 pub(crate) enum SearchEnd {
     /// The order settles every choice.
     Solution,
-    /// These cycles close every case, each given by the edges of choices on it.
-    Refutation(Vec<Vec<Chosen>>),
+    /// There is none.
+    Refutation(Refutation<Chosen>),
     /// A limit was reached; none if it was that of conflicts.
     Stopped(Limit),
 }
@@ -224,7 +226,7 @@ impl<'p, 'g> Search<'p, 'g> {
     fn open_listed(&mut self, choice: u32) {
         let Some(literals) = self.variables.list(&self.problem.choices, choice) else { return };
         literals.iter().for_each(|literal| self.add_variable(*literal));
-        let step = self.proof.add(Inference::Choice);
+        let step = self.proof.add(Inference::Choice { read: None });
         let number = self.lemmas.len() as u32;
         match literals[..] {
             [] => {}

@@ -7,8 +7,8 @@ use crate::strong::order::Chosen;
 pub(super) enum Inference {
     /// Forced together, the literals of these edges close a cycle with what is known.
     Cycle(Box<[Chosen]>),
-    /// The alternatives of a choice.
-    Choice,
+    /// The alternatives of a choice; of a read those that are left, if it is the choice of one.
+    Choice { read: Option<u32> },
     /// It follows from other steps, and from what is certain about these variables.
     Learned { from: Box<[u32]>, certain: Box<[u32]> },
 }
@@ -17,10 +17,33 @@ impl Inference {
     fn bytes(&self) -> usize {
         let contents = match self {
             Inference::Cycle(cycle) => size_of_val(&**cycle),
-            Inference::Choice => 0,
+            Inference::Choice { .. } => 0,
             Inference::Learned { from, certain } => size_of_val(&**from) + size_of_val(&**certain),
         };
         size_of::<Inference>() + contents
+    }
+}
+
+/// What a final conflict rests on.
+pub(crate) struct Refutation<Step> {
+    /// Cycles that close every case, each given by the edges of choices on it.
+    pub(crate) cycles: Vec<Vec<Step>>,
+    /// The reads that must have seen one of the candidates that were left.
+    pub(crate) reads: Vec<u32>,
+}
+
+impl<Step> Refutation<Step> {
+    /// The same in other terms.
+    pub(crate) fn told<Told>(
+        self,
+        step: impl Fn(Step) -> Option<Told>,
+        read: impl Fn(u32) -> u32,
+    ) -> Refutation<Told> {
+        let cycle = |cycle: Vec<Step>| cycle.into_iter().filter_map(&step).collect();
+        Refutation {
+            cycles: self.cycles.into_iter().map(cycle).collect(),
+            reads: self.reads.into_iter().map(read).collect(),
+        }
     }
 }
 
@@ -86,14 +109,14 @@ impl Proof {
         numbers
     }
 
-    /// The cycles that a final conflict rests on. `reason` is the step that made a variable
+    /// What a final conflict rests on, shortest cycles first. `reason` is the step that made a variable
     /// certain and the literals of that lemma.
-    pub(super) fn cycles<'s>(
+    pub(super) fn refutation<'s>(
         &'s self,
         conflict: u32,
         literals: &[Literal],
         reason: impl Fn(usize) -> Option<(u32, &'s [Literal])>,
-    ) -> Vec<&'s [Chosen]> {
+    ) -> Refutation<Chosen> {
         let mut is_used = vec![false; self.steps.len()];
         let mut steps = vec![conflict];
         let mut vars: Vec<usize> = literals.iter().map(|literal| literal.var()).collect();
@@ -119,10 +142,15 @@ impl Proof {
             }
         }
         let used = is_used.iter().zip(&self.steps).filter(|(used, _)| **used);
-        let cycles = used.filter_map(|(_, step)| match step {
-            Inference::Cycle(cycle) => Some(&**cycle),
-            Inference::Choice | Inference::Learned { .. } => None,
-        });
-        cycles.collect()
+        let mut refutation = Refutation { cycles: Vec::new(), reads: Vec::new() };
+        for (_, step) in used {
+            match step {
+                Inference::Cycle(cycle) => refutation.cycles.push(cycle.to_vec()),
+                Inference::Choice { read } => refutation.reads.extend(read),
+                Inference::Learned { .. } => {}
+            }
+        }
+        refutation.cycles.sort_by_key(Vec::len);
+        refutation
     }
 }

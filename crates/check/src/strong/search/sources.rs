@@ -47,11 +47,11 @@ impl Search<'_, '_> {
         literals.iter().for_each(|literal| self.add_variable(*literal));
         let taken = literals.clone();
         literals.extend(if_there.map(|number| !self.there(number)));
-        self.add_lemma(literals);
+        self.add_lemma(literals, Some(read));
         for (candidate, literal) in left.into_iter().zip(taken) {
             if let Some(number) = sources.writer_if_there(candidate) {
                 let there = self.there(number);
-                self.add_lemma(vec![!literal, there]);
+                self.add_lemma(vec![!literal, there], None);
             }
         }
         if let Err(at) = self.open_keys.binary_search(&key) {
@@ -72,15 +72,15 @@ impl Search<'_, '_> {
         literal
     }
 
-    /// Adds a lemma of what is asked. All literals but one may be false by now: then what was decided
+    /// Adds a lemma of what is asked, perhaps of a read. All literals but one may be false by now: then what was decided
     /// is taken back, so that the last one follows from nothing but what is certain.
-    fn add_lemma(&mut self, mut literals: Vec<Literal>) {
+    fn add_lemma(&mut self, mut literals: Vec<Literal>, read: Option<u32>) {
         let is_free = |search: &Self, l: &Literal| search.states[l.var()].value.is_none();
         if literals.iter().filter(|literal| is_free(self, literal)).count() < 2 {
             self.back_to(0);
         }
         literals.sort_by_key(|literal| !is_free(self, literal));
-        let step = self.proof.add(Inference::Choice);
+        let step = self.proof.add(Inference::Choice { read });
         let number = self.lemmas.len() as u32;
         if let [first, second, ..] = literals[..] {
             self.watches[first.index()].push(number);
