@@ -76,6 +76,11 @@ pub trait Database: Send + Sync {
         Err(DbError::unsupported("log that tells the order of versions"))
     }
 
+    /// Whether a second transaction can read in the snapshot of each, at the isolation level in force.
+    fn has_shadows(&self) -> bool {
+        false
+    }
+
     /// Waits until it has followed another node's log up to this position.
     fn follow(&self, position: &str) -> Result<(), DbError> {
         let _ = position;
@@ -270,6 +275,13 @@ pub trait Connection: Send {
         false
     }
 
+    /// Whether an update or delete by predicate is to be the only write of its transaction. So it is
+    /// where [evidence](crate::Settings::evidence) is asked for, and the database's log has no more than
+    /// the last version that a transaction wrote of a row: what others it wrote would not be there.
+    fn writes_by_predicate_alone(&self) -> bool {
+        false
+    }
+
     /// The server's own number of this connection, by which its [view of locks](LockView) knows it.
     fn id(&mut self) -> Result<Option<u64>, DbError> {
         Ok(None)
@@ -333,6 +345,12 @@ pub trait Connection: Send {
 
     /// Commits. Returning `Ok` means that the database said so.
     fn commit(&mut self) -> Result<Receipt, DbError>;
+
+    /// The rows that a second transaction saw in the snapshot of the one that has just committed, each
+    /// with its version; only where a [shadow](crate::Settings::shadow) is asked for.
+    fn shadow(&mut self) -> Option<Vec<(i64, i64)>> {
+        None
+    }
 
     /// Gives the transaction up, if one is open.
     fn rollback(&mut self) -> Result<(), DbError>;

@@ -3,13 +3,16 @@
 mod capture;
 mod errors;
 mod locks;
+mod mvcc;
 mod product;
 mod session;
 mod sql;
 
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use isolario_model::Level;
 use isolario_predicate::Dialect;
 use isolario_workload::Kind;
 use mysql::prelude::Queryable;
@@ -26,18 +29,31 @@ use crate::tls::{Mode, Tls};
 use crate::url::{Address, DbUrl};
 use errors::classify;
 use product::Product;
+use session::Evidence;
 
+const REPEATABLE_READ: &str = "repeatable-read";
 const SNAPSHOT_ISOLATION: &str = "innodb-snapshot-isolation";
 
 const ISOLATIONS: &[&str] =
-    &["read-uncommitted", "read-committed", "repeatable-read", SNAPSHOT_ISOLATION, "serializable"];
+    &["read-uncommitted", "read-committed", REPEATABLE_READ, SNAPSHOT_ISOLATION, "serializable"];
 
 pub(crate) const DRIVER: Driver = Driver {
     schemes: &["mysql", "mariadb"],
     form: "mysql://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE[?engine=NAME]",
     about: "MySQL, MariaDB, TiDB; a Galera cluster by the URLs of its nodes",
     isolations: ISOLATIONS,
-    open,
+    open: |url, settings| open(url, settings, ISOLATIONS, 3306),
+};
+
+/// TiDB's own levels: it refuses the others.
+const OF_TIDB: &[&str] = &["read-committed", REPEATABLE_READ];
+
+pub(crate) const TIDB: Driver = Driver {
+    schemes: &["tidb"],
+    form: "tidb://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE[?status_port=NUMBER]",
+    about: "TiDB; a cluster by the URLs of its servers",
+    isolations: OF_TIDB,
+    open: |url, settings| open(url, settings, OF_TIDB, 4000),
 };
 
 /// Our tables. Every register has its row from the beginning, with nothing in it: a transaction
@@ -50,6 +66,9 @@ const TABLES: [(&str, &str); 3] = [
 
 /// The parameter of a URL that names the storage engine of our tables.
 const ENGINE: &str = "engine";
+
+/// The parameter of a URL that says where TiDB has its HTTP API.
+const STATUS_PORT: &str = "status_port";
 
 /// How many rows are created at once.
 const ROWS_AT_ONCE: u32 = 1000;
@@ -67,20 +86,29 @@ struct MySql {
     product: OnceLock<Product>,
     /// Whether sessions ask for what a version certificate is made of.
     evidence: bool,
+    /// Where TiDB has its HTTP API.
+    status_port: u16,
+    /// How many keys the tables were made for.
+    keys: Arc<AtomicU32>,
 }
 
-fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> {
-    let mut site = Site::of(url, settings, ISOLATIONS, Mode::Prefer, &[ENGINE])?;
+fn open(
+    url: &DbUrl,
+    settings: &Settings,
+    isolations: &'static [&'static str],
+    port: u16,
+) -> Result<Box<dyn Database>, DbError> {
+    let mut site = Site::of(url, settings, isolations, Mode::Prefer, &[ENGINE, STATUS_PORT])?;
     if site.address.path.is_empty() {
         return Err(DbError::fatal(format!("{url}: expected a database, as in mysql://host/db")));
     }
-    let engine = engine(&site.address)?;
+    let (engine, status_port) = (engine(&site.address)?, status_port(&site.address)?);
     // The server counts lock time-outs in whole seconds.
     site.patience = site.patience.max(Duration::from_secs(1));
     let (address, patience) = (site.address.clone(), site.patience);
     let options = OptsBuilder::new()
         .ip_or_hostname(Some(address.host))
-        .tcp_port(address.port.unwrap_or(3306))
+        .tcp_port(address.port.unwrap_or(port))
         .user(Some(address.user.unwrap_or_else(|| "root".into())))
         .pass(address.password)
         .db_name(Some(address.path))
@@ -95,7 +123,16 @@ fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> 
         engine,
         product: OnceLock::new(),
         evidence: settings.evidence,
+        status_port,
+        keys: Arc::default(),
     }))
+}
+
+/// The port of TiDB's HTTP API.
+fn status_port(address: &Address) -> Result<u16, DbError> {
+    let named = address.parameters.iter().find(|(name, _)| name == STATUS_PORT);
+    let Some((_, port)) = named else { return Ok(10080) };
+    port.parse().map_err(|_| DbError::fatal(format!("{STATUS_PORT} {port:?}: expected a number")))
 }
 
 /// The storage engine that a URL asks for. Its name becomes part of a statement.
@@ -125,10 +162,17 @@ impl MySql {
         conn.map_err(|error| self.site.cannot_connect(classify(error, Stage::Connect)))
     }
 
-    /// Whether sessions are to tell where in the log their snapshots are.
-    fn tells_snapshots(&self) -> bool {
-        let is_mariadb = matches!(self.name(), "mariadb" | "galera");
-        self.evidence && is_mariadb && capture::tells_snapshots(self.site.isolation)
+    /// What sessions ask for beside the results.
+    fn evidence(&self) -> Evidence {
+        match (self.evidence, self.name()) {
+            (true, "mariadb" | "galera") if capture::tells_snapshots(self.site.isolation) => {
+                Evidence::Snapshots
+            }
+            (true, "tidb") => {
+                Evidence::Timestamps { of_starts: self.site.isolation == REPEATABLE_READ }
+            }
+            _ => Evidence::None,
+        }
     }
 
     /// The product at the other end, which does not change.
@@ -249,6 +293,7 @@ impl Database for MySql {
     }
 
     fn prepare(&self, layout: &Layout) -> Result<(), DbError> {
+        self.keys.store(layout.keys, Ordering::Relaxed);
         self.patiently(|conn| self.make_tables(conn, layout))
     }
 
@@ -259,12 +304,23 @@ impl Database for MySql {
         })
     }
 
+    /// TiDB's plain reads come from the snapshot of the start, even if updates work on the newest rows;
+    /// so they do where no update depends on what it finds. With rows, its storage tells more.
+    fn promised(&self, kind: Kind) -> Option<Level> {
+        let is_snapshot = self.evidence && self.site.isolation == REPEATABLE_READ;
+        let is_told = matches!(kind, Kind::Mini | Kind::General);
+        (is_snapshot && is_told && self.name() == "tidb").then_some(Level::Prefix)
+    }
+
     fn capture(&self) -> Result<Box<dyn Capture>, DbError> {
-        capture::start(self)
+        match self.name() {
+            "tidb" => mvcc::start(self),
+            _ => capture::start(self),
+        }
     }
 
     fn connect(&self) -> Result<Box<dyn Connection>, DbError> {
-        Ok(Box::new(session::Session::new(self.conn_at_level()?, self.tells_snapshots())))
+        Ok(Box::new(session::Session::new(self.conn_at_level()?, self.evidence())))
     }
 
     fn dialect(&self) -> Option<Dialect> {
@@ -289,7 +345,7 @@ mod tests {
     fn a_url_may_name_the_storage_engine() {
         let engine = |query: &str| {
             let url = DbUrl::parse(&format!("mysql://h/d{query}"))?;
-            open(&url, &Settings::default())?;
+            (DRIVER.open)(&url, &Settings::default())?;
             engine(&url.address()?)
         };
         assert_eq!(engine("").unwrap(), "InnoDB");
@@ -298,5 +354,19 @@ mod tests {
             assert!(engine(wrong).unwrap_err().message.contains("storage engine"), "{wrong}");
         }
         assert!(engine("?motor=x").unwrap_err().message.contains("engine"));
+    }
+
+    #[test]
+    fn a_url_may_name_the_port_of_the_http_api() {
+        let port = |query: &str| {
+            status_port(&DbUrl::parse(&format!("tidb://h/d{query}")).unwrap().address().unwrap())
+        };
+        assert_eq!(port(""), Ok(10080));
+        assert_eq!(port("?status_port=10180"), Ok(10180));
+        assert!(port("?status_port=x").unwrap_err().message.contains("expected a number"));
+        let url = DbUrl::parse("tidb://h/d").unwrap();
+        let serializable =
+            Settings { isolation: Some("serializable".to_owned()), ..Settings::default() };
+        assert!((TIDB.open)(&url, &serializable).is_err());
     }
 }

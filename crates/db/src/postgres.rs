@@ -1,14 +1,17 @@
-//! PostgreSQL.
+//! PostgreSQL and what speaks its protocol: CockroachDB, YugabyteDB.
 
 mod capture;
+mod changefeed;
 mod errors;
 mod session;
+mod shadow;
 mod sql;
 
 use std::future::Future;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use isolario_model::Level;
 use isolario_predicate::Dialect;
 use isolario_workload::Kind;
 use tokio::runtime::{Builder, Runtime};
@@ -29,6 +32,7 @@ use crate::tls::{self, Mode};
 use crate::url::{Address, DbUrl};
 use errors::classify;
 use session::Evidence;
+use shadow::Shadow;
 
 const ISOLATIONS: &[&str] = &["read-committed", "repeatable-read", "serializable"];
 
@@ -37,8 +41,32 @@ pub(crate) const DRIVER: Driver = Driver {
     form: "postgres://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE[?synchronous_commit=VALUE]",
     about: "PostgreSQL; with standbys, by the URLs of all nodes",
     isolations: ISOLATIONS,
-    open,
+    open: |url, settings| open(url, settings, &POSTGRES),
 };
+
+const POSTGRES: Defaults = Defaults { isolations: ISOLATIONS, port: 5432, user: "postgres" };
+
+/// CockroachDB's. Its name for what it takes other levels for is not one of them.
+const OF_COCKROACH: &[&str] = &["read-committed", SERIALIZABLE];
+
+pub(crate) const COCKROACH: Driver = Driver {
+    schemes: &["cockroach", "cockroachdb"],
+    form: "cockroach://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE",
+    about: "CockroachDB; a cluster by the URLs of its nodes",
+    isolations: OF_COCKROACH,
+    open: |url, settings| {
+        open(url, settings, &Defaults { isolations: OF_COCKROACH, port: 26257, user: "root" })
+    },
+};
+
+const SERIALIZABLE: &str = "serializable";
+
+/// What the URLs of a product leave out.
+struct Defaults {
+    isolations: &'static [&'static str],
+    port: u16,
+    user: &'static str,
+}
 
 /// Our tables. Every register has its row from the beginning, with nothing in it: a transaction
 /// that reads a row which is not there locks a page of the index, and hits others by chance.
@@ -72,6 +100,8 @@ struct Postgres {
     product: OnceLock<Product>,
     /// Whether sessions ask for what a version certificate is made of.
     evidence: bool,
+    /// Whether they have a second transaction look at every snapshot.
+    shadow: bool,
 }
 
 /// Which of the products that speak the protocol this is.
@@ -102,15 +132,20 @@ impl Product {
     }
 }
 
-fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> {
-    let site = Site::of(url, settings, ISOLATIONS, Mode::Prefer, &[SYNCHRONOUS_COMMIT])?;
+fn open(
+    url: &DbUrl,
+    settings: &Settings,
+    defaults: &Defaults,
+) -> Result<Box<dyn Database>, DbError> {
+    let own = &[SYNCHRONOUS_COMMIT];
+    let site = Site::of(url, settings, defaults.isolations, Mode::Prefer, own)?;
     let synchronous_commit = synchronous_commit(&site.address)?;
     let address = &site.address;
     let mut config = Config::new();
     config
         .host(&address.host)
-        .port(address.port.unwrap_or(5432))
-        .user(address.user.as_deref().unwrap_or("postgres"))
+        .port(address.port.unwrap_or(defaults.port))
+        .user(address.user.as_deref().unwrap_or(defaults.user))
         .application_name("isolario")
         .ssl_mode(match site.tls.mode {
             Mode::Disable => SslMode::Disable,
@@ -124,8 +159,16 @@ fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> 
         config.dbname(&address.path);
     }
     let (is_hurried, product) = (OnceLock::new(), OnceLock::new());
-    let evidence = settings.evidence;
-    Ok(Box::new(Postgres { config, site, synchronous_commit, is_hurried, product, evidence }))
+    let (evidence, shadow) = (settings.evidence, settings.shadow);
+    Ok(Box::new(Postgres {
+        config,
+        site,
+        synchronous_commit,
+        is_hurried,
+        product,
+        evidence,
+        shadow,
+    }))
 }
 
 fn synchronous_commit(address: &Address) -> Result<Option<&'static str>, DbError> {
@@ -167,7 +210,8 @@ impl Line {
 
     /// Asks a question with one answer.
     fn query<T: for<'a> FromSql<'a>>(&self, question: &str) -> Result<T, DbError> {
-        self.ask(Stage::Connect, self.client.query_one(question, &[])).map(|row| row.get(0))
+        let row = self.ask(Stage::Connect, self.client.query_one(question, &[]))?;
+        row.try_get(0).map_err(|error| DbError::fatal(format!("{question}: {error}")))
     }
 
     /// Whether the server follows another one. Servers that only speak the protocol may not know the
@@ -200,14 +244,24 @@ impl Postgres {
     fn evidence(&self) -> Evidence {
         match (self.evidence, self.site.isolation) {
             (false, _) => Evidence::None,
+            (true, isolation) if self.is_cockroach() => {
+                Evidence::Commits { are_told: isolation == SERIALIZABLE }
+            }
             (true, "read-committed") => Evidence::Statements,
             (true, _) => Evidence::Transactions,
         }
     }
 
+    fn is_cockroach(&self) -> bool {
+        self.name() == "cockroach"
+    }
+
     /// Looks for deadlocks sooner, where that is permitted. Servers that only speak the protocol may
     /// not know the setting: they keep their own.
     fn hurry(&self, line: &Line) -> Result<(), DbError> {
+        if self.is_cockroach() {
+            return Ok(());
+        }
         let set = || line.batch(Stage::Connect, DEADLOCK_TIMEOUT);
         match self.is_hurried.get() {
             Some(true) => set(),
@@ -242,7 +296,7 @@ impl Postgres {
         let is_standby = line.is_standby();
         // A standby refuses serializable transactions.
         let isolation = match self.site.isolation {
-            "serializable" if is_standby => "repeatable-read",
+            SERIALIZABLE if is_standby => "repeatable-read",
             isolation => isolation,
         };
         let mut settings = format!(
@@ -300,8 +354,7 @@ impl Database for Postgres {
 
     fn prepare(&self, layout: &Layout) -> Result<(), DbError> {
         let line = self.line()?;
-        let mut statements = vec!["BEGIN".to_owned()];
-        statements.extend(self.removals(&line)?);
+        let mut statements = self.removals(&line)?;
         for (name, columns) in TABLES {
             statements.push(format!("CREATE TABLE {name} {columns}"));
             statements.push(format!("COMMENT ON TABLE {name} IS '{OURS}'"));
@@ -311,8 +364,12 @@ impl Database for Postgres {
             "INSERT INTO isolario_register SELECT k, NULL FROM generate_series(0, {last}) k"
         ));
         statements.extend(rows::INDEXES.map(str::to_owned));
-        statements.push("COMMIT".to_owned());
-        line.batch(Stage::Connect, &statements.join("; "))?;
+        if self.is_cockroach() {
+            // It advises against schema changes inside of transactions ("Online Schema Changes").
+            statements.iter().try_for_each(|statement| line.batch(Stage::Connect, statement))?;
+            return Ok(());
+        }
+        line.batch(Stage::Connect, &format!("BEGIN; {}; COMMIT", statements.join("; ")))?;
         capture::clear(&line);
         self.hurry(&line)
     }
@@ -333,11 +390,24 @@ impl Database for Postgres {
         }
     }
 
+    /// CockroachDB's transactions take effect at their commit timestamps. With rows, its log tells more.
+    fn promised(&self, kind: Kind) -> Option<Level> {
+        let tells = self.evidence && self.site.isolation == SERIALIZABLE && self.is_cockroach();
+        let is_told = matches!(kind, Kind::Mini | Kind::General | Kind::Append);
+        (tells && is_told).then_some(Level::Serializable)
+    }
+
     fn capture(&self) -> Result<Box<dyn Capture>, DbError> {
         match self.name() {
             "postgres" => capture::start(self),
+            "cockroach" => changefeed::start(self),
             _ => Err(DbError::fatal("the order of versions is read from PostgreSQL's own log")),
         }
+    }
+
+    /// At read committed, every statement has a snapshot of its own.
+    fn has_shadows(&self) -> bool {
+        self.name() == "postgres" && self.site.isolation != "read-committed"
     }
 
     fn follow(&self, position: &str) -> Result<(), DbError> {
@@ -375,9 +445,15 @@ impl Database for Postgres {
     fn connect(&self) -> Result<Box<dyn Connection>, DbError> {
         let line = self.line()?;
         let is_standby = self.set_up(&line)?;
-        // A small table would be read as a whole, and under serializable be locked as a whole.
-        line.batch(Stage::Connect, "SET enable_seqscan = off")?;
-        Ok(Box::new(session::Session::new(line, is_standby, self.evidence())?))
+        if !self.is_cockroach() {
+            // A small table would be read as a whole, and under serializable be locked as a whole.
+            line.batch(Stage::Connect, "SET enable_seqscan = off")?;
+        }
+        let shadow = match self.shadow && self.has_shadows() {
+            true => Some(Shadow::new(self.line()?)?),
+            false => None,
+        };
+        Ok(Box::new(session::Session::new(line, is_standby, self.evidence(), shadow)?))
     }
 
     fn dialect(&self) -> Option<Dialect> {

@@ -19,6 +19,8 @@ pub struct Settings {
     /// Whether connections ask for what a version certificate is made of: snapshots, and the
     /// database's own numbers of transactions.
     pub evidence: bool,
+    /// Whether, with that, a second transaction reads every row in the snapshot of each transaction.
+    pub shadow: bool,
 }
 
 impl Default for Settings {
@@ -28,6 +30,7 @@ impl Default for Settings {
             statement_timeout: Duration::from_secs(5),
             sessions: 8,
             evidence: false,
+            shadow: false,
         }
     }
 }
@@ -87,6 +90,10 @@ pub static DRIVERS: &[Driver] = &[
     crate::postgres::DRIVER,
     #[cfg(feature = "mysql")]
     crate::mysql::DRIVER,
+    #[cfg(feature = "postgres")]
+    crate::postgres::COCKROACH,
+    #[cfg(feature = "mysql")]
+    crate::mysql::TIDB,
     #[cfg(feature = "etcd")]
     crate::etcd::DRIVER,
     #[cfg(feature = "redis")]

@@ -98,6 +98,11 @@ impl PlannedOp {
         }
     }
 
+    /// Whether it changes whatever rows satisfy a predicate.
+    pub fn writes_by_predicate(&self) -> bool {
+        matches!(self, PlannedOp::Table(TableOp::RangeUpdate { .. } | TableOp::Delete { .. }))
+    }
+
     /// The key it touches; none for rows of a table.
     pub fn key(&self) -> Option<u64> {
         match *self {

@@ -53,6 +53,10 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) whitebox: bool,
 
+    /// With --whitebox on PostgreSQL: a second transaction reads every row in the snapshot of each
+    #[arg(long, requires = "whitebox")]
+    pub(crate) shadow: bool,
+
     /// How long each level may take to decide
     #[arg(long, value_name = "D", value_parser = duration, default_value = "60s")]
     pub(crate) timeout: Duration,

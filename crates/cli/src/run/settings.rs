@@ -53,6 +53,7 @@ impl Run {
         settings.check_timeout = args.timeout;
         settings.stop_on_violation = args.drive.stop_on_violation;
         settings.whitebox = args.whitebox;
+        settings.shadow = args.shadow;
         settings.faults = faults(&args.drive)?;
         settings.out = args.out;
         settings.max_anomalies = args.max_anomalies;

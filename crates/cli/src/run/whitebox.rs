@@ -46,6 +46,13 @@ pub(super) fn lines(whitebox: &Whitebox, not_as_promised: &[Level]) -> Vec<(&'st
                 count(certificate.predicates)
             ),
         ));
+        if certificate.shadows > 0 {
+            let shadows = count(certificate.shadows);
+            lines.push((
+                "",
+                format!("{shadows} shadow transactions saw these versions, and no others"),
+            ));
+        }
         let took = seconds(whitebox.assembled);
         lines.push(("", format!("assembled in {took}, into {VERSION_ORDER} and the history")));
     }

@@ -1,5 +1,8 @@
 //! Puts a log, what clients were told, and the history together.
 
+mod clock;
+mod shadow;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, Write};
 
@@ -10,7 +13,7 @@ use isolario_model::{
 };
 
 use super::visibility::{Disorder, Visibility, Words};
-use super::{Commit, Log};
+use super::{Commit, Log, Snapshots};
 use crate::run::Sighting;
 use crate::table::TABLE;
 
@@ -28,6 +31,8 @@ pub struct Certificate {
     pub predicates: usize,
     /// How many versions of rows there are.
     pub versions: usize,
+    /// How many transactions had a shadow, which saw the versions that their snapshots stand for.
+    pub shadows: usize,
     /// Per transaction, the snapshot that it read.
     starts: Vec<Option<Stamp>>,
     /// Per transaction, its place in the order of commits.
@@ -98,6 +103,45 @@ pub enum Misfit {
     Revived {
         /// The transaction.
         txn: String,
+    },
+    /// A transaction in the snapshot of another saw something else than that snapshot stands for.
+    #[error(
+        "the shadow of transaction {txn} saw {seen} in row {row}, and by its snapshot there was {shown}"
+    )]
+    Shadow {
+        /// The transaction.
+        txn: String,
+        /// The row.
+        row: i64,
+        /// What was seen.
+        seen: String,
+        /// What was expected.
+        shown: String,
+    },
+    /// A row was deleted, and several clients may have done it, or none.
+    #[error(
+        "the log has a deletion of row {row}, and it cannot be told whose it is: run without deletes \
+         (--mix)"
+    )]
+    WhoseDelete {
+        /// The row.
+        row: i64,
+    },
+    /// The log has a transaction at another moment than its client was told, or at two.
+    #[error("transaction {txn} committed at {told}, and the log has a change of it at {logged}")]
+    Elsewhen {
+        /// The transaction.
+        txn: String,
+        /// The moment that its client was told.
+        told: String,
+        /// The moment that the log has.
+        logged: String,
+    },
+    /// Two versions of a row have the same moment.
+    #[error("the log has two versions of row {row} at one moment: nothing says which is the later")]
+    SameMoment {
+        /// The row.
+        row: i64,
     },
     /// A state in words that cannot be understood.
     #[error("the database described a snapshot as {0:?}, which cannot be understood")]
@@ -204,12 +248,14 @@ pub fn assemble(
     sightings: &[Sighting],
 ) -> Result<Certificate, Misfit> {
     let clients = Clients::new(history);
+    let is_by_clock = log.commits.iter().any(|commit| commit.at.is_some());
+    if is_by_clock || matches!(log.snapshots, Snapshots::Starts | Snapshots::Commits) {
+        return clock::assemble(&clients, log);
+    }
     let owners = owners(&clients, log, sightings)?;
     nothing_is_lost(&clients, log, &owners)?;
     let in_log: BTreeSet<TxnId> = owners.iter().copied().collect();
-
-    let is_committed =
-        |txn: TxnId| history.outcome(txn) == Outcome::Committed || in_log.contains(&txn);
+    let is_committed = |txn: TxnId| is_committed(history, &in_log, txn);
     let told = |sighting: &&Sighting| {
         clients.names.get(&sighting.name).is_some_and(|txn| is_committed(*txn))
     };
@@ -222,27 +268,16 @@ pub fn assemble(
     )?;
     in_log_order(&log.commits, &visibility.places)?;
 
-    let mut certificate = Certificate {
-        promised: log.promised,
-        starts: vec![None; history.txn_count()],
-        commits: vec![None; history.txn_count()],
-        ..Certificate::default()
-    };
-    for ((commit, txn), place) in log.commits.iter().zip(&owners).zip(&visibility.places) {
-        certificate.commits[txn.index()] = Some(commit_stamp(*place));
-        certificate.settled += usize::from(history.outcome(*txn) == Outcome::Unknown);
-        let Some(ValueRef::Int(name)) = history.txn_name(*txn) else { continue };
-        let rows: BTreeSet<i64> = commit.changes.iter().map(|change| change.row).collect();
-        certificate.order.extend(rows.iter().map(|row| (*row as u64, name)));
-    }
-    certificate.versions = certificate.order.len();
+    let moments = visibility.places.iter().map(|place| commit_stamp(*place));
+    let mut certificate = Certificate::of_commits(history, log, &owners, moments);
     let shown = |sighting: &Sighting| {
         words_of(sighting).and_then(|words| visibility.shown(words)).map(start_stamp)
     };
     let of_op: HashMap<(i64, usize), Stamp> = (sightings.iter())
         .filter_map(|sighting| Some(((sighting.name, sighting.op?), shown(sighting)?)))
         .collect();
-    for sighting in sightings.iter().filter(|sighting| sighting.op.is_none()) {
+    let of_txns = sightings.iter().filter(|sighting| sighting.op.is_none());
+    for sighting in of_txns.filter(|sighting| sighting.snapshot.is_some()) {
         if let Some(txn) = clients.names.get(&sighting.name) {
             // Several may have seen the same state: each of them has a moment of its own.
             let logical = txn.index() as u64;
@@ -250,10 +285,16 @@ pub fn assemble(
             certificate.starts[txn.index()] = start;
         }
     }
+    certificate.shadows = shadow::agree(&clients, log, &owners, &certificate, sightings)?;
     for txn in history.txns().filter(|txn| is_committed(*txn)) {
         certificate.meet(history, txn, log, &of_op);
     }
     Ok(certificate)
+}
+
+/// Whether a transaction committed, as its client was told or as the log shows.
+fn is_committed(history: &History, in_log: &BTreeSet<TxnId>, txn: TxnId) -> bool {
+    history.outcome(txn) == Outcome::Committed || in_log.contains(&txn)
 }
 
 /// The state that somebody saw.
@@ -369,6 +410,30 @@ fn in_log_order(commits: &[Commit], places: &[u64]) -> Result<(), Misfit> {
 }
 
 impl Certificate {
+    /// The transactions of a log, with the moments of their commits.
+    fn of_commits(
+        history: &History,
+        log: &Log,
+        owners: &[TxnId],
+        moments: impl Iterator<Item = Stamp>,
+    ) -> Certificate {
+        let mut certificate = Certificate {
+            promised: log.promised,
+            starts: vec![None; history.txn_count()],
+            commits: vec![None; history.txn_count()],
+            ..Certificate::default()
+        };
+        for ((commit, txn), moment) in log.commits.iter().zip(owners).zip(moments) {
+            certificate.commits[txn.index()] = Some(moment);
+            certificate.settled += usize::from(history.outcome(*txn) == Outcome::Unknown);
+            let Some(ValueRef::Int(name)) = history.txn_name(*txn) else { continue };
+            let rows: BTreeSet<i64> = commit.changes.iter().map(|change| change.row).collect();
+            certificate.order.extend(rows.iter().map(|row| (*row as u64, name)));
+        }
+        certificate.versions = certificate.order.len();
+        certificate
+    }
+
     /// Notes what the operations by predicate of a transaction met: by their own snapshots, or by that
     /// of the transaction.
     fn meet(

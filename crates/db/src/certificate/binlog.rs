@@ -79,7 +79,7 @@ impl Decoder {
         } else if line.starts_with("COMMIT") {
             let changes = std::mem::take(&mut self.open);
             if !changes.is_empty() {
-                self.commits.push(Commit { number: self.position(), changes });
+                self.commits.push(Commit { number: self.position(), at: None, changes });
             }
         } else if line.starts_with("ROLLBACK") {
             self.open.clear();
@@ -204,7 +204,7 @@ ROLLBACK /* added by mysqlbinlog */;
             change(561, Some(55174), None),
         ];
         let number = place_of("binlog.000002", 902).unwrap();
-        assert_eq!(decoder.commits, [Commit { number, changes }]);
+        assert_eq!(decoder.commits, [Commit { number, at: None, changes }]);
         assert_eq!(decoder.position(), place_of("binlog.000003", 400).unwrap());
     }
 }

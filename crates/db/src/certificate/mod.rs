@@ -15,10 +15,14 @@ mod assemble;
 #[cfg(feature = "mysql")]
 pub(crate) mod binlog;
 #[cfg(feature = "postgres")]
+pub(crate) mod changefeed;
+#[cfg(feature = "mysql")]
+pub(crate) mod mvcc;
+#[cfg(feature = "postgres")]
 pub(crate) mod pgoutput;
 mod visibility;
 
-use isolario_model::Level;
+use isolario_model::{Level, Stamp};
 
 use crate::error::DbError;
 
@@ -47,6 +51,12 @@ pub struct Log {
 }
 
 impl Log {
+    /// A log that tells when versions came, and not which transactions wrote them.
+    pub(crate) fn of_versions(versions: impl Iterator<Item = (Stamp, Change)>) -> Log {
+        let commit = |(at, change)| Commit { number: 0, at: Some(at), changes: vec![change] };
+        Log { commits: versions.map(commit).collect(), ..Log::default() }
+    }
+
     /// Without the names of snapshots and the order of transactions: the order of versions alone.
     #[must_use]
     pub fn without_order(self) -> Log {
@@ -54,11 +64,14 @@ impl Log {
     }
 }
 
-/// A transaction in a log.
+/// A transaction in a log; where the log does not tell which changes belong together, a part of one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Commit {
     /// Its number: what [`Snapshots`] speak of.
     pub number: u64,
+    /// When it took effect, by the clock whose timestamps clients are told, too. It is the order of
+    /// commits then.
+    pub at: Option<Stamp>,
     /// What it did, in that order.
     pub changes: Vec<Change>,
 }
@@ -68,7 +81,7 @@ pub struct Commit {
 pub struct Change {
     /// The key of the row.
     pub row: i64,
-    /// The version that was there; none if there was no row.
+    /// The version that was there; none if there was no row, and in logs that do not tell.
     pub before: Option<i64>,
     /// The version that is there now; none if the row is gone.
     pub after: Option<i64>,
@@ -113,6 +126,10 @@ pub enum Snapshots {
     InProgress,
     /// A place in the log: what committed up to there.
     Positions,
+    /// By the timestamp with which a transaction started, as its client was told.
+    Starts,
+    /// By the timestamp of a transaction's own commit: it saw what committed before.
+    Commits,
 }
 
 #[cfg(test)]
@@ -123,6 +140,7 @@ mod tests {
     fn the_first_difference_of_two_logs_is_told() {
         let commit = |number, row, after| Commit {
             number,
+            at: None,
             changes: vec![Change { row, before: None, after }],
         };
         let log = |commits: &[Commit]| Log { commits: commits.to_vec(), ..Log::default() };

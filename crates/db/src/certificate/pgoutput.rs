@@ -36,7 +36,7 @@ impl Decoder {
             b'B' => {
                 bytes.skip(16)?;
                 let number = u64::from(bytes.u32()?);
-                self.open = Some(Commit { number, changes: Vec::new() });
+                self.open = Some(Commit { number, ..Commit::default() });
             }
             b'C' => {
                 let commit = self.open.take().ok_or(Malformed("an end without a beginning"))?;
@@ -223,7 +223,7 @@ mod tests {
         let change = |before, after| Change { row: 3, before, after };
         let changes =
             vec![change(None, Some(10)), change(Some(10), Some(11)), change(Some(11), None)];
-        assert_eq!(commits.unwrap(), [Commit { number: 8, changes }]);
+        assert_eq!(commits.unwrap(), [Commit { number: 8, at: None, changes }]);
     }
 
     #[test]

@@ -42,7 +42,7 @@ impl Visibility {
         snapshots: impl Iterator<Item = Words<'s>>,
     ) -> Result<Visibility, Disorder> {
         match rule {
-            Snapshots::None => {
+            Snapshots::None | Snapshots::Starts | Snapshots::Commits => {
                 Ok(Visibility { places: in_order(commits), ..Visibility::default() })
             }
             Snapshots::Positions => by_position(commits, snapshots),
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     fn commits(numbers: &[u64]) -> Vec<Commit> {
-        numbers.iter().map(|number| Commit { number: *number, changes: Vec::new() }).collect()
+        numbers.iter().map(|number| Commit { number: *number, ..Commit::default() }).collect()
     }
 
     fn chain(numbers: &[u64], snapshots: &[&str]) -> Result<Visibility, Disorder> {

@@ -7,6 +7,7 @@ use mysql::{Conn, Params, Row};
 
 use super::errors::classify;
 use crate::certificate::binlog::place_of;
+use crate::certificate::mvcc::last_transaction;
 use crate::database::{Access, Conditional, Connection, Held, Receipt};
 use crate::error::DbError;
 use crate::remote::{Stage, one_row};
@@ -20,10 +21,23 @@ const READ_LIST: &str = "SELECT e FROM isolario_list WHERE k = ?";
 const APPEND: &str = "INSERT INTO isolario_list VALUES (?, ?) \
      ON DUPLICATE KEY UPDATE e = CONCAT(e, ',', VALUES(e))";
 
+/// What a session asks for beside the results.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Evidence {
+    /// Nothing.
+    None,
+    /// From MariaDB: where in the log a transaction's snapshot is.
+    Snapshots,
+    /// From TiDB: when a transaction committed, and when it started, if its reads are of that moment.
+    Timestamps {
+        /// Whether they are.
+        of_starts: bool,
+    },
+}
+
 pub(super) struct Session {
     conn: Conn,
-    /// Whether to ask where in the log a transaction's snapshot is.
-    evidence: bool,
+    evidence: Evidence,
     /// What the transaction began with.
     snapshot: Option<String>,
     /// What a lost answer to a statement would mean.
@@ -31,7 +45,7 @@ pub(super) struct Session {
 }
 
 impl Session {
-    pub(super) fn new(conn: Conn, evidence: bool) -> Session {
+    pub(super) fn new(conn: Conn, evidence: Evidence) -> Session {
         Session { conn, evidence, snapshot: None, stage: Stage::Statement }
     }
 
@@ -59,6 +73,17 @@ impl Session {
         Ok(())
     }
 
+    /// What TiDB says of the transaction that has just committed. That it did is certain by now, whatever
+    /// becomes of the question.
+    fn receipt(&mut self, of_starts: bool) -> Receipt {
+        let told: Option<String> =
+            self.conn.query_first("SELECT @@tidb_last_txn_info").unwrap_or_default();
+        match told.as_deref().and_then(last_transaction) {
+            Some((start, commit)) => Receipt { snapshot: of_starts.then_some(start), commit },
+            None => Receipt::default(),
+        }
+    }
+
     /// Runs a statement; tells how many rows it changed.
     fn execute(&mut self, sql: &str, values: impl Into<Params>) -> Result<u64, DbError> {
         let done = self.conn.exec_drop(sql, values);
@@ -72,19 +97,30 @@ impl Session {
 }
 
 impl Connection for Session {
+    fn writes_by_predicate_alone(&self) -> bool {
+        matches!(self.evidence, Evidence::Timestamps { .. })
+    }
+
     fn id(&mut self) -> Result<Option<u64>, DbError> {
         Ok(Some(u64::from(self.conn.connection_id())))
     }
 
-    /// A single operation is a statement outside of any transaction, which commits by itself.
+    /// A single operation is a statement outside of any transaction, which commits by itself; unless it
+    /// has to be told when.
     fn begin(&mut self, access: Access) -> Result<(), DbError> {
+        let access = match (access, self.evidence) {
+            (Access::Single, Evidence::Timestamps { .. }) => Access::Write,
+            (access, _) => access,
+        };
         self.stage = match access {
             Access::Single => Stage::Commit,
             Access::Read | Access::Write => Stage::Statement,
         };
         match access {
             Access::Single => Ok(()),
-            Access::Read | Access::Write if self.evidence => self.begin_with_snapshot(access),
+            Access::Read | Access::Write if self.evidence == Evidence::Snapshots => {
+                self.begin_with_snapshot(access)
+            }
             Access::Read => self.send("START TRANSACTION READ ONLY", Stage::Statement),
             Access::Write => self.send("START TRANSACTION", Stage::Statement),
         }
@@ -143,6 +179,9 @@ impl Connection for Session {
     fn commit(&mut self) -> Result<Receipt, DbError> {
         if self.stage == Stage::Statement {
             self.send("COMMIT", Stage::Commit)?;
+            if let Evidence::Timestamps { of_starts } = self.evidence {
+                return Ok(self.receipt(of_starts));
+            }
         }
         Ok(Receipt::default())
     }

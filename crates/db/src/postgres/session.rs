@@ -8,6 +8,8 @@ use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Row, SimpleQueryMessage, Statement};
 
 use super::Line;
+use super::shadow::Shadow;
+use crate::certificate::changefeed::timestamp;
 use crate::database::{Access, Conditional, Connection, Held, Receipt};
 use crate::error::DbError;
 use crate::remote::{Stage, one_row};
@@ -32,7 +34,16 @@ pub(super) enum Evidence {
     Statements,
     /// The snapshot that a transaction begins with, and keeps.
     Transactions,
+    /// From CockroachDB: when a transaction committed, if the answer is the moment of its rows.
+    Commits {
+        /// Whether it is. At read committed it need not be.
+        are_told: bool,
+    },
 }
+
+/// Commits, and tells when that was: within a transaction the first statement does both, and the second
+/// one ends it (CockroachDB's release notes of 23.1).
+const COMMIT_AND_TELL: &str = "SHOW COMMIT TIMESTAMP; COMMIT";
 
 /// Begins, and takes the snapshot. Both are sent at once.
 const SNAPSHOT: &str = "SELECT pg_current_snapshot()";
@@ -49,6 +60,8 @@ pub(super) struct Session {
     prepared: HashMap<&'static str, Statement>,
     table: &'static TableSql,
     evidence: Evidence,
+    /// Who looks at the snapshot of each transaction.
+    shadow: Option<Shadow>,
     /// What the transaction began with.
     snapshot: Option<String>,
     /// Whether the server takes no writes.
@@ -62,6 +75,7 @@ impl Session {
         line: Line,
         is_standby: bool,
         evidence: Evidence,
+        shadow: Option<Shadow>,
     ) -> Result<Session, DbError> {
         let prepare = |sql| line.ask(Stage::Connect, line.client.prepare(sql));
         Ok(Session {
@@ -73,11 +87,12 @@ impl Session {
             append: prepare(APPEND)?,
             prepared: HashMap::new(),
             table: match evidence {
-                Evidence::None => &sql::POSTGRES,
+                Evidence::None | Evidence::Commits { .. } => &sql::POSTGRES,
                 Evidence::Transactions => &sql::POSTGRES_DELETES,
                 Evidence::Statements => &sql::POSTGRES_STATEMENTS,
             },
             evidence,
+            shadow,
             snapshot: None,
             is_standby,
             stage: Stage::Statement,
@@ -104,13 +119,22 @@ impl Connection for Session {
         self.is_standby
     }
 
+    fn writes_by_predicate_alone(&self) -> bool {
+        matches!(self.evidence, Evidence::Commits { .. })
+    }
+
     fn id(&mut self) -> Result<Option<u64>, DbError> {
-        let id: i32 = self.line.query("SELECT pg_backend_pid()")?;
+        let id: i64 = self.line.query("SELECT pg_backend_pid()::BIGINT")?;
         Ok(u64::try_from(id).ok())
     }
 
-    /// A single operation is a statement outside of any transaction, which commits by itself.
+    /// A single operation is a statement outside of any transaction, which commits by itself; unless it
+    /// has to be told when.
     fn begin(&mut self, access: Access) -> Result<(), DbError> {
+        let access = match (access, self.evidence) {
+            (Access::Single, Evidence::Commits { are_told: true }) => Access::Write,
+            (access, _) => access,
+        };
         self.stage = match access {
             Access::Single => Stage::Commit,
             Access::Read | Access::Write => Stage::Statement,
@@ -124,11 +148,8 @@ impl Connection for Session {
             return self.batch(Stage::Statement, begin);
         }
         let both = format!("{begin}; {SNAPSHOT}");
-        let answers = self.line.ask(Stage::Statement, self.line.client.simple_query(&both))?;
-        self.snapshot = answers.iter().find_map(|answer| match answer {
-            SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
-            _ => None,
-        });
+        let asked = self.line.client.simple_query(&both);
+        self.snapshot = first_text(&self.line.ask(Stage::Statement, asked)?);
         Ok(())
     }
 
@@ -182,10 +203,26 @@ impl Connection for Session {
     }
 
     fn commit(&mut self) -> Result<Receipt, DbError> {
-        if self.stage == Stage::Statement {
-            self.batch(Stage::Commit, "COMMIT")?;
+        if let (Stage::Statement, Some(shadow)) = (self.stage, &mut self.shadow) {
+            shadow.look(&self.line)?;
         }
-        Ok(Receipt::default())
+        match (self.stage, self.evidence) {
+            (Stage::Statement, Evidence::Commits { are_told: true }) => {
+                let asked = self.line.client.simple_query(COMMIT_AND_TELL);
+                let told = first_text(&self.line.ask(Stage::Commit, asked)?);
+                let commit = told.as_deref().and_then(timestamp);
+                Ok(Receipt { snapshot: None, commit })
+            }
+            (Stage::Statement, _) => {
+                self.batch(Stage::Commit, "COMMIT")?;
+                Ok(Receipt::default())
+            }
+            _ => Ok(Receipt::default()),
+        }
+    }
+
+    fn shadow(&mut self) -> Option<Vec<(i64, i64)>> {
+        self.shadow.as_mut()?.seen.take()
     }
 
     fn rollback(&mut self) -> Result<(), DbError> {
@@ -211,6 +248,14 @@ impl Prepared for Session {
         let rows = line.ask(*stage, line.client.query(statement, &values))?;
         Ok(Reply { rows: rows.iter().map(values_of).collect(), changed: 0 })
     }
+}
+
+/// The first value of the first row.
+pub(super) fn first_text(answers: &[SimpleQueryMessage]) -> Option<String> {
+    answers.iter().find_map(|answer| match answer {
+        SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
+        _ => None,
+    })
 }
 
 /// The values of a row that holds nothing but numbers and texts.

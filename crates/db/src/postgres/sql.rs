@@ -19,8 +19,8 @@ pub(super) struct SqlSession {
 
 impl SqlSession {
     pub(super) fn new(line: Line) -> Result<SqlSession, DbError> {
-        let id: i32 = line.query("SELECT pg_backend_pid()")?;
-        Ok(SqlSession { line, id: u64::from(id.unsigned_abs()) })
+        let id: i64 = line.query("SELECT pg_backend_pid()::BIGINT")?;
+        Ok(SqlSession { line, id: id.unsigned_abs() })
     }
 }
 

@@ -62,6 +62,14 @@ pub struct Sighting {
     pub txn: Option<u64>,
     /// The version that rows were marked with before they were deleted.
     pub mark: Option<i64>,
+    /// The rows that a second transaction saw in the snapshot, each with its version.
+    pub shadow: Option<Vec<(i64, i64)>>,
+}
+
+impl Sighting {
+    fn of(name: i64, op: Option<usize>) -> Sighting {
+        Sighting { name, op, snapshot: None, txn: None, mark: None, shadow: None }
+    }
 }
 
 /// What an operation came to.
@@ -163,7 +171,7 @@ impl<'r> Client<'r> {
             return Ok(Err(error));
         }
         if let (Some(name), snapshot @ Some(_)) = (name, connection.snapshot()) {
-            self.sightings.push(Sighting { name, op: None, snapshot, txn: None, mark: None });
+            self.sightings.push(Sighting { snapshot, ..Sighting::of(name, None) });
         }
         let mut number = 0;
         for (at, op) in plan.iter().enumerate() {
@@ -187,7 +195,11 @@ impl<'r> Client<'r> {
             }
         }
         self.think.pause();
-        Ok(connection.commit())
+        let committed = connection.commit();
+        if let (Ok(_), Some(name), shadow @ Some(_)) = (&committed, name, connection.shadow()) {
+            self.sightings.push(Sighting { shadow, ..Sighting::of(name, None) });
+        }
+        Ok(committed)
     }
 
     /// Runs an operation on a table, and counts the operations that it makes in the history. An
@@ -230,7 +242,8 @@ impl<'r> Client<'r> {
             let told = snapshot.is_some() || txn.is_some() || mark.is_some();
             if let (Some(name), true) = (name, told) {
                 let (snapshot, op) = (snapshot.take(), Some(first));
-                self.sightings.push(Sighting { name, op, snapshot, txn: *txn, mark: *mark });
+                let (txn, mark) = (*txn, *mark);
+                self.sightings.push(Sighting { snapshot, txn, mark, ..Sighting::of(name, op) });
             }
         }
         Ok(asked)

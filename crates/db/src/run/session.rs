@@ -211,6 +211,9 @@ impl<'r> Session<'r> {
         if connection.is_read_only() {
             self.plan.iter_mut().for_each(|op| *op = op.without_writing());
         }
+        if connection.writes_by_predicate_alone() {
+            leave_alone(&mut self.plan);
+        }
         let lives = i64::from(self.connections) * i64::from(self.shared.plan.sessions);
         let session = i64::from(self.number) + lives;
         let name = self.shared.plan.generator.name(place);
@@ -293,5 +296,35 @@ impl<'r> Session<'r> {
     fn pause(&self, pause: &mut Duration) {
         self.shared.control.sleep_until(Instant::now() + *pause);
         *pause = (*pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+/// Leaves the first change by predicate as the only write of a transaction that has one.
+fn leave_alone(plan: &mut [PlannedOp]) {
+    let Some(first) = plan.iter().position(PlannedOp::writes_by_predicate) else { return };
+    for (_, op) in plan.iter_mut().enumerate().filter(|(at, _)| *at != first) {
+        *op = op.without_writing();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use isolario_workload::{Column, Held, TableOp, ValueRange};
+
+    use super::*;
+
+    #[test]
+    fn a_change_by_predicate_can_be_left_alone() {
+        let range = ValueRange { column: Column::A, low: 1, high: 9 };
+        let held = Held { a: 1, b: 2, version: 3 };
+        let insert = PlannedOp::Table(TableOp::Insert { key: 5, held });
+        let update = PlannedOp::Table(TableOp::RangeUpdate { range, b: 7, version: 4 });
+        let delete = PlannedOp::Table(TableOp::Delete { range, version: 5 });
+        let mut plan = [insert, update, delete];
+        leave_alone(&mut plan);
+        assert_eq!(plan, [insert.without_writing(), update, delete.without_writing()]);
+        let mut plan = [insert, insert];
+        leave_alone(&mut plan);
+        assert_eq!(plan, [insert, insert]);
     }
 }

@@ -245,7 +245,9 @@ fn record(
     let mut record = begin(settings, &target);
     let options = Options::default().with_timeout(settings.check_timeout);
     let history = directory.history();
-    let begun = settings.whitebox.then(|| whitebox::begin(&target, settings.workload.kind));
+    let begun = settings
+        .whitebox
+        .then(|| whitebox::begin(&target, settings.workload.kind, settings.shadow));
     let comparison = match settings.host {
         Some(_) => Comparison::begin(target.nodes[0].as_ref()).map_err(RunError::Open)?,
         None => None,

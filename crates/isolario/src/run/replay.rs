@@ -42,6 +42,9 @@ pub(super) fn command(settings: &Settings, isolation: &str) -> String {
     if settings.whitebox {
         words.push("--whitebox".to_owned());
     }
+    if settings.shadow {
+        words.push("--shadow".to_owned());
+    }
     if settings.stop_on_violation {
         words.push("--stop-on-violation".to_owned());
     }

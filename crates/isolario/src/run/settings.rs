@@ -51,6 +51,8 @@ pub struct Settings {
     pub stop_on_violation: bool,
     /// Whether to check against what the database's own log says, too.
     pub whitebox: bool,
+    /// Whether, with that, a second transaction reads every row in the snapshot of each transaction.
+    pub shadow: bool,
     /// Trouble for a server that the run starts.
     pub faults: Option<Faults>,
     /// The run directory; without one, a new one under `isolario-runs`.
@@ -146,6 +148,7 @@ impl Settings {
             check_timeout: Duration::from_secs(60),
             stop_on_violation: false,
             whitebox: false,
+            shadow: false,
             faults: None,
             out: None,
             max_anomalies: 10,
@@ -218,6 +221,12 @@ impl Settings {
     #[must_use]
     pub fn with_whitebox(self, whitebox: bool) -> Settings {
         Settings { whitebox, ..self }
+    }
+
+    /// With a look at every snapshot by a second transaction, or without.
+    #[must_use]
+    pub fn with_shadow(self, shadow: bool) -> Settings {
+        Settings { shadow, ..self }
     }
 
     /// With trouble for a server that the run starts.

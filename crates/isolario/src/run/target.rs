@@ -28,6 +28,7 @@ impl Target {
             statement_timeout: settings.statement_timeout,
             sessions: settings.sessions,
             evidence: settings.whitebox,
+            shadow: settings.whitebox && settings.shadow,
         };
         let opened = settings.urls.iter().map(|url| db::open(url, &asked).map_err(RunError::Open));
         let nodes = opened.collect::<Result<Vec<_>, _>>()?;

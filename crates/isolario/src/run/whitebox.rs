@@ -94,11 +94,20 @@ pub struct Whitebox {
 }
 
 /// Begins, before there are clients.
-pub(super) fn begin(target: &Target, kind: Kind) -> Begun {
+pub(super) fn begin(target: &Target, kind: Kind, shadow: bool) -> Begun {
+    if shadow && !target.nodes.iter().all(|node| node.has_shadows()) {
+        return Begun::Failed(format!(
+            "a shadow transaction takes PostgreSQL at repeatable read or serializable, and this is {} \
+             at {}",
+            target.version,
+            target.isolation()
+        ));
+    }
     if let Some(level) = target.nodes.first().and_then(|node| node.promised(kind)) {
         return Begun::Told(level);
     }
-    let nodes = &target.nodes[..];
+    let has_one_log = ONE_LOG.contains(&target.name());
+    let nodes = if has_one_log { &target.nodes[..1] } else { &target.nodes[..] };
     if nodes.len() > 1 && target.name() != GALERA {
         return Begun::Failed(
             "the order of versions is captured from a single node, or from a Galera cluster"
@@ -115,6 +124,9 @@ pub(super) fn begin(target: &Target, kind: Kind) -> Begun {
         Err(DbError { message, .. }) => Begun::Failed(message),
     }
 }
+
+/// The databases all of whose nodes have one log: any of them tells it.
+const ONE_LOG: [&str; 2] = ["cockroach", "tidb"];
 
 /// The database whose nodes all have the same log.
 const GALERA: &str = "galera";

@@ -3,10 +3,12 @@
 
 use std::fs::OpenOptions;
 use std::io::Write;
+use std::sync::Arc;
 
 use isolario::Level;
 use isolario::db::{self, DbUrl, Progress, SqlConnection};
-use isolario::model::{AnomalyKind, Outcome};
+use isolario::model::{Anomaly, AnomalyKind, Edge, History, Op, Outcome, Reason, TxnId, Verdict};
+use isolario::report::{Names, words};
 use isolario::run::{Handle, Observer, RunOutcome, Settings, Shrinking, run};
 use isolario::workload::{Kind as WorkloadKind, Workload};
 use isolario_servers::{Durability, Kind, Servers};
@@ -76,13 +78,24 @@ fn certified(url: &str, trouble: &mut dyn FnMut()) {
 }
 
 fn checked(url: &str, isolation: &str, mix: &str, seed: u64, levels: &[Level]) -> RunOutcome {
-    let directory = TempDir::new().unwrap();
     let (kind, mix) = (WorkloadKind::Predicate, mix.parse().unwrap());
-    let settings = Settings::new(kind)
+    let workload = Workload { kind, ops: 4, keys: 12, mix, ..Workload::default() };
+    checked_with(url, isolation, workload, seed, levels)
+}
+
+fn checked_with(
+    url: &str,
+    isolation: &str,
+    workload: Workload,
+    seed: u64,
+    levels: &[Level],
+) -> RunOutcome {
+    let directory = TempDir::new().unwrap();
+    let settings = Settings::new(workload.kind)
         .with_url(url)
         .unwrap()
         .with_isolation(isolation)
-        .with_workload(Workload { kind, ops: 4, keys: 12, mix, ..Workload::default() })
+        .with_workload(workload)
         .with_sessions(6)
         .with_txns(150 * seed)
         .with_seed(seed)
@@ -122,6 +135,84 @@ fn read_committed_of_postgres_is_neither_repeatable_nor_serializable() {
         assert!(found(&outcome, Level::AdyaReadCommitted).is_empty());
         levels[1..].iter().all(|level| !found(&outcome, *level).is_empty())
     });
+}
+
+/// Two or more transactions in a cycle, of which one inserts a row that the predicate of another would
+/// have found: nobody read what it wrote, and only the predicate tells. The explanation names it, and the
+/// row that came.
+#[test]
+fn repeatable_read_of_postgres_lets_phantoms_skew_writes() {
+    let servers = Servers::start(Kind::Postgres, Durability::Fast).unwrap();
+    let (kind, mix) = (WorkloadKind::Predicate, "insert:50,range-read:50".parse().unwrap());
+    // So many keys that rows are rarely inserted twice, and so many operations that ranges are hit.
+    let workload = Workload { kind, ops: 8, keys: 100_000, mix, ..Workload::default() };
+    happens(|seed| {
+        let levels = [Level::Serializable];
+        let outcome =
+            checked_with(servers.url(), "repeatable-read", workload.clone(), seed, &levels);
+        let answers = &outcome.whitebox.as_ref().unwrap().by_versions;
+        let Verdict::Violated(violation) = &answers[0].verdict else { return false };
+        let phantom = |anomaly: &Arc<Anomaly>| {
+            let edges = anomaly.evidence.edges().iter();
+            let mut words = edges.filter_map(|edge| phantom_in_words(&outcome.history, edge));
+            words.next().zip(anomaly.elle_name())
+        };
+        let Some((words, name)) = violation.anomalies.iter().find_map(phantom) else {
+            return false;
+        };
+        assert!(name.starts_with("G2") && !name.starts_with("G2-item"), "{name}: {words}");
+        true
+    });
+}
+
+/// What is said of a predicate that missed a row which nobody but the later transaction ever wrote: it
+/// was not there before.
+fn phantom_in_words(history: &History, edge: &Edge) -> Option<String> {
+    let Reason::PredicateAntiDependency { read, key, .. } = edge.reason else { return None };
+    let is_write = |op| matches!(history.op(op), Op::Write { key: of, .. } if of == key);
+    let writes = |txn: &TxnId| history.txn_ops(*txn).any(is_write);
+    if history.txns().filter(writes).collect::<Vec<_>>() != [edge.to] {
+        return None;
+    }
+    let Op::PredicateRead { predicate, .. } = history.op(read) else { panic!("{edge:?}") };
+    let text = predicate.to_string();
+    let (_, condition) =
+        text.to_ascii_lowercase().find("where ").map(|at| text.split_at(at + 6))?;
+    let names = Names::new(history);
+    let words = words::explain(names, edge).sentence;
+    assert!(words.contains(condition) && words.contains(&names.key(key)), "{words}");
+    Some(words)
+}
+
+/// What a snapshot's list of transactions stands for is what a second transaction sees in it.
+#[test]
+fn shadows_see_what_the_snapshots_of_postgres_stand_for() {
+    let servers = Servers::start(Kind::Postgres, Durability::Fast).unwrap();
+    let shadowed = |isolation: &str| {
+        let directory = TempDir::new().unwrap();
+        let kind = WorkloadKind::Predicate;
+        let settings = Settings::new(kind)
+            .with_url(servers.url())
+            .unwrap()
+            .with_isolation(isolation)
+            .with_workload(Workload { kind, ops: 4, keys: 40, ..Workload::default() })
+            .with_sessions(6)
+            .with_txns(300)
+            .with_shrinking(Shrinking::Never)
+            .with_whitebox(true)
+            .with_shadow(true)
+            .with_out(directory.path().join("run"));
+        run(&settings, &Handle::new(), &mut ()).unwrap().whitebox.unwrap()
+    };
+    for isolation in ["repeatable-read", "serializable"] {
+        let own = shadowed(isolation);
+        assert_eq!(own.failure, None, "{isolation}");
+        let certificate = own.certificate.unwrap();
+        assert_eq!(certificate.shadows, 300, "{isolation}");
+        assert_eq!(certificate.sets, certificate.predicates, "{isolation}");
+    }
+    let why = shadowed("read-committed").failure.unwrap();
+    assert!(why.contains("PostgreSQL at repeatable read or serializable"), "{why}");
 }
 
 /// Predicates see a snapshot, and updates the newest rows: so what was read by predicate is overwritten by
