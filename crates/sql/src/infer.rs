@@ -156,13 +156,8 @@ impl<'r> Facts<'r> {
         self.leaky.extend(statement.table.as_deref().filter(|_| may_leak));
     }
 
-    fn txn(&self, id: u32) -> Option<&'r RecordedTxn> {
-        let at = self.round.transactions.binary_search_by_key(&id, |txn| txn.id).ok()?;
-        self.round.transactions.get(at)
-    }
-
     fn statement(&self, element: Element) -> Option<&'r Recorded> {
-        let statements = &self.txn(element.txn)?.statements;
+        let statements = &self.round.txn(element.txn)?.statements;
         statements.iter().find(|statement| statement.number == element.statement)
     }
 
@@ -276,7 +271,7 @@ impl<'r> Facts<'r> {
         for row in self.rows.iter().filter(of_table) {
             let by = |outcome: Outcome| {
                 let ended = move |(element, _): &&(Element, &[Element])| {
-                    let txn = self.txn(element.txn);
+                    let txn = self.round.txn(element.txn);
                     let stands = self.statement(*element).is_some_and(Recorded::holds);
                     stands && txn.is_some_and(|txn| txn.outcome == outcome)
                 };

@@ -13,12 +13,12 @@ pub struct Element {
     pub statement: u32,
 }
 
-impl Element {
-    fn parse(text: &str) -> Element {
-        let numbers = text.split_once('.').and_then(|(txn, statement)| {
-            Some(Element { txn: txn.parse().ok()?, statement: statement.parse().ok()? })
-        });
-        numbers.unwrap_or(Element { txn: 0, statement: 0 })
+impl std::str::FromStr for Element {
+    type Err = std::num::ParseIntError;
+
+    fn from_str(text: &str) -> Result<Element, Self::Err> {
+        let (txn, statement) = text.split_once('.').unwrap_or((text, ""));
+        Ok(Element { txn: txn.parse()?, statement: statement.parse()? })
     }
 }
 
@@ -60,7 +60,9 @@ pub fn take_seen(shows: &[Shown], rows: &mut [Vec<Value>]) -> Vec<Seen> {
 fn one_seen(text: &str, locked: bool) -> Option<Seen> {
     let (row, list) = text.split_once('=')?;
     let elements = list.split(',').filter(|element| !element.is_empty());
-    Some(Seen { locked, row: row.to_owned(), list: elements.map(Element::parse).collect() })
+    let nobody = Element { txn: 0, statement: 0 };
+    let list = elements.map(|element| element.parse().unwrap_or(nobody)).collect();
+    Some(Seen { locked, row: row.to_owned(), list })
 }
 
 /// All rows of all tables, each with what it holds.
@@ -244,6 +246,14 @@ pub struct Round {
     pub transactions: Vec<RecordedTxn>,
     /// What was there before any of them.
     pub first: Option<Snapshot>,
+}
+
+impl Round {
+    /// The transaction of a number.
+    pub fn txn(&self, id: u32) -> Option<&RecordedTxn> {
+        let at = self.transactions.binary_search_by_key(&id, |txn| txn.id).ok()?;
+        self.transactions.get(at)
+    }
 }
 
 #[cfg(test)]

@@ -12,12 +12,14 @@ use crate::remote::Stage;
 /// - 1213 deadlock, which is also how Galera refuses to certify a transaction, and 1205 lock
 ///   time-out, which undoes the statement alone (MySQL's error reference; Galera's documentation,
 ///   "Certification-based replication");
+/// - 1467, a deadlock over the lock that counts a column up: InnoDB rolls the whole transaction back, as it does
+///   for 1213, and the server ends it (`@@in_transaction` is 0 afterwards), but this is all that it says;
 /// - 1020, a row that changed since the snapshot (MariaDB, `innodb_snapshot_isolation`);
 /// - 3101, a transaction that group replication did not certify (MySQL's error reference:
 ///   `ER_TRANSACTION_ROLLBACK_DURING_COMMIT`);
 /// - 8002, 8005, 8022, 8028 and 9007, conflicts of TiDB with other transactions or with a change of
 ///   the schema (TiDB's documentation, "Error codes").
-const CONFLICTS: [u16; 9] = [1213, 1205, 1020, 3101, 8002, 8005, 8022, 8028, 9007];
+const CONFLICTS: [u16; 10] = [1213, 1205, 1467, 1020, 3101, 8002, 8005, 8022, 8028, 9007];
 
 /// It passes, but a commit may have got through.
 ///
@@ -34,6 +36,16 @@ const ENDING: [u16; 4] = [1053, 1927, 1152, 4031];
 /// Wrong password or right, no such database, table, column, setting or isolation level; a
 /// statement that the server does not understand; a read-only server.
 const FATAL: [u16; 12] = [1044, 1045, 1049, 1054, 1064, 1142, 1146, 1193, 1231, 1290, 1698, 8048];
+
+/// A statement that breaks a constraint or has a value that does not fit. The server undoes it and says so,
+/// also where it stands outside of any transaction: it has certainly not taken effect.
+///
+/// - 1022, 1062 and 1586 a key that is there already, 1048 and 1364 a value that is missing, 1216, 1217, 1451 and
+///   1452 a foreign key, 3819 and 4025 a check of MySQL and of MariaDB;
+/// - 1264, 1265, 1292, 1366 and 1406 a value that does not fit its column (MySQL's and MariaDB's error references).
+const REFUSALS: [u16; 16] = [
+    1022, 1048, 1062, 1216, 1217, 1264, 1265, 1292, 1364, 1366, 1406, 1451, 1452, 1586, 3819, 4025,
+];
 
 /// A table is there that was not there when we looked, or the other way round: somebody made or
 /// dropped it in between, on another node perhaps.
@@ -87,6 +99,9 @@ fn answered(number: u16, message: String, stage: Stage) -> DbError {
     if FATAL.contains(&number) {
         return DbError::fatal(message);
     }
+    if REFUSALS.contains(&number) {
+        return DbError::aborted(message);
+    }
     if stage == Stage::Commit {
         return DbError::unknown(message);
     }
@@ -120,6 +135,7 @@ mod tests {
         for (number, in_statement, in_commit) in [
             (1213, Retryable, Retryable),
             (1205, Retryable, Retryable),
+            (1467, Retryable, Retryable),
             (1020, Retryable, Retryable),
             (3101, Retryable, Retryable),
             (9007, Retryable, Retryable),
@@ -131,7 +147,9 @@ mod tests {
             (1146, Fatal, Fatal),
             (8048, Fatal, Fatal),
             (1180, Aborted, Unknown),
-            (1406, Aborted, Unknown),
+            (1062, Aborted, Aborted),
+            (1452, Aborted, Aborted),
+            (4025, Aborted, Aborted),
         ] {
             let class = |stage| answered(number, String::new(), stage).class;
             assert_eq!(class(Stage::Statement), in_statement, "{number}");

@@ -1,59 +1,92 @@
 //! What is left of findings when they are simplified: which of them are the same.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use isolario_db::DbError;
 use isolario_sql::Script;
 
+use super::Observer;
 use super::directory::Directory;
-use super::findings::Finding;
+use super::findings::{Finding, FindingKind};
 use super::folder;
-use super::simplify::{Simplified, Wanted, scripts_of, simplify};
+use super::simplify::{Simplified, Wanted, parts_of, simplify};
 use super::site::Site;
-use crate::run::RunError;
+use crate::run::{Handle, RunError};
 
 /// Simplified findings, each that differs from the others once.
 pub(super) struct Catalogue<'s> {
     site: &'s Site<'s>,
     directory: &'s Directory,
     pub(super) entries: Vec<Simplified>,
-    /// How long has been spent on each kind at each isolation level, by its first finding.
-    spent: Vec<(Finding, Duration)>,
+    /// How long has been spent on each kind at each isolation level.
+    spent: BTreeMap<(FindingKind, String), Duration>,
     pub(super) unwritten: Vec<RunError>,
 }
 
 impl<'s> Catalogue<'s> {
     pub(super) fn new(site: &'s Site<'s>, directory: &'s Directory) -> Catalogue<'s> {
-        let (entries, spent, unwritten) = (Vec::new(), Vec::new(), Vec::new());
-        Catalogue { site, directory, entries, spent, unwritten }
+        let (entries, unwritten) = (Vec::new(), Vec::new());
+        Catalogue { site, directory, entries, spent: BTreeMap::new(), unwritten }
     }
 
-    /// Simplifies a finding, whose round this is as a script. All findings of a kind at an isolation
-    /// level share the time; the first one gets what it needs of it. Tells whether there was time.
-    pub(super) fn add(
+    /// Simplifies findings, each with its round as a script, and tells how many there was time for. All findings
+    /// of a kind at an isolation level share the time. The first of each kind comes first, and parts of rounds come
+    /// before whole ones, which take long.
+    pub(super) fn add_all(
+        &mut self,
+        found: &[(Finding, Rc<Script>)],
+        budget: Duration,
+        handle: &Handle,
+        observer: &mut dyn Observer,
+    ) -> Result<usize, DbError> {
+        let rank =
+            |at: usize| found[..at].iter().filter(|(other, _)| other.is_like(&found[at].0)).count();
+        let mut order: Vec<usize> = (0..found.len()).collect();
+        order.sort_by_cached_key(|at| rank(*at));
+        let mut looked_at = BTreeSet::new();
+        for in_whole in [false, true] {
+            let mut left = Vec::new();
+            for at in order {
+                let (finding, round) = &found[at];
+                let time = budget.saturating_sub(*self.spent(finding));
+                if time.is_zero() || handle.is_interrupted() {
+                    continue;
+                }
+                observer.simplifying(finding);
+                let scripts = match in_whole {
+                    true => vec![(**round).clone()],
+                    false => parts_of(round, finding),
+                };
+                looked_at.insert(at);
+                if !self.add(finding, &scripts, time)? {
+                    left.push(at);
+                }
+            }
+            order = left;
+        }
+        Ok(looked_at.len())
+    }
+
+    /// Simplifies a finding, and tells whether one of the scripts shows it.
+    fn add(
         &mut self,
         finding: &Finding,
-        round: &Script,
-        budget: Duration,
+        scripts: &[Script],
+        time: Duration,
     ) -> Result<bool, DbError> {
-        let at = self.spent.iter().position(|(first, _)| first.is_like(finding));
-        let at = at.unwrap_or_else(|| {
-            self.spent.push((finding.clone(), Duration::ZERO));
-            self.spent.len() - 1
-        });
-        let left = budget.saturating_sub(self.spent[at].1);
-        if left.is_zero() {
-            return Ok(false);
-        }
         let begun = Instant::now();
         let wanted =
             Wanted { kind: finding.kind, isolation: &finding.isolation, round: finding.round };
-        let found = simplify(self.site, &wanted, &scripts_of(round, finding), left)?;
-        self.spent[at].1 += begun.elapsed();
-        if let Some(found) = found {
-            self.enter(found);
-        }
-        Ok(true)
+        let found = simplify(self.site, &wanted, scripts, time)?;
+        *self.spent(finding) += begun.elapsed();
+        Ok(found.map(|found| self.enter(found)).is_some())
+    }
+
+    /// How long has been spent on findings of this kind at its isolation level.
+    fn spent(&mut self, finding: &Finding) -> &mut Duration {
+        self.spent.entry((finding.kind, finding.isolation.clone())).or_default()
     }
 
     fn enter(&mut self, mut found: Simplified) {

@@ -188,9 +188,7 @@ impl Client<'_> {
                 txn.outcome = Outcome::Committed;
             }
             Err(error) => {
-                // What the database itself refuses has not taken effect.
-                let is_refused = error.code.is_some() && !error.disconnected;
-                if error.class == ErrorClass::Unknown && !is_refused {
+                if error.class == ErrorClass::Unknown {
                     txn.outcome = Outcome::Unknown;
                 }
                 is_lost = error.disconnected;
@@ -271,8 +269,8 @@ impl Client<'_> {
         error.disconnected || self.roll_back()
     }
 
-    /// Rolls back, and tells whether the connection was lost. Whatever state an error left: some errors have rolled back already, and then there is nothing
-    /// to do, which some databases call an error.
+    /// Rolls back, and tells whether the connection was lost. Some errors have rolled back already: then there is
+    /// nothing to do, which some databases call an error.
     pub(super) fn roll_back(&mut self) -> bool {
         self.connection.statement("ROLLBACK", false).is_err_and(|error| error.disconnected)
     }

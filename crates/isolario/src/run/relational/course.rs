@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use isolario_check::{Checker, Options};
 use isolario_db::DbError;
-use isolario_model::{History, Level, LevelResult, Outcome as TxnOutcome, StopReason};
+use isolario_model::{Anomaly, History, Level, LevelResult, Outcome as TxnOutcome, StopReason};
 use isolario_report::Report;
 use isolario_sql::{Aux, Instrument, Planner, Product, Reading, Round, Schema, Script, history};
 use isolario_workload::Rng;
@@ -22,6 +22,7 @@ use super::round::Drive;
 use super::serial::{self, Difference, Serially};
 use super::settings::Settings;
 use super::site::{Site, Stage};
+use super::trace::Trace;
 use super::{Figures, Observer, Outcome};
 use crate::run::directory::Directory;
 use crate::run::examine::{Examination, Judgement, examine};
@@ -71,6 +72,8 @@ pub(super) struct Course<'s> {
     site: &'s Site<'s>,
     directory: &'s Directory,
     begun: Instant,
+    /// How long the rounds took.
+    elapsed: Duration,
     figures: Figures,
     rounds: Vec<(String, u64, bool)>,
     /// What was found, each with its round as a script.
@@ -97,6 +100,7 @@ impl<'s> Course<'s> {
             site,
             directory,
             begun: Instant::now(),
+            elapsed: Duration::ZERO,
             figures: Figures::default(),
             rounds: Vec::new(),
             found: Vec::new(),
@@ -159,29 +163,17 @@ impl<'s> Course<'s> {
         Ok(())
     }
 
-    /// Looks for the smallest scripts that show what was found, the first of each kind first.
+    /// Looks for the smallest scripts that show what was found.
     pub(super) fn simplify(
         &mut self,
         handle: &Handle,
         observer: &mut dyn Observer,
     ) -> Result<(), RunError> {
+        self.elapsed = self.begun.elapsed();
         let Some(budget) = self.settings.simplify else { return Ok(()) };
-        let rank = |at: usize| {
-            let (finding, _) = &self.found[at];
-            self.found[..at].iter().filter(|(other, _)| other.is_like(finding)).count()
-        };
-        let mut order: Vec<usize> = (0..self.found.len()).collect();
-        order.sort_by_cached_key(|at| rank(*at));
-        for at in order {
-            if handle.is_interrupted() {
-                break;
-            }
-            let (finding, script) = &self.found[at];
-            observer.simplifying(finding);
-            let url = self.settings.urls.first().cloned();
-            (self.catalogue.add(finding, script, budget))
-                .map_err(|error| RunError::Database { url, error })?;
-        }
+        let url = self.settings.urls.first().cloned();
+        (self.catalogue.add_all(&self.found, budget, handle, observer))
+            .map_err(|error| RunError::Database { url, error })?;
         Ok(())
     }
 
@@ -305,27 +297,31 @@ impl<'s> Course<'s> {
     ) -> usize {
         let Examined { history, round, number, isolation, beside, .. } = examined;
         let bugs = Report::new("", history, std::slice::from_ref(beside)).found().findings;
-        let of = |bug: &isolario_report::Finding<'_>| {
-            (FindingKind::Anomaly(bug.anomaly.kind), Finding::txns_of(bug.anomaly, history))
+        let of = |anomaly: &Anomaly, history: &History| {
+            (FindingKind::Anomaly(anomaly.kind), Trace::of(anomaly, history, round))
         };
-        let mut found: Vec<(FindingKind, Vec<u32>)> = bugs.iter().map(of).collect();
+        let mut found: Vec<(FindingKind, Trace)> =
+            bugs.iter().map(|bug| of(bug.anomaly, history)).collect();
         if let Some(known) = &examined.by_predicate {
-            let of = |anomaly| {
-                let mut txns = Finding::txns_of(anomaly, &known.history);
-                txns.retain(|id| round.transactions.iter().any(|txn| txn.id == *id));
-                (FindingKind::Anomaly(anomaly.kind), txns)
-            };
-            found.extend(known.anomalies().map(of));
+            found.extend(known.anomalies().map(|anomaly| of(anomaly, &known.history)));
         }
         self.figures.anomalies += found.len() as u64;
         if let Some(difference) = examined.difference() {
-            found.push((FindingKind::WrongResult, difference.txn.into_iter().collect()));
+            let txns = difference.txn.into_iter().collect();
+            found.push((FindingKind::WrongResult, Trace { txns, ..Trace::default() }));
         }
         let count = found.len();
-        for (kind, txns) in found {
-            let pattern = pattern(round, &txns);
-            let (round, isolation) = (*number, isolation.clone());
-            let finding = Finding { round, isolation, kind, txns, pattern, breaks_claim };
+        for (kind, Trace { txns, statements, before }) in found {
+            let finding = Finding {
+                round: *number,
+                isolation: isolation.clone(),
+                kind,
+                pattern: pattern(round, &txns),
+                txns,
+                statements,
+                before,
+                breaks_claim,
+            };
             self.found.push((finding, Rc::clone(script)));
         }
         count
@@ -391,7 +387,8 @@ impl<'s> Course<'s> {
             version: self.site.version.clone(),
             directory: self.directory.path().to_owned(),
             figures: self.figures,
-            elapsed: self.begun.elapsed(),
+            elapsed: self.elapsed,
+            simplified_in: self.begun.elapsed().saturating_sub(self.elapsed),
             stopped: self.stopped,
             findings,
             simplified,

@@ -3,9 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use isolario_model::{Anomaly, AnomalyKind, History, Level, ValueRef};
-use isolario_report::involved;
-use isolario_sql::{RecordedTxn, Round, StatementKind};
+use isolario_model::{AnomalyKind, Level};
+use isolario_sql::{Element, RecordedTxn, Round, StatementKind};
 use serde::{Deserialize, Serialize};
 
 use super::cause::Cause;
@@ -79,7 +78,11 @@ pub struct Finding {
     pub kind: FindingKind,
     /// The transactions of the round that it takes, as far as that is known.
     pub txns: Vec<u32>,
-    /// The statements of these transactions: what is the same in two findings makes them one (IsoRel,
+    /// The statements of these that read or wrote what it is about, as far as that is known.
+    pub statements: Vec<Element>,
+    /// Those that had written the same rows before.
+    pub before: Vec<Element>,
+    /// The statements of its transactions by kind: what is the same in two findings makes them one (IsoRel,
     /// Section 5.1).
     pub pattern: String,
     /// Whether it breaks what the round had to satisfy.
@@ -90,20 +93,6 @@ impl Finding {
     /// Whether two findings are of one kind at one isolation level.
     pub fn is_like(&self, other: &Finding) -> bool {
         self.kind == other.kind && self.isolation == other.isolation
-    }
-
-    /// The transactions of an anomaly.
-    pub(super) fn txns_of(anomaly: &Anomaly, history: &History) -> Vec<u32> {
-        let names = involved(history, anomaly).into_iter();
-        let mut txns: Vec<u32> = names
-            .filter_map(|involved| match history.txn_name(involved.txn) {
-                Some(ValueRef::Int(id)) => u32::try_from(id).ok(),
-                _ => None,
-            })
-            .collect();
-        txns.sort_unstable();
-        txns.dedup();
-        txns
     }
 }
 

@@ -150,7 +150,8 @@ pub(super) fn write_record(
     let record = RunRecord {
         schema: RunRecord::SCHEMA.to_owned(),
         isolario: env!("CARGO_PKG_VERSION").to_owned(),
-        began_unix_s: unix_seconds().saturating_sub(outcome.elapsed.as_secs()),
+        began_unix_s: unix_seconds()
+            .saturating_sub((outcome.elapsed + outcome.simplified_in).as_secs()),
         urls: settings.urls.iter().map(ToString::to_string).collect(),
         database: outcome.database.clone(),
         database_version: outcome.version.clone(),

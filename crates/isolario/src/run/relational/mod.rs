@@ -40,6 +40,7 @@ mod settings;
 mod shrink;
 mod simplify;
 mod site;
+mod trace;
 
 use std::path::PathBuf;
 use std::time::Duration;

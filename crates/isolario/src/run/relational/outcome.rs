@@ -62,6 +62,8 @@ pub struct Outcome {
     pub figures: Figures,
     /// How long the rounds took, checks included.
     pub elapsed: Duration,
+    /// How long it took to simplify what was found.
+    pub simplified_in: Duration,
     /// How the run ended.
     pub stopped: StopReason,
     /// Everything that was found.

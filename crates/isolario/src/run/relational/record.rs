@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::Path;
 
+use isolario_sql::Element;
 use serde::{Deserialize, Serialize};
 
 use super::cause::Cause;
@@ -40,6 +41,11 @@ struct Told {
     isolation: String,
     anomaly: String,
     transactions: Vec<u32>,
+    /// Each as the number of its transaction and its own, `7.3`.
+    #[serde(default)]
+    statements: Vec<String>,
+    #[serde(default)]
+    before: Vec<String>,
     pattern: String,
     breaks_claim: bool,
 }
@@ -79,11 +85,14 @@ impl Record {
     }
 
     pub(super) fn tell_findings(&mut self, findings: &[Finding]) {
+        let names = |elements: &[Element]| elements.iter().map(ToString::to_string).collect();
         let told = |finding: &Finding| Told {
             round: finding.round,
             isolation: finding.isolation.clone(),
             anomaly: finding.kind.name().to_owned(),
             transactions: finding.txns.clone(),
+            statements: names(&finding.statements),
+            before: names(&finding.before),
             pattern: finding.pattern.clone(),
             breaks_claim: finding.breaks_claim,
         };
@@ -113,12 +122,16 @@ impl Record {
 
     /// The findings, as far as their names are known.
     pub(super) fn findings(&self) -> Vec<Finding> {
+        let elements =
+            |names: &[String]| names.iter().filter_map(|name| name.parse().ok()).collect();
         let finding = |told: &Told| {
             Some(Finding {
                 round: told.round,
                 isolation: told.isolation.clone(),
                 kind: FindingKind::find(&told.anomaly)?,
                 txns: told.transactions.clone(),
+                statements: elements(&told.statements),
+                before: elements(&told.before),
                 pattern: told.pattern.clone(),
                 breaks_claim: told.breaks_claim,
             })

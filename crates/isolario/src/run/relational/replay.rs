@@ -17,7 +17,10 @@ use super::client::{Aftermath, Client, Shared, first_state};
 use super::round::{full_read, mark_final};
 use super::site::{Site, Stage};
 
-/// How long a statement may take before it is asked whether it is blocked.
+/// How long a statement may take before the database is asked whether it is blocked, and how long between
+/// two questions.
+const BETWEEN_QUESTIONS: Duration = Duration::from_millis(5);
+/// How long a statement may take before it is taken for blocked, where the database does not tell.
 const PATIENCE: Duration = Duration::from_millis(60);
 
 /// Replays a script on a fresh schema, which stays until the next one takes its place.
@@ -143,17 +146,24 @@ impl Conductor<'_> {
 
     /// Waits until a session is free or blocked.
     fn settle(&mut self, session: usize) {
-        while self.lines[session].is_busy && (self.answer(PATIENCE) || !self.is_blocked(session)) {}
+        let patience = match self.view_of(session) {
+            Some(_) => BETWEEN_QUESTIONS,
+            None => PATIENCE,
+        };
+        while self.lines[session].is_busy && (self.answer(patience) || !self.is_blocked(session)) {}
+    }
+
+    /// Who can tell whether a session waits, and its number there.
+    fn view_of(&mut self, session: usize) -> Option<(&mut dyn LockView, u64)> {
+        let node = session % self.views.len().max(1);
+        let view = self.views.get_mut(node)?.as_deref_mut()?;
+        Some((view, self.lines[session].id?))
     }
 
     /// Whether a session waits for another one, as far as the database tells. Silence is taken for
     /// waiting where it does not.
     fn is_blocked(&mut self, session: usize) -> bool {
-        let node = session % self.views.len().max(1);
-        match (self.views.get_mut(node), self.lines[session].id) {
-            (Some(Some(view)), Some(id)) => view.is_waiting(id).unwrap_or(true),
-            _ => true,
-        }
+        self.view_of(session).is_none_or(|(view, id)| view.is_waiting(id).unwrap_or(true))
     }
 
     /// Waits for any answer; false if none comes in time.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::time::Duration;
 
 use isolario_db::DbUrl;
@@ -73,23 +74,19 @@ pub fn shrink_run(
     let mut catalogue = Catalogue::new(&site, &directory);
     let wanted = |finding: &Finding| what.kind.is_none_or(|kind| finding.kind == kind);
     let findings: Vec<Finding> = record.findings().into_iter().filter(wanted).collect();
-    let mut looked_at = 0;
-    for finding in &findings {
-        if handle.is_interrupted() {
-            break;
-        }
+    let mut found = Vec::new();
+    for finding in findings {
         let path = what.directory.join(of_round(finding.round)).join(STATEMENTS);
         let text = fs::read_to_string(&path);
         let script = text.and_then(|text| {
             Script::read(&text, &site.product).map_err(|error| io::Error::other(error.to_string()))
         });
         let script = script.map_err(|error| RunError::Read { path, error })?;
-        observer.simplifying(finding);
-        let url = what.urls.first().cloned();
-        let had_time = (catalogue.add(finding, &script, what.budget))
-            .map_err(|error| RunError::Database { url, error })?;
-        looked_at += usize::from(had_time);
+        found.push((finding, Rc::new(script)));
     }
+    let url = what.urls.first().cloned();
+    let looked_at = (catalogue.add_all(&found, what.budget, handle, observer))
+        .map_err(|error| RunError::Database { url, error })?;
     let Catalogue { entries: simplified, mut unwritten, .. } = catalogue;
     let shown: u64 = simplified.iter().map(|found| found.findings).sum();
     count_simplified(&mut record.table, &simplified);

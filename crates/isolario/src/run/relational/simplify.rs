@@ -78,9 +78,22 @@ pub(super) struct Wanted<'w> {
     pub(super) round: u64,
 }
 
-/// The scripts that may show a finding: its transactions alone or, if they need others, all of its round.
-pub(super) fn scripts_of(round: &Script, finding: &Finding) -> [Script; 2] {
-    [round.with_txns(&finding.txns), round.clone()]
+/// What of its round may show a finding, without all of it: the statements that it is about, with those that
+/// wrote the same rows before, all of its transactions, and all of theirs. The smallest comes first: it mostly
+/// does, and then there is little left to take.
+pub(super) fn parts_of(round: &Script, finding: &Finding) -> Vec<Script> {
+    let Finding { txns, statements, before, .. } = finding;
+    let both = [statements.as_slice(), before].concat();
+    let earlier: Vec<u32> = txns.iter().copied().chain(before.iter().map(|e| e.txn)).collect();
+    let mut parts = vec![
+        round.with_statements(statements),
+        round.with_statements(&both),
+        round.with_txns(txns),
+        round.with_txns(&earlier),
+    ];
+    parts.retain(|part| !part.steps.is_empty() && part != round);
+    parts.dedup();
+    parts
 }
 
 /// Looks for the smallest script that shows what was found, beginning with the first of some that shows
@@ -95,7 +108,11 @@ pub(super) fn simplify(
     let mut search = Search { site, stage, wanted, tried: 0, deadline: Instant::now() + budget };
     let mut first = None;
     for script in scripts {
-        first = search.shows(script).map(|shown| (script.clone(), shown));
+        if Instant::now() >= search.deadline {
+            break;
+        }
+        let script = script.renumbered();
+        first = search.shows(&script).map(|shown| (script, shown));
         if first.is_some() {
             break;
         }
@@ -105,11 +122,12 @@ pub(super) fn simplify(
         return Ok(None);
     };
     let is_cut_short = search.reduce_all(&mut script, &mut shown);
+    let renumbered = script.renumbered();
     let mut times = 0;
     for _ in 0..TRIALS {
-        if let Some(again) = search.shows(&script) {
+        if let Some(again) = search.shows(&renumbered) {
             times += 1;
-            shown = again;
+            (script, shown) = (renumbered.clone(), again);
         }
     }
     search.clear(Some(&script))?;

@@ -3,11 +3,17 @@
 //! A smaller script may be wrong, since a statement refers to a column that is gone, say. Whoever
 //! tries it finds out that it does not show the same any more.
 
-use sqlparser::ast::{BinaryOperator, Expr, Query, Select, SetExpr, Statement, UnaryOperator};
+mod statement;
+
+use std::collections::BTreeMap;
+
+use sqlparser::ast::Statement;
 
 use crate::product::Product;
+use crate::round::Element;
 use crate::schema::{Schema, Table};
-use crate::script::{Action, Script};
+use crate::script::{Action, Script, Step};
+use statement::{remove_inserted, smaller_statements};
 
 /// What is taken from a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +23,8 @@ pub enum Reduction {
     Many,
     /// A transaction.
     Transactions,
+    /// Several statements at once.
+    ManyStatements,
     /// A statement.
     Statements,
     /// A table or a view.
@@ -33,9 +41,10 @@ pub enum Reduction {
 
 impl Reduction {
     /// All of them, those first that take most.
-    pub const ALL: [Reduction; 8] = [
+    pub const ALL: [Reduction; 9] = [
         Reduction::Many,
         Reduction::Transactions,
+        Reduction::ManyStatements,
         Reduction::Statements,
         Reduction::Relations,
         Reduction::Clauses,
@@ -51,6 +60,7 @@ impl Script {
         match kind {
             Reduction::Many => self.without_many(),
             Reduction::Transactions => self.without_txns(),
+            Reduction::ManyStatements => self.without_many_statements(),
             Reduction::Statements => self.without_statements(),
             Reduction::Relations => self.without_relations(),
             Reduction::Rows => self.without_rows(),
@@ -66,19 +76,63 @@ impl Script {
         Script { schema: self.schema.clone(), steps }
     }
 
+    /// The same with these statements only, and with the transactions that they are part of.
+    pub fn with_statements(&self, wanted: &[Element]) -> Script {
+        let mut sent: BTreeMap<u32, u32> = BTreeMap::new();
+        let mut is_wanted = |step: &&Step| match step.action {
+            Action::Statement(_) => {
+                let statement = sent.entry(step.txn).or_default();
+                *statement += 1;
+                wanted.contains(&Element { txn: step.txn, statement: *statement })
+            }
+            _ => wanted.iter().any(|element| element.txn == step.txn),
+        };
+        let steps = self.steps.iter().filter(|step| is_wanted(step)).cloned().collect();
+        Script { schema: self.schema.clone(), steps }
+    }
+
+    /// The same with sessions and transactions counted from the first, in the order in which they come.
+    #[must_use]
+    pub fn renumbered(&self) -> Script {
+        let (txns, mut sessions) = (self.txns(), Vec::new());
+        let mut renumbered = self.clone();
+        for step in &mut renumbered.steps {
+            if !sessions.contains(&step.session) {
+                sessions.push(step.session);
+            }
+            let place =
+                |of: &[u32], wanted| of.iter().take_while(|other| **other != wanted).count();
+            step.session = place(&sessions, step.session) as u32;
+            step.txn = place(&txns, step.txn) as u32 + 1;
+        }
+        renumbered
+    }
+
     /// Without one half of the transactions, one quarter, and so on, down to two of them.
     fn without_many(&self) -> Vec<Script> {
         let txns = self.txns();
-        let mut smaller = Vec::new();
-        let mut size = txns.len() / 2;
-        while size > 1 {
-            for gone in txns.chunks(size) {
-                let rest = txns.iter().copied().filter(|txn| !gone.contains(txn));
-                smaller.push(self.with_txns(&rest.collect::<Vec<_>>()));
-            }
-            size /= 2;
-        }
-        smaller
+        let without = |gone: &[u32]| {
+            let rest = txns.iter().copied().filter(|txn| !gone.contains(txn));
+            self.with_txns(&rest.collect::<Vec<_>>())
+        };
+        chunks(&txns).map(without).collect()
+    }
+
+    /// The same for statements, whoever sends them.
+    fn without_many_statements(&self) -> Vec<Script> {
+        let statements: Vec<usize> = self.statements().collect();
+        let without = |gone: &[usize]| {
+            let rest = self.steps.iter().enumerate().filter(|(at, _)| !gone.contains(at));
+            let steps = rest.map(|(_, step)| step.clone()).collect();
+            Script { schema: self.schema.clone(), steps }
+        };
+        chunks(&statements).map(without).collect()
+    }
+
+    /// Where its statements are among its steps.
+    fn statements(&self) -> impl Iterator<Item = usize> {
+        let steps = self.steps.iter().enumerate();
+        steps.filter(|(_, step)| matches!(step.action, Action::Statement(_))).map(|(at, _)| at)
     }
 
     fn without_txns(&self) -> Vec<Script> {
@@ -91,13 +145,12 @@ impl Script {
     }
 
     fn without_statements(&self) -> Vec<Script> {
-        let is_statement = |at: &usize| matches!(self.steps[*at].action, Action::Statement(_));
         let without = |at: usize| {
             let mut smaller = self.clone();
             smaller.steps.remove(at);
             smaller
         };
-        (0..self.steps.len()).filter(is_statement).map(without).collect()
+        self.statements().map(without).collect()
     }
 
     fn with_schema(&self, change: impl FnOnce(&mut Schema)) -> Script {
@@ -206,6 +259,12 @@ impl Script {
     }
 }
 
+/// The halves of a list, its quarters, and so on, down to pairs.
+fn chunks<T>(list: &[T]) -> impl Iterator<Item = &[T]> {
+    let sizes = std::iter::successors(Some(list.len() / 2), |size| Some(size / 2));
+    sizes.take_while(|size| *size > 1).flat_map(|size| list.chunks(size))
+}
+
 fn remove_column(table: &mut Table, gone: usize) {
     // Rows have no values for columns that count up.
     let given = table.columns[..gone].iter().filter(|column| !column.auto_increment).count();
@@ -218,159 +277,6 @@ fn remove_column(table: &mut Table, gone: usize) {
     table.primary_key.iter_mut().for_each(shift);
     table.indexes.retain(|index| !index.contains(&gone));
     table.indexes.iter_mut().flatten().for_each(shift);
-}
-
-fn remove_inserted(statement: &mut Statement, table: &str, column: &str) {
-    let Statement::Insert(insert) = statement else { return };
-    if insert.table.to_string() != table {
-        return;
-    }
-    let Some(at) = insert.columns.iter().position(|name| name.value == column) else { return };
-    insert.columns.remove(at);
-    match insert.source.as_mut().map(|source| &mut *source.body) {
-        Some(SetExpr::Values(values)) => {
-            values.rows.iter_mut().for_each(|row| drop(row.remove(at)));
-        }
-        Some(SetExpr::Select(select)) => drop(select.projection.remove(at)),
-        _ => {}
-    }
-}
-
-fn smaller_statements(statement: &Statement) -> Vec<Statement> {
-    let mut smaller = Vec::new();
-    match statement {
-        Statement::Query(query) => {
-            let queries = smaller_queries(query).into_iter();
-            smaller.extend(queries.map(|query| Statement::Query(Box::new(query))));
-        }
-        Statement::Update(update) => {
-            for selection in smaller_conditions(update.selection.as_ref()) {
-                let mut other = update.clone();
-                other.selection = selection;
-                smaller.push(Statement::Update(other));
-            }
-            for at in 0..update.assignments.len() {
-                let mut other = update.clone();
-                other.assignments.remove(at);
-                smaller.extend((!other.assignments.is_empty()).then_some(Statement::Update(other)));
-            }
-        }
-        Statement::Delete(delete) => {
-            for selection in smaller_conditions(delete.selection.as_ref()) {
-                let mut other = delete.clone();
-                other.selection = selection;
-                smaller.push(Statement::Delete(other));
-            }
-        }
-        Statement::Insert(insert) => {
-            let Some(SetExpr::Values(values)) = insert.source.as_ref().map(|source| &*source.body)
-            else {
-                return smaller;
-            };
-            for at in 0..values.rows.len() {
-                let mut other = insert.clone();
-                if let Some(source) = &mut other.source
-                    && let SetExpr::Values(values) = &mut *source.body
-                {
-                    values.rows.remove(at);
-                }
-                smaller.extend((values.rows.len() > 1).then_some(Statement::Insert(other)));
-            }
-        }
-        _ => {}
-    }
-    smaller
-}
-
-fn smaller_queries(query: &Query) -> Vec<Query> {
-    let mut smaller = Vec::new();
-    let mut with = |change: &dyn Fn(&mut Query)| {
-        let mut other = query.clone();
-        change(&mut other);
-        smaller.push(other);
-    };
-    if query.order_by.is_some() || query.limit_clause.is_some() {
-        with(&|query| {
-            query.order_by = None;
-            query.limit_clause = None;
-        });
-    }
-    match &*query.body {
-        SetExpr::Select(select) => {
-            for select in smaller_selects(select) {
-                with(&|query| *query.body = SetExpr::Select(Box::new(select.clone())));
-            }
-        }
-        SetExpr::SetOperation { left, right, .. } => {
-            with(&|query| query.body.clone_from(left));
-            with(&|query| query.body.clone_from(right));
-        }
-        _ => {}
-    }
-    smaller
-}
-
-fn smaller_selects(select: &Select) -> Vec<Select> {
-    let mut smaller = Vec::new();
-    for selection in smaller_conditions(select.selection.as_ref()) {
-        smaller.push(Select { selection, ..select.clone() });
-    }
-    for at in 0..select.projection.len() {
-        let mut other = select.clone();
-        other.projection.remove(at);
-        smaller.extend((!other.projection.is_empty()).then_some(other));
-    }
-    if select.distinct.is_some() {
-        smaller.push(Select { distinct: None, ..select.clone() });
-    }
-    for (at, table) in select.from.iter().enumerate() {
-        for join in 0..table.joins.len() {
-            let mut other = select.clone();
-            other.from[at].joins.remove(join);
-            smaller.push(other);
-        }
-    }
-    smaller
-}
-
-/// No condition, and every condition with something less in it.
-fn smaller_conditions(condition: Option<&Expr>) -> Vec<Option<Expr>> {
-    let Some(condition) = condition else { return Vec::new() };
-    let mut smaller = vec![None];
-    smaller.extend(smaller_exprs(condition).into_iter().map(Some));
-    smaller
-}
-
-/// How deep expressions are nested is limited by the parser.
-fn smaller_exprs(expr: &Expr) -> Vec<Expr> {
-    match expr {
-        Expr::Nested(inner) => {
-            let mut smaller = vec![(**inner).clone()];
-            let nested = |inner| Expr::Nested(Box::new(inner));
-            smaller.extend(smaller_exprs(inner).into_iter().map(nested));
-            smaller
-        }
-        Expr::UnaryOp { op: UnaryOperator::Not, expr } => vec![(**expr).clone()],
-        Expr::BinaryOp { left, op: op @ (BinaryOperator::And | BinaryOperator::Or), right } => {
-            let both = |left: Expr, right: Expr| Expr::BinaryOp {
-                left: Box::new(left),
-                op: op.clone(),
-                right: Box::new(right),
-            };
-            let mut smaller = vec![(**left).clone(), (**right).clone()];
-            smaller.extend(smaller_exprs(left).into_iter().map(|l| both(l, (**right).clone())));
-            smaller.extend(smaller_exprs(right).into_iter().map(|r| both((**left).clone(), r)));
-            smaller
-        }
-        Expr::InList { expr, list, negated } if list.len() > 1 => (0..list.len())
-            .map(|gone| {
-                let mut list = list.clone();
-                list.remove(gone);
-                Expr::InList { expr: expr.clone(), list, negated: *negated }
-            })
-            .collect(),
-        _ => Vec::new(),
-    }
 }
 
 #[cfg(test)]
@@ -441,6 +347,42 @@ mod tests {
         let expected = "INSERT INTO t0 (c1, c2) VALUES (6, 'c')".to_owned();
         assert_eq!(smaller[0].steps[0].action, Action::Statement(expected));
         assert!(smaller[1].schema.tables[0].primary_key.is_empty());
+    }
+
+    #[test]
+    fn some_statements_stay_with_the_transactions_they_are_part_of() {
+        let step = |session, txn, sql: &str| Step {
+            session,
+            txn,
+            action: match sql {
+                "BEGIN" => Action::Begin,
+                "COMMIT" => Action::Commit,
+                _ => Action::Statement(sql.to_owned()),
+            },
+        };
+        let steps = vec![
+            step(4, 7, "BEGIN"),
+            step(1, 9, "BEGIN"),
+            step(4, 7, "SELECT 1"),
+            step(1, 9, "SELECT 2"),
+            step(4, 7, "SELECT 3"),
+            step(4, 7, "COMMIT"),
+            step(4, 12, "SELECT 4"),
+            step(1, 9, "COMMIT"),
+        ];
+        let script = Script { steps, ..script(&[]) };
+        let element = |txn, statement| Element { txn, statement };
+        let some = script.with_statements(&[element(7, 2), element(12, 1)]);
+        let expected = [
+            step(4, 7, "BEGIN"),
+            step(4, 7, "SELECT 3"),
+            step(4, 7, "COMMIT"),
+            step(4, 12, "SELECT 4"),
+        ];
+        assert_eq!(some.steps, expected);
+        let turns: Vec<(u32, u32)> =
+            script.renumbered().steps.iter().map(|step| (step.session, step.txn)).collect();
+        assert_eq!(turns, [(0, 1), (1, 2), (0, 1), (1, 2), (0, 1), (0, 1), (0, 3), (1, 2)]);
     }
 
     #[test]
