@@ -190,6 +190,25 @@ impl Product {
         }
     }
 
+    /// Statements that give a session an isolation level, by the name that its adapter has for it. SQLite has
+    /// none to choose from.
+    pub fn set_isolation(&self, isolation: &str) -> Vec<String> {
+        let level = isolation.replace('-', " ").to_uppercase();
+        match (self.dialect, isolation) {
+            (Dialect::Postgres, _) => {
+                vec![format!("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL {level}")]
+            }
+            (Dialect::MySql, "innodb-snapshot-isolation") => vec![
+                "SET SESSION innodb_snapshot_isolation = ON".to_owned(),
+                "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ".to_owned(),
+            ],
+            (Dialect::MySql, _) => {
+                vec![format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}")]
+            }
+            _ => Vec::new(),
+        }
+    }
+
     /// The statement that begins a transaction.
     pub fn begin(&self) -> &'static str {
         match self.dialect {

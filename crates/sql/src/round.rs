@@ -246,6 +246,8 @@ pub struct Round {
     pub transactions: Vec<RecordedTxn>,
     /// What was there before any of them.
     pub first: Option<Snapshot>,
+    /// Whether statements were sent in turn, each when the one before was answered or had to wait.
+    pub is_in_turn: bool,
 }
 
 impl Round {
@@ -253,6 +255,16 @@ impl Round {
     pub fn txn(&self, id: u32) -> Option<&RecordedTxn> {
         let at = self.transactions.binary_search_by_key(&id, |txn| txn.id).ok()?;
         self.transactions.get(at)
+    }
+
+    /// Whether somebody else's turn came before a statement was answered.
+    pub(crate) fn waited(&self, of: &RecordedTxn, statement: &Recorded) -> bool {
+        let (sent, answered) = statement.turn;
+        let others = self.transactions.iter().filter(|txn| txn.session != of.session);
+        let mut turns = others.flat_map(|txn| {
+            txn.statements.iter().map(|other| other.turn.0).chain([txn.end_turn.0])
+        });
+        turns.any(|turn| sent < turn && turn < answered)
     }
 }
 

@@ -260,6 +260,15 @@ fn tell(found: &Found, out: &mut dyn Write) -> io::Result<()> {
     tell_table(&found.table, &found.asked, out)?;
     tell_scripts(&found.simplified, out)?;
     writeln!(out, "\n  directory   {}", found.directory.display())?;
+    if found.simplified.iter().any(|found| found.is_cut_short) {
+        let seconds = found.simplified_in.as_secs_f64();
+        writeln!(
+            out,
+            "  time was up after {seconds:.0} s of simplifying: `isolario shrink {}` goes on for as long as it \
+             takes",
+            found.directory.display()
+        )?;
+    }
     writeln!(out, "\nRepeat it with\n  {}", found.replay)
 }
 
@@ -275,6 +284,7 @@ fn tell_table(
         let asked = asked.get(isolation).map_or("", String::as_str);
         match row.broken {
             0 => writeln!(out, "    held ({asked})")?,
+            1 => writeln!(out, "    BROKEN in 1 round ({asked})")?,
             broken => writeln!(out, "    BROKEN in {} rounds ({asked})", grouped(broken))?,
         }
         for (name, count) in &row.anomalies {
@@ -297,10 +307,14 @@ fn tell_table(
 fn tell_scripts(simplified: &[Simplified], out: &mut dyn Write) -> io::Result<()> {
     for found in simplified {
         let ((txns, statements), (times, trials)) = (found.size(), found.shown);
+        let statements = match statements {
+            1 => "1 statement each".to_owned(),
+            many => format!("at most {many} statements each"),
+        };
+        let cut = if found.is_cut_short { "; time was up" } else { "" };
         writeln!(
             out,
-            "  {}.sql: {txns} transactions, at most {statements} statements each; showed {times} of \
-             {trials} times",
+            "  {}.sql: {txns} transactions, {statements}; showed {times} of {trials} times{cut}",
             found.name
         )?;
     }

@@ -79,6 +79,11 @@ impl Directory {
         })
     }
 
+    /// What is known of the run, if it can be read.
+    pub(super) fn record(&self) -> Option<RunRecord> {
+        serde_json::from_reader(File::open(self.file(RECORD)).ok()?).ok()
+    }
+
     /// Writes a file that is there as a whole or not at all. The directory is the run's own, so
     /// nobody else's file is in the way.
     pub(super) fn write(

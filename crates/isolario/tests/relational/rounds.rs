@@ -3,17 +3,19 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
+use isolario::check::{Checker, Options};
 use isolario::db::{DbUrl, Settings as DbSettings, open};
-use isolario::model::AnomalyKind;
-use isolario::run::relational::{FindingKind, Outcome, run};
+use isolario::model::{AnomalyKind, Level, Outcome};
+use isolario::run::relational::{FindingKind, Outcome as Found, replay_script, run};
 use isolario::run::{Handle, Judgement, RunError};
+use isolario::sql::{Product, Script};
 use isolario_servers::Kind;
 
 use super::site::{go, settings, start};
 
 /// Nothing was found, and what was claimed holds.
 #[track_caller]
-fn is_clean(outcome: &Outcome) {
+fn is_clean(outcome: &Found) {
     assert!(outcome.findings.is_empty(), "{:?}", outcome.findings);
     assert_eq!(outcome.judgement, Judgement::Satisfied);
     assert_eq!(outcome.figures.uninstrumented, 0);
@@ -124,6 +126,8 @@ fn mariadb_loses_updates_at_its_repeatable_read_only() {
     let url = servers.url();
     is_clean(&go(settings(url, "serializable", 200, 3)));
     is_clean(&go(settings(url, "read-committed", 200, 3)));
+    a_deadlock_by_another_name(url);
+    a_refusal_outside_of_a_transaction(url);
 
     // One seed after the other, until everything that its design allows has shown.
     let wanted = [AnomalyKind::LostUpdate, AnomalyKind::ReadWriteSkew, AnomalyKind::WriteSkew];
@@ -142,4 +146,53 @@ fn mariadb_loses_updates_at_its_repeatable_read_only() {
     for kind in [AnomalyKind::AbortedRead, AnomalyKind::IntermediateRead, AnomalyKind::DirtyWrite] {
         assert!(!found.contains(&FindingKind::Anomaly(kind)), "{kind:?}");
     }
+}
+
+/// MariaDB reports a deadlock over the lock that counts a column up as 1467, and rolls the transaction back: whatever
+/// its session sends next is no part of it.
+fn a_deadlock_by_another_name(url: &str) {
+    let script = Script::read(
+        "CREATE TABLE t0 (c0 INTEGER AUTO_INCREMENT NOT NULL, c1 INTEGER, PRIMARY KEY (c0));\n\
+         INSERT INTO t0 (c1) VALUES (1), (2);\n\
+         CREATE TABLE t1 (c0 INTEGER);\n\
+         CREATE TABLE t2 (c0 INTEGER);\n\
+         INSERT INTO t2 (c0) VALUES (1);\n\
+         /* session 1, T1 */ START TRANSACTION;\n\
+         /* session 2, T2 */ START TRANSACTION;\n\
+         /* session 2, T2 */ INSERT INTO t1 (c0) VALUES (1), (2), (3), (4), (5), (6), (7), (8), (9);\n\
+         /* session 1, T1 */ UPDATE t2 SET c0 = 5;\n\
+         /* session 1, T1 */ SELECT c1 FROM t0;\n\
+         /* session 2, T2 */ INSERT INTO t0 (c1) SELECT s.c1 FROM t0 AS s WHERE s.c0 = 2;\n\
+         /* session 1, T1 */ INSERT INTO t0 (c1) VALUES (3);\n\
+         /* session 2, T2 */ COMMIT;\n\
+         /* session 1, T1 */ INSERT INTO t0 (c1) VALUES (4);\n\
+         /* session 1, T1 */ SELECT c0 FROM t2;\n\
+         /* session 1, T1 */ COMMIT;\n",
+        &Product::MARIADB,
+    )
+    .unwrap();
+    let (round, history) = replay_script(&settings(url, "serializable", 1, 1), &script).unwrap();
+    // Whoever is given up, and under whatever name, has done nothing.
+    let given_up: Vec<_> = (round.transactions.iter())
+        .filter(|txn| txn.outcome == Outcome::Aborted)
+        .map(|txn| txn.statements.last().and_then(|statement| statement.failure.clone()))
+        .collect();
+    assert!(matches!(given_up.as_slice(), [Some(_)]), "{given_up:?}");
+    let result = Checker::new(&history, Options::default()).check(Level::Serializable);
+    assert!(result.verdict.is_satisfied(), "{:?}", result.verdict);
+}
+
+/// A statement that breaks a constraint has not taken effect, and everybody knows that.
+fn a_refusal_outside_of_a_transaction(url: &str) {
+    let script = Script::read(
+        "CREATE TABLE t0 (c0 INTEGER NOT NULL, PRIMARY KEY (c0));\n\
+         INSERT INTO t0 (c0) VALUES (1);\n\
+         /* session 1, T1 */ INSERT INTO t0 (c0) VALUES (1);\n\
+         /* session 1, T2 */ INSERT INTO t0 (c0) VALUES (2);\n",
+        &Product::MARIADB,
+    )
+    .unwrap();
+    let (round, _) = replay_script(&settings(url, "serializable", 1, 1), &script).unwrap();
+    let outcomes: Vec<Outcome> = round.transactions.iter().map(|txn| txn.outcome).collect();
+    assert_eq!(outcomes, [Outcome::Aborted, Outcome::Committed, Outcome::Committed]);
 }

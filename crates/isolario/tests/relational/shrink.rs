@@ -74,9 +74,27 @@ pub fn a_directory_is_shrunk(servers: &Servers) {
         assert_eq!(only.cause, Cause::CommitTiming);
         let count = &shrunk.table["repeatable-read"].anomalies["LostUpdate"];
         assert_eq!((count.simplified, count.unique), (2, 1));
-        for file in ["repeatable-read-LostUpdate.sql", "repeatable-read-LostUpdate.md"] {
-            assert!(dir.path().join(file).is_file(), "{file}");
-        }
+    }
+    let file = |end: &str| dir.path().join(format!("repeatable-read-LostUpdate.{end}"));
+    assert!(file("iso").is_file());
+    let report = fs::read_to_string(file("md")).unwrap();
+    for known in
+        ["| Database | MariaDB ", "| Isolation setting | repeatable-read |", "| Seed | 1 |"]
+    {
+        assert!(report.contains(known), "{known}: {report}");
+    }
+    assert!(
+        report.contains("isolario check --level repeatable-read repeatable-read-LostUpdate.iso")
+    );
+    let script = fs::read_to_string(file("sql")).unwrap();
+    let expected = [
+        "--   SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ;\n",
+        "-- One after the other, the transactions give other answers, in whatever order:\n",
+        "-- T2: SELECT c2 FROM t\n",
+        "--   T1, T2    (5)\n",
+    ];
+    for line in expected {
+        assert!(script.contains(line), "{line}: {script}");
     }
     // The script is one that can be read again.
     let text = fs::read_to_string(dir.path().join("repeatable-read-LostUpdate.sql")).unwrap();

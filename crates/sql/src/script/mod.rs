@@ -83,6 +83,14 @@ impl Script {
         txns
     }
 
+    /// The same with its transactions one after the other.
+    #[must_use]
+    pub fn in_order(&self, txns: &[u32]) -> Script {
+        let of = |txn: u32| self.steps.iter().filter(move |step| step.txn == txn);
+        let steps = txns.iter().flat_map(|txn| of(*txn)).cloned().collect();
+        Script { schema: self.schema.clone(), steps }
+    }
+
     /// The script as SQL that can be pasted into terminals, one per session. Where the round is given
     /// that it comes from, answers stand beside the statements.
     pub fn to_sql(&self, product: &Product, round: Option<&Round>) -> String {
@@ -115,7 +123,11 @@ impl Script {
         let is_statement =
             |other: &&Step| other.txn == step.txn && matches!(other.action, Action::Statement(_));
         let number = self.steps[..at].iter().filter(is_statement).count();
-        txn.statements.get(number).map(Recorded::told)
+        let statement = txn.statements.get(number)?;
+        Some(match round.is_in_turn && round.waited(txn, statement) {
+            true => format!("waits for another session; then: {}", statement.told()),
+            false => statement.told(),
+        })
     }
 }
 
@@ -128,7 +140,7 @@ impl Recorded {
         }
         if self.kind.is_read() {
             let row = |row: &Vec<Value>| {
-                let values: Vec<String> = row.iter().map(ToString::to_string).collect();
+                let values: Vec<String> = row.iter().map(in_sql).collect();
                 format!("({})", values.join(", "))
             };
             let rows: Vec<String> = self.rows.iter().map(row).collect();
@@ -138,6 +150,15 @@ impl Recorded {
             1 => "1 row".to_owned(),
             count => format!("{count} rows"),
         }
+    }
+}
+
+/// A value in the words of SQL.
+fn in_sql(value: &Value) -> String {
+    match value {
+        Value::Nil => "NULL".to_owned(),
+        Value::Text(text) => format!("'{}'", text.replace('\'', "''")),
+        other => other.to_string(),
     }
 }
 

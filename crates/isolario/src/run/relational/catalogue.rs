@@ -5,12 +5,13 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use isolario_db::DbError;
+use isolario_model::RunRecord;
 use isolario_sql::Script;
 
 use super::Observer;
 use super::directory::Directory;
 use super::findings::{Finding, FindingKind};
-use super::folder;
+use super::script_file;
 use super::simplify::{Simplified, Wanted, parts_of, simplify};
 use super::site::Site;
 use crate::run::{Handle, RunError};
@@ -19,6 +20,8 @@ use crate::run::{Handle, RunError};
 pub(super) struct Catalogue<'s> {
     site: &'s Site<'s>,
     directory: &'s Directory,
+    /// The run in which they were found.
+    pub(super) run: RunRecord,
     pub(super) entries: Vec<Simplified>,
     /// How long has been spent on each kind at each isolation level.
     spent: BTreeMap<(FindingKind, String), Duration>,
@@ -26,9 +29,13 @@ pub(super) struct Catalogue<'s> {
 }
 
 impl<'s> Catalogue<'s> {
-    pub(super) fn new(site: &'s Site<'s>, directory: &'s Directory) -> Catalogue<'s> {
+    pub(super) fn new(
+        site: &'s Site<'s>,
+        directory: &'s Directory,
+        run: RunRecord,
+    ) -> Catalogue<'s> {
         let (entries, unwritten) = (Vec::new(), Vec::new());
-        Catalogue { site, directory, entries, spent: BTreeMap::new(), unwritten }
+        Catalogue { site, directory, run, entries, spent: BTreeMap::new(), unwritten }
     }
 
     /// Simplifies findings, each with its round as a script, and tells how many there was time for. All findings
@@ -101,8 +108,8 @@ impl<'s> Catalogue<'s> {
         let number = 1 + self.entries.iter_mut().filter(is_like).count();
         let suffix = if number == 1 { String::new() } else { format!("-{number}") };
         found.name = format!("{}-{}{suffix}", found.isolation, found.kind);
-        let (product, version) = (&self.site.product, &self.site.version);
-        self.unwritten.extend(folder::write_script(self.directory, &found, product, version));
+        let written = script_file::write(self.directory, &found, &self.site.product, &self.run);
+        self.unwritten.extend(written);
         self.entries.push(found);
     }
 }

@@ -104,7 +104,7 @@ impl<'s> Course<'s> {
             figures: Figures::default(),
             rounds: Vec::new(),
             found: Vec::new(),
-            catalogue: Catalogue::new(site, directory),
+            catalogue: Catalogue::new(site, directory, folder::record(settings, site)),
             errors: BTreeMap::new(),
             refusals: BTreeMap::new(),
             asked: BTreeMap::new(),
@@ -398,9 +398,9 @@ impl<'s> Course<'s> {
             asked: self.asked,
             judgement: self.judgement,
             unwritten: self.unwritten,
-            replay: folder::command(self.settings),
+            replay: self.catalogue.run.replay.clone(),
         };
-        let written = folder::write_record(self.directory, self.settings, &outcome);
+        let written = folder::write_record(self.directory, self.catalogue.run, &outcome);
         outcome.unwritten.extend(written.err());
         outcome
     }
@@ -418,7 +418,8 @@ fn worse(first: Judgement, second: Judgement) -> Judgement {
 /// The levels that a round had to satisfy, by name.
 fn asked_levels(examination: &Examination) -> String {
     if examination.weakest_only {
-        return "nothing claimed".to_owned();
+        let weakest = examination.results.first().map_or("", |result| result.level.name());
+        return format!("nothing is claimed; weakest level: {weakest}");
     }
     let levels = examination.results.iter().map(|result| result.level);
     let asked =

@@ -3,19 +3,16 @@
 use std::io;
 
 use isolario_formats::{self as formats, Target};
-use isolario_model::{Counts, LevelResult, RunRecord, RunShape};
-use isolario_report::{Json, Renderer, Report, bug_report, html, shell_word};
+use isolario_model::{Counts, History, LevelResult, RunRecord, RunShape};
+use isolario_report::{Json, Renderer, Report, html, shell_word};
 use isolario_sql::{Product, Script};
 use isolario_verify::proof;
 
-use super::cause::Cause;
 use super::course::Examined;
-use super::findings::FindingKind;
 use super::outcome::Outcome;
 use super::record::FINDINGS;
-use super::serial::Difference;
 use super::settings::Settings;
-use super::simplify::Simplified;
+use super::site::Site;
 use crate::run::RunError;
 use crate::run::directory::{Directory, HISTORY, PROOF, unix_seconds};
 
@@ -51,72 +48,12 @@ pub(super) fn write(
     let read_as = isolario_verify::Options::default();
     let written = [
         statements,
-        write_history(&folder, examined),
+        write_history(&folder, HISTORY, &examined.history),
         folder.write("verdict.json", |out| Json.report(&report, out)),
         folder.write(PROOF, |out| proof::write(history, &results, &read_as, HISTORY, out)),
         folder.write("report.html", |out| html::write(&report, None, out)),
     ];
     written.into_iter().filter_map(Result::err).collect()
-}
-
-/// Writes the smallest script that shows a finding, and a bug report with it.
-pub(super) fn write_script(
-    directory: &Directory,
-    found: &Simplified,
-    product: &Product,
-    version: &str,
-) -> Vec<RunError> {
-    let Simplified { name, isolation, cause, .. } = found;
-    let script = found.script.to_sql(product, Some(&found.replayed));
-    let title = found.kind.title();
-    let (times, trials) = found.shown;
-    let written = [
-        directory.write(&format!("{name}.sql"), |out| {
-            writeln!(out, "-- {title}: {version}, {isolation}.")?;
-            if *cause != Cause::Other {
-                writeln!(out, "-- What lets it happen: {cause}.")?;
-            }
-            writeln!(out, "-- Replayed {trials} times, it showed {times} times.\n")?;
-            out.write_all(script.as_bytes())
-        }),
-        directory.write(&format!("{name}.md"), |out| {
-            match &found.difference {
-                Some(difference) => tell_difference(difference, out)?,
-                None => {
-                    let results = std::slice::from_ref(&found.result);
-                    bug_report::write(&Report::new(HISTORY, &found.history, results), None, out)?;
-                }
-            }
-            writeln!(out, "\n## The statements\n")?;
-            writeln!(out, "On {version} at {isolation}, in this order:\n")?;
-            writeln!(out, "```sql\n{script}```")
-        }),
-    ];
-    written.into_iter().filter_map(Result::err).collect()
-}
-
-/// A bug report on a wrong result.
-fn tell_difference(difference: &Difference, out: &mut dyn io::Write) -> io::Result<()> {
-    let Difference { txn, after, sql, observed, expected } = difference;
-    writeln!(out, "# {}\n", FindingKind::WrongResult.title())?;
-    writeln!(
-        out,
-        "Who read what whom wrote is as if the transactions below had been run one after the other. But \
-         no order of them gives these answers.\n"
-    )?;
-    let who = match txn {
-        Some(txn) => format!("T{txn} sent"),
-        None => "in the end, somebody sent".to_owned(),
-    };
-    let after: Vec<String> = after.iter().map(|txn| format!("T{txn}")).collect();
-    let after = if after.is_empty() {
-        "at first".to_owned()
-    } else {
-        format!("after {}", after.join(", "))
-    };
-    writeln!(out, "For example, {who}\n\n```sql\n{sql}\n```\n")?;
-    writeln!(out, "- and got {observed};")?;
-    writeln!(out, "- one after the other, {after}, the answer is {expected}.")
 }
 
 /// The answers for what was asked and for the level beside, weakest level first.
@@ -129,32 +66,31 @@ fn all_results(examined: &Examined) -> Vec<LevelResult> {
     results
 }
 
-fn write_history(folder: &Directory, examined: &Examined) -> Result<(), RunError> {
-    let path = folder.history();
+/// Writes a history into a file of a folder.
+pub(super) fn write_history(
+    folder: &Directory,
+    name: &str,
+    history: &History,
+) -> Result<(), RunError> {
+    let path = folder.file(name);
     let write = || {
         let format = formats::find("isolario").ok_or_else(|| io::Error::other("no such format"))?;
         let mut writer = format.writer(Target::Path(path.clone()))?;
-        examined.history.replay(&mut *writer)?;
+        history.replay(&mut *writer)?;
         writer.finish()
     };
     write().map_err(|error| RunError::Recording { path: path.clone(), error })
 }
 
-/// Writes `run.json`, as every run has it, and `findings.json`.
-pub(super) fn write_record(
-    directory: &Directory,
-    settings: &Settings,
-    outcome: &Outcome,
-) -> Result<(), RunError> {
-    let figures = outcome.figures;
-    let record = RunRecord {
+/// What is known of a run when it begins.
+pub(super) fn record(settings: &Settings, site: &Site<'_>) -> RunRecord {
+    RunRecord {
         schema: RunRecord::SCHEMA.to_owned(),
         isolario: env!("CARGO_PKG_VERSION").to_owned(),
-        began_unix_s: unix_seconds()
-            .saturating_sub((outcome.elapsed + outcome.simplified_in).as_secs()),
+        began_unix_s: unix_seconds(),
         urls: settings.urls.iter().map(ToString::to_string).collect(),
-        database: outcome.database.clone(),
-        database_version: outcome.version.clone(),
+        database: site.name.clone(),
+        database_version: site.version.clone(),
         isolation: settings.isolation.clone().unwrap_or_else(|| "any".to_owned()),
         workload: RunShape {
             kind: "sql".to_owned(),
@@ -165,7 +101,19 @@ pub(super) fn write_record(
             ..RunShape::default()
         },
         seed: settings.seed.to_string(),
-        replay: outcome.replay.clone(),
+        replay: command(settings),
+        ..RunRecord::default()
+    }
+}
+
+/// Writes `run.json`, as every run has it, and `findings.json`.
+pub(super) fn write_record(
+    directory: &Directory,
+    begun: RunRecord,
+    outcome: &Outcome,
+) -> Result<(), RunError> {
+    let figures = outcome.figures;
+    let record = RunRecord {
         stopped: outcome.stopped,
         counts: Counts {
             committed: figures.committed,
@@ -175,14 +123,14 @@ pub(super) fn write_record(
             ..Counts::default()
         },
         run_ms: outcome.elapsed.as_secs_f64() * 1e3,
-        ..RunRecord::default()
+        ..begun
     };
     directory.write_record(&record)?;
     directory.write(FINDINGS, |out| outcome.json(out))
 }
 
 /// The command that repeats a run. Passwords are left out.
-pub(super) fn command(settings: &Settings) -> String {
+fn command(settings: &Settings) -> String {
     let mut words = vec!["isolario run --workload sql".to_owned()];
     let mut flag =
         |name: &str, value: String| words.push(format!("--{name} {}", shell_word(&value)));

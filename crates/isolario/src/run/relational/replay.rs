@@ -42,7 +42,7 @@ pub(super) fn replay(
     }
     let mut views = stage.lock_views()?;
     let first = first_state(&mut clients)?;
-    let mut round = Round { first, ..Round::default() };
+    let mut round = Round { first, is_in_turn: true, ..Round::default() };
     std::thread::scope(|scope| {
         let (answered, answers) = channel();
         let mut lines = Vec::new();

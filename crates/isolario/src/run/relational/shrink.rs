@@ -12,7 +12,7 @@ use isolario_sql::Script;
 
 use super::catalogue::Catalogue;
 use super::findings::{Finding, FindingKind, Row, count_simplified};
-use super::folder::{STATEMENTS, of_round};
+use super::folder::{self, STATEMENTS, of_round};
 use super::record::{FINDINGS, Record};
 use super::settings::Settings;
 use super::simplify::Simplified;
@@ -71,7 +71,8 @@ pub fn shrink_run(
     let settings = Settings::new(what.urls.clone());
     let site = Site::open(&settings)?;
     let directory = Directory::existing(what.directory.clone());
-    let mut catalogue = Catalogue::new(&site, &directory);
+    let run = directory.record().unwrap_or_else(|| folder::record(&settings, &site));
+    let mut catalogue = Catalogue::new(&site, &directory, run);
     let wanted = |finding: &Finding| what.kind.is_none_or(|kind| finding.kind == kind);
     let findings: Vec<Finding> = record.findings().into_iter().filter(wanted).collect();
     let mut found = Vec::new();

@@ -10,13 +10,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use isolario_check::{Checker, Options};
-use isolario_db::DbError;
+use isolario_db::{Claim, DbError};
 use isolario_model::{Anomaly, AnomalyKind, History, LevelResult};
 use isolario_sql::{Reading, Reduction, Round, Script, history};
 
 use super::cause::Cause;
 use super::certified::ByPredicate;
 use super::findings::{Finding, FindingKind, level_of_name, pattern};
+use super::orders::Orders;
 use super::replay::replay;
 use super::serial::{self, Difference, Serially};
 use super::site::{Site, Stage};
@@ -48,6 +49,10 @@ pub struct Simplified {
     pub result: LevelResult,
     /// What differs when its transactions are run one after the other, if that is what was found.
     pub difference: Option<Difference>,
+    /// What the database claims at this level.
+    pub claim: Claim,
+    /// What its transactions give one after the other, if there are few.
+    pub orders: Option<Orders>,
     /// The statements, by which two findings are the same or not.
     pub pattern: String,
     /// What lets it happen.
@@ -130,8 +135,12 @@ pub(super) fn simplify(
             (script, shown) = (renumbered.clone(), again);
         }
     }
+    // What it comes to otherwise is worth knowing, but not worth losing it.
+    let orders = Orders::of(site, &search.stage, &script, &shown.round).ok().flatten();
     search.clear(Some(&script))?;
     Ok(Some(Simplified {
+        claim: search.stage.claim(),
+        orders,
         kind: wanted.kind,
         isolation: wanted.isolation.to_owned(),
         round: wanted.round,
