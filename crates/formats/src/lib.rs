@@ -25,6 +25,7 @@ mod source;
 #[cfg(test)]
 mod test_support;
 mod text;
+mod txn_names;
 mod unpack;
 pub mod version_order;
 mod viper;

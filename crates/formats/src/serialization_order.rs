@@ -5,12 +5,12 @@
 //! The lines follow each other. Names are spelled as in the JSON lines format of histories.
 
 use isolario_model::{History, Outcome, TxnId, ValueRef};
-use rustc_hash::FxHashMap;
 
 use crate::error::{Fault, utf8};
 use crate::jsonl::value::{prepare, value};
 use crate::lines::Lines;
 use crate::notation::{Form, Notation, Shape, json};
+use crate::txn_names::{Called, TxnNames};
 use crate::{Problem, ReadError, Source};
 
 /// What a file says about the transactions of a history.
@@ -39,21 +39,14 @@ pub fn read(source: &Source, history: &History) -> Result<Sequence, ReadError> {
 
 struct Reader<'h> {
     history: &'h History,
-    /// Per name, who has it; nobody where several do.
-    names: FxHashMap<ValueRef<'h>, Option<TxnId>>,
+    names: TxnNames<'h>,
     has_place: Vec<bool>,
     sequence: Sequence,
 }
 
 impl<'h> Reader<'h> {
     fn new(history: &'h History) -> Self {
-        let mut names = FxHashMap::default();
-        for txn in history.txns() {
-            if let Some(name) = history.txn_name(txn) {
-                names.entry(name).and_modify(|who| *who = None).or_insert(Some(txn));
-            }
-        }
-        let has_place = vec![false; history.txn_count()];
+        let (names, has_place) = (TxnNames::new(history), vec![false; history.txn_count()]);
         Reader { history, names, has_place, sequence: Sequence::default() }
     }
 
@@ -93,21 +86,23 @@ impl<'h> Reader<'h> {
         let malformed = |expected: &str, what: &str| {
             Err(Problem::malformed(expected, format!("{name}, {what}")))
         };
-        match self.names.get(&name) {
-            None => {
+        match self.names.find(name) {
+            Called::Nobody => {
                 self.sequence.unknown += 1;
                 self.sequence.first_unknown.get_or_insert_with(|| (line, name.to_string()));
                 Ok(())
             }
-            Some(None) => malformed("the name of one transaction", "which several are called"),
-            Some(Some(txn)) if self.history.outcome(*txn) == Outcome::Aborted => {
+            Called::Several(..) => {
+                malformed("the name of one transaction", "which several are called")
+            }
+            Called::One(txn) if self.history.outcome(txn) == Outcome::Aborted => {
                 malformed("a transaction that may have committed", "which aborted")
             }
-            Some(Some(txn)) => {
+            Called::One(txn) => {
                 if std::mem::replace(&mut self.has_place[txn.index()], true) {
                     return malformed("each transaction once", "which has a place already");
                 }
-                self.sequence.txns.push(*txn);
+                self.sequence.txns.push(txn);
                 Ok(())
             }
         }

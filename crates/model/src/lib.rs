@@ -36,6 +36,7 @@ mod columns;
 mod conditional;
 mod duplicates;
 mod edge;
+mod entries;
 mod evidence;
 mod history;
 mod ids;

@@ -9,8 +9,9 @@ use std::hash::{Hash, Hasher};
 use indexmap::{Equivalent, IndexSet};
 use rustc_hash::FxBuildHasher;
 
+use crate::entries::{Entries, Entry};
 use crate::tuple::TupleRef;
-use crate::value::{Value, ValueRef};
+use crate::value::ValueRef;
 
 /// A value as one word. Within one table, equal words are equal values.
 ///
@@ -65,19 +66,12 @@ impl fmt::Debug for ValueId {
     }
 }
 
-/// What a table holds under an index.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Entry {
-    /// Anything but a tuple.
-    Scalar(Value),
-    Tuple(InternedTuple),
-}
-
-/// A tuple as words of a [`ValueTable`].
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+/// A tuple of a [`ValueTable`]: its schema, and where its cells are among those of all tuples.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct InternedTuple {
     schema: u32,
-    pub(crate) cells: Box<[ValueId]>,
+    len: u32,
+    start: usize,
 }
 
 /// What tuples of one form have in common.
@@ -87,39 +81,22 @@ pub(crate) struct Schema {
     pub(crate) columns: Box<[Box<str>]>,
 }
 
-impl Entry {
-    /// The value, given the table that has the cells of tuples.
-    fn as_ref<'t>(&'t self, cells: &'t ValueTable) -> ValueRef<'t> {
-        match self {
-            Entry::Scalar(value) => value.as_ref(),
-            Entry::Tuple(tuple) => ValueRef::Tuple(TupleRef::interned(tuple, cells)),
-        }
+impl InternedTuple {
+    pub(crate) const fn new(schema: u32, start: usize, len: u32) -> InternedTuple {
+        InternedTuple { schema, len, start }
     }
-}
 
-/// As that of the borrowed forms that entries are searched by.
-impl Hash for Entry {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        match self {
-            Entry::Scalar(value) => value.as_ref().hash(state),
-            Entry::Tuple(tuple) => (tuple.schema, &*tuple.cells).hash(state),
-        }
+    pub(crate) const fn len(&self) -> usize {
+        self.len as usize
     }
-}
 
-impl Equivalent<Entry> for ValueRef<'_> {
-    fn equivalent(&self, entry: &Entry) -> bool {
-        matches!(entry, Entry::Scalar(value) if *self == value.as_ref())
+    pub(crate) const fn schema(&self) -> u32 {
+        self.schema
     }
-}
 
-/// A tuple to look for: its schema and its cells.
-#[derive(Hash)]
-struct Cells<'a>(u32, &'a [ValueId]);
-
-impl Equivalent<Entry> for Cells<'_> {
-    fn equivalent(&self, entry: &Entry) -> bool {
-        matches!(entry, Entry::Tuple(tuple) if tuple.schema == self.0 && *tuple.cells == *self.1)
+    /// Its words among those of all tuples.
+    pub(crate) fn cells<'t>(&self, all: &'t [ValueId]) -> &'t [ValueId] {
+        &all[self.start..self.start + self.len()]
     }
 }
 
@@ -153,8 +130,12 @@ impl Equivalent<Schema> for SchemaOf<'_> {
 /// their names and equal columns are equal words.
 #[derive(Clone, Debug, Default)]
 pub struct ValueTable {
-    entries: IndexSet<Entry, FxBuildHasher>,
+    entries: Entries,
+    /// The words of all tuples, one after the other: a tuple costs no allocation of its own.
+    cells: Vec<ValueId>,
     schemas: IndexSet<Schema, FxBuildHasher>,
+    /// The schema that was found last: mostly it is the next one as well.
+    last_schema: usize,
     /// Reused for the cells of a tuple, so that finding one that is there allocates nothing.
     scratch: Vec<ValueId>,
 }
@@ -173,27 +154,69 @@ impl ValueTable {
 
     fn intern_by_hash(&mut self, value: ValueRef<'_>) -> ValueId {
         let ValueRef::Tuple(tuple) = value else {
-            return ValueId::interned(intern_scalar(&mut self.entries, value));
+            return ValueId::interned(self.entries.intern_scalar(value));
         };
-        let cells = self.intern_cells(tuple);
-        let index = intern_tuple(&mut self.entries, &cells);
-        self.scratch = cells.1;
+        let (schema, cells) = self.intern_cells(tuple);
+        let index = self.entries.intern_tuple(&mut self.cells, schema, &cells);
+        self.scratch = cells;
         ValueId::interned(index)
     }
 
     /// The schema and the cells of a tuple. The cells are the scratch, to be given back.
     fn intern_cells(&mut self, tuple: TupleRef<'_>) -> (u32, Vec<ValueId>) {
-        let schema = match self.schemas.get_index_of(&SchemaOf(tuple)) {
-            Some(schema) => schema,
-            None => {
-                let columns = tuple.columns().map(|(name, _)| name.into()).collect();
-                self.schemas.insert_full(Schema { table: tuple.table().into(), columns }).0
-            }
-        };
+        let schema = self.intern_schema(tuple);
         let mut cells = std::mem::take(&mut self.scratch);
         cells.clear();
         cells.extend(tuple.columns().map(|(_, value)| self.intern(value)));
         (schema as u32, cells)
+    }
+
+    fn intern_schema(&mut self, tuple: TupleRef<'_>) -> usize {
+        let wanted = SchemaOf(tuple);
+        let is_last = self.schemas.get_index(self.last_schema).map(|last| wanted.equivalent(last));
+        if is_last != Some(true) {
+            self.last_schema = self.schemas.get_index_of(&wanted).unwrap_or_else(|| {
+                let columns = tuple.columns().map(|(name, _)| name.into()).collect();
+                self.schemas.insert_full(Schema { table: tuple.table().into(), columns }).0
+            });
+        }
+        self.last_schema
+    }
+
+    /// Takes over the values of another table. Says which words they have here, in the order of their
+    /// indices there.
+    pub(crate) fn absorb(&mut self, other: &ValueTable) -> Vec<ValueId> {
+        let schemas = self.absorb_schemas(other);
+        let mut words: Vec<ValueId> = Vec::with_capacity(other.entries.len());
+        let mut cells = std::mem::take(&mut self.scratch);
+        for entry in other.entries.iter() {
+            let index = match entry {
+                Entry::Scalar(value) => self.entries.intern_scalar(value.as_ref()),
+                Entry::Tuple(tuple) => {
+                    other.translate(tuple, &words, &mut cells);
+                    let schema = schemas[tuple.schema as usize];
+                    self.entries.intern_tuple(&mut self.cells, schema, &cells)
+                }
+            };
+            words.push(ValueId::interned(index));
+        }
+        self.scratch = cells;
+        words
+    }
+
+    fn absorb_schemas(&mut self, other: &ValueTable) -> Vec<u32> {
+        let schema = |schema: &Schema| match self.schemas.get_index_of(schema) {
+            Some(index) => index as u32,
+            None => self.schemas.insert_full(schema.clone()).0 as u32,
+        };
+        other.schemas.iter().map(schema).collect()
+    }
+
+    /// The cells of a tuple of this table, given the words that its entries have elsewhere.
+    fn translate(&self, tuple: &InternedTuple, words: &[ValueId], cells: &mut Vec<ValueId>) {
+        let there = |cell: &ValueId| cell.table_index().map_or(*cell, |index| words[index]);
+        cells.clear();
+        cells.extend(self.cells(tuple).iter().map(there));
     }
 
     /// The word of a value that may not be there.
@@ -205,20 +228,16 @@ impl ValueTable {
         }
         let index = match value {
             ValueRef::Tuple(tuple) => self.find_tuple(&self.entries, tuple),
-            _ => self.entries.get_index_of(&value),
+            _ => self.entries.find_scalar(value),
         };
         index.map(ValueId::interned)
     }
 
     /// The index of a tuple among `entries`, whose cells are in this table.
-    fn find_tuple(
-        &self,
-        entries: &IndexSet<Entry, FxBuildHasher>,
-        tuple: TupleRef<'_>,
-    ) -> Option<usize> {
+    fn find_tuple(&self, entries: &Entries, tuple: TupleRef<'_>) -> Option<usize> {
         let schema = self.schemas.get_index_of(&SchemaOf(tuple))?;
         let cells: Option<Vec<_>> = tuple.columns().map(|(_, value)| self.find(value)).collect();
-        entries.get_index_of(&Cells(schema as u32, &cells?))
+        entries.find_tuple(&self.cells, schema as u32, &cells?)
     }
 
     /// The value of a word. A word of another table reads as [`ValueRef::Nil`] at worst.
@@ -226,7 +245,7 @@ impl ValueTable {
         match id.as_inline() {
             Some(i) => ValueRef::Int(i),
             None => {
-                let entry = self.entries.get_index((id.0 >> 1) as usize);
+                let entry = self.entries.get((id.0 >> 1) as usize);
                 entry.map_or(ValueRef::Nil, |entry| entry.as_ref(self))
             }
         }
@@ -240,32 +259,16 @@ impl ValueTable {
     pub(crate) fn schema(&self, tuple: &InternedTuple) -> &Schema {
         &self.schemas[tuple.schema as usize]
     }
-}
 
-fn intern_scalar(entries: &mut IndexSet<Entry, FxBuildHasher>, value: ValueRef<'_>) -> usize {
-    match entries.get_index_of(&value) {
-        Some(index) => index,
-        None => entries.insert_full(Entry::Scalar(value.to_owned())).0,
-    }
-}
-
-fn intern_tuple(
-    entries: &mut IndexSet<Entry, FxBuildHasher>,
-    (schema, cells): &(u32, Vec<ValueId>),
-) -> usize {
-    match entries.get_index_of(&Cells(*schema, cells)) {
-        Some(index) => index,
-        None => {
-            let tuple = InternedTuple { schema: *schema, cells: cells.as_slice().into() };
-            entries.insert_full(Entry::Tuple(tuple)).0
-        }
+    pub(crate) fn cells(&self, tuple: &InternedTuple) -> &[ValueId] {
+        tuple.cells(&self.cells)
     }
 }
 
 /// Names with dense numbers, in the order they were first seen: keys and sessions.
 #[derive(Clone, Debug, Default)]
 pub struct NameTable {
-    names: IndexSet<Entry, FxBuildHasher>,
+    names: Entries,
     /// The schemas and cells of names that are tuples: keys of rows.
     cells: ValueTable,
     /// The numbers of the names 0, 1, 2 and so on, [`NOT_THERE`] where not known. Only a shortcut:
@@ -293,12 +296,12 @@ impl NameTable {
     fn intern_by_hash(&mut self, name: ValueRef<'_>) -> u32 {
         let number = match name {
             ValueRef::Tuple(tuple) => {
-                let cells = self.cells.intern_cells(tuple);
-                let number = intern_tuple(&mut self.names, &cells);
-                self.cells.scratch = cells.1;
+                let (schema, cells) = self.cells.intern_cells(tuple);
+                let number = self.names.intern_tuple(&mut self.cells.cells, schema, &cells);
+                self.cells.scratch = cells;
                 number
             }
-            _ => intern_scalar(&mut self.names, name),
+            _ => self.names.intern_scalar(name),
         } as u32;
         if let ValueRef::Int(i) = name
             && (i as usize) < self.shortcut_limit()
@@ -312,6 +315,23 @@ impl NameTable {
         number
     }
 
+    /// Takes over the names of another table. Says which numbers they have here, in the order of those
+    /// there.
+    pub(crate) fn absorb(&mut self, other: &NameTable) -> Vec<u32> {
+        let (schemas, words) =
+            (self.cells.absorb_schemas(&other.cells), self.cells.absorb(&other.cells));
+        let mut cells = Vec::new();
+        let number = |entry: &Entry| match entry {
+            Entry::Scalar(name) => self.intern(name.as_ref()),
+            Entry::Tuple(tuple) => {
+                other.cells.translate(tuple, &words, &mut cells);
+                let schema = schemas[tuple.schema as usize];
+                self.names.intern_tuple(&mut self.cells.cells, schema, &cells) as u32
+            }
+        };
+        other.names.iter().map(number).collect()
+    }
+
     /// How long the shortcut may be: in proportion to the names, so that a single large name does
     /// not make it large.
     fn shortcut_limit(&self) -> usize {
@@ -322,14 +342,14 @@ impl NameTable {
     pub fn find(&self, name: ValueRef<'_>) -> Option<u32> {
         let index = match name {
             ValueRef::Tuple(tuple) => self.cells.find_tuple(&self.names, tuple),
-            _ => self.names.get_index_of(&name),
+            _ => self.names.find_scalar(name),
         };
         index.map(|index| index as u32)
     }
 
     /// The name of a number. A number never given reads as [`ValueRef::Nil`].
     pub fn get(&self, id: u32) -> ValueRef<'_> {
-        let entry = self.names.get_index(id as usize);
+        let entry = self.names.get(id as usize);
         entry.map_or(ValueRef::Nil, |entry| entry.as_ref(&self.cells))
     }
 
@@ -340,7 +360,7 @@ impl NameTable {
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.names.is_empty()
+        self.len() == 0
     }
 
     /// The names in the order of their numbers.
@@ -391,6 +411,32 @@ mod tests {
         }
         let distinct: std::collections::BTreeSet<_> = ids.iter().collect();
         assert_eq!(distinct.len(), ids.len());
+    }
+
+    #[test]
+    fn a_table_that_takes_over_another_has_all_values_once() {
+        let row = |columns| TupleParts { table: "t", columns };
+        let (old, new) = (row(&[("a", ValueRef::Text("x"))]), row(&[("a", ValueRef::Text("y"))]));
+        let other = row(&[("b", ValueRef::Text("y")), ("c", ValueRef::Int(1))]);
+        let (old, new, other) =
+            (ValueRef::from(&old), ValueRef::from(&new), ValueRef::from(&other));
+        let (mut first, mut second) = (ValueTable::default(), ValueTable::default());
+        let mine = first.intern(old);
+        let theirs = [other, old, ValueRef::Nil, new].map(|value| (second.intern(value), value));
+        let words = first.absorb(&second);
+        for (word, value) in theirs {
+            let here = words[word.table_index().unwrap()];
+            assert_eq!((first.get(here), first.find(value)), (value, Some(here)));
+        }
+        assert_eq!((first.find(old), first.interned().len()), (Some(mine), 6));
+
+        let (mut first, mut second) = (NameTable::default(), NameTable::default());
+        first.intern(old);
+        let names = [ValueRef::Int(7), new, old, other];
+        names.iter().for_each(|name| assert!(second.intern(*name) < 4));
+        assert_eq!(first.absorb(&second), [1, 2, 0, 3]);
+        assert!(first.iter().eq([old, ValueRef::Int(7), new, other]));
+        assert_eq!(first.intern(ValueRef::Int(7)), 1);
     }
 
     #[test]

@@ -74,7 +74,7 @@ impl<'a> TupleRef<'a> {
         match self.0 {
             Place::Parts(parts) => parts.columns.len(),
             Place::Owned(tuple) => tuple.columns.len(),
-            Place::Interned(tuple, _) => tuple.cells.len(),
+            Place::Interned(tuple, _) => tuple.len(),
         }
     }
 
@@ -111,7 +111,7 @@ impl<'a> TupleRef<'a> {
             }
             Place::Interned(tuple, table) => {
                 let name = &table.schema(tuple).columns[position];
-                (name, table.get(tuple.cells[position]))
+                (name, table.get(table.cells(tuple)[position]))
             }
         }
     }

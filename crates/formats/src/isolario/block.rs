@@ -4,9 +4,11 @@
 //! parts (see [`super::parts`]): a kind of operation takes from each stream what it needs, so that
 //! rare kinds need no columns of their own.
 
-use isolario_model::{Tuple, ValueRef};
+use std::ops::Range;
 
-use super::bytes::{Cursor, Datum, ValueParts, ValueSource, get_value, put_varint, tag};
+use isolario_model::{TupleParts, ValueRef};
+
+use super::bytes::{Cursor, ValueParts, ValueSource, get_columns, get_scalar, put_varint, tag};
 use super::ints;
 use super::streams::{Stream, TextStream};
 use crate::Problem;
@@ -122,42 +124,68 @@ impl Names {
         }
     }
 
-    /// The tuples among the values, in the order of their places: those are put together, where
-    /// all other values are borrowed.
-    pub(super) fn tuples(&self) -> Result<Vec<Tuple>, Problem> {
-        let mut tuples = Vec::new();
-        if self.tags.contains(&tag::TUPLE) {
-            self.walk(|value| {
-                if let Datum::Tuple(tuple) = value {
-                    tuples.push(tuple);
-                }
-            })?;
-        }
-        Ok(tuples)
-    }
-
-    /// The values, in the order of their places, with these tuples among them.
-    pub(super) fn values<'b>(&'b self, tuples: &'b [Tuple]) -> Result<Vec<ValueRef<'b>>, Problem> {
-        let mut values = Vec::with_capacity(self.tags.len());
-        let mut tuples = tuples.iter().map(|tuple| ValueRef::Tuple(tuple.as_ref()));
-        self.walk(|value| match value {
-            Datum::Plain(value) => values.push(value),
-            Datum::Tuple(_) => values.extend(tuples.next()),
-        })?;
-        Ok(values)
-    }
-
-    fn walk<'b>(&'b self, mut take: impl FnMut(Datum<'b>)) -> Result<(), Problem> {
+    /// What is written in the dictionary.
+    pub(super) fn listed(&self) -> Result<Listed<'_>, Problem> {
         let mut source = NameStream {
             tags: Stream::new(&self.tags),
             ints: Stream::new(&self.ints),
             texts: TextStream::new(&self.texts),
         };
+        let mut listed = Listed::default();
         while !source.tags.rest().is_empty() {
-            take(get_value(&mut source)?);
+            match source.tag()? {
+                tag::TUPLE => listed.take_tuple(&mut source)?,
+                tag => listed.values.push(get_scalar(&mut source, tag)?),
+            }
         }
         source.ints.finish(INTS)?;
-        source.texts.finish(TEXTS)
+        source.texts.finish(TEXTS)?;
+        Ok(listed)
+    }
+}
+
+/// The values of a dictionary as they are read. Histories of rows have many tuples: the columns of all
+/// of them lie in one array, so that none is an allocation of its own.
+#[derive(Default)]
+pub(super) struct Listed<'b> {
+    /// In the order of their places. What stands in the place of a tuple does not count.
+    values: Vec<ValueRef<'b>>,
+    tuples: Vec<ListedTuple<'b>>,
+    columns: Vec<(&'b str, ValueRef<'b>)>,
+}
+
+struct ListedTuple<'b> {
+    place: usize,
+    table: &'b str,
+    columns: Range<usize>,
+}
+
+impl<'b> Listed<'b> {
+    fn take_tuple(&mut self, source: &mut NameStream<'b>) -> Result<(), Problem> {
+        let start = self.columns.len();
+        let table = get_columns(source, &mut self.columns)?;
+        let columns = start..self.columns.len();
+        self.tuples.push(ListedTuple { place: self.values.len(), table, columns });
+        self.values.push(ValueRef::Nil);
+        Ok(())
+    }
+
+    /// The tuples, in the order of their places.
+    pub(super) fn tuples(&self) -> Vec<TupleParts<'_>> {
+        let tuple = |tuple: &ListedTuple<'b>| TupleParts {
+            table: tuple.table,
+            columns: &self.columns[tuple.columns.clone()],
+        };
+        self.tuples.iter().map(tuple).collect()
+    }
+
+    /// All values, in the order of their places, with these tuples among them.
+    pub(super) fn values<'a>(&'a self, tuples: &'a [TupleParts<'a>]) -> Vec<ValueRef<'a>> {
+        let mut values: Vec<ValueRef<'a>> = self.values.clone();
+        for (tuple, parts) in self.tuples.iter().zip(tuples) {
+            values[tuple.place] = ValueRef::from(parts);
+        }
+        values
     }
 }
 

@@ -90,8 +90,12 @@ pub(super) fn get_value<'a>(source: &mut impl ValueSource<'a>) -> Result<Datum<'
     }
 }
 
+/// Puts a value together that is no tuple, given its tag.
 #[inline]
-fn get_scalar<'a>(source: &mut impl ValueSource<'a>, tag: u8) -> Result<ValueRef<'a>, Problem> {
+pub(super) fn get_scalar<'a>(
+    source: &mut impl ValueSource<'a>,
+    tag: u8,
+) -> Result<ValueRef<'a>, Problem> {
     Ok(match tag {
         tag::NIL => ValueRef::Nil,
         tag::FALSE => ValueRef::Bool(false),
@@ -113,14 +117,24 @@ fn get_scalar<'a>(source: &mut impl ValueSource<'a>, tag: u8) -> Result<ValueRef
 
 #[cold]
 fn get_tuple<'a>(source: &mut impl ValueSource<'a>) -> Result<Tuple, Problem> {
+    let mut columns = Vec::new();
+    let table = get_columns(source, &mut columns)?;
+    Ok(Tuple::new(table, columns))
+}
+
+/// Adds the columns of a tuple to others, and says which table it is of.
+pub(super) fn get_columns<'a>(
+    source: &mut impl ValueSource<'a>,
+    columns: &mut Vec<(&'a str, ValueRef<'a>)>,
+) -> Result<&'a str, Problem> {
     let (count, table) = (source.columns()?, source.text()?);
-    let mut columns = Vec::with_capacity(count);
+    columns.reserve(count);
     for _ in 0..count {
         let name = source.text()?;
         let tag = source.tag()?;
         columns.push((name, get_scalar(source, tag)?));
     }
-    Ok(Tuple::new(table, columns))
+    Ok(table)
 }
 
 /// Writes a number in groups of seven bits, the lowest first; the high bit says that more follow.

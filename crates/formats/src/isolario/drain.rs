@@ -1,10 +1,11 @@
 //! Empties a block into a batch.
 
 use isolario_model::{
-    Batch, KeyId, OpKind, Outcome, Tuple, TxnEnd, TxnSink, TxnStart, ValueId, ValueRef, VersionRef,
+    Batch, KeyId, OpKind, Outcome, TupleParts, TxnEnd, TxnSink, TxnStart, ValueId, ValueRef,
+    VersionRef,
 };
 
-use super::block::{Block, INLINE, Names, Values};
+use super::block::{Block, INLINE, Listed, Values};
 use super::bytes::Datum;
 use super::layout::unknown;
 use super::parts::{Elements, GetParts, code, fact, kind_code, version_from_parts, with_op};
@@ -15,10 +16,9 @@ use crate::predicates::Predicates;
 /// The block's transactions as a batch.
 pub(super) fn drain(block: &Block) -> Result<Batch, Problem> {
     let mut batch = Batch::with_capacity(block.outcomes.len(), block.heads.len());
-    let dictionaries = [&block.sessions, &block.keys, &block.values];
-    let [sessions, keys, values] = dictionaries.map(Names::tuples);
-    let tuples = [sessions?, keys?, values?];
-    let names = Dictionaries::new(block, &tuples, &mut batch)?;
+    let listed = [block.sessions.listed()?, block.keys.listed()?, block.values.listed()?];
+    let tuples = [listed[0].tuples(), listed[1].tuples(), listed[2].tuples()];
+    let names = Dictionaries::new(&listed, &tuples, &mut batch);
     let mut txns = Txns::new(block, &names);
     let ids = Ids::new(block, &names, &mut batch)?;
     let mut ops = Ops::new(block, &names, ids);
@@ -48,18 +48,18 @@ struct Dictionaries<'b> {
 
 impl<'b> Dictionaries<'b> {
     fn new(
-        block: &'b Block,
-        [sessions, keys, values]: &'b [Vec<Tuple>; 3],
+        listed: &'b [Listed<'b>; 3],
+        tuples: &'b [Vec<TupleParts<'b>>; 3],
         batch: &mut Batch,
-    ) -> Result<Self, Problem> {
-        let (keys, values) = (block.keys.values(keys)?, block.values.values(values)?);
-        Ok(Dictionaries {
-            sessions: block.sessions.values(sessions)?,
+    ) -> Self {
+        let [sessions, keys, values] = [0, 1, 2].map(|at| listed[at].values(&tuples[at]));
+        Dictionaries {
             key_ids: keys.iter().map(|key| batch.key_id(*key)).collect(),
             value_ids: values.iter().map(|value| batch.value_id(*value)).collect(),
+            sessions,
             keys,
             values,
-        })
+        }
     }
 }
 

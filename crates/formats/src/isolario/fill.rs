@@ -16,11 +16,14 @@ pub(super) struct BlockSize {
     pub(super) txns: usize,
     /// Operations, their values, and what their texts weigh beside those.
     pub(super) parts: usize,
+    /// Values that are no integers: rows, above all. They are most of the work of a reader, which has to
+    /// know them again in other blocks.
+    pub(super) names: usize,
 }
 
 impl Default for BlockSize {
     fn default() -> Self {
-        BlockSize { txns: 1 << 16, parts: 1 << 20 }
+        BlockSize { txns: 1 << 16, parts: 1 << 20, names: 1 << 15 }
     }
 }
 
@@ -52,7 +55,8 @@ impl Filling {
         let block = &self.block;
         let text = block.op_texts.text.len() + block.txn_texts.text.len();
         let parts = block.heads.len() + block.op_values.numbers.len() + text / 16;
-        block.outcomes.len() >= size.txns || parts >= size.parts
+        let names = self.values.interned().len();
+        block.outcomes.len() >= size.txns || parts >= size.parts || names >= size.names
     }
 
     pub(super) fn begin(&mut self, start: &TxnStart<'_>) {

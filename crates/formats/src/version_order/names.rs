@@ -1,9 +1,10 @@
 //! Who wrote which version, and who is called what.
 
-use std::cell::OnceCell;
+use std::sync::OnceLock;
 
 use isolario_model::{History, KeyId, Op, OpId, TxnId, ValueRef};
-use rustc_hash::FxHashMap;
+
+use crate::txn_names::{Called, TxnNames};
 
 /// Who has a name, or wrote a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,13 +20,13 @@ pub(super) enum Who {
 /// A history's writers by value and by name. Each table is made when it is first needed.
 pub(super) struct Names<'h> {
     pub(super) history: &'h History,
-    by_value: OnceCell<Written>,
-    by_name: OnceCell<FxHashMap<ValueRef<'h>, Who>>,
+    by_value: OnceLock<Written>,
+    by_name: OnceLock<TxnNames<'h>>,
 }
 
 impl<'h> Names<'h> {
     pub(super) fn new(history: &'h History) -> Self {
-        Names { history, by_value: OnceCell::new(), by_name: OnceCell::new() }
+        Names { history, by_value: OnceLock::new(), by_name: OnceLock::new() }
     }
 
     /// Who wrote a value to a key.
@@ -50,8 +51,11 @@ impl<'h> Names<'h> {
 
     /// Who has a name.
     pub(super) fn called(&self, name: ValueRef<'_>) -> Who {
-        let names = self.by_name.get_or_init(|| self.named());
-        names.get(&name).copied().unwrap_or(Who::Nobody)
+        match self.by_name.get_or_init(|| TxnNames::new(self.history)).find(name) {
+            Called::Nobody => Who::Nobody,
+            Called::One(txn) => Who::Txn(txn),
+            Called::Several(first, second) => Who::Several(first, second),
+        }
     }
 
     fn writes(&self, txn: TxnId, key: KeyId) -> bool {
@@ -86,16 +90,6 @@ impl<'h> Names<'h> {
             }
         }
         Written::new(history.key_count(), &writes)
-    }
-
-    fn named(&self) -> FxHashMap<ValueRef<'h>, Who> {
-        let mut names = FxHashMap::default();
-        for txn in self.history.txns() {
-            if let Some(name) = self.history.txn_name(txn) {
-                also(names.entry(name).or_insert(Who::Txn(txn)), txn);
-            }
-        }
-        names
     }
 }
 
@@ -138,13 +132,5 @@ impl Written {
             (Some((_, first)), Some((_, last))) if first != last => Who::Several(*first, *last),
             (Some((_, first)), _) => Who::Txn(*first),
         }
-    }
-}
-
-/// One more has a name.
-fn also(who: &mut Who, txn: TxnId) {
-    match *who {
-        Who::Txn(first) if first != txn => *who = Who::Several(first, txn),
-        _ => {}
     }
 }

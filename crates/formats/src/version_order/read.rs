@@ -6,7 +6,7 @@ use super::names::{Names, Who};
 use super::sets::SetStatement;
 use crate::error::{Fault, utf8};
 use crate::jsonl::value::{prepare, value};
-use crate::lines::Lines;
+use crate::lines::{self, Chunk, Lines};
 use crate::notation::{Form, Notation, Shape, json};
 use crate::{Problem, ReadError, Source};
 
@@ -48,22 +48,44 @@ impl Unknown {
 /// it, and so is one that several transactions may have written.
 pub fn read(source: &Source, history: &History) -> Result<Statements, ReadError> {
     let bytes = source.require_file()?;
-    let mut reader = Reader { names: Names::new(history), statements: Statements::default() };
-    reader.lines(bytes).map_err(|fault| fault.in_text(source, bytes))?;
-    Ok(reader.statements)
+    read_bytes(bytes, history, lines::good_chunk_size(bytes))
+        .map_err(|fault| fault.in_text(source, bytes))
 }
 
-pub(super) struct Reader<'h> {
-    pub(super) names: Names<'h>,
+/// Reads a whole file, in chunks of about `chunk_size` bytes, which do not show in the result.
+fn read_bytes(bytes: &[u8], history: &History, chunk_size: usize) -> Result<Statements, Fault> {
+    let (text, names) = (utf8(bytes)?, Names::new(history));
+    let parts = lines::parse_chunks(bytes, chunk_size, |chunk| {
+        let mut reader = Reader { names: &names, statements: Statements::default() };
+        reader.lines(text, chunk).map(|()| reader.statements)
+    })?;
+    let mut all = Statements::default();
+    parts.into_iter().for_each(|part| all.extend(part));
+    Ok(all)
+}
+
+impl Statements {
+    fn extend(&mut self, more: Statements) {
+        let Unknown { keys, versions, first } = more.unknown;
+        self.orders.extend(more.orders);
+        self.sets.extend(more.sets);
+        self.unknown.keys += keys;
+        self.unknown.versions += versions;
+        self.unknown.first = self.unknown.first.take().or(first);
+    }
+}
+
+pub(super) struct Reader<'n, 'h> {
+    pub(super) names: &'n Names<'h>,
     pub(super) statements: Statements,
 }
 
-impl Reader<'_> {
-    fn lines(&mut self, bytes: &[u8]) -> Result<(), Fault> {
-        let text = utf8(bytes)?;
+impl Reader<'_, '_> {
+    fn lines(&mut self, text: &str, chunk: Chunk<'_>) -> Result<(), Fault> {
         let mut form = Form::new(Notation::Json);
-        for line in Lines::new(bytes, 1).significant() {
-            json::read_only(&text[..line.end], line.start, &mut form)?;
+        for line in Lines::new(chunk.bytes, chunk.first_line).significant() {
+            let (start, end) = (chunk.start + line.start, chunk.start + line.end);
+            json::read_only(&text[..end], start, &mut form)?;
             match SetStatement::of(&form)? {
                 Some(set) => self.set(line.number, &set, &mut form)?,
                 None => self.statement(line.number, &mut form)?,
@@ -217,6 +239,9 @@ mod tests {
 {"key": "y", "writers": [1, 4]}
 {"key": "z", "values": [1]}"#;
         let found = statements(text).unwrap();
+        for size in [1, 40, 70] {
+            assert_eq!(read_bytes(text.as_bytes(), &history(), size).unwrap(), found);
+        }
         let order = |key, writers: &[u32], at| StatedOrder {
             key: KeyId(key),
             writers: writers.iter().map(|txn| TxnId(*txn)).collect(),

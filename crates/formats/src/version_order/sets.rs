@@ -49,7 +49,7 @@ impl SetStatement {
     }
 }
 
-impl Reader<'_> {
+impl Reader<'_, '_> {
     /// Takes a line that says what an operation met. Transactions that the history does not have
     /// are counted and left out, and so is what names such rows or versions.
     pub(super) fn set(

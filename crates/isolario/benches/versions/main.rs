@@ -8,6 +8,8 @@
 
 mod giant;
 mod history;
+mod orders;
+mod plain;
 mod question;
 mod rows;
 mod targets;
@@ -35,6 +37,10 @@ pub struct Sizes {
     rows: [u64; 2],
     /// Those where their number grows.
     growing_rows: Vec<u64>,
+    /// The same where many operations go by range.
+    growing_predicates: Vec<u64>,
+    /// The same where every version is compared with every predicate.
+    every_version: Vec<u64>,
 }
 
 impl Sizes {
@@ -49,6 +55,8 @@ impl Sizes {
                 growing_txns,
                 giant: 1000,
                 rows,
+                growing_predicates: growing_rows.clone(),
+                every_version: growing_rows.clone(),
                 growing_rows,
             };
         }
@@ -61,6 +69,8 @@ impl Sizes {
             giant: 100_000,
             rows: [2_500, 100_000],
             growing_rows: vec![2_500, 10_000, 40_000, 100_000],
+            growing_predicates: vec![500, 1_000, 2_500, 10_000, 40_000],
+            every_version: vec![250, 500, 1_000, 2_500],
         }
     }
 }

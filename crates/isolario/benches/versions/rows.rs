@@ -1,15 +1,16 @@
-//! Tables of a simulated store, as files, and how long it takes to decide levels of them without
-//! version sets.
+//! Tables of a simulated store, as files, and how long it takes to decide levels of them: by version
+//! certificates (Emme), by the promised order (Enne), and without either.
 
 use std::path::Path;
 
 use isolario::formats::{self, Target};
-use isolario::model::{Level, SinkError, Stamp};
+use isolario::model::Level;
 use isolario_bench::{Effort, Expected, Failure, Growth, Step, Table, median};
-use isolario_sim::{Mix, TableChronicle, TableConfig, TableWorkload, VersionSet, generate_table};
+use isolario_sim::{Mix, TableConfig, TableWorkload, generate_table};
 
 use crate::Sizes;
-use crate::question::Question;
+use crate::orders::Orders;
+use crate::question::{Loading, Question, Statement};
 use crate::targets::{Limit, row};
 use crate::work::Work;
 
@@ -49,34 +50,49 @@ impl Rows {
         Rows { txns, keys: 100, mix: mix.parse().unwrap_or_default(), level: Level::Serializable }
     }
 
-    /// Writes the history to a file; says how many operations it has.
+    /// Writes the history to a file, and what the store knows of it beside it; says how many
+    /// operations it has.
     pub fn write(&self, file: &Path) -> Result<u64, Failure> {
         let Rows { txns, keys, mix, level } = *self;
         let workload = TableWorkload { keys, mix, ..TableWorkload::default() };
         let config = TableConfig { level, workload, txns, seed: 1, ..TableConfig::default() };
         let format = formats::find("isolario").ok_or("no such format")?;
         let mut writer = format.writer(Target::Path(file.to_owned()))?;
-        let operations = generate_table(&config, &mut *writer, &mut Deaf)?.operations;
+        let mut orders = Orders::create(file)?;
+        let operations = generate_table(&config, &mut *writer, &mut orders)?.operations;
+        orders.finish()?;
         writer.finish()?;
         Ok(operations)
     }
 }
 
-/// Does not listen to what the store knows and no client does.
-struct Deaf;
-
-impl TableChronicle for Deaf {
-    fn version(&mut self, _: u64, _: u64) -> Result<(), SinkError> {
-        Ok(())
+/// The rows of the table of targets that the Emme paper has figures for.
+pub fn by_statements(
+    sizes: &Sizes,
+    effort: &Effort,
+    directory: &Path,
+    table: &mut Table,
+) -> Result<(), Failure> {
+    let file = directory.join("rows");
+    let [few, many] = sizes.rows;
+    let items = Rows::with_ranges(many, 0.0, Level::Serializable);
+    let (predicates, ranges) = (|txns| Rows::by_share(txns, 20.0), Rows::with_ranges);
+    for (rows, name, emme, enne) in [
+        (items, "items", Some(0.3), Some(0.15)),
+        (predicates(few), "predicates", Some(0.15), Some(0.03)),
+        (predicates(many), "predicates", Some(10.0), None),
+        (ranges(many, 10.0, Level::Serializable), "rows", None, Some(2.0)),
+    ] {
+        rows.write(&file)?;
+        for (statement, seconds) in [(Statement::Certificate, emme), (Statement::Promise, enne)] {
+            let question = Question::Stated(statement, Loading::Counts);
+            let sample = median(&question, &file, effort.threads, effort.runs)?;
+            let limit = seconds.map(|seconds| Limit { seconds, megabytes: None });
+            table.row(row(rows.txns, name, &question, &sample, limit));
+        }
+        std::fs::remove_file(&file)?;
     }
-
-    fn met(&mut self, _: u64, _: usize, _: VersionSet<'_>) -> Result<(), SinkError> {
-        Ok(())
-    }
-
-    fn committed(&mut self, _: u64, _: Stamp) -> Result<(), SinkError> {
-        Ok(())
-    }
+    Ok(())
 }
 
 /// Serializable, without version sets: of histories that are, and of those of a store that gives
@@ -107,51 +123,70 @@ pub fn black_box(
     Ok(())
 }
 
-/// The sweeps of Figures 9 to 12: the number of transactions, without predicates and with some; and the
-/// share of predicates.
+/// The sweeps of Figures 9 to 12: the number of transactions, without predicates and with some, and the
+/// share of predicates; and what it costs to visit every version.
 pub fn growths(sizes: &Sizes) -> Vec<Growth<Question>> {
     let step = |size: f64, rows: Rows| Step {
         size: Some(size),
         write: Box::new(move |file| rows.write(file)),
     };
-    let serializable = Question::Holds(Work::Check(Level::Serializable));
-    let growth = |name: &str, title: &str, quantity, steps, expected| Growth {
-        name: name.to_owned(),
-        title: title.to_owned(),
-        quantity,
-        jobs: vec![serializable],
-        expected,
-        steps,
+    let black_box = Question::Holds(Work::Check(Level::Serializable));
+    let by = |statement| Question::Stated(statement, Loading::IsLeftOut);
+    let (emme, enne) = (by(Statement::Certificate), by(Statement::Promise));
+    let by_txns = |rows: &dyn Fn(u64) -> Rows, sizes: &[u64]| -> Vec<Step> {
+        sizes.iter().map(|txns| step(*txns as f64, rows(*txns))).collect()
     };
-    let by_txns = |percent: f64| -> Vec<Step> {
-        let rows =
-            |txns: &u64| step(*txns as f64, Rows::with_ranges(*txns, percent, Level::Serializable));
-        sizes.growing_rows.iter().map(rows).collect()
-    };
+    let ranges = |percent| move |txns| Rows::with_ranges(txns, percent, Level::Serializable);
     let [few, _] = sizes.rows;
     let by_share: Vec<Step> =
         [5.0, 10.0, 20.0, 40.0, 80.0].map(|share| step(share, Rows::by_share(few, share))).into();
-    vec![
+    let growth = |name: &str, title: &str, jobs: &[Question], steps, expected| Growth {
+        name: name.to_owned(),
+        title: title.to_owned(),
+        quantity: if name == "share" { "percent" } else { "transactions" },
+        jobs: jobs.to_vec(),
+        expected,
+        steps,
+    };
+    let all = [emme, enne, black_box];
+    let mut growths = vec![
         growth(
             "items",
-            "Rows by key, without version order, by transactions (Figures 9 and 11)",
-            "transactions",
-            by_txns(0.0),
+            "Rows by key, by transactions (Figures 9 and 11)",
+            &all,
+            by_txns(&ranges(0.0), &sizes.growing_rows),
             Expected::AtMost(1.3),
         ),
         growth(
             "ranges",
-            "A tenth of the operations by range, without version sets, by transactions (Figures 10 and 12)",
-            "transactions",
-            by_txns(10.0),
+            "A tenth of the operations by range, by transactions",
+            &all,
+            by_txns(&ranges(10.0), &sizes.growing_rows),
             Expected::AtMost(1.3),
         ),
         growth(
             "share",
-            "Without version sets, by the share of operations by range in percent (Figures 10 and 12)",
-            "percent",
+            "By the share of operations by range in percent (Figures 10 and 12)",
+            &all,
             by_share,
             Expected::Anything,
         ),
-    ]
+        growth(
+            "every-version",
+            "A fifth of the operations by range: versions near the member, and every version",
+            &[emme, Question::EveryVersion],
+            by_txns(&|txns| Rows::by_share(txns, 20.0), &sizes.every_version),
+            Expected::Anything,
+        ),
+    ];
+    for share in [10.0, 40.0, 80.0] {
+        growths.push(growth(
+            &format!("predicates-{share}"),
+            &format!("{share}% of the operations by range, by transactions (Figures 10 and 12)"),
+            &[emme, enne],
+            by_txns(&move |txns| Rows::by_share(txns, share), &sizes.growing_predicates),
+            Expected::AtMost(1.3),
+        ));
+    }
+    growths
 }

@@ -53,6 +53,7 @@ pub fn bench(sizes: &Sizes, effort: &Effort, directory: &Path) -> Result<(), Fai
         std::fs::remove_file(&file)?;
     }
     giant_component(sizes, effort, directory, &mut table)?;
+    rows::by_statements(sizes, effort, directory, &mut table)?;
     rows::black_box(sizes, effort, directory, &mut table)?;
     println!("{table}");
     if let Some((txns, sample)) = largest {

@@ -42,9 +42,9 @@ impl Tables {
         let mut values = std::mem::take(&mut first[0].values);
         let mut maps = vec![Maps::default()];
         maps.extend(rest.iter().map(|batch| Maps {
-            keys: batch.keys.iter().map(|name| keys.intern(name)).collect(),
-            sessions: batch.sessions.iter().map(|name| sessions.intern(name)).collect(),
-            values: batch.values.interned().map(|value| values.intern(value)).collect(),
+            keys: keys.absorb(&batch.keys),
+            sessions: sessions.absorb(&batch.sessions),
+            values: values.absorb(&batch.values),
         }));
         Tables { keys, sessions, values, maps }
     }

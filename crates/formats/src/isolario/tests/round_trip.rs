@@ -43,7 +43,9 @@ fn a_history_of_nothing_is_a_file() {
 
 #[test]
 fn the_result_is_the_same_for_any_number_of_threads() {
-    let bytes = blocks(BlockSize { txns: 7, parts: 50 }, |sink| any(300).replay(sink));
+    let bytes = blocks(BlockSize { txns: 7, parts: 50, ..BlockSize::default() }, |sink| {
+        any(300).replay(sink)
+    });
     let load_with = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| load(&bytes).unwrap().history)
@@ -74,6 +76,6 @@ fn a_transaction_larger_than_a_block_is_a_block() {
     let fill = |sink: &mut dyn isolario_model::TxnSink| {
         (0..5).try_for_each(|session| tell(sink, session, &ops, Outcome::Aborted))
     };
-    let bytes = blocks(BlockSize { txns: 100, parts: 10 }, fill);
+    let bytes = blocks(BlockSize { txns: 100, parts: 10, ..BlockSize::default() }, fill);
     assert!(load(&bytes).unwrap().history == history(fill));
 }
