@@ -1,6 +1,8 @@
 //! The flags that describe a workload: what `gen` and `run` have in common.
 
-use isolario::workload::{Aim, Distribution, DistributionError, Kind, Mix, Preset, TablePreset};
+use isolario::workload::{
+    Aim, Application, Distribution, DistributionError, Kind, Mix, Preset, TablePreset,
+};
 
 use crate::failure::Failure;
 use crate::suggest::no_such;
@@ -8,21 +10,71 @@ use crate::suggest::no_such;
 /// The workload on a table.
 pub(crate) const PREDICATE: &str = "predicate";
 
-/// Workloads that are planned, and not available yet.
-const NOT_BUILT: [&str; 4] = ["sql", "tpcc", "rubis", "twitter"];
+/// Random SQL, which only a database can answer.
+pub(crate) const SQL: &str = "sql";
 
-/// The kind of workload of a name.
-pub(crate) fn find_kind(name: &str) -> Result<Kind, Failure> {
-    let names = Kind::ALL.map(Kind::name);
-    let there_are = format!("workloads: {}", names.join(", "));
-    match name.parse() {
-        Ok(kind) => Ok(kind),
-        Err(_) if NOT_BUILT.contains(&name) => {
-            Err(Failure::new(format!("the {name} workload is not available yet"))
-                .with_hint(there_are))
+/// A workload by name.
+#[derive(Clone, Copy)]
+pub(crate) enum Named {
+    Kind(Kind),
+    Application(Application),
+}
+
+/// The workload of a name.
+pub(crate) fn find_workload(name: &str) -> Result<Named, Failure> {
+    let kind = name.parse().map(Named::Kind);
+    kind.or_else(|_| name.parse().map(Named::Application)).map_err(|_| {
+        if name == SQL {
+            return Failure::new("the sql workload takes a database that answers")
+                .with_hint("isolario run --workload sql --db URL");
         }
-        Err(_) => Err(no_such("workload", name, "--workload", names, there_are)),
+        let there_are = format!("workloads: {}", workload_names().join(", "));
+        no_such("workload", name, "--workload", workload_names(), there_are)
+    })
+}
+
+fn workload_names() -> Vec<&'static str> {
+    let applications = Application::ALL.map(Application::name);
+    Kind::ALL.map(Kind::name).into_iter().chain(applications).collect()
+}
+
+/// The help on scales.
+pub(crate) const SCALE: &str = "How large an application is: warehouses of tpcc, hundreds of users of rubis and twitter [default: 1]";
+
+/// The help on workloads.
+pub(crate) fn workload_help(further: &[&str]) -> String {
+    let kinds = Kind::ALL.iter().map(|kind| kind.name()).chain(further.iter().copied());
+    let applications = Application::ALL.map(Application::name).join(", ");
+    format!(
+        "The kind of transactions: {}; or an application: {applications} [default: {}]",
+        kinds.collect::<Vec<_>>().join(", "),
+        Kind::Mini
+    )
+}
+
+/// What an application does follows from its scale: of other flags, none may be given. Each comes
+/// with whether it was.
+pub(crate) fn refuse_other_flags(
+    application: Application,
+    flags: &[(bool, &str)],
+) -> Result<(), Failure> {
+    match flags.iter().find(|(given, _)| *given) {
+        None => Ok(()),
+        Some((_, flag)) => {
+            Err(Failure::new(format!("{flag} has no effect on the {application} workload"))
+                .with_hint("its shapes and keys follow from --scale"))
+        }
     }
+}
+
+/// Only applications have a scale.
+pub(crate) fn refuse_scale(kind: Kind, scale: Option<u32>) -> Result<(), Failure> {
+    if scale.is_none() {
+        return Ok(());
+    }
+    let applications = Application::ALL.map(Application::name).join(", ");
+    Err(Failure::new(format!("--scale has no effect on the {kind} workload"))
+        .with_hint(format!("it is for --workload {applications}")))
 }
 
 pub(crate) fn find_preset(name: &str) -> Result<&'static Preset, Failure> {

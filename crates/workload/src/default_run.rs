@@ -1,5 +1,6 @@
 //! What a live run does when nothing else is asked for.
 
+use crate::application::Application;
 use crate::shape::{Kind, Workload};
 
 /// A workload with its size, of a kind: what a run against a database takes where nobody says
@@ -32,6 +33,12 @@ impl DefaultRun {
             Kind::Predicate => (Workload { ops: 5, ..shape }, 8, 10_000),
         };
         DefaultRun { workload, sessions, txns }
+    }
+
+    /// The default run of an application.
+    pub fn of_application(application: Application, scale: u32) -> DefaultRun {
+        let workload = Workload::of_application(application, scale);
+        DefaultRun { workload, sessions: 8, txns: 5_000 }
     }
 }
 

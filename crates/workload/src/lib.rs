@@ -23,6 +23,7 @@
 
 mod aim;
 mod alias;
+mod application;
 mod default_run;
 mod distribution;
 mod math;
@@ -37,6 +38,7 @@ mod shape;
 mod table;
 
 pub use aim::Aim;
+pub use application::Application;
 pub use default_run::DefaultRun;
 pub use distribution::{Distribution, DistributionError};
 pub use mix::{Mix, MixError, TableOpKind};

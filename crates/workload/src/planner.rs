@@ -1,5 +1,6 @@
 //! Makes the plans of the built-in workloads.
 
+use crate::application::{Application, Past};
 use crate::mini::{MiniOp, READ_ONLY, UPDATES};
 use crate::plan::{Generator, Place, PlannedOp, Rendezvous};
 use crate::rng::{Chance, Rng};
@@ -146,6 +147,14 @@ impl Planner {
         }
     }
 
+    fn played(&self, application: Application, place: Place, plan: &mut Vec<PlannedOp>) {
+        let (sessions, scale) = (u64::from(self.sessions), u64::from(self.workload.scale));
+        let past = Past { seed: self.seed, sessions, scale };
+        let number = place.position * sessions + u64::from(place.session);
+        let value = |op| self.unique_value(place, op);
+        application.plan(&past, number, plan, &value);
+    }
+
     fn append(&self, place: Place, rng: &mut Rng, plan: &mut Vec<PlannedOp>) {
         let first = self.first_key(place.position);
         for at in 0..self.workload.ops as usize {
@@ -185,6 +194,9 @@ impl Generator for Planner {
     fn plan(&self, place: Place, plan: &mut Vec<PlannedOp>) {
         if let Some(table) = &self.table {
             return plan.extend(table.ops(place).map(PlannedOp::Table));
+        }
+        if let Some(application) = self.workload.application {
+            return self.played(application, place, plan);
         }
         let mut rng = Rng::derive(self.seed, &[u64::from(place.session), place.position]);
         match self.workload.kind {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::aim::Aim;
+use crate::application::Application;
 use crate::distribution::{Distribution, DistributionError};
 use crate::mix::Mix;
 
@@ -89,6 +90,11 @@ pub struct Workload {
     /// The anomaly that `mini` aims at, if it does not go by chance. Then only the sessions count:
     /// shapes and keys follow from the aim.
     pub aim: Option<Aim>,
+    /// The application that `general` plays, if its operations are not drawn by chance. Then shapes
+    /// and keys follow from it.
+    pub application: Option<Application>,
+    /// How large the application is: how many warehouses, or hundreds of users, it has.
+    pub scale: u32,
 }
 
 impl Default for Workload {
@@ -105,6 +111,8 @@ impl Default for Workload {
             duplicate_ratio: 0.0,
             mix: Mix::default(),
             aim: None,
+            application: None,
+            scale: 1,
         }
     }
 }
@@ -114,7 +122,10 @@ impl Default for Workload {
 #[non_exhaustive]
 pub enum WorkloadError {
     /// An unknown name.
-    #[error("there is no workload {0:?}: expected mini, general, append, lwt or predicate")]
+    #[error(
+        "there is no workload {0:?}: expected mini, general, append, lwt, predicate, tpcc, rubis or \
+         twitter"
+    )]
     Kind(String),
     /// An unknown aim.
     #[error("there is no aim {found:?}: expected {}", aims())]
@@ -125,6 +136,17 @@ pub enum WorkloadError {
     /// A workload that cannot aim.
     #[error("only the mini workload can aim at an anomaly, not {0}")]
     Aimless(Kind),
+    /// An application in another workload than the one that plays it.
+    #[error("only the general workload plays applications, not {0}")]
+    NotGeneral(Kind),
+    /// Another number of keys than the application has.
+    #[error("{application} at this scale has {keys} keys, neither more nor less")]
+    OtherKeys {
+        /// The application.
+        application: Application,
+        /// How many keys it has.
+        keys: u32,
+    },
     /// Too few sessions or keys for an aim.
     #[error("to aim at a {aim} takes at least {sessions} sessions and {keys} keys")]
     TooFew {
@@ -164,11 +186,21 @@ fn aims() -> String {
 }
 
 impl Workload {
+    /// The transactions of an application.
+    pub fn of_application(application: Application, scale: u32) -> Workload {
+        let keys = application.keys(scale);
+        let kind = Kind::General;
+        Workload { kind, keys, application: Some(application), scale, ..Workload::default() }
+    }
+
     /// Says what is wrong with the knobs, if anything is.
     pub fn validate(&self) -> Result<(), WorkloadError> {
-        for (count, name) in
-            [(self.ops, "operations"), (self.keys, "keys"), (self.list_length, "list elements")]
-        {
+        for (count, name) in [
+            (self.ops, "operations"),
+            (self.keys, "keys"),
+            (self.list_length, "list elements"),
+            (self.scale, "units of scale"),
+        ] {
             if count == 0 {
                 return Err(WorkloadError::Zero(name));
             }
@@ -189,11 +221,27 @@ impl Workload {
         if self.aim.is_some() && self.kind != Kind::Mini {
             return Err(WorkloadError::Aimless(self.kind));
         }
+        if let Some(application) = self.application {
+            let keys = application.keys(self.scale);
+            match self.kind {
+                Kind::General if self.keys == keys => {}
+                Kind::General => return Err(WorkloadError::OtherKeys { application, keys }),
+                kind => return Err(WorkloadError::NotGeneral(kind)),
+            }
+        }
         Ok(self.distribution.validate()?)
+    }
+
+    /// What it is called: the application's name, or its kind's.
+    pub fn name(&self) -> &'static str {
+        self.application.map_or(self.kind.name(), Application::name)
     }
 
     /// The most operations a transaction can have.
     pub fn max_ops(&self) -> u32 {
+        if let Some(application) = self.application {
+            return application.max_ops();
+        }
         match self.kind {
             Kind::Mini => 4,
             Kind::General | Kind::Append | Kind::Predicate => self.ops,
@@ -221,8 +269,8 @@ mod tests {
         );
         assert_eq!(
             "maxi".parse::<Kind>().unwrap_err().to_string(),
-            "there is no workload \"maxi\": expected mini, general, append, lwt or \
-             predicate"
+            "there is no workload \"maxi\": expected mini, general, append, lwt, \
+             predicate, tpcc, rubis or twitter"
         );
         assert_eq!("lwt".parse(), Ok(Kind::Lwt));
     }

@@ -14,9 +14,10 @@ use crate::args::ShrinkArgs;
 use crate::clashes::Files;
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::run::{SQL, ShrinkSql};
+use crate::run::ShrinkSql;
 use crate::run_directory::{history_of, record_in};
 use crate::suggest::AnomalyFlag;
+use crate::workload_flags::SQL;
 
 /// How long it may take, if nobody says otherwise.
 const PATIENCE: Duration = Duration::from_secs(60);

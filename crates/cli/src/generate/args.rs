@@ -4,11 +4,11 @@ use std::fmt::Display;
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Subcommand};
-use isolario::sim::{Config, Kind, Mix, Workload};
+use isolario::sim::{Config, Mix, Workload};
 
 use crate::args::with_extensions;
 use crate::units::share;
-use crate::workload_flags::preset_help;
+use crate::workload_flags::{SCALE, preset_help, workload_help};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -42,7 +42,7 @@ pub(crate) struct HistoryArgs {
     #[arg(long, value_name = "NAME[,NAME...]", value_delimiter = ',')]
     pub(crate) anomaly: Vec<String>,
 
-    #[arg(long, value_name = "KIND", help = workload_help())]
+    #[arg(long, value_name = "KIND", help = workload_help(&[]))]
     pub(crate) workload: Option<String>,
 
     #[arg(long, value_name = "NAME", help = preset_help())]
@@ -106,6 +106,9 @@ pub(crate) struct HistoryArgs {
         )
     )]
     pub(crate) distribution: Option<String>,
+
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), help = SCALE)]
+    pub(crate) scale: Option<u32>,
 
     #[arg(
         long,
@@ -187,9 +190,4 @@ fn shape() -> Workload {
 /// A help text with the default of a flag that a preset may set as well.
 fn or(help: &str, default: impl Display) -> String {
     format!("{help} [default: {default}]")
-}
-
-fn workload_help() -> String {
-    let kinds = Kind::ALL.map(Kind::name).join(", ");
-    or(&format!("The kind of transactions: {kinds}"), Kind::Mini)
 }

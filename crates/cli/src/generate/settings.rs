@@ -2,7 +2,7 @@
 
 use isolario::model::Level;
 use isolario::sim::{Config, ConfigError, Kind, Plant, Workload, WorkloadError, templates};
-use isolario::workload::TablePreset;
+use isolario::workload::{Application, TablePreset};
 
 use super::args::{GenArgs, HistoryArgs};
 use super::orders::Orders;
@@ -14,7 +14,8 @@ use crate::failure::Failure;
 use crate::output::Output;
 use crate::suggest::{AnomalyFlag, no_such};
 use crate::workload_flags::{
-    PREDICATE, find_distribution, find_kind, find_preset, refuse_idle_flags,
+    Named, PREDICATE, find_distribution, find_preset, find_workload, refuse_idle_flags,
+    refuse_other_flags, refuse_scale,
 };
 
 /// A history to generate, and where to.
@@ -105,8 +106,12 @@ fn config(args: &HistoryArgs) -> Result<Config, Failure> {
 }
 
 fn workload(args: &HistoryArgs, base: &Workload) -> Result<Workload, Failure> {
-    let kind = args.workload.as_deref().map(find_kind).transpose()?;
-    let kind = kind.unwrap_or(base.kind);
+    let kind = match args.workload.as_deref().map(find_workload).transpose()? {
+        Some(Named::Application(application)) => return played(args, application),
+        Some(Named::Kind(kind)) => kind,
+        None => base.kind,
+    };
+    refuse_scale(kind, args.scale)?;
     refuse_idle_flags(
         kind,
         &[
@@ -130,6 +135,23 @@ fn workload(args: &HistoryArgs, base: &Workload) -> Result<Workload, Failure> {
         duplicate_ratio: args.duplicate_ratio.unwrap_or(base.duplicate_ratio),
         ..base.clone()
     })
+}
+
+/// The transactions of an application.
+fn played(args: &HistoryArgs, application: Application) -> Result<Workload, Failure> {
+    refuse_other_flags(
+        application,
+        &[
+            (args.preset.is_some(), "--preset"),
+            (args.ops.is_some(), "--ops"),
+            (args.keys.is_some(), "--keys"),
+            (args.read_ratio.is_some(), "--read-ratio"),
+            (args.rmw_ratio.is_some(), "--rmw-ratio"),
+            (args.duplicate_ratio.is_some(), "--duplicate-ratio"),
+            (args.distribution.is_some(), "--distribution"),
+        ],
+    )?;
+    Ok(Workload::of_application(application, args.scale.unwrap_or(1)))
 }
 
 /// Linearizability speaks of single operations.

@@ -26,7 +26,7 @@ impl Subject {
 
     pub(crate) fn workload(&self) -> &'static str {
         match self {
-            Subject::Registers(config) => config.workload.kind.name(),
+            Subject::Registers(config) => config.workload.name(),
             Subject::Table(_) => PREDICATE,
         }
     }

@@ -6,12 +6,12 @@ use std::time::Duration;
 use clap::Args as ClapArgs;
 use isolario::db::drivers;
 use isolario::run::Host;
-use isolario::workload::{Kind, Mix};
+use isolario::workload::Mix;
 
 use super::part::host;
-use super::relational::{SQL, SqlArgs};
+use super::relational::SqlArgs;
 use crate::units::{duration, share, statement_timeout};
-use crate::workload_flags::{aim_help, preset_help};
+use crate::workload_flags::{SCALE, SQL, aim_help, preset_help, workload_help};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -91,7 +91,7 @@ pub(crate) struct RunArgs {
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "Workload")]
 pub(crate) struct ShapeArgs {
-    #[arg(long, value_name = "KIND", help = workload_help())]
+    #[arg(long, value_name = "KIND", help = workload_help(&[SQL]))]
     pub(crate) workload: Option<String>,
 
     #[arg(long, value_name = "NAME", help = preset_help())]
@@ -134,6 +134,9 @@ pub(crate) struct ShapeArgs {
     /// The share of read-modify-writes (general) [default: 0]
     #[arg(long, value_name = "R", value_parser = share)]
     pub(crate) rmw_ratio: Option<f64>,
+
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), help = SCALE)]
+    pub(crate) scale: Option<u32>,
 
     /// How operations spread over keys: uniform, zipf:S, hotspot:H,O, exponential:L [default:
     /// uniform]
@@ -240,11 +243,6 @@ pub(crate) fn db_help() -> String {
         "The database; repeat it to spread the sessions over several nodes: {}",
         forms.join(", ")
     )
-}
-
-fn workload_help() -> String {
-    let kinds = Kind::ALL.map(Kind::name).join(", ");
-    format!("The kind of transactions: {kinds}, {SQL} [default: mini]")
 }
 
 fn mix_help() -> String {

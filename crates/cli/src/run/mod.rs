@@ -22,7 +22,7 @@ use isolario::report::words;
 use isolario::run::{Handle, Judgement, RunOutcome, Settings};
 
 pub(crate) use args::{EXAMPLES, RunArgs, db_help};
-pub(crate) use relational::{Relational, SQL, ShrinkSql};
+pub(crate) use relational::{Relational, ShrinkSql};
 pub(crate) use remedy::failure;
 pub(crate) use settings::Run;
 

@@ -23,9 +23,7 @@ use crate::console::Console;
 use crate::exit::Outcome;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-
-/// The name of the workload.
-pub(crate) const SQL: &str = "sql";
+use crate::workload_flags::SQL;
 
 /// What the SQL workload alone has.
 #[derive(Debug, ClapArgs)]

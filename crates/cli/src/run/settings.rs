@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use isolario::db::DbUrl;
 use isolario::run::{Ask, Fault, Faults, Settings, Shrinking};
-use isolario::workload::{DefaultRun, Kind, Preset, Workload};
+use isolario::workload::{Application, DefaultRun, Kind, Preset, Workload};
 
 use super::args::{DriveArgs, RunArgs, ShapeArgs};
 use crate::args::ReportForm;
@@ -12,7 +12,8 @@ use crate::config::Request;
 use crate::failure::Failure;
 use crate::suggest::no_such;
 use crate::workload_flags::{
-    find_aim, find_distribution, find_kind, find_mix, find_preset, refuse_idle_flags,
+    Named, find_aim, find_distribution, find_mix, find_preset, find_workload, refuse_idle_flags,
+    refuse_other_flags, refuse_scale,
 };
 
 /// A run, or several.
@@ -93,7 +94,11 @@ pub(super) fn ask(names: &[String]) -> Result<Ask, Failure> {
 
 /// The default workload of a kind, or a preset, overridden by whatever was given.
 fn shape(args: &ShapeArgs, preset: Option<&Preset>) -> Result<DefaultRun, Failure> {
-    let named = args.workload.as_deref().map(find_kind).transpose()?;
+    let named = match args.workload.as_deref().map(find_workload).transpose()? {
+        Some(Named::Application(application)) => return played(args, application),
+        Some(Named::Kind(kind)) => Some(kind),
+        None => None,
+    };
     let base = preset.map(Preset::workload);
     let kind = named.or(base.as_ref().map(|base| base.kind)).unwrap_or_default();
     let mut run = DefaultRun::of(kind);
@@ -101,6 +106,7 @@ fn shape(args: &ShapeArgs, preset: Option<&Preset>) -> Result<DefaultRun, Failur
         run.workload = Workload { kind, ..base };
         (run.sessions, run.txns) = (preset.sessions, preset.txns);
     }
+    refuse_scale(kind, args.scale)?;
     refuse_idle_flags(
         kind,
         &[
@@ -130,6 +136,27 @@ fn shape(args: &ShapeArgs, preset: Option<&Preset>) -> Result<DefaultRun, Failur
         run.workload.aim = Some(aim);
         run.workload.keys = aim.keys(run.sessions);
     }
+    Ok(run)
+}
+
+/// The transactions of an application.
+fn played(args: &ShapeArgs, application: Application) -> Result<DefaultRun, Failure> {
+    refuse_other_flags(
+        application,
+        &[
+            (args.preset.is_some(), "--preset"),
+            (args.aim.is_some(), "--aim"),
+            (args.ops.is_some(), "--ops"),
+            (args.keys.is_some(), "--keys"),
+            (args.read_ratio.is_some(), "--read-ratio"),
+            (args.rmw_ratio.is_some(), "--rmw-ratio"),
+            (args.mix.is_some(), "--mix"),
+            (args.list_length.is_some(), "--list-length"),
+            (args.distribution.is_some(), "--distribution"),
+        ],
+    )?;
+    let mut run = DefaultRun::of_application(application, args.scale.unwrap_or(1));
+    run.sessions = args.sessions.unwrap_or(run.sessions);
     Ok(run)
 }
 

@@ -171,7 +171,7 @@ fn names_that_are_wrong_get_a_suggestion() {
         ["--anomaly", "phantom"],
         ["--anomaly", "G1b"],
         ["--workload", "minni"],
-        ["--workload", "tpcc"],
+        ["--workload", "sql"],
         ["--preset", "blindw"],
         ["--distribution", "zipv:0.99"],
         ["--distribution", "zipf"],

@@ -220,7 +220,8 @@ fn what_makes_no_sense_is_refused_before_anything_happens() {
         &["run", "--db", "sqlite"],
         &["run", "--isolation", "chaos"],
         &["run", "--workload", "mni"],
-        &["run", "--workload", "tpcc"],
+        &["run", "--workload", "tpcc", "--keys", "5"],
+        &["run", "--scale", "2"],
         &["run", "--ops", "3"],
         &["run", "--duration", "soon"],
         &["run", "--db", "sqlite:/no/such/place.db"],
@@ -239,6 +240,17 @@ fn what_makes_no_sense_is_refused_before_anything_happens() {
         assert!(transcript.contains(message) && transcript.contains("exit code 2"), "{transcript}");
     }
     assert!(!sandbox.path("isolario-runs").exists());
+}
+
+#[test]
+fn applications_are_played_and_can_be_repeated() {
+    let sandbox = Sandbox::new();
+    for name in ["tpcc", "rubis", "twitter"] {
+        let shape = ["--workload", name, "--txns", "200", "--scale", "2", "--seed", "1"];
+        let transcript = sandbox.transcript(&[&["run", "--out", name], &shape[..]].concat());
+        let again = format!("--workload {name} --sessions 8 --txns 200 --scale 2 --max-retries 5");
+        assert!(transcript.contains("claim kept") && transcript.contains(&again), "{transcript}");
+    }
 }
 
 /// Nobody listens on the first port.

@@ -314,7 +314,7 @@ fn begin(settings: &Settings, target: &Target) -> RunRecord {
         database_version: target.version.clone(),
         isolation: target.isolation().to_owned(),
         workload: RunShape {
-            kind: workload.kind.to_string(),
+            kind: workload.name().to_owned(),
             sessions: settings.sessions,
             ops: workload.max_ops(),
             keys: workload.keys,

@@ -68,7 +68,7 @@ fn shape(settings: &Settings, flag: &mut impl FnMut(&str, String)) {
         aim,
         ..
     } = &settings.workload;
-    flag("workload", kind.to_string());
+    flag("workload", settings.workload.name().to_owned());
     if let Some(aim) = aim {
         flag("aim", aim.to_string());
     }
@@ -82,6 +82,10 @@ fn shape(settings: &Settings, flag: &mut impl FnMut(&str, String)) {
     }
     if let Some(duration) = settings.duration {
         flag("duration", span(duration));
+    }
+    // An application goes by its scale.
+    if settings.workload.application.is_some() {
+        return flag("scale", settings.workload.scale.to_string());
     }
     if matches!(kind, Kind::General | Kind::Append | Kind::Predicate) {
         flag("ops", ops.to_string());
