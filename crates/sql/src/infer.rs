@@ -53,7 +53,7 @@ impl Reading {
         }
     }
 
-    fn leaves_out(self, txn: &RecordedTxn, statement: &Recorded, seen: &Seen) -> bool {
+    pub(crate) fn leaves_out(self, txn: &RecordedTxn, statement: &Recorded, seen: &Seen) -> bool {
         let is_mixed = || txn.autocommit && statement.reads.iter().any(|other| !other.locked);
         seen.locked && (self.without_locking_reads || self.without_mixed_reads && is_mixed())
     }

@@ -24,6 +24,7 @@
 //! assert_eq!(sent.sql, "UPDATE t0 SET c0 = c0 + 1, w_list = w_list || ',7.2' WHERE c0 < 3");
 //! ```
 
+mod asked;
 mod dice;
 mod generate;
 mod infer;

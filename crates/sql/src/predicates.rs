@@ -18,8 +18,9 @@ use isolario_model::{
     TxnEnd, TxnId, TxnSink, TxnStart, Value, ValueRef, VersionSet,
 };
 use isolario_predicate::Predicate;
-use sqlparser::ast::{GroupByExpr, SetExpr, Statement, TableFactor};
 
+use crate::asked::Asked;
+use crate::infer::Reading;
 use crate::product::Product;
 use crate::round::{Element, Recorded, RecordedTxn, Round, Seen};
 use crate::schema::{Schema, Type};
@@ -45,8 +46,9 @@ pub fn certified(
     round: &Round,
     schema: &Schema,
     product: &Product,
+    isolation: &str,
 ) -> Result<Option<Certified>, SinkError> {
-    let Some(facts) = Facts::of(round, schema, product) else { return Ok(None) };
+    let Some(facts) = Facts::of(round, schema, product, isolation) else { return Ok(None) };
     let mut batch = Batch::new();
     let mut met = Vec::new();
     let told = facts.tell(&mut batch, &mut met)?;
@@ -78,6 +80,9 @@ impl Row<'_> {
 struct Facts<'r> {
     schema: &'r Schema,
     product: &'r Product,
+    reading: Reading,
+    /// Whether each statement has a snapshot of its own.
+    each_statement: bool,
     txns: BTreeMap<u32, &'r RecordedTxn>,
     rows: BTreeMap<&'r str, Row<'r>>,
     /// The rows that a statement wrote, each with the length of its list from then on.
@@ -92,19 +97,36 @@ struct Met<'r> {
 }
 
 impl<'r> Facts<'r> {
-    fn of(round: &'r Round, schema: &'r Schema, product: &'r Product) -> Option<Facts<'r>> {
+    fn of(
+        round: &'r Round,
+        schema: &'r Schema,
+        product: &'r Product,
+        isolation: &str,
+    ) -> Option<Facts<'r>> {
         let is_committed = |txn: &&RecordedTxn| txn.outcome == Outcome::Committed;
         let txns =
             round.transactions.iter().filter(is_committed).map(|txn| (txn.id, txn)).collect();
-        let mut facts =
-            Facts { schema, product, txns, rows: BTreeMap::new(), writes: BTreeMap::new() };
+        let mut facts = Facts {
+            schema,
+            product,
+            reading: Reading::of(product, isolation),
+            each_statement: isolation == "read-committed",
+            txns,
+            rows: BTreeMap::new(),
+            writes: BTreeMap::new(),
+        };
         for (seen, values) in round.first.iter().flatten() {
             facts.see(seen, values)?;
         }
         for txn in round.transactions.iter().filter(is_committed) {
-            let met = txn.statements.iter().filter_map(|statement| statement.met.as_ref());
-            for (seen, values) in met.chain(&txn.left).flatten() {
-                facts.see(seen, values)?;
+            let looked = txn.statements.iter().filter_map(|statement| statement.looked.as_ref());
+            for snapshot in looked.chain(&txn.left) {
+                // InnoDB may show a row whose key was changed under both of its keys.
+                let names: BTreeSet<&str> = snapshot.iter().map(|(seen, _)| &*seen.row).collect();
+                (names.len() == snapshot.len()).then_some(())?;
+                for (seen, values) in snapshot {
+                    facts.see(seen, values)?;
+                }
             }
             for statement in &txn.statements {
                 statement.undone_by.is_none().then_some(())?;
@@ -185,7 +207,8 @@ impl<'r> Facts<'r> {
             Some((self.versions(txn, statement, predicate.table()?)?, predicate))
         });
         let mut columns = Vec::new();
-        for seen in &statement.reads {
+        let is_left_out = |seen: &&Seen| self.reading.leaves_out(txn, statement, seen);
+        for seen in statement.reads.iter().filter(|seen| !is_left_out(seen)) {
             let Some(held) = self.held(&seen.row, seen.list.len()) else { return Ok(None) };
             columns.push((&*seen.row, held));
         }
@@ -249,21 +272,14 @@ impl<'r> Facts<'r> {
 
     /// The condition of a query of one table, if all databases agree about it.
     fn asked(&self, statement: &Recorded) -> Option<Predicate> {
-        let Ok(Statement::Query(query)) = self.product.parse(&statement.sql) else { return None };
-        if query.with.is_some() || query.limit_clause.is_some() {
+        let parsed = self.product.parse(&statement.sql).ok()?;
+        let asked = Asked::of(&parsed)?;
+        if asked.locks && self.reading.without_locking_reads {
             return None;
         }
-        let SetExpr::Select(select) = &*query.body else { return None };
-        let [from] = select.from.as_slice() else { return None };
-        let TableFactor::Table { name, alias: None, .. } = &from.relation else { return None };
-        let is_grouped =
-            !matches!(&select.group_by, GroupByExpr::Expressions(by, _) if by.is_empty());
-        if !from.joins.is_empty() || is_grouped || select.having.is_some() {
-            return None;
-        }
-        let table = self.schema.table(&name.to_string())?;
-        let condition = select.selection.as_ref()?;
-        let predicate: Predicate = format!("FROM {} WHERE {condition}", table.name).parse().ok()?;
+        let table = self.schema.table(&asked.table)?;
+        let text = format!("FROM {} WHERE {}", table.name, asked.condition);
+        let predicate: Predicate = text.parse().ok()?;
         let is_integer = |name: &str| {
             table.columns.iter().any(|column| column.name == name && column.ty == Type::Integer)
         };
@@ -280,32 +296,43 @@ impl<'r> Facts<'r> {
     ) -> Option<Vec<(&'r str, u32)>> {
         let met = statement.met.as_ref()?;
         let there: HashMap<&str, &[Element]> =
-            met.iter().map(|(seen, _)| (seen.row.as_str(), seen.list.as_slice())).collect();
+            met.iter().map(|seen| (seen.row.as_str(), seen.list.as_slice())).collect();
+        let snapshot = match self.each_statement {
+            true => statement.turn,
+            false => txn.statements.first()?.turn,
+        };
         let mut versions = Vec::new();
         for (name, row) in self.rows.iter().filter(|(name, _)| Self::table_of(name) == table) {
             match there.get(name) {
                 Some(list) => {
                     versions.push((*name, list.last().map_or(MAKER, |element| element.txn)));
                 }
-                None => versions.extend(self.absent(txn, row)?.map(|writer| (*name, writer))),
+                None => {
+                    let writer = self.absent(txn, snapshot, row)?;
+                    versions.extend(writer.map(|writer| (*name, writer)));
+                }
             }
         }
         Some(versions)
     }
 
     /// Who wrote the version of a row that is not there: whoever deleted it, or nobody yet. None where
-    /// it may be either.
-    fn absent(&self, txn: &RecordedTxn, row: &Row<'_>) -> Option<Option<u32>> {
+    /// it may be either, by when the snapshot was taken.
+    fn absent(
+        &self,
+        txn: &RecordedTxn,
+        snapshot: (u64, u64),
+        row: &Row<'_>,
+    ) -> Option<Option<u32>> {
         let Some(deleter) = row.deleted.map(|element| element.txn) else { return Some(None) };
         if row.is_first() || deleter == txn.id {
             return Some(Some(deleter));
         }
-        let first = txn.statements.first()?.turn;
-        if self.txns.get(&deleter)?.end_turn.1 < first.0 {
+        if self.txns.get(&deleter)?.end_turn.1 < snapshot.0 {
             return Some(Some(deleter));
         }
         let inserter = row.longest.first()?.txn;
-        let is_later = self.txns.get(&inserter)?.end_turn.0 > first.1;
+        let is_later = self.txns.get(&inserter)?.end_turn.0 > snapshot.1;
         is_later.then_some(None)
     }
 

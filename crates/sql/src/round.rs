@@ -56,6 +56,18 @@ pub fn take_seen(shows: &[Shown], rows: &mut [Vec<Value>]) -> Vec<Seen> {
     seen
 }
 
+/// Takes off what [`Instrument::with_all_rows`](crate::Instrument::with_all_rows) added.
+fn take_all_rows(rows: &mut Vec<Vec<Value>>) -> Vec<Seen> {
+    let mut all = Vec::new();
+    rows.retain_mut(|row| {
+        if let Some(Value::Text(text)) = row.pop() {
+            all = text.split(';').filter_map(|part| one_seen(part, false)).collect();
+        }
+        row.pop() == Some(Value::Bool(true))
+    });
+    all
+}
+
 /// A row and its list, as [`Instrument`](crate::Instrument) has them written: `t0/1=7.3,8.1`.
 fn one_seen(text: &str, locked: bool) -> Option<Seen> {
     let (row, list) = text.split_once('=')?;
@@ -92,7 +104,9 @@ pub struct Recorded {
     /// When it was sent, and when it was answered, among all such events of the round.
     pub turn: (u64, u64),
     /// What was there, as the transaction saw it right before.
-    pub met: Option<Snapshot>,
+    pub looked: Option<Snapshot>,
+    /// The rows that it was held against, as it met them itself: at least all of the table that it asks.
+    pub met: Option<Vec<Seen>>,
     /// The rows that it read.
     pub reads: Vec<Seen>,
     /// The rows that it deleted, as they were before.
@@ -124,6 +138,7 @@ impl Recorded {
             kind: sent.kind,
             table: sent.target.clone(),
             turn: (0, 0),
+            looked: None,
             met: None,
             reads: Vec::new(),
             deleted: Vec::new(),
@@ -147,6 +162,10 @@ impl Recorded {
         changed: u64,
     ) {
         self.changed = changed;
+        if sent.tells_all_rows {
+            self.met = Some(take_all_rows(&mut rows));
+            self.changed = rows.len() as u64;
+        }
         let seen = take_seen(&sent.shows, &mut rows);
         self.rows = rows;
         match sent.deletes {
@@ -293,6 +312,17 @@ mod tests {
             })
             .collect();
         assert_eq!(told, ["t1/1  false", "t1/2 3.1 false", "t0/1 1.2+10.1 true"]);
+    }
+
+    #[test]
+    fn all_rows_come_with_what_was_found_and_without() {
+        let all = text("t0/1=;t0/2=3.1");
+        let mut rows = vec![vec![Value::Int(5), Value::Bool(true), all.clone()]];
+        assert_eq!(take_all_rows(&mut rows).len(), 2);
+        assert_eq!(rows, [[Value::Int(5)]]);
+        let mut rows = vec![vec![Value::Nil, Value::Nil, all]];
+        assert_eq!(take_all_rows(&mut rows).len(), 2);
+        assert!(rows.is_empty());
     }
 
     #[test]

@@ -42,8 +42,8 @@ pub(crate) struct SqlArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) templates: Option<PathBuf>,
 
-    /// Read all tables before each statement, so that dependencies by predicate are known: PostgreSQL at
-    /// repeatable-read and serializable
+    /// Read all tables beside each statement, so that dependencies by predicate are known: PostgreSQL, MariaDB and
+    /// MySQL at repeatable-read, SQLite
     #[arg(long)]
     pub(crate) predicates: bool,
 

@@ -1,4 +1,4 @@
-//! Dependencies by predicate, on PostgreSQL at its snapshot levels.
+//! Dependencies by predicate, where it is known what queries met.
 
 use isolario::model::AnomalyKind;
 use isolario::run::Judgement;
@@ -12,7 +12,11 @@ use super::site::{go, settings, start};
 const PAIR: [(&str, Type); 2] = [("c1", Type::Integer), ("c2", Type::Integer)];
 
 fn knowing(servers: &Servers, isolation: &str, txns: u64) -> Settings {
-    let mut settings = settings(servers.url(), isolation, txns, 3);
+    knowing_at(servers.url(), isolation, txns)
+}
+
+fn knowing_at(url: &str, isolation: &str, txns: u64) -> Settings {
+    let mut settings = settings(url, isolation, txns, 3);
     settings.predicates = true;
     settings
 }
@@ -54,7 +58,8 @@ fn predicates_tell_on_postgres() {
 
     // What was met is told row by row, whether it matched or not.
     let (round, _) = replay_script(&at, &skew).unwrap();
-    let known = certified(&round, &skew.schema, &Product::POSTGRES).unwrap().unwrap();
+    let known =
+        certified(&round, &skew.schema, &Product::POSTGRES, "repeatable-read").unwrap().unwrap();
     assert_eq!((known.orders.len(), known.sets.len()), (4, 3));
 
     // Whatever is found at repeatable read, it is a snapshot; serializable is that.
@@ -65,4 +70,45 @@ fn predicates_tell_on_postgres() {
     assert_eq!(clean.judgement, Judgement::Satisfied, "{:?}", clean.findings);
     assert!(clean.findings.is_empty(), "{:?}", clean.findings);
     assert!(clean.figures.certified > 0);
+}
+
+/// Where each statement has a snapshot of its own, it tells itself what it met.
+#[test]
+fn predicates_tell_at_read_committed_of_postgres() {
+    let servers = start(Kind::Postgres);
+    let at = knowing(&servers, "read-committed", 1);
+    let skew = predicate_write_skew();
+    let (round, _) = replay_script(&at, &skew).unwrap();
+    let answers: Vec<usize> = (round.transactions.iter().filter(|txn| !txn.is_final))
+        .flat_map(|txn| txn.statements.iter().map(|statement| statement.rows.len()))
+        .collect();
+    assert_eq!(answers, [0, 1, 0, 0, 0], "{round:?}");
+    let known = certified(&round, &skew.schema, &Product::POSTGRES, "read-committed").unwrap();
+    assert_eq!(known.unwrap().sets.len(), 3);
+    let kind = FindingKind::Anomaly(AnomalyKind::PredicateWriteSkew);
+    assert!(simplify_script(&at, &skew, kind).unwrap().is_some());
+
+    let held = go(knowing(&servers, "read-committed", 200));
+    assert_eq!(held.judgement, Judgement::Satisfied, "{:?}", held.findings);
+    assert!(held.figures.certified > 0);
+}
+
+/// MariaDB's repeatable read lets it happen, and its serializable level does not.
+#[test]
+fn predicates_tell_on_mariadb() {
+    let servers = start(Kind::MariaDb);
+    let kind = FindingKind::Anomaly(AnomalyKind::PredicateWriteSkew);
+    let skew = predicate_write_skew();
+    let at = knowing(&servers, "repeatable-read", 1);
+    let found = simplify_script(&at, &skew, kind).unwrap().unwrap();
+    assert_eq!(found.size(), (2, 2), "{:?}", found.script);
+    assert!(simplify_script(&knowing(&servers, "serializable", 1), &skew, kind).unwrap().is_none());
+    assert!(go(knowing(&servers, "repeatable-read", 200)).figures.certified > 0);
+}
+
+#[test]
+fn predicates_change_nothing_on_sqlite() {
+    let clean = go(knowing_at("sqlite:", "serializable", 200));
+    assert_eq!(clean.judgement, Judgement::Satisfied, "{:?}", clean.findings);
+    assert!(clean.findings.is_empty() && clean.figures.certified > 0, "{:?}", clean.figures);
 }

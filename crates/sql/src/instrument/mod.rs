@@ -13,6 +13,7 @@
 //! same rows, in the same statement: its value is the same for all rows of the answer, so no two of
 //! them become different. What cannot be rewritten is run as it is, and counted.
 
+mod companion;
 mod query;
 mod write;
 
@@ -126,6 +127,8 @@ pub struct Instrumented {
     pub refusal: Option<Refusal>,
     /// Whether it reads rows that it does not show, in subqueries of writes and the like.
     pub is_partial: bool,
+    /// Whether two more columns come last: whether there is a row at all, and all rows of the table.
+    pub tells_all_rows: bool,
 }
 
 impl Instrumented {
@@ -141,6 +144,7 @@ impl Instrumented {
             inserts: Vec::new(),
             refusal: None,
             is_partial: false,
+            tells_all_rows: false,
         }
     }
 }

@@ -5,7 +5,7 @@
 
 mod statement;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use sqlparser::ast::Statement;
 
@@ -19,6 +19,8 @@ use statement::{remove_inserted, smaller_statements};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reduction {
+    /// All tables and views that no statement names, at once.
+    Unused,
     /// Several transactions at once.
     Many,
     /// A transaction.
@@ -41,7 +43,8 @@ pub enum Reduction {
 
 impl Reduction {
     /// All of them, those first that take most.
-    pub const ALL: [Reduction; 9] = [
+    pub const ALL: [Reduction; 10] = [
+        Reduction::Unused,
         Reduction::Many,
         Reduction::Transactions,
         Reduction::ManyStatements,
@@ -58,6 +61,7 @@ impl Script {
     /// All scripts that are smaller by one thing of a kind.
     pub fn reductions(&self, kind: Reduction, product: &Product) -> Vec<Script> {
         match kind {
+            Reduction::Unused => self.without_unused(),
             Reduction::Many => self.without_many(),
             Reduction::Transactions => self.without_txns(),
             Reduction::ManyStatements => self.without_many_statements(),
@@ -157,6 +161,34 @@ impl Script {
         let mut smaller = self.clone();
         change(&mut smaller.schema);
         smaller
+    }
+
+    /// Without everything that neither statements name nor what they name is built on.
+    fn without_unused(&self) -> Vec<Script> {
+        let mut used: BTreeSet<&str> = BTreeSet::new();
+        for at in self.statements() {
+            if let Action::Statement(sql) = &self.steps[at].action {
+                used.extend(sql.split(|c: char| !c.is_alphanumeric() && c != '_'));
+            }
+        }
+        let Schema { tables, views } = &self.schema;
+        for view in views {
+            if used.contains(&*view.name) {
+                used.insert(&view.table);
+            }
+        }
+        // A table refers to one that comes before it.
+        for table in tables.iter().rev() {
+            if used.contains(&*table.name) {
+                let targets = table.columns.iter().filter_map(|column| column.references.as_ref());
+                used.extend(targets.map(|(table, _)| table.as_str()));
+            }
+        }
+        let smaller = self.with_schema(|schema| {
+            schema.views.retain(|view| used.contains(&*view.name));
+            schema.tables.retain(|table| used.contains(&*table.name));
+        });
+        if smaller == *self { Vec::new() } else { vec![smaller] }
     }
 
     fn without_relations(&self) -> Vec<Script> {
@@ -282,7 +314,7 @@ fn remove_column(table: &mut Table, gone: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schema::Type;
+    use crate::schema::{Type, View};
     use crate::script::Step;
 
     fn script(statements: &[&str]) -> Script {
@@ -386,8 +418,30 @@ mod tests {
     }
 
     #[test]
+    fn what_no_statement_names_goes_at_once() {
+        let mut script = script(&["SELECT c0 FROM v1"]);
+        let mut child = Table::plain("t1", &[("c0", Type::Integer)], &[]);
+        child.columns[0].references = Some(("t0".to_owned(), "c0".to_owned()));
+        let other = Table::plain("t2", &[("c0", Type::Integer)], &[]);
+        let view = |name: &str, table: &str| View {
+            name: name.to_owned(),
+            table: table.to_owned(),
+            columns: Vec::new(),
+            condition: "c0 > 1".to_owned(),
+        };
+        script.schema.tables.extend([child, other]);
+        script.schema.views.extend([view("v0", "t2"), view("v1", "t1")]);
+        let [smaller] = script.without_unused().try_into().unwrap();
+        let tables: Vec<&str> = smaller.schema.tables.iter().map(|t| t.name.as_str()).collect();
+        assert_eq!(tables, ["t0", "t1"]);
+        assert_eq!(smaller.schema.views.len(), 1);
+        assert!(smaller.without_unused().is_empty());
+    }
+
+    #[test]
     fn every_kind_takes_something() {
-        let script = script(&["SELECT c0, c1 FROM t0"; 4]);
+        let mut script = script(&["SELECT c0, c1 FROM t0"; 4]);
+        script.schema.tables.push(Table::plain("t1", &[("c0", Type::Integer)], &[]));
         for kind in Reduction::ALL {
             assert!(!script.reductions(kind, &Product::SQLITE).is_empty(), "{kind:?}");
         }

@@ -16,6 +16,9 @@ use super::simplify::{Simplified, Wanted, parts_of, simplify};
 use super::site::Site;
 use crate::run::{Handle, RunError};
 
+/// How many times as long the first script of a kind may take: without any, nobody sees what was found.
+const FIRST: u32 = 3;
+
 /// Simplified findings, each that differs from the others once.
 pub(super) struct Catalogue<'s> {
     site: &'s Site<'s>,
@@ -57,6 +60,8 @@ impl<'s> Catalogue<'s> {
             let mut left = Vec::new();
             for at in order {
                 let (finding, round) = &found[at];
+                let is_first = !self.entries.iter().any(|entry| entry.is_of(finding));
+                let budget = budget * if is_first { FIRST } else { 1 };
                 let time = budget.saturating_sub(*self.spent(finding));
                 if time.is_zero() || handle.is_interrupted() {
                     continue;

@@ -4,43 +4,47 @@ use isolario_check::{Checker, Options};
 use isolario_model::{Anomaly, History, Level, LevelResult, SinkError};
 use isolario_sql::{Certified, Round, Schema, certified};
 
-use super::site::Site;
+use super::site::{Site, Stage};
 
 /// A round as a history of rows with predicates, and what it satisfies.
 pub(super) struct ByPredicate {
     pub(super) history: History,
-    /// For what the setting is to give, and for serializability.
+    /// For what the database claims, and for serializability.
     pub(super) results: Vec<LevelResult>,
+    /// How many of these are claimed.
+    claimed: usize,
 }
 
 impl ByPredicate {
     /// Checks a round, if what its statements met is known.
     pub(super) fn of(
         site: &Site<'_>,
+        stage: &Stage<'_>,
         isolation: &str,
         schema: &Schema,
         round: &Round,
         options: &Options,
     ) -> Result<Option<ByPredicate>, SinkError> {
-        if !site.knows_versions(isolation) {
+        if site.companion(isolation).is_none() {
             return Ok(None);
         }
-        let known = certified(round, schema, &site.product)?;
+        let known = certified(round, schema, &site.product, isolation)?;
         let Some(Certified { history, orders, sets, .. }) = known else { return Ok(None) };
-        let levels: &[Level] = match isolation {
-            "serializable" => &[Level::Serializable],
-            _ => &[Level::SnapshotIsolation, Level::Serializable],
-        };
+        let mut levels = stage.claim().levels;
+        let claimed = levels.len();
+        if !levels.contains(&Level::Serializable) {
+            levels.push(Level::Serializable);
+        }
         let options = (options.clone().with_version_order(orders))
             .with_trusted_version_order(true)
             .with_version_sets(sets);
-        let results = Checker::new(&history, options).check_all(levels);
-        Ok(Some(ByPredicate { history, results }))
+        let results = Checker::new(&history, options).check_all(&levels);
+        Ok(Some(ByPredicate { history, results, claimed }))
     }
 
-    /// Whether what the setting is to give is broken.
+    /// Whether a claim is broken.
     pub(super) fn is_broken(&self) -> bool {
-        self.results.first().is_some_and(|result| result.verdict.is_violated())
+        self.results[..self.claimed].iter().any(|result| result.verdict.is_violated())
     }
 
     /// The anomalies that take a predicate. The others are found without.

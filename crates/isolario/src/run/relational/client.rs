@@ -10,13 +10,23 @@ use isolario_sql::{
     savepoint_of, take_seen,
 };
 
+/// A read of whole tables beside each query, which tells what the query met and did not show. In either case, all
+/// tables are read before each statement and before the commit, so that the contents of all versions are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Companion {
+    /// That read tells it: it comes from the same snapshot.
+    BeforeStatement,
+    /// The query itself tells it.
+    InStatement,
+}
+
 /// What the sessions of a round share.
 pub(super) struct Shared<'r> {
     pub(super) product: &'r Product,
     /// How statements are rewritten; none if they are sent as they are.
     pub(super) instrument: Option<Instrument<'r>>,
-    /// Whether sessions read all tables before each statement.
-    pub(super) snapshots: bool,
+    /// How sessions tell which versions their queries meet, if they are to.
+    pub(super) companion: Option<Companion>,
     begun: Instant,
     next_txn: AtomicU32,
     next_turn: AtomicU64,
@@ -27,16 +37,16 @@ impl<'r> Shared<'r> {
         Shared {
             product,
             instrument,
-            snapshots: false,
+            companion: None,
             begun: Instant::now(),
             next_txn: AtomicU32::new(1),
             next_turn: AtomicU64::new(1),
         }
     }
 
-    /// The same, and sessions read all tables before each statement, if that is wanted.
-    pub(super) fn with_snapshots(self, snapshots: bool) -> Shared<'r> {
-        Shared { snapshots: snapshots && self.instrument.is_some(), ..self }
+    /// The same, and sessions tell which versions their queries meet, if that is wanted.
+    pub(super) fn with_companion(self, companion: Option<Companion>) -> Shared<'r> {
+        Shared { companion: companion.filter(|_| self.instrument.is_some()), ..self }
     }
 
     /// The number of a transaction that begins.
@@ -56,7 +66,13 @@ impl<'r> Shared<'r> {
     /// A statement as it is sent.
     pub(super) fn prepared(&self, sql: &str, txn: u32, number: u32) -> Instrumented {
         match &self.instrument {
-            Some(instrument) => instrument.statement(sql, txn, number),
+            Some(instrument) => {
+                let sent = instrument.statement(sql, txn, number);
+                match self.companion {
+                    Some(Companion::InStatement) => instrument.with_all_rows(sql, sent),
+                    _ => sent,
+                }
+            }
             None => Instrumented::plain(
                 isolario_sql::kind_of(self.product, sql),
                 self.product.respell(sql),
@@ -120,7 +136,7 @@ impl Client<'_> {
     /// Tells whether the connection was lost.
     fn run(&mut self, planned: &Planned, txn: &mut RecordedTxn) -> bool {
         // A statement by itself has no time to look around.
-        if planned.autocommit && !self.shared.snapshots {
+        if planned.autocommit && self.shared.companion.is_none() {
             let sent = self.shared.prepared(&planned.statements[0], txn.id, 1);
             // A read that has to go before it makes it two statements.
             if sent.before.is_none() {
@@ -210,8 +226,12 @@ impl Client<'_> {
     ) -> Option<Aftermath> {
         let mut recorded = Recorded::new(number, sql, sent);
         recorded.turn.0 = self.shared.turn();
-        let before = self.snapshot().and_then(|met| {
-            recorded.met = met;
+        let before = self.snapshot().and_then(|looked| {
+            if self.shared.companion == Some(Companion::BeforeStatement) {
+                let met = looked.iter().flatten().map(|(seen, _)| seen.clone());
+                recorded.met = Some(met.collect());
+            }
+            recorded.looked = looked;
             let Some(before) = &sent.before else { return Ok(None) };
             Ok(Some(self.connection.statement(before, false)?.rows))
         });
@@ -241,7 +261,8 @@ impl Client<'_> {
 
     /// All rows of all tables, if they are wanted.
     fn snapshot(&mut self) -> Result<Option<Snapshot>, DbError> {
-        let Some(instrument) = self.shared.instrument.filter(|_| self.shared.snapshots) else {
+        let Some(instrument) = self.shared.instrument.filter(|_| self.shared.companion.is_some())
+        else {
             return Ok(None);
         };
         let mut all = Vec::new();

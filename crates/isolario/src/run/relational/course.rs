@@ -216,7 +216,7 @@ impl<'s> Course<'s> {
             .map_err(|error| RunError::Recording { path: self.directory.history(), error })?;
         let examination = examine(&history, &self.settings.ask, &stage.claim(), options);
         let beside = Checker::new(&history, options.clone()).check(level_of_name(&isolation));
-        let by_predicate = ByPredicate::of(self.site, &isolation, &schema, &round, options)
+        let by_predicate = ByPredicate::of(self.site, &stage, &isolation, &schema, &round, options)
             .map_err(|error| RunError::Recording { path: self.directory.history(), error })?;
         let is_compared = self.site.is_compared(&isolation) && !self.settings.keep;
         let serially = match is_compared && used && beside.verdict.is_satisfied() {
@@ -256,10 +256,10 @@ impl<'s> Course<'s> {
         stage.make(schema, used)?;
         let product = &self.site.product;
         let instrument = used.map(|aux| Instrument { product, schema, aux });
-        let snapshots = stage.knows_versions();
-        let shared = Shared::new(product, instrument).with_snapshots(snapshots);
+        let companion = stage.companion();
+        let shared = Shared::new(product, instrument).with_companion(companion);
         let mut style = style.clone();
-        if snapshots {
+        if companion.is_some() {
             style.mix = style.mix.without_savepoints();
         }
         let style = &style;

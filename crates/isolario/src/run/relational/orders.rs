@@ -79,15 +79,15 @@ impl Orders {
 
     /// All of it in words, line by line.
     pub(super) fn lines(&self) -> Vec<String> {
-        let mut lines = vec![match self.same() {
-            None => "One after the other, the transactions give other answers, in whatever order:"
-                .to_owned(),
-            Some(order) => format!(
-                "By its answers alone, it could be {} one after the other. Which versions of the rows the \
-                 statements met tells otherwise.",
-                names(order)
-            ),
-        }];
+        if let Some(order) = self.same() {
+            let order = names(order);
+            return vec![
+                format!("By its answers alone, it could be {order} one after the other."),
+                "Which versions of the rows the statements met tells otherwise.".to_owned(),
+            ];
+        }
+        let lead = "One after the other, the transactions give other answers, in whatever order:";
+        let mut lines = vec![lead.to_owned()];
         let width = self.orders.iter().map(|order| names(order).len()).max().unwrap_or(0).max(8);
         for Answers { txn, sql, observed, expected } in &self.answers {
             let who = txn.map_or("In the end".to_owned(), |txn| format!("T{txn}"));

@@ -34,7 +34,7 @@ pub(super) fn replay(
     let used = site.is_instrumented().then_some(&aux);
     stage.make(schema, used)?;
     let instrument = used.map(|aux| Instrument { product, schema, aux });
-    let shared = Shared::new(product, instrument).with_snapshots(stage.knows_versions());
+    let shared = Shared::new(product, instrument).with_companion(stage.companion());
     let sessions = script.steps.iter().map(|step| step.session + 1).max().unwrap_or(0);
     let mut clients = Vec::new();
     for session in 0..sessions {

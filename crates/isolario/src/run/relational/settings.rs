@@ -30,7 +30,7 @@ pub struct Settings {
     pub bounds: Bounds,
     /// What transactions look like.
     pub style: Style,
-    /// Whether sessions read all tables before each statement, where that tells which versions the
+    /// Whether sessions read all tables beside each statement, where that tells which versions the
     /// statement meets, so that dependencies by predicate are known.
     pub predicates: bool,
     /// A directory with scripts that rounds begin with.

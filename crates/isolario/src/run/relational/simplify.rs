@@ -73,6 +73,11 @@ impl Simplified {
         let longest = txns.clone().map(|txn| txn.statements.len()).max().unwrap_or(0);
         (txns.count(), longest)
     }
+
+    /// Whether it shows findings like this one.
+    pub(super) fn is_of(&self, finding: &Finding) -> bool {
+        self.kind == finding.kind && self.isolation == finding.isolation
+    }
 }
 
 /// What is looked for.
@@ -248,10 +253,11 @@ impl Search<'_> {
         round: Round,
     ) -> Option<Shows> {
         let (isolation, options) = (self.wanted.isolation, Options::default());
-        let known = ByPredicate::of(self.site, isolation, &script.schema, &round, &options);
+        let known =
+            ByPredicate::of(self.site, &self.stage, isolation, &script.schema, &round, &options);
         let known = known.ok()??;
         known.anomalies().find(|anomaly| anomaly.kind == kind)?;
-        let ByPredicate { history, results } = known;
+        let ByPredicate { history, results, .. } = known;
         let result = results.into_iter().next_back()?;
         Some(Shows { round, history, result, difference: None })
     }

@@ -7,6 +7,7 @@ use isolario_model::Value;
 use isolario_sql::{Aux, Product, Schema};
 use isolario_workload::Kind;
 
+use super::client::Companion;
 use super::settings::Settings;
 use crate::run::RunError;
 
@@ -95,12 +96,22 @@ impl<'s> Site<'s> {
         isolation == "serializable" && is_strict && self.settings.urls.len() == 1
     }
 
-    /// Whether sessions at an isolation level can tell which versions their statements meet, and are to:
-    /// all reads of a transaction come from one snapshot, writes included.
-    pub(super) fn knows_versions(&self, isolation: &str) -> bool {
-        self.settings.predicates
-            && self.name == "postgres"
-            && matches!(isolation, "repeatable-read" | "serializable")
+    /// How sessions at an isolation level tell which versions their queries meet, if they can and are to.
+    ///
+    /// Where all queries of a transaction come from one snapshot, a read of all tables before a query meets the
+    /// same. That is so on PostgreSQL; on MariaDB and MySQL at repeatable read for queries that lock nothing, the only
+    /// ones whose conditions count there; and on SQLite, where nobody commits into a transaction that has begun to
+    /// read. On PostgreSQL at read committed, each statement has a snapshot, subqueries included.
+    pub(super) fn companion(&self, isolation: &str) -> Option<Companion> {
+        match (&*self.name, isolation) {
+            _ if !self.settings.predicates => None,
+            ("postgres", "read-committed") => Some(Companion::InStatement),
+            ("postgres" | "sqlite", "repeatable-read" | "serializable")
+            | ("mariadb" | "mysql", "repeatable-read" | "innodb-snapshot-isolation") => {
+                Some(Companion::BeforeStatement)
+            }
+            _ => None,
+        }
     }
 
     /// Whether statements are instrumented.
@@ -115,9 +126,9 @@ impl<'s> Site<'s> {
 }
 
 impl Stage<'_> {
-    /// See [`Site::knows_versions`].
-    pub(super) fn knows_versions(&self) -> bool {
-        self.site.knows_versions(self.nodes[0].isolation())
+    /// See [`Site::companion`].
+    pub(super) fn companion(&self) -> Option<Companion> {
+        self.site.companion(self.nodes[0].isolation())
     }
 
     /// What the database claims. A row with its writers is a list, so the claim for lists counts.
