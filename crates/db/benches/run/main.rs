@@ -111,6 +111,7 @@ fn whitebox(
         ("cost", Align::Right),
         ("from", Align::Right),
         ("to", Align::Right),
+        ("processors", Align::Right),
         ("assembly", Align::Right),
         ("target", Align::Left),
     ]);
@@ -120,16 +121,19 @@ fn whitebox(
         version = bench.databases[0].version()?;
         let measured = bench.measure(pairs, file)?;
         let speeds = Row::of(&measured, |pace| pace.speed);
+        let work = Row::of(&measured, |pace| pace.work).cost[1];
         let assembly = quartiles(measured.iter().map(|pair| pair.with.assembly))[1];
         let cheap = judge(speeds.cost[1] >= -TARGET_CAPTURE);
         let target = format!("{}% {cheap}, 1.00 {}", TARGET_CAPTURE * 100.0, judge(assembly < 1.0));
         let [name, without, with, cost, low, high, target] = speeds.cells(isolation, &target);
-        table.row([name, without, with, cost, low, high, format!("{assembly:.2}"), target]);
+        let (work, assembly) = (format!("{:+.1}%", work * 100.0), format!("{assembly:.2}"));
+        table.row([name, without, with, cost, low, high, work, assembly, target]);
     }
     println!(
         "{version}: rows by predicate, transactions per second without and with the capture of its \
-         log; medians and quartiles of {pairs} pairs of runs. Assembly is how long it takes to read \
-         the log and put it together, over the time of the run"
+         log; medians and quartiles of {pairs} pairs of runs. Processors is how much more processor time \
+         a transaction takes, that of the server included; assembly is how long it takes to read the \
+         log and put it together, over the time of the run"
     );
     println!("{table}");
     Ok(())

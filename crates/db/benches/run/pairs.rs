@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use isolario_bench::{Arguments, Failure, process_time};
+use isolario_bench::{Arguments, Failure, process_time, time_of_descendants};
 use isolario_db::certificate::{Capture, assemble};
 use isolario_db::{Control, Database, DbUrl, Layout, Outcome, Plan, Progress, Settings, open, run};
 use isolario_formats::read;
@@ -38,6 +38,8 @@ pub struct Pace {
     pub speed: f64,
     /// Nanoseconds of processor time per transaction, of this process.
     pub effort: f64,
+    /// The same, with that of the servers that it has started.
+    pub work: f64,
     /// How long it took to read the log and to put it together with the history, in runs of that
     /// length.
     pub assembly: f64,
@@ -127,9 +129,12 @@ impl Bench {
             history,
         };
         let mut moments = Vec::new();
-        let mut watch = |progress: &Progress| moments.push((*progress, process_time()));
+        let mut watch = |progress: &Progress| {
+            let servers = time_of_descendants().unwrap_or_default();
+            moments.push((*progress, process_time(), servers));
+        };
         let outcome = run(&plan, &Control::new(), &mut watch)?;
-        let [(first, spent_before), .., (last, spent)] = moments[..] else {
+        let [(first, spent_before, others_before), .., (last, spent, others)] = moments[..] else {
             return Err("too short a run to be measured".into());
         };
         let assembled = match (capture, history) {
@@ -140,6 +145,8 @@ impl Bench {
         Ok(Pace {
             speed: txns / (last.elapsed - first.elapsed).as_secs_f64(),
             effort: (spent - spent_before).as_nanos() as f64 / txns,
+            work: (spent - spent_before + others.saturating_sub(others_before)).as_nanos() as f64
+                / txns,
             assembly: assembled.as_secs_f64() / outcome.elapsed.as_secs_f64(),
         })
     }

@@ -103,7 +103,8 @@ fn unpublish(line: &Line) {
     let _ = line.batch(Stage::Connect, &format!("DROP PUBLICATION IF EXISTS {PUBLICATION}"));
 }
 
-/// Has the log decoded for our table, with the versions that were replaced.
+/// Has the log decoded for our table. A deletion comes with the row's primary key, which is enough: to
+/// log whole rows as they were would cost every update.
 fn publish(line: &Line, place: &str) -> Result<(), DbError> {
     let find = format!(
         "SELECT coalesce((SELECT coalesce(obj_description(oid, 'pg_publication'), '') \
@@ -116,7 +117,6 @@ fn publish(line: &Line, place: &str) -> Result<(), DbError> {
         Stage::Connect,
         &format!(
             "DROP PUBLICATION IF EXISTS {PUBLICATION}; \
-             ALTER TABLE {TABLE} REPLICA IDENTITY FULL; \
              CREATE PUBLICATION {PUBLICATION} FOR TABLE {TABLE}; \
              COMMENT ON PUBLICATION {PUBLICATION} IS '{OURS}'"
         ),

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use futures_util::future::try_join;
 use isolario_model::Value;
 use isolario_workload::TableOp;
 use tokio_postgres::types::{ToSql, Type};
@@ -45,8 +46,8 @@ pub(super) enum Evidence {
 /// one ends it (CockroachDB's release notes of 23.1).
 const COMMIT_AND_TELL: &str = "SHOW COMMIT TIMESTAMP; COMMIT";
 
-/// Begins, and takes the snapshot. Both are sent at once.
-const SNAPSHOT: &str = "SELECT pg_current_snapshot()";
+/// Takes the snapshot of a transaction, and tells it.
+const SNAPSHOT: &str = "SELECT pg_current_snapshot()::text";
 
 pub(super) struct Session {
     line: Line,
@@ -60,6 +61,8 @@ pub(super) struct Session {
     prepared: HashMap<&'static str, Statement>,
     table: &'static TableSql,
     evidence: Evidence,
+    /// Takes a snapshot, where transactions are asked for theirs.
+    take_snapshot: Option<Statement>,
     /// Who looks at the snapshot of each transaction.
     shadow: Option<Shadow>,
     /// What the transaction began with.
@@ -92,6 +95,10 @@ impl Session {
                 Evidence::Statements => &sql::POSTGRES_STATEMENTS,
             },
             evidence,
+            take_snapshot: match evidence {
+                Evidence::Transactions => Some(prepare(SNAPSHOT)?),
+                _ => None,
+            },
             shadow,
             snapshot: None,
             is_standby,
@@ -144,12 +151,14 @@ impl Connection for Session {
             Access::Read => "BEGIN READ ONLY",
             Access::Write => "BEGIN",
         };
-        if self.evidence != Evidence::Transactions {
+        let Some(snapshot) = &self.take_snapshot else {
             return self.batch(Stage::Statement, begin);
-        }
-        let both = format!("{begin}; {SNAPSHOT}");
-        let asked = self.line.client.simple_query(&both);
-        self.snapshot = first_text(&self.line.ask(Stage::Statement, asked)?);
+        };
+        // Both are sent at once, and the answers come one after the other.
+        let client = &self.line.client;
+        let both = try_join(client.batch_execute(begin), client.query_one(snapshot, &[]));
+        let ((), told) = self.line.ask(Stage::Statement, both)?;
+        self.snapshot = told.get(0);
         Ok(())
     }
 
