@@ -52,6 +52,7 @@ pub struct Log {
 
 impl Log {
     /// A log that tells when versions came, and not which transactions wrote them.
+    #[cfg(any(feature = "mysql", feature = "postgres"))]
     pub(crate) fn of_versions(versions: impl Iterator<Item = (Stamp, Change)>) -> Log {
         let commit = |(at, change)| Commit { number: 0, at: Some(at), changes: vec![change] };
         Log { commits: versions.map(commit).collect(), ..Log::default() }
