@@ -280,9 +280,6 @@ impl<'h> Checker<'h> {
         if let Some(reason) = self.lacks_times(level) {
             return Verdict::NotApplicable(reason);
         }
-        if let Some(reason) = predicates::both_in_a_result(self.history, level) {
-            return Verdict::NotApplicable(reason);
-        }
         let new = || Certificate::new(self.history, &self.options);
         match self.certificate.get_or_init(new) {
             Ok(certificate) => certificate.check(level),

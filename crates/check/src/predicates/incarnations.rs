@@ -6,7 +6,7 @@ use isolario_model::{
 
 /// Why a level is not decided, where a result has two rows of one key. Were both of them taken for versions of
 /// one row, one would seem to be read after it was overwritten, which the levels below serializability allow.
-pub(crate) fn both_in_a_result(history: &History, level: Level) -> Option<Inapplicable> {
+pub(super) fn both_in_a_result(history: &History, level: Level) -> Option<Inapplicable> {
     if matches!(level, Level::Serializable | Level::StrictSerializable) {
         return None;
     }

@@ -40,7 +40,7 @@ use crate::resolved::first_outside;
 use crate::stop::{engine_of, unlooked_level};
 use crate::{Checker, Options, replay};
 use candidates::{Candidates, Met};
-pub(crate) use incarnations::both_in_a_result;
+use incarnations::both_in_a_result;
 use possible::Possible;
 
 /// Decides levels of a history with predicate operations.

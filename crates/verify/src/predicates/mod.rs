@@ -49,7 +49,7 @@ struct Claim<'h> {
 }
 
 /// Whether an operation has two rows of one key.
-pub(crate) fn has_row_twice(history: &History, op: OpId) -> bool {
+fn has_row_twice(history: &History, op: OpId) -> bool {
     if op.index() >= history.op_count() {
         return false;
     }
