@@ -81,7 +81,8 @@ pub use names::{Names, grouped};
 pub use not_ruled_out::not_ruled_out;
 pub use printable::{is_unprintable, printable};
 pub use probes::{
-    Probe, ProbeOutcome, ProbeResult, ProbeSetting, ProbeTable, Transcript, TranscriptLine,
+    MovingSessions, Probe, ProbeOutcome, ProbeResult, ProbeSetting, ProbeTable, Transcript,
+    TranscriptLine,
 };
 pub use provenance::{Provenance, Utc, shell_word};
 pub use report::{Renderer, Report, Size, Stated, Timing};

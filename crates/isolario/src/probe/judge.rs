@@ -131,6 +131,13 @@ impl Evidence {
         }
     }
 
+    /// What both say together.
+    pub(super) fn and(mut self, other: &Evidence) -> Evidence {
+        other.seen.iter().for_each(|level| self.seen.insert(level));
+        other.ruled_out.iter().for_each(|level| self.ruled_out.insert(level));
+        self
+    }
+
     /// The strongest levels that nothing rules out.
     pub(super) fn in_effect(&self) -> Vec<Level> {
         let ruled_out = self.ruled_out.and_stronger();

@@ -34,7 +34,7 @@ use std::time::Duration;
 use isolario_db::script::{Family, Play, Script, Stage};
 use isolario_db::{self as db, Claim, DRIVERS, Database, DbError, DbUrl};
 use isolario_model::Level;
-use isolario_report::{Probe, ProbeOutcome, ProbeResult, ProbeSetting, ProbeTable};
+use isolario_report::{MovingSessions, Probe, ProbeOutcome, ProbeResult, ProbeSetting, ProbeTable};
 use isolario_workload::Kind;
 
 use crate::run::RunError;
@@ -234,14 +234,17 @@ impl Setting<'_> {
         scripts: &[&Script],
         column: &Result<Vec<Played>, String>,
     ) {
-        let mut evidence = Evidence::default();
+        let (mut staying, mut moving) = (Evidence::default(), None);
         for (at, (probe, script)) in table.probes.iter_mut().zip(scripts).enumerate() {
             let played = match column {
                 Ok(plays) => plays[at].as_ref(),
                 Err(why) => Err(why),
             };
             probe.results.push(match played {
-                Ok(play) => self.result(script, play, &mut evidence),
+                Ok(play) if self.moves_sessions(script) => {
+                    self.result(script, play, moving.get_or_insert_with(Evidence::default))
+                }
+                Ok(play) => self.result(script, play, &mut staying),
                 Err(why) => ProbeResult {
                     outcome: ProbeOutcome::NotRun { why: why.clone() },
                     ..ProbeResult::default()
@@ -251,9 +254,13 @@ impl Setting<'_> {
         let claim = self.claim(Kind::Mini);
         table.settings.push(ProbeSetting {
             isolation: self.isolation.clone(),
+            moving: moving.map(|moving| MovingSessions {
+                claims: claim.levels.iter().copied().filter(is_claimed_everywhere).collect(),
+                in_effect: moving.and(&staying).in_effect(),
+            }),
             claims: claim.levels,
             claim_words: claim.words,
-            in_effect: evidence.in_effect(),
+            in_effect: staying.in_effect(),
         });
     }
 
@@ -271,12 +278,17 @@ impl Setting<'_> {
         }
     }
 
-    /// Whether the database claims to prevent it. Claims are about sessions that stay at their node.
+    /// Whether a session of the script goes on at another node.
+    fn moves_sessions(&self, script: &Script) -> bool {
+        self.nodes.len() > 1 && script.moves_sessions()
+    }
+
+    /// Whether the database claims to prevent it.
     fn is_forbidden(&self, script: &Script) -> bool {
-        if self.nodes.len() > 1 && script.moves_sessions() {
-            return false;
+        let mut claimed = self.claim(kind(script)).levels;
+        if self.moves_sessions(script) {
+            claimed.retain(is_claimed_everywhere);
         }
-        let claimed = self.claim(kind(script)).levels;
         let forbids = |claimed: &Level| script.forbidden_by.iter().any(|l| claimed.implies(*l));
         claimed.iter().any(forbids)
     }
@@ -287,6 +299,12 @@ impl Setting<'_> {
             None => Claim::none("there is no database"),
         }
     }
+}
+
+/// Whether a claim holds for sessions that move between nodes. Others are about sessions that stay: what a
+/// client did elsewhere, its new node does not know. In real time, who did it does not matter.
+fn is_claimed_everywhere(claimed: &Level) -> bool {
+    claimed.shape().real_time
 }
 
 /// The workload whose claim is about what a script does.

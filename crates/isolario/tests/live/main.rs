@@ -143,6 +143,13 @@ fn galera_lets_write_skew_across_nodes_commit() {
         assert_ne!(outcome(&table, isolation, "lost-update-across-nodes"), "happens");
     }
     assert_eq!(outcome(&table, "serializable", "write-skew"), "aborts 1213");
+    for setting in &table.settings {
+        let moving = setting.moving.as_ref().unwrap();
+        assert_eq!(moving.claims, [], "who moves is promised nothing");
+        let is_kept =
+            |claimed: &Level| setting.in_effect.iter().any(|level| level.implies(*claimed));
+        assert!(setting.claims.iter().all(is_kept), "who stays gets what is claimed: {setting:?}");
+    }
     let again = || {
         let table = probed(servers.urls(), |mut settings| {
             settings.isolations = vec!["serializable".to_owned()];

@@ -52,6 +52,26 @@ impl ProbeTable {
                 named(&setting.in_effect)
             )?;
         }
+        writeln!(out, "</table></div>")?;
+        if self.settings.iter().any(|setting| setting.moving.is_some()) {
+            self.moving(out)?;
+        }
+        Ok(())
+    }
+
+    fn moving(&self, out: &mut dyn Write) -> io::Result<()> {
+        let cells = ["Sessions that move between nodes", "Claims", "No probe rules out"];
+        writeln!(out, "<div class=\"wide\"><table>\n<tr>{}</tr>", heads(&cells))?;
+        for setting in &self.settings {
+            let Some(moving) = &setting.moving else { continue };
+            writeln!(
+                out,
+                "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td></tr>",
+                Escaped(&setting.isolation),
+                named(&moving.claims),
+                named(&moving.in_effect)
+            )?;
+        }
         writeln!(out, "</table></div>")
     }
 

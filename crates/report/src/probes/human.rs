@@ -100,20 +100,33 @@ impl ProbeTable {
 
     /// What each setting is said to give, and what is left of the levels.
     fn write_levels(&self, out: &mut dyn io::Write) -> io::Result<()> {
-        let mut rows = vec![["isolation level", "claims", "no probe rules out"].map(str::to_owned)];
-        for setting in &self.settings {
-            let isolation = printable(&setting.isolation).into_owned();
-            rows.push([isolation, named(&setting.claims), named(&setting.in_effect)]);
+        let name = |setting: &super::ProbeSetting| printable(&setting.isolation).into_owned();
+        let staying = self
+            .settings
+            .iter()
+            .map(|setting| [name(setting), named(&setting.claims), named(&setting.in_effect)]);
+        write_levels("isolation level", staying.collect(), out)?;
+        let moving = self.settings.iter().filter_map(|setting| {
+            let moving = setting.moving.as_ref()?;
+            Some([name(setting), named(&moving.claims), named(&moving.in_effect)])
+        });
+        match moving.collect::<Vec<_>>() {
+            rows if rows.is_empty() => Ok(()),
+            rows => write_levels("sessions that move between nodes", rows, out),
         }
-        let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
-        let widths = [width(0) + GAP, width(1) + GAP];
-        writeln!(out)?;
-        for row in &rows {
-            let (first, second) = (widths[0], widths[1]);
-            writeln!(out, "  {:first$}{:second$}{}", row[0], row[1], row[2])?;
-        }
-        Ok(())
     }
+}
+
+fn write_levels(head: &str, rows: Vec<[String; 3]>, out: &mut dyn io::Write) -> io::Result<()> {
+    let head = [head, "claims", "no probe rules out"].map(str::to_owned);
+    let rows: Vec<_> = std::iter::once(head).chain(rows).collect();
+    let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
+    let (first, second) = (width(0) + GAP, width(1) + GAP);
+    writeln!(out)?;
+    for row in &rows {
+        writeln!(out, "  {:first$}{:second$}{}", row[0], row[1], row[2])?;
+    }
+    Ok(())
 }
 
 /// A name on several lines, none wider than it has to be.

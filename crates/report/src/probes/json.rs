@@ -41,6 +41,14 @@ struct Setting<'a> {
     claims: Vec<&'static str>,
     claim_words: &'a str,
     in_effect: Vec<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    moving_sessions: Option<Moving>,
+}
+
+#[derive(Serialize)]
+struct Moving {
+    claims: Vec<&'static str>,
+    in_effect: Vec<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -84,6 +92,10 @@ impl<'a> Setting<'a> {
             claims: levels(&setting.claims),
             claim_words: &setting.claim_words,
             in_effect: levels(&setting.in_effect),
+            moving_sessions: setting.moving.as_ref().map(|moving| Moving {
+                claims: levels(&moving.claims),
+                in_effect: levels(&moving.in_effect),
+            }),
         }
     }
 }

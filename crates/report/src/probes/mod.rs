@@ -39,6 +39,18 @@ pub struct ProbeSetting {
     pub claims: Vec<Level>,
     /// Where that is from.
     pub claim_words: String,
+    /// The strongest levels that no probe rules out whose sessions stay at their node.
+    pub in_effect: Vec<Level>,
+    /// The same of sessions that move between nodes, if some did.
+    pub moving: Option<MovingSessions>,
+}
+
+/// What sessions are given that go on at another node.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MovingSessions {
+    /// What is claimed of them: levels in real time, which order what one session does wherever it does
+    /// it.
+    pub claims: Vec<Level>,
     /// The strongest levels that no probe rules out.
     pub in_effect: Vec<Level>,
 }

@@ -9,6 +9,7 @@ fn table() -> ProbeTable {
         claims: claims.to_vec(),
         claim_words: "says <its> manual".into(),
         in_effect: in_effect.to_vec(),
+        moving: None,
     };
     let line = |session: usize, words: &str, is_surprise: bool| TranscriptLine {
         session,
@@ -74,6 +75,20 @@ fn written(write: impl FnOnce(&mut dyn std::io::Write) -> std::io::Result<()>) -
 #[test]
 fn the_table_for_a_terminal() {
     insta::assert_snapshot!(written(|out| table().write_text(Style::Plain, out)));
+}
+
+#[test]
+fn sessions_that_move_have_a_table_of_their_own() {
+    let mut table = table();
+    let moving = MovingSessions { claims: Vec::new(), in_effect: vec![Level::ReadUncommitted] };
+    table.settings[0].moving = Some(moving);
+    let text = written(|out| table.write_text(Style::Plain, out));
+    let last = text.split("\n\n").last().unwrap();
+    assert_eq!(
+        last,
+        "  sessions that move between nodes  claims  no probe rules out\n  \
+         read-committed                    -       read-uncommitted\n"
+    );
 }
 
 #[test]
