@@ -59,6 +59,9 @@ pub struct RunRecord {
     pub peak_rss_bytes: Option<u64>,
     /// What the database did differently for the run, in words.
     pub remarks: Vec<String>,
+    /// How many transactions were acknowledged before a fault of the server and are missing after it.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub lost_commits: u64,
     /// The nodes that could not be reached when the run ended.
     pub gone: Vec<GoneNode>,
     /// How many of those that committed ran while another one did; nothing while it is not known.
@@ -358,6 +361,10 @@ impl<'de> Deserialize<'de> for AnomalyKind {
         let unknown = || D::Error::custom(format!("there is no anomaly `{name}`"));
         AnomalyKind::find(&name).ok_or_else(unknown)
     }
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl RunRecord {

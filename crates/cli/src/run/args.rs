@@ -205,14 +205,24 @@ pub(crate) struct DriveArgs {
         long,
         value_name = "FAULT[,FAULT...]",
         value_delimiter = ',',
-        requires = "server",
+        requires = "faulty",
         conflicts_with = "host"
     )]
     pub(crate) fault: Vec<String>,
 
     /// The command that starts the server, in the foreground; the run starts and stops it
-    #[arg(long, value_name = "COMMAND", requires = "fault")]
+    #[arg(long, value_name = "COMMAND", requires = "fault", group = "faulty")]
     pub(crate) server: Option<String>,
+
+    /// A file that begins with the process id of the server; somebody else starts it again when it ends
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "fault",
+        group = "faulty",
+        conflicts_with = "server"
+    )]
+    pub(crate) server_pid: Option<PathBuf>,
 
     /// Run N times, with consecutive seeds
     #[arg(

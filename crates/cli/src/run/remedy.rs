@@ -22,7 +22,11 @@ fn hint(error: &RunError) -> Option<String> {
                 error.as_ref().map_or_else(String::new, |error| format!("; it last said: {error}"));
             Some(format!("start all hosts with the same --db, --seed and flags{said}"))
         }
-        RunError::Server(_) => Some("does the command of --server work by itself?".to_owned()),
+        RunError::Server(_) => {
+            let hint = "does the command of --server work by itself, and does the server run whose \
+                        process --server-pid names?";
+            Some(hint.to_owned())
+        }
         RunError::Unsupported { .. } => Some("choose another one with --workload".to_owned()),
         RunError::NoAim { .. } => {
             let probes = isolario::probe::shipped();

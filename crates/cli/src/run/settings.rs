@@ -72,15 +72,18 @@ impl Run {
 
 /// Which faults the server is to have.
 fn faults(args: &DriveArgs) -> Result<Option<Faults>, Failure> {
-    let Some(server) = &args.server else { return Ok(None) };
     let names = || Fault::ALL.iter().map(|fault| fault.name());
     let find = |name: &String| {
         let found = Fault::ALL.into_iter().find(|fault| fault.name() == name.as_str());
         let there_are = || format!("there are {}", names().collect::<Vec<_>>().join(", "));
         found.ok_or_else(|| no_such("fault", name, "--fault", names(), there_are()))
     };
-    let kinds = args.fault.iter().map(find).collect::<Result<_, _>>()?;
-    Ok(Some(Faults::new(kinds, server)))
+    let kinds = args.fault.iter().map(find).collect::<Result<Vec<Fault>, _>>()?;
+    Ok(match (&args.server, &args.server_pid) {
+        (Some(command), _) => Some(Faults::new(kinds, command)),
+        (None, Some(file)) => Some(Faults::by_pid_file(kinds, file)),
+        (None, None) => None,
+    })
 }
 
 /// What `--check` asks for; without it, the database's claim counts.

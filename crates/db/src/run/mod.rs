@@ -12,7 +12,7 @@ mod session;
 mod think;
 
 use std::path::Path;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Barrier, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -129,6 +129,8 @@ struct Shared<'r> {
     tickets: Tickets,
     pace: Pace,
     meetings: Meetings,
+    /// How many positions the longest session came to.
+    positions: AtomicU64,
     epoch: Instant,
     nodes: Vec<Node>,
     sightings: Mutex<Vec<Sighting>>,
@@ -235,9 +237,9 @@ pub fn run(
 pub struct Last<'l> {
     /// Is called when the sessions are done.
     pub before: &'l dyn Fn(),
-    /// The transactions of one more session. Each is tried until it commits, or until the patience
-    /// of the plan is over.
-    pub txns: &'l [Vec<PlannedOp>],
+    /// The transactions of one more session, given how many positions the longest session came to. Each is
+    /// tried until it commits, or until the patience of the plan is over.
+    pub txns: &'l dyn Fn(u64) -> Vec<Vec<PlannedOp>>,
 }
 
 /// As [`run`], and then some more, unless the run was interrupted. It is recorded, and not counted.
@@ -267,6 +269,7 @@ pub fn run_then(
         tickets: Tickets::new(plan.txns),
         pace: Pace::new(plan.rate),
         meetings: Meetings::new(plan.sessions, |session| plan.generator.rendezvous(session)),
+        positions: AtomicU64::new(0),
         epoch,
         nodes: plan.databases.iter().map(|_| Node::default()).collect(),
         sightings: Mutex::default(),
@@ -274,7 +277,8 @@ pub fn run_then(
     let mut outcome = conduct(&shared, watch)?;
     if let Some(Last { before, txns }) = last.filter(|_| outcome.stopped == StopReason::Done) {
         before();
-        Session::new(&shared, plan.sessions).drive_last(txns);
+        let txns = txns(shared.positions.load(Ordering::Relaxed));
+        Session::new(&shared, plan.sessions).drive_last(&txns);
     }
     if let Some(Err(error)) = recorder.map(LiveRecorder::finish) {
         // What was recorded stays as it is, and can be read.

@@ -87,6 +87,7 @@ impl<'r> Session<'r> {
             if !self.wait_for_turn() {
                 break;
             }
+            self.shared.positions.fetch_max(position + 1, Ordering::Relaxed);
             let ended = self.transaction(position);
             if ended != Ended::Committed {
                 self.shared.tickets.give_back();

@@ -68,11 +68,12 @@ impl Course<'_> {
                 });
             }
             let server = self.target.server.as_ref();
-            let reads = server.map(|_| last_reads(&settings.workload)).unwrap_or_default();
+            let reads = |positions| last_reads(&settings.workload, self.generator, positions);
             let before = || server.iter().for_each(|server| server.last(control));
             let last = server.map(|_| Last { before: &before, txns: &reads });
             if let Some(server) = server {
-                scope.spawn(|| server.trouble(control));
+                let is_up = || self.target.nodes.iter().all(|node| node.version().is_ok());
+                scope.spawn(move || server.trouble(control, is_up));
             }
             let outcome = db::run_then(&plan, control, watch, last);
             server.iter().for_each(|server| server.leave_alone());

@@ -1,15 +1,17 @@
-//! Faults: trouble for a server that the run itself has started.
+//! Faults: trouble for a server that the run has started, or that somebody else keeps running.
 //!
-//! The server is a process of the run, with all that it starts in turn; nobody else is touched. A
+//! The server is one process with all that it starts in turn; nobody else is touched. A
 //! server that is killed loses what it kept to itself. What it had handed to the operating system is
 //! still there: lost power is another fault, and not made here.
 //!
 //! When the sessions are done, the server is killed or restarted once more, and all keys are read.
 //! These reads are transactions of the history like any other, later than all of them in real time.
-//! So what was acknowledged and is missing then is a stale read at the levels that know real time.
+//! So what was acknowledged and is missing then is a stale read at the levels that know real time, and
+//! a [lost commit](super::lost) at any level.
 
 use std::fs;
 use std::io;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,7 +20,9 @@ use std::time::{Duration, Instant};
 
 use isolario_db::{Control, DbError, Obstacle};
 use isolario_model::{StopCause, StopReason};
-use isolario_workload::{Kind, PlannedOp, Workload};
+use isolario_workload::{Generator, Kind, PlannedOp, Workload};
+
+use super::lost::Outage;
 
 /// What to do to which server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,14 +30,30 @@ use isolario_workload::{Kind, PlannedOp, Workload};
 pub struct Faults {
     /// The faults, one after the other, and again from the first.
     pub kinds: Vec<Fault>,
-    /// The command that starts the server, and stays in the foreground as long as that lives.
-    pub server: String,
+    /// The server.
+    pub server: FaultyServer,
+}
+
+/// A server that is to have faults.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FaultyServer {
+    /// The run starts it by this command, which stays in the foreground as long as the server lives.
+    Started(String),
+    /// Somebody else has started it, and starts it again when it has ended. Its process id is the first word
+    /// of this file.
+    Found(PathBuf),
 }
 
 impl Faults {
     /// These faults, of a server that this command starts.
     pub fn new(kinds: Vec<Fault>, server: impl Into<String>) -> Faults {
-        Faults { kinds, server: server.into() }
+        Faults { kinds, server: FaultyServer::Started(server.into()) }
+    }
+
+    /// These faults, of a server whose process id is in a file.
+    pub fn by_pid_file(kinds: Vec<Fault>, file: impl Into<PathBuf>) -> Faults {
+        Faults { kinds, server: FaultyServer::Found(file.into()) }
     }
 }
 
@@ -70,7 +90,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(10);
 
-/// A server that the run has started. It ends with the value.
+/// A server that has faults. If the run has started it, it ends with the value.
 pub(super) struct Server {
     faults: Faults,
     running: Mutex<Running>,
@@ -79,13 +99,25 @@ pub(super) struct Server {
 }
 
 struct Running {
-    child: Child,
-    done: Vec<Fault>,
+    /// The process, where the run has started it.
+    child: Option<Child>,
+    done: Vec<Done>,
+}
+
+/// A fault that was made.
+struct Done {
+    fault: Fault,
+    begun: Instant,
+    over: Instant,
 }
 
 impl Server {
     pub(super) fn start(faults: &Faults) -> io::Result<Server> {
-        let running = Mutex::new(Running { child: spawn(&faults.server)?, done: Vec::new() });
+        let child = match &faults.server {
+            FaultyServer::Started(command) => Some(spawn(command)?),
+            FaultyServer::Found(file) => pid_in(file).map(|_| None)?,
+        };
+        let running = Mutex::new(Running { child, done: Vec::new() });
         Ok(Server { faults: faults.clone(), running, is_over: AtomicBool::new(false) })
     }
 
@@ -101,7 +133,8 @@ impl Server {
                 Err(error) => error,
             };
             let is_starting = matches!(error.obstacle, None | Some(Obstacle::Unreachable));
-            let has_ended = matches!(self.running().child.try_wait(), Ok(Some(_)) | Err(_));
+            let has_ended = |child: &mut Child| !matches!(child.try_wait(), Ok(None));
+            let has_ended = self.running().child.as_mut().is_none_or(has_ended);
             if !is_starting || has_ended || Instant::now() > deadline {
                 return Err(error);
             }
@@ -109,13 +142,17 @@ impl Server {
         }
     }
 
-    /// Makes trouble until the sessions are done, or a server does not come back.
-    pub(super) fn trouble(&self, control: &Control) {
+    /// Makes trouble until the sessions are done, or a server does not come back. One that still recovers is
+    /// left alone until it is up: it has acknowledged nothing that it could lose.
+    pub(super) fn trouble(&self, control: &Control, is_up: impl Fn() -> bool) {
         for fault in self.faults.kinds.iter().cycle() {
-            let next = Instant::now() + PEACE;
-            while Instant::now() < next {
+            let mut next = None;
+            while next.is_none_or(|next| Instant::now() < next) {
                 if self.is_over.load(Ordering::Relaxed) || control.is_stopped() {
                     return;
+                }
+                if next.is_none() && is_up() {
+                    next = Some(Instant::now() + PEACE);
                 }
                 sleep(POLL);
             }
@@ -139,29 +176,59 @@ impl Server {
 
     fn make(&self, fault: Fault, control: &Control) {
         let mut running = self.running();
-        let made = match fault {
-            Fault::Pause => {
-                signal(&tree(running.child.id()), "STOP");
-                sleep(PAUSE);
-                signal(&tree(running.child.id()), "CONT");
-                Ok(())
+        let begun = Instant::now();
+        match self.try_to_make(fault, &mut running, control) {
+            Ok(()) => running.done.push(Done { fault, begun, over: Instant::now() }),
+            Err(error) => {
+                let message = Some(format!("the server did not come back: {error}"));
+                let cause = StopCause { message, ..StopCause::default() };
+                control.stop(StopReason::Database, Some(cause));
             }
-            Fault::Kill | Fault::Restart => {
-                running.end(if fault == Fault::Kill { "KILL" } else { "TERM" });
-                spawn(&self.faults.server).map(|child| running.child = child)
-            }
-        };
-        running.done.push(fault);
-        if let Err(error) = made {
-            let message = Some(format!("the server cannot be started again: {error}"));
-            control.stop(StopReason::Database, Some(StopCause { message, ..StopCause::default() }));
         }
+    }
+
+    fn try_to_make(
+        &self,
+        fault: Fault,
+        running: &mut Running,
+        control: &Control,
+    ) -> io::Result<()> {
+        let root = match (&running.child, &self.faults.server) {
+            (Some(child), _) => child.id(),
+            (None, FaultyServer::Found(file)) => pid_in(file)?,
+            (None, FaultyServer::Started(_)) => return Err(io::ErrorKind::NotFound.into()),
+        };
+        let how = match fault {
+            Fault::Pause => {
+                let members = tree(root);
+                signal(&members, "STOP");
+                sleep(PAUSE);
+                signal(&members, "CONT");
+                return Ok(());
+            }
+            Fault::Kill => "KILL",
+            Fault::Restart => "TERM",
+        };
+        end(root, running.child.as_mut(), how);
+        match &self.faults.server {
+            FaultyServer::Started(command) => running.child = Some(spawn(command)?),
+            FaultyServer::Found(file) => wait_for_another(root, file, control)?,
+        }
+        Ok(())
+    }
+
+    /// When the server ended and was started again, by a clock that began then.
+    pub(super) fn outages(&self, epoch: Instant) -> Vec<Outage> {
+        let at = |moment: Instant| moment.saturating_duration_since(epoch).as_nanos() as i64;
+        let running = self.running();
+        let ended = running.done.iter().filter(|done| done.fault != Fault::Pause);
+        ended.map(|done| Outage { begun: at(done.begun), over: at(done.over) }).collect()
     }
 
     /// What was done to the server, in words.
     pub(super) fn told(&self) -> String {
-        let done = self.running().done.clone();
-        let times = |fault: &Fault| done.iter().filter(|other| *other == fault).count();
+        let running = self.running();
+        let times = |fault: &Fault| running.done.iter().filter(|done| done.fault == *fault).count();
         let faults = Fault::ALL.iter().filter(|fault| times(fault) > 0);
         let words: Vec<_> = faults.map(|f| format!("{} \u{d7} {}", times(f), f.name())).collect();
         format!("faults: {}", words.join(", "))
@@ -174,39 +241,66 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        self.running().end("KILL");
+        if let Some(child) = &mut self.running().child {
+            end(child.id(), Some(child), "KILL");
+        }
     }
 }
 
-impl Running {
-    /// Ends the server and all that it has started, and waits until they are gone: whoever starts it
-    /// anew would find its files in use. Who does not end when asked is killed in the end.
-    fn end(&mut self, how: &str) {
-        let root = self.child.id();
-        let mut members = tree(root);
-        // A server that is asked to end sees to its children itself.
-        match how {
-            "KILL" => signal(&members, how),
-            how => signal(&[root], how),
+/// Ends a server and all that it has started, and waits until they are gone: whoever starts it
+/// anew would find its files in use. Who does not end when asked is killed in the end.
+fn end(root: u32, mut child: Option<&mut Child>, how: &str) {
+    // A server that is asked to end sees to its children itself.
+    let mut members = if how == "KILL" { frozen_tree(root) } else { vec![root] };
+    signal(&members, how);
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        // If it was started here, its end has to be asked for.
+        child.iter_mut().for_each(|child| _ = child.try_wait());
+        for late in tree(root) {
+            if !members.contains(&late) {
+                members.push(late);
+            }
         }
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            // The first was started here, so its end has to be asked for.
-            let _ = self.child.try_wait();
-            for late in tree(root) {
-                if !members.contains(&late) {
-                    members.push(late);
-                }
+        let left: Vec<u32> = members.iter().copied().filter(|pid| is_running(*pid)).collect();
+        if left.is_empty() {
+            child.iter_mut().for_each(|child| _ = child.wait());
+            return;
+        }
+        if how == "KILL" || Instant::now() > deadline {
+            signal(&left, "KILL");
+        }
+        sleep(POLL);
+    }
+}
+
+/// The process that a file names. Neither the first process of the system nor this one is a server.
+fn pid_in(file: &Path) -> io::Result<u32> {
+    let told = |words: &str| io::Error::other(format!("{}: {words}", file.display()));
+    let text = fs::read_to_string(file).map_err(|error| told(&error.to_string()))?;
+    let pid = text.split_whitespace().next().and_then(|word| word.parse::<u32>().ok());
+    match pid {
+        Some(pid) if pid <= 1 || pid == std::process::id() => Err(told("this is no server")),
+        Some(pid) if !is_running(pid) => Err(told("the process has ended")),
+        Some(pid) => Ok(pid),
+        None => Err(told("it does not begin with a process id")),
+    }
+}
+
+/// Waits until somebody has started the server again: its file names another process.
+fn wait_for_another(old: u32, file: &Path, control: &Control) -> io::Result<()> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match pid_in(file) {
+            Ok(pid) if pid != old => return Ok(()),
+            _ if control.is_stopped() => return Ok(()),
+            _ if Instant::now() > deadline => {
+                let seconds = PATIENCE.as_secs();
+                return Err(io::Error::other(format!(
+                    "nobody started it within {seconds} seconds"
+                )));
             }
-            let left: Vec<u32> = members.iter().copied().filter(|pid| is_running(*pid)).collect();
-            if left.is_empty() {
-                let _ = self.child.wait();
-                return;
-            }
-            if how == "KILL" || Instant::now() > deadline {
-                signal(&left, "KILL");
-            }
-            sleep(POLL);
+            _ => sleep(POLL),
         }
     }
 }
@@ -244,6 +338,20 @@ fn tree(root: u32) -> Vec<u32> {
     members
 }
 
+/// A process and all that it has started, none of which starts anything any more. Who is stopped has no
+/// children that nobody knows of: these would outlive it, and keep its files and its memory in use.
+fn frozen_tree(root: u32) -> Vec<u32> {
+    let mut members = tree(root);
+    loop {
+        signal(&members, "STOP");
+        let now = tree(root);
+        if now.iter().all(|pid| members.contains(pid)) {
+            return now;
+        }
+        members = now;
+    }
+}
+
 /// Whether a process runs; one that has ended but was not waited for does not.
 fn is_running(pid: u32) -> bool {
     stat(pid).is_some_and(|(state, _)| state != 'Z')
@@ -260,13 +368,20 @@ fn stat(pid: u32) -> Option<(char, u32)> {
 /// How many keys one of the last transactions reads.
 const KEYS_AT_ONCE: usize = 50;
 
-/// Reads of all keys, a few at a time; none where reads by key would not show what was written.
-pub(super) fn last_reads(workload: &Workload) -> Vec<Vec<PlannedOp>> {
-    let read = |key: u64| match workload.kind {
-        Kind::Mini | Kind::General => Some(PlannedOp::Read { key }),
-        // The keys of lists change all the time.
-        _ => None,
+/// Reads of all keys that sessions have come to after so many positions, a few at a time; none where reads by
+/// key would not show what was written.
+pub(super) fn last_reads(
+    workload: &Workload,
+    generator: &dyn Generator,
+    positions: u64,
+) -> Vec<Vec<PlannedOp>> {
+    let last = generator.first_key(positions.saturating_sub(1)) + u64::from(workload.keys);
+    let (read, at_once): (fn(u64) -> PlannedOp, usize) = match workload.kind {
+        Kind::Mini | Kind::General => (|key| PlannedOp::Read { key }, KEYS_AT_ONCE),
+        Kind::Append => (|key| PlannedOp::ReadList { key }, KEYS_AT_ONCE),
+        Kind::Lwt => (|key| PlannedOp::Read { key }, 1),
+        _ => return Vec::new(),
     };
-    let reads: Vec<PlannedOp> = (0..u64::from(workload.keys)).filter_map(read).collect();
-    reads.chunks(KEYS_AT_ONCE).map(<[PlannedOp]>::to_vec).collect()
+    let reads: Vec<PlannedOp> = (0..last).map(read).collect();
+    reads.chunks(at_once).map(<[PlannedOp]>::to_vec).collect()
 }

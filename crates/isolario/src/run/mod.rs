@@ -43,6 +43,7 @@ mod faults;
 mod handle;
 mod host;
 mod hunt;
+mod lost;
 mod outcome;
 pub mod relational;
 mod replay;
@@ -70,10 +71,11 @@ pub use directory::{
 };
 pub use error::RunError;
 pub use examine::{Examination, Judgement, examine};
-pub use faults::{Fault, Faults};
+pub use faults::{Fault, Faults, FaultyServer};
 pub use handle::{Handle, Stage};
 pub use host::{Host, MeetingError};
 pub use hunt::Hunt;
+pub use lost::{LostCommits, Outage};
 pub use outcome::{Promise, RunOutcome};
 pub use resources::peak_rss_bytes;
 pub use settings::{Ask, Settings, Shrinking};
@@ -226,6 +228,8 @@ struct Recorded {
     options: Options,
     /// What the database itself says, where that was asked for.
     captured: Option<Captured>,
+    /// When the server ended and came back.
+    outages: Vec<Outage>,
 }
 
 /// Drives the workload. Whichever way it ends, `leave` tidies up in the database.
@@ -293,13 +297,23 @@ fn record(
     let captured = begun.map(|begun| begun.end(sightings));
     leave(&target);
     observer.driven(&driven);
+    let outages = outages(&target, driven.epoch);
     note(&mut record, driven, settings);
     record.remarks.extend(target.server.as_ref().map(Server::told));
     // The verdict does not depend on it, and it is written again at the end.
     let _ = directory.write_record(&record);
     // The database is let go of before the check, and with it its temporary files.
     let claim = target.claim;
-    Ok(Recorded { directory, record, claim, options, captured })
+    Ok(Recorded { directory, record, claim, options, captured, outages })
+}
+
+/// When the server ended and came back. Of several nodes, one may be late with what another one has
+/// acknowledged: then nobody knows whether it is lost.
+fn outages(target: &Target, epoch: Instant) -> Vec<Outage> {
+    match (&target.server, target.nodes.len()) {
+        (Some(server), 1) => server.outages(epoch),
+        _ => Vec::new(),
+    }
 }
 
 /// What is known before anything has happened.
@@ -360,7 +374,7 @@ fn finish(
     handle: &Handle,
     observer: &mut dyn Observer,
 ) -> Result<RunOutcome, RunError> {
-    let Recorded { directory, mut record, claim, options, captured } = recorded;
+    let Recorded { directory, mut record, claim, options, captured, outages } = recorded;
     let mut options = options.with_stop(handle.begin_checking());
     observer.checking(&mut options);
     let begun = Instant::now();
@@ -373,6 +387,9 @@ fn finish(
     });
     let examination = examine(&loaded.history, &settings.ask, &claim, &options);
     let check = begun.elapsed() - load;
+    let lost = LostCommits::find(&loaded.history, &outages);
+    record.lost_commits = lost.as_ref().map_or(0, |lost| lost.total);
+    record.remarks.extend(lost.as_ref().map(|lost| format!("lost commits: {lost}")));
     let excerpt = shrink_found(settings, &loaded.history, &examination, &options);
     observer.checked();
     handle.enter(Stage::Writing);
@@ -396,6 +413,7 @@ fn finish(
         max_anomalies: settings.max_anomalies,
         excerpt,
         whitebox,
+        lost,
         unwritten: Vec::new(),
     };
     outcome.unwritten = write_files(&directory, &outcome, &options);

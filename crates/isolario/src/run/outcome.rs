@@ -11,6 +11,7 @@ use isolario_verify::proof::Digest;
 use super::directory::{HISTORY, PROOF};
 use super::error::RunError;
 use super::examine::{Examination, Judgement};
+use super::lost::LostCommits;
 use super::whitebox::{Basis, Whitebox};
 use crate::shrink::ShrunkHistory;
 
@@ -38,13 +39,22 @@ pub struct RunOutcome {
     pub excerpt: Option<ShrunkHistory>,
     /// What the database's own log says, where that was asked for.
     pub whitebox: Option<Whitebox>,
+    /// What was acknowledged before a fault of the server and is missing after it.
+    pub lost: Option<LostCommits>,
     /// The files that could not be written. What was found stands here all the same.
     pub unwritten: Vec<RunError>,
 }
 
 impl RunOutcome {
-    /// What it means for whoever asked.
+    /// What it means for whoever asked. A database that loses what it has acknowledged keeps no promise.
     pub fn judgement(&self) -> Judgement {
+        match self.lost {
+            Some(_) => Judgement::Violated,
+            None => self.judgement_of_levels(),
+        }
+    }
+
+    fn judgement_of_levels(&self) -> Judgement {
         let blackbox = || self.examination.judgement();
         self.whitebox.as_ref().map_or_else(blackbox, |own| own.judgement(&self.examination))
     }
@@ -104,9 +114,9 @@ impl RunOutcome {
         }
     }
 
-    /// Whether the database broke its claim, or did not give what was asked of it.
+    /// Whether the database does not give a level that it claims, or that was asked of it.
     pub fn is_broken(&self) -> bool {
-        self.judgement() == Judgement::Violated
+        self.judgement_of_levels() == Judgement::Violated
     }
 
     /// Whether nothing is violated but the order that the database promises.
@@ -130,6 +140,7 @@ impl RunOutcome {
             judgement: self.judgement(),
             not_as_promised: self.is_only_out_of_order(),
             committed: self.record.counts.committed,
+            lost: self.record.lost_commits,
         }
     }
 }
@@ -164,6 +175,8 @@ pub struct Promise {
     pub not_as_promised: bool,
     /// How many transactions committed.
     pub committed: u64,
+    /// How many of them were lost in a fault.
+    pub lost: u64,
 }
 
 impl fmt::Display for Promise {
@@ -177,6 +190,10 @@ impl fmt::Display for Promise {
                 f,
                 "{database} committed nothing in this run, so there is nothing to check"
             );
+        }
+        if self.lost > 0 {
+            let lost = grouped(self.lost);
+            return write!(f, "{database} lost {lost} of the transactions it acknowledged {run}");
         }
         match (self.judgement, self.levels.is_empty()) {
             (Judgement::Violated, true) if self.not_as_promised => {
@@ -242,7 +259,8 @@ mod tests {
     fn said(judgement: Judgement, is_promise: bool, levels: &[Level], committed: u64) -> String {
         let (database, levels) = ("SQLite 3.50.2".to_owned(), levels.to_vec());
         let not_as_promised = false;
-        Promise { database, is_promise, levels, judgement, not_as_promised, committed }.to_string()
+        Promise { database, is_promise, levels, judgement, not_as_promised, committed, lost: 0 }
+            .to_string()
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use isolario_report::shell_word;
 use isolario_workload::{Kind, Workload};
 
-use super::faults::Faults;
+use super::faults::{Faults, FaultyServer};
 use super::settings::{Ask, Settings};
 
 /// The exact command, ready for a shell. Passwords are left out: commands end up in reports.
@@ -35,7 +35,10 @@ pub(super) fn command(settings: &Settings, isolation: &str) -> String {
     if let Some(Faults { kinds, server }) = &settings.faults {
         let names: Vec<_> = kinds.iter().map(|fault| fault.name()).collect();
         flag("fault", names.join(","));
-        flag("server", server.clone());
+        match server {
+            FaultyServer::Started(command) => flag("server", command.clone()),
+            FaultyServer::Found(file) => flag("server-pid", file.display().to_string()),
+        }
     }
     flag("max-retries", settings.max_retries.to_string());
     flag("statement-timeout", span(settings.statement_timeout));

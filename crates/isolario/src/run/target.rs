@@ -1,11 +1,24 @@
 //! The database of a run: opened, asked who it is, and made ready.
 
 use isolario_db::{self as db, Claim, Database, DbError, Layout};
+use isolario_model::Level;
 
 use super::error::RunError;
 use super::faults::Server;
 use super::host::{Host, prepare_for_all};
 use super::settings::Settings;
+
+/// What is claimed where the server ends in between. Who claims snapshots takes them of what is committed
+/// by then; a fault is no excuse for an older one. Strict serializability would ask for more than that: the
+/// order of transactions that do not meet, which serializable databases need not keep.
+fn in_real_time(claim: Claim) -> Claim {
+    let Claim { mut levels, words } = claim;
+    let implies = |wanted: Level| levels.iter().any(|level| level.implies(wanted));
+    if implies(Level::SnapshotIsolation) && !implies(Level::StrongSnapshotIsolation) {
+        levels.push(Level::StrongSnapshotIsolation);
+    }
+    Claim { levels, words }
+}
 
 /// The database of a run.
 #[non_exhaustive]
@@ -40,7 +53,9 @@ impl Target {
                 server.wait_for(|| node.version()).map_err(failed)?;
             }
         }
-        Ok(Target { server, ..Target::of(nodes, settings)? })
+        let target = Target::of(nodes, settings)?;
+        let claim = if server.is_some() { in_real_time(target.claim) } else { target.claim };
+        Ok(Target { server, claim, ..target })
     }
 
     /// Makes room for the workload in a database of one's own, given by its nodes.

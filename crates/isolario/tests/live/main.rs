@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod faults;
 mod hosts;
 mod predicates_alone;
 mod whitebox;
@@ -12,11 +13,8 @@ use std::time::Duration;
 
 use isolario::Level;
 use isolario::db::DbUrl;
-use isolario::model::AnomalyKind;
 use isolario::probe::{Settings, probe};
 use isolario::report::{ProbeOutcome, ProbeTable};
-use isolario::run::{Fault, Faults, Handle, Judgement, RunOutcome, run};
-use isolario::workload;
 use isolario_servers::{Durability, Kind, Servers};
 
 /// Every probe at every level of a server. Whatever it is, script and checkers agree, and no claim is
@@ -191,39 +189,4 @@ fn what_a_server_does_is_the_same_every_time() {
     for (left, right) in one.probes.iter().zip(&other.probes) {
         assert_eq!(left, right);
     }
-}
-
-/// A run against a Redis of its own that is killed when the sessions are done, or before.
-fn killed_redis(persistence: &str) -> RunOutcome {
-    let directory = tempfile::tempdir().unwrap();
-    let port = {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        listener.local_addr().unwrap().port()
-    };
-    let place = directory.path().display();
-    let command =
-        format!("redis-server --bind 127.0.0.1 --port {port} --dir {place} {persistence}");
-    let mut settings = isolario::run::Settings::new(workload::Kind::Mini)
-        .with_url(&format!("redis://127.0.0.1:{port}"))
-        .unwrap()
-        .with_txns(500)
-        .with_levels([Level::StrictSerializable])
-        .with_faults(Faults::new(vec![Fault::Kill], command))
-        .with_out(directory.path().join("run"));
-    settings.statement_timeout = Duration::from_secs(30);
-    run(&settings, &Handle::new(), &mut ()).unwrap()
-}
-
-/// Without persistence, nothing survives: all that was acknowledged is lost.
-#[test]
-fn a_killed_redis_loses_what_it_does_not_write_down() {
-    let lost = killed_redis("--save '' --appendonly no");
-    assert_eq!(lost.judgement(), Judgement::Violated, "{}", lost.promise());
-    let found = lost.examination.results.iter().flat_map(|result| result.verdict.anomalies());
-    let kinds: Vec<_> = found.map(|anomaly| anomaly.kind).collect();
-    let in_real_time = [AnomalyKind::StaleRead, AnomalyKind::RealTimeCycle];
-    assert!(kinds.iter().all(|kind| in_real_time.contains(kind)), "{kinds:?}");
-    assert!(lost.record.remarks.iter().any(|remark| remark.ends_with("kill")));
-    let kept = killed_redis("--save '' --appendonly yes --appendfsync always");
-    assert_eq!(kept.judgement(), Judgement::Satisfied, "{}", kept.promise());
 }

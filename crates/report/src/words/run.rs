@@ -3,6 +3,7 @@
 use isolario_model::{AnomalyKind, Level, RunRecord, RunVerdict, StopCause, VerdictKind};
 
 use super::naming::level_name;
+use crate::names::grouped;
 
 /// What was tested and what came of it, as a heading: `PostgreSQL 15.4 at repeatable read: claim kept`.
 pub fn headline(run: &RunRecord) -> String {
@@ -14,6 +15,12 @@ pub(crate) fn headline_of(run: &RunRecord, verdicts: &[RunVerdict]) -> (String, 
     let isolation = run.isolation.replace('-', " ");
     let setting = if isolation.is_empty() { String::new() } else { format!(" at {isolation}") };
     let titled = |kind: Option<AnomalyKind>| kind.map(plain_title);
+    if run.lost_commits > 0 {
+        let lost = grouped(run.lost_commits);
+        let commits = if run.lost_commits == 1 { "commit" } else { "commits" };
+        let words = format!("{}{setting} lost {lost} {commits}", product(run));
+        return (words, VerdictKind::Violated);
+    }
     let (verdict, result) = match came_to(run, &with_own_word(run, verdicts)) {
         Came::Broken(kind) => {
             let kind = titled(kind).map_or(String::new(), |kind| format!(": {kind}"));
@@ -175,6 +182,19 @@ mod tests {
             let heading = headline(&run(verdicts));
             assert_eq!(heading, format!("PostgreSQL 15.4 at repeatable read{text}"));
         }
+    }
+
+    #[test]
+    fn lost_commits_outweigh_whatever_the_levels_say() {
+        let (database_version, isolation) = ("MariaDB 10.11".to_owned(), String::new());
+        let run = RunRecord {
+            database_version,
+            isolation,
+            lost_commits: 1986,
+            claim: vec![Level::ReadAtomic],
+            ..RunRecord::default()
+        };
+        assert_eq!(headline(&run), "MariaDB 10.11 lost 1,986 commits");
     }
 
     #[test]

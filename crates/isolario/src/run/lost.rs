@@ -1,0 +1,241 @@
+//! Lost commits: what was acknowledged before the server ended, and is missing after it has come back.
+//!
+//! In the history alone, this is a stale read: somebody reads an older version than what was committed
+//! before. But the run knows that the server ended in between, and that nobody else could serve the read.
+//! So it can say that the newer version is gone, and not merely late.
+//!
+//! - *Registers.* A transaction read a version of a key, wrote over it and was told that it had committed.
+//!   After the fault, somebody finds the version that it wrote over. The database has applied the write
+//!   after that version, whatever the isolation level: it is gone, and so is what others wrote over it in
+//!   turn before the fault. Of writes without a read before them, nobody knows what they wrote over, so they
+//!   are not counted.
+//! - *Lists.* An append was acknowledged before the fault, and a read after it does not show the element:
+//!   lists never forget.
+//!
+//! What is counted is certain, since a transaction of unknown outcome is none that was acknowledged.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use isolario_model::{History, KeyId, Op, Outcome, TxnId, ValueId, ValueRef};
+use isolario_report::grouped;
+
+/// A time during which the server ended and was started again, by the clock of the history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outage {
+    /// Before it ended.
+    pub begun: i64,
+    /// After it was started again.
+    pub over: i64,
+}
+
+/// Transactions that were acknowledged before a fault and are missing after it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LostCommits {
+    /// How many.
+    pub total: u64,
+    /// One of them.
+    pub lost: TxnId,
+    /// A transaction that shows it.
+    pub shown_by: TxnId,
+    /// Both, in words.
+    pub words: String,
+}
+
+impl fmt::Display for LostCommits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let txns = if self.total == 1 { "transaction is" } else { "transactions are" };
+        let total = grouped(self.total);
+        write!(f, "{total} acknowledged {txns} missing after a fault: {}", self.words)
+    }
+}
+
+impl LostCommits {
+    /// Looks for them in the history of a server that was down at these times, one after the other.
+    pub fn find(history: &History, outages: &[Outage]) -> Option<LostCommits> {
+        if outages.is_empty() {
+            return None;
+        }
+        let mut search = Search::new(history, outages);
+        let committed = history.txns().filter(|txn| history.outcome(*txn) == Outcome::Committed);
+        committed.for_each(|txn| search.look_at(txn));
+        let (lost, shown_by, words) = search.first?;
+        Some(LostCommits { total: search.lost.len() as u64, lost, shown_by, words })
+    }
+}
+
+/// A version of a register: values are written once.
+type Version = (KeyId, ValueId);
+
+struct Search<'h> {
+    history: &'h History,
+    outages: &'h [Outage],
+    /// Who read a version and wrote over it, and with what.
+    overwritten: BTreeMap<Version, Vec<(TxnId, ValueId)>>,
+    /// Who appended what.
+    appended: BTreeMap<KeyId, Vec<(TxnId, ValueId)>>,
+    /// Versions that were found again, and lists that were looked at, each with the outage.
+    found_again: BTreeSet<(Version, usize)>,
+    lists: BTreeSet<(KeyId, usize)>,
+    lost: BTreeSet<TxnId>,
+    first: Option<(TxnId, TxnId, String)>,
+}
+
+impl<'h> Search<'h> {
+    fn new(history: &'h History, outages: &'h [Outage]) -> Search<'h> {
+        let mut overwritten: BTreeMap<Version, Vec<(TxnId, ValueId)>> = BTreeMap::new();
+        let mut appended: BTreeMap<KeyId, Vec<(TxnId, ValueId)>> = BTreeMap::new();
+        for txn in history.txns().filter(|txn| history.outcome(*txn) != Outcome::Aborted) {
+            for (key, (read, written)) in registers(history, txn) {
+                if let (Some(read), Some(written)) = (read, written) {
+                    overwritten.entry((key, read)).or_default().push((txn, written));
+                }
+            }
+            for op in history.txn_ops(txn) {
+                if let Op::Append { key, element } = history.op(op) {
+                    appended.entry(key).or_default().push((txn, element));
+                }
+            }
+        }
+        Search {
+            history,
+            outages,
+            overwritten,
+            appended,
+            found_again: BTreeSet::new(),
+            lists: BTreeSet::new(),
+            lost: BTreeSet::new(),
+            first: None,
+        }
+    }
+
+    /// Whether a transaction was acknowledged before an outage.
+    fn is_acknowledged(&self, txn: TxnId, outage: usize) -> bool {
+        let finish = self.history.finish(txn).unwrap_or(i64::MAX);
+        self.history.outcome(txn) == Outcome::Committed && finish < self.outages[outage].begun
+    }
+
+    /// What a transaction shows of outages before it. Who was acknowledged before an earlier one was so
+    /// before the last one, too.
+    fn look_at(&mut self, txn: TxnId) {
+        let start = self.history.start(txn).unwrap_or(i64::MIN);
+        let Some(outage) = self.outages.iter().rposition(|outage| outage.over < start) else {
+            return;
+        };
+        for (key, (read, _)) in registers(self.history, txn) {
+            if let Some(read) = read {
+                self.look_at_register(txn, (key, read), outage);
+            }
+        }
+        for op in self.history.txn_ops(txn) {
+            if let Op::ReadList { key, elements: Some(elements) } = self.history.op(op) {
+                let shown: BTreeSet<ValueId> = elements.iter().copied().collect();
+                self.look_at_list(txn, key, &shown, outage);
+            }
+        }
+    }
+
+    /// Somebody reads a version again that others have written over.
+    fn look_at_register(&mut self, reader: TxnId, version: Version, outage: usize) {
+        let mut open = vec![version];
+        while let Some(version) = open.pop() {
+            if !self.found_again.insert((version, outage)) {
+                continue;
+            }
+            for (txn, written) in self.overwritten.get(&version).cloned().unwrap_or_default() {
+                let is_lost = self.is_acknowledged(txn, outage);
+                if is_lost {
+                    self.lost.insert(txn);
+                    self.note(txn, reader, version, written);
+                }
+                // Whoever wrote over an unknown one tells that it did commit.
+                if is_lost || self.history.outcome(txn) == Outcome::Unknown {
+                    open.push((version.0, written));
+                }
+            }
+        }
+    }
+
+    /// Somebody reads a list for the first time after an outage.
+    fn look_at_list(
+        &mut self,
+        reader: TxnId,
+        key: KeyId,
+        shown: &BTreeSet<ValueId>,
+        outage: usize,
+    ) {
+        if !self.lists.insert((key, outage)) {
+            return;
+        }
+        for (txn, element) in self.appended.get(&key).cloned().unwrap_or_default() {
+            if !shown.contains(&element) && self.is_acknowledged(txn, outage) {
+                self.lost.insert(txn);
+                if self.first.is_none() {
+                    let (lost, shown_by) = self.labels(txn, reader);
+                    let (key, element) = (self.key(key), plain(self.history.value(element)));
+                    let words = format!(
+                        "{lost} appended {element} to {key}, and {shown_by} does not find it"
+                    );
+                    self.first = Some((txn, reader, words));
+                }
+            }
+        }
+    }
+
+    fn note(&mut self, txn: TxnId, reader: TxnId, (key, old): Version, new: ValueId) {
+        if self.first.is_some() {
+            return;
+        }
+        let value = |id: ValueId| plain(self.history.value(id));
+        let (lost, shown_by) = self.labels(txn, reader);
+        let (key, old, new) = (self.key(key), value(old), value(new));
+        let words =
+            format!("{lost} wrote {key}={new} over {old}, and {shown_by} finds {old} again");
+        self.first = Some((txn, reader, words));
+    }
+
+    fn labels(&self, txn: TxnId, reader: TxnId) -> (String, String) {
+        (self.history.txn_label(txn), self.history.txn_label(reader))
+    }
+
+    fn key(&self, key: KeyId) -> String {
+        plain(self.history.key_name(key))
+    }
+}
+
+/// What a transaction read first and wrote last.
+type Use = (Option<ValueId>, Option<ValueId>);
+
+/// What a transaction read of each register before it wrote it, and what it wrote there last.
+fn registers(history: &History, txn: TxnId) -> BTreeMap<KeyId, Use> {
+    let mut found: BTreeMap<KeyId, Use> = BTreeMap::new();
+    for op in history.txn_ops(txn) {
+        let (key, read, written) = match history.op(op) {
+            Op::Read { key, value } => (key, value, None),
+            Op::Write { key, value } => (key, None, Some(value)),
+            Op::CompareAndSet { key, expected, new, applied: Some(true), .. } => {
+                (key, Some(expected), Some(new))
+            }
+            Op::InsertIfAbsent { key, value, applied: Some(true), .. } => {
+                (key, history.find_value(ValueRef::Nil), Some(value))
+            }
+            Op::CompareAndSet { key, seen, applied: Some(false), .. }
+            | Op::InsertIfAbsent { key, seen, applied: Some(false), .. } => (key, seen, None),
+            _ => continue,
+        };
+        let entry = found.entry(key).or_default();
+        if entry.1.is_none() {
+            entry.0 = entry.0.or(read);
+        }
+        entry.1 = written.or(entry.1);
+    }
+    found
+}
+
+fn plain(value: ValueRef<'_>) -> String {
+    match value {
+        ValueRef::Nil => "nothing".to_owned(),
+        other => other.to_string(),
+    }
+}
