@@ -130,7 +130,8 @@ fn one_at_a_time(commits: &[Commit]) -> Result<(), Misfit> {
     Ok(())
 }
 
-#[cfg(all(test, feature = "postgres", feature = "sim"))]
+#[cfg(test)]
+#[cfg(all(feature = "postgres", feature = "sim"))]
 mod tests {
     use std::time::Duration;
 
