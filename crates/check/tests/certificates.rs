@@ -458,6 +458,55 @@ fn a_right_certificate_agrees_with_the_general_solver() {
     assert!(all > 30 && equal * 10 > all * 8, "{equal} of {all}");
 }
 
+/// x is inserted and deleted twice: it is not there in three of its five versions.
+const DELETED_TWICE: &str = r#"
+    {"key": "x", "writers": ["T1", "T2", "T3", "T4"]}
+    {"txn": "T6", "op": 0, "versions": []}"#;
+
+#[test]
+fn who_finds_no_row_may_have_seen_any_of_several_deletes() {
+    // By the timestamps it saw the second one, and T3 came after it: so it was the first.
+    let first = history(
+        "
+        T1 db [1, 2]: w x 1
+        T2 db [3, 4]: delete x
+        T3 db [5, 6]: r z 1, w x 3
+        T4 db [7, 8]: delete x
+        T5 db [9, 10]: r x nil, w z 1
+        T6: select value > 99 -> {}",
+    );
+    for level in [Level::RepeatableRead, Level::SnapshotIsolation, Level::Serializable] {
+        assert!(satisfies(&first, DELETED_TWICE, level), "{level}");
+    }
+}
+
+#[test]
+fn where_every_delete_closes_a_cycle_there_is_no_possible_order() {
+    // After T1 and before T2 the row is there.
+    let never = history(
+        "
+        T1: w x 1, w y 1
+        T2: r z 1, delete x
+        T3: w x 3
+        T4: delete x
+        T5: r y 1, r x nil, w z 1
+        T6: select value > 99 -> {}",
+    );
+    let expected = [AnomalyKind::NoOrderPossible];
+    assert_eq!(wrong(&never, DELETED_TWICE, Level::Serializable), expected);
+    // The rows before and after a delete are different ones there, and nobody says which was missed.
+    assert!(satisfies(&never, DELETED_TWICE, Level::AdyaReadCommitted));
+}
+
+#[test]
+fn deletes_are_stated_by_their_writers() {
+    let deleted = history("T1: w x 1\n T2: delete x\n T3: w x 3\n T4: delete x");
+    let by_value = r#"{"key": "x", "values": [1, null, 3, null]}"#;
+    let source = Source::from_bytes("orders", by_value.as_bytes().to_vec()).unwrap();
+    let error = version_order::read(&source, &deleted).unwrap_err().to_string();
+    assert!(error.contains("T2") && error.contains("T4"), "{error}");
+}
+
 /// T2's snapshot is later than the commit of T1, and T2 read what was there before.
 const MISSED: &str = "
     T1 db [1, 10]: w x 1

@@ -197,6 +197,14 @@ impl<'h> Chains<'h> {
         Some(RowRef { key, value: self.value(version)? })
     }
 
+    /// Whether reads of two versions of a row show the same.
+    pub(super) fn are_equal(&self, one: Version, other: Version) -> bool {
+        match (self.written(one).value, self.written(other).value) {
+            (Some(_), _) => self.shows(other, self.written(one).word),
+            (None, _) => self.shows(one, self.written(other).word),
+        }
+    }
+
     /// Whether a read that shows this word may be one of the version.
     pub(super) fn shows(&self, version: Version, word: u64) -> bool {
         let written = self.written(version);

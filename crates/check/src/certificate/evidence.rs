@@ -15,7 +15,7 @@ impl Certificate<'_> {
     /// A shortest cycle of each component of a graph.
     pub(super) fn cycles<G: Moments>(
         &self,
-        question: Question,
+        question: Question<'_>,
         graph: &G,
         found: &[PredicateEdge],
     ) -> Vec<Anomaly> {
@@ -33,7 +33,7 @@ impl Certificate<'_> {
     /// real time.
     pub(super) fn cycles_by_snapshots<G: Moments>(
         &self,
-        question: Question,
+        question: Question<'_>,
         graph: &G,
         found: &[PredicateEdge],
     ) -> Vec<Anomaly> {
@@ -57,7 +57,7 @@ impl Certificate<'_> {
     /// A cycle with one anti-dependency in each component in which one leads back.
     pub(super) fn single_cycles(
         &self,
-        question: Question,
+        question: Question<'_>,
         graph: &Graph,
         found: &[PredicateEdge],
         back: &[(u32, u32)],
@@ -105,7 +105,7 @@ impl Certificate<'_> {
 
     /// An anomaly that was found at a level. One that overwrites from one incarnation to the next
     /// close says nothing about the levels at which these are different objects.
-    fn at(&self, question: Question, anomaly: Anomaly) -> Anomaly {
+    fn at(&self, question: Question<'_>, anomaly: Anomaly) -> Anomaly {
         let is_between = |edge: &Edge| match &edge.reason {
             Reason::Overwrite { key, .. } => {
                 let to = self.chains.version(*key, edge.to);
@@ -123,7 +123,7 @@ impl Certificate<'_> {
 /// Finds the reasons of edges.
 struct Explain<'e, 'h> {
     certificate: &'e Certificate<'h>,
-    question: Question,
+    question: Question<'e>,
     dependencies: Dependencies<'e>,
     /// The dependencies of predicates, sorted.
     found: Vec<PredicateEdge>,
@@ -132,7 +132,7 @@ struct Explain<'e, 'h> {
 impl<'e, 'h> Explain<'e, 'h> {
     fn new(
         certificate: &'e Certificate<'h>,
-        question: Question,
+        question: Question<'e>,
         found: &[PredicateEdge],
     ) -> Explain<'e, 'h> {
         let mut found = found.to_vec();
@@ -240,12 +240,11 @@ impl<'e, 'h> Explain<'e, 'h> {
 
     /// What a transaction read of others.
     fn reads(&self, txn: TxnId) -> impl Iterator<Item = &ItemRead> {
-        let Certificate { items, open, .. } = self.certificate;
-        let of = move |reads: &'e [ItemRead]| {
-            let begin = reads.partition_point(|read| read.txn < txn);
-            reads[begin..].iter().take_while(move |read| read.txn == txn)
-        };
-        of(items).chain(of(if self.question.with_open { open } else { &[] }))
+        self.certain_reads(txn).chain(of_txn(self.certificate.open(self.question.open), txn))
+    }
+
+    fn certain_reads(&self, txn: TxnId) -> impl Iterator<Item = &'e ItemRead> {
+        of_txn(&self.certificate.items, txn)
     }
 
     /// The versions that a transaction wrote.
@@ -262,11 +261,17 @@ impl<'e, 'h> Explain<'e, 'h> {
         let later = chains.written(version);
         let is_first = |op: OpId| later.write.is_some_and(|write| op < write);
         // Where results need not fit what was met, reads tell nothing.
-        let mut reads = self.reads(later.writer).filter(|_| self.counts_reads());
+        let mut reads = self.certain_reads(later.writer).filter(|_| self.counts_reads());
         let read = reads.find(|read| read.version == version - 1 && is_first(read.op));
         match read {
             Some(read) => VersionOrder::ReadModifyWrite { read: read.op },
             None => VersionOrder::Stated { at: later.stated_at },
         }
     }
+}
+
+/// The reads of a transaction, of some that are sorted by transaction.
+fn of_txn(reads: &[ItemRead], txn: TxnId) -> impl Iterator<Item = &ItemRead> {
+    let begin = reads.partition_point(|read| read.txn < txn);
+    reads[begin..].iter().take_while(move |read| read.txn == txn)
 }

@@ -3,7 +3,7 @@
 use isolario_model::{Inapplicable, ItemView, KeyId, Op, OpId, OpKind, TxnId, ValueRef};
 
 use super::chains::{LastWrite, Version};
-use super::levels::Question;
+use super::levels::{Open, Question};
 use super::{Certificate, Objects};
 use crate::graph::places;
 use crate::resolved::{Source, writes};
@@ -127,19 +127,27 @@ impl Certificate<'_> {
     }
 
     /// All reads that count: by transaction, first the certain ones.
-    pub(super) fn reads(&self, with_open: bool) -> impl Iterator<Item = &ItemRead> {
-        let open = if with_open { self.open.as_slice() } else { &[] };
-        self.items.iter().chain(open)
+    pub(super) fn reads<'c>(&'c self, open: Open<'c>) -> impl Iterator<Item = &'c ItemRead> {
+        self.items.iter().chain(self.open(open))
+    }
+
+    /// What open reads are taken to have seen.
+    pub(super) fn open<'c>(&'c self, open: Open<'c>) -> &'c [ItemRead] {
+        match open {
+            Open::None => &[],
+            Open::Likely => &self.open,
+            Open::Chosen(chosen) => chosen,
+        }
     }
 
     /// The dependencies between transactions without predicates: session order, overwrites and, if
     /// asked for, reads.
     pub(super) fn item_dependencies(
         &self,
-        question: Question,
+        question: Question<'_>,
         with_reads: bool,
     ) -> Vec<(TxnId, TxnId)> {
-        let Question { objects, sessions, with_open, .. } = question;
+        let Question { objects, sessions, open, .. } = question;
         let dependencies = self.dependencies();
         let kept = self.history.txns().filter(|txn| sessions && self.is_kept(*txn));
         let session = kept.filter_map(|txn| Some((dependencies.session_predecessor(txn)?, txn)));
@@ -152,7 +160,7 @@ impl Certificate<'_> {
             }
         }
         if with_reads {
-            let reads = self.reads(with_open);
+            let reads = self.reads(open);
             let reads = reads.map(|read| (self.chains.writer(read.version), read.txn));
             edges.extend(reads.filter(|(writer, reader)| !writer.is_init() && writer != reader));
         }
@@ -160,11 +168,11 @@ impl Certificate<'_> {
     }
 
     /// The item anti-dependencies: who read a version before who wrote the next one.
-    pub(super) fn item_anti_dependencies(
-        &self,
-        with_open: bool,
-    ) -> impl Iterator<Item = (TxnId, TxnId)> + '_ {
-        let missed = self.reads(with_open).filter_map(|read| {
+    pub(super) fn item_anti_dependencies<'c>(
+        &'c self,
+        open: Open<'c>,
+    ) -> impl Iterator<Item = (TxnId, TxnId)> + 'c {
+        let missed = self.reads(open).filter_map(|read| {
             let next = self.next(read.version)?;
             Some((read.txn, self.chains.writer(next)))
         });

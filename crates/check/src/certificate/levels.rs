@@ -1,5 +1,7 @@
 //! Which cycles a level forbids, and whether there are any.
 
+use std::borrow::Cow;
+
 use isolario_model::{
     Findings, Inapplicable, Level, Point, ReadSource, TxnId, Verdict, Visible, Witness,
 };
@@ -15,15 +17,26 @@ use crate::graph::{
 
 /// What is asked of the dependencies.
 #[derive(Clone, Copy)]
-pub(super) struct Question {
+pub(super) struct Question<'q> {
     pub(super) level: Level,
     pub(super) objects: Objects,
     /// Whether session order counts.
     pub(super) sessions: bool,
     /// Whether real time does.
     pub(super) in_time: bool,
-    /// Whether reads count of which it is not known which version they saw.
-    pub(super) with_open: bool,
+    /// What is taken to be seen by reads of which that is not known.
+    pub(super) open: Open<'q>,
+}
+
+/// What reads saw that may have seen any of several equal versions.
+#[derive(Clone, Copy)]
+pub(super) enum Open<'q> {
+    /// They do not count.
+    None,
+    /// What they are likely to have seen.
+    Likely,
+    /// These versions, by transaction.
+    Chosen(&'q [ItemRead]),
 }
 
 /// Which dependencies of predicates count.
@@ -66,32 +79,32 @@ enum Found {
 
 impl Certificate<'_> {
     /// Decides a level for a history whose reads are right.
-    pub(super) fn decide(&self, level: Level, with_open: bool) -> Verdict {
+    pub(super) fn decide(&self, level: Level, open: Open<'_>) -> Verdict {
         let shape = level.shape();
         let question = Question {
             level,
             objects: Objects::at(level),
             sessions: shape.session_order && self.options.session_order,
             in_time: shape.real_time,
-            with_open,
+            open,
         };
         self.answer(question).unwrap_or_else(Verdict::NotApplicable)
     }
 
-    fn answer(&self, question: Question) -> Result<Verdict, Inapplicable> {
+    fn answer(&self, question: Question<'_>) -> Result<Verdict, Inapplicable> {
         // What is serializable satisfies everything else, but for snapshots that say otherwise.
-        let serial = self.serial(question.with_open)?;
-        let in_time = |order: &&Vec<u32>| {
+        let serial = self.serial(question.open)?;
+        let in_time = |order: &Cow<'_, [u32]>| {
             !question.in_time || agrees(self.history, self.options.clock_skew, order)
         };
         let by_snapshots = question.level.shape().visible == Visible::Prefix;
-        let agree = |order: &&Vec<u32>| !by_snapshots || self.snapshots.agree(&places(order));
+        let agree = |order: &Cow<'_, [u32]>| !by_snapshots || self.snapshots.agree(&places(order));
         let rule = Rule::at(question.level);
         if let Some(order) = serial.filter(in_time).filter(agree) {
-            let places = places(order);
+            let places = places(&order);
             let placed = || Placed::new(self, places.clone(), &places);
             if self.are_explained(rule, placed)? {
-                return Ok(Verdict::Satisfied(self.witness(question.level, order)));
+                return Ok(Verdict::Satisfied(self.witness(question, &order)));
             }
         }
         match question.level.shape().visible {
@@ -102,27 +115,30 @@ impl Certificate<'_> {
     }
 
     /// An order in which transactions may have run one after the other.
-    fn serial(&self, with_open: bool) -> Result<Option<&Vec<u32>>, Inapplicable> {
+    fn serial(&self, open: Open<'_>) -> Result<Option<Cow<'_, [u32]>>, Inapplicable> {
         let find = || {
-            let level = Level::Serializable;
-            let sessions = self.options.session_order;
-            let objects = Objects::Rows;
-            let question = Question { level, objects, sessions, in_time: false, with_open };
+            let (level, sessions) = (Level::Serializable, self.options.session_order);
+            let question =
+                Question { level, objects: Objects::Rows, sessions, in_time: false, open };
             Ok(match self.order(question, Predicates::All)? {
                 Found::Order(order) => Some(order),
                 Found::Cycle(..) => None,
             })
         };
-        let serial = &self.serial[usize::from(with_open)];
-        match serial.get_or_init(find) {
-            Ok(order) => Ok(order.as_ref()),
+        let known = match open {
+            Open::None => &self.serial[0],
+            Open::Likely => &self.serial[1],
+            Open::Chosen(_) => return Ok(find()?.map(Cow::Owned)),
+        };
+        match known.get_or_init(find) {
+            Ok(order) => Ok(order.as_deref().map(Cow::Borrowed)),
             Err(reason) => Err(reason.clone()),
         }
     }
 
-    fn witness(&self, level: Level, order: &[u32]) -> Witness {
+    fn witness(&self, question: Question<'_>, order: &[u32]) -> Witness {
         let txns = order.iter().map(|txn| TxnId(*txn)).filter(|txn| self.is_kept(*txn));
-        match level.shape().visible {
+        match question.level.shape().visible {
             Visible::Prefix => Witness::Points(
                 txns.flat_map(|txn| [Point::Start(txn), Point::Commit(txn)]).collect(),
             ),
@@ -132,7 +148,7 @@ impl Certificate<'_> {
                     read: read.op,
                     writer: self.chains.writer(read.version),
                 };
-                let sources = self.open.iter().map(source).collect();
+                let sources = self.open(question.open).iter().map(source).collect();
                 Witness::Chosen { order: txns.collect(), sources }
             }
             _ => Witness::CommitOrder(txns.collect()),
@@ -140,7 +156,7 @@ impl Certificate<'_> {
     }
 
     /// The levels that forbid every cycle of some kinds of dependency.
-    fn acyclic(&self, question: Question) -> Result<Verdict, Inapplicable> {
+    fn acyclic(&self, question: Question<'_>) -> Result<Verdict, Inapplicable> {
         let predicates = match question.level {
             Level::ReadUncommitted | Level::StrongReadUncommitted => Predicates::None,
             Level::Serializable | Level::StrictSerializable => Predicates::All,
@@ -151,7 +167,7 @@ impl Certificate<'_> {
                 let places = places(&order);
                 let placed = || Placed::new(self, places.clone(), &places);
                 match self.are_explained(Rule::at(question.level), placed)? {
-                    true => Verdict::Satisfied(self.witness(question.level, &order)),
+                    true => Verdict::Satisfied(self.witness(question, &order)),
                     false => self.left_open(),
                 }
             }
@@ -169,10 +185,10 @@ impl Certificate<'_> {
 
     /// Looks for an order in which all dependencies lead forward. Those of predicates are added as they
     /// turn out to contradict one.
-    fn order(&self, question: Question, predicates: Predicates) -> Result<Found, Inapplicable> {
+    fn order(&self, question: Question<'_>, predicates: Predicates) -> Result<Found, Inapplicable> {
         let mut edges = self.item_dependencies(question, predicates != Predicates::None);
         if Self::counts_overwritten_reads(question.level) {
-            edges.extend(self.item_anti_dependencies(question.with_open));
+            edges.extend(self.item_anti_dependencies(question.open));
         }
         let txns = self.history.txn_count();
         let mut found: Vec<PredicateEdge> = Vec::new();
@@ -204,7 +220,7 @@ impl Certificate<'_> {
         &self,
         graph: &G,
         guess: &[u32],
-        question: Question,
+        question: Question<'_>,
     ) -> Option<Vec<u32>> {
         if !question.in_time {
             return topological_order(graph, guess);
@@ -216,7 +232,7 @@ impl Certificate<'_> {
     }
 
     /// Consistent view and parallel snapshot isolation: no cycle has fewer than two anti-dependencies.
-    fn parallel(&self, question: Question) -> Result<Verdict, Inapplicable> {
+    fn parallel(&self, question: Question<'_>) -> Result<Verdict, Inapplicable> {
         let order = match self.order(question, Predicates::Reads)? {
             Found::Order(order) => order,
             Found::Cycle(graph, found) => {
@@ -228,7 +244,7 @@ impl Certificate<'_> {
         let places = places(&order);
         let placed = Placed::new(self, places.clone(), &places);
         let missed = self.contradicted(&placed, question.objects, true)?;
-        let of_items = self.item_anti_dependencies(question.with_open);
+        let of_items = self.item_anti_dependencies(question.open);
         let of_predicates = missed.iter().map(|edge| (edge.from, edge.to));
         let pairs = of_items.chain(of_predicates).map(|(reader, writer)| (reader.0, writer.0));
         let is_back =
@@ -246,7 +262,7 @@ impl Certificate<'_> {
             return Ok(self.left_open());
         }
         if back.is_empty() {
-            return Ok(Verdict::Satisfied(self.witness(question.level, &order)));
+            return Ok(Verdict::Satisfied(self.witness(question, &order)));
         }
         found.extend(missed);
         let cycles = self.single_cycles(question, &graph, &found, &back);
@@ -257,7 +273,7 @@ impl Certificate<'_> {
     /// span.
     fn reads_within(
         &self,
-        question: Question,
+        question: Question<'_>,
         placed: &Placed,
         order: &[u32],
         pairs: &[(u32, u32)],
@@ -272,10 +288,10 @@ impl Certificate<'_> {
     }
 
     /// Snapshot isolation: each transaction is its start and its commit.
-    fn snapshots(&self, question: Question) -> Result<Verdict, Inapplicable> {
+    fn snapshots(&self, question: Question<'_>) -> Result<Verdict, Inapplicable> {
         let txns = self.history.txn_count();
         let mut waits = self.item_dependencies(question, true);
-        let mut overtaken: Vec<_> = self.item_anti_dependencies(question.with_open).collect();
+        let mut overtaken: Vec<_> = self.item_anti_dependencies(question.open).collect();
         let mut found: Vec<PredicateEdge> = Vec::new();
         let moments = |txn: &u32| [start_of(*txn), commit_of(*txn)];
         let mut guess: Vec<u32> = self.guess.commits.iter().flat_map(moments).collect();

@@ -22,6 +22,7 @@
 
 mod asked;
 mod chains;
+mod choices;
 mod dependencies;
 mod evidence;
 mod items;
@@ -47,6 +48,7 @@ use crate::resolved::{Dependencies, Guess, Reads, first_outside, guess_order};
 use asked::{Asked, Gathered, Moments, Unstated};
 use chains::{Chains, Version};
 use items::ItemRead;
+use levels::Open;
 use matches::Matches;
 use results::Compared;
 use snapshots::Snapshots;
@@ -177,13 +179,15 @@ impl<'h> Certificate<'h> {
         if !wrong.is_empty() {
             return Verdict::Violated(Findings::new(wrong, false));
         }
-        // A read of one of several equal versions is taken as it is likely to have been. If that
-        // explains everything, it does; else it counts only if the level is violated without it.
-        match self.decide(level, true) {
-            Verdict::Violated(_) if !self.open.is_empty() => match self.decide(level, false) {
-                Verdict::Satisfied(_) => Verdict::NotApplicable(self.ambiguity()),
-                verdict => verdict,
-            },
+        // A read of one of several equal versions is taken as it is likely to have been. If that does not
+        // explain everything, the level may be violated without such reads; else others are tried.
+        match self.decide(level, Open::Likely) {
+            likely @ Verdict::Violated(_) if !self.open.is_empty() => {
+                match self.decide(level, Open::None) {
+                    Verdict::Satisfied(_) => self.choose(level, likely),
+                    verdict => verdict,
+                }
+            }
             verdict => verdict,
         }
     }

@@ -11,8 +11,26 @@ use crate::times::Times;
 use crate::{Refusal, cycles, shapes, stated::Stated};
 
 impl Certificate<'_> {
-    /// Refuses a cycle that is none, that the level allows, or that is of another kind.
+    /// Refuses a cycle that is none, that the level allows, that takes for granted what a read saw, or
+    /// that is of another kind.
     pub(super) fn is_cycle(
+        &self,
+        level: Level,
+        kind: AnomalyKind,
+        cycle: &[Edge],
+    ) -> Result<(), Refusal> {
+        self.is_forbidden_cycle(level, kind, cycle)?;
+        if self.supposes(cycle).is_none_or(|supposed| !supposed.is_empty()) {
+            return refuse(kind, "a read may have seen another version, which is equal");
+        }
+        match is_called(kind, cycle) {
+            true => Ok(()),
+            false => refuse(kind, "the cycle is of another kind"),
+        }
+    }
+
+    /// Refuses a cycle that is none, or that the level allows.
+    pub(super) fn is_forbidden_cycle(
         &self,
         level: Level,
         kind: AnomalyKind,
@@ -32,12 +50,9 @@ impl Certificate<'_> {
                 return refuse(kind, "history and certificate do not bear out one of the edges");
             }
         }
-        if !is_forbidden(level, cycle) {
-            return refuse(kind, "the level allows such a cycle");
-        }
-        match is_called(kind, cycle) {
+        match is_forbidden(level, cycle) {
             true => Ok(()),
-            false => refuse(kind, "the cycle is of another kind"),
+            false => refuse(kind, "the level allows such a cycle"),
         }
     }
 
@@ -160,7 +175,7 @@ impl Certificate<'_> {
             VersionOrder::ReadModifyWrite { read } => {
                 self.is_of(read, second.writer)
                     && second.write.is_some_and(|write| read < write)
-                    && self.may_have_read(second.writer, read, key, earlier)
+                    && self.candidates(read, key) == [earlier]
             }
             _ => false,
         }

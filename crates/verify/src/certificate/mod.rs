@@ -4,6 +4,7 @@
 //! An order is compared with every dependency, each version of each row with each predicate. Of a cycle,
 //! every edge is looked up. Nothing here relies on which changes of a row are nearest to what was met.
 
+mod cases;
 pub(crate) mod edges;
 mod results;
 mod rows;
@@ -82,6 +83,12 @@ impl Certificate<'_> {
         are_counted(findings)?;
         for anomaly in &findings.anomalies {
             let kind = anomaly.kind;
+            if let (AnomalyKind::NoOrderPossible, Evidence::Cases { cycles }) =
+                (kind, &anomaly.evidence)
+            {
+                self.are_all_cases(level, cycles)?;
+                continue;
+            }
             let is_cycle = matches!(anomaly.evidence, Evidence::Cycle { .. });
             if !is_cycle && !kind.forbidden_at(level) {
                 return Err(Refusal::Allowed { kind, level });

@@ -1,0 +1,99 @@
+//! Arguments by cases: of equal versions, nothing says which of them a read saw.
+//!
+//! A cycle that takes such a read shows something only of those cases in which the read saw what the
+//! cycle says. Several cycles refute a level if every choice has one of them.
+
+use std::collections::BTreeMap;
+
+use isolario_model::{AnomalyKind, Edge, KeyId, Level, OpId, Reason, TxnId};
+
+use super::refuse;
+use super::rows::Certificate;
+use crate::Refusal;
+
+/// What reads of rows are taken to have seen: places of versions.
+type Supposed = BTreeMap<(OpId, KeyId), usize>;
+
+/// How many steps it may take to find a choice that no cycle refutes.
+const STEPS: usize = 10_000_000;
+
+impl Certificate<'_> {
+    /// Refuses cycles that leave a choice.
+    pub(super) fn are_all_cases(&self, level: Level, cycles: &[Vec<Edge>]) -> Result<(), Refusal> {
+        let kind = AnomalyKind::NoOrderPossible;
+        let mut refuted: Vec<Supposed> = Vec::new();
+        for cycle in cycles {
+            self.is_forbidden_cycle(level, kind, cycle)?;
+            // One that takes a read to have seen two versions is no case at all.
+            refuted.extend(self.supposes(cycle));
+        }
+        let mut reads: BTreeMap<(OpId, KeyId), Vec<usize>> = BTreeMap::new();
+        for (op, key) in refuted.iter().flat_map(|supposed| supposed.keys()) {
+            reads.entry((*op, *key)).or_insert_with(|| self.candidates(*op, *key));
+        }
+        let reads: Vec<_> = reads.into_iter().collect();
+        match is_choice_left(&reads, &refuted) {
+            false => Ok(()),
+            true => refuse(kind, "the cycles do not close every case"),
+        }
+    }
+
+    /// What a cycle takes open reads to have seen; none if it contradicts itself.
+    pub(super) fn supposes(&self, cycle: &[Edge]) -> Option<Supposed> {
+        let mut supposed = Supposed::new();
+        for edge in cycle {
+            let (key, read, writer) = match edge.reason {
+                Reason::Read { key, read, .. } => (key, read, edge.from),
+                Reason::AntiDependency { key, read, writer, .. } => (key, read, writer),
+                _ => continue,
+            };
+            let place = self.place(writer, key)?;
+            if self.candidates(read, key).len() > 1
+                && supposed.insert((read, key), place).is_some_and(|other| other != place)
+            {
+                return None;
+            }
+        }
+        Some(supposed)
+    }
+
+    /// The versions of a row that an operation may have read.
+    pub(super) fn candidates(&self, op: OpId, key: KeyId) -> Vec<usize> {
+        let reader: TxnId = self.history.op_txn(op);
+        let may = |place: &usize| self.may_have_read(reader, op, key, *place);
+        (0..self.row(key).len()).filter(may).collect()
+    }
+}
+
+/// Whether reads may have seen versions so that none of these is the case. Where that is not found out in
+/// many steps, there may be a choice.
+fn is_choice_left(reads: &[((OpId, KeyId), Vec<usize>)], refuted: &[Supposed]) -> bool {
+    if refuted.iter().any(BTreeMap::is_empty) {
+        return false;
+    }
+    let mut picks: Vec<usize> = vec![0];
+    for _ in 0..STEPS {
+        let Some(last) = picks.len().checked_sub(1) else { return false };
+        if last == reads.len() {
+            return true;
+        }
+        if picks[last] == reads[last].1.len() {
+            picks.pop();
+            if let Some(before) = picks.last_mut() {
+                *before += 1;
+            }
+            continue;
+        }
+        let seen = |read: &(OpId, KeyId)| {
+            let at = reads[..=last].binary_search_by_key(read, |(read, _)| *read).ok()?;
+            Some(reads[at].1[picks[at]])
+        };
+        let is_case =
+            |supposed: &Supposed| supposed.iter().all(|(read, place)| seen(read) == Some(*place));
+        match refuted.iter().any(is_case) {
+            true => picks[last] += 1,
+            false => picks.push(0),
+        }
+    }
+    true
+}
