@@ -198,13 +198,15 @@ impl<'h> Certificate<'h> {
             return Vec::new();
         }
         let objects = Objects::at(level);
-        let reads = self
-            .reads
-            .anomalies
-            .iter()
-            .filter(|wrong| !self.is_of_another_incarnation(wrong, objects));
-        let mut wrong: Vec<Anomaly> =
-            reads.map(|wrong| self.view.anomaly_of(self.history, wrong)).collect();
+        let mut wrong: Vec<Anomaly> = Vec::new();
+        for found in &self.reads.anomalies {
+            let anomaly = self.view.anomaly_of(self.history, found);
+            match (self.is_of_another_incarnation(found), objects) {
+                (false, _) => wrong.push(anomaly),
+                (true, Objects::Rows) => wrong.push(only_at(anomaly, level)),
+                (true, Objects::Incarnations) => {}
+            }
+        }
         wrong.extend_from_slice(&self.wrong_sets);
         for compared in &self.compared {
             let Some(evidence) = compared.differs(objects) else { continue };
@@ -253,11 +255,11 @@ fn settled(history: &History, options: &Options) -> Vec<TxnId> {
 
 impl Certificate<'_> {
     /// A read that saw somebody else's version of a row after its transaction had written one: as it
-    /// has to be if the two are of different incarnations, and those are objects of their own.
-    fn is_of_another_incarnation(&self, wrong: &Anomaly, objects: Objects) -> bool {
-        let (AnomalyKind::NotMyOwnWrite, Objects::Incarnations) = (wrong.kind, objects) else {
+    /// has to be if the two are of different incarnations, where those are objects of their own.
+    fn is_of_another_incarnation(&self, wrong: &Anomaly) -> bool {
+        if wrong.kind != AnomalyKind::NotMyOwnWrite {
             return false;
-        };
+        }
         let Evidence::Read { read, .. } = wrong.evidence else { return false };
         let op = self.view.origin(read);
         let key = self.key_of(read);
