@@ -113,6 +113,14 @@ impl Certificate<'_> {
             }
             _ => false,
         };
+        // A lost update is one of two who read the same version. These each overwrote what the other read,
+        // and a version is followed by one other: so they read different ones.
+        let anomaly = match anomaly.kind {
+            AnomalyKind::LostUpdate => {
+                Anomaly::new(AnomalyKind::ItemAntiDependencyCycle, anomaly.evidence)
+            }
+            _ => anomaly,
+        };
         match anomaly.evidence.edges().iter().any(is_between) {
             true => only_at(anomaly, question.level),
             false => anomaly.at(question.level),

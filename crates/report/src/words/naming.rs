@@ -112,8 +112,14 @@ pub fn rules_out(levels: LevelSet) -> String {
     let levels: LevelSet = levels.iter().filter(said).collect();
     let weakest = levels.weakest();
     let mut named: Vec<String> = weakest.iter().map(level_name).collect();
-    if levels.iter().any(|level| !weakest.contains(level)) {
-        named.push("all stronger levels".to_owned());
+    let stronger: Vec<Level> = levels.iter().filter(|level| !weakest.contains(*level)).collect();
+    // What rests on snapshots says nothing about serializability.
+    match weakest.and_stronger().contains(Level::Serializable)
+        == levels.contains(Level::Serializable)
+    {
+        true if stronger.is_empty() => {}
+        true => named.push("all stronger levels".to_owned()),
+        false => named.extend(stronger.into_iter().map(level_name)),
     }
     match named.is_empty() {
         true => "rules out the level that was asked for".to_owned(),
