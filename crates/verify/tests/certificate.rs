@@ -39,7 +39,7 @@ fn options(case: &CertificateCase, session_order: bool) -> isolario_check::Optio
 
 #[test]
 fn the_checker_agrees_with_all_changers_and_all_cycles() {
-    let (mut satisfied, mut violated, mut open, mut refused) = (0u64, 0u64, 0u64, 0u64);
+    let (mut satisfied, mut violated, mut refused) = (0u64, 0u64, 0u64);
     let (mut unstated, mut left_open) = (0u64, 0u64);
     let (mut by_snapshots, mut by_cases) = (0u64, 0u64);
     for seed in 0..volume() {
@@ -108,8 +108,8 @@ fn the_checker_agrees_with_all_changers_and_all_cycles() {
     }
     let decided = satisfied + violated;
     assert!(
-        satisfied > decided / 10 && violated > decided / 10 && open + refused < decided / 5,
-        "{satisfied} {violated} {open} {refused}"
+        satisfied > decided / 10 && violated > decided / 10 && refused < decided / 5,
+        "{satisfied} {violated} {refused}"
     );
     assert!(by_cases > satisfied / 10_000, "{by_cases} of {satisfied}");
     assert!(by_snapshots > satisfied / 3000, "{by_snapshots} of {satisfied}");
