@@ -81,7 +81,7 @@ Examples:
 
 const SHRINK_EXAMPLES: &str = "\
 Examples:
-  isolario shrink h.iso                       what is wrong with it, in as few transactions as can be
+  isolario shrink h.iso                       what is wrong with it, in as few transactions as possible
   isolario shrink isolario-runs/LAST          the history of a run, by its directory; what the sql
                                               workload found is run again and made smaller
   isolario shrink h.iso --level si -o small.txt

@@ -78,10 +78,11 @@ impl Told<'_> {
         }
         lines.push(("aborted", counted(counts.aborted, counts.retries, "tried again")));
         lines.push(("unknown", counted(counts.unknown, counts.reconnects, "new connections")));
-        for reason in record.abort_reasons.iter().take(REASONS_SHOWN) {
+        let labels = std::iter::once("reasons").chain(std::iter::repeat(""));
+        for (label, reason) in labels.zip(record.abort_reasons.iter().take(REASONS_SHOWN)) {
             let code = reason.code.as_deref().unwrap_or(&reason.class);
             let line = format!("{} {code}: {}", grouped(reason.count), first_line(&reason.message));
-            lines.push(("", line));
+            lines.push((label, line));
         }
         if record.abort_reasons.len() > REASONS_SHOWN {
             let more = record.abort_reasons.len() - REASONS_SHOWN;

@@ -10,11 +10,14 @@ pub fn applies_to(level: Level) -> String {
     if operations.is_empty() {
         return "nothing yet: there is no checker for it".to_owned();
     }
-    // Below prefix, and where an order of versions is asked for, a read must tell whose write it saw.
-    let chooses = level.implies(Level::Prefix) && !version_order && !single_operations;
     let name = |family: &OpFamily| match family {
-        OpFamily::Registers if chooses => "registers",
-        family => name(*family),
+        // Where an order of versions is asked for, a read must tell whose write it saw.
+        OpFamily::Registers if version_order => "registers with unique values",
+        OpFamily::Registers => "registers",
+        OpFamily::Lists => "lists",
+        OpFamily::Conditionals => "conditional writes",
+        OpFamily::Predicates => "predicates",
+        _ => "other operations",
     };
     let families: Vec<&str> = operations.iter().map(name).collect();
     let mut text = listed(&families);
@@ -28,14 +31,4 @@ pub fn applies_to(level: Level) -> String {
         text += ", with times";
     }
     text
-}
-
-fn name(family: OpFamily) -> &'static str {
-    match family {
-        OpFamily::Registers => "registers with unique values",
-        OpFamily::Lists => "lists",
-        OpFamily::Conditionals => "conditional writes",
-        OpFamily::Predicates => "predicates",
-        _ => "other operations",
-    }
 }
