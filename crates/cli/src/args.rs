@@ -169,6 +169,12 @@ pub(crate) enum ReportForm {
     Github,
 }
 
+/// Who knows what the language of predicates has no form for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MatchesBy {
+    Sqlite,
+}
+
 /// The forms every other result can take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OutputForm {
@@ -354,6 +360,11 @@ pub(crate) struct SearchArgs {
     )]
     pub(crate) serialization_order: Option<PathBuf>,
 
+    /// Who says which rows satisfy a predicate that Isolario cannot evaluate, such as one with a function:
+    /// a database in memory, by its own rules
+    #[arg(long, value_name = "DATABASE")]
+    pub(crate) matches: Option<MatchesBy>,
+
     /// Do not look for smaller arguments, nor for the smallest part of a history that reports begin with
     #[arg(long)]
     pub(crate) no_minimize: bool,
@@ -432,6 +443,10 @@ pub(crate) struct VerifyArgs {
         conflicts_with_all = ["version_order", "assume"]
     )]
     pub(crate) serialization_order: Option<PathBuf>,
+
+    /// Who `isolario check` was told to ask for what predicates match
+    #[arg(long, value_name = "DATABASE")]
+    pub(crate) matches: Option<MatchesBy>,
 }
 
 #[derive(Debug, ClapArgs)]

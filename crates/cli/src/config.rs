@@ -11,8 +11,8 @@ use isolario::model::KeyAssumptions;
 use isolario::report::explain::{self, Found, Topic};
 
 use crate::args::{
-    Args, Command as RawCommand, ConvertArgs, GlobalArgs, OutputForm, ReportForm, ShowArgs,
-    StatsArgs, VerifyArgs,
+    Args, Command as RawCommand, ConvertArgs, GlobalArgs, MatchesBy, OutputForm, ReportForm,
+    ShowArgs, StatsArgs, VerifyArgs,
 };
 use crate::clashes::Files;
 use crate::failure::Failure;
@@ -96,6 +96,7 @@ pub(crate) struct Verify {
     pub(crate) trust_version_order: bool,
     pub(crate) assume: KeyAssumptions,
     pub(crate) serialization_order: Option<SerializationOrder>,
+    pub(crate) matches: Option<MatchesBy>,
 }
 
 /// Where the order is that a database promises for its transactions.
@@ -194,6 +195,7 @@ impl Verify {
             trust_version_order,
             assume: args.assume.into_iter().collect(),
             serialization_order,
+            matches: args.matches,
         })
     }
 }

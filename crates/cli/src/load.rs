@@ -10,6 +10,7 @@ use isolario::formats::{
 };
 use isolario::model::{History, PromisedOrder, Remark, Severity};
 
+use crate::args::MatchesBy;
 use crate::config::{InputFormat, SerializationOrder};
 use crate::console::Console;
 use crate::failure::Failure;
@@ -145,6 +146,25 @@ fn place(position: Position) -> String {
         Position::Line(line) => format!(":{line}"),
         Position::Column(line, column) => format!(":{line}:{column}"),
         Position::Byte(byte) => format!(": byte {byte}"),
+    }
+}
+
+/// Lets a database say which rows satisfy the predicates that nobody here can evaluate.
+#[cfg(feature = "databases")]
+pub(crate) fn ask_for_matches(history: History, by: Option<MatchesBy>) -> Result<History, Failure> {
+    let Some(MatchesBy::Sqlite) = by else { return Ok(history) };
+    let sqlite = isolario::db::matches::Sqlite::new()
+        .map_err(|error| Failure::new(format!("SQLite cannot be asked: {error}")))?;
+    Ok(history.with_matches(|predicate| sqlite.oracle(predicate)))
+}
+
+/// There is none in this build.
+#[cfg(not(feature = "databases"))]
+pub(crate) fn ask_for_matches(history: History, by: Option<MatchesBy>) -> Result<History, Failure> {
+    match by {
+        None => Ok(history),
+        Some(MatchesBy::Sqlite) => Err(Failure::new("this build has no SQLite to ask")
+            .with_hint("build it with the feature `databases`")),
     }
 }
 

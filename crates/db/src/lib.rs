@@ -43,6 +43,8 @@ mod error;
 mod etcd;
 #[cfg(all(unix, feature = "exec"))]
 mod exec;
+#[cfg(feature = "sqlite")]
+pub mod matches;
 #[cfg(feature = "mysql")]
 mod mysql;
 #[cfg(feature = "postgres")]

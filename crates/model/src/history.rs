@@ -1,8 +1,9 @@
 //! A whole history: what the clients saw, grouped by session, in columns.
 
 use std::ops::Range;
+use std::sync::Arc;
 
-use isolario_predicate::Predicate;
+use isolario_predicate::{MatchesOracle, Predicate};
 
 use crate::columns::{OpColumns, TxnColumns, TxnTexts};
 use crate::lists::ListRef;
@@ -223,6 +224,14 @@ impl History {
     /// All predicates, in the order of their ids.
     pub fn predicates(&self) -> impl ExactSizeIterator<Item = &Predicate> {
         self.ops.predicates.predicates()
+    }
+
+    /// Lets somebody else say which rows satisfy the predicates that the language of predicates has no
+    /// form for: a database, say. `ask` is given the text of each, and gives none where nobody knows.
+    #[must_use]
+    pub fn with_matches(mut self, ask: impl Fn(&str) -> Option<Arc<dyn MatchesOracle>>) -> History {
+        self.ops.predicates.ask(ask);
+        self
     }
 
     /// As [`History::version_word`], for a row of a predicate operation.

@@ -72,7 +72,7 @@ pub use edge::{Edge, EdgeKind, MetVersion, Reason, VersionOrder};
 pub use evidence::Contention;
 pub use history::History;
 pub use ids::{KeyId, OpId, PredicateId, SessionId, TxnId, VersionId};
-pub use isolario_predicate::{Aggregate, Decimal, DecimalRef, Expr, Predicate};
+pub use isolario_predicate::{Aggregate, Decimal, DecimalRef, Expr, MatchesOracle, Predicate};
 pub use items::{ItemView, MetRow, MetValue};
 pub use join::{JoinError, Joiner};
 pub use level::{Level, LevelSet, Needs, Nodes, OpFamily, Shape, Visible};

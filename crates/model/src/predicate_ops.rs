@@ -1,9 +1,10 @@
 //! Predicate operations: which rows they asked for, and what came back.
 
 use std::hash::Hash;
+use std::sync::Arc;
 
 use indexmap::IndexSet;
-use isolario_predicate::{Aggregate, Predicate};
+use isolario_predicate::{Aggregate, MatchesOracle, Predicate};
 use rustc_hash::FxBuildHasher;
 
 use crate::op::RowView;
@@ -104,6 +105,22 @@ impl PredicateOps {
             result: op.result.map(&value),
         }));
         start
+    }
+}
+
+/// Changing.
+impl PredicateOps {
+    /// Predicates that have no form in the language, with somebody who knows what they match.
+    pub(crate) fn ask(&mut self, ask: impl Fn(&str) -> Option<Arc<dyn MatchesOracle>>) {
+        let asked = |predicate: Predicate| match &predicate {
+            Predicate::Unparsed(text) => match ask(text) {
+                Some(oracle) => Predicate::asked(text, oracle),
+                None => predicate,
+            },
+            _ => predicate,
+        };
+        // Each text is there once, before and after: ids stay.
+        self.predicates = std::mem::take(&mut self.predicates).into_iter().map(asked).collect();
     }
 }
 

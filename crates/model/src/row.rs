@@ -1,6 +1,6 @@
 //! Rows of a history, as predicates see them.
 
-use isolario_predicate::{Columns, Dialect, EvalError, Operand, Predicate, Truth};
+use isolario_predicate::{Asked, Columns, Dialect, EvalError, Operand, Predicate, Truth};
 
 use crate::value::{Value, ValueRef};
 
@@ -48,7 +48,10 @@ impl<'a> RowRef<'a> {
         if self.value == ValueRef::Nil || !self.is_of(predicate) {
             return Ok(false);
         }
-        predicate.matches(&self, dialect)
+        match predicate {
+            Predicate::Asked(asked) => self.by_oracle(asked),
+            _ => predicate.matches(&self, dialect),
+        }
     }
 
     /// As [`RowRef::matches`], where all dialects give the same answer.
@@ -56,8 +59,16 @@ impl<'a> RowRef<'a> {
         if self.value == ValueRef::Nil || !self.is_of(predicate) {
             return Ok(false);
         }
+        if let Predicate::Asked(asked) = predicate {
+            return self.by_oracle(asked);
+        }
         let condition = predicate.condition().ok_or(EvalError::Unparsed)?;
         Ok(condition.agreed_truth(&self)? == Truth::True)
+    }
+
+    /// What an oracle says. It speaks for one database, whatever others would say.
+    fn by_oracle(self, asked: &Asked) -> Result<bool, EvalError> {
+        asked.is_match(self.table(), &self).ok_or(EvalError::Unparsed)
     }
 
     /// Whether a predicate is about the table of this row, as far as both name one.

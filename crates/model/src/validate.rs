@@ -1,5 +1,6 @@
 //! Validation: what is odd about a history before any level is checked.
 
+use isolario_predicate::Predicate;
 use rayon::prelude::*;
 
 use crate::access::Effect;
@@ -169,7 +170,7 @@ fn check_predicates(history: &History) -> [Tally<Oddity>; 3] {
     for op in (0..history.op_count()).map(OpId::at) {
         let Some(predicate) = history.op_predicate(op) else { continue };
         if !std::mem::replace(&mut is_known[predicate.index()], true)
-            && history.predicate(predicate).condition().is_none()
+            && matches!(history.predicate(predicate), Predicate::Unparsed(_))
         {
             unparsed.add(Oddity::UnparsedPredicate { op, predicate });
         }

@@ -80,7 +80,8 @@
 //!   `NOT`.
 //! - The aggregates `count(*)`, `exists(*)`, `sum`, `min` and `max` over the matching rows.
 //!
-//! Joins, subqueries, functions and other patterns are out: a predicate speaks of one row.
+//! Joins, subqueries, functions and other patterns are out: a predicate speaks of one row. Somebody else
+//! may know which rows they match: see [`MatchesOracle`].
 //!
 //! Types are checked as far as the form of an expression tells them: `AND` takes conditions and
 //! `+` takes numbers. What type a column has is known only on a row.
@@ -107,5 +108,5 @@ pub use expr::{
 pub use number::Fixed;
 #[cfg(feature = "parse")]
 pub use parse::{ParseError, ParseErrorKind};
-pub use predicate::{Aggregate, Predicate};
+pub use predicate::{Aggregate, Asked, MatchesOracle, Predicate};
 pub use range::Range;

@@ -1,7 +1,12 @@
 //! What an operation on many rows asks for: which rows, and what of them.
 
+use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::sync::Arc;
 
+use crate::eval::Columns;
 use crate::expr::{Expr, ExprError, Type};
 use crate::print::Name;
 
@@ -22,6 +27,56 @@ pub enum Predicate {
     /// A condition that this language has no form for, as written. Nothing is known of it except
     /// that equal texts are the same condition.
     Unparsed(Box<str>),
+    /// Such a condition, and somebody who knows which rows satisfy it.
+    Asked(Asked),
+}
+
+/// Somebody who knows which rows satisfy a condition that this language has no form for, such as a
+/// database: the *matches oracle* of Clark et al.
+pub trait MatchesOracle: fmt::Debug + Send + Sync + UnwindSafe + RefUnwindSafe {
+    /// Whether a row of a table, which is empty where it is not known, satisfies the condition. None if
+    /// there is no answer; the same row always has the same one.
+    fn is_match(&self, table: &str, row: &dyn Columns<'_>) -> Option<bool>;
+}
+
+/// A condition that an oracle evaluates. It is what it says: two of the same text are equal.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    text: Box<str>,
+    oracle: Arc<dyn MatchesOracle>,
+}
+
+impl Asked {
+    /// Whether a row of a table satisfies the condition; none if that is not known.
+    pub fn is_match(&self, table: &str, row: &dyn Columns<'_>) -> Option<bool> {
+        self.oracle.is_match(table, row)
+    }
+}
+
+impl PartialEq for Asked {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Asked {}
+
+impl PartialOrd for Asked {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Asked {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.text.cmp(&other.text)
+    }
+}
+
+impl Hash for Asked {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.text.hash(state);
+    }
 }
 
 impl Predicate {
@@ -36,6 +91,11 @@ impl Predicate {
         Predicate::Unparsed(text.into())
     }
 
+    /// A condition that this language has no form for, and who knows which rows satisfy it.
+    pub fn asked(text: &str, oracle: Arc<dyn MatchesOracle>) -> Predicate {
+        Predicate::Asked(Asked { text: text.into(), oracle })
+    }
+
     /// The table, where it is known.
     pub fn table(&self) -> Option<&str> {
         match self {
@@ -48,7 +108,7 @@ impl Predicate {
     pub fn condition(&self) -> Option<&Expr> {
         match self {
             Predicate::Rows { condition, .. } => Some(condition),
-            Predicate::Unparsed(_) => None,
+            Predicate::Unparsed(_) | Predicate::Asked(_) => None,
         }
     }
 }
@@ -60,7 +120,7 @@ impl fmt::Display for Predicate {
             Predicate::Rows { table, condition } => {
                 write!(f, "FROM {} WHERE {condition}", Name(table))
             }
-            Predicate::Unparsed(text) => f.write_str(text),
+            Predicate::Unparsed(text) | Predicate::Asked(Asked { text, .. }) => f.write_str(text),
         }
     }
 }

@@ -14,6 +14,7 @@ use isolario::shrink::{self, Shrunk, ShrunkHistory};
 use isolario::verify::proof::Digest;
 use isolario::verify::verify;
 
+use crate::args::MatchesBy;
 use crate::commands::verify::{read_as, write_proof};
 use crate::config::{Check, Question, SerializationOrder};
 use crate::console::Console;
@@ -22,7 +23,8 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::join::load_joined;
 use crate::load::{
-    LoadedHistory, load, read_serialization_order, read_version_order, report_remarks,
+    LoadedHistory, ask_for_matches, load, read_serialization_order, read_version_order,
+    report_remarks,
 };
 use crate::outfile::write_whole;
 use crate::output::Output;
@@ -275,6 +277,9 @@ impl Checking<'_> {
             };
             command += &format!(" --serialization-order {order}");
         }
+        if let Some(MatchesBy::Sqlite) = self.config.matches {
+            command += " --matches sqlite";
+        }
         command
     }
 
@@ -323,6 +328,8 @@ fn load_valid(
             joined.loaded
         }
     };
+    let loaded =
+        LoadedHistory { history: ask_for_matches(loaded.history, config.matches)?, ..loaded };
     let remarks = loaded.history.validate();
     match report_remarks(name, &loaded.history, &remarks, console) {
         Some(contradiction) => Err(contradiction),

@@ -19,7 +19,7 @@ use crate::config::Verify;
 use crate::console::Console;
 use crate::exit::Outcome;
 use crate::failure::Failure;
-use crate::load::{load, read_serialization_order, read_version_order};
+use crate::load::{ask_for_matches, load, read_serialization_order, read_version_order};
 use crate::outfile::write_whole;
 
 const SCHEMA: &str = "isolario.verification/1";
@@ -52,6 +52,7 @@ pub(crate) fn run(
     console: &mut Console,
 ) -> Result<Outcome, Failure> {
     let history = load(&config.history, config.format, console)?.history;
+    let history = ask_for_matches(history, config.matches)?;
     let trusted = trusted_order(config, &history, console)?;
     let name = config.proof.display().to_string();
     let file = std::fs::read(&config.proof).map_err(|error| unreadable(&name, &error))?;

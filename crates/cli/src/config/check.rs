@@ -7,7 +7,7 @@ use isolario::check::{Options, is_decided_by_promise, supported, supported_patte
 use isolario::model::{AnomalyKind, Level};
 
 use super::{InputFormat, SerializationOrder, output_format};
-use crate::args::{CheckArgs, ReportForm, SemanticsArgs};
+use crate::args::{CheckArgs, MatchesBy, ReportForm, SemanticsArgs};
 use crate::clashes::Files;
 use crate::failure::Failure;
 use crate::histories::expanded;
@@ -37,6 +37,8 @@ pub(crate) struct Check {
     pub(crate) version_order: Option<PathBuf>,
     /// Where the order is that the database promises.
     pub(crate) serialization_order: Option<SerializationOrder>,
+    /// Who says what predicates match that cannot be evaluated.
+    pub(crate) matches: Option<MatchesBy>,
     /// Where the problems that levels make go; then there is one history.
     pub(crate) dump_problem: Option<PathBuf>,
     /// The form of the result.
@@ -118,6 +120,7 @@ impl Check {
             proof: args.proof,
             version_order: args.search.version_order,
             serialization_order,
+            matches: args.search.matches,
             dump_problem: args.search.dump_problem,
             form,
             reports,

@@ -14,6 +14,7 @@ mod information;
 mod interrupt;
 mod join;
 mod live;
+mod matches;
 #[cfg(unix)]
 mod outputs;
 mod probe;

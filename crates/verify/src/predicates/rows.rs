@@ -6,7 +6,6 @@ use isolario_model::{
     History, KeyId, MetRow, MetValue, Op, OpId, Outcome, Predicate, RowRef, TxnId, ValueId,
     ValueRef,
 };
-use isolario_predicate::Truth;
 
 use crate::Refusal;
 
@@ -284,12 +283,8 @@ impl<'h> Rows<'h> {
         value: ValueRef<'_>,
     ) -> Result<bool, Refusal> {
         let row = RowRef { key: self.history.key_name(key), value };
-        if value == ValueRef::Nil || !row.is_of(predicate) {
-            return Ok(false);
-        }
-        let truth = predicate.condition().and_then(|condition| condition.agreed_truth(&row).ok());
-        let truth = truth.ok_or(Refusal::Unsupported("a predicate that cannot be evaluated"))?;
-        Ok(truth == Truth::True)
+        row.matches_everywhere(predicate)
+            .map_err(|_| Refusal::Unsupported("a predicate that cannot be evaluated"))
     }
 
     fn initial(&self) -> ValueRef<'h> {

@@ -6,7 +6,7 @@ use isolario_model::{
     ExpectedVersion, History, Initial, KeyId, Op, OpId, Predicate, RowRef, Value, ValueId,
     ValueRef, VersionRef,
 };
-use isolario_predicate::{Dialect, Truth};
+use isolario_predicate::Dialect;
 
 use super::index::Index;
 
@@ -251,11 +251,7 @@ impl<'h> Table<'h> {
         let mut matching = Vec::new();
         let all = || (0..self.history.key_count()).map(KeyId::at).collect();
         for key in self.index.may_match(predicate).unwrap_or_else(all) {
-            let row = self.row(key);
-            if row.value != ValueRef::Nil
-                && row.is_of(predicate)
-                && predicate.condition()?.agreed_truth(&row).ok()? == Truth::True
-            {
+            if self.row(key).matches_everywhere(predicate).ok()? {
                 matching.push(key);
             }
         }
