@@ -8,7 +8,7 @@ use isolario_model::{
     Anomaly, AnomalyKind, Batch, Edge, EdgeKind, Evidence, ExpectedVersion, Findings, History,
     Initial, ItemView, KeyId, Level, Limit, MetVersion, Meta, Nodes, Op, OpId, OpInput, OpNotes,
     Outcome, Point, Predicate, Reason, RowInput, SinkError, TxnEnd, TxnId, TxnSink, TxnStart,
-    ValueRef, Verdict, VerdictKind, Witness,
+    ValueRef, Verdict, VerdictKind, VersionSet, Witness,
 };
 use isolario_oracle::random::Case;
 use isolario_oracle::random::certificates::certificate_case;
@@ -331,8 +331,17 @@ fn stronger_levels_satisfy_the_weaker_ones_by_a_certificate() {
         let kinds: Vec<VerdictKind> =
             check(&case.history, &levels, &stated).iter().map(|r| r.verdict.kind()).collect();
         let kind = |level| kinds[levels.iter().position(|other| *other == level).unwrap_or(0)];
+        // Stated snapshots say who had committed before a start, which snapshot isolation alone is about.
+        let has_starts =
+            case.sets.iter().any(|set| matches!(set.versions, VersionSet::Snapshot(_)));
+        let is_by_starts = |level: Level| {
+            matches!(level, Level::SnapshotIsolation | Level::StrongSnapshotIsolation)
+        };
         for strong in levels.iter().filter(|l| kind(**l) == VerdictKind::Satisfied) {
             for weak in levels.iter().filter(|weak| strong.implies(**weak)) {
+                if has_starts && is_by_starts(*weak) && !is_by_starts(*strong) {
+                    continue;
+                }
                 assert_ne!(kind(*weak), VerdictKind::Violated, "seed {seed}: {strong} and {weak}");
             }
         }

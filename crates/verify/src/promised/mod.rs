@@ -154,7 +154,10 @@ impl Promise<'_> {
             }
             self.excludes_rivals(&points[..at], *point)?;
         }
-        Ok(())
+        match table.unknown() {
+            Some(_) => Err(Refusal::Unsupported("a predicate that cannot be evaluated")),
+            None => Ok(()),
+        }
     }
 
     /// Each transaction that takes part starts once, if it does, and then commits once.

@@ -29,7 +29,12 @@ pub(crate) struct Table<'h> {
     index: Index<'h>,
     lists: Vec<Vec<ValueId>>,
     log: Vec<(KeyId, Logged)>,
+    /// The first operation of which nobody can tell what it had to return.
+    unknown: Option<OpId>,
 }
+
+/// That a predicate or a function cannot be evaluated.
+struct Unevaluable;
 
 #[derive(Clone, Copy)]
 struct Cell {
@@ -52,6 +57,7 @@ impl<'h> Table<'h> {
             index: Index::new(history),
             lists: vec![Vec::new(); history.key_count()],
             log: Vec::new(),
+            unknown: None,
         };
         if !table.index.is_empty() {
             for key in (0..history.key_count()).map(KeyId::at) {
@@ -180,11 +186,23 @@ impl<'h> Table<'h> {
 
     /// How the result of an operation differs from what is there; none where it does not, or where
     /// nobody can tell.
-    pub(crate) fn difference(&self, op: OpId) -> Option<Difference> {
+    pub(crate) fn difference(&mut self, op: OpId) -> Option<Difference> {
+        self.compare(op).unwrap_or_else(|Unevaluable| {
+            self.unknown.get_or_insert(op);
+            None
+        })
+    }
+
+    /// The first operation so far of which nobody can tell what it had to return.
+    pub(crate) fn unknown(&self) -> Option<OpId> {
+        self.unknown
+    }
+
+    fn compare(&self, op: OpId) -> Result<Option<Difference>, Unevaluable> {
         let history = self.history;
         let of_key = |key, is_right: bool| {
             let versions = vec![self.expected(key)];
-            (!is_right).then_some(Difference { op, versions, result: None })
+            Ok((!is_right).then_some(Difference { op, versions, result: None }))
         };
         match history.op(op) {
             Op::Read { key, value: Some(value) } => {
@@ -213,12 +231,13 @@ impl<'h> Table<'h> {
             Op::Aggregate { function, predicate, result: Some(result) } => {
                 let matching = self.matching(predicate)?;
                 let rows = matching.iter().map(|key| self.row(*key));
-                let due = Value::from(function.over(rows, Dialect::Postgres).ok()?);
+                let due = function.over(rows, Dialect::Postgres).map_err(|_| Unevaluable)?;
+                let due = Value::from(due);
                 let versions = matching.iter().map(|key| self.expected(*key)).collect();
                 let differs = due.as_ref() != history.value(result);
-                differs.then_some(Difference { op, versions, result: Some(due) })
+                Ok(differs.then_some(Difference { op, versions, result: Some(due) }))
             }
-            _ => None,
+            _ => Ok(None),
         }
     }
 
@@ -229,7 +248,7 @@ impl<'h> Table<'h> {
         predicate: &Predicate,
         seen: Vec<KeyId>,
         is_right: impl Fn(KeyId) -> bool,
-    ) -> Option<Difference> {
+    ) -> Result<Option<Difference>, Unevaluable> {
         let matching = self.matching(predicate)?;
         let mut times: BTreeMap<KeyId, (bool, usize)> =
             matching.into_iter().map(|key| (key, (true, 0))).collect();
@@ -239,23 +258,23 @@ impl<'h> Table<'h> {
         };
         let versions: Vec<_> =
             times.into_iter().filter(differs).map(|(key, _)| self.expected(key)).collect();
-        (!versions.is_empty()).then_some(Difference { op, versions, result: None })
+        Ok((!versions.is_empty()).then_some(Difference { op, versions, result: None }))
     }
 
     fn row(&self, key: KeyId) -> RowRef<'h> {
         RowRef { key: self.history.key_name(key), value: self.value(key) }
     }
 
-    /// The rows that satisfy a predicate; none where it cannot be evaluated.
-    fn matching(&self, predicate: &Predicate) -> Option<Vec<KeyId>> {
+    /// The rows that satisfy a predicate.
+    fn matching(&self, predicate: &Predicate) -> Result<Vec<KeyId>, Unevaluable> {
         let mut matching = Vec::new();
         let all = || (0..self.history.key_count()).map(KeyId::at).collect();
         for key in self.index.may_match(predicate).unwrap_or_else(all) {
-            if self.row(key).matches_everywhere(predicate).ok()? {
+            if self.row(key).matches_everywhere(predicate).map_err(|_| Unevaluable)? {
                 matching.push(key);
             }
         }
-        Some(matching)
+        Ok(matching)
     }
 }
 
