@@ -19,7 +19,7 @@ pub const KEYS: u32 = 10_000;
 /// How to make a history.
 pub enum Recipe {
     /// By the simulated store.
-    Simulated(Config),
+    Simulated(Box<Config>),
     /// Of a graph without triangles, with so many nodes.
     Hard(Family, u32),
 }
@@ -27,7 +27,7 @@ pub enum Recipe {
 impl Recipe {
     /// Half reads, half blind writes, of a store that gives snapshot isolation.
     pub fn simulated(txns: u64, sessions: u32, ops: u32, distribution: Distribution) -> Recipe {
-        Recipe::Simulated(Config {
+        Recipe::Simulated(Box::new(Config {
             level: Level::SnapshotIsolation,
             workload: Workload {
                 kind: Kind::General,
@@ -41,7 +41,7 @@ impl Recipe {
             sessions,
             seed: 1,
             ..Config::default()
-        })
+        }))
     }
 
     /// As a step of something that grows.
