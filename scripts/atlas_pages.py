@@ -3,6 +3,8 @@
 from pathlib import Path
 
 BOOK = Path("docs/book/src")
+# What shows a broken claim without Isolario: NAME_FINDING.rs.
+PROGRAMS = Path("engines/examples")
 NAMES = {
     "canopydb": "Canopydb",
     "derby": "Apache Derby",
@@ -21,9 +23,12 @@ NAMES = {
     "postgres": "PostgreSQL",
     "redb": "redb",
     "redis": "Redis",
+    "slatedb": "SlateDB",
     "sqlite": "SQLite",
+    "stoolap": "Stoolap",
     "surrealkv": "SurrealKV",
     "surrealmx": "SurrealMX",
+    "turso": "Turso",
 }
 
 # What a run says of a claim that comes from a driver program.
@@ -149,7 +154,17 @@ def product_page(name, product):
     parts = [f"# {NAMES[name]}", f"Measured {product['date']} on {product['machine']}."]
     for setting, found in product["settings"].items():
         parts += setting_part(setting, found)
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join([*parts, *programs(name)]) + "\n"
+
+
+def programs(name):
+    """The programs that show what is broken without Isolario."""
+    parts = []
+    for program in sorted(PROGRAMS.glob(f"{name}_*.rs")):
+        command = f"cargo run --release --features {name} --example {program.stem}"
+        source = f"{{{{#include ../../../../{program}}}}}"
+        parts += [f"In `engines`, `{command}`:", f"```rust,ignore\n{source}\n```"]
+    return ["## Without Isolario", *parts] if parts else []
 
 
 def setting_part(setting, found):

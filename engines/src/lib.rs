@@ -7,6 +7,8 @@
 mod canopydb;
 #[cfg(feature = "fjall")]
 mod fjall;
+#[cfg(feature = "stoolap")]
+mod hex;
 #[cfg(feature = "mace")]
 mod mace;
 #[cfg(feature = "noxu")]
@@ -15,10 +17,16 @@ mod noxu;
 mod persy;
 #[cfg(feature = "redb")]
 mod redb;
+#[cfg(feature = "slatedb")]
+mod slatedb;
+#[cfg(feature = "stoolap")]
+mod stoolap;
 #[cfg(feature = "surrealkv")]
 mod surrealkv;
 #[cfg(feature = "surrealmx")]
 mod surrealmx;
+#[cfg(feature = "turso")]
+mod turso;
 
 use std::fmt::Display;
 
@@ -39,10 +47,16 @@ pub static DRIVERS: &[Driver] = &[
     persy::DRIVER,
     #[cfg(feature = "redb")]
     redb::DRIVER,
+    #[cfg(feature = "slatedb")]
+    slatedb::DRIVER,
+    #[cfg(feature = "stoolap")]
+    stoolap::DRIVER,
     #[cfg(feature = "surrealkv")]
     surrealkv::DRIVER,
     #[cfg(feature = "surrealmx")]
     surrealmx::DRIVER,
+    #[cfg(feature = "turso")]
+    turso::DRIVER,
 ];
 
 /// Completes a database: the version of the crate, its setting, its files.

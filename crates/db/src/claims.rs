@@ -4,7 +4,7 @@
 
 use isolario_model::Level::{
     self, AdyaReadCommitted, Causal, CutIsolation, Linearizable, ParallelSnapshotIsolation, Prefix,
-    ReadAtomic, ReadCommitted, RepeatableRead, Serializable, SnapshotIsolation, StrictSerializable,
+    ReadAtomic, ReadCommitted, Serializable, SnapshotIsolation, StrictSerializable,
     StrongSnapshotIsolation,
 };
 use isolario_workload::Kind;
@@ -301,27 +301,22 @@ pub static CLAIMS: &[ClaimRow] = &[
         &[SnapshotIsolation],
         "\"Non-blocking concurrent reads and writes with snapshot isolation\"",
     ),
-    // https://docs.rs/crate/noxu/latest/source/README.md
-    row(
-        "noxu",
-        "read-committed",
-        REGISTERS,
-        &[AdyaReadCommitted],
-        "\"configurable isolation\": `ReadCommitted`",
-    ),
+    // https://github.com/gburd/noxu/blob/main/docs/src/transactions/isolation.md
+    row("noxu", "read-committed", REGISTERS, &[AdyaReadCommitted], "\"Dirty reads are prevented\""),
+    // Locks on the records that were read, and none on what was not found: the manual says so.
     row(
         "noxu",
         "repeatable-read",
-        ORDERED,
-        &[RepeatableRead],
-        "\"configurable isolation\": `RepeatableRead`",
+        REGISTERS,
+        &[AdyaReadCommitted],
+        "\"Read and write locks are held until the transaction completes\", of records that exist",
     ),
     row(
         "noxu",
         "serializable",
         KEYED,
         &[Serializable],
-        "\"configurable isolation\": `Serializable`",
+        "\"Repeatable read is observed plus no phantom reads\"",
     ),
     // https://docs.rs/persy/latest/persy/struct.Persy.html#method.begin
     row(
@@ -338,6 +333,37 @@ pub static CLAIMS: &[ClaimRow] = &[
         KEYED,
         &[Serializable],
         "\"a single isolation level: serializable, in which all writes are applied sequentially\"",
+    ),
+    // https://docs.rs/slatedb/latest/slatedb/enum.IsolationLevel.html
+    row(
+        "slatedb",
+        "snapshot",
+        KEYED,
+        &[SnapshotIsolation],
+        "\"Snapshot Isolation - only detects write-write conflicts\"",
+    ),
+    row(
+        "slatedb",
+        "serializable-snapshot",
+        KEYED,
+        &[Serializable],
+        "\"Serializable Snapshot Isolation - detects both read-write and write-write conflicts\"",
+    ),
+    // https://stoolap.io/docs/architecture/transaction-isolation
+    row(
+        "stoolap",
+        "read-committed",
+        REGISTERS,
+        &[AdyaReadCommitted],
+        "\"a transaction only sees data that has been committed by other transactions\"",
+    ),
+    row(
+        "stoolap",
+        "snapshot",
+        KEYED,
+        &[SnapshotIsolation],
+        "\"All queries within the transaction see the same snapshot of data\", and \"write-write conflict \
+         detection to prevent lost updates\"",
     ),
     // https://github.com/surrealdb/surrealkv/blob/main/README.md
     row(
@@ -369,6 +395,15 @@ pub static CLAIMS: &[ClaimRow] = &[
         SINGLE,
         &[Linearizable],
         "update transactions \"execute with Strict Serializable guarantees\"",
+    ),
+    // https://github.com/tursodatabase/turso, its guide "MVCC"
+    row(
+        "turso",
+        "concurrent",
+        KEYED,
+        &[SnapshotIsolation],
+        "\"multiple row versions, snapshot isolation. Each transaction sees consistent snapshot at begin \
+         time\"",
     ),
 ];
 

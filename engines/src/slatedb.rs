@@ -1,0 +1,78 @@
+//! SlateDB: a log-structured merge tree in an object store, which is a folder here.
+
+use std::sync::Arc;
+
+use isolario::db::embedded::{Directory, Embedded, Store, Transaction};
+use isolario::db::{Access, Database, DbError, DbUrl, Driver, Settings};
+use slatedb::object_store::local::LocalFileSystem;
+use slatedb::{Db, DbTransaction, Error, ErrorKind, IsolationLevel};
+use tokio::runtime::{Builder, Handle, Runtime};
+
+use crate::{complete, conflict, fatal, in_doubt};
+
+pub(crate) const DRIVER: Driver = Driver::new(
+    &["slatedb"],
+    "slatedb:[DIRECTORY]",
+    "SlateDB on a local folder, in process",
+    &["snapshot", "serializable-snapshot"],
+    open,
+);
+
+fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> {
+    let isolation = settings.isolation_of(DRIVER.isolations)?;
+    let level = match isolation {
+        "snapshot" => IsolationLevel::Snapshot,
+        _ => IsolationLevel::SerializableSnapshot,
+    };
+    let directory = Directory::of(url)?;
+    let runtime =
+        Builder::new_multi_thread().worker_threads(2).enable_all().build().map_err(fatal)?;
+    let objects = LocalFileSystem::new_with_prefix(directory.path()).map_err(fatal)?;
+    let database = runtime.block_on(Db::open("isolario", Arc::new(objects))).map_err(fatal)?;
+    let store = Embedded::watched("slatedb", SlateDb { database, level, runtime });
+    Ok(complete(store, "slatedb", isolation, Some(directory), settings))
+}
+
+struct SlateDb {
+    database: Db,
+    level: IsolationLevel,
+    runtime: Runtime,
+}
+
+struct Txn {
+    txn: DbTransaction,
+    runtime: Handle,
+}
+
+impl Store for SlateDb {
+    type Transaction = Txn;
+
+    fn begin(&self, _access: Access) -> Result<Txn, DbError> {
+        let txn = self.database.begin(self.level).map_err(fatal)?;
+        Ok(Txn { txn, runtime: self.runtime.handle().clone() })
+    }
+}
+
+impl Transaction for Txn {
+    fn get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, DbError> {
+        let held = self.runtime.block_on(self.txn.get(key)).map_err(fatal)?;
+        Ok(held.map(|held| held.to_vec()))
+    }
+
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), DbError> {
+        self.txn.put(key, value).map_err(fatal)
+    }
+
+    fn delete(&mut self, key: &[u8]) -> Result<(), DbError> {
+        self.txn.delete(key).map_err(fatal)
+    }
+
+    /// What is committed is seen by others at once; that it is durable is not waited for.
+    fn commit(self) -> Result<(), DbError> {
+        let done = self.runtime.block_on(self.txn.commit());
+        done.map(|_| ()).map_err(|error: Error| match error.kind() {
+            ErrorKind::Transaction => conflict(error),
+            _ => in_doubt(error),
+        })
+    }
+}
