@@ -1,6 +1,8 @@
 //! Noxu DB at read committed: transactions that commit have read what others wrote and took back. Sixteen threads
 //! read and write three records of 10,000 bytes. Isolario has no part in it.
 
+#![expect(clippy::print_stdout, reason = "a program for a terminal")]
+
 use std::collections::HashSet;
 use std::error::Error;
 use std::thread;

@@ -1,6 +1,8 @@
 //! Noxu DB at serializable: a transaction finds a record that was not there when it looked before, and two
 //! transactions that both found none both insert it. Isolario has no part in it.
 
+#![expect(clippy::print_stdout, reason = "a program for a terminal")]
+
 use noxu::{DatabaseConfig, Environment, EnvironmentConfig, TransactionConfig};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,6 +1,8 @@
 //! Stoolap at snapshot isolation: four threads add one to a counter, each in a transaction that reads it and writes it.
 //! In the end it is less than the number of transactions that committed. Isolario has no part in it.
 
+#![expect(clippy::print_stdout, reason = "a program for a terminal")]
+
 use std::thread;
 
 use stoolap::{Database, Error, IsolationLevel};
