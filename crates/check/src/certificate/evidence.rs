@@ -19,13 +19,10 @@ impl Certificate<'_> {
         graph: &G,
         found: &[PredicateEdge],
     ) -> Vec<Anomaly> {
-        let explain = Explain::new(self, question, found);
         let had_finished = |before, after| self.had_finished(before, after);
         let time = question.in_time.then(|| self.real_time());
         let timing = time.map(|time| cycles::Timing { time, had_finished: &had_finished });
-        let edges = |nodes: &[u32]| explain.cycle(graph, nodes);
-        let cycles = cycles::shortest_of_each(question.level, graph, timing.as_ref(), edges);
-        cycles.into_iter().map(|anomaly| self.at(question, anomaly)).collect()
+        self.explained_cycles(question, graph, found, timing.as_ref())
     }
 
     /// The same of a graph that has the snapshots in it, as helpers. They need take but one step of a
@@ -37,7 +34,6 @@ impl Certificate<'_> {
         graph: &G,
         found: &[PredicateEdge],
     ) -> Vec<Anomaly> {
-        let explain = Explain::new(self, question, found);
         let nothing = RealTime::of_ends(Vec::new(), vec![0; self.history.txn_count()]);
         let time = if question.in_time { self.real_time() } else { &nothing };
         let had_finished = |before, after| {
@@ -45,8 +41,19 @@ impl Certificate<'_> {
                 || question.in_time && self.had_finished(before, after)
         };
         let timing = cycles::Timing { time, had_finished: &had_finished };
+        self.explained_cycles(question, graph, found, Some(&timing))
+    }
+
+    fn explained_cycles<G: Moments>(
+        &self,
+        question: Question<'_>,
+        graph: &G,
+        found: &[PredicateEdge],
+        timing: Option<&cycles::Timing<'_>>,
+    ) -> Vec<Anomaly> {
+        let explain = Explain::new(self, question, found);
         let edges = |nodes: &[u32]| explain.cycle(graph, nodes);
-        let cycles = cycles::shortest_of_each(question.level, graph, Some(&timing), edges);
+        let cycles = cycles::shortest_of_each(question.level, graph, timing, edges);
         cycles.into_iter().map(|anomaly| self.at(question, anomaly)).collect()
     }
 
