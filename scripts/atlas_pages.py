@@ -3,8 +3,11 @@
 from pathlib import Path
 
 BOOK = Path("docs/book/src")
-# What shows a broken claim without Isolario: NAME_FINDING.rs.
-PROGRAMS = Path("engines/examples")
+# Where the programs are that show without Isolario what is broken, NAME_FINDING.rs, and how they are run.
+PROGRAMS = {
+    "engines/examples": "In `engines`, `cargo run --release --features {name} --example {program}`:",
+    "crates/db/examples": "`cargo run --release -p isolario-db --example {program} URL URL URL`:",
+}
 NAMES = {
     "canopydb": "Canopydb",
     "derby": "Apache Derby",
@@ -160,10 +163,10 @@ def product_page(name, product):
 def programs(name):
     """The programs that show what is broken without Isolario."""
     parts = []
-    for program in sorted(PROGRAMS.glob(f"{name}_*.rs")):
-        command = f"cargo run --release --features {name} --example {program.stem}"
-        source = f"{{{{#include ../../../../{program}}}}}"
-        parts += [f"In `engines`, `{command}`:", f"```rust,ignore\n{source}\n```"]
+    for folder, words in PROGRAMS.items():
+        for program in sorted(Path(folder).glob(f"{name}_*.rs")):
+            source = f"{{{{#include ../../../../{program}}}}}"
+            parts += [words.format(name=name, program=program.stem), f"```rust,ignore\n{source}\n```"]
     return ["## Without Isolario", *parts] if parts else []
 
 

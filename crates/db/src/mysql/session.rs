@@ -2,7 +2,7 @@
 
 use isolario_model::Value;
 use isolario_workload::TableOp;
-use mysql::prelude::Queryable;
+use mysql::prelude::{FromRow, Queryable};
 use mysql::{Conn, Params, Row};
 
 use super::errors::classify;
@@ -91,6 +91,12 @@ impl Session {
         Ok(self.conn.affected_rows())
     }
 
+    /// The first row of an answer, all of which is read: an error may follow a row.
+    fn first<T: FromRow>(&mut self, sql: &str, key: u64) -> Result<Option<T>, DbError> {
+        let rows: Result<Vec<T>, _> = self.conn.exec(sql, (key,));
+        Ok(rows.map_err(|error| classify(error, self.stage))?.into_iter().next())
+    }
+
     fn send(&mut self, sql: &str, stage: Stage) -> Result<(), DbError> {
         self.conn.query_drop(sql).map_err(|error| classify(error, stage))
     }
@@ -131,9 +137,7 @@ impl Connection for Session {
     }
 
     fn read(&mut self, key: u64) -> Result<Held, DbError> {
-        let found: Option<Held> =
-            self.conn.exec_first(READ, (key,)).map_err(|error| classify(error, self.stage))?;
-        Ok(found.flatten())
+        Ok(self.first::<Held>(READ, key)?.flatten())
     }
 
     fn write(&mut self, key: u64, value: i64) -> Result<(), DbError> {
@@ -145,8 +149,7 @@ impl Connection for Session {
     }
 
     fn read_list(&mut self, key: u64, elements: &mut Vec<i64>) -> Result<(), DbError> {
-        let found: Option<String> =
-            self.conn.exec_first(READ_LIST, (key,)).map_err(|error| classify(error, self.stage))?;
+        let found: Option<String> = self.first(READ_LIST, key)?;
         for element in found.iter().flat_map(|text| text.split(',')) {
             elements.push(element.parse().map_err(|_| {
                 DbError::fatal(format!("list {key} has an element {element:?} that nobody wrote"))

@@ -228,25 +228,33 @@ fn repeatable_read_of_mariadb_violates_its_snapshots_by_current_reads() {
     });
 }
 
-/// The logs of all nodes are the same, and tell the order of versions.
+/// The logs of all nodes are the same, and tell the order of versions; unless a transaction that was told
+/// to have committed is in none of them, as happens in MariaDB 10.11 to one that prepares a statement while
+/// it is aborted for the sake of another node's.
 #[test]
 fn the_nodes_of_galera_agree_about_their_log() {
     let servers = Servers::start(Kind::Galera, Durability::Fast).unwrap();
-    let directory = TempDir::new().unwrap();
     let kind = WorkloadKind::Predicate;
-    let mut settings = Settings::new(kind)
-        .with_workload(Workload { kind, ops: 3, keys: 40, ..Workload::default() })
-        .with_sessions(6)
-        .with_txns(150)
-        .with_shrinking(Shrinking::Never)
-        .with_whitebox(true)
-        .with_out(directory.path().join("run"));
-    for url in servers.urls() {
-        settings = settings.with_url(url).unwrap();
-    }
-    let own = run(&settings, &Handle::new(), &mut ()).unwrap().whitebox.unwrap();
-    assert_eq!((own.failure, own.disagreement), (None, None));
-    assert!(own.certificate.unwrap().versions > 0);
+    happens(|seed| {
+        let directory = TempDir::new().unwrap();
+        let mut settings = Settings::new(kind)
+            .with_workload(Workload { kind, ops: 3, keys: 400, ..Workload::default() })
+            .with_sessions(6)
+            .with_txns(150)
+            .with_seed(seed)
+            .with_shrinking(Shrinking::Never)
+            .with_whitebox(true)
+            .with_out(directory.path().join("run"));
+        for url in servers.urls() {
+            settings = settings.with_url(url).unwrap();
+        }
+        let own = run(&settings, &Handle::new(), &mut ()).unwrap().whitebox.unwrap();
+        assert_eq!(own.disagreement, None);
+        if let Some(failure) = &own.failure {
+            assert!(failure.contains("the log lacks"), "{failure}");
+        }
+        own.certificate.is_some_and(|certificate| certificate.versions > 0)
+    });
 }
 
 /// Every transaction has its place in the order that Redis and etcd promise, reads and single operations
