@@ -4,7 +4,9 @@
 //! each time in a process of its own: the benchmark calls itself, and [`answer_if_child`] does
 //! the work there. [`Table`] and [`Chart`] show what came out; [`exponent`] tells how
 //! it grows, and [`Growth`] does all of that for a row of sizes. A [`Suite`] is a whole benchmark.
+//! An [`Adapter`] runs another checker on the same files.
 
+mod against;
 mod arguments;
 mod chart;
 mod fit;
@@ -17,6 +19,7 @@ mod table;
 
 use std::error::Error;
 
+pub use against::{ADAPTERS, Adapter, Reply};
 pub use arguments::Arguments;
 pub use chart::{Chart, Series};
 pub use fit::exponent;

@@ -12,6 +12,8 @@ use isolario_bench::{Failure, Job, Kept, Stopwatch};
 pub enum Work {
     /// A floor: count the newlines.
     Count,
+    /// A floor: copy the bytes.
+    Copy,
     /// Load.
     Load,
     /// Load and check a level.
@@ -27,6 +29,7 @@ impl Job for Work {
     fn name(&self) -> String {
         match self {
             Work::Count => "count".to_owned(),
+            Work::Copy => "copy".to_owned(),
             Work::Load => "load".to_owned(),
             Work::LoadAndCheck(level) => format!("{LOAD_AND}{level}"),
             Work::Check(level) => level.to_string(),
@@ -37,6 +40,7 @@ impl Job for Work {
         let level = |name| Level::find(name).ok_or_else(|| format!("no such job: {name}"));
         Ok(match (name, name.strip_prefix(LOAD_AND)) {
             ("count", _) => Work::Count,
+            ("copy", _) => Work::Copy,
             ("load", _) => Work::Load,
             (_, Some(name)) => Work::LoadAndCheck(level(name)?),
             (name, None) => Work::Check(level(name)?),
@@ -47,6 +51,7 @@ impl Job for Work {
         let source = Source::open(file)?;
         Ok(match self {
             Work::Count => Box::new(isolario_bench::count_newlines(source.require_file()?)),
+            Work::Copy => Box::new(isolario_bench::copy(source.require_file()?)),
             Work::Load => Box::new(load(&source)?),
             Work::LoadAndCheck(level) => satisfied(load(&source)?, *level)?,
             Work::Check(level) => {

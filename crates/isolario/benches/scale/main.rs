@@ -1,0 +1,38 @@
+//! How fast and in how much memory the largest histories are decided, here and by other checkers.
+//!
+//! `scripts/bench scale [--huge] [--part NAME] [--runs N]`, and
+//! `scripts/bench --against PATH [--as NAME] [--txns N] [--timeout SECONDS]`. Without `--bench`, which
+//! cargo adds, it only shows on small histories that everything works.
+
+#![expect(clippy::print_stdout, reason = "a benchmark prints its results")]
+
+mod history;
+mod targets;
+mod versus;
+#[path = "../common/work.rs"]
+mod work;
+
+use std::path::PathBuf;
+
+use isolario_bench::{Arguments, Effort, Failure, answer_if_child};
+
+use work::Work;
+
+fn main() -> Result<(), Failure> {
+    let arguments = Arguments::of_process();
+    if let Some(answer) = answer_if_child::<Work>(&arguments)? {
+        println!("{answer}");
+        return Ok(());
+    }
+    let effort = Effort::of(&arguments, "scale", 3)?;
+    let directory = isolario_bench::scratch()?;
+    println!("Medians of {} processes; megabytes beyond the mapped file", effort.runs);
+    println!();
+    if let Some(program) = arguments.value::<PathBuf>("--against")? {
+        return versus::bench(&program, &arguments, &effort, directory.path());
+    }
+    // The beginning of a row's name selects it; nothing is the beginning of all.
+    let part: String = arguments.value("--part")?.unwrap_or_default();
+    let shrink = if arguments.in_earnest() { 1 } else { 10_000 };
+    targets::bench(&part, shrink, arguments.has("--huge"), &effort, directory.path())
+}
