@@ -186,7 +186,11 @@ pub(crate) fn some_orders(
 }
 
 /// Whether some order of these transactions, after those that are ordered, passes a test.
-fn some_permutation(rest: Txns, order: &mut Vec<usize>, test: &dyn Fn(&[usize]) -> bool) -> bool {
+pub(crate) fn some_permutation(
+    rest: Txns,
+    order: &mut Vec<usize>,
+    test: &dyn Fn(&[usize]) -> bool,
+) -> bool {
     if rest == 0 {
         return test(order);
     }

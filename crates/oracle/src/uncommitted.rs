@@ -6,19 +6,20 @@
 //! - A list shows the order of its elements. Reads may be dirty, so that aborted and invented
 //!   elements, and transactions of which a part is missing, mean nothing. What remains of all reads
 //!   are prefixes of one list: lists never forget.
-//! - Who read a register and then wrote it wrote the later version.
+//! - Who read a register and then wrote it wrote the later version, unless no order that agrees with what
+//!   is stated of the key says so: G0 is about the order of versions, and reads only suggest one.
 //! - What is stated is stated, and what is assumed of registers holds of the versions that committed.
 //!
 //! The elements of one transaction may stand in any order among themselves: G0 is about different
 //! ones. A transaction of unknown outcome committed or not, also if it was read from: dirty reads are
 //! allowed.
 
-use isolario_model::{Level, StatedOrder};
+use isolario_model::{Level, Outcome, StatedOrder};
 
 use crate::Options;
-use crate::adya::{Forbidden, Graph, agrees_with_statements, some_orders};
+use crate::adya::{Forbidden, Graph, agrees_with_statements, some_orders, some_permutation};
 use crate::guaranteed::{self, Access, follows};
-use crate::small::{MAX_TXNS, Read, Seen, Small, Txns, Write, bit};
+use crate::small::{MAX_TXNS, Read, Seen, Small, Txns, Write, bit, members};
 use crate::worlds::{given_order, outcomes, some_choice, stated_order};
 
 /// Whether some outcomes and some orders of versions have no cycle of overwrites.
@@ -28,6 +29,7 @@ pub(crate) fn satisfied(
     options: Options,
     stated: &[StatedOrder],
 ) -> bool {
+    let contradicted = Contradicted::new(small, stated);
     outcomes(small).any(|committed| {
         let Some(stated) = stated_order(stated, committed) else { return false };
         let writes = Writes::new(small, committed);
@@ -42,7 +44,8 @@ pub(crate) fn satisfied(
         let graph = Graph::new(&given_order(small, level, options, committed));
         fit_together(&lists)
             && some_choice(&seen, &mut Vec::new(), &|seen| {
-                let before: Vec<Before> = seen.iter().filter_map(|seen| seen.overwritten).collect();
+                let before = seen.iter().filter_map(|seen| seen.overwritten);
+                let before: Vec<Before> = before.filter(|b| !contradicted.contains(b)).collect();
                 let read = seen.iter().filter_map(|seen| seen.access);
                 let accesses: Vec<Access> = read.chain(written.iter().copied()).collect();
                 let follows = follows(small, options, &accesses);
@@ -59,11 +62,59 @@ pub(crate) fn satisfied(
 }
 
 /// That a transaction, if it is one that committed, wrote a key before another one did.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 struct Before {
     first: Option<usize>,
     second: usize,
     key: usize,
+}
+
+/// What statements rule out, whoever of those that did not abort committed.
+struct Contradicted(Vec<Before>);
+
+impl Contradicted {
+    fn new(small: &Small, stated: &[StatedOrder]) -> Contradicted {
+        let mut contradicted = Vec::new();
+        for key in 0..small.history.key_count() {
+            let of_key: Vec<&StatedOrder> =
+                stated.iter().filter(|order| order.key.index() == key).collect();
+            if of_key.is_empty() {
+                continue;
+            }
+            let may_count = |w: &&Write| w.key == key && small.outcomes[w.txn] != Outcome::Aborted;
+            let writers = small.writes.iter().filter(may_count).fold(0, |all, w| all | bit(w.txn));
+            let some_order = |holds: &dyn Fn(&[usize]) -> bool| {
+                some_permutation(writers, &mut Vec::new(), &|order| {
+                    of_key.iter().all(|stated| is_in_order(stated, order)) && holds(order)
+                })
+            };
+            if !some_order(&|_| true) {
+                continue;
+            }
+            for (first, second) in
+                members(writers).flat_map(|one| members(writers).map(move |other| (one, other)))
+            {
+                let place = |order: &[usize], txn| order.iter().position(|other| *other == txn);
+                if !some_order(&|order| place(order, first) < place(order, second)) {
+                    contradicted.push(Before { first: Some(first), second, key });
+                }
+            }
+        }
+        Contradicted(contradicted)
+    }
+
+    fn contains(&self, before: &Before) -> bool {
+        self.0.contains(before)
+    }
+}
+
+/// Whether the writers that a statement names are in that order, as far as they are there at all.
+fn is_in_order(stated: &StatedOrder, order: &[usize]) -> bool {
+    let named = stated.writers.iter().filter(|writer| !writer.is_init());
+    let mut places: Vec<usize> =
+        named.filter_map(|w| order.iter().position(|txn| *txn == w.index())).collect();
+    places.dedup();
+    places.is_sorted_by(|one, other| one < other)
 }
 
 /// What a read of a register says if it saw one of the writes that it may have seen.

@@ -286,10 +286,15 @@ fn stated_orders_count_at_every_level_with_an_order() {
     let text = "a: w x 1\n b: r x 1, w x 2";
     let init = TxnId::INIT.0;
     for level in levels().filter(|level| *level != CutIsolation) {
+        // Where reads may be dirty, they only suggest an order.
+        let backwards = match level {
+            ReadUncommitted | StrongReadUncommitted => Answer::Satisfied,
+            _ => Answer::Violated,
+        };
         for (writers, expected) in [
             (&[0, 1][..], Answer::Satisfied),
             (&[init, 0, 1], Answer::Satisfied),
-            (&[1, 0], Answer::Violated),
+            (&[1, 0], backwards),
             (&[0, init], Answer::Violated),
         ] {
             assert_eq!(answer(text, writers, level), expected, "{level}: {writers:?}");

@@ -291,10 +291,16 @@ impl<'a> Claim<'a, '_> {
     }
 
     /// Refuses a read after the own write; elsewhere than at the lowest level, one that does not see
-    /// the own write is wrong by itself.
+    /// the own write is wrong by itself. At the lowest level, what is stated counts more than what was read.
     fn is_overwritten_read(&self, read: OpId) -> Result<RestsOn<'a>, Refusal> {
-        let first = !allows_dirty_reads(self.level) || self.facts.own_before(read).is_none();
-        self.holds(first, "the later writer read only after it had written")
+        if allows_dirty_reads(self.level) {
+            let first = self.facts.own_before(read).is_none();
+            self.holds(first, "the later writer read only after it had written")?;
+            let Edge { from, to, .. } = *self.edge;
+            let is_reverse = self.facts.is_stated(self.facts.key(read), to, from);
+            self.holds(!is_reverse, "the stated order of versions is the reverse")?;
+        }
+        Ok(RestsOn::History)
     }
 
     /// Whether a path from one writer of a key to another shows that the one commits before the

@@ -76,6 +76,17 @@ impl<'h> Facts<'h> {
         }
     }
 
+    /// Whether what is stated puts one writer of a key before another. Those of unknown outcome count: what
+    /// is stated about their versions says something about the order of others.
+    pub(crate) fn is_stated(&self, key: KeyId, first: TxnId, second: TxnId) -> bool {
+        let counts = |txn: TxnId| {
+            self.known_txn(txn).is_ok()
+                && self.history.outcome(txn) != Outcome::Aborted
+                && self.writes_key(txn, key)
+        };
+        self.stated.imply(key, (first, second), counts)
+    }
+
     fn own(&self) -> &Own {
         self.own.get_or_init(|| Own::new(self.history))
     }

@@ -3,7 +3,7 @@
 //! Reads may be dirty. Of a list, elements whose appends are not in the order mean nothing; what
 //! remains shows in which order transactions appended: of each everything, but for the last one that
 //! is shown, and nobody is left out before it, since lists never forget. Who read a register and then
-//! wrote it wrote the later version.
+//! wrote it wrote the later version, unless statements say the reverse.
 
 use isolario_model::{KeyId, OpId, OpKind, TxnId, ValueId};
 
@@ -50,7 +50,10 @@ fn follows_what_it_overwrote(
         return Ok(());
     }
     let may_be_first = |writer: TxnId| {
-        !order.contains(writer) || writer == second || order.place(writer) < order.place(second)
+        !order.contains(writer)
+            || writer == second
+            || order.place(writer) < order.place(second)
+            || facts.is_stated(facts.key(read), second, writer)
     };
     let writers: Vec<TxnId> = facts.candidates(read).map(|write| facts.txn(write)).collect();
     match writers.first() {

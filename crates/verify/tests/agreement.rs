@@ -31,6 +31,8 @@ enum Stated {
     Backwards,
     /// That of two writers of a key, the other ones left out.
     InPart,
+    /// The opposite order, two writers at a time.
+    InPairs,
 }
 
 impl Default for Reading {
@@ -54,8 +56,9 @@ impl Reading {
     }
 
     fn with_statements(case: Case) -> Reading {
-        use Stated::{Backwards, InOrder, InPart};
-        let stated = [InOrder, InOrder, InOrder, InPart, Backwards][case.seed as usize / 3 % 5];
+        use Stated::{Backwards, InOrder, InPairs, InPart};
+        let stated = [InOrder, InOrder, InOrder, InPart, Backwards, InPairs];
+        let stated = stated[case.seed as usize / 3 % stated.len()];
         Reading { stated, ..Reading::of(case) }
     }
 
@@ -85,17 +88,20 @@ impl Reading {
     /// The orders of versions that are stated.
     fn orders(self, draft: &Draft, history: &History) -> Vec<StatedOrder> {
         let keys = (0..history.key_count()).map(KeyId::at);
-        let order = |key: KeyId| {
+        let of_key = |key: KeyId| {
             let mut writers = writers(draft, history, key);
             match self.stated {
                 Stated::Nothing => writers.clear(),
                 Stated::InOrder => {}
-                Stated::Backwards => writers.reverse(),
+                Stated::Backwards | Stated::InPairs => writers.reverse(),
                 Stated::InPart => writers = writers.into_iter().step_by(2).take(2).collect(),
             }
-            StatedOrder { key, writers, at: u64::from(key.0) }
+            let together = if self.stated == Stated::InPairs { 2 } else { writers.len().max(1) };
+            let parts: Vec<Vec<TxnId>> = writers.windows(together).map(<[TxnId]>::to_vec).collect();
+            parts.into_iter().map(move |writers| (key, writers))
         };
-        keys.map(order).collect()
+        let lines = (0..).zip(keys.flat_map(of_key));
+        lines.map(|(at, (key, writers))| StatedOrder { key, writers, at }).collect()
     }
 }
 
@@ -281,6 +287,31 @@ fn oracle_checkers_and_verifier_agree_on_lists_with_a_stated_order() {
     for case in Case::first(volume() / 2) {
         agree(case.list_draft(), Reading::with_statements(case));
     }
+}
+
+/// Who is told to have written first is taken to have done so, whatever it read before.
+#[test]
+fn at_read_uncommitted_a_stated_order_counts_more_than_what_was_read() {
+    let text = "a: w x 1\n b: r x 1, w x 2\n c: r x 2, w x 3";
+    let draft = Draft::parse(text).expect("well formed");
+    for stated in [Stated::Backwards, Stated::InPairs, Stated::InPart] {
+        let reading = Reading { stated, ..Reading::default() };
+        agree(draft.clone(), reading);
+        let history = draft.history().expect("small");
+        let options = reading.by_checker(&reading.orders(&draft, &history));
+        let of = |level| check(&history, &[level], &options).remove(0).verdict;
+        assert!(of(Level::ReadUncommitted).is_satisfied(), "{stated:?}");
+        let contradicts = stated != Stated::InPart;
+        assert_eq!(of(Level::AdyaReadCommitted).is_violated(), contradicts, "{stated:?}");
+    }
+}
+
+/// What is stated about a version that may not be there says something about the others.
+#[test]
+fn statements_imply_an_order_by_way_of_unknown_outcomes() {
+    let text = "a: w x 1\n b unknown: w x 2\n a: r y 3, r x 4, w x 5\n c: r x 1, w x 4, w y 3";
+    let draft = Draft::parse(text).expect("well formed");
+    agree(draft, Reading { stated: Stated::InPairs, ..Reading::default() });
 }
 
 #[test]

@@ -41,7 +41,7 @@ pub(crate) use reads::lists;
 pub(crate) use reads::{Reads, Source};
 pub(crate) use relation::{Inferred, Saturated};
 pub(crate) use version_orders::{Divergence, TailRule, VersionOrders};
-pub(crate) use versions::{KnownBy, Reader, Version, VersionEdge, Versions, stated};
+pub(crate) use versions::{KnownBy, Reader, Version, VersionEdge, Versions, stated, writes_key};
 pub(crate) use write_sets::{KeySet, WriteSets, filter_bit};
 
 use crate::Options;

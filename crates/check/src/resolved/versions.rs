@@ -55,13 +55,10 @@ pub(crate) fn stated(
     is_kept: impl Fn(TxnId) -> bool,
     statements: &[StatedOrder],
 ) -> Vec<VersionEdge> {
-    let writes_key = |txn: TxnId, key: KeyId| {
-        let ops = history.op_range(txn);
-        { ops }.any(|op| history.op_keys()[op] == key && writes(history.op_kinds()[op]))
-    };
     let mut edges = Vec::new();
     for StatedOrder { key, writers, at } in statements {
-        let counts = |txn: &TxnId| txn.is_init() || is_kept(*txn) && writes_key(*txn, *key);
+        let counts =
+            |txn: &TxnId| txn.is_init() || is_kept(*txn) && writes_key(history, *txn, *key);
         let writers: Vec<TxnId> = writers.iter().copied().filter(counts).collect();
         let pairs = writers.windows(2).filter(|pair| pair[0] != pair[1] && !pair[0].is_init());
         edges.extend(pairs.map(|pair| VersionEdge {
@@ -72,6 +69,12 @@ pub(crate) fn stated(
         }));
     }
     edges
+}
+
+/// Whether a transaction writes a key.
+pub(crate) fn writes_key(history: &History, txn: TxnId, key: KeyId) -> bool {
+    let mut ops = history.op_range(txn);
+    ops.any(|op| history.op_keys()[op] == key && writes(history.op_kinds()[op]))
 }
 
 impl KnownBy {

@@ -5,12 +5,13 @@
 //! - The elements of a list whose appends committed are in the order of their versions, and what the
 //!   longest list of a key does not show came later. Other elements mean nothing. The reader's own
 //!   appends so far, at the end of what it read, are not in their final place yet.
-//! - Who read a register and then wrote it wrote a later version.
+//! - Who read a register and then wrote it wrote a later version, unless it is stated otherwise.
 //! - What is stated is stated, and what is assumed of registers holds of the versions that committed.
 //!
 //! A transaction of unknown outcome may have aborted, even if somebody read from it. To leave it out
 //! takes nothing from the order of the others and adds no cycle: so it is left out.
 
+mod contradicted;
 mod lists;
 
 use isolario_model::{
@@ -19,6 +20,8 @@ use isolario_model::{
 };
 use rayon::slice::ParallelSliceMut;
 use rustc_hash::{FxHashMap, FxHashSet};
+
+use contradicted::drop_contradicted;
 
 use crate::Options;
 use crate::cycles;
@@ -70,21 +73,16 @@ impl<'a, 'h> Uncommitted<'a, 'h> {
         if let Some(reason) = self.ambiguous.take() {
             return Verdict::NotApplicable(reason);
         }
-        let pairs = self.overwrites.iter().map(|o| (o.before, o.after)).collect();
-        let inferred = Inferred::new(history.txn_count(), &[pairs]);
-        let graph = Overwriting { dependencies: &self.resolved.dependencies, inferred: &inferred };
-        let guess = self.resolved.guess.commits.clone();
-        let order = match in_time {
-            false => topological_order(&graph, &guess),
-            true => {
-                let timed = InTime { graph: &graph, time: self.resolved.real_time() };
-                topological_order(&timed, &timed.and_helpers(guess))
-            }
-        };
+        let mut inferred = self.inferred();
+        let mut order = self.order(in_time, &inferred);
+        if order.is_none() && self.drop_contradicted() {
+            inferred = self.inferred();
+            order = self.order(in_time, &inferred);
+        }
         let mut anomalies = std::mem::take(&mut self.anomalies);
         if order.is_none() {
             self.overwrites.par_sort_by_key(|edge| (edge.before, edge.after, edge.key));
-            anomalies.extend(self.cycles(level, &graph));
+            anomalies.extend(self.cycles(level, &self.graph(&inferred)));
         }
         if !anomalies.is_empty() {
             return Verdict::Violated(Findings::new(anomalies, true));
@@ -96,6 +94,36 @@ impl<'a, 'h> Uncommitted<'a, 'h> {
         let txns = txns.filter(|node| (*node as usize) < history.txn_count()).map(TxnId);
         let committed = txns.filter(|txn| self.is_committed(*txn)).collect();
         Verdict::Satisfied(Witness::CommitOrder(committed))
+    }
+
+    fn inferred(&self) -> Inferred {
+        let pairs = self.overwrites.iter().map(|o| (o.before, o.after)).collect();
+        Inferred::new(self.history().txn_count(), &[pairs])
+    }
+
+    fn graph<'g>(&'g self, inferred: &'g Inferred) -> Overwriting<'g> {
+        Overwriting { dependencies: &self.resolved.dependencies, inferred }
+    }
+
+    /// An order of transactions in which all overwrites lead forward, if there is one.
+    fn order(&self, in_time: bool, inferred: &Inferred) -> Option<Vec<u32>> {
+        let graph = self.graph(inferred);
+        let guess = self.resolved.guess.commits.clone();
+        match in_time {
+            false => topological_order(&graph, &guess),
+            true => {
+                let timed = InTime { graph: &graph, time: self.resolved.real_time() };
+                topological_order(&timed, &timed.and_helpers(guess))
+            }
+        }
+    }
+
+    /// Drops what statements contradict. To drop edges opens cycles and closes none, so this is worth
+    /// its time only once there is one.
+    fn drop_contradicted(&mut self) -> bool {
+        let (history, options) = (self.history(), self.options);
+        options.trusts_orders()
+            && drop_contradicted(history, &mut self.overwrites, &options.version_order)
     }
 
     fn cycles(&self, level: Level, graph: &Overwriting<'_>) -> Vec<Anomaly> {
