@@ -8,20 +8,17 @@ use isolario_check::{Checker, Options};
 use isolario_db::DbError;
 use isolario_model::{Anomaly, History, Level, LevelResult, Outcome as TxnOutcome, StopReason};
 use isolario_report::Report;
-use isolario_sql::{Aux, Instrument, Planner, Product, Reading, Round, Schema, Script, history};
-use isolario_workload::Rng;
+use isolario_sql::{Reading, Round, Schema, Script, history};
 
 use super::catalogue::Catalogue;
 use super::certified::ByPredicate;
-use super::client::Shared;
 use super::findings::{self, Finding, FindingKind, level_of_name, pattern};
 use super::folder;
-use super::models::{Models, Plan};
-use super::replay::replay;
-use super::round::Drive;
+use super::models::Models;
+use super::pipeline::{Driven, Rounds};
 use super::serial::{self, Difference, Serially};
 use super::settings::Settings;
-use super::site::{Site, Stage};
+use super::site::Site;
 use super::trace::Trace;
 use super::{Figures, Observer, Outcome};
 use crate::run::directory::Directory;
@@ -114,51 +111,27 @@ impl<'s> Course<'s> {
         }
     }
 
-    fn is_time_up(&self) -> bool {
-        self.settings.duration.is_some_and(|duration| self.begun.elapsed() >= duration)
-    }
-
-    /// Without any limit, one round is enough.
-    fn is_done(&self) -> bool {
-        let enough = match (self.settings.txns, self.settings.duration) {
-            (Some(txns), _) => self.figures.committed >= txns,
-            (None, Some(_)) => false,
-            (None, None) => self.figures.rounds > 0,
-        };
-        // A database that commits nothing would go on for ever.
-        let is_stuck = self.settings.duration.is_none()
-            && self.figures.rounds >= 50
-            && self.figures.committed == 0;
-        enough || is_stuck || self.is_time_up()
-    }
-
     pub(super) fn go_through(
         &mut self,
         handle: &Handle,
         observer: &mut dyn Observer,
     ) -> Result<(), RunError> {
         let Some(control) = handle.begin_driving() else { return Err(RunError::Interrupted) };
+        let rounds = Rounds::new(self.settings, self.models, self.site, &control, self.begun);
         let options = Options::default().with_timeout(self.settings.check_timeout);
-        for number in 0.. {
-            if self.is_done() {
-                break;
-            }
-            let deadline = self.settings.duration.map(|duration| self.begun + duration);
-            let stop = || {
-                control.is_stopped() || deadline.is_some_and(|deadline| Instant::now() >= deadline)
-            };
-            let examined = self.round(number, &stop, &options)?;
+        rounds.examine_each(&mut |driven| {
+            let examined = self.examine(driven, &options)?;
             self.take(&examined);
             observer.round(&self.figures);
-            if control.is_stopped() {
-                self.stopped = StopReason::Interrupted;
-                break;
-            }
             let is_broken = examined.judgement() == Judgement::Violated;
             if is_broken && self.settings.stop_on_violation {
                 self.stopped = StopReason::Violation;
-                break;
+                return Ok(false);
             }
+            Ok(true)
+        })?;
+        if control.is_stopped() && self.stopped == StopReason::Done {
+            self.stopped = StopReason::Interrupted;
         }
         Ok(())
     }
@@ -177,54 +150,29 @@ impl<'s> Course<'s> {
         Ok(())
     }
 
-    /// Drives and checks a round. What it is made of, its isolation level and how many sessions it has
-    /// follow from the seed.
-    fn round(
-        &self,
-        number: u64,
-        stop: &(dyn Fn() -> bool + Sync),
-        options: &Options,
-    ) -> Result<Examined, RunError> {
-        let Settings { seed, .. } = self.settings;
-        let mut rng = Rng::derive(*seed, &[number, 2]);
-        let isolations = &self.site.isolations;
-        let product: &Product = &self.site.product;
-        let choices = isolations.len() as u64;
-        let (at, plan) = self.models.plan(self.settings, product, number, choices, &mut rng);
-        let isolation = isolations[at].clone();
-        let failed = |error| RunError::Database { url: self.settings.urls.first().cloned(), error };
-        let stage = self.site.at(&isolation).map_err(failed)?;
-        let (schema, driven) = match plan {
-            Plan::Script(script) => (script.schema.clone(), replay(self.site, &stage, script)),
-            Plan::Random { schema, models } => {
-                let sessions = self.settings.sessions.unwrap_or(2 + rng.below(4) as u32);
-                let round = self.drive(&stage, number, &schema, &models, sessions, stop);
-                (schema, round)
-            }
-        };
-        let (round, refused) = match driven {
-            Ok(round) => (round, None),
-            // A schema that came from another database may not be understood by this one.
-            Err(error) if self.settings.templates.is_some() && error.code.is_some() => {
-                (Round::default(), Some(error))
-            }
-            Err(error) => return Err(failed(error)),
-        };
-        let used = self.settings.instrumented;
-        let reading = Reading::of(product, &isolation);
-        let history = history(&round, reading)
-            .map_err(|error| RunError::Recording { path: self.directory.history(), error })?;
+    /// Checks a round, and drops its schema.
+    fn examine(&self, driven: Driven<'_>, options: &Options) -> Result<Examined, RunError> {
+        let Driven { number, stage, schema, round, refused } = driven;
+        let isolation = stage.isolation().to_owned();
+        let database =
+            |error| RunError::Database { url: self.settings.urls.first().cloned(), error };
+        let recording = |error| RunError::Recording { path: self.directory.history(), error };
+        let reading = Reading::of(&self.site.product, &isolation);
+        let history = history(&round, reading).map_err(recording)?;
         let examination = examine(&history, &self.settings.ask, &stage.claim(), options);
         let beside = Checker::new(&history, options.clone()).check(level_of_name(&isolation));
         let by_predicate = ByPredicate::of(self.site, &stage, &isolation, &schema, &round, options)
-            .map_err(|error| RunError::Recording { path: self.directory.history(), error })?;
-        let is_compared = self.site.is_compared(&isolation) && !self.settings.keep;
-        let serially = match is_compared && used && beside.verdict.is_satisfied() {
-            true => Some(serial::compare(self.site, &stage, &schema, &round).map_err(failed)?),
+            .map_err(recording)?;
+        let is_compared = self.site.is_compared(&isolation)
+            && self.settings.instrumented
+            && !self.settings.keep
+            && beside.verdict.is_satisfied();
+        let serially = match is_compared {
+            true => Some(serial::compare(self.site, &stage, &schema, &round).map_err(database)?),
             false => None,
         };
         if !self.settings.keep {
-            stage.clear(&schema).map_err(failed)?;
+            stage.clear(&schema).map_err(database)?;
         }
         Ok(Examined {
             number,
@@ -238,33 +186,6 @@ impl<'s> Course<'s> {
             by_predicate,
             serially,
         })
-    }
-
-    /// Drives random transactions over a schema.
-    fn drive(
-        &self,
-        stage: &Stage<'_>,
-        number: u64,
-        schema: &Schema,
-        models: &[Vec<String>],
-        sessions: u32,
-        stop: &(dyn Fn() -> bool + Sync),
-    ) -> Result<Round, DbError> {
-        let Settings { seed, style, round: txns, .. } = self.settings;
-        let aux = Aux::avoiding(schema);
-        let used = self.settings.instrumented.then_some(&aux);
-        stage.make(schema, used)?;
-        let product = &self.site.product;
-        let instrument = used.map(|aux| Instrument { product, schema, aux });
-        let companion = stage.companion();
-        let shared = Shared::new(product, instrument).with_companion(companion);
-        let mut style = style.clone();
-        if companion.is_some() {
-            style.mix = style.mix.without_savepoints();
-        }
-        let style = &style;
-        let planner = Planner { schema, product, style, models, seed: *seed, round: number };
-        Drive { stage, shared: &shared, planner, sessions, txns: *txns }.round(stop)
     }
 
     /// Counts a round in, and writes it down if something was found.

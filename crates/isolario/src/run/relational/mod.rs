@@ -33,6 +33,7 @@ mod folder;
 mod models;
 mod orders;
 mod outcome;
+mod pipeline;
 mod record;
 mod replay;
 mod round;

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use isolario_db::DbError;
+use isolario_db::{DbError, SqlConnection};
 use isolario_model::Outcome;
 use isolario_sql::{Planned, Planner, RecordedTxn, Round, Schema};
 
@@ -14,7 +14,6 @@ pub(super) struct Drive<'r> {
     pub(super) stage: &'r Stage<'r>,
     pub(super) shared: &'r Shared<'r>,
     pub(super) planner: Planner<'r>,
-    pub(super) sessions: u32,
     /// How many transactions are sent, over all sessions.
     pub(super) txns: u32,
 }
@@ -23,12 +22,14 @@ impl Drive<'_> {
     /// Drives all sessions, each in a thread of its own, until all transactions are sent or somebody
     /// says stop. Then every session reads all tables once, after everything else: what nobody has
     /// read of the last writes shows there, and a session has to find its own.
-    pub(super) fn round(&self, stop: &(dyn Fn() -> bool + Sync)) -> Result<Round, DbError> {
-        let mut clients = Vec::new();
-        for session in 0..self.sessions {
-            let connection = self.stage.connect(session)?;
-            clients.push(Client { shared: self.shared, session, connection });
-        }
+    pub(super) fn round(
+        &self,
+        connections: Vec<Box<dyn SqlConnection>>,
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Round, DbError> {
+        let shared = self.shared;
+        let client = |(session, connection)| Client { shared, session, connection };
+        let mut clients: Vec<Client<'_>> = (0..).zip(connections).map(client).collect();
         let first = first_state(&mut clients)?;
         let sent = AtomicU32::new(0);
         let more = || !stop() && sent.fetch_add(1, Ordering::Relaxed) < self.txns;

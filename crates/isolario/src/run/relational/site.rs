@@ -22,13 +22,15 @@ pub(super) struct Site<'s> {
     pub(super) name: String,
     /// The isolation levels that rounds may take.
     pub(super) isolations: Vec<String>,
-    /// The schema or database that everything of the run is in.
+    /// What the schemas or databases that everything of the run is in are called.
     namespace: String,
 }
 
 /// The database at one isolation level.
 pub(super) struct Stage<'s> {
     site: &'s Site<'s>,
+    /// Which namespace of the run, by its number.
+    pub(super) namespace: u32,
     nodes: Vec<Box<dyn Database>>,
     /// The connection that makes schemas, once there is one.
     maker: Mutex<Option<Box<dyn SqlConnection>>>,
@@ -79,6 +81,15 @@ impl<'s> Site<'s> {
 
     /// The database at an isolation level.
     pub(super) fn at(&'s self, isolation: &str) -> Result<Stage<'s>, DbError> {
+        self.at_namespace(isolation, 0)
+    }
+
+    /// The same, with another namespace than the first.
+    pub(super) fn at_namespace(
+        &'s self,
+        isolation: &str,
+        namespace: u32,
+    ) -> Result<Stage<'s>, DbError> {
         let options = db::Settings {
             isolation: Some(isolation.to_owned()),
             statement_timeout: self.settings.statement_timeout,
@@ -86,7 +97,7 @@ impl<'s> Site<'s> {
         };
         let nodes: Result<Vec<_>, _> =
             self.settings.urls.iter().map(|url| db::open(url, &options)).collect();
-        Ok(Stage { site: self, nodes: nodes?, maker: Mutex::new(None) })
+        Ok(Stage { site: self, namespace, nodes: nodes?, maker: Mutex::new(None) })
     }
 
     /// Whether rounds at an isolation level are compared with their transactions one after the other:
@@ -126,9 +137,22 @@ impl<'s> Site<'s> {
 }
 
 impl Stage<'_> {
+    /// The isolation level, by the database's own name.
+    pub(super) fn isolation(&self) -> &str {
+        self.nodes[0].isolation()
+    }
+
+    /// The name of its namespace.
+    fn name(&self) -> String {
+        match self.namespace {
+            0 => self.site.namespace.clone(),
+            number => format!("{}_{number}", self.site.namespace),
+        }
+    }
+
     /// See [`Site::companion`].
     pub(super) fn companion(&self) -> Option<Companion> {
-        self.site.companion(self.nodes[0].isolation())
+        self.site.companion(self.isolation())
     }
 
     /// What the database claims. A row with its writers is a list, so the claim for lists counts.
@@ -142,7 +166,7 @@ impl Stage<'_> {
         if self.site.is_sqlite() {
             refuse_strangers(&mut *self.nodes[0].connect_sql()?, schema)?;
         }
-        let namespace = &self.site.namespace;
+        let namespace = &self.name();
         let statements = product.make_namespace(namespace).into_iter();
         let statements = statements.chain(product.enter_namespace(namespace));
         self.send(statements.chain(schema.create(product, aux)))
@@ -152,7 +176,7 @@ impl Stage<'_> {
     pub(super) fn clear(&self, schema: &Schema) -> Result<(), DbError> {
         match self.site.is_sqlite() {
             true => self.send(schema.drop().into_iter()),
-            false => self.send(self.site.product.drop_namespace(&self.site.namespace).into_iter()),
+            false => self.send(self.site.product.drop_namespace(&self.name()).into_iter()),
         }
     }
 
@@ -174,7 +198,7 @@ impl Stage<'_> {
     /// A connection for a session, which sees the namespace. Sessions go round the nodes.
     pub(super) fn connect(&self, session: u32) -> Result<Box<dyn SqlConnection>, DbError> {
         let mut connection = self.nodes[session as usize % self.nodes.len()].connect_sql()?;
-        for sql in self.site.product.enter_namespace(&self.site.namespace) {
+        for sql in self.site.product.enter_namespace(&self.name()) {
             connection.statement(&sql, true).map_err(|error| at_statement(error, &sql))?;
         }
         Ok(connection)
