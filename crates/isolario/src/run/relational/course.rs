@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 use isolario_check::{Checker, Options};
 use isolario_db::DbError;
 use isolario_model::{Anomaly, History, Level, LevelResult, Outcome as TxnOutcome, StopReason};
-use isolario_report::Report;
+use isolario_report::{Report, deciding};
 use isolario_sql::{Reading, Round, Schema, Script, history};
 
 use super::catalogue::Catalogue;
 use super::certified::ByPredicate;
 use super::findings::{self, Finding, FindingKind, level_of_name, pattern};
-use super::folder;
+use super::folder::{self, Detail};
 use super::models::Models;
 use super::pipeline::{Driven, Rounds};
 use super::serial::{self, Difference, Serially};
@@ -24,6 +24,9 @@ use super::{Figures, Observer, Outcome};
 use crate::run::directory::Directory;
 use crate::run::examine::{Examination, Judgement, examine};
 use crate::run::{Handle, RunError};
+
+/// So many rounds of each kind of finding leave their history.
+const HISTORIES: usize = 5;
 
 /// A round that was driven and checked.
 pub(super) struct Examined {
@@ -204,8 +207,16 @@ impl<'s> Course<'s> {
         let found = self.note_findings(examined, &script, is_broken);
         if is_broken || found > 0 {
             let (directory, product) = (self.directory, &self.site.product);
-            let in_full = is_broken || self.wants_report(found);
-            self.unwritten.extend(folder::write(directory, examined, &script, product, in_full));
+            let breaks_claim = is_broken && !examined.examination.weakest_only;
+            let earlier = self.least_seen(found);
+            let detail = match earlier {
+                0 => Detail::Report,
+                // A claim may say more than the level of the setting's name.
+                _ if breaks_claim && found == 0 => Detail::Report,
+                _ if breaks_claim || earlier < HISTORIES => Detail::History,
+                _ => Detail::Statements,
+            };
+            self.unwritten.extend(folder::write(directory, examined, &script, product, detail));
         }
     }
 
@@ -248,13 +259,11 @@ impl<'s> Course<'s> {
         count
     }
 
-    /// Whether the last findings are worth a report: the first few of each kind are.
-    fn wants_report(&self, count: usize) -> bool {
-        const EACH: usize = 5;
+    /// How many findings like it there were before, for the rarest of the last ones.
+    fn least_seen(&self, count: usize) -> usize {
         let (earlier, last) = self.found.split_at(self.found.len() - count);
-        last.iter().any(|(finding, _)| {
-            earlier.iter().filter(|(other, _)| other.is_like(finding)).count() < EACH
-        })
+        let like = |finding: &Finding| earlier.iter().filter(|(f, _)| f.is_like(finding)).count();
+        last.iter().map(|(finding, _)| like(finding)).min().unwrap_or(usize::MAX)
     }
 
     fn count(&mut self, examined: &Examined) {
@@ -339,7 +348,7 @@ fn worse(first: Judgement, second: Judgement) -> Judgement {
 /// The levels that a round had to satisfy, by name.
 fn asked_levels(examination: &Examination) -> String {
     if examination.weakest_only {
-        let weakest = examination.results.first().map_or("", |result| result.level.name());
+        let weakest = deciding(&examination.results).map_or("", |result| result.level.name());
         return format!("nothing is claimed; weakest level: {weakest}");
     }
     let levels = examination.results.iter().map(|result| result.level);

@@ -24,14 +24,24 @@ pub(super) fn of_round(number: u64) -> String {
     format!("round-{number:04}")
 }
 
-/// Writes the folder of a round in which something was found: the statements and, in full, the history
-/// and what it was found to satisfy.
+/// How much a round leaves. A report takes longer than the round itself: it is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Detail {
+    /// Its statements.
+    Statements,
+    /// Also its history, the verdict and the proof.
+    History,
+    /// Also a report.
+    Report,
+}
+
+/// Writes the folder of a round in which something was found.
 pub(super) fn write(
     directory: &Directory,
     examined: &Examined,
     script: &Script,
     product: &Product,
-    in_full: bool,
+    detail: Detail,
 ) -> Vec<RunError> {
     let folder = match Directory::create(directory.file(&of_round(examined.number))) {
         Ok(folder) => folder,
@@ -39,20 +49,22 @@ pub(super) fn write(
     };
     let sql = script.to_sql(product, Some(&examined.round));
     let statements = folder.write(STATEMENTS, |out| out.write_all(sql.as_bytes()));
-    if !in_full {
+    if detail < Detail::History {
         return statements.err().into_iter().collect();
     }
     let results = all_results(examined);
     let history = &examined.history;
     let report = Report::new(HISTORY, history, &results);
     let read_as = isolario_verify::Options::default();
-    let written = [
+    let mut written = vec![
         statements,
         write_history(&folder, HISTORY, &examined.history),
         folder.write("verdict.json", |out| Json.report(&report, out)),
         folder.write(PROOF, |out| proof::write(history, &results, &read_as, HISTORY, out)),
-        folder.write("report.html", |out| html::write(&report, None, out)),
     ];
+    if detail == Detail::Report {
+        written.push(folder.write("report.html", |out| html::write(&report, None, out)));
+    }
     written.into_iter().filter_map(Result::err).collect()
 }
 
