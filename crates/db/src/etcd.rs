@@ -29,6 +29,7 @@ pub(crate) const DRIVER: Driver = Driver {
     form: "etcd://[USER:PASSWORD@]HOST[:PORT]",
     about: "etcd; a cluster by the URLs of its members",
     isolations: ISOLATIONS,
+    port: Some(gateway::PORT),
     open,
 };
 

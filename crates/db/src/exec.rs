@@ -28,6 +28,7 @@ pub(crate) const DRIVER: Driver = Driver {
     form: "exec:COMMAND",
     about: "anything else, by a driver program that speaks JSON lines",
     isolations: &[],
+    port: None,
     open,
 };
 

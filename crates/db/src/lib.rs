@@ -49,6 +49,7 @@ pub mod matches;
 mod mysql;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod proxy;
 #[cfg(feature = "redis")]
 mod redis;
 mod registry;
@@ -74,7 +75,8 @@ pub use database::{
     Access, Conditional, Connection, Database, Held, Layout, LockView, Receipt, clear, prepare,
 };
 pub use error::{DbError, ErrorClass, Obstacle};
-pub use registry::{DRIVERS, Driver, Open, Settings, drivers, open, register};
+pub use proxy::{Proxy, Traffic};
+pub use registry::{DRIVERS, Driver, Open, Settings, drivers, open, place_of, register};
 pub use run::{Control, Last, Outcome, Plan, Progress, RunError, Sighting, run, run_then};
 pub use sql::{Answer, SqlConnection};
 pub use table::{Found, TABLE};

@@ -37,12 +37,16 @@ const SNAPSHOT_ISOLATION: &str = "innodb-snapshot-isolation";
 const ISOLATIONS: &[&str] =
     &["read-uncommitted", "read-committed", REPEATABLE_READ, SNAPSHOT_ISOLATION, "serializable"];
 
+const PORT: u16 = 3306;
+const PORT_OF_TIDB: u16 = 4000;
+
 pub(crate) const DRIVER: Driver = Driver {
     schemes: &["mysql", "mariadb"],
     form: "mysql://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE[?engine=NAME]",
     about: "MySQL, MariaDB, TiDB; a Galera cluster by the URLs of its nodes",
     isolations: ISOLATIONS,
-    open: |url, settings| open(url, settings, ISOLATIONS, 3306),
+    port: Some(PORT),
+    open: |url, settings| open(url, settings, ISOLATIONS, PORT),
 };
 
 /// TiDB's own levels: it refuses the others.
@@ -53,7 +57,8 @@ pub(crate) const TIDB: Driver = Driver {
     form: "tidb://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE[?status_port=NUMBER]",
     about: "TiDB; a cluster by the URLs of its servers",
     isolations: OF_TIDB,
-    open: |url, settings| open(url, settings, OF_TIDB, 4000),
+    port: Some(PORT_OF_TIDB),
+    open: |url, settings| open(url, settings, OF_TIDB, PORT_OF_TIDB),
 };
 
 /// Our tables. Every register has its row from the beginning, with nothing in it: a transaction

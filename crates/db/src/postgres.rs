@@ -41,6 +41,7 @@ pub(crate) const DRIVER: Driver = Driver {
     form: "postgres://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE[?synchronous_commit=VALUE]",
     about: "PostgreSQL; with standbys, by the URLs of all nodes",
     isolations: ISOLATIONS,
+    port: Some(POSTGRES.port),
     open: |url, settings| open(url, settings, &POSTGRES),
 };
 
@@ -54,10 +55,11 @@ pub(crate) const COCKROACH: Driver = Driver {
     form: "cockroach://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE",
     about: "CockroachDB; a cluster by the URLs of its nodes",
     isolations: OF_COCKROACH,
-    open: |url, settings| {
-        open(url, settings, &Defaults { isolations: OF_COCKROACH, port: 26257, user: "root" })
-    },
+    port: Some(COCKROACHDB.port),
+    open: |url, settings| open(url, settings, &COCKROACHDB),
 };
+
+const COCKROACHDB: Defaults = Defaults { isolations: OF_COCKROACH, port: 26257, user: "root" };
 
 const SERIALIZABLE: &str = "serializable";
 

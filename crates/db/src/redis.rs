@@ -26,6 +26,7 @@ pub(crate) const DRIVER: Driver = Driver {
     form: "redis://[[USER]:PASSWORD@]HOST[:PORT][/NUMBER]",
     about: "Redis",
     isolations: ISOLATIONS,
+    port: Some(wire::PORT),
     open,
 };
 

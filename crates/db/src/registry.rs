@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::database::Database;
 use crate::error::DbError;
-use crate::url::DbUrl;
+use crate::url::{Address, DbUrl};
 
 /// What to ask of every connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,6 +64,8 @@ pub struct Driver {
     pub about: &'static str,
     /// Its isolation levels by its own names, weakest first; empty where names are free.
     pub isolations: &'static [&'static str],
+    /// The port of its servers, where a URL names none; none for databases without servers.
+    pub port: Option<u16>,
     /// Opens one. This may look at the URL and at the settings, but sends nothing yet.
     pub open: Open,
 }
@@ -78,7 +80,7 @@ impl Driver {
         isolations: &'static [&'static str],
         open: Open,
     ) -> Driver {
-        Driver { schemes, form, about, isolations, open }
+        Driver { schemes, form, about, isolations, port: None, open }
     }
 }
 
@@ -117,10 +119,23 @@ pub fn drivers() -> impl Iterator<Item = &'static Driver> {
     DRIVERS.iter().chain(REGISTERED.get().copied().unwrap_or_default())
 }
 
+fn driver_of(url: &DbUrl) -> Option<&'static Driver> {
+    drivers().find(|driver| driver.schemes.contains(&url.scheme()))
+}
+
+/// Host and port of the server that a URL names.
+pub fn place_of(url: &DbUrl) -> Result<(String, u16), DbError> {
+    let port = driver_of(url).and_then(|driver| driver.port);
+    let no_server = || DbError::fatal(format!("{url} names no server by host and port"));
+    let Address { host, port, .. } =
+        url.address().map(|address| Address { port: address.port.or(port), ..address })?;
+    // A path is where a socket of the same machine is.
+    port.filter(|_| !host.starts_with('/')).map(|port| (host, port)).ok_or_else(no_server)
+}
+
 /// Opens the database of a URL.
 pub fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> {
-    let driver = drivers().find(|driver| driver.schemes.contains(&url.scheme()));
-    match driver {
+    match driver_of(url) {
         Some(driver) => (driver.open)(url, settings),
         None => {
             let forms: Vec<_> = drivers().map(|driver| driver.form).collect();
@@ -155,6 +170,21 @@ mod tests {
         schemes.sort_unstable();
         schemes.dedup();
         assert_eq!(schemes.len(), count);
+    }
+
+    #[test]
+    fn a_server_has_a_place() {
+        let place = |url: &str| place_of(&DbUrl::parse(url).unwrap()).ok();
+        let of = |host: &str, port| Some((host.to_owned(), port));
+        assert_eq!(place("redis://me:x@db.example:7/0"), of("db.example", 7));
+        #[cfg(feature = "postgres")]
+        {
+            assert_eq!(place("postgres://me@[::1]/test"), of("::1", 5432));
+            assert_eq!(place("postgres://me@%2Frun%2Fpostgresql/test"), None);
+        }
+        for url in ["sqlite:", "sqlite://file.db", "sim:serializable", "exec:./driver"] {
+            assert_eq!(place(url), None, "{url}");
+        }
     }
 
     #[test]

@@ -25,6 +25,7 @@ pub(crate) const DRIVER: Driver = Driver {
     form: "sim:LEVEL[?anomaly=NAME]",
     about: "the simulated store, which gives a level, or claims it and shows an anomaly",
     isolations: &[],
+    port: None,
     open,
 };
 

@@ -34,6 +34,7 @@ pub(crate) const DRIVER: Driver = Driver {
     form: "sqlite:[PATH]",
     about: "SQLite, embedded; without a path, in a temporary file",
     isolations: ISOLATIONS,
+    port: None,
     open,
 };
 

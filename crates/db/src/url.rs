@@ -64,6 +64,14 @@ impl DbUrl {
         }
     }
 
+    /// The same database, as it is reached through a port of the loopback interface.
+    pub fn through(&self, port: u16) -> DbUrl {
+        let rest = self.rest.strip_prefix("//").unwrap_or(&self.rest);
+        let (authority, after) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+        let login = authority.rfind('@').map_or("", |at| &authority[..=at]);
+        DbUrl { scheme: self.scheme.clone(), rest: format!("//{login}127.0.0.1:{port}{after}") }
+    }
+
     /// Reads `//user:password@host:port/path?name=value`.
     pub fn address(&self) -> Result<Address, DbError> {
         let wrong = |expected: &str| {
@@ -218,6 +226,16 @@ mod tests {
         assert_eq!(unusual.to_string(), "exec:./driver 'a:b@c'");
         let driver = DbUrl::parse("exec:./driver --password secret").unwrap();
         assert_eq!(driver.to_string(), "exec:./driver --password ***");
+    }
+
+    #[test]
+    fn a_proxy_takes_the_place_of_the_server() {
+        let through = |text: &str| DbUrl::parse(text).unwrap().through(99).address().unwrap();
+        let url = "mysql://me:p%40w@[::1]:3306/t?engine=x";
+        let there = Address { host: "127.0.0.1".into(), port: Some(99), ..address(url) };
+        assert_eq!(through(url), there);
+        assert_eq!(through("etcd://host"), address("etcd://127.0.0.1:99"));
+        assert_eq!(through("redis://host?x=1").parameters.len(), 1);
     }
 
     #[test]

@@ -12,8 +12,8 @@
 //! # Ok::<(), isolario_servers::ServerError>(())
 //! ```
 //!
-//! A test makes trouble through the same value: [`Servers::kill`], [`Servers::pause`],
-//! [`Servers::restart`], and a [`Proxy`] that cuts connections.
+//! A test makes trouble through the same value: [`Servers::kill`], [`Servers::pause`] and
+//! [`Servers::restart`].
 //!
 //! `scripts/servers` is the same code for use by hand: its servers outlive the command, and a file
 //! in their directory says how to find and stop them.
@@ -27,7 +27,6 @@ mod node;
 mod ports;
 mod process;
 mod programs;
-mod proxy;
 mod ready;
 mod servers;
 mod user;
@@ -35,7 +34,6 @@ mod user;
 pub use dev_servers::DevServers;
 pub use error::ServerError;
 pub use kinds::{Durability, Kind};
-pub use proxy::Proxy;
 pub use servers::Servers;
 
 /// The account that has a password, where a server has accounts. Everyone else on the loopback

@@ -200,28 +200,17 @@ pub(crate) struct DriveArgs {
     #[arg(long)]
     pub(crate) stop_on_violation: bool,
 
-    /// Make trouble for the server, one after the other: kill, pause, restart
-    #[arg(
-        long,
-        value_name = "FAULT[,FAULT...]",
-        value_delimiter = ',',
-        requires = "faulty",
-        conflicts_with = "host"
-    )]
+    /// Make trouble, one after the other: kill, pause, restart of the server; partition of clients from one
+    /// node
+    #[arg(long, value_name = "FAULT[,FAULT...]", value_delimiter = ',', conflicts_with = "host")]
     pub(crate) fault: Vec<String>,
 
     /// The command that starts the server, in the foreground; the run starts and stops it
-    #[arg(long, value_name = "COMMAND", requires = "fault", group = "faulty")]
+    #[arg(long, value_name = "COMMAND", requires = "fault")]
     pub(crate) server: Option<String>,
 
     /// A file that begins with the process id of the server; somebody else starts it again when it ends
-    #[arg(
-        long,
-        value_name = "FILE",
-        requires = "fault",
-        group = "faulty",
-        conflicts_with = "server"
-    )]
+    #[arg(long, value_name = "FILE", requires = "fault", conflicts_with = "server")]
     pub(crate) server_pid: Option<PathBuf>,
 
     /// Run N times, with consecutive seeds

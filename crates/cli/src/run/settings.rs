@@ -79,11 +79,21 @@ fn faults(args: &DriveArgs) -> Result<Option<Faults>, Failure> {
         found.ok_or_else(|| no_such("fault", name, "--fault", names(), there_are()))
     };
     let kinds = args.fault.iter().map(find).collect::<Result<Vec<Fault>, _>>()?;
-    Ok(match (&args.server, &args.server_pid) {
-        (Some(command), _) => Some(Faults::new(kinds, command)),
-        (None, Some(file)) => Some(Faults::by_pid_file(kinds, file)),
-        (None, None) => None,
-    })
+    if kinds.is_empty() {
+        return Ok(None);
+    }
+    let of_server = kinds.iter().find(|fault| **fault != Fault::Partition);
+    match (&args.server, &args.server_pid, of_server) {
+        (Some(command), ..) => Ok(Some(Faults::new(kinds, command))),
+        (None, Some(file), _) => Ok(Some(Faults::by_pid_file(kinds, file))),
+        (None, None, None) => Ok(Some(Faults::partitions())),
+        (None, None, Some(fault)) => {
+            let message = format!("--fault {} needs a server to make trouble for", fault.name());
+            let hint = "name the command that starts it (--server), or the file of its process id \
+                        (--server-pid)";
+            Err(Failure::new(message).with_hint(hint))
+        }
+    }
 }
 
 /// What `--check` asks for; without it, the database's claim counts.

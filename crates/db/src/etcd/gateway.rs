@@ -12,6 +12,9 @@ use crate::error::{DbError, Obstacle};
 use crate::remote::{Site, Stage};
 use crate::tls::{Mode, Tls, certificates};
 
+/// The usual port of clients.
+pub(super) const PORT: u16 = 2379;
+
 pub(super) struct Gateway {
     agent: Agent,
     base: String,
@@ -105,7 +108,7 @@ impl Gateway {
             .build()
             .new_agent();
         let scheme = if tls.mode == Mode::Disable { "http" } else { "https" };
-        let (host, port) = (&address.host, address.port.unwrap_or(2379));
+        let (host, port) = (&address.host, address.port.unwrap_or(PORT));
         let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
         let mut gateway = Gateway { agent, base: format!("{scheme}://{host}:{port}"), token: None };
         if let (Some(user), Some(password)) = (&address.user, &address.password) {

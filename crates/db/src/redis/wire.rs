@@ -13,6 +13,9 @@ use crate::remote::{Site, Stage};
 use crate::tls::{self, Mode};
 use crate::url::Address;
 
+/// The usual port.
+pub(super) const PORT: u16 = 6379;
+
 /// How deep replies may be nested: a list within the answer to EXEC, and one more.
 const DEPTH: u32 = 3;
 
@@ -149,7 +152,7 @@ impl Wire {
 }
 
 fn connect(address: &Address, patience: Duration) -> io::Result<TcpStream> {
-    let place = (address.host.as_str(), address.port.unwrap_or(6379));
+    let place = (address.host.as_str(), address.port.unwrap_or(PORT));
     let mut failure = io::Error::from(ErrorKind::NotFound);
     for place in place.to_socket_addrs()? {
         match TcpStream::connect_timeout(&place, patience) {

@@ -1,7 +1,7 @@
 //! What every adapter must do, whatever the database.
 
-use isolario_db::{Access, Conditional, Database, DbError, ErrorClass, Obstacle};
-use isolario_servers::{Proxy, Servers};
+use isolario_db::{Access, Conditional, Database, DbError, ErrorClass, Obstacle, Proxy};
+use isolario_servers::Servers;
 use isolario_workload::Kind;
 
 use super::site::{SLOW, connect, eventually, patient, prepare, refused};
@@ -139,7 +139,7 @@ pub fn silence(servers: &Servers, url: &str) {
 
 /// A cut connection does the same, and a single operation is its own commit.
 pub fn cut(servers: &Servers) {
-    let proxy = Proxy::to(servers.port()).unwrap();
+    let proxy = Proxy::to(("127.0.0.1", servers.port())).unwrap();
     let url = servers.url().replace(&servers.port().to_string(), &proxy.port().to_string());
     let database = patient(&url, "", SLOW);
     prepare(&*database, Kind::Lwt, 10);

@@ -7,9 +7,9 @@
 use std::ops::ControlFlow::{Break, Continue};
 use std::time::Duration;
 
-use isolario_db::Outcome;
+use isolario_db::{Outcome, Proxy};
 use isolario_model::{Counts, History, Level, Outcome as Ended, StopReason};
-use isolario_servers::{Durability, Kind, Proxy, Servers};
+use isolario_servers::{Durability, Kind, Servers};
 
 use super::trial::{Trial, assert_satisfied};
 
@@ -83,7 +83,7 @@ fn a_server_that_stops_answering_leaves_doubts_and_no_damage() {
 fn cut_connections_are_opened_again() {
     for (kind, level) in SERVERS {
         let servers = durable(kind);
-        let proxy = Proxy::to(servers.port()).unwrap();
+        let proxy = Proxy::to(("127.0.0.1", servers.port())).unwrap();
         let url = servers.url().replace(&servers.port().to_string(), &proxy.port().to_string());
         survives(&trial(&[url]), level, 30, || _ = proxy.cut());
     }

@@ -67,16 +67,16 @@ impl Course<'_> {
                     comparison.go_on(|| over.load(Ordering::Relaxed));
                 });
             }
-            let server = self.target.server.as_ref();
+            let trouble = self.target.trouble.as_ref();
             let reads = |positions| last_reads(&settings.workload, self.generator, positions);
-            let before = || server.iter().for_each(|server| server.last(control));
-            let last = server.map(|_| Last { before: &before, txns: &reads });
-            if let Some(server) = server {
+            let before = || trouble.iter().for_each(|trouble| trouble.last(control));
+            let last = trouble.map(|_| Last { before: &before, txns: &reads });
+            if let Some(trouble) = trouble {
                 let is_up = || self.target.nodes.iter().all(|node| node.version().is_ok());
-                scope.spawn(move || server.trouble(control, is_up));
+                scope.spawn(move || trouble.go_on(control, is_up));
             }
             let outcome = db::run_then(&plan, control, watch, last);
-            server.iter().for_each(|server| server.leave_alone());
+            trouble.iter().for_each(|trouble| trouble.leave_alone());
             over.store(true, Ordering::Relaxed);
             outcome
         });

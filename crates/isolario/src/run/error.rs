@@ -20,6 +20,20 @@ pub enum RunError {
     /// The server of a run with faults cannot be started.
     #[error("the server cannot be started: {0}")]
     Server(String),
+    /// A fault is one of a server, and there is none to have it.
+    #[error("{fault} is a fault of a server, and none is named to have it")]
+    NoServer {
+        /// The fault.
+        fault: &'static str,
+    },
+    /// Nothing can get between clients and a node.
+    #[error("nothing can get between clients and {url}: {error}")]
+    Proxy {
+        /// The node.
+        url: DbUrl,
+        /// Why not.
+        error: io::Error,
+    },
     /// The workload cannot be.
     #[error(transparent)]
     Workload(#[from] WorkloadError),

@@ -84,7 +84,7 @@ pub use whitebox::Whitebox;
 
 use directory::{Directory, unix_seconds};
 use drive::Course;
-use faults::Server;
+use faults::Trouble;
 use host::{Comparison, SomeSessions};
 use outcome::provenance;
 use whitebox::{Basis, Captured};
@@ -299,7 +299,7 @@ fn record(
     observer.driven(&driven);
     let outages = outages(&target, driven.epoch);
     note(&mut record, driven, settings);
-    record.remarks.extend(target.server.as_ref().map(Server::told));
+    record.remarks.extend(target.trouble.as_ref().map(Trouble::told));
     // The verdict does not depend on it, and it is written again at the end.
     let _ = directory.write_record(&record);
     // The database is let go of before the check, and with it its temporary files.
@@ -310,8 +310,8 @@ fn record(
 /// When the server ended and came back. Of several nodes, one may be late with what another one has
 /// acknowledged: then nobody knows whether it is lost.
 fn outages(target: &Target, epoch: Instant) -> Vec<Outage> {
-    match (&target.server, target.nodes.len()) {
-        (Some(server), 1) => server.outages(epoch),
+    match (&target.trouble, target.nodes.len()) {
+        (Some(trouble), 1) => trouble.outages(epoch),
         _ => Vec::new(),
     }
 }

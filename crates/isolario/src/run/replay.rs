@@ -36,8 +36,9 @@ pub(super) fn command(settings: &Settings, isolation: &str) -> String {
         let names: Vec<_> = kinds.iter().map(|fault| fault.name()).collect();
         flag("fault", names.join(","));
         match server {
-            FaultyServer::Started(command) => flag("server", command.clone()),
-            FaultyServer::Found(file) => flag("server-pid", file.display().to_string()),
+            Some(FaultyServer::Started(command)) => flag("server", command.clone()),
+            Some(FaultyServer::Found(file)) => flag("server-pid", file.display().to_string()),
+            None => {}
         }
     }
     flag("max-retries", settings.max_retries.to_string());

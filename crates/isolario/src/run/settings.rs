@@ -53,7 +53,7 @@ pub struct Settings {
     pub whitebox: bool,
     /// Whether, with that, a second transaction reads every row in the snapshot of each transaction.
     pub shadow: bool,
-    /// Trouble for a server that the run starts.
+    /// Trouble for the server, or for the network between clients and nodes.
     pub faults: Option<Faults>,
     /// The run directory; without one, a new one under `isolario-runs`.
     pub out: Option<PathBuf>,
@@ -229,7 +229,7 @@ impl Settings {
         Settings { shadow, ..self }
     }
 
-    /// With trouble for a server that the run starts.
+    /// With trouble for the server, or for the network between clients and nodes.
     #[must_use]
     pub fn with_faults(self, faults: Faults) -> Settings {
         Settings { faults: Some(faults), ..self }

@@ -1,10 +1,10 @@
 //! The database of a run: opened, asked who it is, and made ready.
 
-use isolario_db::{self as db, Claim, Database, DbError, Layout};
+use isolario_db::{self as db, Claim, Database, DbError, DbUrl, Layout};
 use isolario_model::Level;
 
 use super::error::RunError;
-use super::faults::Server;
+use super::faults::Trouble;
 use super::host::{Host, prepare_for_all};
 use super::settings::Settings;
 
@@ -29,8 +29,8 @@ pub struct Target {
     pub version: String,
     /// What it claims for the workload.
     pub claim: Claim,
-    /// The server, where the run has started it.
-    pub(super) server: Option<Server>,
+    /// The faults that the run is to have.
+    pub(super) trouble: Option<Trouble>,
 }
 
 impl Target {
@@ -43,19 +43,22 @@ impl Target {
             evidence: settings.whitebox,
             shadow: settings.whitebox && settings.shadow,
         };
-        let opened = settings.urls.iter().map(|url| db::open(url, &asked).map_err(RunError::Open));
-        let nodes = opened.collect::<Result<Vec<_>, _>>()?;
-        let server = settings.faults.as_ref().map(Server::start).transpose();
-        let server = server.map_err(|error| RunError::Server(error.to_string()))?;
-        if let Some(server) = &server {
-            for (node, url) in nodes.iter().zip(&settings.urls) {
-                let failed = |error| RunError::Database { url: Some(url.clone()), error };
-                server.wait_for(|| node.version()).map_err(failed)?;
-            }
+        let open = |url: &DbUrl| db::open(url, &asked).map_err(RunError::Open);
+        let opened = |urls: &[DbUrl]| urls.iter().map(open).collect::<Result<Vec<_>, _>>();
+        let Some(faults) = &settings.faults else {
+            return Target::of(opened(&settings.urls)?, settings);
+        };
+        // No server is started for databases that cannot be.
+        opened(&settings.urls)?;
+        let (trouble, urls) = Trouble::start(faults, &settings.urls)?;
+        let nodes = opened(&urls)?;
+        for (node, url) in nodes.iter().zip(&settings.urls) {
+            let failed = |error| RunError::Database { url: Some(url.clone()), error };
+            trouble.wait_for(|| node.version()).map_err(failed)?;
         }
         let target = Target::of(nodes, settings)?;
-        let claim = if server.is_some() { in_real_time(target.claim) } else { target.claim };
-        Ok(Target { server, claim, ..target })
+        let claim = if trouble.is_of_server() { in_real_time(target.claim) } else { target.claim };
+        Ok(Target { trouble: Some(trouble), claim, ..target })
     }
 
     /// Makes room for the workload in a database of one's own, given by its nodes.
@@ -88,7 +91,7 @@ impl Target {
             let (first, other) = (first.name().to_owned(), other.name().to_owned());
             return Err(RunError::DifferentDatabases { first, other });
         }
-        Ok(Target { version, claim, nodes, server: None })
+        Ok(Target { version, claim, nodes, trouble: None })
     }
 
     /// The name of its rows in the table of claims.

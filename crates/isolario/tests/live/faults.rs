@@ -1,11 +1,14 @@
-//! Servers that are killed while sessions go on, and what they have lost then.
+//! Servers that are killed while sessions go on, and what they have lost then; and networks that part clients from
+//! nodes.
 
 use std::fs;
-use std::path::Path;
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use isolario::Level;
-use isolario::model::StopReason;
+use isolario::model::{Outcome, StopReason};
 use isolario::run::{Fault, Faults, Handle, Judgement, RunOutcome, Settings, run};
 use isolario::workload::Kind as Workload;
 use isolario_servers::{Durability, Kind, Servers};
@@ -22,13 +25,15 @@ fn with_faults(url: &str, kind: Workload, command: String, directory: &Path) -> 
     settings
 }
 
+fn free_port() -> u16 {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
+
 /// A run against a Redis of its own that is killed when the sessions are done, or before.
 fn killed_redis(kind: Workload, persistence: &str) -> RunOutcome {
     let directory = TempDir::new().unwrap();
-    let port = {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        listener.local_addr().unwrap().port()
-    };
+    let port = free_port();
     let place = directory.path().display();
     let command =
         format!("redis-server --bind 127.0.0.1 --port {port} --dir {place} {persistence}");
@@ -120,4 +125,178 @@ fn what_postgres_and_mariadb_lose_without_waiting_for_the_log_has_a_name() {
             assert_eq!(both, (Judgement::Violated, Judgement::Violated), "{}", outcome.promise());
         }
     }
+}
+
+/// A Redis that somebody else starts again whenever it ends, and whose process id is in a file. Both die with the
+/// test.
+struct Kept {
+    keeper: Child,
+    port: u16,
+    directory: TempDir,
+}
+
+impl Kept {
+    fn redis(persistence: &str) -> Kept {
+        let directory = TempDir::new().unwrap();
+        let (port, place) = (free_port(), directory.path().display());
+        let script = format!(
+            "while :; do setpriv --pdeathsig KILL redis-server --bind 127.0.0.1 --port {port} \
+             --dir {place} {persistence} >/dev/null & echo $! >{place}/new; \
+             mv {place}/new {place}/pid; wait $!; done"
+        );
+        let mut command = Command::new("setpriv");
+        let keeper = command
+            .args(["--pdeathsig", "KILL", "sh", "-c", &script])
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let kept = Kept { keeper, port, directory };
+        while !kept.is_up() || !kept.pid_file().exists() {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        kept
+    }
+
+    fn is_up(&self) -> bool {
+        TcpStream::connect(("127.0.0.1", self.port)).is_ok()
+    }
+
+    fn pid_file(&self) -> PathBuf {
+        self.directory.path().join("pid")
+    }
+
+    fn pid(&self) -> String {
+        fs::read_to_string(self.pid_file()).unwrap()
+    }
+
+    fn run(&self, fault: Fault, change: impl FnOnce(Settings) -> Settings) -> RunOutcome {
+        let directory = TempDir::new().unwrap();
+        let url = format!("redis://127.0.0.1:{}", self.port);
+        let settings = with_faults(&url, Workload::Mini, String::new(), directory.path());
+        let settings = settings.with_faults(Faults::by_pid_file(vec![fault], self.pid_file()));
+        run(&change(settings), &Handle::new(), &mut ()).unwrap()
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        let _ = self.keeper.kill();
+        let _ = self.keeper.wait();
+    }
+}
+
+const WRITTEN_DOWN: &str = "--save '' --appendonly yes --appendfsync always";
+
+/// A server of somebody else is killed by its pid file, and found again when somebody has started it. The run leaves
+/// it as it is.
+#[test]
+fn a_server_with_a_pid_file_is_killed_and_found_again() {
+    for (persistence, is_kept) in [(WRITTEN_DOWN, true), ("--save '' --appendonly no", false)] {
+        let redis = Kept::redis(persistence);
+        let before = redis.pid();
+        let outcome = redis.run(Fault::Kill, |settings| settings);
+        assert_eq!(outcome.record.stopped, StopReason::Done);
+        assert!(outcome.record.remarks.iter().any(|remark| remark.ends_with("kill")));
+        assert_ne!(redis.pid(), before, "another process serves");
+        assert_eq!(outcome.lost.is_none(), is_kept, "{}", outcome.promise());
+        let expected = if is_kept { Judgement::Satisfied } else { Judgement::Violated };
+        assert_eq!(outcome.judgement(), expected, "{}", outcome.promise());
+        assert!(redis.is_up(), "it is not ours to end");
+    }
+}
+
+#[test]
+fn a_server_with_a_pid_file_is_paused_and_goes_on() {
+    let redis = Kept::redis(WRITTEN_DOWN);
+    let before = redis.pid();
+    let paused = |outcome: &RunOutcome| has_made(outcome, "pause");
+    // How soon the first fault comes depends on the machine.
+    let run = |seconds| redis.run(Fault::Pause, |s| s.with_duration(Duration::from_secs(seconds)));
+    let outcome = [3, 6, 12, 24].into_iter().map(run).find(paused).unwrap();
+    assert_eq!((outcome.judgement(), &outcome.lost), (Judgement::Satisfied, &None));
+    assert_eq!(redis.pid(), before, "it was never ended");
+}
+
+fn has_made(outcome: &RunOutcome, fault: &str) -> bool {
+    outcome
+        .record
+        .remarks
+        .iter()
+        .any(|remark| remark.starts_with("faults: ") && remark.contains(fault))
+}
+
+/// A file that names no server is refused before anything is sent.
+#[test]
+fn a_pid_file_without_a_server_is_an_error() {
+    let directory = TempDir::new().unwrap();
+    let file = directory.path().join("pid");
+    for (text, expected) in [
+        (None, "No such file"),
+        (Some("redis".to_owned()), "does not begin with a process id"),
+        (Some("1".to_owned()), "this is no server"),
+        (Some(std::process::id().to_string()), "this is no server"),
+        (Some(u32::MAX.to_string()), "the process has ended"),
+    ] {
+        text.iter().for_each(|text| fs::write(&file, text).unwrap());
+        let settings = Settings::new(Workload::Mini).with_url("redis://127.0.0.1:1").unwrap();
+        let settings = settings.with_faults(Faults::by_pid_file(vec![Fault::Kill], &file));
+        let error = run(&settings, &Handle::new(), &mut ()).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+/// Runs through a network that parts clients from nodes, until that has happened so many times.
+fn parted(servers: &Servers, isolation: &str, times: usize) -> RunOutcome {
+    let run = |seconds: u64| {
+        let directory = TempDir::new().unwrap();
+        let mut settings = Settings::new(Workload::Mini).with_isolation(isolation);
+        for url in servers.urls() {
+            settings = settings.with_url(url).unwrap();
+        }
+        settings.statement_timeout = Duration::from_secs(30);
+        let settings = settings
+            .with_duration(Duration::from_secs(seconds))
+            .with_faults(Faults::partitions())
+            .with_out(directory.path().join("run"));
+        run(&settings, &Handle::new(), &mut ()).unwrap()
+    };
+    let enough = |outcome: &RunOutcome| {
+        let count = outcome.record.remarks.iter().find_map(|remark| {
+            remark.strip_prefix("faults: ")?.strip_suffix(" \u{d7} partition")?.parse().ok()
+        });
+        count.is_some_and(|count: usize| count >= times)
+    };
+    let lengths = [3, 6, 12].map(|factor| factor * times as u64);
+    lengths.into_iter().map(run).find(enough).unwrap()
+}
+
+/// The run goes on after partitions of every kind; a commit without an answer is of unknown outcome, and no promise is
+/// broken.
+fn assert_unharmed(outcome: &RunOutcome) {
+    let words = outcome.promise().to_string();
+    assert_eq!((outcome.judgement(), &outcome.lost), (Judgement::Satisfied, &None), "{words}");
+    assert_eq!(outcome.record.stopped, StopReason::Done);
+    assert_eq!(outcome.record.gone.len(), 0, "{:?}", outcome.record.gone);
+    assert!(outcome.record.counts.reconnects > 0, "{:?}", outcome.record.counts);
+    let unknown =
+        outcome.history.txns().filter(|t| outcome.history.outcome(*t) == Outcome::Unknown);
+    assert_eq!(unknown.count() as u64, outcome.record.counts.unknown);
+}
+
+#[test]
+fn clients_that_are_parted_from_postgres_come_back() {
+    let servers = Servers::start(Kind::Postgres, Durability::Fast).unwrap();
+    assert_unharmed(&parted(&servers, "serializable", 3));
+}
+
+#[test]
+fn clients_that_are_parted_from_members_of_etcd_come_back() {
+    let servers = Servers::start(Kind::Etcd3, Durability::Fast).unwrap();
+    let outcome = parted(&servers, "linearizable-reads", 3);
+    assert_unharmed(&outcome);
+    assert_eq!(
+        outcome.record.urls,
+        servers.urls(),
+        "the record names the nodes, not what is before them"
+    );
 }

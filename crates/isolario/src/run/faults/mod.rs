@@ -1,4 +1,5 @@
-//! Faults: trouble for a server that the run has started, or that somebody else keeps running.
+//! Faults: trouble for a server that the run has started, or that somebody else keeps running, and for the network
+//! between clients and nodes.
 //!
 //! The server is one process with all that it starts in turn; nobody else is touched. A
 //! server that is killed loses what it kept to itself. What it had handed to the operating system is
@@ -9,29 +10,34 @@
 //! So what was acknowledged and is missing then is a stale read at the levels that know real time, and
 //! a [lost commit](super::lost) at any level.
 
-use std::fs;
+mod network;
+mod process;
+
 use std::io;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::PathBuf;
+use std::process::Child;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use isolario_db::{Control, DbError, Obstacle};
+use isolario_db::{Control, DbError, DbUrl, Obstacle};
 use isolario_model::{StopCause, StopReason};
 use isolario_workload::{Generator, Kind, PlannedOp, Workload};
 
+use super::error::RunError;
 use super::lost::Outage;
+use network::Network;
+use process::{PATIENCE, POLL, end, pid_in, signal, spawn, tree, wait_for_another};
 
-/// What to do to which server.
+/// What to do to which server, or to the network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Faults {
     /// The faults, one after the other, and again from the first.
     pub kinds: Vec<Fault>,
-    /// The server.
-    pub server: FaultyServer,
+    /// The server; none where only the network has faults.
+    pub server: Option<FaultyServer>,
 }
 
 /// A server that is to have faults.
@@ -48,12 +54,22 @@ pub enum FaultyServer {
 impl Faults {
     /// These faults, of a server that this command starts.
     pub fn new(kinds: Vec<Fault>, server: impl Into<String>) -> Faults {
-        Faults { kinds, server: FaultyServer::Started(server.into()) }
+        Faults { kinds, server: Some(FaultyServer::Started(server.into())) }
     }
 
     /// These faults, of a server whose process id is in a file.
     pub fn by_pid_file(kinds: Vec<Fault>, file: impl Into<PathBuf>) -> Faults {
-        Faults { kinds, server: FaultyServer::Found(file.into()) }
+        Faults { kinds, server: Some(FaultyServer::Found(file.into())) }
+    }
+
+    /// Partitions alone, of servers that are somebody else's.
+    pub fn partitions() -> Faults {
+        Faults { kinds: vec![Fault::Partition], server: None }
+    }
+
+    /// The first fault of a server, if there is one.
+    pub fn of_server(&self) -> Option<Fault> {
+        self.kinds.iter().copied().find(|fault| *fault != Fault::Partition)
     }
 }
 
@@ -67,11 +83,13 @@ pub enum Fault {
     Pause,
     /// It is asked to end, and started again.
     Restart,
+    /// Clients are parted from one of the nodes for a second.
+    Partition,
 }
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Fault; 3] = [Fault::Kill, Fault::Pause, Fault::Restart];
+    pub const ALL: [Fault; 4] = [Fault::Kill, Fault::Pause, Fault::Restart, Fault::Partition];
 
     /// Its name.
     pub const fn name(self) -> &'static str {
@@ -79,20 +97,24 @@ impl Fault {
             Fault::Kill => "kill",
             Fault::Pause => "pause",
             Fault::Restart => "restart",
+            Fault::Partition => "partition",
         }
+    }
+
+    /// Whether the server ends, and with it what it kept to itself.
+    const fn ends_server(self) -> bool {
+        matches!(self, Fault::Kill | Fault::Restart)
     }
 }
 
-/// How long the server is left alone between two faults, and how long a pause is.
+/// How long the server is left alone between two faults, and how long a pause or a partition is.
 const PEACE: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_secs(1);
-/// How long a server may take to start, or to end.
-const PATIENCE: Duration = Duration::from_secs(60);
-const POLL: Duration = Duration::from_millis(10);
 
-/// A server that has faults. If the run has started it, it ends with the value.
-pub(super) struct Server {
+/// The faults of a run. If the run has started the server, it ends with the value.
+pub(super) struct Trouble {
     faults: Faults,
+    network: Option<Network>,
     running: Mutex<Running>,
     /// No more faults are wanted.
     is_over: AtomicBool,
@@ -111,14 +133,34 @@ struct Done {
     over: Instant,
 }
 
-impl Server {
-    pub(super) fn start(faults: &Faults) -> io::Result<Server> {
-        let child = match &faults.server {
-            FaultyServer::Started(command) => Some(spawn(command)?),
-            FaultyServer::Found(file) => pid_in(file).map(|_| None)?,
+impl Trouble {
+    /// Starts the server, and gets between the clients and the nodes if they are to be parted. Also gives the URLs by
+    /// which clients are to reach the nodes.
+    pub(super) fn start(
+        faults: &Faults,
+        nodes: &[DbUrl],
+    ) -> Result<(Trouble, Vec<DbUrl>), RunError> {
+        if let (None, Some(fault)) = (&faults.server, faults.of_server()) {
+            return Err(RunError::NoServer { fault: fault.name() });
+        }
+        let (network, urls) = match faults.kinds.contains(&Fault::Partition) {
+            true => Network::before(nodes).map(|(network, urls)| (Some(network), urls))?,
+            false => (None, nodes.to_vec()),
         };
+        let child = match &faults.server {
+            Some(FaultyServer::Started(command)) => spawn(command).map(Some),
+            Some(FaultyServer::Found(file)) => pid_in(file).map(|_| None),
+            None => Ok(None),
+        };
+        let child = child.map_err(|error| RunError::Server(error.to_string()))?;
         let running = Mutex::new(Running { child, done: Vec::new() });
-        Ok(Server { faults: faults.clone(), running, is_over: AtomicBool::new(false) })
+        let is_over = AtomicBool::new(false);
+        Ok((Trouble { faults: faults.clone(), network, running, is_over }, urls))
+    }
+
+    /// Whether the server has faults, and not the network alone.
+    pub(super) fn is_of_server(&self) -> bool {
+        self.faults.of_server().is_some()
     }
 
     /// Tries until the server answers. One that has ended will not.
@@ -144,7 +186,7 @@ impl Server {
 
     /// Makes trouble until the sessions are done, or a server does not come back. One that still recovers is
     /// left alone until it is up: it has acknowledged nothing that it could lose.
-    pub(super) fn trouble(&self, control: &Control, is_up: impl Fn() -> bool) {
+    pub(super) fn go_on(&self, control: &Control, is_up: impl Fn() -> bool) {
         for fault in self.faults.kinds.iter().cycle() {
             let mut next = None;
             while next.is_none_or(|next| Instant::now() < next) {
@@ -169,7 +211,7 @@ impl Server {
     /// asked for.
     pub(super) fn last(&self, control: &Control) {
         self.leave_alone();
-        for fault in self.faults.kinds.iter().filter(|fault| **fault != Fault::Pause) {
+        for fault in self.faults.kinds.iter().filter(|fault| fault.ends_server()) {
             self.make(*fault, control);
         }
     }
@@ -193,14 +235,14 @@ impl Server {
         running: &mut Running,
         control: &Control,
     ) -> io::Result<()> {
-        let root = match (&running.child, &self.faults.server) {
-            (Some(child), _) => child.id(),
-            (None, FaultyServer::Found(file)) => pid_in(file)?,
-            (None, FaultyServer::Started(_)) => return Err(io::ErrorKind::NotFound.into()),
-        };
         let how = match fault {
+            Fault::Partition => {
+                let count = running.done.iter().filter(|done| done.fault == fault).count();
+                self.network.iter().for_each(|network| network.part(count, PAUSE));
+                return Ok(());
+            }
             Fault::Pause => {
-                let members = tree(root);
+                let members = tree(self.root(running)?);
                 signal(&members, "STOP");
                 sleep(PAUSE);
                 signal(&members, "CONT");
@@ -209,23 +251,34 @@ impl Server {
             Fault::Kill => "KILL",
             Fault::Restart => "TERM",
         };
+        let root = self.root(running)?;
         end(root, running.child.as_mut(), how);
         match &self.faults.server {
-            FaultyServer::Started(command) => running.child = Some(spawn(command)?),
-            FaultyServer::Found(file) => wait_for_another(root, file, control)?,
+            Some(FaultyServer::Started(command)) => running.child = Some(spawn(command)?),
+            Some(FaultyServer::Found(file)) => wait_for_another(root, file, control)?,
+            None => {}
         }
         Ok(())
+    }
+
+    /// The first process of the server.
+    fn root(&self, running: &Running) -> io::Result<u32> {
+        match (&running.child, &self.faults.server) {
+            (Some(child), _) => Ok(child.id()),
+            (None, Some(FaultyServer::Found(file))) => pid_in(file),
+            (None, _) => Err(io::ErrorKind::NotFound.into()),
+        }
     }
 
     /// When the server ended and was started again, by a clock that began then.
     pub(super) fn outages(&self, epoch: Instant) -> Vec<Outage> {
         let at = |moment: Instant| moment.saturating_duration_since(epoch).as_nanos() as i64;
         let running = self.running();
-        let ended = running.done.iter().filter(|done| done.fault != Fault::Pause);
+        let ended = running.done.iter().filter(|done| done.fault.ends_server());
         ended.map(|done| Outage { begun: at(done.begun), over: at(done.over) }).collect()
     }
 
-    /// What was done to the server, in words.
+    /// What was done, in words.
     pub(super) fn told(&self) -> String {
         let running = self.running();
         let times = |fault: &Fault| running.done.iter().filter(|done| done.fault == *fault).count();
@@ -239,130 +292,12 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for Trouble {
     fn drop(&mut self) {
         if let Some(child) = &mut self.running().child {
             end(child.id(), Some(child), "KILL");
         }
     }
-}
-
-/// Ends a server and all that it has started, and waits until they are gone: whoever starts it
-/// anew would find its files in use. Who does not end when asked is killed in the end.
-fn end(root: u32, mut child: Option<&mut Child>, how: &str) {
-    // A server that is asked to end sees to its children itself.
-    let mut members = if how == "KILL" { frozen_tree(root) } else { vec![root] };
-    signal(&members, how);
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        // If it was started here, its end has to be asked for.
-        child.iter_mut().for_each(|child| _ = child.try_wait());
-        for late in tree(root) {
-            if !members.contains(&late) {
-                members.push(late);
-            }
-        }
-        let left: Vec<u32> = members.iter().copied().filter(|pid| is_running(*pid)).collect();
-        if left.is_empty() {
-            child.iter_mut().for_each(|child| _ = child.wait());
-            return;
-        }
-        if how == "KILL" || Instant::now() > deadline {
-            signal(&left, "KILL");
-        }
-        sleep(POLL);
-    }
-}
-
-/// The process that a file names. Neither the first process of the system nor this one is a server.
-fn pid_in(file: &Path) -> io::Result<u32> {
-    let told = |words: &str| io::Error::other(format!("{}: {words}", file.display()));
-    let text = fs::read_to_string(file).map_err(|error| told(&error.to_string()))?;
-    let pid = text.split_whitespace().next().and_then(|word| word.parse::<u32>().ok());
-    match pid {
-        Some(pid) if pid <= 1 || pid == std::process::id() => Err(told("this is no server")),
-        Some(pid) if !is_running(pid) => Err(told("the process has ended")),
-        Some(pid) => Ok(pid),
-        None => Err(told("it does not begin with a process id")),
-    }
-}
-
-/// Waits until somebody has started the server again: its file names another process.
-fn wait_for_another(old: u32, file: &Path, control: &Control) -> io::Result<()> {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        match pid_in(file) {
-            Ok(pid) if pid != old => return Ok(()),
-            _ if control.is_stopped() => return Ok(()),
-            _ if Instant::now() > deadline => {
-                let seconds = PATIENCE.as_secs();
-                return Err(io::Error::other(format!(
-                    "nobody started it within {seconds} seconds"
-                )));
-            }
-            _ => sleep(POLL),
-        }
-    }
-}
-
-/// Starts a server. Its process is that of the command itself, not that of a shell, and Ctrl-C on the
-/// run's terminal is not for it.
-fn spawn(command: &str) -> io::Result<Child> {
-    let mut shell = Command::new("sh");
-    #[cfg(unix)]
-    std::os::unix::process::CommandExt::process_group(&mut shell, 0);
-    shell.args(["-c", &format!("exec {command}")]);
-    shell.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()
-}
-
-/// Sends a signal. A process that is gone needs none, so the shell's complaints do not count.
-fn signal(pids: &[u32], what: &str) {
-    let pids: Vec<String> = pids.iter().map(ToString::to_string).collect();
-    let mut shell = Command::new("sh");
-    shell.args(["-c", &format!("kill -{what} {}", pids.join(" "))]);
-    let _ = shell.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
-}
-
-/// A process and all that it has started, directly or not. PostgreSQL serves each connection by a
-/// process in a group of its own, so the group is not enough.
-fn tree(root: u32) -> Vec<u32> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let all: Vec<(u32, u32)> = pids.filter_map(|pid| Some((pid, stat(pid)?.1))).collect();
-    let mut members = vec![root];
-    let mut at = 0;
-    while let Some(parent) = members.get(at).copied() {
-        members.extend(all.iter().filter(|(_, of)| *of == parent).map(|(pid, _)| *pid));
-        at += 1;
-    }
-    members
-}
-
-/// A process and all that it has started, none of which starts anything any more. Who is stopped has no
-/// children that nobody knows of: these would outlive it, and keep its files and its memory in use.
-fn frozen_tree(root: u32) -> Vec<u32> {
-    let mut members = tree(root);
-    loop {
-        signal(&members, "STOP");
-        let now = tree(root);
-        if now.iter().all(|pid| members.contains(pid)) {
-            return now;
-        }
-        members = now;
-    }
-}
-
-/// Whether a process runs; one that has ended but was not waited for does not.
-fn is_running(pid: u32) -> bool {
-    stat(pid).is_some_and(|(state, _)| state != 'Z')
-}
-
-/// State and parent of a process: `PID (NAME) STATE PARENT …`, where NAME may hold anything.
-fn stat(pid: u32) -> Option<(char, u32)> {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let mut fields = text.get(text.rfind(')')? + 1..)?.split_whitespace();
-    let state = fields.next()?.chars().next()?;
-    Some((state, fields.next()?.parse().ok()?))
 }
 
 /// How many keys one of the last transactions reads.
