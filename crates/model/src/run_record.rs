@@ -62,6 +62,9 @@ pub struct RunRecord {
     /// How many transactions were acknowledged before a fault of the server and are missing after it.
     #[serde(skip_serializing_if = "is_zero")]
     pub lost_commits: u64,
+    /// When a server that was alone ended and was back after a fault, in nanoseconds on the clock of the history.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub outages: Vec<[i64; 2]>,
     /// The nodes that could not be reached when the run ended.
     pub gone: Vec<GoneNode>,
     /// How many of those that committed ran while another one did; nothing while it is not known.

@@ -1,6 +1,7 @@
 //! What there is to say about one history, and the interface of those who say it.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +16,7 @@ use isolario_model::{RunRecord, RunVerdict};
 use crate::excerpt::Excerpt;
 use crate::finding::Found;
 use crate::implied::levels_known;
+use crate::names::grouped;
 use crate::provenance::Provenance;
 use crate::summary::Summary;
 #[cfg(feature = "html")]
@@ -47,6 +49,8 @@ pub struct Report<'h> {
     pub provenance: Provenance,
     /// What the database's own word has to do with the answers, where it is part of the question.
     pub stated: Option<&'h Stated>,
+    /// What was acknowledged before a fault of the server and is missing after it.
+    pub lost: Option<Lost<'h>>,
     /// The smallest part that still shows what is wrong, where somebody looked for it.
     #[cfg(feature = "html")]
     pub excerpt: Option<Excerpt<'h>>,
@@ -60,6 +64,23 @@ pub struct Stated {
     pub otherwise: Vec<LevelResult>,
     /// How many operations by predicate there are of which it does not say what they met.
     pub operations_without_set: u64,
+}
+
+/// Transactions that were acknowledged before a fault of the server and are missing after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lost<'h> {
+    /// How many there are.
+    pub total: u64,
+    /// One of them, in words.
+    pub words: &'h str,
+}
+
+impl fmt::Display for Lost<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let txns = if self.total == 1 { "transaction is" } else { "transactions are" };
+        let Lost { total, words } = *self;
+        write!(f, "{} acknowledged {txns} missing after a fault: {words}", grouped(total))
+    }
 }
 
 /// How large a history is.
@@ -128,9 +149,16 @@ impl<'h> Report<'h> {
             max_anomalies: 10,
             provenance: Provenance::default(),
             stated: None,
+            lost: None,
             #[cfg(feature = "html")]
             excerpt: None,
         }
+    }
+
+    /// With what was lost in a fault of the server.
+    #[must_use]
+    pub fn with_lost(self, lost: Option<Lost<'h>>) -> Self {
+        Report { lost, ..self }
     }
 
     /// A report on single anomalies in a history.

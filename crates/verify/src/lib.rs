@@ -49,6 +49,7 @@ mod inapplicable;
 mod justify;
 mod lin;
 mod lists;
+mod lost;
 mod order;
 mod own;
 mod parallel;
@@ -76,6 +77,7 @@ use isolario_model::{
     PromisedOrder, StatedOrder, StatedSet, Verdict, Visible, Witness,
 };
 
+pub use lost::{LostCommit, NotLost, Outage};
 pub use refusal::Refusal;
 
 use certificate::{Certificate, Lacks};
@@ -147,6 +149,16 @@ impl Options {
 /// claims nothing (undecided) is never refused.
 pub fn verify(history: &History, result: &LevelResult, options: &Options) -> Result<(), Refusal> {
     Verifier::new(history, options).verify(result)
+}
+
+/// Re-checks claims that transactions were lost, given when the server was down. Each claim has its answer.
+pub fn verify_lost(
+    history: &History,
+    outages: &[Outage],
+    claims: &[LostCommit],
+) -> Vec<Result<(), NotLost>> {
+    let losses = lost::Losses::new(history, outages);
+    claims.iter().map(|claim| losses.verify(claim)).collect()
 }
 
 /// Re-checks results of one history. What the history says is worked out once, when first needed.

@@ -9,13 +9,13 @@ use isolario::report::{
     Provenance, Renderer, Report, Stated, Summary, Timing, deciding, overall_of_patterns,
     shell_word,
 };
-use isolario::run::{Shrinking, peak_rss_bytes};
+use isolario::run::{LostCommits, Shrinking, peak_rss_bytes};
 use isolario::shrink::{self, Shrunk, ShrunkHistory};
 use isolario::verify::proof::Digest;
 use isolario::verify::verify;
 
 use crate::args::MatchesBy;
-use crate::commands::verify::{read_as, write_proof};
+use crate::commands::verify::{Proof, read_as};
 use crate::config::{Check, Question, SerializationOrder};
 use crate::console::Console;
 use crate::exit::{Outcome, judge};
@@ -97,10 +97,13 @@ impl Checking<'_> {
                 let stated = self.stated(&checker, &results, begun);
                 drop(progress);
                 let excerpt = self.excerpt(&loaded.history, &results, &options);
+                let outages = run_directory::outages_beside(path);
+                let lost = LostCommits::find(&loaded.history, &outages);
                 let report = Report::new(&name, &loaded.history, &results)
                     .with_excerpt(excerpt.as_ref().map(ShrunkHistory::excerpt))
                     .with_weakest_only(request.open)
                     .with_named(&request.named)
+                    .with_lost(lost.as_ref().map(LostCommits::report))
                     .with_timing(timing(&loaded, begun))
                     .with_provenance(self.provenance(path, &loaded.history));
                 let report = match &stated {
@@ -112,14 +115,21 @@ impl Checking<'_> {
                     console.warning(&format!("{name}: no level could be decided"));
                 }
                 if let Some(file) = &self.config.proof {
-                    let written = write_proof(&loaded.history, &results, &options, &name, file);
+                    let proof = Proof {
+                        history: &loaded.history,
+                        results: &results,
+                        outages: &outages,
+                        lost: lost.as_ref(),
+                    };
+                    let written = proof.write(&options, &name, file);
                     self.is_lost |= !tell(written, "the proof", file, console);
                 }
                 if let Some(file) = &self.config.dump_problem {
                     let written = dump_problems(&checker, &request.levels, file);
                     self.is_lost |= !tell(written, "the problem", file, console);
                 }
-                Ok(judge(request, &results))
+                let judged = judge(request, &results);
+                Ok(if lost.is_some() { judged.max(Outcome::Violated) } else { judged })
             }
             Question::Patterns { kinds, named } => {
                 let begun = Instant::now();

@@ -5,7 +5,7 @@ use isolario::report::{Human, Renderer, Report};
 use isolario::shrink::{ShrinkError, Shrunk, shrink};
 use isolario::verify::verify;
 
-use crate::commands::verify::{read_as, write_proof};
+use crate::commands::verify::{Proof, read_as};
 use crate::config::{Shrink, Written};
 use crate::console::Console;
 use crate::exit::Outcome;
@@ -28,7 +28,8 @@ pub(crate) fn run(config: &Shrink, console: &mut Console) -> Result<Outcome, Fai
     write(config, &shrunk, console)?;
     if let Some(file) = &config.proof {
         let results = std::slice::from_ref(&shrunk.result);
-        write_proof(&shrunk.history, results, &settings.options, &name, file)?;
+        let proof = Proof { history: &shrunk.history, results, outages: &[], lost: None };
+        proof.write(&settings.options, &name, file)?;
         console.info(&format!("wrote the proof to {}", file.display()));
     }
     Ok(Outcome::Done)

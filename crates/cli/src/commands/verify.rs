@@ -8,10 +8,11 @@ use isolario::check;
 use isolario::formats::version_order::Statements;
 use isolario::model::{History, Inapplicable, LevelResult, Verdict, Witness};
 use isolario::report::grouped;
+use isolario::run::{LostCommits, Outage};
 use isolario::verify::proof::{
     self, Given, ProofError, ProofProblem, VerifiedProof, verify_proof_with,
 };
-use isolario::verify::{Options, Refusal};
+use isolario::verify::{NotLost, Options, Refusal};
 use serde::Serialize;
 
 use crate::args::OutputForm;
@@ -21,19 +22,35 @@ use crate::exit::Outcome;
 use crate::failure::Failure;
 use crate::load::{ask_for_matches, load, read_serialization_order, read_version_order};
 use crate::outfile::write_whole;
+use crate::run_directory;
 
 const SCHEMA: &str = "isolario.verification/1";
 
-/// Writes the proof of some results. The file is there as a whole or not at all.
-pub(crate) fn write_proof(
-    history: &History,
-    results: &[LevelResult],
-    options: &check::Options,
-    name: &str,
-    file: &Path,
-) -> Result<(), Failure> {
-    let options = read_as(options);
-    write_whole(file, |out| proof::write(history, results, &options, name, &mut { out }))
+/// What a proof is to be written of.
+pub(crate) struct Proof<'p> {
+    pub(crate) history: &'p History,
+    pub(crate) results: &'p [LevelResult],
+    /// When the server was down.
+    pub(crate) outages: &'p [Outage],
+    pub(crate) lost: Option<&'p LostCommits>,
+}
+
+impl Proof<'_> {
+    /// Writes it. The file is there as a whole or not at all.
+    pub(crate) fn write(
+        &self,
+        options: &check::Options,
+        name: &str,
+        file: &Path,
+    ) -> Result<(), Failure> {
+        let Proof { history, results, outages, lost } = *self;
+        let options = read_as(options);
+        let lost = lost.map_or(&[][..], |lost| &lost.evidence);
+        write_whole(file, |out| {
+            let out = &mut { out };
+            proof::write_with_lost(history, results, outages, lost, &options, name, out)
+        })
+    }
 }
 
 /// How the verifier is to read a history that was checked with these options.
@@ -61,7 +78,9 @@ pub(crate) fn run(
         read_serialization_order(order, &name, &history, console)
     });
     let promised = promised.transpose()?;
+    let outages = run_directory::outages_beside(&config.history);
     let given = Given::default()
+        .with_outages(&outages)
         .with_version_order(trusted.as_ref().map(|stated| &stated.orders[..]))
         .with_version_sets(trusted.as_ref().map_or(&[], |stated| &stated.sets[..]))
         .with_assumptions(config.assume)
@@ -118,6 +137,9 @@ fn malformed(name: &str, error: &ProofError) -> Failure {
         ProofProblem::OtherPromise { promised: true } => {
             "give it with --serialization-order, as to `isolario check`"
         }
+        ProofProblem::OtherOutages => {
+            "verify it where the run left it: run.json, beside the history, says when that was"
+        }
         ProofProblem::OtherPromise { promised: false } => "leave out --serialization-order",
         _ => "a proof is what `isolario check --proof FILE HISTORY` writes",
     };
@@ -130,6 +152,18 @@ struct Verification {
     /// Why nothing in it could be looked at.
     reason: Option<String>,
     claims: Vec<Claim>,
+    /// What came of the claims about lost transactions, where there are any.
+    lost: Option<LostClaims>,
+}
+
+/// What came of the claims about lost transactions.
+#[derive(Serialize)]
+struct LostClaims {
+    claims: usize,
+    right: bool,
+    /// Why the first one is refused that is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
 }
 
 /// What came of the claim about one level.
@@ -153,11 +187,12 @@ impl Verification {
         let claims = results
             .map(|(result, refusal)| Claim::new(history, result, refusal.as_ref()))
             .collect();
-        Verification { right, reason: None, claims }
+        let lost = LostClaims::of(&verified.not_lost);
+        Verification { right, reason: None, claims, lost }
     }
 
     fn wrong(reason: String) -> Verification {
-        Verification { right: false, reason: Some(reason), claims: Vec::new() }
+        Verification { right: false, reason: Some(reason), claims: Vec::new(), lost: None }
     }
 
     fn say(&self, name: &str, out: &mut dyn io::Write) -> io::Result<()> {
@@ -174,6 +209,12 @@ impl Verification {
                 (None, None) => writeln!(out, "  {level}: {claim}")?,
             }
         }
+        if let Some(LostClaims { claims, reason, .. }) = &self.lost {
+            match reason {
+                Some(reason) => writeln!(out, "  lost commits: refused: {reason}")?,
+                None => writeln!(out, "  lost commits: {} re-checked", grouped(*claims as u64))?,
+            }
+        }
         Ok(())
     }
 
@@ -187,11 +228,24 @@ impl Verification {
             #[serde(skip_serializing_if = "Option::is_none")]
             reason: Option<&'a str>,
             results: &'a [Claim],
+            #[serde(skip_serializing_if = "Option::is_none")]
+            lost_commits: Option<&'a LostClaims>,
         }
         let (right, reason, results) = (self.right, self.reason.as_deref(), &self.claims[..]);
-        let object = Object { schema: SCHEMA, history, proof, right, reason, results };
+        let lost_commits = self.lost.as_ref();
+        let object =
+            Object { schema: SCHEMA, history, proof, right, reason, results, lost_commits };
         serde_json::to_writer(&mut *out, &object)?;
         writeln!(out)
+    }
+}
+
+impl LostClaims {
+    fn of(not_lost: &[Option<NotLost>]) -> Option<LostClaims> {
+        let first = not_lost.iter().flatten().next();
+        let (claims, right, reason) =
+            (not_lost.len(), first.is_none(), first.map(|why| why.to_string()));
+        (claims > 0).then_some(LostClaims { claims, right, reason })
     }
 }
 

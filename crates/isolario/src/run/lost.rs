@@ -17,17 +17,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use isolario_model::{History, KeyId, Op, Outcome, TxnId, ValueId, ValueRef};
-use isolario_report::grouped;
-
-/// A time during which the server ended and was started again, by the clock of the history.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Outage {
-    /// Before it ended.
-    pub begun: i64,
-    /// After it was started again.
-    pub over: i64,
-}
+use isolario_model::{History, KeyId, Op, OpId, Outcome, TxnId, ValueId, ValueRef};
+use isolario_report::Lost;
+use isolario_verify::LostCommit;
+pub use isolario_verify::Outage;
 
 /// Transactions that were acknowledged before a fault and are missing after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,17 +34,23 @@ pub struct LostCommits {
     pub shown_by: TxnId,
     /// Both, in words.
     pub words: String,
+    /// Evidence, to be [re-checked](isolario_verify::verify_lost): those that wrote over what was found again, and
+    /// appended what was not found. Others have written over what these wrote.
+    pub evidence: Vec<LostCommit>,
 }
 
 impl fmt::Display for LostCommits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let txns = if self.total == 1 { "transaction is" } else { "transactions are" };
-        let total = grouped(self.total);
-        write!(f, "{total} acknowledged {txns} missing after a fault: {}", self.words)
+        self.report().fmt(f)
     }
 }
 
 impl LostCommits {
+    /// What a report says of them.
+    pub fn report(&self) -> Lost<'_> {
+        Lost { total: self.total, words: &self.words }
+    }
+
     /// Looks for them in the history of a server that was down at these times, one after the other.
     pub fn find(history: &History, outages: &[Outage]) -> Option<LostCommits> {
         if outages.is_empty() {
@@ -61,7 +60,8 @@ impl LostCommits {
         let committed = history.txns().filter(|txn| history.outcome(*txn) == Outcome::Committed);
         committed.for_each(|txn| search.look_at(txn));
         let (lost, shown_by, words) = search.first?;
-        Some(LostCommits { total: search.lost.len() as u64, lost, shown_by, words })
+        let (total, evidence) = (search.lost.len() as u64, search.evidence);
+        Some(LostCommits { total, lost, shown_by, words, evidence })
     }
 }
 
@@ -72,29 +72,30 @@ struct Search<'h> {
     history: &'h History,
     outages: &'h [Outage],
     /// Who read a version and wrote over it, and with what.
-    overwritten: BTreeMap<Version, Vec<(TxnId, ValueId)>>,
+    overwritten: BTreeMap<Version, Vec<(TxnId, Access)>>,
     /// Who appended what.
-    appended: BTreeMap<KeyId, Vec<(TxnId, ValueId)>>,
+    appended: BTreeMap<KeyId, Vec<(TxnId, Access)>>,
     /// Versions that were found again, and lists that were looked at, each with the outage.
     found_again: BTreeSet<(Version, usize)>,
     lists: BTreeSet<(KeyId, usize)>,
     lost: BTreeSet<TxnId>,
+    evidence: Vec<LostCommit>,
     first: Option<(TxnId, TxnId, String)>,
 }
 
 impl<'h> Search<'h> {
     fn new(history: &'h History, outages: &'h [Outage]) -> Search<'h> {
-        let mut overwritten: BTreeMap<Version, Vec<(TxnId, ValueId)>> = BTreeMap::new();
-        let mut appended: BTreeMap<KeyId, Vec<(TxnId, ValueId)>> = BTreeMap::new();
+        let mut overwritten: BTreeMap<Version, Vec<(TxnId, Access)>> = BTreeMap::new();
+        let mut appended: BTreeMap<KeyId, Vec<(TxnId, Access)>> = BTreeMap::new();
         for txn in history.txns().filter(|txn| history.outcome(*txn) != Outcome::Aborted) {
             for (key, (read, written)) in registers(history, txn) {
-                if let (Some(read), Some(written)) = (read, written) {
+                if let (Some((_, read)), Some(written)) = (read, written) {
                     overwritten.entry((key, read)).or_default().push((txn, written));
                 }
             }
             for op in history.txn_ops(txn) {
                 if let Op::Append { key, element } = history.op(op) {
-                    appended.entry(key).or_default().push((txn, element));
+                    appended.entry(key).or_default().push((txn, (op, element)));
                 }
             }
         }
@@ -106,6 +107,7 @@ impl<'h> Search<'h> {
             found_again: BTreeSet::new(),
             lists: BTreeSet::new(),
             lost: BTreeSet::new(),
+            evidence: Vec::new(),
             first: None,
         }
     }
@@ -125,53 +127,56 @@ impl<'h> Search<'h> {
         };
         for (key, (read, _)) in registers(self.history, txn) {
             if let Some(read) = read {
-                self.look_at_register(txn, (key, read), outage);
+                self.look_at_register(key, read, outage);
             }
         }
         for op in self.history.txn_ops(txn) {
             if let Op::ReadList { key, elements: Some(elements) } = self.history.op(op) {
                 let shown: BTreeSet<ValueId> = elements.iter().copied().collect();
-                self.look_at_list(txn, key, &shown, outage);
+                self.look_at_list(op, key, &shown, outage);
             }
         }
     }
 
     /// Somebody reads a version again that others have written over.
-    fn look_at_register(&mut self, reader: TxnId, version: Version, outage: usize) {
-        let mut open = vec![version];
-        while let Some(version) = open.pop() {
+    fn look_at_register(&mut self, key: KeyId, (found, version): Access, outage: usize) {
+        // With the unknown ones since then, as long as nobody is lost.
+        let mut open = vec![(version, Some(Vec::new()))];
+        while let Some((version, via)) = open.pop() {
+            let version = (key, version);
             if !self.found_again.insert((version, outage)) {
                 continue;
             }
-            for (txn, written) in self.overwritten.get(&version).cloned().unwrap_or_default() {
-                let is_lost = self.is_acknowledged(txn, outage);
-                if is_lost {
+            for (txn, (lost, written)) in
+                self.overwritten.get(&version).cloned().unwrap_or_default()
+            {
+                if self.is_acknowledged(txn, outage) {
                     self.lost.insert(txn);
-                    self.note(txn, reader, version, written);
-                }
-                // Whoever wrote over an unknown one tells that it did commit.
-                if is_lost || self.history.outcome(txn) == Outcome::Unknown {
-                    open.push((version.0, written));
+                    self.note(txn, found, version, written);
+                    if let Some(via) = via.clone() {
+                        self.evidence.push(LostCommit { lost, via, found });
+                    }
+                    open.push((written, None));
+                } else if self.history.outcome(txn) == Outcome::Unknown {
+                    // Whoever wrote over an unknown one tells that it did commit.
+                    let via = via.clone().map(|via| [via, vec![lost]].concat());
+                    open.push((written, via));
                 }
             }
         }
     }
 
     /// Somebody reads a list for the first time after an outage.
-    fn look_at_list(
-        &mut self,
-        reader: TxnId,
-        key: KeyId,
-        shown: &BTreeSet<ValueId>,
-        outage: usize,
-    ) {
+    fn look_at_list(&mut self, found: OpId, key: KeyId, shown: &BTreeSet<ValueId>, outage: usize) {
         if !self.lists.insert((key, outage)) {
             return;
         }
-        for (txn, element) in self.appended.get(&key).cloned().unwrap_or_default() {
+        for (txn, (lost, element)) in self.appended.get(&key).cloned().unwrap_or_default() {
             if !shown.contains(&element) && self.is_acknowledged(txn, outage) {
                 self.lost.insert(txn);
+                self.evidence.push(LostCommit { lost, via: Vec::new(), found });
                 if self.first.is_none() {
+                    let reader = self.history.op_txn(found);
                     let (lost, shown_by) = self.labels(txn, reader);
                     let (key, element) = (self.key(key), plain(self.history.value(element)));
                     let words = format!(
@@ -183,10 +188,11 @@ impl<'h> Search<'h> {
         }
     }
 
-    fn note(&mut self, txn: TxnId, reader: TxnId, (key, old): Version, new: ValueId) {
+    fn note(&mut self, txn: TxnId, found: OpId, (key, old): Version, new: ValueId) {
         if self.first.is_some() {
             return;
         }
+        let reader = self.history.op_txn(found);
         let value = |id: ValueId| plain(self.history.value(id));
         let (lost, shown_by) = self.labels(txn, reader);
         let (key, old, new) = (self.key(key), value(old), value(new));
@@ -204,8 +210,10 @@ impl<'h> Search<'h> {
     }
 }
 
+/// An operation, and the version that it saw or wrote.
+type Access = (OpId, ValueId);
 /// What a transaction read first and wrote last.
-type Use = (Option<ValueId>, Option<ValueId>);
+type Use = (Option<Access>, Option<Access>);
 
 /// What a transaction read of each register before it wrote it, and what it wrote there last.
 fn registers(history: &History, txn: TxnId) -> BTreeMap<KeyId, Use> {
@@ -226,9 +234,9 @@ fn registers(history: &History, txn: TxnId) -> BTreeMap<KeyId, Use> {
         };
         let entry = found.entry(key).or_default();
         if entry.1.is_none() {
-            entry.0 = entry.0.or(read);
+            entry.0 = entry.0.or(read.map(|read| (op, read)));
         }
-        entry.1 = written.or(entry.1);
+        entry.1 = written.map(|written| (op, written)).or(entry.1);
     }
     found
 }

@@ -316,6 +316,11 @@ fn outages(target: &Target, epoch: Instant) -> Vec<Outage> {
     }
 }
 
+/// When the server ended and came back, as the record of a run tells.
+pub fn recorded_outages(record: &RunRecord) -> Vec<Outage> {
+    record.outages.iter().map(|[begun, over]| Outage { begun: *begun, over: *over }).collect()
+}
+
 /// What is known before anything has happened.
 fn begin(settings: &Settings, target: &Target) -> RunRecord {
     let workload = &settings.workload;
@@ -388,6 +393,7 @@ fn finish(
     let examination = examine(&loaded.history, &settings.ask, &claim, &options);
     let check = begun.elapsed() - load;
     let lost = LostCommits::find(&loaded.history, &outages);
+    record.outages = outages.iter().map(|outage| [outage.begun, outage.over]).collect();
     record.lost_commits = lost.as_ref().map_or(0, |lost| lost.total);
     record.remarks.extend(lost.as_ref().map(|lost| format!("lost commits: {lost}")));
     let excerpt = shrink_found(settings, &loaded.history, &examination, &options);
@@ -457,7 +463,11 @@ fn write_files(directory: &Directory, outcome: &RunOutcome, options: &Options) -
     let mut written = vec![
         directory.write_record(&outcome.record),
         directory.write("verdict.json", |out| Json.report(&report, out)),
-        directory.write(PROOF, |out| proof::write(history, results, &read_as, &name, out)),
+        directory.write(PROOF, |out| {
+            let outages = recorded_outages(&outcome.record);
+            let lost = outcome.lost.as_ref().map_or(&[][..], |lost| &lost.evidence);
+            proof::write_with_lost(history, results, &outages, lost, &read_as, &name, out)
+        }),
         directory.write("report.html", |out| html::write(&report, Some(&outcome.record), out)),
     ];
     for (basis, results) in outcome.whitebox.iter().flat_map(Whitebox::answers) {

@@ -73,6 +73,7 @@ impl RunOutcome {
             .with_max_anomalies(self.max_anomalies)
             .with_timing(self.timing)
             .with_provenance(self.provenance.clone())
+            .with_lost(self.lost.as_ref().map(LostCommits::report))
             .with_excerpt(self.excerpt.as_ref().map(ShrunkHistory::excerpt))
     }
 

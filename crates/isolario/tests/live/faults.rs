@@ -9,7 +9,11 @@ use std::time::Duration;
 
 use isolario::Level;
 use isolario::model::{Outcome, StopReason};
-use isolario::run::{Fault, Faults, Handle, Judgement, RunOutcome, Settings, run};
+use isolario::run::{
+    Fault, Faults, Handle, Judgement, LostCommits, PROOF, RunOutcome, Settings, recorded_outages,
+    run,
+};
+use isolario::verify::proof::{Given, verify_proof_with};
 use isolario::workload::Kind as Workload;
 use isolario_servers::{Durability, Kind, Servers};
 use tempfile::TempDir;
@@ -38,7 +42,21 @@ fn killed_redis(kind: Workload, persistence: &str) -> RunOutcome {
     let command =
         format!("redis-server --bind 127.0.0.1 --port {port} --dir {place} {persistence}");
     let url = format!("redis://127.0.0.1:{port}");
-    run(&with_faults(&url, kind, command, directory.path()), &Handle::new(), &mut ()).unwrap()
+    let settings = with_faults(&url, kind, command, directory.path());
+    let outcome = run(&settings, &Handle::new(), &mut ()).unwrap();
+    assert_proven(&outcome);
+    outcome
+}
+
+/// What was lost can be found and verified by what the run has left.
+fn assert_proven(outcome: &RunOutcome) {
+    let outages = recorded_outages(&outcome.record);
+    assert_eq!(LostCommits::find(&outcome.history, &outages), outcome.lost);
+    let file = fs::read(outcome.directory.join(PROOF)).unwrap();
+    let given = Given::default().with_outages(&outages);
+    let verified = verify_proof_with(&outcome.history, given, &file).unwrap();
+    assert!(verified.is_right(), "{:?} {:?}", verified.refusals, verified.not_lost);
+    assert_eq!(verified.proof.lost.is_empty(), outcome.lost.is_none());
 }
 
 /// Without persistence, nothing survives: all that was acknowledged is lost. Registers and lists tell.
@@ -91,7 +109,9 @@ fn killed(kind: Kind, isolation: &str, extra: &str) -> RunOutcome {
     servers.kill().unwrap();
     let directory = TempDir::new().unwrap();
     let settings = with_faults(servers.url(), Workload::Mini, command, directory.path());
-    run(&settings.with_isolation(isolation), &Handle::new(), &mut ()).unwrap()
+    let outcome = run(&settings.with_isolation(isolation), &Handle::new(), &mut ()).unwrap();
+    assert_proven(&outcome);
+    outcome
 }
 
 /// By default, a database keeps what it has acknowledged.

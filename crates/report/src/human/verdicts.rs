@@ -10,6 +10,7 @@ use crate::finding::Found;
 use crate::involved::first_counterexample;
 use crate::meaning::deciding;
 use crate::names::{Names, counted, grouped, listed};
+use crate::printable::printable;
 use crate::report::Report;
 use crate::words::{behind, how_often, stated, why_not_applicable, why_searched};
 use crate::wrap::wrap;
@@ -50,6 +51,10 @@ pub(super) fn write(
     not_applicable(report, palette, out)?;
     for sentence in stated(report) {
         writeln!(out, "\n{}", wrap(&sentence, palette.width, "  ", "  "))?;
+    }
+    if let Some(lost) = &report.lost {
+        let sentence = format!("Lost commits: {lost}.");
+        writeln!(out, "\n{}", wrap(&printable(&sentence), palette.width, "  ", "  "))?;
     }
     searched(report, palette, out)?;
     // One level needs no summing up.

@@ -89,8 +89,18 @@ struct JsonReport<'a> {
     /// What the answers owe to the database's own word, where that is part of the question.
     #[serde(skip_serializing_if = "Option::is_none")]
     stated: Option<JsonStated>,
+    /// What was acknowledged before a fault of the server and is missing after it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lost_commits: Option<JsonLost<'a>>,
     timing: JsonTiming,
     provenance: JsonProvenance<'a>,
+}
+
+#[derive(Serialize)]
+struct JsonLost<'a> {
+    total: u64,
+    /// One of them, in words.
+    example: &'a str,
 }
 
 #[derive(Serialize)]
@@ -266,6 +276,9 @@ impl<'a> JsonReport<'a> {
             not_ruled_out: not_ruled_out(report, &found).into_iter().map(open).collect(),
             first_counterexample: first_counterexample(report.history, report.results),
             stated: JsonStated::of(report),
+            lost_commits: report
+                .lost
+                .map(|lost| JsonLost { total: lost.total, example: lost.words }),
             timing: JsonTiming {
                 load_ms: milliseconds(report.timing.load),
                 check_ms: milliseconds(report.timing.check),

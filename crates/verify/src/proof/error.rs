@@ -54,6 +54,9 @@ pub enum ProofProblem {
         /// Whether the proof is about one.
         promised: bool,
     },
+    /// It takes for granted that the server was down at other times than are given.
+    #[error("the proof rests on when the server was down, which is not what is given")]
+    OtherOutages,
     /// It was written by a version of Isolario that states proofs in another form.
     #[error(
         "the proof is in version {0} of the format, and this Isolario reads version 2: check the \

@@ -47,9 +47,9 @@ use isolario_model::{History, KeyAssumptions, LevelResult, PromisedOrder, Stated
 pub use digest::Digest;
 pub use error::{ProofError, ProofProblem};
 pub use read::read;
-pub use write::write;
+pub use write::{write, write_with_lost};
 
-use crate::{Options, Refusal, Verifier};
+use crate::{LostCommit, NotLost, Options, Outage, Refusal, Verifier, verify_lost};
 
 /// The form that is written and read.
 pub const SCHEMA: &str = "isolario.proof/2";
@@ -69,6 +69,10 @@ pub struct Proof {
     pub options: Options,
     /// The claims, with their evidence.
     pub results: Vec<LevelResult>,
+    /// When the server was down: taken for granted where something was lost.
+    pub outages: Vec<Outage>,
+    /// The transactions that were lost then.
+    pub lost: Vec<LostCommit>,
 }
 
 /// A proof that was re-checked.
@@ -78,12 +82,14 @@ pub struct VerifiedProof {
     pub proof: Proof,
     /// Per claim, why it is refused; none where it holds.
     pub refusals: Vec<Option<Refusal>>,
+    /// Per transaction that is said to be lost, why that is refused; none where it is.
+    pub not_lost: Vec<Option<NotLost>>,
 }
 
 impl VerifiedProof {
     /// Whether every claim holds.
     pub fn is_right(&self) -> bool {
-        self.refusals.iter().all(Option::is_none)
+        self.refusals.iter().all(Option::is_none) && self.not_lost.iter().all(Option::is_none)
     }
 }
 
@@ -104,6 +110,8 @@ pub struct Given<'g> {
     pub version_sets: &'g [StatedSet],
     /// The order of transactions that the database promises.
     pub promised_order: Option<&'g PromisedOrder>,
+    /// When the server was down.
+    pub outages: &'g [Outage],
 }
 
 impl<'g> Given<'g> {
@@ -130,6 +138,12 @@ impl<'g> Given<'g> {
     pub fn with_promised_order(self, promised_order: Option<&'g PromisedOrder>) -> Self {
         Given { promised_order, ..self }
     }
+
+    /// With the times at which the server was down.
+    #[must_use]
+    pub fn with_outages(self, outages: &'g [Outage]) -> Self {
+        Given { outages, ..self }
+    }
 }
 
 /// As [`verify_proof`], with what is stated or assumed beside the history. A proof takes it for granted
@@ -147,6 +161,8 @@ pub fn verify_proof_with(
         Some(ProofProblem::OtherAssumptions { proof: proof.options.assume })
     } else if promised != given.promised_order.is_some() {
         Some(ProofProblem::OtherPromise { promised })
+    } else if !proof.lost.is_empty() && proof.outages != given.outages {
+        Some(ProofProblem::OtherOutages)
     } else {
         None
     };
@@ -160,5 +176,7 @@ pub fn verify_proof_with(
         verifier = verifier.with_promised_order(order);
     }
     let refusals = proof.results.iter().map(|result| verifier.verify(result).err()).collect();
-    Ok(VerifiedProof { proof, refusals })
+    let lost = verify_lost(history, &proof.outages, &proof.lost);
+    let not_lost = lost.into_iter().map(Result::err).collect();
+    Ok(VerifiedProof { proof, refusals, not_lost })
 }

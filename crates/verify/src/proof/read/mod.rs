@@ -13,8 +13,8 @@ use isolario_model::{
     LevelResult, Limit, Point, ReadSource, Undecided, Verdict, Witness,
 };
 
-use crate::Options;
 use crate::proof::{Digest, Proof, ProofError, ProofProblem, SCHEMA};
+use crate::{LostCommit, Options, Outage};
 use evidence::{EvidenceReader, level};
 use node::{Fields, Line, Node, malformed};
 use references::References;
@@ -29,8 +29,9 @@ pub fn read(history: &History, file: &[u8]) -> Result<Proof, ProofError> {
         return Err(ProofError { position: None, problem });
     }
     let sections = Sections { refer: References::new(history), lines, anomalies: Vec::new() };
-    let results = sections.read(header.anomalies, &header.levels)?;
-    Ok(Proof { tool: header.tool, history: header.history, options: header.options, results })
+    let (results, lost) = sections.read(header.anomalies, &header.levels, header.lost)?;
+    let Header { tool, history, options, outages, .. } = header;
+    Ok(Proof { tool, history, options, results, outages, lost })
 }
 
 /// The lines of a file, one after the other.
@@ -88,6 +89,8 @@ struct Header {
     options: Options,
     anomalies: u64,
     levels: Vec<Level>,
+    outages: Vec<Outage>,
+    lost: u64,
 }
 
 impl Header {
@@ -110,6 +113,8 @@ impl Header {
             options: options(fields.take("flags")?)?,
             anomalies: fields.take("anomalies")?.unsigned()?,
             levels: levels(fields.take("levels")?)?,
+            outages: fields.optional("outages").map_or(Ok(Vec::new()), outages)?,
+            lost: fields.optional("lost").map_or(Ok(0), Node::unsigned)?,
         };
         fields.finish()?;
         Ok(header)
@@ -139,6 +144,16 @@ fn assumptions(node: Node<'_>) -> Result<KeyAssumptions, ProofError> {
     node.array()?.map(assumption).collect()
 }
 
+/// When the server was down.
+fn outages(node: Node<'_>) -> Result<Vec<Outage>, ProofError> {
+    let outage = |node: Node<'_>| {
+        let parts: Vec<_> = node.array()?.collect();
+        let [begun, over] = parts[..] else { return Err(node.expected("two times")) };
+        Ok(Outage { begun: begun.signed()?, over: over.signed()? })
+    };
+    node.array()?.map(outage).collect()
+}
+
 /// Levels, each once.
 fn levels(node: Node<'_>) -> Result<Vec<Level>, ProofError> {
     let mut levels = Vec::new();
@@ -166,7 +181,12 @@ enum Claim {
 }
 
 impl<'l, 'h> Sections<'l, 'h> {
-    fn read(mut self, anomalies: u64, levels: &[Level]) -> Result<Vec<LevelResult>, ProofError> {
+    fn read(
+        mut self,
+        anomalies: u64,
+        levels: &[Level],
+        lost: u64,
+    ) -> Result<(Vec<LevelResult>, Vec<LostCommit>), ProofError> {
         while (self.anomalies.len() as u64) < anomalies {
             let Some(line) = self.lines.next_with("anomaly")? else {
                 let found = self.anomalies.len() as u64;
@@ -179,8 +199,29 @@ impl<'l, 'h> Sections<'l, 'h> {
         }
         let sections: Vec<(Level, Engine, Claim)> =
             levels.iter().map(|level| self.section(*level)).collect::<Result<_, _>>()?;
+        let lost = self.lost(lost)?;
         self.lines.finish()?;
-        Ok(results(self.anomalies, sections))
+        Ok((results(self.anomalies, sections), lost))
+    }
+
+    /// So many lines of lost transactions.
+    fn lost(&mut self, stated: u64) -> Result<Vec<LostCommit>, ProofError> {
+        let mut all = Vec::new();
+        while (all.len() as u64) < stated {
+            let Some(mut line) = self.lines.next_with("lost")? else {
+                let found = all.len() as u64;
+                let problem = ProofProblem::Miscounted { what: "lost transactions", stated, found };
+                return Err(ProofError { position: Some((self.lines.number, 1)), problem });
+            };
+            let lost = self.refer.op(line.take("lost")?)?;
+            let via = line
+                .optional("via")
+                .map_or(Ok(Vec::new()), |via| via.array()?.map(|op| self.refer.op(op)).collect())?;
+            let found = self.refer.op(line.take("found")?)?;
+            line.finish()?;
+            all.push(LostCommit { lost, via, found });
+        }
+        Ok(all)
     }
 
     fn section(&mut self, expected: Level) -> Result<(Level, Engine, Claim), ProofError> {

@@ -13,9 +13,9 @@ use isolario_model::{
 use serde::ser::{Error, SerializeMap};
 use serde::{Serialize, Serializer};
 
-use crate::Options;
 use crate::proof::names::{Named, Names, one_field};
 use crate::proof::{Digest, SCHEMA};
+use crate::{LostCommit, Options, Outage};
 
 /// How many transactions of an order stand on one line: enough to cost little, few enough to look
 /// at.
@@ -33,7 +33,21 @@ pub fn write(
     name: &str,
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
+    write_with_lost(history, results, &[], &[], options, name, out)
+}
+
+/// As [`write()`], with transactions that were lost when the server was down.
+pub fn write_with_lost(
+    history: &History,
+    results: &[LevelResult],
+    outages: &[Outage],
+    lost: &[LostCommit],
+    options: &Options,
+    name: &str,
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
     let anomalies = Anomalies::new(results);
+    let outages = if lost.is_empty() { &[] } else { outages };
     let header = Header {
         schema: SCHEMA,
         tool: concat!("isolario ", env!("CARGO_PKG_VERSION")),
@@ -42,11 +56,27 @@ pub fn write(
         flags: Flags::of(options),
         anomalies: anomalies.list.len(),
         levels: results.iter().map(|result| result.level.name()).collect(),
+        outages: outages.iter().map(|outage| [outage.begun, outage.over]).collect(),
+        lost: lost.len(),
     };
     write_line(&header, out)?;
     let names = Names::new(history);
     anomalies.list.iter().try_for_each(|anomaly| write_line(&names.named(*anomaly), out))?;
-    results.iter().try_for_each(|result| write_section(&names, &anomalies, result, out))
+    results.iter().try_for_each(|result| write_section(&names, &anomalies, result, out))?;
+    lost.iter().try_for_each(|lost| write_line(&names.named(lost), out))
+}
+
+impl Serialize for Named<'_, &LostCommit> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let LostCommit { lost, via, found } = self.item;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("lost", &self.part(*lost))?;
+        if !via.is_empty() {
+            map.serialize_entry("via", &self.part(via.as_slice()))?;
+        }
+        map.serialize_entry("found", &self.part(*found))?;
+        map.end()
+    }
 }
 
 /// The anomalies of some results, each once, and where each of them is.
@@ -83,6 +113,14 @@ struct Header<'a> {
     flags: Flags,
     anomalies: usize,
     levels: Vec<&'static str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    outages: Vec<[i64; 2]>,
+    #[serde(skip_serializing_if = "is_zero")]
+    lost: usize,
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 #[derive(Serialize)]
