@@ -46,6 +46,13 @@ pub trait Database: Send + Sync {
     /// a fatal error with advice: nobody's data is dropped.
     fn prepare(&self, layout: &Layout) -> Result<(), DbError>;
 
+    /// Goes on where the [run](Layout::run) of this layout was when its process was killed: what it left is still
+    /// there.
+    fn resume(&self, layout: &Layout) -> Result<(), DbError> {
+        let _ = layout;
+        Err(DbError::unsupported("way to go on where a killed process was"))
+    }
+
     /// Removes what [`prepare`](Database::prepare) made, when the run is over. A run that was killed
     /// leaves that to the next one.
     fn clear(&self) -> Result<(), DbError> {
@@ -171,12 +178,21 @@ pub struct Layout {
     pub keys: u32,
     /// How many bytes a register is to take at least, in databases that store bytes.
     pub value_size: u32,
+    /// The run, by a number that tells its keys from those of others, where a database needs one; if none is
+    /// given, it takes the time.
+    pub run: Option<u64>,
 }
 
 impl Layout {
     /// Room for a workload.
     pub fn new(kind: Kind, keys: u32) -> Layout {
-        Layout { kind, keys, value_size: 0 }
+        Layout { kind, keys, value_size: 0, run: None }
+    }
+
+    /// As the run of this number.
+    #[must_use]
+    pub fn with_run(self, run: u64) -> Layout {
+        Layout { run: Some(run), ..self }
     }
 
     /// With registers of at least so many bytes.

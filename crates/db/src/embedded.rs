@@ -259,9 +259,14 @@ impl Database for Embedded {
     }
 
     fn prepare(&self, layout: &Layout) -> Result<(), DbError> {
-        let encoding = Encoding::new(now(), layout.value_size as usize);
+        let run = layout.run.unwrap_or_else(now);
+        let encoding = Encoding::new(run, layout.value_size as usize);
         *self.encoding.lock().unwrap_or_else(PoisonError::into_inner) = encoding;
         Ok(())
+    }
+
+    fn resume(&self, layout: &Layout) -> Result<(), DbError> {
+        self.prepare(layout)
     }
 
     fn connect(&self) -> Result<Box<dyn Connection>, DbError> {

@@ -157,6 +157,10 @@ impl Database for Sqlite {
         transaction.commit().map_err(classify)
     }
 
+    fn resume(&self, _: &Layout) -> Result<(), DbError> {
+        self.connection().map(drop)
+    }
+
     fn clear(&self) -> Result<(), DbError> {
         let mut connection = self.connection()?;
         let transaction = connection.transaction().map_err(classify)?;

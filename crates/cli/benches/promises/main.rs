@@ -26,6 +26,7 @@ fn main() -> Result<(), Failure> {
         ("per second", Align::Right),
         ("verdict", Align::Left),
         ("proof", Align::Left),
+        ("found, s", Align::Right),
         ("seconds", Align::Right),
         ("target", Align::Left),
     ]);
@@ -43,13 +44,15 @@ fn main() -> Result<(), Failure> {
             table.row(row(name, promise, &ran));
         }
     }
-    println!("Time is that of the whole command: run, check, explain, write the reports");
+    println!(
+        "found: to run and to check; seconds: the whole command, with what is explained and written"
+    );
     println!();
     println!("{table}");
     Ok(())
 }
 
-fn row(name: &str, promise: &Promise, ran: &Ran) -> [String; 8] {
+fn row(name: &str, promise: &Promise, ran: &Ran) -> [String; 9] {
     [
         name.to_owned(),
         promise.arguments.to_owned(),
@@ -57,6 +60,7 @@ fn row(name: &str, promise: &Promise, ran: &Ran) -> [String; 8] {
         format!("{:.0}", ran.per_second),
         ran.verdict(),
         if ran.proof_holds { "holds" } else { "WRONG" }.to_owned(),
+        format!("{:.1}", ran.found.as_secs_f64()),
         format!("{:.1}", ran.took.as_secs_f64()),
         format!("{}: {}", promise.expected.words(), judge(ran.proof_holds && promise.is_met(ran))),
     ]

@@ -42,7 +42,7 @@ impl Promise {
             Expected::Violated { anomalies, seconds } => {
                 let named = ran.anomalies.iter().any(|name| anomalies.contains(&name.as_str()));
                 let shown = anomalies.is_empty() || named;
-                ran.violated && shown && ran.took.as_secs() < seconds
+                ran.violated && shown && ran.found.as_secs() < seconds
             }
         }
     }

@@ -234,6 +234,15 @@ pub(crate) struct DriveArgs {
         ]
     )]
     pub(crate) hunt: Option<Duration>,
+
+    /// End each phase of a hunt by killing the process that has the embedded store open; then open it again
+    /// and read all keys
+    #[arg(long, requires = "hunt", conflicts_with = "whitebox")]
+    pub(crate) crash: bool,
+
+    /// Drive the workload for somebody who is going to end this process
+    #[arg(long, hide = true)]
+    pub(crate) to_be_killed: bool,
 }
 
 pub(crate) fn db_help() -> String {

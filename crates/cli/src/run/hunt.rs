@@ -3,11 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use isolario::model::{RunRecord, StopReason};
-use isolario::report::grouped;
-use isolario::run::{Handle, Hunt, Judgement, RunOutcome, default_directory};
+use isolario::report::{grouped, shell_word};
+use isolario::run::{
+    HISTORY, Handle, Hunt, Judgement, RunOutcome, Settings, crash_arguments, default_directory,
+    run_after_crash,
+};
 use serde::Serialize;
 
 use super::remedy;
@@ -27,7 +31,7 @@ pub(super) fn run(
     let begun = Instant::now();
     let out = what.settings.out.clone().unwrap_or_else(|| default_directory(what.settings.seed));
     let mut hunt = Hunt::new(what.settings.clone()).map_err(|error| remedy::failure(&error))?;
-    let mut covered = Covered::default();
+    let mut covered = Covered { crashes: what.crash, ..Covered::default() };
     let mut found = None;
     while found.is_none() && !handle.is_interrupted() {
         let left = time.saturating_sub(begun.elapsed());
@@ -36,8 +40,11 @@ pub(super) fn run(
         }
         let directory = out.join((covered.phases.len() + 1).to_string());
         let settings = hunt.next(left).with_out(&directory);
-        let outcome = isolario::run::run(&settings, handle, &mut ());
-        let outcome = outcome.map_err(|error| remedy::failure(&error))?;
+        let outcome = match what.crash {
+            true => crashed(settings.clone(), handle)?,
+            false => isolario::run::run(&settings, handle, &mut ())
+                .map_err(|error| remedy::failure(&error))?,
+        };
         let phase = Phase::of(&outcome, &settings);
         console.info(&phase.to_string());
         covered.add(&outcome, phase);
@@ -49,6 +56,49 @@ pub(super) fn run(
     }
     covered.seconds = begun.elapsed().as_secs_f64();
     conclude(what, covered, out, found.as_ref(), console)
+}
+
+/// The most transactions per second of a phase that is going to be killed: whoever is faster would record more than
+/// can be checked in the time that it took.
+const FASTEST: u64 = 20_000;
+/// Longer than any phase: the child must not end by itself.
+const FOR_EVER: Duration = Duration::from_secs(24 * 3600);
+
+/// A phase that a child drives, which is killed when its time is up. Then the store is opened again here.
+fn crashed(settings: Settings, handle: &Handle) -> Result<RunOutcome, Failure> {
+    let phase = settings.duration.unwrap_or_default();
+    let mut endless = settings.clone().with_duration(FOR_EVER);
+    endless.rate = Some(FASTEST);
+    let arguments = crash_arguments(&endless).map_err(|error| remedy::failure(&error))?;
+    let failed = |error: io::Error| Failure::new(format!("cannot start another process: {error}"));
+    let mut child = start(&arguments, &settings).map_err(failed)?;
+    let history = settings.out.clone().unwrap_or_default().join(HISTORY);
+    let mut begun = None;
+    while begun.is_none_or(|begun: Instant| begun.elapsed() < phase) && !handle.is_interrupted() {
+        if begun.is_none() && history.exists() {
+            begun = Some(Instant::now());
+        }
+        if let Some(status) = child.try_wait().map_err(failed)? {
+            let hint = "without --crash, the same hunt says more";
+            let message = format!("the process that had the store open ended by itself: {status}");
+            return Err(Failure::new(message).with_hint(hint));
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let killed = child.kill().and_then(|()| child.wait());
+    killed.map_err(failed)?;
+    run_after_crash(&settings, handle, &mut ()).map_err(|error| remedy::failure(&error))
+}
+
+/// Starts this program again, to drive the workload until it is killed.
+fn start(arguments: &str, settings: &Settings) -> io::Result<Child> {
+    let program = std::env::current_exe()?;
+    let out = settings.out.clone().unwrap_or_default();
+    let words = [program, out].map(|path| shell_word(&path.display().to_string()));
+    let command = format!("exec {} {arguments} --out {}", words[0], words[1]);
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &command]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    shell.spawn()
 }
 
 /// A broken claim, or a store that failed.
@@ -97,7 +147,7 @@ struct Phase {
 }
 
 impl Phase {
-    fn of(outcome: &RunOutcome, settings: &isolario::run::Settings) -> Phase {
+    fn of(outcome: &RunOutcome, settings: &Settings) -> Phase {
         let RunRecord { counts, overlapped, run_ms, check_ms, seed, .. } = &outcome.record;
         Phase {
             workload: settings.workload.kind.to_string(),
@@ -143,6 +193,8 @@ struct Covered {
     isolation: String,
     /// Each level that was claimed for some workload.
     claims: BTreeSet<&'static str>,
+    /// Whether each phase ended with a crash.
+    crashes: bool,
     found: bool,
     seconds: f64,
     phases: Vec<Phase>,
@@ -185,6 +237,9 @@ impl Covered {
         ];
         for (name, (least, most)) in ranges {
             writeln!(out, "  {name:<10} {least} to {most}")?;
+        }
+        if self.crashes {
+            writeln!(out, "  crashes    1 at the end of each phase")?;
         }
         Ok(())
     }

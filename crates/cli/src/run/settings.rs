@@ -23,6 +23,8 @@ pub(crate) struct Run {
     pub(super) repeat: u64,
     /// How long to go through shapes of workloads instead.
     pub(super) hunt: Option<Duration>,
+    /// Whether its phases end with a crash.
+    pub(super) crash: bool,
     /// The form of the result.
     pub(super) form: ReportForm,
 }
@@ -64,9 +66,22 @@ impl Run {
             (false, false) => Shrinking::Briefly,
         };
         settings.host = args.drive.host;
+        settings.to_be_killed = args.drive.to_be_killed || args.drive.crash;
         settings.planner().map_err(|error| Failure::new(error.to_string()))?;
-        let DriveArgs { repeat, hunt, .. } = args.drive;
-        Ok(Run { settings, repeat, hunt, form })
+        let DriveArgs { repeat, hunt, crash, .. } = args.drive;
+        if crash {
+            refuse_without_path(&settings.urls)?;
+        }
+        Ok(Run { settings, repeat, hunt, crash, form })
+    }
+}
+
+/// Refuses to crash what cannot be opened again.
+fn refuse_without_path(urls: &[DbUrl]) -> Result<(), Failure> {
+    match urls {
+        [url] if !url.rest().is_empty() && !url.rest().starts_with("//") => Ok(()),
+        _ => Err(Failure::new("--crash needs one embedded store that can be opened again")
+            .with_hint("name it with its path, as in --db sqlite:FILE")),
     }
 }
 

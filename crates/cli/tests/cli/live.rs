@@ -102,6 +102,26 @@ fn a_hunt_ends_with_the_first_finding_or_with_its_time() {
     assert!(!sandbox.path("kept").exists());
 }
 
+/// SQLite hands its log to the system before it answers, so that a killed process loses nothing.
+#[test]
+fn a_hunt_may_kill_the_process_of_an_embedded_store() {
+    let sandbox = Sandbox::new();
+    let store = format!("sqlite:{}", sandbox.path("store.db").display());
+    let args = ["run", "--db", &store, "--hunt", "3s", "--crash", "--out", "hunted", "--json"];
+    let hunted = sandbox.run(&args);
+    let said = String::from_utf8_lossy(&hunted.stderr).into_owned();
+    assert_eq!(hunted.status.code(), Some(0), "{said}");
+    let covered: serde_json::Value = serde_json::from_slice(&hunted.stdout).unwrap();
+    let committed = |phase: &serde_json::Value| phase["committed"].as_u64().unwrap();
+    assert!(covered["phases"].as_array().unwrap().iter().map(committed).sum::<u64>() > 0);
+    assert_eq!(covered["crashes"], true);
+    for stores in [&["sqlite:"][..], &["redis://127.0.0.1"], &[&store, &store]] {
+        let urls = stores.iter().flat_map(|url| ["--db", url]);
+        let args: Vec<&str> = ["run", "--hunt", "1s", "--crash"].into_iter().chain(urls).collect();
+        assert_eq!(sandbox.code(&args), 2, "{stores:?}");
+    }
+}
+
 #[test]
 fn clients_that_think_take_their_time() {
     let sandbox = Sandbox::new();

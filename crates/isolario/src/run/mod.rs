@@ -35,6 +35,7 @@
 //! A workload of one's own is run with
 //! [`run_with`]. A [`Handle`] ends a run early; an [`Observer`] is told how it goes.
 
+mod crash;
 mod directory;
 mod drive;
 mod error;
@@ -66,6 +67,7 @@ use isolario_report::{Json, Renderer, Timing, bug_report, first_counterexample, 
 use isolario_verify::proof;
 use isolario_workload::Generator;
 
+pub use crash::{crash_arguments, run_after_crash};
 pub use directory::{
     HISTORY, PROOF, RECORD, SHRUNK, SHRUNK_PROOF, VERSION_ORDER, default_directory,
 };

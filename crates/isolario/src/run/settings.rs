@@ -55,6 +55,9 @@ pub struct Settings {
     pub shadow: bool,
     /// Trouble for the server, or for the network between clients and nodes.
     pub faults: Option<Faults>,
+    /// Whether the process is going to be killed, and the store opened [again](super::run_after_crash): the run has
+    /// the keys of its seed, which whoever opens it knows.
+    pub to_be_killed: bool,
     /// The run directory; without one, a new one under `isolario-runs`.
     pub out: Option<PathBuf>,
     /// How many anomalies the report shows in full.
@@ -150,6 +153,7 @@ impl Settings {
             whitebox: false,
             shadow: false,
             faults: None,
+            to_be_killed: false,
             out: None,
             max_anomalies: 10,
             shrink: Shrinking::default(),

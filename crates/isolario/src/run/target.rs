@@ -11,13 +11,21 @@ use super::settings::Settings;
 /// What is claimed where the server ends in between. Who claims snapshots takes them of what is committed
 /// by then; a fault is no excuse for an older one. Strict serializability would ask for more than that: the
 /// order of transactions that do not meet, which serializable databases need not keep.
-fn in_real_time(claim: Claim) -> Claim {
+pub(super) fn in_real_time(claim: Claim) -> Claim {
     let Claim { mut levels, words } = claim;
     let implies = |wanted: Level| levels.iter().any(|level| level.implies(wanted));
     if implies(Level::SnapshotIsolation) && !implies(Level::StrongSnapshotIsolation) {
         levels.push(Level::StrongSnapshotIsolation);
     }
     Claim { levels, words }
+}
+
+/// What a run needs room for.
+pub(super) fn layout(settings: &Settings) -> Layout {
+    let extra = settings.host.map_or(0, Host::extra_keys);
+    let layout = Layout::new(settings.workload.kind, settings.workload.keys + extra)
+        .with_value_size(settings.value_size);
+    if settings.to_be_killed { layout.with_run(settings.seed) } else { layout }
 }
 
 /// The database of a run.
@@ -72,9 +80,7 @@ impl Target {
         if !first.supports(kind) {
             return Err(RunError::Unsupported { database: first.name().to_owned(), kind });
         }
-        let keys = settings.workload.keys;
-        let extra = settings.host.map_or(0, Host::extra_keys);
-        let layout = Layout::new(kind, keys + extra).with_value_size(settings.value_size);
+        let layout = layout(settings);
         let prepared = match settings.host.map(Host::number) {
             None => db::prepare(&nodes, &layout),
             Some(1) => prepare_for_all(&nodes, &layout),

@@ -1,0 +1,182 @@
+//! Crashes of embedded stores: the process that has one open is killed, and another one opens it again.
+//!
+//! An embedded store has no process of its own that could be killed. So its workload is driven by a child, which
+//! would go on for ever. When it is killed, its history has all that its sessions had been told by then; of each
+//! session, the answer to the last transaction may be missing, which leaves that one of unknown outcome. Then
+//! the store is opened here, and all keys are read. These reads are transactions of the history like any other, later
+//! than all of them; what was acknowledged and is missing then is a [lost commit](super::lost).
+
+use std::path::{Path, PathBuf};
+
+use isolario_check::Options;
+use isolario_db::{self as db, Access, Connection, DbError};
+use isolario_formats::{self as formats, Target as File};
+use isolario_model::{
+    Counts, History, Op, Outcome, RunRecord, TxnEnd, TxnId, TxnSink, TxnStart, ValueRef,
+};
+use isolario_workload::PlannedOp;
+
+use super::directory::{Directory, HISTORY};
+use super::error::RunError;
+use super::faults::last_reads;
+use super::handle::{Handle, Stage};
+use super::lost::Outage;
+use super::outcome::RunOutcome;
+use super::replay;
+use super::settings::Settings;
+use super::target::{Target, in_real_time, layout};
+use super::{Observer, Recorded, begin, finish};
+
+/// The arguments of `isolario` by which a child drives the workload of these settings until it is killed, but for
+/// where it leaves its history.
+pub fn crash_arguments(settings: &Settings) -> Result<String, RunError> {
+    let asked = db::Settings { isolation: settings.isolation.clone(), ..db::Settings::default() };
+    let url = settings.urls.first().ok_or(RunError::Nothing("databases"))?;
+    let database = db::open(url, &asked).map_err(RunError::Open)?;
+    let command = replay::command(settings, database.isolation());
+    let arguments = command.strip_prefix("isolario ").unwrap_or_default();
+    Ok(format!("{arguments} --to-be-killed --no-shrink"))
+}
+
+/// Opens a store again whose process was killed while it drove the workload of these settings, reads all keys,
+/// and checks what was recorded, in the directory that the child has left.
+pub fn run_after_crash(
+    settings: &Settings,
+    handle: &Handle,
+    observer: &mut dyn Observer,
+) -> Result<RunOutcome, RunError> {
+    handle.enter(Stage::Opening);
+    let outcome = recorded(settings)
+        .and_then(|(recorded, _target)| finish(settings, recorded, handle, observer));
+    handle.enter(Stage::Idle);
+    outcome
+}
+
+/// What the child has recorded, with the last reads. The store stays open as long as the target does.
+fn recorded(settings: &Settings) -> Result<(Recorded, Target), RunError> {
+    let path = settings.out.clone().ok_or(RunError::Nothing("run directories"))?;
+    let file = path.join(HISTORY);
+    let before = formats::read(&file)?.history;
+    let target = reopened(settings)?;
+    let at = |error| RunError::Database { url: settings.urls.first().cloned(), error };
+    let mut connection = target.nodes[0].connect().map_err(at)?;
+    let longest = before.sessions().map(|session| before.session_txns(session).len()).max();
+    let planner = settings.planner()?;
+    let reads = last_reads(&settings.workload, &planner, longest.unwrap_or(0) as u64);
+    let found = reads.iter().map(|plan| Found::of(plan, connection.as_mut()));
+    let found = found.collect::<Result<Vec<_>, _>>().map_err(at)?;
+    let outage = after(&before);
+    write(&before, &found, outage, &file)
+        .map_err(|error| RunError::Recording { path: file, error })?;
+    let mut record = begin(settings, &target);
+    record.counts = counts(&before);
+    record.remarks.push("faults: 1 \u{d7} kill".to_owned());
+    let directory = Directory::existing(path);
+    directory.write_record(&record)?;
+    let options = Options::default().with_timeout(settings.check_timeout);
+    let claim = target.claim.clone();
+    let outages = vec![outage];
+    Ok((Recorded { directory, record, claim, options, captured: None, outages }, target))
+}
+
+/// The store, opened as it was left.
+fn reopened(settings: &Settings) -> Result<Target, RunError> {
+    let asked = db::Settings {
+        isolation: settings.isolation.clone(),
+        statement_timeout: settings.statement_timeout,
+        ..db::Settings::default()
+    };
+    let [url] = &settings.urls[..] else { return Err(RunError::Nothing("databases")) };
+    let at = |error| RunError::Database { url: Some(url.clone()), error };
+    let node = db::open(url, &asked).map_err(RunError::Open)?;
+    node.resume(&layout(settings)).map_err(at)?;
+    let version = node.version().map_err(at)?;
+    let claim = in_real_time(node.claim(settings.workload.kind, 1));
+    Ok(Target { nodes: vec![node], version, claim, trouble: None })
+}
+
+/// A time after everything that was recorded. When the child was killed is not on its clock, but then nothing was
+/// recorded any more.
+fn after(history: &History) -> Outage {
+    let times = |txn: TxnId| [history.start(txn), history.finish(txn)];
+    let last = history.txns().flat_map(times).flatten().max().unwrap_or(0);
+    Outage { begun: last + 1, over: last + 2 }
+}
+
+/// What one of the last transactions found.
+enum Found {
+    Registers(Vec<(u64, Option<i64>)>),
+    Lists(Vec<(u64, Vec<i64>)>),
+}
+
+impl Found {
+    fn of(plan: &[PlannedOp], connection: &mut dyn Connection) -> Result<Found, DbError> {
+        connection.begin(Access::Read)?;
+        let mut registers = Vec::new();
+        let mut lists = Vec::new();
+        for op in plan {
+            match *op {
+                PlannedOp::Read { key } => registers.push((key, connection.read(key)?)),
+                PlannedOp::ReadList { key } => {
+                    let mut elements = Vec::new();
+                    connection.read_list(key, &mut elements)?;
+                    lists.push((key, elements));
+                }
+                _ => {}
+            }
+        }
+        connection.commit()?;
+        Ok(if lists.is_empty() { Found::Registers(registers) } else { Found::Lists(lists) })
+    }
+
+    fn tell(&self, sink: &mut dyn TxnSink) -> Result<(), isolario_model::SinkError> {
+        match self {
+            Found::Registers(registers) => registers.iter().try_for_each(|(key, held)| {
+                let value = Some(held.map_or(ValueRef::Nil, ValueRef::Int));
+                sink.op(&Op::Read { key: (*key as i64).into(), value })
+            }),
+            Found::Lists(lists) => lists.iter().try_for_each(|(key, elements)| {
+                let elements: Vec<_> = elements.iter().map(|element| (*element).into()).collect();
+                sink.op(&Op::ReadList { key: (*key as i64).into(), elements: Some(&elements) })
+            }),
+        }
+    }
+}
+
+/// Writes the history anew, with the last reads in a session of their own.
+fn write(
+    before: &History,
+    found: &[Found],
+    outage: Outage,
+    file: &Path,
+) -> Result<(), isolario_model::SinkError> {
+    let whole: PathBuf = file.with_extension("whole");
+    let format = formats::find("isolario").ok_or_else(|| no_format())?;
+    let mut sink = format.writer(File::Path(whole.clone()))?;
+    before.replay(&mut *sink)?;
+    for (number, found) in (0i64..).zip(found) {
+        // Other sessions have numbers from 0 on.
+        sink.begin(&TxnStart { session: (-1i64).into(), id: None, line: None })?;
+        found.tell(&mut *sink)?;
+        let start = outage.over + 1 + 2 * number;
+        let end = TxnEnd::new(Outcome::Committed);
+        sink.end(&TxnEnd { start: Some(start), finish: Some(start + 1), ..end })?;
+    }
+    sink.finish()?;
+    Ok(std::fs::rename(whole, file)?)
+}
+
+fn no_format() -> isolario_model::SinkError {
+    std::io::Error::other("there is no format for the history").into()
+}
+
+/// What the child had done by then.
+fn counts(history: &History) -> Counts {
+    let of = |outcome| history.txns().filter(|txn| history.outcome(*txn) == outcome).count() as u64;
+    Counts {
+        committed: of(Outcome::Committed),
+        aborted: of(Outcome::Aborted),
+        unknown: of(Outcome::Unknown),
+        ..RunRecord::default().counts
+    }
+}
