@@ -220,17 +220,22 @@ impl Product {
     /// An expression that joins texts.
     pub(crate) fn concatenation(&self, parts: &[String]) -> String {
         match self.dialect {
+            _ if parts.len() == 1 => parts[0].clone(),
             Dialect::MySql => format!("CONCAT({})", parts.join(", ")),
             _ => parts.join(" || "),
         }
     }
 
     /// An expression that joins a text of all rows, separated by semicolons.
-    pub(crate) fn gathering(&self, text: &str) -> String {
+    ///
+    /// MariaDB makes a temporary table of whatever `GROUP_CONCAT` takes: on disk, which takes longer than the rest of
+    /// the statement, if that is a text of more than 512 characters, unless it is a column that is not a `TEXT`. So
+    /// it gets the parts one by one.
+    pub(crate) fn gathering(&self, parts: &[String]) -> String {
         match self.dialect {
-            Dialect::Postgres => format!("string_agg({text}, ';')"),
-            Dialect::MySql => format!("GROUP_CONCAT({text} SEPARATOR ';')"),
-            _ => format!("group_concat({text}, ';')"),
+            Dialect::Postgres => format!("string_agg({}, ';')", self.concatenation(parts)),
+            Dialect::MySql => format!("GROUP_CONCAT({} SEPARATOR ';')", parts.join(", ")),
+            _ => format!("group_concat({}, ';')", self.concatenation(parts)),
         }
     }
 }

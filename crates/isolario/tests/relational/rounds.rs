@@ -7,7 +7,7 @@ use isolario::check::{Checker, Options};
 use isolario::db::{DbUrl, Settings as DbSettings, open};
 use isolario::model::{AnomalyKind, Level, Outcome};
 use isolario::run::relational::{FindingKind, Outcome as Found, replay_script, run};
-use isolario::run::{Handle, Judgement, RunError};
+use isolario::run::{Ask, Handle, Judgement, RunError};
 use isolario::sql::{Product, Script};
 use isolario_servers::Kind;
 
@@ -112,6 +112,13 @@ fn postgres_gives_what_it_claims() {
     for finding in &skewed.findings {
         assert!(allowed.contains(&finding.kind), "{finding:?}");
     }
+
+    // A run that stops early, while other rounds are on their way.
+    let mut stopped = settings(url, "read-committed", 1200, 3);
+    let levels = vec![Level::RepeatableRead];
+    stopped.ask = Ask::Levels { named: levels.clone(), levels };
+    stopped.stop_on_violation = true;
+    assert!(go(stopped).figures.broken <= 1);
 
     // Nothing of it is left.
     let database = open(&DbUrl::parse(url).unwrap(), &DbSettings::default()).unwrap();

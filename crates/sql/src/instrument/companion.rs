@@ -19,7 +19,7 @@ impl Instrument<'_> {
             return sent;
         }
         let rewrite = Rewrite { names: *self, element: String::new(), next: 0 };
-        let all = self.product.gathering(&rewrite.row_text(None));
+        let all = self.product.gathering(&rewrite.row_parts(None));
         let sql = format!(
             "SELECT isolario_found.*, isolario_all.isolario_met \
              FROM (SELECT {all} AS isolario_met FROM {table}) AS isolario_all \

@@ -272,13 +272,17 @@ impl Rewrite<'_> {
 
     /// The name and list of a row, as the text of an expression: `t0/1=7.3,8.1`.
     fn row_text(&self, qualifier: Option<&str>) -> String {
-        let Aux { row, list } = self.names.aux;
+        self.names.product.concatenation(&self.row_parts(qualifier))
+    }
+
+    /// What that text consists of.
+    fn row_parts(&self, qualifier: Option<&str>) -> [String; 3] {
+        let Aux { row, list, .. } = self.names.aux;
         let qualified = |column: &str| match qualifier {
             Some(qualifier) => format!("{qualifier}.{column}"),
             None => column.to_owned(),
         };
-        let parts = [qualified(row), "'='".to_owned(), qualified(list)];
-        self.names.product.concatenation(&parts)
+        [qualified(row), "'='".to_owned(), qualified(list)]
     }
 
     fn item(&mut self, expr: Expr) -> SelectItem {

@@ -7,10 +7,11 @@ use sqlparser::ast::{
 
 use super::{Refusal, Rewrite};
 
-/// An expression that tells rows, beside the columns of a query.
+/// A text that tells rows, beside the columns of a query.
 #[derive(Clone)]
 pub(super) struct Export {
-    expr: Expr,
+    /// Expressions that it consists of, one after the other.
+    parts: Vec<String>,
     /// Whether it tells one row of a table, and not what a subquery gathered.
     pub(super) is_row: bool,
 }
@@ -32,7 +33,7 @@ impl Rewrite<'_> {
         let exports = match &mut *query.body {
             SetExpr::Select(select) => {
                 let exports = self.exports(select)?;
-                self.add(select, &exports);
+                self.add(select, &exports)?;
                 exports
             }
             SetExpr::SetOperation { .. } => {
@@ -47,11 +48,12 @@ impl Rewrite<'_> {
         Ok(exports)
     }
 
-    fn add(&mut self, select: &mut Select, exports: &[Export]) {
+    fn add(&mut self, select: &mut Select, exports: &[Export]) -> Result<(), Refusal> {
         for export in exports {
-            let item = self.item(export.expr.clone());
-            select.projection.push(item);
+            let text = self.expr(&self.names.product.concatenation(&export.parts))?;
+            select.projection.push(self.item(text));
         }
+        Ok(())
     }
 
     fn gather_branches(
@@ -78,10 +80,7 @@ impl Rewrite<'_> {
     fn add_to_branches(&mut self, body: &mut SetExpr, exports: &[Export]) -> Result<(), Refusal> {
         let first = self.next;
         match body {
-            SetExpr::Select(select) => {
-                self.add(select, exports);
-                Ok(())
-            }
+            SetExpr::Select(select) => self.add(select, exports),
             SetExpr::SetOperation { left, right, .. } => {
                 self.add_to_branches(left, exports)?;
                 self.next = first;
@@ -100,8 +99,7 @@ impl Rewrite<'_> {
         let mut exports = if select.distinct.is_some() {
             self.companions(select, &sources)?
         } else if is_aggregate {
-            let gathered = sources.iter().map(|source| self.gathered(&source.expr));
-            gathered.collect::<Result<_, _>>()?
+            sources.iter().map(|source| self.gathered(source)).collect()
         } else {
             sources
         };
@@ -145,8 +143,8 @@ impl Rewrite<'_> {
                     return Err(Refusal::Relation(name.to_owned()));
                 }
                 let qualifier = alias.as_ref().map_or(name, |alias| alias.name.value.as_str());
-                let text = self.row_text(Some(qualifier));
-                exports.push(Export { expr: self.expr(&text)?, is_row: true });
+                exports
+                    .push(Export { parts: self.row_parts(Some(qualifier)).to_vec(), is_row: true });
                 Ok(())
             }
             TableFactor::Derived { subquery, alias: Some(alias), .. }
@@ -156,7 +154,7 @@ impl Rewrite<'_> {
                 let inner = self.query(subquery)?;
                 for at in 0..inner.len() as u32 {
                     let column = format!("{}.isolario_seen_{}", alias.name.value, first + 1 + at);
-                    exports.push(Export { expr: self.expr(&column)?, is_row: false });
+                    exports.push(Export { parts: vec![column], is_row: false });
                 }
                 Ok(())
             }
@@ -164,21 +162,22 @@ impl Rewrite<'_> {
         }
     }
 
-    fn gathered(&self, expr: &Expr) -> Result<Export, Refusal> {
-        let text = self.names.product.gathering(&expr.to_string());
-        Ok(Export { expr: self.expr(&text)?, is_row: false })
+    fn gathered(&self, export: &Export) -> Export {
+        Export { parts: vec![self.names.product.gathering(&export.parts)], is_row: false }
     }
 
     /// Scalar subqueries that tell the rows of each relation of a query, all of them in one text.
     fn companions(&self, select: &Select, sources: &[Export]) -> Result<Vec<Export>, Refusal> {
         let companion = |source: &Export| {
-            let gathered = self.gathered(&source.expr)?;
+            let gathered = self.gathered(source);
             let mut all = select.clone();
             all.distinct = None;
             all.group_by = GroupByExpr::Expressions(Vec::new(), Vec::new());
             all.having = None;
-            all.projection = vec![SelectItem::UnnamedExpr(gathered.expr)];
-            Ok(Export { expr: Expr::Subquery(Box::new(query_of(all))), is_row: false })
+            let gathered = self.expr(&self.names.product.concatenation(&gathered.parts))?;
+            all.projection = vec![SelectItem::UnnamedExpr(gathered)];
+            let subquery = Expr::Subquery(Box::new(query_of(all)));
+            Ok(Export { parts: vec![subquery.to_string()], is_row: false })
         };
         sources.iter().map(companion).collect()
     }

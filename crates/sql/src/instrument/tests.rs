@@ -69,7 +69,7 @@ fn where_columns_would_matter_rows_are_gathered() {
     becomes(
         &Product::MARIADB,
         "SELECT DISTINCT c1 FROM t0 WHERE c0 < 5",
-        "SELECT DISTINCT c1, (SELECT GROUP_CONCAT(CONCAT(t0.row_id, '=', t0.w_list) SEPARATOR ';') \
+        "SELECT DISTINCT c1, (SELECT GROUP_CONCAT(t0.row_id, '=', t0.w_list SEPARATOR ';') \
          FROM t0 WHERE c0 < 5) AS isolario_seen_1 FROM t0 WHERE c0 < 5",
     );
     let gathered = |table: &str, condition: &str| {

@@ -156,9 +156,9 @@ impl Table {
             self.columns.iter().map(|column| column.definition(dialect)).collect();
         if let Some(aux) = aux {
             // No constraint, no index, and no default: nothing that the database would act upon.
-            let wide = if dialect == Dialect::MySql { "MEDIUMTEXT" } else { "TEXT" };
-            parts.push(format!("{} TEXT", aux.row));
-            parts.push(format!("{} {wide}", aux.list));
+            let (name, list) = aux.types(dialect);
+            parts.push(format!("{} {name}", aux.row));
+            parts.push(format!("{} {list}", aux.list));
         }
         let names = |positions: &[usize]| {
             let name = |at: &usize| self.columns[*at].name.as_str();
@@ -279,17 +279,41 @@ impl Schema {
     }
 }
 
-/// The names of the two auxiliary columns that every table gets: what a row is called by, and who
-/// wrote it.
+/// The two auxiliary columns that every table gets: what a row is called by, and who wrote it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Aux {
     /// What the row is called by, whatever happens to its other columns.
     pub row: String,
     /// The statements that wrote the row, one after the other.
     pub list: String,
+    /// Whether lists may grow longer than [`Aux::SHORT`].
+    is_long: bool,
 }
 
 impl Aux {
+    /// How many characters a list has at most, and how many a name, where they are not of any length. On MySQL and its
+    /// kin, queries that put a `TEXT` into a temporary table are slow.
+    const SHORT: (usize, usize) = (8000, 500);
+    /// How many characters a statement adds to a list at most: `,1234567.123`.
+    const ELEMENT: usize = 12;
+
+    /// The same, with room for so many statements.
+    pub fn with_room_for(self, statements: usize) -> Aux {
+        let is_long = statements.saturating_mul(Aux::ELEMENT) > Aux::SHORT.0;
+        Aux { is_long, ..self }
+    }
+
+    /// The types of both columns.
+    fn types(&self, dialect: Dialect) -> (String, String) {
+        let (list, name) = Aux::SHORT;
+        match dialect {
+            Dialect::MySql if self.is_long => ("TEXT".to_owned(), "MEDIUMTEXT".to_owned()),
+            Dialect::MySql => (format!("VARCHAR({name})"), format!("VARCHAR({list})")),
+            _ => ("TEXT".to_owned(), "TEXT".to_owned()),
+        }
+    }
+
     /// Names that no column of the schema has.
     pub fn avoiding(schema: &Schema) -> Aux {
         let columns = || schema.tables.iter().flat_map(|table| &table.columns);
@@ -300,7 +324,7 @@ impl Aux {
             }
             name
         };
-        Aux { row: free("row_id"), list: free("w_list") }
+        Aux { row: free("row_id"), list: free("w_list"), is_long: true }
     }
 }
 
@@ -314,6 +338,17 @@ mod tests {
         let schema = Schema { tables: vec![Table::plain("t", &columns, &[])], views: Vec::new() };
         let aux = Aux::avoiding(&schema);
         assert_eq!((aux.row.as_str(), aux.list.as_str()), ("row_id__", "w_list"));
+    }
+
+    #[test]
+    fn lists_have_room_for_every_statement() {
+        let schema = Schema { tables: vec![Table::plain("t", &[], &[])], views: Vec::new() };
+        let aux = Aux::avoiding(&schema);
+        let create = |aux: &Aux| schema.create(&Product::MARIADB, Some(aux)).remove(0);
+        let (short, long) = (aux.clone().with_room_for(600), aux.clone().with_room_for(1000));
+        assert_eq!(create(&short), "CREATE TABLE t (row_id VARCHAR(500), w_list VARCHAR(8000))");
+        assert_eq!(create(&long), "CREATE TABLE t (row_id TEXT, w_list MEDIUMTEXT)");
+        assert_eq!(create(&aux), create(&long));
     }
 
     #[test]

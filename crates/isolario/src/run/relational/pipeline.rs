@@ -101,8 +101,13 @@ impl<'s> Rounds<'s> {
             }
             scope.spawn(move || self.make_all(&free, &made));
             scope.spawn(move || self.drive_all(&ready, &driven));
-            let examined = self.examine_all(to_examine, &give_back, examine);
+            let examined = self.examine_all(&to_examine, &give_back, examine);
             self.is_enough.store(true, Ordering::Relaxed);
+            drop(give_back);
+            // Nobody examines what was driven in the meantime, and whether it can be dropped is of no interest either.
+            for Driven { stage, schema, .. } in to_examine.into_iter().flatten() {
+                let _ = stage.clear(&schema);
+            }
             examined
         })
     }
@@ -110,7 +115,7 @@ impl<'s> Rounds<'s> {
     /// Examines rounds as they come, and gives their namespaces back.
     fn examine_all(
         &self,
-        driven: Receiver<Result<Driven<'s>, DbError>>,
+        driven: &Receiver<Result<Driven<'s>, DbError>>,
         give_back: &Sender<u32>,
         examine: &mut dyn FnMut(Driven<'s>) -> Result<bool, RunError>,
     ) -> Result<(), RunError> {
@@ -147,9 +152,11 @@ impl<'s> Rounds<'s> {
         let stage = site.at_namespace(&site.isolations[at], namespace)?;
         let connections = match &plan {
             Plan::Script(_) => Ok(Vec::new()),
-            Plan::Random { schema, .. } => {
+            Plan::Random { schema, models } => {
                 let sessions = settings.sessions.unwrap_or(2 + rng.below(4) as u32);
-                let aux = Aux::avoiding(schema);
+                let longest = models.iter().map(Vec::len).max().unwrap_or(0);
+                let longest = longest.max(settings.style.statements);
+                let aux = Aux::avoiding(schema).with_room_for(settings.round as usize * longest);
                 stage
                     .make(schema, settings.instrumented.then_some(&aux))
                     .and_then(|()| (0..sessions).map(|session| stage.connect(session)).collect())
@@ -166,12 +173,11 @@ impl<'s> Rounds<'s> {
     ) {
         for made in ready {
             if self.is_done() {
-                drop(made.map(Made::clear));
+                let _ = made.map(Made::clear);
                 continue;
             }
-            if let Err(unwanted) = driven.send(made.and_then(|made| self.drive(made))) {
-                // Nobody examines it any more, and whether it could be dropped is of no interest either.
-                drop(unwanted.0.map(|Driven { stage, schema, .. }| stage.clear(&schema)));
+            if driven.send(made.and_then(|made| self.drive(made))).is_err() {
+                return;
             }
         }
     }

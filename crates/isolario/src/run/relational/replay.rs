@@ -30,7 +30,7 @@ pub(super) fn replay(
     script: &Script,
 ) -> Result<Round, DbError> {
     let (product, schema) = (&site.product, &script.schema);
-    let aux = Aux::avoiding(schema);
+    let aux = Aux::avoiding(schema).with_room_for(script.steps.len());
     let used = site.is_instrumented().then_some(&aux);
     stage.make(schema, used)?;
     let instrument = used.map(|aux| Instrument { product, schema, aux });

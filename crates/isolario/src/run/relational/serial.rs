@@ -67,7 +67,8 @@ pub(super) fn compare(
     let product = &site.product;
     let Some(txns) = comparable(product, schema, round) else { return Ok(Serially::Open) };
     let last = round.transactions.iter().rfind(|txn| txn.is_final);
-    let aux = Aux::avoiding(schema);
+    let statements = round.transactions.iter().map(|txn| txn.statements.len()).sum();
+    let aux = Aux::avoiding(schema).with_room_for(statements);
     // Where there are namespaces, the next one takes the place of the last one.
     if site.is_sqlite() {
         stage.clear(schema)?;
