@@ -33,6 +33,18 @@ pub(crate) struct SqlArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) round: Option<u32>,
 
+    /// At most so many tables in a schema [default: 3]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=50))]
+    pub(crate) tables: Option<u32>,
+
+    /// At most so many columns in a table [default: 3]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=50))]
+    pub(crate) columns: Option<u32>,
+
+    /// At most so many rows in a table, when a round begins [default: 5]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1000))]
+    pub(crate) rows: Option<u32>,
+
     /// How deep conditions are nested [default: 2]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=8))]
     pub(crate) depth: Option<u32>,
@@ -57,6 +69,9 @@ impl SqlArgs {
     fn given(&self) -> Option<&'static str> {
         [
             (self.round.is_some(), "--round"),
+            (self.tables.is_some(), "--tables"),
+            (self.columns.is_some(), "--columns"),
+            (self.rows.is_some(), "--rows"),
             (self.depth.is_some(), "--depth"),
             (self.templates.is_some(), "--templates"),
             (self.predicates, "--predicates"),
@@ -112,7 +127,7 @@ impl Relational {
         settings.stop_on_violation = args.drive.stop_on_violation;
         settings.keep = args.sql.keep;
         settings.predicates = args.sql.predicates;
-        settings.templates = args.sql.templates;
+        settings.templates = args.sql.templates.clone();
         settings.aim = args.shape.aim;
         settings.simplify = match (args.shrink, args.no_shrink) {
             (true, _) => Some(Duration::from_secs(3600)),
@@ -129,6 +144,12 @@ impl Relational {
         }
         if let Some(depth) = args.sql.depth {
             settings.style.depth = depth as usize;
+        }
+        let (SqlArgs { tables, columns, rows, .. }, bounds) = (&args.sql, &mut settings.bounds);
+        for (given, bound) in
+            [(tables, &mut bounds.tables), (columns, &mut bounds.columns), (rows, &mut bounds.rows)]
+        {
+            *bound = given.map_or(*bound, |given| given as usize);
         }
         Ok(Relational { settings, form })
     }

@@ -46,6 +46,25 @@ fn a_run_leaves_everything_to_look_at_it_again() {
 }
 
 #[test]
+fn schemas_are_as_large_as_flags_say() {
+    let sandbox = Sandbox::new();
+    let bounds = ["--tables", "1", "--columns", "2", "--rows", "0", "--ops", "3", "--depth", "1"];
+    let run =
+        [&["run", "--workload", "sql", "--txns", "90", "--out", "out", "--keep"], &bounds[..]]
+            .concat();
+    let output = sandbox.run(&[&run[..], &["--db", "sqlite:kept.db"]].concat());
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    let replay = "--depth 1 --ops 3 --seed";
+    for expected in ["--tables 1 --columns 2 --rows 0", replay] {
+        assert!(text.contains(expected), "{expected} in {text}");
+    }
+    let elsewhere = sandbox.run(&["run", "--rows", "3"]);
+    let why = String::from_utf8(elsewhere.stderr).unwrap();
+    assert!(why.contains("--rows has an effect on the sql workload alone"), "{why}");
+}
+
+#[test]
 fn the_replay_command_asks_for_the_same() {
     let sandbox = Sandbox::new();
     let first =

@@ -57,7 +57,7 @@ fn has_victim(round: &Round) -> bool {
     let statements = round.transactions.iter().flat_map(|txn| &txn.statements);
     let codes = statements.filter_map(|statement| statement.failure.as_ref()?.code.as_deref());
     let errors = round.transactions.iter().filter_map(|txn| txn.error.as_deref());
-    let is_victim = |text: &str| ["1213", "1205", "40P01", "40001", "5"].contains(&text);
+    let is_victim = |text: &str| ["1213", "1205", "40P01", "40001", "SQLITE_BUSY"].contains(&text);
     codes.into_iter().any(is_victim) || errors.into_iter().any(|error| error.contains("40001"))
 }
 

@@ -6,11 +6,14 @@ use std::time::{Duration, Instant};
 use isolario::check::{Checker, Options};
 use isolario::db::{DbUrl, Settings as DbSettings, open};
 use isolario::model::{AnomalyKind, Level, Outcome};
-use isolario::run::relational::{FindingKind, Outcome as Found, replay_script, run};
+use isolario::run::relational::{
+    FindingKind, Outcome as Found, replay_script, run, simplify_script,
+};
 use isolario::run::{Ask, Handle, Judgement, RunError};
-use isolario::sql::{Product, Script};
+use isolario::sql::{Product, Script, Table, Type};
 use isolario_servers::Kind;
 
+use super::figures::script;
 use super::site::{go, settings, start};
 
 /// Nothing was found, and what was claimed holds.
@@ -90,9 +93,10 @@ fn what_is_refused_is_told() {
 fn a_schema_that_is_kept_stays() {
     let dir = tempfile::tempdir().unwrap();
     let url = format!("sqlite:{}", dir.path().join("kept.db").display());
-    let mut settings = settings(&url, "serializable", 1, 7);
+    // That of the last one of several rounds.
+    let mut settings = settings(&url, "serializable", 100, 7);
     settings.keep = true;
-    go(settings);
+    assert!(go(settings).figures.rounds > 1);
     let database = open(&DbUrl::parse(&url).unwrap(), &DbSettings::default()).unwrap();
     database.connect_sql().unwrap().statement("SELECT row_id, w_list FROM t0", false).unwrap();
 }
@@ -113,6 +117,8 @@ fn postgres_gives_what_it_claims() {
         assert!(allowed.contains(&finding.kind), "{finding:?}");
     }
 
+    what_comes_before_is_there_from_the_beginning(url);
+
     // A run that stops early, while other rounds are on their way.
     let mut stopped = settings(url, "read-committed", 1200, 3);
     let levels = vec![Level::RepeatableRead];
@@ -125,6 +131,33 @@ fn postgres_gives_what_it_claims() {
     let ours = "SELECT nspname::text FROM pg_namespace WHERE nspname LIKE 'isolario_sql%'";
     let left = database.connect_sql().unwrap().statement(ours, false).unwrap();
     assert_eq!(left.rows.len(), 0, "{:?}", left.rows);
+}
+
+/// A transaction that makes the rows that others skew is not one of the smallest script; nor are large values.
+fn what_comes_before_is_there_from_the_beginning(url: &str) {
+    let columns = [("c0", Type::Integer), ("c1", Type::Integer)];
+    let skew = script(
+        vec![Table::plain("t", &columns, &[])],
+        &[
+            (1, "BEGIN"),
+            (1, "INSERT INTO t (c0, c1) VALUES (7, 3), (8, 4)"),
+            (1, "COMMIT"),
+            (2, "BEGIN"),
+            (2, "SELECT c1 FROM t WHERE c0 = 7"),
+            (3, "BEGIN"),
+            (3, "SELECT c1 FROM t WHERE c0 = 8"),
+            (2, "UPDATE t SET c1 = 5 WHERE c0 = 8"),
+            (3, "UPDATE t SET c1 = 6 WHERE c0 = 7"),
+            (2, "COMMIT"),
+            (3, "COMMIT"),
+        ],
+    );
+    let settings = settings(url, "repeatable-read", 1, 1);
+    let kind = FindingKind::Anomaly(AnomalyKind::WriteSkew);
+    let found = simplify_script(&settings, &skew, kind).unwrap().unwrap();
+    assert_eq!((found.size(), found.shown), ((2, 2), (3, 3)), "{:?}", found.script);
+    let sql = found.script.to_sql(&Product::POSTGRES, None);
+    assert!(!sql.contains(['3', '4', '5', '6', '7', '8']), "{sql}");
 }
 
 #[test]

@@ -91,7 +91,7 @@ pub fn a_directory_is_shrunk(servers: &Servers) {
         "--   SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ;\n",
         "-- One after the other, the transactions give other answers, in whatever order:\n",
         "-- T2: SELECT c2 FROM t\n",
-        "--   T1, T2    (5)\n",
+        "--   T1, T2    (",
     ];
     for line in expected {
         assert!(script.contains(line), "{line}: {script}");

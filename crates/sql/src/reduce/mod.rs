@@ -4,16 +4,19 @@
 //! tries it finds out that it does not show the same any more.
 
 mod statement;
+mod values;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use isolario_model::Value;
 use sqlparser::ast::Statement;
 
 use crate::product::Product;
-use crate::round::Element;
-use crate::schema::{Schema, Table};
+use crate::round::{Element, Round};
+use crate::schema::{Schema, Table, Type};
 use crate::script::{Action, Script, Step};
 use statement::{remove_inserted, smaller_statements};
+use values::{replaced, smaller_everywhere, smaller_rows, smaller_values};
 
 /// What is taken from a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,11 +42,13 @@ pub enum Reduction {
     Constraints,
     /// A part of a statement: a column it shows, a part of its condition, an order, a join, a row.
     Clauses,
+    /// A value in a statement or a row becomes NULL, 0 or 1.
+    Values,
 }
 
 impl Reduction {
     /// All of them, those first that take most.
-    pub const ALL: [Reduction; 10] = [
+    pub const ALL: [Reduction; 11] = [
         Reduction::Unused,
         Reduction::Many,
         Reduction::Transactions,
@@ -54,6 +59,7 @@ impl Reduction {
         Reduction::Rows,
         Reduction::Columns,
         Reduction::Constraints,
+        Reduction::Values,
     ];
 }
 
@@ -71,7 +77,26 @@ impl Script {
             Reduction::Columns => self.without_columns(product),
             Reduction::Constraints => self.without_constraints(),
             Reduction::Clauses => self.with_smaller_statements(product),
+            Reduction::Values => self.with_smaller_values(product),
         }
+    }
+
+    /// The same without a transaction, whose work is done before the others begin: the first rows are those that it
+    /// leaves. They are told by a round of it alone. None if it leaves nothing else than what was there.
+    pub fn folded(&self, txn: u32, alone: &Round) -> Option<Script> {
+        let last = alone.transactions.iter().rfind(|txn| txn.is_final)?;
+        let mut folded = self.clone();
+        folded.steps.retain(|step| step.txn != txn);
+        for (table, statement) in folded.schema.tables.iter_mut().zip(&last.statements) {
+            let literals = |row: &Vec<Value>| {
+                let columns = table.columns.iter().zip(row);
+                let given = columns.filter(|(column, _)| !column.auto_increment);
+                given.map(|(column, value)| literal(column.ty, value)).collect()
+            };
+            let rows: Vec<Vec<String>> = statement.rows.iter().map(literals).collect();
+            table.rows = rows;
+        }
+        (folded.schema != self.schema).then_some(folded)
     }
 
     /// The same with these transactions only.
@@ -276,6 +301,42 @@ impl Script {
         smaller
     }
 
+    fn with_smaller_values(&self, product: &Product) -> Vec<Script> {
+        let sent = self.steps.iter().filter_map(|step| match &step.action {
+            Action::Statement(sql) => Some(sql.as_str()),
+            _ => None,
+        });
+        let sent: Vec<&str> = sent.collect();
+        let mut smaller = Vec::new();
+        for (literal, value) in smaller_everywhere(&sent, &self.schema.tables, product) {
+            let mut script = self.clone();
+            for step in &mut script.steps {
+                if let Action::Statement(sql) = &mut step.action {
+                    *sql = replaced(sql, &literal, value, product);
+                }
+            }
+            let rows = script.schema.tables.iter_mut().flat_map(|table| &mut table.rows);
+            for same in rows.flatten().filter(|other| **other == literal) {
+                value.clone_into(same);
+            }
+            smaller.push(script);
+        }
+        for at in self.statements() {
+            let Action::Statement(sql) = &self.steps[at].action else { continue };
+            for sql in smaller_values(sql, product) {
+                let mut script = self.clone();
+                script.steps[at].action = Action::Statement(sql);
+                smaller.push(script);
+            }
+        }
+        for (at, table) in self.schema.tables.iter().enumerate() {
+            for (row, literals) in smaller_rows(table) {
+                smaller.push(self.with_schema(|schema| schema.tables[at].rows[row] = literals));
+            }
+        }
+        smaller
+    }
+
     fn with_smaller_statements(&self, product: &Product) -> Vec<Script> {
         let mut smaller = Vec::new();
         for (at, step) in self.steps.iter().enumerate() {
@@ -288,6 +349,18 @@ impl Script {
             }
         }
         smaller
+    }
+}
+
+/// A value as a literal of a column.
+fn literal(ty: Type, value: &Value) -> String {
+    match value {
+        Value::Nil => "NULL".to_owned(),
+        Value::Bool(true) => "TRUE".to_owned(),
+        Value::Bool(false) => "FALSE".to_owned(),
+        Value::Text(text) => format!("'{}'", text.replace('\'', "''")),
+        day if ty == Type::Date => format!("'{day}'"),
+        number => number.to_string(),
     }
 }
 
@@ -314,7 +387,9 @@ fn remove_column(table: &mut Table, gone: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schema::{Type, View};
+    use crate::instrument::{Instrumented, StatementKind};
+    use crate::round::{Recorded, RecordedTxn};
+    use crate::schema::View;
     use crate::script::Step;
 
     fn script(statements: &[&str]) -> Script {
@@ -382,6 +457,29 @@ mod tests {
     }
 
     #[test]
+    fn the_work_of_a_transaction_may_be_done_before() {
+        let script = script(&["INSERT INTO t0 VALUES (5, 6, 'c')", "SELECT c0 FROM t0"]);
+        let sent = Instrumented::plain(StatementKind::Select, String::new());
+        let mut last = RecordedTxn::new(2, 0);
+        last.is_final = true;
+        let mut look = Recorded::new(1, "", &sent);
+        look.rows = vec![vec![5.into(), Value::Nil, Value::Text("it's".into())]];
+        last.statements.push(look);
+        let mut alone = Round { transactions: vec![last], ..Round::default() };
+        let folded = script.folded(1, &alone).unwrap();
+        assert_eq!(folded.txns(), [2]);
+        assert_eq!(folded.schema.tables[0].rows, [["5", "NULL", "'it''s'"]]);
+        // One that leaves what was there before does nothing that could be done before.
+        let as_they_were = |row: &Vec<String>| {
+            let number = |at: usize| Value::from(row[at].parse::<i64>().unwrap());
+            vec![number(0), number(1), Value::Text(row[2].trim_matches('\'').into())]
+        };
+        let rows = script.schema.tables[0].rows.iter().map(as_they_were).collect();
+        alone.transactions[0].statements[0].rows = rows;
+        assert_eq!(script.folded(1, &alone), None);
+    }
+
+    #[test]
     fn some_statements_stay_with_the_transactions_they_are_part_of() {
         let step = |session, txn, sql: &str| Step {
             session,
@@ -440,7 +538,7 @@ mod tests {
 
     #[test]
     fn every_kind_takes_something() {
-        let mut script = script(&["SELECT c0, c1 FROM t0"; 4]);
+        let mut script = script(&["SELECT c0, c1 FROM t0 LIMIT 3"; 4]);
         script.schema.tables.push(Table::plain("t1", &[("c0", Type::Integer)], &[]));
         for kind in Reduction::ALL {
             assert!(!script.reductions(kind, &Product::SQLITE).is_empty(), "{kind:?}");

@@ -27,6 +27,8 @@ pub(super) struct Shared<'r> {
     pub(super) instrument: Option<Instrument<'r>>,
     /// How sessions tell which versions their queries meet, if they are to.
     pub(super) companion: Option<Companion>,
+    /// The reads of all tables beside their statements.
+    looks: Vec<Instrumented>,
     begun: Instant,
     next_txn: AtomicU32,
     next_turn: AtomicU64,
@@ -38,6 +40,7 @@ impl<'r> Shared<'r> {
             product,
             instrument,
             companion: None,
+            looks: Vec::new(),
             begun: Instant::now(),
             next_txn: AtomicU32::new(1),
             next_turn: AtomicU64::new(1),
@@ -46,7 +49,10 @@ impl<'r> Shared<'r> {
 
     /// The same, and sessions tell which versions their queries meet, if that is wanted.
     pub(super) fn with_companion(self, companion: Option<Companion>) -> Shared<'r> {
-        Shared { companion: companion.filter(|_| self.instrument.is_some()), ..self }
+        let Some(instrument) = self.instrument.filter(|_| companion.is_some()) else { return self };
+        let look = |table| instrument.statement(&Schema::full_read(table), 0, 0);
+        let looks = instrument.schema.tables.iter().map(look).collect();
+        Shared { companion, looks, ..self }
     }
 
     /// The number of a transaction that begins.
@@ -261,13 +267,11 @@ impl Client<'_> {
 
     /// All rows of all tables, if they are wanted.
     fn snapshot(&mut self) -> Result<Option<Snapshot>, DbError> {
-        let Some(instrument) = self.shared.instrument.filter(|_| self.shared.companion.is_some())
-        else {
+        if self.shared.companion.is_none() {
             return Ok(None);
-        };
+        }
         let mut all = Vec::new();
-        for table in &instrument.schema.tables {
-            let sent = self.shared.prepared(&Schema::full_read(table), 0, 0);
+        for sent in &self.shared.looks {
             for mut row in self.connection.statement(&sent.sql, false)?.rows {
                 let seen = take_seen(&sent.shows, std::slice::from_mut(&mut row)).pop();
                 let Some(seen) = seen else { return Ok(None) };

@@ -78,6 +78,8 @@ pub(super) struct Course<'s> {
     rounds: Vec<(String, u64, bool)>,
     /// What was found, each with its round as a script.
     found: Vec<(Finding, Rc<Script>)>,
+    /// Rounds whose reports are drawn when all are over.
+    reported: Vec<Examined>,
     catalogue: Catalogue<'s>,
     errors: BTreeMap<String, (u64, String)>,
     refusals: BTreeMap<String, u64>,
@@ -104,6 +106,7 @@ impl<'s> Course<'s> {
             figures: Figures::default(),
             rounds: Vec::new(),
             found: Vec::new(),
+            reported: Vec::new(),
             catalogue: Catalogue::new(site, directory, folder::record(settings, site)),
             errors: BTreeMap::new(),
             refusals: BTreeMap::new(),
@@ -124,9 +127,9 @@ impl<'s> Course<'s> {
         let options = Options::default().with_timeout(self.settings.check_timeout);
         rounds.examine_each(&mut |driven| {
             let examined = self.examine(driven, &options)?;
-            self.take(&examined);
-            observer.round(&self.figures);
             let is_broken = examined.judgement() == Judgement::Violated;
+            self.take(examined);
+            observer.round(&self.figures);
             if is_broken && self.settings.stop_on_violation {
                 self.stopped = StopReason::Violation;
                 return Ok(false);
@@ -139,13 +142,16 @@ impl<'s> Course<'s> {
         Ok(())
     }
 
-    /// Looks for the smallest scripts that show what was found.
-    pub(super) fn simplify(
+    /// Draws the reports, and looks for the smallest scripts that show what was found.
+    pub(super) fn tell(
         &mut self,
         handle: &Handle,
         observer: &mut dyn Observer,
     ) -> Result<(), RunError> {
         self.elapsed = self.begun.elapsed();
+        for examined in std::mem::take(&mut self.reported) {
+            self.unwritten.extend(folder::write_report(self.directory, &examined).err());
+        }
         let Some(budget) = self.settings.simplify else { return Ok(()) };
         let url = self.settings.urls.first().cloned();
         (self.catalogue.add_all(&self.found, budget, handle, observer))
@@ -192,9 +198,9 @@ impl<'s> Course<'s> {
     }
 
     /// Counts a round in, and writes it down if something was found.
-    fn take(&mut self, examined: &Examined) {
+    fn take(&mut self, examined: Examined) {
         let before = self.figures;
-        self.count(examined);
+        self.count(&examined);
         let judgement = examined.judgement();
         let is_broken = judgement == Judgement::Violated;
         self.figures.broken += u64::from(is_broken);
@@ -204,7 +210,7 @@ impl<'s> Course<'s> {
         let levels = asked_levels(&examined.examination);
         self.asked.entry(examined.isolation.clone()).or_insert(levels);
         let script = Rc::new(Script::of(&examined.round, &examined.schema));
-        let found = self.note_findings(examined, &script, is_broken);
+        let found = self.note_findings(&examined, &script, is_broken);
         if is_broken || found > 0 {
             let (directory, product) = (self.directory, &self.site.product);
             let breaks_claim = is_broken && !examined.examination.weakest_only;
@@ -216,7 +222,10 @@ impl<'s> Course<'s> {
                 _ if breaks_claim || earlier < HISTORIES => Detail::History,
                 _ => Detail::Statements,
             };
-            self.unwritten.extend(folder::write(directory, examined, &script, product, detail));
+            self.unwritten.extend(folder::write(directory, &examined, &script, product, detail));
+            if detail == Detail::Report {
+                self.reported.push(examined);
+            }
         }
     }
 

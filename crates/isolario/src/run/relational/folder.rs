@@ -24,7 +24,7 @@ pub(super) fn of_round(number: u64) -> String {
     format!("round-{number:04}")
 }
 
-/// How much a round leaves. A report takes longer than the round itself: it is drawn.
+/// How much a round leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Detail {
     /// Its statements.
@@ -56,16 +56,21 @@ pub(super) fn write(
     let history = &examined.history;
     let report = Report::new(HISTORY, history, &results);
     let read_as = isolario_verify::Options::default();
-    let mut written = vec![
+    let written = [
         statements,
         write_history(&folder, HISTORY, &examined.history),
         folder.write("verdict.json", |out| Json.report(&report, out)),
         folder.write(PROOF, |out| proof::write(history, &results, &read_as, HISTORY, out)),
     ];
-    if detail == Detail::Report {
-        written.push(folder.write("report.html", |out| html::write(&report, None, out)));
-    }
     written.into_iter().filter_map(Result::err).collect()
+}
+
+/// Writes the report on a round whose folder is there already. To draw it takes longer than the round itself did.
+pub(super) fn write_report(directory: &Directory, examined: &Examined) -> Result<(), RunError> {
+    let folder = Directory::existing(directory.file(&of_round(examined.number)));
+    let results = all_results(examined);
+    let report = Report::new(HISTORY, &examined.history, &results);
+    folder.write("report.html", |out| html::write(&report, None, out))
 }
 
 /// The answers for what was asked and for the level beside, weakest level first.
@@ -175,6 +180,16 @@ fn command(settings: &Settings) -> String {
     let usual = Settings::new(Vec::new());
     if settings.style.mix != usual.style.mix {
         flag("mix", settings.style.mix.to_string());
+    }
+    let (bounds, defaults) = (&settings.bounds, &usual.bounds);
+    for (name, bound, default) in [
+        ("tables", bounds.tables, defaults.tables),
+        ("columns", bounds.columns, defaults.columns),
+        ("rows", bounds.rows, defaults.rows),
+    ] {
+        if bound != default {
+            flag(name, bound.to_string());
+        }
     }
     if settings.style.depth != usual.style.depth {
         flag("depth", settings.style.depth.to_string());

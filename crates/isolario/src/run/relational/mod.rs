@@ -138,7 +138,7 @@ pub fn run(
         observer.opened(&site.version, directory.path());
         let mut course = Course::new(settings, &models, &site, &directory);
         course.go_through(handle, observer)?;
-        course.simplify(handle, observer)?;
+        course.tell(handle, observer)?;
         Ok(course.finish())
     });
     handle.enter(Stage::Idle);

@@ -134,22 +134,36 @@ impl<'s> Rounds<'s> {
 
     /// Makes the schemas of rounds for as long as there are namespaces.
     fn make_all(&self, free: &Receiver<u32>, made: &SyncSender<Result<Made<'s>, DbError>>) {
+        let mut last = None;
         for number in 0.. {
             let Ok(namespace) = free.recv() else { return };
-            if self.is_done() || made.send(self.make(number, namespace)).is_err() {
+            if self.is_done() {
+                return;
+            }
+            let next = self.make(number, namespace, last.as_ref());
+            last = next.as_ref().ok().map(|made| made.plan.schema().clone());
+            if made.send(next).is_err() {
                 return;
             }
         }
     }
 
     /// Makes the schema of a round. What it is made of, its isolation level and how many sessions it has
-    /// follow from the seed.
-    fn make(&self, number: u64, namespace: u32) -> Result<Made<'s>, DbError> {
+    /// follow from the seed. The schema of the last round is there until then, if it is kept.
+    fn make(
+        &self,
+        number: u64,
+        namespace: u32,
+        last: Option<&Schema>,
+    ) -> Result<Made<'s>, DbError> {
         let Rounds { settings, site, .. } = self;
         let mut rng = Rng::derive(settings.seed, &[number, 2]);
         let choices = site.isolations.len() as u64;
         let (at, plan) = self.models.plan(settings, &site.product, number, choices, &mut rng);
         let stage = site.at_namespace(&site.isolations[at], namespace)?;
+        if let Some(last) = last.filter(|_| settings.keep) {
+            stage.clear(last)?;
+        }
         let connections = match &plan {
             Plan::Script(_) => Ok(Vec::new()),
             Plan::Random { schema, models } => {

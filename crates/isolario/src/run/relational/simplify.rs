@@ -2,8 +2,9 @@
 //!
 //! The transactions of the finding become a script, in the order in which their statements were sent.
 //! If that shows it again, whatever can go is taken from it, one thing at a time (transactions,
-//! statements, tables, parts of statements, rows, columns, constraints), and each smaller script is
-//! replayed on a fresh schema. What is left when nothing more can go is replayed a few times more: how
+//! statements, tables, parts of statements, rows, columns, constraints, values), and each smaller script is
+//! replayed on a fresh schema. A transaction that only has to be over before the others begin goes as well: what it
+//! leaves is there from the beginning. What is left when nothing more can go is replayed a few times more: how
 //! often it showed the finding is part of the result.
 
 use std::sync::Arc;
@@ -189,7 +190,9 @@ impl Search<'_> {
         loop {
             let before = script.clone();
             for kind in Reduction::ALL {
-                if self.reduce(kind, script, shown) {
+                if self.reduce(kind, script, shown)
+                    || kind == Reduction::Transactions && self.fold(script, shown)
+                {
                     return true;
                 }
             }
@@ -201,6 +204,8 @@ impl Search<'_> {
 
     /// Takes whatever can go of a kind; tells whether time was up.
     fn reduce(&mut self, kind: Reduction, script: &mut Script, shown: &mut Shows) -> bool {
+        // If everything becomes 0, nobody sees who overwrote whom.
+        let is_plain = kind == Reduction::Values && self.is_plain(script, shown);
         let mut at = 0;
         loop {
             let smaller = script.reductions(kind, &self.site.product);
@@ -208,12 +213,40 @@ impl Search<'_> {
             if Instant::now() >= self.deadline {
                 return true;
             }
-            match self.shows(&next) {
+            match self.shows(&next).filter(|again| !is_plain || self.is_plain(&next, again)) {
                 // What stood at this position is gone, and something else stands there now.
                 Some(again) => (*script, *shown) = (next, again),
                 None => at += 1,
             }
         }
+    }
+
+    /// Whether the answers alone tell that something is wrong: no order of the transactions gives them.
+    fn is_plain(&self, script: &Script, shown: &Shows) -> bool {
+        let orders = Orders::of(self.site, &self.stage, script, &shown.round);
+        orders.ok().flatten().is_some_and(|orders| orders.same().is_none())
+    }
+
+    /// Puts what transactions leave among the first rows, where that will do; tells whether time was up.
+    fn fold(&mut self, script: &mut Script, shown: &mut Shows) -> bool {
+        let mut at = 0;
+        while let Some(txn) = script.txns().get(at) {
+            if Instant::now() >= self.deadline {
+                return true;
+            }
+            let folded = self.folded(script, *txn);
+            match folded.and_then(|folded| self.shows(&folded).map(|again| (folded, again))) {
+                Some(smaller) => (*script, *shown) = smaller,
+                None => at += 1,
+            }
+        }
+        false
+    }
+
+    fn folded(&mut self, script: &Script, txn: u32) -> Option<Script> {
+        self.tried += 1;
+        let alone = replay(self.site, &self.stage, &script.with_txns(&[txn])).ok()?;
+        script.folded(txn, &alone)
     }
 
     /// Replays a script, and tells whether it shows what was found. One whose schema the database does
