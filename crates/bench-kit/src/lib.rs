@@ -21,7 +21,7 @@ use std::error::Error;
 
 pub use against::{ADAPTERS, Adapter, Reply};
 pub use arguments::Arguments;
-pub use chart::{Chart, Series};
+pub use chart::{Chart, Origin, Series};
 pub use fit::exponent;
 pub use floors::{copy, count_newlines};
 pub use growth::{Effort, Expected, Growth, Step, Writer};

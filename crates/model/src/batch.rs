@@ -45,6 +45,11 @@ impl Batch {
         batch
     }
 
+    /// Makes room for this many values that are not small integers, which have so many columns together.
+    pub fn reserve_values(&mut self, values: usize, columns: usize) {
+        self.values.reserve(values, columns);
+    }
+
     /// How many transactions it holds.
     pub fn len(&self) -> usize {
         self.txns.sessions.len()

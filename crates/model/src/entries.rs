@@ -55,6 +55,12 @@ impl Entries {
         self.entries.len()
     }
 
+    /// Makes room for more.
+    pub(crate) fn reserve(&mut self, more: usize) {
+        self.entries.reserve(more);
+        self.places.reserve(more, |place| spread(place.hash));
+    }
+
     pub(crate) fn get(&self, index: usize) -> Option<&Entry> {
         self.entries.get(index)
     }

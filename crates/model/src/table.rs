@@ -119,9 +119,19 @@ impl Hash for SchemaOf<'_> {
 
 impl Equivalent<Schema> for SchemaOf<'_> {
     fn equivalent(&self, schema: &Schema) -> bool {
-        let names = self.0.columns().map(|(name, _)| name);
-        *schema.table == *self.0.table() && names.eq(schema.columns.iter().map(|name| &**name))
+        let wanted = self.0;
+        let is_same = |(at, name): (usize, &Box<str>)| is_same_name(wanted.column_name(at), name);
+        is_same_name(wanted.table(), &schema.table)
+            && wanted.len() == schema.columns.len()
+            && schema.columns.iter().enumerate().all(is_same)
     }
+}
+
+/// Whether two names are the same, byte by byte: they are a few letters, and this is asked for every
+/// column of every row, so that to call a function that compares memory would take longer.
+#[inline]
+fn is_same_name(one: &str, other: &str) -> bool {
+    one.len() == other.len() && one.bytes().zip(other.bytes()).all(|(one, other)| one == other)
 }
 
 /// Interned values, numbered in the order they were first seen.
@@ -181,6 +191,20 @@ impl ValueTable {
             });
         }
         self.last_schema
+    }
+
+    /// Makes room for values and the cells of tuples.
+    pub(crate) fn reserve(&mut self, values: usize, cells: usize) {
+        self.entries.reserve(values);
+        self.cells.reserve(cells);
+    }
+
+    /// Makes room for all values of other tables. They may be the same ones: it is address space that is
+    /// taken then, and hardly any memory.
+    pub(crate) fn reserve_for<'t>(&mut self, others: impl Iterator<Item = &'t ValueTable>) {
+        let sizes = others.map(|other| (other.entries.len(), other.cells.len()));
+        let (values, cells) = sizes.fold((0, 0), |sum, size| (sum.0 + size.0, sum.1 + size.1));
+        self.reserve(values, cells);
     }
 
     /// Takes over the values of another table. Says which words they have here, in the order of their

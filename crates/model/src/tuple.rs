@@ -94,7 +94,7 @@ impl<'a> TupleRef<'a> {
         Some(self.column(position).1)
     }
 
-    fn column_name(self, position: usize) -> &'a str {
+    pub(crate) fn column_name(self, position: usize) -> &'a str {
         match self.0 {
             Place::Parts(parts) => parts.columns[position].0,
             Place::Owned(tuple) => &tuple.columns[position].0,

@@ -29,21 +29,37 @@ pub struct Series {
     pub name: String,
     /// Its points.
     pub points: Vec<(f64, f64)>,
-    /// Whether it was not measured, but only guides the eye.
-    pub guide: bool,
+    /// Where they come from.
+    pub origin: Origin,
+}
+
+/// Where the points of a line come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// They were measured here.
+    Measured,
+    /// Others measured them elsewhere. They are no line: what lies between them was not told.
+    Published,
+    /// They only guide the eye.
+    Guide,
 }
 
 impl Series {
     /// What was measured.
     pub fn measured(name: impl Into<String>, points: Vec<(f64, f64)>) -> Series {
-        Series { name: name.into(), points, guide: false }
+        Series { name: name.into(), points, origin: Origin::Measured }
+    }
+
+    /// What others say that they measured.
+    pub fn published(name: impl Into<String>, points: Vec<(f64, f64)>) -> Series {
+        Series { name: name.into(), points, origin: Origin::Published }
     }
 
     /// What growth by a power would be, beginning at the first point of another line.
     pub fn power(exponent: f64, beside: &Series) -> Option<Series> {
         let (&(x, y), &(last, _)) = (beside.points.first()?, beside.points.last()?);
         let points = vec![(x, y), (last, y * (last / x).powf(exponent))];
-        Some(Series { name: format!("power {exponent}"), points, guide: true })
+        Some(Series { name: format!("power {exponent}"), points, origin: Origin::Guide })
     }
 }
 
@@ -80,7 +96,10 @@ impl Chart {
         plane.draw_axes(&mut svg);
         let mut colours = COLOURS.iter().cycle();
         for (at, series) in self.series.iter().enumerate() {
-            let colour = if series.guide { GREY } else { colours.next().copied().unwrap_or(GREY) };
+            let colour = match series.origin {
+                Origin::Guide => GREY,
+                Origin::Measured | Origin::Published => colours.next().copied().unwrap_or(GREY),
+            };
             plane.draw_line(&mut svg, series, colour);
             draw_legend(&mut svg, at, series, colour);
         }
@@ -119,24 +138,31 @@ impl Plane {
     fn draw_line(&self, svg: &mut String, series: &Series, colour: &str) {
         let drawable = series.points.iter().filter(|(x, y)| self.x.has(*x) && self.y.has(*y));
         let places: Vec<(f64, f64)> = drawable.map(|point| self.place(*point)).collect();
-        line(svg, &places, colour, style(series));
-        if !series.guide {
-            for place in places {
-                dot(svg, place, colour);
-            }
+        draw_points(svg, &places, series.origin, colour);
+    }
+}
+
+fn draw_points(svg: &mut String, places: &[(f64, f64)], origin: Origin, colour: &str) {
+    match origin {
+        Origin::Guide => line(svg, places, colour, "stroke-dasharray=\"5 4\""),
+        Origin::Published => places.iter().for_each(|place| square(svg, *place, colour)),
+        Origin::Measured => {
+            line(svg, places, colour, "stroke-width=\"2\"");
+            places.iter().for_each(|place| dot(svg, *place, colour));
         }
     }
 }
 
-fn style(series: &Series) -> &'static str {
-    if series.guide { "stroke-dasharray=\"5 4\"" } else { "stroke-width=\"2\"" }
-}
-
 fn draw_legend(svg: &mut String, at: usize, series: &Series, colour: &str) {
     let (x, y) = (FIELD.2 + 18.0, FIELD.1 + 14.0 + 22.0 * at as f64);
-    line(svg, &[(x, y), (x + 26.0, y)], colour, style(series));
-    if !series.guide {
-        dot(svg, (x + 13.0, y), colour);
+    let (middle, ends) = ((x + 13.0, y), [(x, y), (x + 26.0, y)]);
+    match series.origin {
+        Origin::Guide => draw_points(svg, &ends, series.origin, colour),
+        Origin::Published => draw_points(svg, &[middle], series.origin, colour),
+        Origin::Measured => {
+            line(svg, &ends, colour, "stroke-width=\"2\"");
+            dot(svg, middle, colour);
+        }
     }
     text(svg, (x + 34.0, y + 4.0), "start", "", &series.name);
 }
@@ -152,6 +178,15 @@ fn line(svg: &mut String, places: &[(f64, f64)], colour: &str, style: &str) {
 
 fn dot(svg: &mut String, (x, y): (f64, f64), colour: &str) {
     let _ = writeln!(svg, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.5\" fill=\"{colour}\"/>");
+}
+
+fn square(svg: &mut String, (x, y): (f64, f64), colour: &str) {
+    let (left, top) = (x - 5.0, y - 5.0);
+    let _ = writeln!(
+        svg,
+        "<rect x=\"{left:.1}\" y=\"{top:.1}\" width=\"10\" height=\"10\" fill=\"none\" \
+         stroke=\"{colour}\" stroke-width=\"2\"/>"
+    );
 }
 
 fn text(svg: &mut String, (x, y): (f64, f64), anchor: &str, style: &str, words: &str) {
@@ -199,6 +234,15 @@ mod tests {
         assert_eq!(svg.matches("stroke-dasharray").count(), 2);
         // Two points and one in the legend.
         assert_eq!(svg.matches("<circle").count(), 3);
+    }
+
+    #[test]
+    fn what_others_published_is_squares_without_a_line() {
+        let published = Series::published("elsewhere", vec![(10.0, 1.0), (1000.0, 5.0)]);
+        let svg = Chart { series: vec![published], ..example() }.to_svg();
+        // Two points and one in the legend.
+        assert_eq!(svg.matches("width=\"10\"").count(), 3);
+        assert!(!svg.contains("<circle"), "{svg}");
     }
 
     #[test]

@@ -120,6 +120,11 @@ impl<'h> Rows<'h> {
         self.indexes.len() - 1
     }
 
+    /// Whether somebody has to know what keys hold.
+    pub(super) fn has_indexes(&self) -> bool {
+        !self.indexes.is_empty()
+    }
+
     /// The key holds another value now.
     pub(super) fn update(&mut self, key: KeyId, from: ValueRef<'h>, to: ValueRef<'h>) {
         let Some(table) = self.table_of.get(key.index()) else { return };

@@ -63,23 +63,29 @@ impl<'s, 'h> Replay<'s, 'h> {
 
     /// What happens at one moment, in an order in which it comes out right, if there is one.
     fn moment(&mut self, at: &[(u32, Event)], found: &mut Found) -> Result<(), Inapplicable> {
+        if let [(_, only)] = at {
+            return self.pass(*only, found);
+        }
         let mut order: Vec<Event> = at.iter().map(|(_, event)| *event).collect();
         if order.iter().any(|event| event.txn() != order[0].txn()) {
             self.refuse_rivals(&order)?;
             self.arrange(&mut order)?;
             self.waiting.note_tie(&order);
         }
-        for event in order {
-            self.waiting.expect(event, &mut self.state, found)?;
-            let mark = self.state.mark();
-            let differences = self.happen(event)?;
-            self.doubt(&differences)?;
-            differences.into_iter().for_each(|difference| found.add(difference));
-            self.events.push(event);
-            self.waiting.wake(mark, event, &mut self.state, &mut self.events)?;
-            self.state.keep();
-            self.former_commits.clear();
-        }
+        order.into_iter().try_for_each(|event| self.pass(event, found))
+    }
+
+    /// Lets one event happen for good, with what it means for others.
+    fn pass(&mut self, event: Event, found: &mut Found) -> Result<(), Inapplicable> {
+        self.waiting.expect(event, &mut self.state, found)?;
+        let mark = self.state.mark();
+        let differences = self.happen(event)?;
+        self.doubt(&differences)?;
+        differences.into_iter().for_each(|difference| found.add(difference));
+        self.events.push(event);
+        self.waiting.wake(mark, event, &mut self.state, &mut self.events)?;
+        self.state.keep();
+        self.former_commits.clear();
         Ok(())
     }
 

@@ -125,10 +125,13 @@ impl<'h> State<'h> {
     }
 
     fn replace(&mut self, key: KeyId, held: Option<Held>) -> Option<Held> {
-        let from = self.value(key);
+        // What a key holds is looked up for indexes alone: it is anywhere in a large table.
+        let from = self.rows.has_indexes().then(|| self.value(key));
         let before = std::mem::replace(&mut self.held[key.index()], held);
-        let to = self.value(key);
-        self.rows.update(key, from, to);
+        if let Some(from) = from {
+            let to = self.value(key);
+            self.rows.update(key, from, to);
+        }
         before
     }
 }

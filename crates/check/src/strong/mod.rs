@@ -233,10 +233,12 @@ impl Solver<'_, '_> {
         self.dependencies.reads.version_order.iter().filter_map(known).collect()
     }
 
-    /// The same, and orders that are stated as mere hints.
+    /// The same, and orders that are stated as mere hints. Those that are part of what is asked are among
+    /// the known ones.
     fn hinted(&self) -> Settled {
         let mut orders = self.known_orders();
-        for order in &self.options.version_order {
+        let hints = self.options.version_order.iter().filter(|_| !self.options.trusts_orders());
+        for order in hints {
             let version = |writer: &TxnId| self.problem.versions.version(order.key, *writer);
             let versions: Vec<Version> = order.writers.iter().filter_map(version).collect();
             for pair in versions.windows(2).filter(|pair| pair[0] != pair[1]) {

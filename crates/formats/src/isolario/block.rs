@@ -126,11 +126,7 @@ impl Names {
 
     /// What is written in the dictionary.
     pub(super) fn listed(&self) -> Result<Listed<'_>, Problem> {
-        let mut source = NameStream {
-            tags: Stream::new(&self.tags),
-            ints: Stream::new(&self.ints),
-            texts: TextStream::new(&self.texts),
-        };
+        let mut source = NameStream::new(self);
         let mut listed = Listed::default();
         while !source.tags.rest().is_empty() {
             match source.tag()? {
@@ -138,9 +134,32 @@ impl Names {
                 tag => listed.values.push(get_scalar(&mut source, tag)?),
             }
         }
-        source.ints.finish(INTS)?;
-        source.texts.finish(TEXTS)?;
+        source.finish()?;
         Ok(listed)
+    }
+
+    /// How many tuples there are, and how many columns they have at most.
+    pub(super) fn tuple_count(&self) -> (usize, usize) {
+        let tuples = self.tags.iter().filter(|tag| **tag == tag::TUPLE).count();
+        (tuples, if tuples == 0 { 0 } else { self.tags.len() - tuples })
+    }
+
+    /// Tells one value after the other, for whoever does not need them all at once: those of a history of
+    /// rows take more memory than all of the rest.
+    pub(super) fn for_each(&self, mut tell: impl FnMut(ValueRef<'_>)) -> Result<(), Problem> {
+        let mut source = NameStream::new(self);
+        let mut columns = Vec::new();
+        while !source.tags.rest().is_empty() {
+            match source.tag()? {
+                tag::TUPLE => {
+                    columns.clear();
+                    let table = get_columns(&mut source, &mut columns)?;
+                    tell(ValueRef::from(&TupleParts { table, columns: &columns }));
+                }
+                tag => tell(get_scalar(&mut source, tag)?),
+            }
+        }
+        source.finish()
     }
 }
 
@@ -196,6 +215,22 @@ struct NameStream<'b> {
     tags: Stream<'b, u8>,
     ints: Stream<'b, i64>,
     texts: TextStream<'b>,
+}
+
+impl<'b> NameStream<'b> {
+    fn new(names: &'b Names) -> Self {
+        NameStream {
+            tags: Stream::new(&names.tags),
+            ints: Stream::new(&names.ints),
+            texts: TextStream::new(&names.texts),
+        }
+    }
+
+    /// Checks that nothing is left over.
+    fn finish(&self) -> Result<(), Problem> {
+        self.ints.finish(INTS)?;
+        self.texts.finish(TEXTS)
+    }
 }
 
 impl<'b> ValueSource<'b> for NameStream<'b> {

@@ -5,7 +5,7 @@ use isolario_model::{
     VersionRef,
 };
 
-use super::block::{Block, INLINE, Listed, Values};
+use super::block::{Block, INLINE, LISTED, Listed, Values};
 use super::bytes::Datum;
 use super::layout::unknown;
 use super::parts::{Elements, GetParts, code, fact, kind_code, version_from_parts, with_op};
@@ -16,9 +16,13 @@ use crate::predicates::Predicates;
 /// The block's transactions as a batch.
 pub(super) fn drain(block: &Block) -> Result<Batch, Problem> {
     let mut batch = Batch::with_capacity(block.outcomes.len(), block.heads.len());
-    let listed = [block.sessions.listed()?, block.keys.listed()?, block.values.listed()?];
+    let values = match needs_values(block) {
+        true => block.values.listed()?,
+        false => Listed::default(),
+    };
+    let listed = [block.sessions.listed()?, block.keys.listed()?, values];
     let tuples = [listed[0].tuples(), listed[1].tuples(), listed[2].tuples()];
-    let names = Dictionaries::new(&listed, &tuples, &mut batch);
+    let names = Dictionaries::new(block, &listed, &tuples, &mut batch)?;
     let mut txns = Txns::new(block, &names);
     let ids = Ids::new(block, &names, &mut batch)?;
     let mut ops = Ops::new(block, &names, ids);
@@ -37,10 +41,17 @@ pub(super) fn drain(block: &Block) -> Result<Batch, Problem> {
     Ok(batch)
 }
 
+/// Whether somebody asks for values themselves: for most operations their ids will do.
+fn needs_values(block: &Block) -> bool {
+    let needs = |head: &u8| plain_kind(*head).is_none();
+    block.txn_names.places.contains(&LISTED) || block.heads.iter().any(needs)
+}
+
 /// The names of a block, and the ids its batch gave them.
 struct Dictionaries<'b> {
     sessions: Vec<ValueRef<'b>>,
     keys: Vec<ValueRef<'b>>,
+    /// None unless they are needed.
     values: Vec<ValueRef<'b>>,
     key_ids: Vec<KeyId>,
     value_ids: Vec<ValueId>,
@@ -48,18 +59,21 @@ struct Dictionaries<'b> {
 
 impl<'b> Dictionaries<'b> {
     fn new(
+        block: &Block,
         listed: &'b [Listed<'b>; 3],
         tuples: &'b [Vec<TupleParts<'b>>; 3],
         batch: &mut Batch,
-    ) -> Self {
+    ) -> Result<Self, Problem> {
         let [sessions, keys, values] = [0, 1, 2].map(|at| listed[at].values(&tuples[at]));
-        Dictionaries {
-            key_ids: keys.iter().map(|key| batch.key_id(*key)).collect(),
-            value_ids: values.iter().map(|value| batch.value_id(*value)).collect(),
-            sessions,
-            keys,
-            values,
+        let key_ids = keys.iter().map(|key| batch.key_id(*key)).collect();
+        let (tuples, columns) = block.values.tuple_count();
+        batch.reserve_values(tuples, columns);
+        let mut value_ids = Vec::with_capacity(values.len().max(tuples));
+        match values[..] {
+            [] => block.values.for_each(|value| value_ids.push(batch.value_id(value)))?,
+            _ => value_ids.extend(values.iter().map(|value| batch.value_id(*value))),
         }
+        Ok(Dictionaries { sessions, keys, values, key_ids, value_ids })
     }
 }
 

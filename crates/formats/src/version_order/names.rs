@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use isolario_model::{History, KeyId, Op, OpId, TxnId, ValueRef};
+use isolario_model::{History, KeyId, Op, OpId, OpKind, TxnId, ValueRef};
 
 use crate::txn_names::{Called, TxnNames};
 
@@ -58,12 +58,17 @@ impl<'h> Names<'h> {
         }
     }
 
+    /// Whether a transaction wrote a key. Asked for each version of a file, so it goes by columns.
     fn writes(&self, txn: TxnId, key: KeyId) -> bool {
-        let mut wrote = false;
-        for op in self.history.txn_ops(txn) {
-            self.each_write(op, |other, _| wrote |= other == key);
-        }
-        wrote
+        use OpKind::{Append, CompareAndSet, Delete, InsertIfAbsent, PredicateWrite, Write};
+        let ops = self.history.op_range(txn);
+        let keys = &self.history.op_keys()[ops.clone()];
+        let kinds = &self.history.op_kinds()[ops.clone()];
+        ops.zip(kinds.iter().zip(keys)).any(|(op, (kind, own))| match kind {
+            Write | Append | Delete | InsertIfAbsent | CompareAndSet => *own == key,
+            PredicateWrite => self.history.row_of(OpId::at(op), key).is_some(),
+            _ => false,
+        })
     }
 
     /// What an operation writes. A delete writes *nil*.

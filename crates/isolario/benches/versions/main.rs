@@ -6,6 +6,7 @@
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its results")]
 
+mod figures;
 mod giant;
 mod history;
 mod orders;
@@ -17,11 +18,16 @@ mod targets;
 mod work;
 
 use isolario::model::Level;
-use isolario_bench::{Arguments, Expected, Failure, Growth, Step, Suite};
+use isolario_bench::{
+    Arguments, Effort, Expected, Failure, Growth, Step, Suite, answer_if_child, scratch,
+};
 
 use history::Lists;
 use question::Question;
 use work::Work;
+
+/// The name of the benchmark.
+const FAMILY: &str = "versions";
 
 /// How large.
 pub struct Sizes {
@@ -96,11 +102,19 @@ fn growths(sizes: &Sizes) -> Vec<Growth<Question>> {
 }
 
 fn main() -> Result<(), Failure> {
+    let arguments = Arguments::of_process();
+    if let Some(answer) = answer_if_child::<Question>(&arguments)? {
+        println!("{answer}");
+        return Ok(());
+    }
     let suite = Suite::<Question, Sizes> {
-        family: "versions",
+        family: FAMILY,
         sizes: Sizes::of,
         targets: targets::bench,
         growths,
     };
-    suite.run()
+    suite.run()?;
+    let part: String = arguments.value("--part")?.unwrap_or_default();
+    let effort = Effort::of(&arguments, FAMILY, 3)?;
+    figures::bench(&part, &Sizes::of(&arguments), &effort, scratch()?.path())
 }

@@ -40,6 +40,7 @@ impl Tables {
         let mut keys = std::mem::take(&mut first[0].keys);
         let mut sessions = std::mem::take(&mut first[0].sessions);
         let mut values = std::mem::take(&mut first[0].values);
+        values.reserve_for(rest.iter().map(|batch| &batch.values));
         let mut maps = vec![Maps::default()];
         maps.extend(rest.iter().map(|batch| Maps {
             keys: keys.absorb(&batch.keys),
