@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use isolario_model::{
     Anomaly, AnomalyKind, Clock, Engine, Findings, History, Inapplicable, KeyAssumption, Level,
-    LevelResult, Limit, Nodes, OpFamily, OpId, OpKind, PatternResult, PromisedOrder, TxnId,
-    Undecided, Verdict, VerdictKind,
+    LevelResult, Limit, Nodes, OpFamily, OpId, OpKind, PatternResult, PromisedOrder, StatedOrder,
+    TxnId, Undecided, Verdict, VerdictKind,
 };
 
 use crate::Options;
@@ -493,12 +493,22 @@ impl<'h> Checker<'h> {
             };
         }
         match self.mini(engines) {
-            Err(BlindWrite(write)) => (Engine::Strong { blind: Some(*write) }, search()),
+            Err(BlindWrite(write)) => {
+                let blind = Some(*write).filter(|write| !self.is_placed(*write));
+                (Engine::Strong { blind }, search())
+            }
             Ok(mini) => match mini.check(level).filter(|_| !self.options.asks_for_orders()) {
                 Some(verdict) => (Engine::Mini, verdict),
                 None => (Engine::Strong { blind: None }, search()),
             },
         }
+    }
+
+    /// Whether a trusted order of versions says which version a write replaced.
+    fn is_placed(&self, write: OpId) -> bool {
+        let (key, txn) = (self.history.op_keys()[write.index()], self.history.op_txn(write));
+        let says = |order: &StatedOrder| order.key == key && order.writers.contains(&txn);
+        self.options.trusts_orders() && self.options.version_order.iter().any(says)
     }
 
     /// Whether reads that may have seen several writes can be left to the search. Not where a stated

@@ -135,9 +135,6 @@ impl Search<'_> {
     /// Whether a commit comes while another writer of one of its keys runs, at levels that exclude it.
     fn clashes(&self, point: Point, past: &[Point]) -> bool {
         let Point::Commit(txn) = point else { return false };
-        if !self.level.shape().exclusive_writers {
-            return false;
-        }
         let since = past.iter().position(|other| *other == Point::Start(txn)).unwrap_or(0);
         self.written(txn).iter().any(|key| {
             let mut later = past[since..].iter().rev();
@@ -145,8 +142,48 @@ impl Search<'_> {
                 Point::Commit(other) if self.written(other).contains(key) => Some(other),
                 _ => None,
             });
-            overlapping.is_some_and(|other| !(self.by_incarnation && self.deletes(other, *key)))
+            let is_other_row = |other| self.by_incarnation && self.deletes(other, *key);
+            let excludes = self.level.shape().exclusive_writers;
+            // Who saw two rows of one key inserted its own after somebody deleted the other one.
+            excludes && overlapping.is_some_and(|other| !is_other_row(other))
+                || self.saw_both(txn, *key) && !overlapping.is_some_and(is_other_row)
         })
+    }
+
+    /// Whether a transaction saw a row beside its own of the same key.
+    fn saw_both(&self, txn: TxnId, key: KeyId) -> bool {
+        self.history.txn_ops(txn).any(|op| self.beside_own(op).contains(&key))
+    }
+
+    /// The rows of a result that are not as the transaction itself wrote them, although it had inserted
+    /// them before: where transactions have a start, these may be other rows of the same key.
+    fn beside_own(&self, op: OpId) -> Vec<KeyId> {
+        let history = self.history;
+        let Op::PredicateRead { rows: Some(rows), .. } = history.op(op) else { return Vec::new() };
+        if !self.by_incarnation || !self.has_starts {
+            return Vec::new();
+        }
+        // Per row that was written before, whether that began with an insert, and what it holds.
+        let mut own: BTreeMap<KeyId, (bool, Contents)> = BTreeMap::new();
+        for before in history.txn_ops(history.op_txn(op)).take_while(|before| *before < op) {
+            let keys: Vec<KeyId> = match history.op(before) {
+                Op::Write { key, .. } | Op::Delete { key } => vec![key],
+                Op::PredicateWrite { rows: Some(rows), .. } => rows.iter().map(|r| r.key).collect(),
+                _ => Vec::new(),
+            };
+            let is_insert = matches!(history.op(before), Op::Write { .. });
+            for key in keys {
+                let entry = own.entry(key).or_insert((is_insert, Contents::new()));
+                self.write(before, &mut entry.1);
+            }
+        }
+        let is_beside = |(key, (is_insert, left)): &(&KeyId, &(bool, Contents))| {
+            let word = left.get(key).map(|(word, _)| *word);
+            let of_key = rows.iter().filter(|row| row.key == **key);
+            let own = of_key.clone().filter(|row| Some(history.row_version_word(row)) == word);
+            *is_insert && of_key.count() == own.count().min(1) + 1
+        };
+        own.iter().filter(is_beside).map(|(key, _)| *key).collect()
     }
 
     /// Whether a transaction leaves a row deleted.
@@ -176,7 +213,7 @@ impl Search<'_> {
         let is_reading = matches!(point, Point::Start(_)) || !self.has_starts;
         let mut now = contents.clone();
         for op in self.history.txn_ops(txn) {
-            if is_reading && !self.is_right(op, &now)? {
+            if is_reading && !self.is_right(op, &now, contents)? {
                 return None;
             }
             self.write(op, &mut now);
@@ -206,8 +243,9 @@ impl Search<'_> {
         }
     }
 
-    /// Whether an operation returned what it had to; none where nobody can tell.
-    fn is_right(&self, op: OpId, contents: &Contents) -> Option<bool> {
+    /// Whether an operation returned what it had to; none where nobody can tell. `at_start` is what the
+    /// rows held when its transaction began.
+    fn is_right(&self, op: OpId, contents: &Contents, at_start: &Contents) -> Option<bool> {
         let history = self.history;
         Some(match history.op(op) {
             Op::Read { key, value: Some(value) } => match contents.get(&key) {
@@ -218,8 +256,14 @@ impl Search<'_> {
                 let mut seen: Vec<_> =
                     rows.iter().map(|row| (row.key, history.row_version_word(row))).collect();
                 seen.sort_unstable();
-                let matching = self.matching(predicate, contents)?;
-                matching.iter().map(|(key, (word, _))| (*key, *word)).eq(seen)
+                let beside = self.beside_own(op);
+                let mut others = self.matching(predicate, at_start)?;
+                others.retain(|key, _| beside.contains(key));
+                let own = self.matching(predicate, contents)?;
+                let mut matching: Vec<_> =
+                    own.iter().chain(&others).map(|(key, (word, _))| (*key, *word)).collect();
+                matching.sort_unstable();
+                matching == seen
             }
             Op::PredicateWrite { predicate, rows: Some(rows) } => {
                 let mut seen: Vec<_> = rows.iter().map(|row| row.key).collect();

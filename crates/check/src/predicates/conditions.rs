@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use isolario_model::{
     Anomaly, AnomalyKind, Evidence, History, Inapplicable, KeyId, Op, OpId, Predicate, RowRef,
-    TxnId, ValueRef,
+    RowView, TxnId, ValueRef,
 };
 
 /// Whether a row satisfies the predicate of an operation, where that can be said.
@@ -100,6 +100,9 @@ pub(super) fn contradictions(history: &History, txn: TxnId) -> Result<Vec<Anomal
                         found.push(of_row(AnomalyKind::ResultMismatch, op, row.key, None));
                     }
                 }
+                found.extend(
+                    twice(rows).map(|key| of_row(AnomalyKind::ResultMismatch, op, key, None)),
+                );
                 // What a row was told to hold is compared with other reads of it as a read by key is.
                 let says = |key| (!rows.iter().any(|row| row.key == key)).then_some(false);
                 compare(history, (op, predicate), &own, &seen, says, &mut found)?;
@@ -117,6 +120,12 @@ pub(super) fn contradictions(history: &History, txn: TxnId) -> Result<Vec<Anomal
         }
     }
     Ok(found)
+}
+
+/// The rows that a result has twice. Rows of one key that differ are found as reads of it.
+fn twice(rows: &[RowView]) -> impl Iterator<Item = KeyId> {
+    let is_repeated = |at: &usize| rows[..*at].contains(&rows[*at]);
+    (0..rows.len()).filter(is_repeated).map(|at| rows[at].key)
 }
 
 /// Compares what an operation says about rows, whether or not they match, with what the transaction

@@ -4,8 +4,9 @@ use isolario_model::{
     History, Inapplicable, KeyId, Level, Op, OpId, Outcome, Point, TxnId, ValueRef, Witness,
 };
 
-/// Why a level is not decided, where a result has two rows of one key. Were both of them taken for versions of
-/// one row, one would seem to be read after it was overwritten, which the levels below serializability allow.
+/// Why a level is not decided, where a result has two rows of one key and nothing says which is which. Were
+/// both of them taken for versions of one row, one would seem to be read after it was overwritten, which the
+/// levels below serializability allow.
 pub(super) fn both_in_a_result(history: &History, level: Level) -> Option<Inapplicable> {
     if matches!(level, Level::Serializable | Level::StrictSerializable) {
         return None;
@@ -15,9 +16,15 @@ pub(super) fn both_in_a_result(history: &History, level: Level) -> Option<Inappl
     Some(Inapplicable::RowTwice { op })
 }
 
-/// Whether somebody overwrites what another one wrote while it ran. To insert a row that another one
-/// deleted is no overwrite: it is a new row of the same name.
-pub(super) fn clash(history: &History, witness: &Witness) -> bool {
+/// Whether somebody overwrites what another one wrote while it ran, where writers exclude each other. To
+/// insert a row that another one deleted is no overwrite: it is a new row of the same name. And whoever
+/// saw both has to have inserted its own in place of a row that another one deleted while it ran.
+pub(super) fn clash(
+    history: &History,
+    witness: &Witness,
+    both: &[(TxnId, KeyId)],
+    excludes: bool,
+) -> bool {
     let Witness::Points(points) = witness else { return false };
     let mut starts = vec![0; history.txn_count()];
     // Per key, when it was written last, and whether it is there since then.
@@ -31,11 +38,37 @@ pub(super) fn clash(history: &History, witness: &Witness) -> bool {
             let mut clashes = false;
             for (key, is_there) in last_versions(history, txn) {
                 let before = last[key.index()].replace((at, is_there));
-                clashes |= before
-                    .is_some_and(|(written, is_there)| is_there && written > starts[txn.index()]);
+                let meanwhile = before.filter(|(written, _)| *written > starts[txn.index()]);
+                let was_there = meanwhile.map(|(_, is_there)| is_there);
+                clashes |= excludes && was_there == Some(true);
+                clashes |= was_there != Some(false) && both.contains(&(txn, key));
             }
             clashes
         }
+    })
+}
+
+/// Those who may have deleted a row that somebody else saw.
+pub(super) fn deleters(history: &History, reader: TxnId, key: KeyId) -> Vec<TxnId> {
+    let may_count = |txn: &TxnId| *txn != reader && history.outcome(*txn) != Outcome::Aborted;
+    let deletes = |txn: &TxnId| last_versions(history, *txn).contains(&(key, false));
+    history.txns().filter(may_count).filter(deletes).collect()
+}
+
+/// So many ways are tried to choose one of each.
+const MAX_CHOICES: usize = 64;
+
+/// The ways to choose one of each, as far as they are tried.
+pub(super) fn choices<T: Clone>(lists: &[Vec<T>]) -> impl Iterator<Item = Vec<T>> {
+    let ways = lists.iter().try_fold(1usize, |ways, list| ways.checked_mul(list.len()));
+    (0..ways.unwrap_or(MAX_CHOICES).min(MAX_CHOICES)).map(move |way| {
+        let mut rest = way;
+        let mut chosen = Vec::with_capacity(lists.len());
+        for list in lists {
+            chosen.push(list[rest % list.len()].clone());
+            rest /= list.len();
+        }
+        chosen
     })
 }
 

@@ -32,11 +32,13 @@ use std::time::Instant;
 
 use isolario_model::{
     Anomaly, Evidence, Findings, History, Inapplicable, Initial, ItemView, KeyId, Level,
-    LevelResult, Limit, MetRow, Nodes, Op, OpFamily, OpId, Outcome, Point, TxnId, Undecided,
-    Verdict, Witness,
+    LevelResult, Limit, MetRow, Nodes, Op, OpFamily, OpId, Outcome, Point, RowsApart, StatedOrder,
+    TxnId, Undecided, Verdict, Witness,
 };
 
-use crate::resolved::first_outside;
+use crate::graph::precedes;
+use crate::replay::Moments;
+use crate::resolved::{Resolved, first_outside};
 use crate::stop::{engine_of, unlooked_level};
 use crate::{Checker, Options, replay};
 use candidates::{Candidates, Met};
@@ -44,7 +46,65 @@ use incarnations::both_in_a_result;
 use possible::Possible;
 
 /// Decides levels of a history with predicate operations.
+///
+/// Where transactions take effect one after the other, a key is one row for good. Elsewhere a
+/// transaction may see two rows of one key ([`RowsApart`]).
 pub(crate) fn check(history: &History, levels: &[Level], options: &Options) -> Vec<LevelResult> {
+    if RowsApart::new(history, |_, _| false).is_none() {
+        return decide(history, (history, &[]), levels, options);
+    }
+    let mut results = Vec::with_capacity(levels.len());
+    for level in levels {
+        let in_time = level.shape().real_time;
+        let ends_before = |a, b| ends_before(history, options, in_time, a, b);
+        let apart = match replay::moments(*level, true) {
+            Ok(Moments::One) => None,
+            Ok(Moments::Two { .. }) => RowsApart::new(history, ends_before),
+            Err(_) => RowsApart::new(history, |_, _| false),
+        };
+        let judged = apart.as_ref().map_or((history, &[][..]), |a| (a.history(), a.both()));
+        results.extend(decide(history, judged, &[*level], options).into_iter().map(alone));
+    }
+    results
+}
+
+/// Whether one transaction ends before another one begins, wherever that has an order: by session, and by
+/// real time if that counts.
+fn ends_before(
+    history: &History,
+    options: &Options,
+    in_time: bool,
+    first: TxnId,
+    second: TxnId,
+) -> bool {
+    let in_session = options.session_order
+        && first < second
+        && history.session_of(first) == history.session_of(second);
+    let in_time = in_time && precedes(history, options.clock_skew, first, second);
+    history.outcome(first) == Outcome::Committed && (in_session || in_time)
+}
+
+/// A result whose anomalies rule out the level, if they do, and what implies it: what is wrong with two rows
+/// of one key at one level need not be so at others.
+fn alone(mut result: LevelResult) -> LevelResult {
+    if let Verdict::Violated(findings) = &mut result.verdict {
+        for anomaly in &mut findings.anomalies {
+            let mut here = Anomaly::clone(anomaly);
+            let is_stronger = |level: &Level| level.implies(result.level);
+            here.rules_out = anomaly.rules_out.iter().filter(is_stronger).collect();
+            *anomaly = Arc::new(here);
+        }
+    }
+    result
+}
+
+/// Decides levels of a history, by one in which no result has two rows of a key, and who saw both.
+fn decide(
+    original: &History,
+    (history, both): (&History, &[(TxnId, KeyId)]),
+    levels: &[Level],
+    options: &Options,
+) -> Vec<LevelResult> {
     let view = match ItemView::new(history) {
         Ok(view) => view.without_unobserved(history),
         Err(_) => return levels.iter().map(|level| unlooked_level(*level)).collect(),
@@ -54,7 +114,7 @@ pub(crate) fn check(history: &History, levels: &[Level], options: &Options) -> V
         Checker::new(view.history(), options)
     };
     let (possible, candidates) = (OnceLock::new(), OnceLock::new());
-    let black_box = BlackBox { history, view: &view, possible, candidates };
+    let black_box = BlackBox { original, history, both, view: &view, possible, candidates };
     let (by_incarnation, by_key) = (items(true), items(false));
     let decide = |level: &Level| black_box.decide(&by_incarnation, &by_key, *level);
     levels.iter().map(decide).collect()
@@ -62,7 +122,12 @@ pub(crate) fn check(history: &History, levels: &[Level], options: &Options) -> V
 
 /// A history of rows and predicates.
 struct BlackBox<'a> {
+    /// As it was recorded.
+    original: &'a History,
+    /// As it is decided: with the rows of one key apart.
     history: &'a History,
+    /// Who saw two rows of which key.
+    both: &'a [(TxnId, KeyId)],
     view: &'a ItemView,
     possible: OnceLock<Result<Possible, Inapplicable>>,
     candidates: OnceLock<Candidates<'a>>,
@@ -79,7 +144,8 @@ impl BlackBox<'_> {
         if let Some(op) = self.outside(level) {
             return answer(Verdict::NotApplicable(Inapplicable::Operation { op }));
         }
-        if let Some(reason) = both_in_a_result(self.history, level) {
+        let is_clear = is_by_order(level) && !self.history.names_versions();
+        if let Some(reason) = both_in_a_result(self.history, level).filter(|_| !is_clear) {
             return answer(Verdict::NotApplicable(reason));
         }
         if !is_by_order(level) {
@@ -91,12 +157,46 @@ impl BlackBox<'_> {
                 // Nothing overlaps in a serial order, and writers that exclude each other by their
                 // keys do so row by row.
                 let by_key = || self.search(level, by_key).ok().map(|result| result.verdict);
-                let found = self.one_by_one(level, items).or_else(by_key);
+                let found = match self.both.is_empty() {
+                    true => self.one_by_one(level, items).or_else(by_key),
+                    false => self.after_deletes(level, items),
+                };
                 let found = found.filter(Verdict::is_satisfied);
                 answer(found.unwrap_or(Verdict::Undecided(Undecided::new(Limit::Steps))))
             }
             Err(reason) => answer(Verdict::NotApplicable(reason)),
         }
+    }
+
+    /// An order in which each who saw two rows of one key inserts the one after somebody else has deleted
+    /// the other: who that is, and who wrote the other, is tried.
+    fn after_deletes(&self, level: Level, items: &Checker<'_>) -> Option<Verdict> {
+        let candidates = self.candidates().ok()?;
+        let mut ways: Vec<Vec<StatedOrder>> = Vec::new();
+        for (txn, key) in self.both {
+            let former = candidates.met(*txn, *key).ok()??.writers;
+            let deleters = incarnations::deleters(self.history, *txn, *key);
+            let order = |former: TxnId, deleter: TxnId| {
+                let former = Some(former).filter(|former| !former.is_init());
+                let writers = former.into_iter().chain([deleter, *txn]).collect();
+                StatedOrder { key: *key, writers, at: 0 }
+            };
+            let of_former = |former: &TxnId| {
+                let former = *former;
+                let others = deleters.iter().copied().filter(move |deleter| *deleter != former);
+                others.map(move |deleter| order(former, deleter))
+            };
+            ways.push(former.iter().flat_map(of_former).collect());
+        }
+        incarnations::choices(&ways).find_map(|chosen| {
+            let options = items.options().clone();
+            let options = options.with_version_order(chosen);
+            let options = options.with_trusted_version_order(true);
+            let items = Checker::new(self.view.history(), options);
+            let found = self.search(level, &items).ok()?;
+            let is_order = found.verdict.is_satisfied() && self.is_order(level, &found);
+            is_order.then_some(found.verdict)
+        })
     }
 
     /// A serial order, as starts and commits.
@@ -114,11 +214,13 @@ impl BlackBox<'_> {
         }
     }
 
-    /// Whether writers do not overlap who must not, in the order of a result that has one.
+    /// Whether writers do not overlap who must not, in the order of a result that has one, and who saw two
+    /// rows of one key can have done so.
     fn is_order(&self, level: Level, result: &LevelResult) -> bool {
         match &result.verdict {
-            Verdict::Satisfied(witness) if level.shape().exclusive_writers => {
-                !incarnations::clash(self.history, witness)
+            Verdict::Satisfied(witness) => {
+                let excludes = level.shape().exclusive_writers;
+                !incarnations::clash(self.history, witness, self.both, excludes)
             }
             _ => true,
         }
@@ -126,7 +228,7 @@ impl BlackBox<'_> {
 
     /// An operation that a level is not decided for.
     fn outside(&self, level: Level) -> Option<OpId> {
-        let predicate = || first_outside(self.history, &[OpFamily::Registers]);
+        let predicate = || first_outside(self.original, &[OpFamily::Registers]);
         let known = &[OpFamily::Registers, OpFamily::Predicates];
         match (level.shape().nodes, self.history.initial()) {
             (Nodes::PerOperation, _) => predicate(),
@@ -152,7 +254,7 @@ impl BlackBox<'_> {
 
     /// A level that says nothing about rows which were not returned, as far as it is decided here.
     fn weak(&self, result: LevelResult) -> LevelResult {
-        match (&result.verdict, first_outside(self.history, &[OpFamily::Registers])) {
+        match (&result.verdict, first_outside(self.original, &[OpFamily::Registers])) {
             (Verdict::Satisfied(_), Some(op)) => {
                 let reason = Inapplicable::UnreturnedRows { op };
                 LevelResult { verdict: Verdict::NotApplicable(reason), ..result }
@@ -172,20 +274,30 @@ impl BlackBox<'_> {
             return Ok(with_contradictions(first, findings));
         }
         let mut result = first;
-        let mut met = MetSoFar::new();
+        let (mut met, mut has_excluded) = (MetSoFar::new(), false);
         let begun = Instant::now();
         loop {
-            let Verdict::Satisfied(witness) = &result.verdict else { return Ok(result) };
-            if let Some(verdict) = self.impossible(possible, witness) {
+            let Verdict::Satisfied(witness) = &result.verdict else {
+                // What is left proves nothing by itself.
+                let is_proof = !has_excluded || !result.verdict.is_violated();
+                let undecided = || Verdict::Undecided(Undecided::new(Limit::Steps));
+                let verdict = if is_proof { result.verdict } else { undecided() };
+                return Ok(LevelResult { verdict, ..result });
+            };
+            if let Some(verdict) = self.impossible(possible, witness, options) {
                 return Ok(LevelResult { verdict, ..result });
             }
-            let differences = replay::differences(self.history, witness, options)?;
-            let Some(differences) = differences else { return Ok(unlooked_level(level)) };
-            if differences.is_empty() {
-                return Ok(result);
-            }
-            if let Some(verdict) = self.meet(&differences, &mut met)? {
-                return Ok(LevelResult { verdict, ..result });
+            let is_excluding = exclude(possible, witness, &mut met);
+            has_excluded |= is_excluding;
+            if !is_excluding {
+                let differences = replay::differences(self.history, witness, options)?;
+                let Some(differences) = differences else { return Ok(unlooked_level(level)) };
+                if differences.is_empty() {
+                    return Ok(result);
+                }
+                if let Some(verdict) = self.meet(&differences, &mut met)? {
+                    return Ok(LevelResult { verdict, ..result });
+                }
             }
             // Each round has the whole time, and all of them together have no more.
             if let Some(limit) = options.timeout.filter(|limit| begun.elapsed() > *limit) {
@@ -196,13 +308,20 @@ impl BlackBox<'_> {
         }
     }
 
-    /// Why an order is none: it has a transaction that cannot have committed, or one of which nobody
-    /// knows all that it wrote.
-    fn impossible(&self, possible: &Possible, witness: &Witness) -> Option<Verdict> {
+    /// Why no order is one: a transaction cannot have committed that somebody read from, or nobody knows
+    /// all that one wrote.
+    fn impossible(
+        &self,
+        possible: &Possible,
+        witness: &Witness,
+        options: &Options,
+    ) -> Option<Verdict> {
         let txns = committed(witness);
-        let is_in = |txn| txns.binary_search(&txn).is_ok();
-        if let Some(findings) = possible.contradictions(is_in) {
-            return Some(Verdict::Violated(findings));
+        if possible.contradictory().any(|(txn, _)| txns.binary_search(&txn).is_ok()) {
+            let resolved = Resolved::with_met(self.view.history(), &[], options);
+            let is_there = |txn| resolved.dependencies.reads.is_kept(txn);
+            let findings = possible.contradictions(is_there);
+            return findings.map(Verdict::Violated);
         }
         let unobserved_write = |txn: &TxnId| {
             let mut ops = self.history.txn_ops(*txn);
@@ -217,16 +336,19 @@ impl BlackBox<'_> {
         self.possible.get_or_init(new).as_ref().map_err(Clone::clone)
     }
 
+    fn candidates(&self) -> Result<&Candidates<'_>, Inapplicable> {
+        let possible = self.possible()?;
+        let new = || Candidates::new(self.history, self.view, &possible.may_be_met);
+        Ok(self.candidates.get_or_init(new))
+    }
+
     /// Adds the rows that make a difference to those that were met. Says why that is the end, if it is.
     fn meet(
         &self,
         differences: &[Evidence],
         met: &mut MetSoFar,
     ) -> Result<Option<Verdict>, Inapplicable> {
-        let possible = self.possible()?;
-        let candidates = self
-            .candidates
-            .get_or_init(|| Candidates::new(self.history, self.view, &possible.may_be_met));
+        let candidates = self.candidates()?;
         let before = met.len();
         let mut unexplained: Vec<Anomaly> = Vec::new();
         for difference in differences {
@@ -287,6 +409,23 @@ impl BlackBox<'_> {
         let checker = Checker::with_met(view.history(), options.clone(), Arc::from(reads));
         self.told(&view, checker.decide(level))
     }
+}
+
+/// Leaves out the transactions of an order that cannot have committed, if there are any: what one of their
+/// operations says about a row is explained by nobody.
+fn exclude(possible: &Possible, witness: &Witness, met: &mut MetSoFar) -> bool {
+    let txns = committed(witness);
+    let mut has_excluded = false;
+    for (txn, (op, key)) in possible.contradictory() {
+        let is_in = txns.binary_search(&txn).is_ok();
+        let is_new = met.get(&(txn, key)).is_none_or(|met| !met.writers.is_empty());
+        if is_in && is_new {
+            let row = MetRow { op, key, held: None };
+            met.insert((txn, key), Met { row, writers: Vec::new() });
+            has_excluded = true;
+        }
+    }
+    has_excluded
 }
 
 /// Whether a level is decided by an order of transactions, or of their starts and commits.

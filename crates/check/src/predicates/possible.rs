@@ -1,7 +1,7 @@
 //! Which transactions may have committed, by what they saw.
 
 use isolario_model::{
-    Anomaly, Findings, History, Inapplicable, ItemView, KeyId, Op, OpId, Outcome, TxnId,
+    Anomaly, Evidence, Findings, History, Inapplicable, ItemView, KeyId, Op, OpId, Outcome, TxnId,
 };
 use rustc_hash::FxHashMap;
 
@@ -32,6 +32,15 @@ impl Possible {
         contradictions.iter().for_each(|(txn, _)| may_be_met[txn.index()] = false);
         drop_unexplained(view.history(), &mut may_be_met);
         Ok(Possible { contradictions, may_be_met })
+    }
+
+    /// Those who contradict themselves, each time with an operation by predicate and a row that it is about.
+    pub(super) fn contradictory(&self) -> impl Iterator<Item = (TxnId, (OpId, KeyId))> {
+        self.contradictions.iter().filter_map(|(txn, anomaly)| match anomaly.evidence {
+            Evidence::Row { key, read, .. } => Some((*txn, (read, key))),
+            Evidence::Reads { key, second, .. } => Some((*txn, (second, key))),
+            _ => None,
+        })
     }
 
     /// What contradicts itself in those transactions; none if nothing does.

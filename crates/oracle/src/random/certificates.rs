@@ -39,9 +39,7 @@ pub fn certificate_case(seed: u64) -> Result<CertificateCase, SinkError> {
     }
     let mut recorded = Store::new(&mut rng).run(&drafts);
     let (seen, commits) = replay(&drafts, &recorded);
-    for (ops, seen) in recorded.iter_mut().zip(&seen) {
-        both_incarnations(ops, seen, &mut rng);
-    }
+    both_incarnations(&mut recorded, &seen, &mut rng);
     let history = record(&drafts, &recorded)?;
     let mut certificate =
         Certificate { rng: &mut rng, history: &history, drafts: &drafts, recorded: &recorded };
@@ -88,8 +86,17 @@ fn last_writes(ops: &[Done]) -> BTreeMap<i64, Value> {
     rows
 }
 
-/// Lets an operation find a row as it was before its transaction inserted it anew, too.
-fn both_incarnations(ops: &mut [Done], seen: &Seen, rng: &mut Rng) {
+/// Lets operations find rows as they were before their transactions inserted them anew, too.
+pub(super) fn show_both(drafts: &[Draft], recorded: &mut [Vec<Done>], rng: &mut Rng) {
+    let (seen, _) = replay(drafts, recorded);
+    both_incarnations(recorded, &seen, rng);
+}
+
+fn both_incarnations(recorded: &mut [Vec<Done>], seen: &[Seen], rng: &mut Rng) {
+    recorded.iter_mut().zip(seen).for_each(|(ops, seen)| both_in_txn(ops, seen, rng));
+}
+
+fn both_in_txn(ops: &mut [Done], seen: &Seen, rng: &mut Rng) {
     for at in 1..ops.len() {
         let own = last_writes(&ops[..at]);
         let Asked::Select(predicate) = &ops[at].asked else { continue };

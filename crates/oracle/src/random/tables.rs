@@ -13,6 +13,7 @@ use isolario_model::{
 use isolario_predicate::{Comparison, Dialect, Expr, ExprError, Literal};
 
 use super::Rng;
+use super::certificates::show_both;
 
 /// A history of a table, and the order that is promised for it.
 #[derive(Debug)]
@@ -53,15 +54,34 @@ pub fn black_box_case(seed: u64) -> Result<History, SinkError> {
     let mut rng = Rng::new(seed);
     let on_snapshots = rng.percent(60);
     let drafts = drafts(&mut rng, on_snapshots);
+    black_box(&mut rng, &drafts, on_snapshots)
+}
+
+/// As [`black_box_case`], with few rows that come and go while others look at them. Some results show a
+/// row beside the transaction's own of the same key.
+pub fn incarnations_case(seed: u64) -> Result<History, SinkError> {
+    let mut rng = Rng::new(seed);
+    let mut drafts = drafts(&mut rng, true);
+    for draft in &mut drafts {
+        draft.ops =
+            (0..rng.between(1, 3)).filter_map(|_| coming_and_going(&mut rng).ok()).collect();
+    }
+    black_box(&mut rng, &drafts, true)
+}
+
+fn black_box(rng: &mut Rng, drafts: &[Draft], on_snapshots: bool) -> Result<History, SinkError> {
     let initial = match rng.percent(20) {
         true => Value::Tuple(Box::new(Tuple::new("", [("v", rng.below(4) as i64), ("n", 0)]))),
         false => Value::Nil,
     };
-    let mut store = Store::new(&mut rng);
+    let mut store = Store::new(rng);
     if initial != Value::Nil {
         store.rows = (1..=3).map(|key| (key, initial.clone())).collect();
     }
-    let recorded = store.run(&drafts);
+    let mut recorded = store.run(drafts);
+    if on_snapshots {
+        show_both(drafts, &mut recorded, rng);
+    }
     let mut batch = Batch::new();
     batch.meta(&Meta { initial: Initial::Value(initial), ..Meta::default() })?;
     for (draft, ops) in drafts.iter().zip(&recorded) {
@@ -148,6 +168,16 @@ fn spans(count: usize, rng: &mut Rng) -> Vec<(u64, u64)> {
         spans.push((start, commit));
     }
     spans
+}
+
+fn coming_and_going(rng: &mut Rng) -> Result<Asked, ExprError> {
+    let key = rng.between(1, 2) as i64;
+    Ok(match rng.below(10) {
+        0..=3 => Asked::Write(key, rng.below(4) as i64),
+        4 | 5 => Asked::Delete(key),
+        6 => Asked::Read(key),
+        _ => Asked::Select(predicate(rng)?),
+    })
 }
 
 fn asked(rng: &mut Rng) -> Result<Asked, ExprError> {

@@ -79,6 +79,12 @@ pub(crate) fn capitalised(text: &str) -> String {
     first.into_iter().chain(letters).collect()
 }
 
+/// Whether a result has several rows of a key.
+fn is_twice(names: Names<'_>, read: OpId, key: Option<KeyId>) -> bool {
+    let Op::PredicateRead { rows: Some(rows), .. } = names.history().op(read) else { return false };
+    rows.iter().filter(|row| Some(row.key) == key).count() > 1
+}
+
 fn bad_read(
     names: Names<'_>,
     kind: AnomalyKind,
@@ -109,6 +115,9 @@ fn bad_read(
         AnomalyKind::FutureRead => format!("{seen}, which it wrote itself only later"),
         AnomalyKind::NotMyOwnWrite => {
             format!("{seen}{from} although it had itself written {other} before")
+        }
+        AnomalyKind::ResultMismatch if is_twice(names, read, key) => {
+            format!("{seen}, and the same row once more")
         }
         AnomalyKind::ResultMismatch => format!("{seen}, a condition that it does not satisfy"),
         AnomalyKind::UnexplainedResult => {

@@ -184,10 +184,26 @@ fn of_a_cycle(names: Names<'_>, kind: A, edges: &[Edge]) -> String {
         A::NotLinearizable => {
             "no moment between call and answer can be given to each of these operations"
         }
-        A::OrderContradiction => "so the stated order is not the order in which things happened",
+        A::OrderContradiction => of_a_statement(edges),
         _ => "so no order of these transactions explains what the clients saw",
     }
     .to_owned()
+}
+
+/// What follows from a cycle that rests on what the database states. It does not say which of the two is
+/// wrong.
+fn of_a_statement(edges: &[Edge]) -> &'static str {
+    let is_before_init = |edge: &Edge| edge.to.is_init();
+    let is_of_snapshot = |edge: &Edge| matches!(edge.reason, Reason::StartDependency { .. });
+    if edges.iter().any(is_before_init) {
+        "nothing comes before the initial version, so the stated order is wrong"
+    } else if edges.iter().any(is_of_snapshot) {
+        "either a snapshot does not hold what it is said to hold, or these transactions were not \
+         isolated from each other"
+    } else {
+        "either versions were not written in the stated order, or these transactions were not \
+         isolated from each other"
+    }
 }
 
 /// What the reader of an inferred edge saw of a writer, and what it missed.

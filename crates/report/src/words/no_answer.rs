@@ -154,8 +154,8 @@ pub fn why_not_applicable(names: Names<'_>, why: &Inapplicable) -> String {
             names.op(*op)
         ),
         Inapplicable::RowTwice { op } => format!(
-            "`{}` of {} has two rows of one key, one of them deleted and the other inserted in its place; only \
-             serializable and strict-serializable are decided for that",
+            "`{}` of {} has two rows of one key, one of them deleted and the other inserted in its place, and \
+             nothing says which is which; a version certificate would",
             names.op(*op),
             names.txn_of(*op)
         ),

@@ -3,10 +3,10 @@
 //! An order explains such an operation if there is, of each row, a version that it may have met: one that
 //! gives what was returned of the row, with every change of the matches where it has to be.
 
-use isolario_model::{KeyId, Level, Op, OpId, TxnId, Visible};
+use isolario_model::{Level, Op, OpId, TxnId, Visible};
 
 use super::rows::Certificate;
-use super::witness::{Placed, counts_missed_by_predicate};
+use super::witness::{Meeting, Placed, counts_missed_by_predicate};
 
 impl Certificate<'_> {
     /// Whether an operation may have met versions, at its place in an order, that give its result. At
@@ -25,6 +25,8 @@ impl Certificate<'_> {
             _ => return false,
         };
         let own = self.written_before(txn, op);
+        let ways = level.shape().visible == Visible::Dependencies;
+        let exactly = ways || counts_missed_by_predicate(level);
         self.keys().all(|key| {
             let of_key: Vec<u64> = { rows.iter() }
                 .filter(|row| row.key == key)
@@ -44,53 +46,22 @@ impl Certificate<'_> {
             }
             let row = self.row(key);
             let is_read = shown.is_some() && !is_write;
-            let met = (0..row.len()).rev().find(|met| {
-                row[*met].writer != txn
-                    && gives(row[*met].value, row[*met].word)
-                    && (!is_read || self.reads_well(level, txn, key, *met, placed))
-                    && self.meets(level, txn, op, key, *met, placed, edges)
+            let met = (0..row.len()).rev().find_map(|met| {
+                let may_be = row[met].writer != txn
+                    && gives(row[met].value, row[met].word)
+                    && (!is_read || self.reads_well(level, txn, key, met, placed));
+                let meeting = Meeting { txn, op, key, met };
+                let around =
+                    may_be.then(|| self.changes_around(level, meeting, placed, exactly))?;
+                around.ok().map(|around| (met, around))
             });
-            if let (Some(met), true) = (met, is_read) {
-                self.gather(txn, key, met, edges);
+            if let Some((met, around)) = &met {
+                edges.extend(around);
+                if is_read {
+                    self.gather(txn, key, *met, edges);
+                }
             }
             met.is_some()
         })
-    }
-
-    /// Whether every change of what an operation matches is where it has to be if it met this version.
-    #[expect(clippy::too_many_arguments, reason = "an operation, a version and an order")]
-    fn meets(
-        &self,
-        level: Level,
-        txn: TxnId,
-        op: OpId,
-        key: KeyId,
-        met: usize,
-        placed: &Placed,
-        edges: &mut Vec<(TxnId, TxnId, bool)>,
-    ) -> bool {
-        let ways = level.shape().visible == Visible::Dependencies;
-        let exactly = ways || counts_missed_by_predicate(level);
-        let row = self.row(key);
-        let mut found = Vec::new();
-        for place in (1..row.len()).filter(|place| row[*place].writer != txn) {
-            let writer = row[place].writer;
-            let contradicts = match placed.has_seen(writer, txn) {
-                true => place > met && exactly,
-                false => place <= met,
-            };
-            let counts = contradicts || ways;
-            if counts && self.changes(op, key, place) {
-                if contradicts {
-                    return false;
-                }
-                let is_met = place <= met;
-                found.push(if is_met { (writer, txn, false) } else { (txn, writer, true) });
-            }
-        }
-        if ways {
-            edges.extend(found);
-        }
-        true
     }
 }

@@ -17,6 +17,18 @@ pub(super) struct Placed {
     sources: BTreeMap<OpId, TxnId>,
 }
 
+/// Who comes first and who depends on it, and whether that is an anti-dependency.
+type Dependency = (TxnId, TxnId, bool);
+
+/// An operation by predicate, and the version of a row that it met.
+#[derive(Clone, Copy)]
+pub(super) struct Meeting {
+    pub(super) txn: TxnId,
+    pub(super) op: OpId,
+    pub(super) key: KeyId,
+    pub(super) met: usize,
+}
+
 impl Certificate<'_> {
     /// Refuses an order that does not explain the history.
     pub(super) fn is_explained(&self, level: Level, witness: &Witness) -> Result<(), Refusal> {
@@ -254,30 +266,45 @@ impl Certificate<'_> {
         edges: &mut Vec<(TxnId, TxnId, bool)>,
     ) -> Result<(), Refusal> {
         let own = self.written_before(txn, op);
-        let wants_edges = level.shape().visible == Visible::Dependencies;
+        let exactly = counts_missed_by_predicate(level);
         for key in self.keys().filter(|key| !own.contains_key(key)) {
-            let met = self.met(txn, op, key);
-            let row = self.row(key);
-            for place in (1..row.len()).filter(|place| row[*place].writer != txn) {
-                let writer = row[place].writer;
-                let has_seen = placed.has_seen(writer, txn);
-                let is_met = place <= met;
-                if wants_edges && self.changes(op, key, place) {
-                    let edge = if is_met { (writer, txn, false) } else { (txn, writer, true) };
-                    edges.push(edge);
-                }
-                let contradicts = match is_met {
-                    true => !has_seen,
-                    false => has_seen && counts_missed_by_predicate(level),
-                };
-                if contradicts && self.changes(op, key, place) {
-                    let why = "a change that its predicate met, or did not meet";
-                    let (first, second) = if is_met { (writer, txn) } else { (txn, writer) };
-                    return Err(Refusal::OutOfOrder { first, second, why });
-                }
-            }
+            let meeting = Meeting { txn, op, key, met: self.met(txn, op, key) };
+            let why = "a change that its predicate met, or did not meet";
+            let around = self.changes_around(level, meeting, placed, exactly);
+            let out_of_order = |(first, second)| Refusal::OutOfOrder { first, second, why };
+            edges.extend(around.map_err(out_of_order)?);
         }
         Ok(())
+    }
+
+    /// The dependencies that follow from the changes of what an operation matches, at the levels where ways
+    /// of dependencies count. Gives two transactions instead that an order has the wrong way round: a change
+    /// that was met must not come later, and one that was not met must not come earlier if what was met
+    /// is told exactly.
+    pub(super) fn changes_around(
+        &self,
+        level: Level,
+        meeting: Meeting,
+        placed: &Placed,
+        exactly: bool,
+    ) -> Result<Vec<Dependency>, (TxnId, TxnId)> {
+        let ways = level.shape().visible == Visible::Dependencies;
+        let Meeting { txn, op, key, met } = meeting;
+        let row = self.row(key);
+        let mut edges = Vec::new();
+        for place in (1..row.len()).filter(|place| row[*place].writer != txn) {
+            let writer = row[place].writer;
+            let (is_met, has_seen) = (place <= met, placed.has_seen(writer, txn));
+            let contradicts = if is_met { !has_seen } else { has_seen && exactly };
+            if (contradicts || ways) && self.changes(op, key, place) {
+                let (first, second) = if is_met { (writer, txn) } else { (txn, writer) };
+                if contradicts {
+                    return Err((first, second));
+                }
+                edges.push((first, second, !is_met));
+            }
+        }
+        Ok(edges)
     }
 
     /// Refuses a history in which somebody depends on one whose write it missed.

@@ -90,23 +90,64 @@ pub(crate) struct Forward<'a> {
 }
 
 impl Forward<'_> {
-    /// The read or the write of a row that an operation has become.
-    fn item(&self, op: OpId, key: KeyId, is_read: bool) -> Result<OpId, Refusal> {
+    /// The reads or the writes of a row that an operation has become, at least one: a result may have two
+    /// rows of one key.
+    fn items(&self, op: OpId, key: KeyId, is_read: bool) -> Result<Vec<OpId>, Refusal> {
         if op.index() >= self.history.op_count() {
             return Err(Refusal::NoSuchOp(op));
         }
         let items = self.view.history();
-        let is_such =
-            |kind: OpKind| matches!(kind, OpKind::Read | OpKind::ReadUnobserved) == is_read;
-        let mut of_op = self.view.items(op);
-        let found = of_op.find(|item| {
-            items.op_keys()[item.index()] == key && is_such(items.op_kinds()[item.index()])
-        });
-        found.ok_or(Refusal::Unsupported("an operation that has nothing to do with the row"))
+        let is_such = |item: &OpId| {
+            let kind = items.op_kinds()[item.index()];
+            let is_of_kind = matches!(kind, OpKind::Read | OpKind::ReadUnobserved) == is_read;
+            items.op_keys()[item.index()] == key && is_of_kind
+        };
+        let found: Vec<OpId> = self.view.items(op).filter(is_such).collect();
+        match found.is_empty() {
+            true => Err(Refusal::Unsupported("an operation that has nothing to do with the row")),
+            false => Ok(found),
+        }
+    }
+
+    /// The first of them.
+    fn item(&self, op: OpId, key: KeyId, is_read: bool) -> Result<OpId, Refusal> {
+        self.items(op, key, is_read).map(|items| items[0])
     }
 
     fn read(&self, op: OpId, key: KeyId) -> Result<OpId, Refusal> {
         self.item(op, key, true)
+    }
+
+    /// The read of a version, where an operation has become reads of several; none is the initial one.
+    fn read_of(&self, op: OpId, key: KeyId, version: Option<OpId>) -> Result<OpId, Refusal> {
+        let items = self.view.history();
+        let word = version.map_or(items.initial_word(), |write| Some(items.version_word(write)));
+        let reads = self.items(op, key, true)?;
+        let of_version = reads.iter().find(|read| Some(items.version_word(**read)) == word);
+        Ok(of_version.copied().unwrap_or(reads[0]))
+    }
+
+    /// The read of what a transaction left behind; may be `init`.
+    fn read_from(&self, op: OpId, key: KeyId, writer: TxnId) -> Result<OpId, Refusal> {
+        let items = self.view.history();
+        let is_write = |item: &OpId| {
+            let kind = items.op_kinds()[item.index()];
+            items.op_keys()[item.index()] == key && matches!(kind, OpKind::Write | OpKind::Delete)
+        };
+        let exists = writer.index() < items.txn_count();
+        let left = exists.then(|| items.txn_ops(writer).rfind(is_write)).flatten();
+        self.read_of(op, key, left)
+    }
+
+    /// Two reads, of different versions if they can be.
+    fn two_reads(&self, key: KeyId, first: OpId, second: OpId) -> Result<(OpId, OpId), Refusal> {
+        let items = self.view.history();
+        let (one, other) = (self.items(first, key, true)?, self.items(second, key, true)?);
+        let pairs = one.iter().flat_map(|one| other.iter().map(move |other| (*one, *other)));
+        let differ = |(one, other): &(OpId, OpId)| {
+            one < other && items.version_word(*one) != items.version_word(*other)
+        };
+        Ok(pairs.clone().find(differ).unwrap_or((one[0], other[0])))
     }
 
     /// The read that a row has become which an operation met.
@@ -158,12 +199,10 @@ impl Forward<'_> {
             Evidence::Row { key, read, saw, instead } => {
                 self.bad_read(*key, *read, *saw, *instead)?
             }
-            Evidence::Reads { key, first, second, edges } => Evidence::Reads {
-                key: *key,
-                first: self.read(*first, *key)?,
-                second: self.read(*second, *key)?,
-                edges: self.edges(edges)?,
-            },
+            Evidence::Reads { key, first, second, edges } => {
+                let (first, second) = self.two_reads(*key, *first, *second)?;
+                Evidence::Reads { key: *key, first, second, edges: self.edges(edges)? }
+            }
             Evidence::Cycle { edges } => Evidence::Cycle { edges: self.edges(edges)? },
             Evidence::Cases { cycles } => {
                 let cycles: Result<_, _> = cycles.iter().map(|cycle| self.edges(cycle)).collect();
@@ -180,11 +219,9 @@ impl Forward<'_> {
         saw: Option<OpId>,
         instead: Option<OpId>,
     ) -> Result<Evidence, Refusal> {
-        Ok(Evidence::Read {
-            read: self.read(read, key)?,
-            saw: self.write(saw, key)?,
-            instead: self.write(instead, key)?,
-        })
+        let saw = self.write(saw, key)?;
+        let read = self.read_of(read, key, saw)?;
+        Ok(Evidence::Read { read, saw, instead: self.write(instead, key)? })
     }
 
     fn edges(&self, edges: &[Edge]) -> Result<Vec<Edge>, Refusal> {
@@ -199,17 +236,16 @@ impl Forward<'_> {
             Reason::Initial | Reason::Session | Reason::RealTime { .. } | Reason::Stated { .. } => {
                 reason.clone()
             }
-            Reason::Read { key, read, write } => Reason::Read {
-                key: *key,
-                read: self.read(*read, *key)?,
-                write: self.write(*write, *key)?,
-            },
+            Reason::Read { key, read, write } => {
+                let write = self.write(*write, *key)?;
+                Reason::Read { key: *key, read: self.read_of(*read, *key, write)?, write }
+            }
             Reason::Overwrite { key, known } => {
                 Reason::Overwrite { key: *key, known: self.known(*key, (*from, *to), known)? }
             }
             Reason::AntiDependency { key, read, writer, known } => Reason::AntiDependency {
                 key: *key,
-                read: self.read(*read, *key)?,
+                read: self.read_from(*read, *key, *writer)?,
                 writer: *writer,
                 known: self.known(*key, (*writer, *to), known)?,
             },
@@ -217,7 +253,7 @@ impl Forward<'_> {
                 rule: *rule,
                 key: *key,
                 reader: *reader,
-                read: self.read(*read, *key)?,
+                read: self.read_from(*read, *key, *to)?,
                 path: self.edges(path)?,
             },
             Reason::Refuted { cycle } => Reason::Refuted { cycle: self.edges(cycle)? },
@@ -260,7 +296,7 @@ impl Forward<'_> {
                 second: access(*second, after)?,
             },
             VersionOrder::ReadModifyWrite { read } => {
-                VersionOrder::ReadModifyWrite { read: self.read(*read, key)? }
+                VersionOrder::ReadModifyWrite { read: self.read_from(*read, key, before)? }
             }
             VersionOrder::Refuted { cycle } => VersionOrder::Refuted { cycle: self.edges(cycle)? },
             VersionOrder::Path { edges } => VersionOrder::Path { edges: self.edges(edges)? },

@@ -14,16 +14,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use isolario_model::{
     Anomaly, AnomalyKind as Kind, Evidence, Findings, History, Inapplicable, ItemView, KeyId,
-    Level, LevelResult, MetRow, Nodes, Op, OpId, Outcome, Point, TxnId, Verdict, Visible, Witness,
+    Level, LevelResult, MetRow, Nodes, Op, OpId, Outcome, Point, RowsApart, TxnId, Verdict,
+    Visible, Witness,
 };
 
 use crate::anomalies::{self, are_counted};
 use crate::facts::Facts;
 use crate::promised::Promise;
+use crate::times::Times;
 use crate::{Options, Refusal};
 pub(crate) use forward::Forward;
 pub(crate) use rows::{Incarnations, deletes};
-use rows::{Met, Rows, is_unobserved_write};
+use rows::{Met, Rows, is_unobserved_write, writes};
 
 /// Re-checks a result.
 pub(crate) fn verify(
@@ -31,7 +33,12 @@ pub(crate) fn verify(
     options: Options,
     result: &LevelResult,
 ) -> Result<(), Refusal> {
-    let claim = Claim { history, options, level: result.level };
+    let claim = Claim { history, both: &[], options, level: result.level };
+    let apart = claim.rows_apart();
+    let claim = match &apart {
+        Some(apart) => Claim { history: apart.history(), both: apart.both(), ..claim },
+        None => claim,
+    };
     match &result.verdict {
         Verdict::Undecided(_) => Ok(()),
         Verdict::NotApplicable(reason) => claim.does_not_apply(reason),
@@ -44,6 +51,8 @@ pub(crate) fn verify(
 /// What is claimed of a history.
 struct Claim<'h> {
     history: &'h History,
+    /// Who saw two rows of which key.
+    both: &'h [(TxnId, KeyId)],
     options: Options,
     level: Level,
 }
@@ -68,6 +77,25 @@ fn txn_of(point: &Point) -> TxnId {
 }
 
 impl<'h> Claim<'h> {
+    /// The history with rows of one key apart, if somebody saw two. Where transactions take effect one after
+    /// the other, a key is one row for good.
+    fn rows_apart(&self) -> Option<RowsApart> {
+        let Claim { history, options, level, .. } = *self;
+        let times = Times::new(history, options.clock_skew);
+        let ends_before = |first: TxnId, second: TxnId| {
+            let in_session = options.session_order
+                && first < second
+                && history.session_of(first) == history.session_of(second)
+                && history.outcome(first) == Outcome::Committed;
+            in_session || level.shape().real_time && times.in_order(first, second)
+        };
+        match self.has_starts() {
+            Some(false) => None,
+            Some(true) => RowsApart::new(history, ends_before),
+            None => RowsApart::new(history, |_, _| false),
+        }
+    }
+
     /// Whether transactions start and commit at the level, or have one moment; none for levels that no
     /// order shows to be satisfied.
     fn has_starts(&self) -> Option<bool> {
@@ -81,7 +109,7 @@ impl<'h> Claim<'h> {
     }
 
     fn verify_witness(&self, witness: &Witness) -> Result<(), Refusal> {
-        let Claim { history, options, level } = *self;
+        let Claim { history, options, level, .. } = *self;
         let has_starts = self.has_starts().ok_or(Refusal::WrongWitness(level))?;
         let unobserved =
             |txn: &TxnId| history.txn_ops(*txn).any(|op| is_unobserved_write(history, op));
@@ -96,7 +124,30 @@ impl<'h> Claim<'h> {
         if txns.iter().any(unobserved) {
             return Err(Refusal::Unsupported("a write of rows that nobody observed"));
         }
-        Promise { history, options, order: None, level, has_starts }.verify_witness(witness)
+        Promise { history, options, order: None, level, has_starts }.verify_witness(witness)?;
+        match witness {
+            Witness::Points(points) => self.inserts_in_place_of_deleted(points),
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses an order unless whoever saw two rows of one key inserted the one in place of the other,
+    /// which somebody else deleted while it ran.
+    fn inserts_in_place_of_deleted(&self, points: &[Point]) -> Result<(), Refusal> {
+        for (txn, key) in self.both {
+            let until = points.iter().take_while(|point| **point != Point::Commit(*txn));
+            let while_it_ran = until.skip_while(|point| **point != Point::Start(*txn));
+            let writers = while_it_ran.filter_map(|point| match *point {
+                Point::Commit(other) if writes(self.history, other, *key) => Some(other),
+                _ => None,
+            });
+            // Who is of unknown outcome need not be there.
+            let is_there = points.contains(&Point::Commit(*txn));
+            if is_there && !writers.last().is_some_and(|last| deletes(self.history, last, *key)) {
+                return Err(Refusal::Unsupported("two rows of one key, of which none was deleted"));
+            }
+        }
+        Ok(())
     }
 
     fn does_not_apply(&self, reason: &Inapplicable) -> Result<(), Refusal> {

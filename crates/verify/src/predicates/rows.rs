@@ -106,17 +106,18 @@ impl<'h> Rows<'h> {
             || self.contradicts_seen(op, key)?)
     }
 
-    /// Whether a read returned a row that does not satisfy its predicate.
+    /// Whether a read returned a row that does not satisfy its predicate, or returned it twice.
     pub(super) fn told_without_match(&self, op: OpId, key: KeyId) -> Result<bool, Refusal> {
         let Op::PredicateRead { predicate, rows: Some(rows) } = self.history.op(op) else {
             return Ok(false);
         };
-        for row in rows.iter().filter(|row| row.key == key) {
+        let of_key: Vec<_> = rows.iter().filter(|row| row.key == key).collect();
+        for row in &of_key {
             if !self.matches(predicate, key, self.history.value(row.value))? {
                 return Ok(true);
             }
         }
-        Ok(false)
+        Ok(of_key.iter().enumerate().any(|(at, row)| of_key[..at].contains(row)))
     }
 
     /// The write of a row by the transaction itself that an operation of it contradicts.
@@ -343,6 +344,11 @@ fn last_writes(history: &History, txn: TxnId) -> BTreeMap<KeyId, Left> {
         });
     }
     last
+}
+
+/// Whether a transaction writes a row.
+pub(super) fn writes(history: &History, txn: TxnId, key: KeyId) -> bool {
+    last_writes(history, txn).contains_key(&key)
 }
 
 /// Whether a transaction leaves a row deleted.

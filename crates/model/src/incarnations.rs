@@ -1,0 +1,279 @@
+//! Results that show two rows of one key.
+//!
+//! A row that is inserted after a delete is another row of the same key. Some databases let a
+//! transaction insert a key that a concurrent one deleted, and then show it both rows: the one that was
+//! there when it began, and its own.
+
+use isolario_predicate::{Comparison, Decimal, Expr, Literal, Predicate};
+
+use crate::op::{Op, OpKind, Outcome, RowView};
+use crate::row::RowRef;
+use crate::value::ValueRef;
+use crate::{History, KeyId, OpId, TxnId, VersionId};
+
+/// A history in which no transaction sees a row beside its own of the same key.
+///
+/// A result loses the former row and keeps what the transaction wrote itself. What it said about the
+/// former row is said by the insert instead, which becomes a write by predicate: it found exactly that
+/// row, and put its own in its place. All ids are those of the original.
+///
+/// That is done where somebody else may have deleted the former row meanwhile. Elsewhere a result that has it
+/// is wrong, and is left as it is. Where versions have names, a condition on a row does not say which of them is
+/// meant, and nothing is taken apart.
+#[derive(Clone, Debug)]
+pub struct RowsApart {
+    history: History,
+    both: Vec<(TxnId, KeyId)>,
+}
+
+/// A row that a transaction saw beside its own of the same key.
+#[derive(Clone, Copy)]
+struct Former {
+    txn: TxnId,
+    /// Where it inserted its own.
+    insert: OpId,
+    /// Where it saw the former one.
+    read: OpId,
+    row: RowView,
+}
+
+/// What a transaction has done to a row.
+struct Own {
+    key: KeyId,
+    /// Its insert, if it began with one.
+    insert: Option<OpId>,
+    /// What it left, if it is there.
+    word: Option<u64>,
+}
+
+impl RowsApart {
+    /// None if there is nothing to take apart. `ends_before` says whether one transaction has certainly ended
+    /// before another one begins.
+    pub fn new(history: &History, ends_before: impl Fn(TxnId, TxnId) -> bool) -> Option<RowsApart> {
+        if !history.has_predicates() || history.names_versions() {
+            return None;
+        }
+        let mut formers: Vec<Former> = Vec::new();
+        for txn in history.txns().filter(|txn| history.outcome(*txn) != Outcome::Aborted) {
+            formers.extend(formers_of(history, txn));
+        }
+        let deletes = deletes(history, &formers);
+        formers.retain(|former| {
+            let may_overlap = |txn: TxnId| {
+                txn != former.txn && !ends_before(txn, former.txn) && !ends_before(former.txn, txn)
+            };
+            let mut of_row = deletes.iter().filter(|(_, key)| *key == former.row.key);
+            of_row.any(|(txn, _)| may_overlap(*txn))
+        });
+        if formers.is_empty() {
+            return None;
+        }
+        let mut apart = history.clone();
+        let mut both = Vec::new();
+        // By transaction. A snapshot has one row of a key.
+        let by_txn = formers.chunk_by(|one, other| one.txn == other.txn);
+        for (former, of_txn) in by_txn.flat_map(|chunk| chunk.iter().map(move |one| (one, chunk))) {
+            let mut same = of_txn.iter().filter(|other| other.row.key == former.row.key);
+            let word = |former: &Former| history.row_version_word(&former.row);
+            let Some(predicate) = exactly(history, &former.row) else { continue };
+            if !same.all(|other| word(other) == word(former)) {
+                continue;
+            }
+            apart.hide(former.read, &former.row);
+            if !both.contains(&(former.txn, former.row.key)) {
+                apart.insert_in_place(former.insert, &predicate);
+                both.push((former.txn, former.row.key));
+            }
+        }
+        (!both.is_empty()).then_some(RowsApart { history: apart, both })
+    }
+
+    /// The history.
+    pub fn history(&self) -> &History {
+        &self.history
+    }
+
+    /// Who saw two rows of which key.
+    pub fn both(&self) -> &[(TxnId, KeyId)] {
+        &self.both
+    }
+}
+
+/// The rows that a transaction saw beside its own.
+fn formers_of(history: &History, txn: TxnId) -> Vec<Former> {
+    let mut formers = Vec::new();
+    let mut own: Vec<Own> = Vec::new();
+    for op in history.txn_ops(txn) {
+        let mut wrote = |key: KeyId, insert: Option<OpId>, word: Option<u64>| match own
+            .iter_mut()
+            .find(|own| own.key == key)
+        {
+            Some(own) => own.word = word,
+            None => own.push(Own { key, insert, word }),
+        };
+        match history.op(op) {
+            Op::Write { key, .. } => wrote(key, Some(op), Some(history.version_word(op))),
+            Op::Delete { key } => wrote(key, None, None),
+            Op::PredicateWrite { rows: Some(rows), .. } => {
+                for row in rows {
+                    let is_there = history.value(row.value) != ValueRef::Nil;
+                    wrote(row.key, None, is_there.then(|| history.row_version_word(row)));
+                }
+            }
+            Op::PredicateRead { rows: Some(rows), .. } => {
+                let inserted = own.iter().filter_map(|own| Some((own, own.insert?)));
+                formers.extend(inserted.filter_map(|(own, insert)| {
+                    let row = beside(history, rows, own)?;
+                    Some(Former { txn, insert, read: op, row })
+                }));
+            }
+            _ => {}
+        }
+    }
+    formers
+}
+
+/// The row of a result beside the transaction's own one of the same key, if there is just one.
+fn beside(history: &History, rows: &[RowView], own: &Own) -> Option<RowView> {
+    let mut of_key: Vec<RowView> = rows.iter().filter(|row| row.key == own.key).copied().collect();
+    let is_own = |row: &RowView| Some(history.row_version_word(row)) == own.word;
+    if let Some(at) = of_key.iter().position(is_own) {
+        of_key.remove(at);
+    }
+    let [row] = of_key[..] else { return None };
+    Some(row)
+}
+
+/// Who may have committed and left which of these rows deleted.
+fn deletes(history: &History, formers: &[Former]) -> Vec<(TxnId, KeyId)> {
+    let mut keys: Vec<KeyId> = formers.iter().map(|former| former.row.key).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    let may_count = |txn: &TxnId| history.outcome(*txn) != Outcome::Aborted;
+    let txns = history.txns().filter(|txn| !keys.is_empty() && may_count(txn));
+    let deleted = |txn: TxnId| {
+        let mut left: Vec<(KeyId, bool)> = Vec::new();
+        for op in history.txn_ops(txn) {
+            match history.op(op) {
+                Op::Write { key, .. } => left.push((key, false)),
+                Op::Delete { key } => left.push((key, true)),
+                Op::PredicateWrite { rows: Some(rows), .. } => {
+                    let is_gone = |row: &RowView| history.value(row.value) == ValueRef::Nil;
+                    left.extend(rows.iter().map(|row| (row.key, is_gone(row))));
+                }
+                _ => {}
+            }
+        }
+        // The last write of a key comes first.
+        left.retain(|(key, _)| keys.binary_search(key).is_ok());
+        left.reverse();
+        left.sort_by_key(|(key, _)| *key);
+        left.dedup_by_key(|(key, _)| *key);
+        left.into_iter().filter(|(_, is_gone)| *is_gone).map(move |(key, _)| (txn, key))
+    };
+    txns.flat_map(deleted).collect()
+}
+
+/// A predicate that this row satisfies and no other; none if it cannot be written down.
+fn exactly(history: &History, row: &RowView) -> Option<Predicate> {
+    let (key, value) = (history.key_name(row.key), history.value(row.value));
+    let mut columns: Vec<(&str, ValueRef<'_>)> = Vec::new();
+    for (part, own_name) in [(key, "key"), (value, "value")] {
+        match part {
+            ValueRef::Tuple(tuple) => columns.extend(tuple.columns()),
+            part => columns.push((own_name, part)),
+        }
+    }
+    let mut condition: Option<Expr> = None;
+    for (name, value) in columns {
+        let one = holds(Expr::column(name), value)?;
+        condition = Some(match condition {
+            Some(others) => others.and(one).ok()?,
+            None => one,
+        });
+    }
+    let table = RowRef { key, value }.table();
+    Predicate::rows(table, condition?).ok()
+}
+
+/// That a column holds a value.
+fn holds(column: Expr, value: ValueRef<'_>) -> Option<Expr> {
+    let literal = match value {
+        ValueRef::Nil => return column.is_null().ok(),
+        ValueRef::Bool(value) => Literal::Bool(value),
+        ValueRef::Int(value) => Literal::Int(value),
+        ValueRef::Uint(value) => Literal::Decimal(Decimal::from(u128::from(value))),
+        ValueRef::Decimal(value) => Literal::Decimal(value.to_owned()),
+        ValueRef::Text(value) => Literal::Text(value.into()),
+        ValueRef::Keyword(value) | ValueRef::Other(value) => Literal::Other(value.into()),
+        ValueRef::Tuple(_) => return None,
+    };
+    column.compare(Comparison::Equal, Expr::literal(literal)).ok()
+}
+
+impl History {
+    /// Takes a row out of a result.
+    fn hide(&mut self, read: OpId, row: &RowView) {
+        let (predicate, rows) = self.ops.predicates.row_op(self.ops.words[read.index()]);
+        let predicate = self.ops.predicates.predicate(predicate).clone();
+        let mut kept: Vec<RowView> = rows.unwrap_or_default().to_vec();
+        if let Some(at) = kept.iter().rposition(|other| other == row) {
+            kept.remove(at);
+        }
+        kept.into_iter().for_each(|row| self.ops.predicates.push_row(row));
+        self.ops.words[read.index()] = self.ops.predicates.push_row_op(&predicate, true);
+    }
+
+    /// Makes an insert a write of the row that satisfies a predicate.
+    fn insert_in_place(&mut self, insert: OpId, predicate: &Predicate) {
+        let Op::Write { key, value } = self.op(insert) else { return };
+        self.ops.predicates.push_row(RowView { key, value, version: VersionId::NONE });
+        self.ops.kinds[insert.index()] = OpKind::PredicateWrite;
+        self.ops.keys[insert.index()] = KeyId::NONE;
+        self.ops.words[insert.index()] = self.ops.predicates.push_row_op(predicate, true);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::RowInput;
+    use crate::testing::{history, int, select, txn, write};
+
+    fn row(key: i64, value: i64) -> RowInput<'static> {
+        RowInput { key: int(key), value: int(value), version: None }
+    }
+
+    fn value_is(history: &History, op: u32) -> Option<Vec<ValueRef<'_>>> {
+        match history.op(OpId(op)) {
+            Op::PredicateRead { rows, .. } | Op::PredicateWrite { rows, .. } => {
+                Some(rows?.iter().map(|row| history.value(row.value)).collect())
+            }
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn nothing_is_taken_apart_where_nobody_deleted_a_row() {
+        let both = [row(1, 1), row(1, 2)];
+        let seeing = [write(1, 2), select(Some(&both))];
+        let history = history(&[txn(&[write(1, 1)]), txn(&seeing)]);
+        assert!(RowsApart::new(&history, |_, _| false).is_none());
+    }
+
+    #[test]
+    fn the_insert_says_what_the_result_said_about_the_former_row() {
+        let both = [row(1, 1), row(1, 2)];
+        let seeing = [write(1, 2), select(Some(&both)), select(Some(&both[..1]))];
+        let deleting = [Op::Delete { key: int(1) }];
+        let original = history(&[txn(&[write(1, 1)]), txn(&deleting), txn(&seeing)]);
+        let apart = RowsApart::new(&original, |_, _| false).unwrap();
+        assert_eq!(apart.both(), [(TxnId(2), KeyId(0))]);
+        let found = [2, 3, 4].map(|op| value_is(apart.history(), op).unwrap());
+        assert_eq!(found, [vec![ValueRef::Int(2)], vec![ValueRef::Int(2)], vec![]]);
+        assert_eq!(value_is(&original, 3).unwrap().len(), 2);
+        // The delete came before.
+        let ends_before = |first: TxnId, second: TxnId| first < second;
+        assert!(RowsApart::new(&original, ends_before).is_none());
+    }
+}
