@@ -26,6 +26,7 @@ mod certificate;
 mod conditionals;
 mod cycles;
 mod findings;
+mod follow;
 mod graph;
 mod lin;
 mod mini;
@@ -39,17 +40,20 @@ mod stop;
 mod strong;
 mod versions;
 mod weak;
+mod windows;
 
 use std::sync::LazyLock;
 use std::time::Duration;
 
 use isolario_model::{AnomalyKind, History, Level, LevelResult, PatternResult, PromisedOrder};
 
+pub use follow::{Follower, Look, Unfit};
 pub use isolario_model::{KeyAssumption, KeyAssumptions, StatedOrder, StatedSet};
 pub use plan::Checker;
 pub use progress::{Phase, Progress, Watcher};
 pub use stop::Stop;
 pub use strong::polygraph::{CycleEdge, Polygraph, Solution};
+pub use windows::{RankedBy, WindowSizes, Windows};
 
 /// How to read a history.
 #[derive(Clone, Debug)]

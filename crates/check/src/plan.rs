@@ -1,6 +1,7 @@
 //! Which engine decides a level of a history, and what the answers share.
 
 mod otherwise;
+mod split;
 
 use std::io;
 use std::sync::{Arc, OnceLock};

@@ -39,6 +39,7 @@ Examples:
   isolario check --level si --junit si.xml h.txt
   zcat h.txt.gz | isolario check -            from standard input
   isolario check --join host1 host2 host3     one history that several hosts recorded
+  isolario check --follow --level cc h.jsonl  while it is written, until a violation or Ctrl-C
 
 Exit codes:
   0  every requested level is satisfied; with --pattern: none of the anomalies was found
@@ -273,6 +274,15 @@ pub(crate) struct CheckArgs {
     /// Write the joined history to a file, for `verify`, `show` and `shrink`; it must not exist
     #[arg(long, value_name = "FILE", requires = "join")]
     pub(crate) joined: Option<PathBuf>,
+
+    /// Check a file of JSON lines while it is written, at a cost that depends on what is new; ends at the
+    /// first violation
+    #[arg(long, conflicts_with_all = ["join", "pattern", "version_order", "serialization_order", "assume", "matches"])]
+    pub(crate) follow: bool,
+
+    /// With --follow, end when nothing was added for so long, too: `30s`; never if not given
+    #[arg(long, value_name = "D", value_parser = units::duration, requires = "follow")]
+    pub(crate) until_idle: Option<Duration>,
 
     /// The levels to decide, or `all`; names and aliases as `isolario levels` lists them
     #[arg(long, value_name = "L[,L...]", value_delimiter = ',')]

@@ -49,6 +49,12 @@ impl ReportFiles {
         self.histories > 1
     }
 
+    /// Whether any is to be written.
+    pub(crate) fn are_wanted(&self) -> bool {
+        let ReportFiles { html, dot, svg, junit, bug_report, .. } = self;
+        [html, dot, svg, junit, bug_report].into_iter().any(Option::is_some)
+    }
+
     /// Whether one of them says which history it is about: the digest takes time.
     pub(crate) fn want_digest(&self) -> bool {
         self.html.is_some() || self.bug_report.is_some()

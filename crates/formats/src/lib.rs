@@ -36,6 +36,7 @@ use isolario_model::{History, SinkError, TxnSink};
 
 pub use error::{Position, Problem, ReadError};
 pub use isolario::{LiveRecorder, SessionRecorder};
+pub use jsonl::Tail;
 pub use source::{Bytes, Content, Meter, Source};
 pub use text::as_text;
 

@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use isolario::check::{self, Checker, Options, Stop};
+use isolario::check::{self, Checker, Options, RankedBy, Stop, WindowSizes, Windows};
 use isolario::model::{History, KeyAssumption, Level, LevelResult, Outcome as TxnOutcome, TxnId};
 use isolario::report::{
-    Provenance, Renderer, Report, Stated, Summary, Timing, deciding, overall_of_patterns,
+    Provenance, Renderer, Report, Stated, Summary, Timing, deciding, grouped, overall_of_patterns,
     shell_word,
 };
 use isolario::run::{LostCommits, Shrinking, peak_rss_bytes};
@@ -15,6 +15,7 @@ use isolario::verify::proof::Digest;
 use isolario::verify::verify;
 
 use crate::args::MatchesBy;
+use crate::commands::follow::{self, Followed};
 use crate::commands::verify::{Proof, read_as};
 use crate::config::{Check, Question, SerializationOrder};
 use crate::console::Console;
@@ -50,6 +51,11 @@ pub(crate) fn run(config: &Check, console: &mut Console) -> Result<Outcome, Fail
         left_for_excerpts: ALL_EXCERPTS,
     };
     let mut outcome = Outcome::Done;
+    if let (Some(follow), [history]) = (&config.follow, &config.histories[..])
+        && follow::follow(config, follow, history, &interrupt, console)? == Followed::ToItsEnd
+    {
+        return Ok(Outcome::Done);
+    }
     checking.renderer.begin(console.out())?;
     for path in &config.histories {
         outcome = outcome.max(match interrupt.happened() {
@@ -93,6 +99,11 @@ impl Checking<'_> {
                 let begun = Instant::now();
                 let progress = (!console.quiet).then(|| Progress::of_check(&mut options));
                 let checker = Checker::new(&loaded.history, options.clone());
+                if console.verbose
+                    && let Some(windows) = checker.windows()
+                {
+                    console.detail(&format!("{name}: {}", in_words(&windows)));
+                }
                 let results = checker.check_named(&request.levels, &request.named);
                 let stated = self.stated(&checker, &results, begun);
                 drop(progress);
@@ -302,6 +313,34 @@ impl Checking<'_> {
         self.is_lost |= !self.files.end(console);
         Ok(())
     }
+}
+
+/// How a history splits into windows.
+fn in_words(windows: &Windows) -> String {
+    let by = match windows.ranked_by {
+        RankedBy::Stamps => "the database's stamps",
+        RankedBy::FinishTimes => "finish times",
+        _ => "sessions and reads",
+    };
+    let edges = match windows.with_anti_dependencies {
+        true => "session order, reads and anti-dependencies",
+        false => "session order and reads",
+    };
+    let sizes = |sizes: &WindowSizes, what: &str| match sizes.mean() {
+        None => format!("no window of {what}"),
+        Some(mean) => format!(
+            "{} {} of {what}, the largest of {} and {mean:.1} on average, {:.1}% in one",
+            grouped(sizes.windows as u64),
+            if sizes.windows == 1 { "window" } else { "windows" },
+            grouped(sizes.largest as u64),
+            sizes.share() * 100.0
+        ),
+    };
+    let (one, two) = (
+        sizes(&windows.transactions, "transactions"),
+        sizes(&windows.moments, "starts and commits"),
+    );
+    format!("by {by}, {edges} lead back in {one}; {two}")
 }
 
 /// Writes down the problems that levels make of a history.

@@ -3,6 +3,7 @@
 mod check;
 mod convert;
 mod explain;
+mod follow;
 mod levels;
 mod packaging;
 mod show;

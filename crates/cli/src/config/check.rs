@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use isolario::check::{Options, is_decided_by_promise, supported, supported_patterns};
+use isolario::check::{Follower, Options, is_decided_by_promise, supported, supported_patterns};
 use isolario::model::{AnomalyKind, Level};
 
 use super::{InputFormat, SerializationOrder, output_format};
@@ -25,6 +25,8 @@ pub(crate) struct Check {
     pub(crate) histories: Vec<PathBuf>,
     /// Instead of them, the parts of one history.
     pub(crate) join: Option<Join>,
+    /// Whether the one history is checked while it is written.
+    pub(crate) follow: Option<Follow>,
     pub(crate) question: Question,
     pub(crate) format: InputFormat,
     pub(crate) options: Options,
@@ -54,6 +56,15 @@ pub(crate) struct Join {
     pub(crate) whole: Option<Output>,
     /// How far the clocks of the parts may be apart, where somebody says so.
     pub(crate) stated_skew: Option<u64>,
+}
+
+/// How a history is followed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Follow {
+    /// The levels, all of which can be followed.
+    pub(crate) levels: Vec<Level>,
+    /// How long to wait for more.
+    pub(crate) until_idle: Option<Duration>,
 }
 
 /// What is asked of each history.
@@ -108,11 +119,16 @@ impl Check {
             question.ask_only_what_is_promised(*order == SerializationOrder::Timestamps);
         }
         let options = options(&args, &question);
+        let follow = match args.follow {
+            true => Some(Follow::build(&args, &question)?),
+            false => None,
+        };
         let reports = ReportFiles::of(args.reports, args.histories.len())?;
         Ok(Check {
             options,
             histories: args.histories,
             join,
+            follow,
             question,
             format,
             max_anomalies: args.max_anomalies,
@@ -159,6 +175,38 @@ impl Join {
             (None, parts) => parts.first().cloned().unwrap_or_default(),
         }
     }
+}
+
+impl Follow {
+    fn build(args: &CheckArgs, question: &Question) -> Result<Follow, Failure> {
+        let [history] = &args.histories[..] else {
+            let count = args.histories.len();
+            let message = format!("--follow takes one history, and there are {count}");
+            return Err(Failure::new(message).with_hint("follow each in a process of its own"));
+        };
+        if history.as_os_str() == "-" {
+            return Err(Failure::new("--follow reads a file, not standard input")
+                .with_hint("write the history to a file, and follow that"));
+        }
+        let levels = match question {
+            Question::Levels(request) if !request.named.is_empty() => request.named.clone(),
+            _ => {
+                return Err(Failure::new("--follow has to know which levels to follow")
+                    .with_hint(can_be_followed()));
+            }
+        };
+        match levels.iter().find(|level| !Follower::levels().contains(level)) {
+            Some(level) => Err(Failure::new(format!("{level} cannot be followed")).with_hint(
+                format!("check it when the history is complete; {}", can_be_followed()),
+            )),
+            None => Ok(Follow { levels, until_idle: args.until_idle }),
+        }
+    }
+}
+
+fn can_be_followed() -> String {
+    let names: Vec<_> = Follower::levels().iter().map(|level| level.name()).collect();
+    format!("levels that can be followed: {}", names.join(", "))
 }
 
 /// No output may be an input or another output.

@@ -7,6 +7,7 @@ mod check;
 mod convert;
 mod explanations;
 mod findings;
+mod follow;
 mod generate;
 mod hosts;
 mod information;

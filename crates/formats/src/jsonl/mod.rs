@@ -4,6 +4,7 @@
 
 mod ops;
 mod record;
+mod tail;
 pub(crate) mod value;
 mod write;
 
@@ -18,6 +19,8 @@ use crate::lines::{self, Chunk, Line, Lines};
 use crate::notation::{Form, Notation, Shape, json};
 use crate::predicates::Predicates;
 use crate::{HistoryFormat, HistoryWriter, Ignored, Loaded, Position, ReadError, Source, Target};
+
+pub use tail::Tail;
 
 /// JSON lines.
 pub(crate) struct Jsonl;
@@ -59,7 +62,11 @@ fn has_field(line: &str, name: &str) -> bool {
 
 /// Reads a whole file, in chunks of about `chunk_size` bytes, which do not show in the result.
 fn read(source: &Source, chunk_size: usize) -> Result<Loaded, ReadError> {
-    let bytes = source.require_file()?;
+    read_bytes(source, source.require_file()?, chunk_size)
+}
+
+/// The same of the beginning of a file.
+fn read_bytes(source: &Source, bytes: &[u8], chunk_size: usize) -> Result<Loaded, ReadError> {
     let first = Lines::new(bytes, 1).significant().next();
     let has_rows = first.as_ref().is_none_or(|line| !is_header_of_version_1(bytes, line));
     let first = first.map(|line| line.number);

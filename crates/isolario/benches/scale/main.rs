@@ -6,6 +6,7 @@
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its results")]
 
+mod follow;
 mod history;
 mod targets;
 mod versus;
@@ -16,11 +17,17 @@ use std::path::PathBuf;
 
 use isolario_bench::{Arguments, Effort, Failure, answer_if_child};
 
+use follow::Follow;
 use work::Work;
 
 fn main() -> Result<(), Failure> {
     let arguments = Arguments::of_process();
-    if let Some(answer) = answer_if_child::<Work>(&arguments)? {
+    let follows = arguments.all().iter().any(|argument| argument.starts_with(follow::NAME));
+    let answer = match follows {
+        true => answer_if_child::<Follow>(&arguments)?,
+        false => answer_if_child::<Work>(&arguments)?,
+    };
+    if let Some(answer) = answer {
         println!("{answer}");
         return Ok(());
     }
@@ -34,5 +41,9 @@ fn main() -> Result<(), Failure> {
     // The beginning of a row's name selects it; nothing is the beginning of all.
     let part: String = arguments.value("--part")?.unwrap_or_default();
     let shrink = if arguments.in_earnest() { 1 } else { 10_000 };
-    targets::bench(&part, shrink, arguments.has("--huge"), &effort, directory.path())
+    targets::bench(&part, shrink, arguments.has("--huge"), &effort, directory.path())?;
+    match "follow".starts_with(&part) {
+        true => follow::bench(shrink.min(1000), &effort, directory.path()),
+        false => Ok(()),
+    }
 }

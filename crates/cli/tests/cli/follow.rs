@@ -1,0 +1,91 @@
+//! `check --follow`: a history is checked while it is written.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::thread;
+use std::time::Duration;
+
+use crate::sandbox::Sandbox;
+
+const HEADER: &str = "{\"isolario\": 2, \"initial\": 0}\n";
+
+/// Transactions that each read what the one before wrote.
+fn chain(from: u32, to: u32) -> String {
+    let line = |n: u32| {
+        let (session, next) = (n % 3, n + 1);
+        format!(
+            "{{\"session\": {session}, \"ops\": [[\"r\", \"x\", {n}], [\"w\", \"x\", {next}]]}}\n"
+        )
+    };
+    (from..to).map(line).collect()
+}
+
+/// Overwrites what was overwritten long ago.
+const LOST_UPDATE: &str = "{\"session\": 9, \"ops\": [[\"r\", \"x\", 5], [\"w\", \"x\", 99999]]}\n";
+
+#[test]
+fn a_history_that_is_fine_is_followed_to_its_end() {
+    let sandbox = Sandbox::new().file("h.jsonl", &(HEADER.to_owned() + &chain(0, 20)));
+    let follow = ["check", "--follow", "--until-idle", "0s", "--level", "cc,ser", "h.jsonl"];
+    insta::assert_snapshot!(sandbox.transcript(&follow));
+}
+
+#[test]
+fn a_violation_is_told_as_by_any_other_check() {
+    let text = HEADER.to_owned() + &chain(0, 20) + LOST_UPDATE;
+    let sandbox = Sandbox::new().file("h.jsonl", &text);
+    let checked = sandbox.run(&["check", "--level", "ser", "h.jsonl"]);
+    let followed = sandbox.run(&["check", "--follow", "--level", "ser", "h.jsonl"]);
+    assert_eq!(followed.status.code(), Some(1));
+    assert_eq!(followed.stdout, checked.stdout);
+    let said = String::from_utf8(followed.stderr).unwrap();
+    assert!(said.contains("after 21 transactions, serializable is violated"), "{said}");
+}
+
+#[test]
+fn a_file_that_grows_is_followed_until_a_violation() {
+    let sandbox = Sandbox::new().file("h.jsonl", HEADER);
+    let path = sandbox.path("h.jsonl");
+    let writer = thread::spawn(move || {
+        let mut file = OpenOptions::new().append(true).open(path).unwrap();
+        for part in 0..10 {
+            thread::sleep(Duration::from_millis(60));
+            file.write_all(chain(part * 1000, (part + 1) * 1000).as_bytes()).unwrap();
+        }
+        // In two pieces: a line counts when it is whole.
+        let (half, rest) = LOST_UPDATE.split_at(30);
+        file.write_all(half.as_bytes()).unwrap();
+        thread::sleep(Duration::from_millis(300));
+        file.write_all(rest.as_bytes()).unwrap();
+    });
+    let followed = sandbox.run(&["check", "--follow", "--level", "si", "h.jsonl"]);
+    writer.join().unwrap();
+    assert_eq!(followed.status.code(), Some(1));
+    assert!(String::from_utf8(followed.stdout).unwrap().contains("LostUpdate"));
+}
+
+#[test]
+fn what_cannot_be_followed_is_refused_with_a_remedy() {
+    let lists = HEADER.to_owned() + "{\"session\": 1, \"ops\": [[\"append\", \"x\", 1]]}\n";
+    let sandbox = Sandbox::new()
+        .file("h.jsonl", &(HEADER.to_owned() + &chain(0, 2)))
+        .file("lists.jsonl", &lists)
+        .file("h.txt", "initial 0\nsession a\n  T1: w x 1\n");
+    let all = [
+        sandbox.transcript(&["check", "--follow", "h.jsonl"]),
+        sandbox.transcript(&["check", "--follow", "--level", "lin", "h.jsonl"]),
+        sandbox.transcript(&["check", "--follow", "--level", "cc", "lists.jsonl"]),
+        sandbox.transcript(&["check", "--follow", "--level", "cc", "h.txt"]),
+        sandbox.transcript(&["check", "--follow", "--level", "cc", "-"]),
+        sandbox.transcript(&["check", "--follow", "--level", "cc", "h.jsonl", "h.txt"]),
+    ];
+    insta::assert_snapshot!(all.join("\n"));
+}
+
+#[test]
+fn windows_are_told_to_those_who_want_details() {
+    let sandbox = Sandbox::new().file("h.jsonl", &(HEADER.to_owned() + &chain(0, 20)));
+    let said = sandbox.run(&["-v", "check", "--level", "ser", "h.jsonl"]).stderr;
+    let said = String::from_utf8(said).unwrap();
+    assert!(said.contains("lead back in no window of transactions"), "{said}");
+}

@@ -1,0 +1,145 @@
+//! Reads a file of JSON lines while it grows.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use isolario_model::{History, TxnSink};
+
+use super::{is_header_of_version_1, read_bytes, record};
+use crate::error::{Fault, Position, Problem, utf8};
+use crate::lines::{self, Lines};
+use crate::notation::{Form, Notation, Shape, json};
+use crate::predicates::Predicates;
+use crate::{ReadError, Source};
+
+/// The lines that are added to a file of JSON lines, from its beginning on.
+///
+/// A line counts once it is whole. What was read before is not read again, unless
+/// [all of it](Tail::whole) is wanted.
+#[derive(Debug)]
+pub struct Tail {
+    path: PathBuf,
+    file: File,
+    /// How many bytes were passed on, and in how many lines.
+    read: u64,
+    lines: u64,
+    /// Whether rows may be told, once the first line that says anything was read.
+    has_rows: Option<bool>,
+    predicates: Predicates,
+    buffer: Vec<u8>,
+}
+
+/// So many bytes are looked at, at a time; more where a line is longer.
+const AT_A_TIME: usize = 1 << 22;
+
+impl Tail {
+    /// Opens a file that is there already; it may be empty.
+    pub fn open(path: &Path) -> Result<Tail, ReadError> {
+        let file = File::open(path).map_err(|error| failed(path, Position::Whole, error))?;
+        Ok(Tail {
+            path: path.to_owned(),
+            file,
+            read: 0,
+            lines: 0,
+            has_rows: None,
+            predicates: Predicates::default(),
+            buffer: Vec::new(),
+        })
+    }
+
+    /// How many bytes were passed on.
+    pub fn position(&self) -> u64 {
+        self.read
+    }
+
+    /// Passes on some of the lines that were added; false if there are none. Whoever has read
+    /// everything asks again later.
+    pub fn read(&mut self, sink: &mut dyn TxnSink) -> Result<bool, ReadError> {
+        let end = self.fill()?;
+        let buffer = std::mem::take(&mut self.buffer);
+        let passed = self.pass_on(&buffer[..end], sink);
+        let lines_before = self.lines;
+        passed.map_err(|fault| {
+            let place = match Position::in_text(&buffer[..end], fault.at) {
+                Position::Column(line, column) => Position::Column(lines_before + line, column),
+                place => place,
+            };
+            failed(&self.path, place, *fault.problem)
+        })?;
+        self.read += end as u64;
+        self.lines += memchr::memchr_iter(b'\n', &buffer[..end]).count() as u64;
+        self.buffer = buffer;
+        Ok(end > 0)
+    }
+
+    /// The history of everything that was passed on.
+    pub fn whole(&self) -> Result<History, ReadError> {
+        let source = Source::open(&self.path)?;
+        let bytes = source.require_file()?;
+        let bytes = usize::try_from(self.read).ok().and_then(|end| bytes.get(..end));
+        let bytes = bytes.ok_or_else(|| self.shorter())?;
+        Ok(read_bytes(&source, bytes, lines::good_chunk_size(bytes))?.history)
+    }
+
+    /// Puts what comes next into the buffer; gives where its last whole line ends.
+    fn fill(&mut self) -> Result<usize, ReadError> {
+        let there = self.file.metadata().map_err(|error| self.failure(error))?.len();
+        if there < self.read {
+            return Err(self.shorter());
+        }
+        let mut size = AT_A_TIME;
+        loop {
+            let filled = self.read_up_to(size).map_err(|error| self.failure(error))?;
+            match memchr::memrchr(b'\n', &self.buffer) {
+                Some(newline) => return Ok(newline + 1),
+                None if filled < size => return Ok(0),
+                None => size *= 2,
+            }
+        }
+    }
+
+    fn read_up_to(&mut self, size: usize) -> io::Result<usize> {
+        self.buffer.clear();
+        self.file.seek(SeekFrom::Start(self.read))?;
+        (&self.file).take(size as u64).read_to_end(&mut self.buffer)
+    }
+
+    fn failure(&self, error: io::Error) -> ReadError {
+        failed(&self.path, Position::Whole, error)
+    }
+
+    fn shorter(&self) -> ReadError {
+        let problem = Problem::malformed("a file that only grows", "one that became shorter");
+        failed(&self.path, Position::Whole, problem)
+    }
+
+    fn pass_on(&mut self, bytes: &[u8], sink: &mut dyn TxnSink) -> Result<(), Fault> {
+        let text = utf8(bytes)?;
+        let mut form = Form::new(Notation::Json);
+        for line in Lines::new(bytes, self.lines + 1).significant() {
+            let is_first = self.has_rows.is_none();
+            let has_rows =
+                self.has_rows.get_or_insert_with(|| !is_header_of_version_1(bytes, &line));
+            form.has_rows = *has_rows;
+            json::read_only(&text[..line.end], line.start, &mut form)?;
+            if form.shape(0) != Some(Shape::Map) {
+                return Err(Fault::malformed(form.at(0), "a JSON object", form.render(0)));
+            }
+            if !record::is_header(&form) {
+                record::read_txn(&mut form, line.number, &mut self.predicates, sink)?;
+            } else if is_first {
+                let (meta, _) = record::read_header(&mut form)?;
+                sink.meta(&meta).map_err(Fault::refused(form.at(0)))?;
+            } else {
+                let expected = "a transaction (the header stands first)";
+                return Err(Fault::malformed(form.at(0), expected, "a header"));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn failed(path: &Path, position: Position, problem: impl Into<Problem>) -> ReadError {
+    ReadError { file: path.display().to_string(), position, problem: problem.into() }
+}

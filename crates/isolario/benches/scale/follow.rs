@@ -1,0 +1,93 @@
+//! A history that is followed: how fast, and in how much memory.
+
+use std::path::Path;
+
+use isolario::check::{Follower, Look, Options};
+use isolario::formats::Tail;
+use isolario::model::Level;
+use isolario_bench::{Align, Effort, Failure, Job, Kept, Stopwatch, Table, judge, median};
+
+use crate::history::Recipe;
+
+/// What the job is called, followed by the level.
+pub const NAME: &str = "follow ";
+
+/// Follows a level from the beginning of a file to its end.
+pub struct Follow(Level);
+
+impl Job for Follow {
+    fn name(&self) -> String {
+        format!("{NAME}{}", self.0)
+    }
+
+    fn of_name(name: &str) -> Result<Self, Failure> {
+        let level = name.strip_prefix(NAME).and_then(Level::find);
+        Ok(Follow(level.ok_or_else(|| format!("no such job: {name}"))?))
+    }
+
+    fn run(&self, file: &Path, _: &mut Stopwatch) -> Result<Kept, Failure> {
+        let mut tail = Tail::open(file)?;
+        let follower = Follower::new(self.0, Options::default(), Follower::USUAL_TAIL);
+        let mut follower = follower.ok_or("a level that cannot be followed")?;
+        while tail.read(&mut follower)? {
+            let looked = match follower.look()? {
+                Look::Doubtful => follower.reload(&tail.whole()?)?,
+                look => Ok(look),
+            };
+            if looked.is_err() {
+                return Err(format!("{} should be satisfied and is not", self.0).into());
+            }
+        }
+        Ok(Box::new(follower))
+    }
+}
+
+/// Transactions per second that following must keep up with.
+const PER_SECOND: f64 = 150_000.0;
+
+/// Measures and prints histories of two lengths: the longer one should take no more memory.
+pub fn bench(shrink: u64, effort: &Effort, directory: &Path) -> Result<(), Failure> {
+    println!("Followed from JSON lines: what is new is looked at every few megabytes");
+    let mut table = Table::new(&[
+        ("history", Align::Left),
+        ("level", Align::Left),
+        ("ms", Align::Right),
+        ("cpu ms", Align::Right),
+        ("1000 txn/s", Align::Right),
+        ("MB", Align::Right),
+        ("target", Align::Left),
+    ]);
+    let levels = [
+        Level::ReadCommitted,
+        Level::ReadAtomic,
+        Level::Causal,
+        Level::SnapshotIsolation,
+        Level::Serializable,
+        Level::StrictSerializable,
+    ];
+    for txns in [250_000, 1_000_000] {
+        let recipe = Recipe::mini(txns / shrink, 10_000, "jsonl");
+        let file = directory.join("followed.jsonl");
+        recipe.write(&file)?;
+        let length = std::fs::metadata(&file)?.len();
+        for level in levels {
+            let sample = median(&Follow(level), &file, effort.threads, effort.runs)?;
+            let seconds = sample.wall.as_secs_f64();
+            let rate = recipe.txns as f64 / seconds;
+            // The file is not mapped, so that its length does not count.
+            let bytes = (sample.peak_bytes + length) as f64;
+            table.row([
+                recipe.title(),
+                level.to_string(),
+                format!("{:.0}", seconds * 1e3),
+                format!("{:.0}", sample.cpu.as_secs_f64() * 1e3),
+                format!("{:.0}", rate / 1e3),
+                format!("{:.0}", bytes / 1e6),
+                format!("{} {}", PER_SECOND / 1e3, judge(rate >= PER_SECOND)),
+            ]);
+        }
+        std::fs::remove_file(&file)?;
+    }
+    println!("{table}");
+    Ok(())
+}
