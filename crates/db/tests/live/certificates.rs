@@ -205,7 +205,7 @@ fn postgres_tells_what_every_statement_saw() {
 
 /// The history of a row that is inserted, deleted by a second session, and inserted by the first one, which
 /// then finds these versions of it.
-fn of_two_rows(found: &[(u64, Option<Held>)]) -> History {
+fn of_two_rows(found: &[(u32, Option<Held>)]) -> History {
     let there = Expr::column("value").is_null().unwrap().negated_condition().unwrap();
     let predicate = &Predicate::rows("", there).unwrap();
     let key = ValueRef::Int(1);
