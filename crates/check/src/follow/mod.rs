@@ -178,7 +178,7 @@ impl Follower {
         let result = self.check(&history);
         let waiting = match result.verdict {
             Verdict::Satisfied(witness) => {
-                return Ok(Judged::Holds(Held { history, witness, waiting: 0 }));
+                return Ok(Judged::Holds(Box::new(Held { history, witness, waiting: 0 })));
             }
             Verdict::Violated(ref findings) => unwritten(&history, findings),
             _ => Vec::new(),
@@ -201,7 +201,7 @@ impl Follower {
             _ => return Ok(Judged::Open(result)),
         };
         let waiting = waits.into_iter().filter(|waits| *waits).count();
-        Ok(Judged::Holds(Held { history, witness, waiting }))
+        Ok(Judged::Holds(Box::new(Held { history, witness, waiting })))
     }
 
     /// Whether a transaction came so late that those that it waits for may still be on their way.
@@ -293,7 +293,7 @@ struct Held {
 }
 
 enum Judged {
-    Holds(Held),
+    Holds(Box<Held>),
     Open(LevelResult),
 }
 

@@ -112,7 +112,11 @@ impl Following<'_> {
             if let Some(unfit) = follower.unfit() {
                 return Err(cannot(unfit));
             }
-            let look = if all { Look::Doubtful } else { follower.look().map_err(failed)? };
+            let look = if all {
+                Look::Doubtful
+            } else {
+                follower.look().map_err(|error| failed(&error))?
+            };
             let looked = match look {
                 Look::Doubtful => {
                     let begun = Instant::now();
@@ -181,10 +185,10 @@ fn reload(
 ) -> Result<Result<Look, LevelResult>, Failure> {
     let (level, txns) = (follower.level(), grouped(follower.arrived()));
     console.detail(&format!("{level}: looking at all {txns} transactions again"));
-    follower.reload(whole).map_err(failed)
+    follower.reload(whole).map_err(|error| failed(&error))
 }
 
-fn failed(error: SinkError) -> Failure {
+fn failed(error: &SinkError) -> Failure {
     Failure::new(error.to_string())
         .with_hint("check the history when it is complete, without --follow")
 }
