@@ -184,8 +184,7 @@ impl<'h> Losses<'h> {
     fn overwrote(&self, write: OpId, key: KeyId, old: ValueId) -> Option<ValueId> {
         let txn = self.history.op_txn(write);
         let mut ops = self.history.txn_ops(txn);
-        let last =
-            self.history.txn_ops(txn).filter(|op| self.written(*op, key).is_some()).last()?;
+        let last = self.history.txn_ops(txn).rfind(|op| self.written(*op, key).is_some())?;
         let has_read = ops.any(|op| self.shown(op) == Some((key, old)));
         self.written(write, key).filter(|_| has_read && last == write).flatten()
     }

@@ -244,7 +244,7 @@ impl LostClaims {
     fn of(not_lost: &[Option<NotLost>]) -> Option<LostClaims> {
         let first = not_lost.iter().flatten().next();
         let (claims, right, reason) =
-            (not_lost.len(), first.is_none(), first.map(|why| why.to_string()));
+            (not_lost.len(), first.is_none(), first.map(ToString::to_string));
         (claims > 0).then_some(LostClaims { claims, right, reason })
     }
 }

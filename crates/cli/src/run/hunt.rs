@@ -41,7 +41,7 @@ pub(super) fn run(
         let directory = out.join((covered.phases.len() + 1).to_string());
         let settings = hunt.next(left).with_out(&directory);
         let outcome = match what.crash {
-            true => crashed(settings.clone(), handle)?,
+            true => crashed(&settings, handle)?,
             false => isolario::run::run(&settings, handle, &mut ())
                 .map_err(|error| remedy::failure(&error))?,
         };
@@ -65,13 +65,13 @@ const FASTEST: u64 = 20_000;
 const FOR_EVER: Duration = Duration::from_secs(24 * 3600);
 
 /// A phase that a child drives, which is killed when its time is up. Then the store is opened again here.
-fn crashed(settings: Settings, handle: &Handle) -> Result<RunOutcome, Failure> {
+fn crashed(settings: &Settings, handle: &Handle) -> Result<RunOutcome, Failure> {
     let phase = settings.duration.unwrap_or_default();
     let mut endless = settings.clone().with_duration(FOR_EVER);
     endless.rate = Some(FASTEST);
     let arguments = crash_arguments(&endless).map_err(|error| remedy::failure(&error))?;
     let failed = |error: io::Error| Failure::new(format!("cannot start another process: {error}"));
-    let mut child = start(&arguments, &settings).map_err(failed)?;
+    let mut child = start(&arguments, settings).map_err(failed)?;
     let history = settings.out.clone().unwrap_or_default().join(HISTORY);
     let mut begun = None;
     while begun.is_none_or(|begun: Instant| begun.elapsed() < phase) && !handle.is_interrupted() {
@@ -87,7 +87,7 @@ fn crashed(settings: Settings, handle: &Handle) -> Result<RunOutcome, Failure> {
     }
     let killed = child.kill().and_then(|()| child.wait());
     killed.map_err(failed)?;
-    run_after_crash(&settings, handle, &mut ()).map_err(|error| remedy::failure(&error))
+    run_after_crash(settings, handle, &mut ()).map_err(|error| remedy::failure(&error))
 }
 
 /// Starts this program again, to drive the workload until it is killed.

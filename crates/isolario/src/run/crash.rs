@@ -151,7 +151,7 @@ fn write(
     file: &Path,
 ) -> Result<(), isolario_model::SinkError> {
     let whole: PathBuf = file.with_extension("whole");
-    let format = formats::find("isolario").ok_or_else(|| no_format())?;
+    let format = formats::find("isolario").ok_or_else(no_format)?;
     let mut sink = format.writer(File::Path(whole.clone()))?;
     before.replay(&mut *sink)?;
     for (number, found) in (0i64..).zip(found) {

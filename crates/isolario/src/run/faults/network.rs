@@ -71,7 +71,7 @@ impl Network {
 /// Nodes take turns, and each of them is parted in another way the next time.
 fn turn(count: usize, nodes: usize) -> Option<(usize, Parting)> {
     let round = count.checked_div(nodes)?;
-    let first = if nodes % PARTINGS.len() == 0 { count + round } else { count };
+    let first = if nodes.is_multiple_of(PARTINGS.len()) { count + round } else { count };
     Some((count % nodes, PARTINGS[first % PARTINGS.len()]))
 }
 
