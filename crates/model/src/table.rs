@@ -120,10 +120,10 @@ impl Hash for SchemaOf<'_> {
 impl Equivalent<Schema> for SchemaOf<'_> {
     fn equivalent(&self, schema: &Schema) -> bool {
         let wanted = self.0;
-        let is_same = |(at, name): (usize, &Box<str>)| is_same_name(wanted.column_name(at), name);
+        let is_same = |at: usize| is_same_name(wanted.column_name(at), &schema.columns[at]);
         is_same_name(wanted.table(), &schema.table)
             && wanted.len() == schema.columns.len()
-            && schema.columns.iter().enumerate().all(is_same)
+            && (0..wanted.len()).all(is_same)
     }
 }
 
