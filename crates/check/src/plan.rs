@@ -8,9 +8,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use isolario_model::{
-    Anomaly, AnomalyKind, Clock, Engine, Findings, History, Inapplicable, KeyAssumption, Level,
-    LevelResult, Limit, Nodes, OpFamily, OpId, OpKind, PatternResult, PromisedOrder, StatedOrder,
-    TxnId, Undecided, Verdict, VerdictKind,
+    Anomaly, AnomalyKind, Clock, Engine, Findings, History, Inapplicable, KeyAssumption, KeyId,
+    Level, LevelResult, Limit, Nodes, OpFamily, OpId, OpKind, PatternResult, PromisedOrder,
+    StatedOrder, TxnId, Undecided, Verdict, VerdictKind,
 };
 
 use crate::Options;
@@ -552,11 +552,24 @@ impl<'h> Checker<'h> {
     }
 
     /// The lost updates beside wrong reads: what two transactions overwrote is lost whatever else
-    /// they saw.
+    /// they saw. Not where a delete may lie between the two: then they wrote different rows.
     fn lost_updates(&self, engines: &Engines<'h>, level: Level) -> Vec<Anomaly> {
         let is_forbidden = AnomalyKind::LostUpdate.forbidden_at(level);
         let mini = self.mini(engines).ok().filter(|_| is_forbidden);
-        mini.map(Mini::lost_updates).unwrap_or_default()
+        let mut lost = mini.map(Mini::lost_updates).unwrap_or_default();
+        if self.may_come_back(level) {
+            lost.retain(|anomaly| {
+                let key = anomaly.evidence.edges().iter().find_map(|edge| edge.reason.key());
+                key.is_some_and(|key| !self.is_deleted(key))
+            });
+        }
+        lost
+    }
+
+    /// Whether somebody deletes a key.
+    fn is_deleted(&self, key: KeyId) -> bool {
+        let mut ops = self.history.op_kinds().iter().zip(self.history.op_keys());
+        ops.any(|(kind, other)| *kind == OpKind::Delete && *other == key)
     }
 
     /// Searches for an order. Where there is none and the argument takes choices, a weaker level may

@@ -130,6 +130,17 @@ fn the_checker_agrees_with_every_order_of_rows_that_come_and_go() {
     assert!(both.satisfied > volume() / 1_000, "{tallies:?}");
 }
 
+/// Cases on which two of them once disagreed.
+#[test]
+fn the_checker_agrees_with_every_order_of_rare_cases() {
+    let mut tally = Tally::default();
+    let incarnations = [22_385].map(|seed| (seed, incarnations_case(seed)));
+    let others = [46_784].map(|seed| (seed, black_box_case(seed)));
+    for (seed, history) in incarnations.into_iter().chain(others) {
+        agree(seed, &history.expect("a history"), &LEVELS, &mut tally);
+    }
+}
+
 #[test]
 fn the_opposite_of_a_verdict_is_refused() {
     for seed in 0..volume() / 20 {

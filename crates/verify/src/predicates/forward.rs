@@ -24,32 +24,25 @@ pub(super) fn met_rows(
         Evidence::Row { key, read, .. } => reads.push((*read, *key)),
         _ => {}
     }
-    let mut waiting: Vec<&[Edge]> = match evidence {
-        Evidence::Cases { cycles } => cycles.iter().map(Vec::as_slice).collect(),
-        other => vec![other.edges()],
-    };
-    while let Some(edges) = waiting.pop() {
-        for Edge { reason, .. } in edges {
-            waiting.push(reason.support());
-            match reason {
-                Reason::Read { key, read, .. } | Reason::Visible { key, read, .. } => {
-                    reads.push((*read, *key));
-                }
-                Reason::AntiDependency { key, read, known, .. } => {
-                    reads.push((*read, *key));
-                    reads.extend(read_of(known).map(|read| (read, *key)));
-                }
-                Reason::Overwrite { key, known } => {
-                    reads.extend(read_of(known).map(|read| (read, *key)));
-                }
-                Reason::PredicateAntiDependency { key, read, met, .. } => {
-                    by_predicates.push((*read, *key));
-                    let known = met.as_ref().and_then(|met| read_of(&met.known));
-                    reads.extend(known.map(|read| (read, *key)));
-                }
-                Reason::PredicateRead { key, read, .. } => by_predicates.push((*read, *key)),
-                _ => {}
+    for Edge { reason, .. } in all_edges(evidence) {
+        match reason {
+            Reason::Read { key, read, .. } | Reason::Visible { key, read, .. } => {
+                reads.push((*read, *key));
             }
+            Reason::AntiDependency { key, read, known, .. } => {
+                reads.push((*read, *key));
+                reads.extend(read_of(known).map(|read| (read, *key)));
+            }
+            Reason::Overwrite { key, known } => {
+                reads.extend(read_of(known).map(|read| (read, *key)));
+            }
+            Reason::PredicateAntiDependency { key, read, met, .. } => {
+                by_predicates.push((*read, *key));
+                let known = met.as_ref().and_then(|met| read_of(&met.known));
+                reads.extend(known.map(|read| (read, *key)));
+            }
+            Reason::PredicateRead { key, read, .. } => by_predicates.push((*read, *key)),
+            _ => {}
         }
     }
     let is_known = |(op, key): &(OpId, KeyId)| {
@@ -61,6 +54,20 @@ pub(super) fn met_rows(
     reads.retain(|(op, key)| is_met(history, *op, *key));
     let reads = reads.into_iter().map(|(op, key)| (op, key, true));
     Ok(reads.chain(by_predicates.into_iter().map(|(op, key)| (op, key, false))).collect())
+}
+
+/// The edges of evidence, with all that they rest on.
+pub(super) fn all_edges(evidence: &Evidence) -> Vec<&Edge> {
+    let mut waiting: Vec<&[Edge]> = match evidence {
+        Evidence::Cases { cycles } => cycles.iter().map(Vec::as_slice).collect(),
+        other => vec![other.edges()],
+    };
+    let mut all = Vec::new();
+    while let Some(edges) = waiting.pop() {
+        all.extend(edges);
+        waiting.extend(edges.iter().map(|edge| edge.reason.support()));
+    }
+    all
 }
 
 /// Whether an operation does not tell the version of a row that it met.

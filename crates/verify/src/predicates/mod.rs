@@ -347,6 +347,39 @@ impl<'h> Claim<'h> {
             let row = row.filter(says_so).ok_or(Refusal::Unsupported(why))?;
             met.insert((row.row.op, key), row);
         }
+        if self.has_starts().is_some() {
+            self.add_outcomes(rows, anomalies, &mut met)?;
+        }
         Ok(met.into_values().collect())
+    }
+
+    /// Adds the rows that tell outcomes of transactions in anomalies: if nobody else can have written what
+    /// a committed one met, the writer committed. It may have been met or read by one of unknown outcome,
+    /// of which others tell the same.
+    fn add_outcomes(
+        &self,
+        rows: &Rows<'h>,
+        anomalies: &[Anomaly],
+        met: &mut BTreeMap<(OpId, KeyId), Met>,
+    ) -> Result<(), Refusal> {
+        let history = self.history;
+        let is_unknown = |txn: TxnId| {
+            txn.index() < history.txn_count() && history.outcome(txn) == Outcome::Unknown
+        };
+        let edges = anomalies.iter().flat_map(|anomaly| forward::all_edges(&anomaly.evidence));
+        let named = edges.flat_map(|edge| [edge.from, edge.to]);
+        let mut waiting: Vec<TxnId> = named.filter(|txn| is_unknown(*txn)).collect();
+        let mut done = BTreeSet::new();
+        while let Some(writer) = waiting.pop() {
+            if !done.insert(writer) {
+                continue;
+            }
+            waiting.extend(rows.readers(writer).filter(|reader| is_unknown(*reader)));
+            for (txn, row) in rows.met_alone(writer)? {
+                waiting.extend(Some(txn).filter(|txn| is_unknown(*txn)));
+                met.insert((row.row.op, row.row.key), row);
+            }
+        }
+        Ok(())
     }
 }

@@ -244,6 +244,37 @@ impl<'h> Rows<'h> {
         Ok(Some(Met { row: MetRow { op, key, held }, writers, ops }))
     }
 
+    /// Who may have read what a transaction left behind, by key or in a result.
+    pub(super) fn readers(&self, writer: TxnId) -> impl Iterator<Item = TxnId> {
+        let (history, left) = (self.history, last_writes(self.history, writer));
+        history.txns().filter(move |txn| {
+            history.txn_ops(*txn).any(|op| {
+                let mut is_read = false;
+                each_read(history, op, |key, word, _| {
+                    is_read |= left.get(&key).is_some_and(|left| left.word == word);
+                });
+                is_read
+            })
+        })
+    }
+
+    /// Who met a row that only this transaction can have left so.
+    pub(super) fn met_alone(&self, writer: TxnId) -> Result<Vec<(TxnId, Met)>, Refusal> {
+        let history = self.history;
+        let others = || {
+            let counts = |txn: &TxnId| history.outcome(*txn) != Outcome::Aborted;
+            history.txns().filter(counts).filter(|txn| *txn != writer)
+        };
+        let mut alone = Vec::new();
+        for key in last_writes(history, writer).into_keys() {
+            for txn in others() {
+                let met = self.met(txn, key)?.filter(|met| met.writers == [writer]);
+                alone.extend(met.map(|met| (txn, met)));
+            }
+        }
+        Ok(alone)
+    }
+
     /// Whether what a write of another transaction left of a row is not what an operation says about it.
     pub(super) fn is_otherwise(&self, op: OpId, key: KeyId, write: OpId) -> Result<bool, Refusal> {
         let history = self.history;
