@@ -496,6 +496,31 @@ fn a_row_that_comes_back_is_another_row_for_its_writers() {
     assert!(!holds(&overlapping.replace("WRITES", "w x 2"), SI));
 }
 
+/// Two read a row; one deletes it, and the other writes what may be a new row of the same key.
+#[test]
+fn no_update_is_lost_where_a_delete_may_lie_between() {
+    let both = "
+        T1: w x 1
+        T2: r x 1, CHANGES x, AGAIN
+        T3: select value = 1 -> {x: 1}, w x 3";
+    let of = |change: &str, again: &str| both.replace("CHANGES x", change).replace("AGAIN", again);
+    let (deleted, written) = (of("delete x", "r y nil"), of("w x 2", "r y nil"));
+    assert!(holds(&deleted, SI) && !holds(&deleted, SER) && !holds(&written, SI));
+    for level in [Level::ConsistentView, Level::ParallelSnapshotIsolation, Level::RepeatableRead] {
+        assert!(matches!(verdict(&deleted, level), Verdict::NotApplicable(_)), "{level}");
+        assert_eq!(kinds(&written, level), [AnomalyKind::LostUpdate], "{level}");
+    }
+    let rules_out_si = |txns: &str| {
+        let anomalies = verdict(txns, SER).anomalies().to_vec();
+        anomalies.iter().any(|anomaly| anomaly.rules_out.contains(SI))
+    };
+    assert!(rules_out_si(&written) && !rules_out_si(&deleted));
+    // Beside a read that is wrong by itself.
+    let (deleted, written) = (of("delete x", "r x 1"), of("w x 2", "r x 1"));
+    assert_eq!(kinds(&deleted, SI), [AnomalyKind::NotMyOwnWrite]);
+    assert_eq!(kinds(&written, SI), [AnomalyKind::NotMyOwnWrite, AnomalyKind::LostUpdate]);
+}
+
 #[test]
 fn levels_below_prefix_are_violated_by_single_rows_or_left_open() {
     let dirty = "T1 aborted: w x 1\nT2: select value > 0 -> {x: 1}";

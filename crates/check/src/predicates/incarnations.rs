@@ -1,8 +1,63 @@
 //! Rows of one key that come one after the other: deleted, and inserted anew.
 
+use std::collections::BTreeMap;
+
 use isolario_model::{
-    History, Inapplicable, KeyId, Level, Op, OpId, Outcome, Point, TxnId, ValueRef, Witness,
+    Edge, Evidence, History, Inapplicable, KeyId, Level, Op, OpId, Outcome, Point, Reason, TxnId,
+    ValueRef, Visible, Witness,
 };
+
+/// Whether a level tells a row from one of the same key that was deleted before: it is about the order of
+/// versions, or about writers that exclude or see each other. For what the others say about reads, a key is
+/// one row.
+pub(super) fn is_by_row(level: Level) -> bool {
+    let shape = level.shape();
+    level.needs().version_order || shape.exclusive_writers || shape.visible == Visible::Dependencies
+}
+
+/// Who leaves which row deleted, of those that may have committed.
+pub(super) struct Deleters(BTreeMap<KeyId, Vec<TxnId>>);
+
+impl Deleters {
+    pub(super) fn new(history: &History) -> Self {
+        let mut deleters: BTreeMap<KeyId, Vec<TxnId>> = BTreeMap::new();
+        for txn in history.txns().filter(|txn| history.outcome(*txn) != Outcome::Aborted) {
+            for (key, is_there) in last_versions(history, txn) {
+                if !is_there {
+                    deleters.entry(key).or_default().push(txn);
+                }
+            }
+        }
+        Deleters(deleters)
+    }
+
+    /// Whether evidence orders two versions of a key between which a delete may lie: then these are of
+    /// different rows.
+    pub(super) fn may_part(&self, evidence: &Evidence) -> bool {
+        let mut waiting: Vec<&[Edge]> = match evidence {
+            Evidence::Cases { cycles } => cycles.iter().map(Vec::as_slice).collect(),
+            other => vec![other.edges()],
+        };
+        while let Some(edges) = waiting.pop() {
+            if edges.iter().any(|edge| self.may_part_versions(edge)) {
+                return true;
+            }
+            waiting.extend(edges.iter().map(|edge| edge.reason.support()));
+        }
+        false
+    }
+
+    fn may_part_versions(&self, Edge { from, to, reason }: &Edge) -> bool {
+        let (key, first) = match reason {
+            Reason::Overwrite { key, .. } => (key, *from),
+            Reason::AntiDependency { key, writer, .. } => (key, *writer),
+            Reason::PredicateAntiDependency { key, met: Some(met), .. } => (key, met.writer),
+            _ => return false,
+        };
+        let mut deleters = self.0.get(key).into_iter().flatten();
+        deleters.any(|deleter| deleter != to || *deleter == first)
+    }
+}
 
 /// Why a level is not decided, where a result has two rows of one key and nothing says which is which. Were
 /// both of them taken for versions of one row, one would seem to be read after it was overwritten, which the

@@ -32,8 +32,8 @@ use std::time::Instant;
 
 use isolario_model::{
     Anomaly, Evidence, Findings, History, Inapplicable, Initial, ItemView, KeyId, Level,
-    LevelResult, Limit, MetRow, Nodes, Op, OpFamily, OpId, Outcome, Point, RowsApart, StatedOrder,
-    TxnId, Undecided, Verdict, Witness,
+    LevelResult, LevelSet, Limit, MetRow, Nodes, Op, OpFamily, OpId, Outcome, Point, RowsApart,
+    StatedOrder, TxnId, Undecided, Verdict, Witness,
 };
 
 use crate::graph::precedes;
@@ -42,7 +42,7 @@ use crate::resolved::{Resolved, first_outside};
 use crate::stop::{engine_of, unlooked_level};
 use crate::{Checker, Options, replay};
 use candidates::{Candidates, Met};
-use incarnations::both_in_a_result;
+use incarnations::{Deleters, both_in_a_result, is_by_row};
 use possible::Possible;
 
 /// Decides levels of a history with predicate operations.
@@ -113,8 +113,9 @@ fn decide(
         let options = Options { by_incarnation, ..options.clone() };
         Checker::new(view.history(), options)
     };
-    let (possible, candidates) = (OnceLock::new(), OnceLock::new());
-    let black_box = BlackBox { original, history, both, view: &view, possible, candidates };
+    let (possible, candidates, deleters) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+    let view = &view;
+    let black_box = BlackBox { original, history, both, view, possible, candidates, deleters };
     let (by_incarnation, by_key) = (items(true), items(false));
     let decide = |level: &Level| black_box.decide(&by_incarnation, &by_key, *level);
     levels.iter().map(decide).collect()
@@ -131,6 +132,7 @@ struct BlackBox<'a> {
     view: &'a ItemView,
     possible: OnceLock<Result<Possible, Inapplicable>>,
     candidates: OnceLock<Candidates<'a>>,
+    deleters: OnceLock<Deleters>,
 }
 
 /// The rows that were met, by transaction.
@@ -245,6 +247,7 @@ impl BlackBox<'_> {
             let Self { history, .. } = *self;
             naming::Naming { history, candidates, level: told.level }.rename(&mut told.verdict);
         }
+        self.claim_no_more(&mut told);
         match (&told.verdict, view.unobserved_write()) {
             // What was written there may be the reason.
             (Verdict::Violated(_), Some(op)) => LevelResult { verdict: unobserved(op), ..told },
@@ -252,10 +255,43 @@ impl BlackBox<'_> {
         }
     }
 
-    /// A level that says nothing about rows which were not returned, as far as it is decided here.
-    fn weak(&self, result: LevelResult) -> LevelResult {
+    /// Takes back what anomalies say about levels that tell rows of one key apart, where a delete may lie
+    /// between versions: the name of a cycle is about one row.
+    fn claim_no_more(&self, result: &mut LevelResult) {
+        let Verdict::Violated(findings) = &mut result.verdict else { return };
+        for anomaly in &mut findings.anomalies {
+            if self.deleters().may_part(&anomaly.evidence) {
+                let mut here = Anomaly::clone(anomaly);
+                let by_key = anomaly.rules_out.iter().filter(|level| !is_by_row(*level));
+                let certain: LevelSet = by_key.chain([result.level]).collect();
+                let certain = certain.and_stronger();
+                let is_certain = |level: &Level| certain.contains(*level);
+                here.rules_out = anomaly.rules_out.iter().filter(is_certain).collect();
+                *anomaly = Arc::new(here);
+            }
+        }
+    }
+
+    fn deleters(&self) -> &Deleters {
+        self.deleters.get_or_init(|| Deleters::new(self.history))
+    }
+
+    /// A level that says nothing about rows which were not returned, as far as it is decided here. A cycle
+    /// violates one that tells rows of one key apart only where no delete may lie between their versions.
+    fn weak(&self, mut result: LevelResult) -> LevelResult {
+        if let Verdict::Violated(findings) = &mut result.verdict
+            && is_by_row(result.level)
+        {
+            let all = findings.anomalies.len();
+            findings.anomalies.retain(|anomaly| !self.deleters().may_part(&anomaly.evidence));
+            if findings.anomalies.len() < all {
+                findings.total = findings.anomalies.len() as u64;
+                findings.exact = false;
+            }
+        }
+        let is_violated = !result.verdict.anomalies().is_empty();
         match (&result.verdict, first_outside(self.original, &[OpFamily::Registers])) {
-            (Verdict::Satisfied(_), Some(op)) => {
+            (Verdict::Satisfied(_) | Verdict::Violated(_), Some(op)) if !is_violated => {
                 let reason = Inapplicable::UnreturnedRows { op };
                 LevelResult { verdict: Verdict::NotApplicable(reason), ..result }
             }

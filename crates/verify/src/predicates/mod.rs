@@ -13,8 +13,8 @@ mod rows;
 use std::collections::{BTreeMap, BTreeSet};
 
 use isolario_model::{
-    Anomaly, AnomalyKind as Kind, Evidence, Findings, History, Inapplicable, ItemView, KeyId,
-    Level, LevelResult, MetRow, Nodes, Op, OpId, Outcome, Point, RowsApart, TxnId, Verdict,
+    Anomaly, AnomalyKind as Kind, Edge, Evidence, Findings, History, Inapplicable, ItemView, KeyId,
+    Level, LevelResult, MetRow, Nodes, Op, OpId, Outcome, Point, Reason, RowsApart, TxnId, Verdict,
     Visible, Witness,
 };
 
@@ -188,12 +188,38 @@ impl<'h> Claim<'h> {
                     named::verify(&rows, self.level, kind, edges)?;
                     of_items.push(named::as_case(edges));
                 }
-                _ => of_items.push(Anomaly::clone(anomaly)),
+                evidence => {
+                    self.is_of_one_row(kind, evidence)?;
+                    of_items.push(Anomaly::clone(anomaly));
+                }
             }
         }
         match of_items.is_empty() {
             true => Ok(()),
             false => self.verify_items(&rows, of_items),
+        }
+    }
+
+    /// Refuses evidence that orders two versions of a key where a delete may lie between them, at the levels
+    /// below prefix that are about versions or writers of one row: these are then versions of two. The
+    /// stronger ones are asked edge by edge whether writers exclude each other.
+    fn is_of_one_row(&self, kind: Kind, evidence: &Evidence) -> Result<(), Refusal> {
+        let is_by_row =
+            self.level.needs().version_order || self.level.shape().visible == Visible::Dependencies;
+        if !is_by_row {
+            return Ok(());
+        }
+        let incarnations = Incarnations::new(self.history);
+        let is_parted = |edge: &&Edge| match &edge.reason {
+            Reason::Overwrite { key, .. } => incarnations.may_part(*key, edge.from, edge.to),
+            Reason::AntiDependency { key, writer, .. } => {
+                incarnations.may_part(*key, *writer, edge.to)
+            }
+            _ => false,
+        };
+        match forward::all_edges(evidence).iter().any(is_parted) {
+            true => Err(Refusal::WrongKind { kind, why: "a delete may lie between two versions" }),
+            false => Ok(()),
         }
     }
 
@@ -353,30 +379,37 @@ impl<'h> Claim<'h> {
         Ok(met.into_values().collect())
     }
 
-    /// Adds the rows that tell outcomes of transactions in anomalies: if nobody else can have written what
-    /// a committed one met, the writer committed. It may have been met or read by one of unknown outcome,
-    /// of which others tell the same.
+    /// Adds the rows that tell outcomes of transactions which anomalies are about, by name or because one
+    /// writes a row of which they speak. If nobody else can have written what a committed one met, the writer
+    /// committed; and who met what nobody can have written did not. It may take others of unknown outcome to
+    /// tell that.
     fn add_outcomes(
         &self,
         rows: &Rows<'h>,
         anomalies: &[Anomaly],
         met: &mut BTreeMap<(OpId, KeyId), Met>,
     ) -> Result<(), Refusal> {
-        let history = self.history;
-        let is_unknown = |txn: TxnId| {
-            txn.index() < history.txn_count() && history.outcome(txn) == Outcome::Unknown
+        let is_unknown = |txn: &TxnId| {
+            txn.index() < self.history.txn_count() && self.history.outcome(*txn) == Outcome::Unknown
         };
-        let edges = anomalies.iter().flat_map(|anomaly| forward::all_edges(&anomaly.evidence));
-        let named = edges.flat_map(|edge| [edge.from, edge.to]);
-        let mut waiting: Vec<TxnId> = named.filter(|txn| is_unknown(*txn)).collect();
+        let mut waiting: Vec<TxnId> = Vec::new();
+        for edge in anomalies.iter().flat_map(|anomaly| forward::all_edges(&anomaly.evidence)) {
+            waiting.extend([edge.from, edge.to]);
+            waiting.extend(edge.reason.key().into_iter().flat_map(|key| rows.writers(key)));
+        }
         let mut done = BTreeSet::new();
-        while let Some(writer) = waiting.pop() {
-            if !done.insert(writer) {
+        while let Some(txn) = waiting.pop() {
+            if !is_unknown(&txn) || !done.insert(txn) {
                 continue;
             }
-            waiting.extend(rows.readers(writer).filter(|reader| is_unknown(*reader)));
-            for (txn, row) in rows.met_alone(writer)? {
-                waiting.extend(Some(txn).filter(|txn| is_unknown(*txn)));
+            waiting.extend(rows.readers(txn));
+            waiting.extend(rows.read_keys(txn).into_iter().flat_map(|key| rows.writers(key)));
+            let alone = rows.met_alone(txn)?;
+            let by_unknown =
+                rows.all_met(txn)?.into_iter().filter(|met| met.writers.iter().all(is_unknown));
+            for row in alone.into_iter().chain(by_unknown) {
+                waiting.push(self.history.op_txn(row.row.op));
+                waiting.extend(&row.writers);
                 met.insert((row.row.op, row.row.key), row);
             }
         }

@@ -1,6 +1,6 @@
 //! What predicate operations say about the rows that they met, worked out from the history alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use isolario_model::{
     History, KeyId, MetRow, MetValue, Op, OpId, Outcome, Predicate, RowRef, TxnId, ValueId,
@@ -244,6 +244,11 @@ impl<'h> Rows<'h> {
         Ok(Some(Met { row: MetRow { op, key, held }, writers, ops }))
     }
 
+    /// Who may have left a version of a row.
+    pub(super) fn writers(&self, key: KeyId) -> impl Iterator<Item = TxnId> {
+        self.left.get(&key).into_iter().flatten().map(|(writer, _)| *writer)
+    }
+
     /// Who may have read what a transaction left behind, by key or in a result.
     pub(super) fn readers(&self, writer: TxnId) -> impl Iterator<Item = TxnId> {
         let (history, left) = (self.history, last_writes(self.history, writer));
@@ -258,21 +263,34 @@ impl<'h> Rows<'h> {
         })
     }
 
-    /// Who met a row that only this transaction can have left so.
-    pub(super) fn met_alone(&self, writer: TxnId) -> Result<Vec<(TxnId, Met)>, Refusal> {
+    /// The rows that a transaction read, by key or in a result.
+    pub(super) fn read_keys(&self, txn: TxnId) -> BTreeSet<KeyId> {
+        let mut keys = BTreeSet::new();
+        for op in self.history.txn_ops(txn) {
+            each_read(self.history, op, |key, _, _| {
+                keys.insert(key);
+            });
+        }
+        keys
+    }
+
+    /// The rows that others met and that only this transaction can have left so.
+    pub(super) fn met_alone(&self, writer: TxnId) -> Result<Vec<Met>, Refusal> {
         let history = self.history;
-        let others = || {
-            let counts = |txn: &TxnId| history.outcome(*txn) != Outcome::Aborted;
-            history.txns().filter(counts).filter(|txn| *txn != writer)
-        };
+        let counts = |txn: &TxnId| *txn != writer && history.outcome(*txn) != Outcome::Aborted;
         let mut alone = Vec::new();
         for key in last_writes(history, writer).into_keys() {
-            for txn in others() {
-                let met = self.met(txn, key)?.filter(|met| met.writers == [writer]);
-                alone.extend(met.map(|met| (txn, met)));
+            for txn in history.txns().filter(counts) {
+                alone.extend(self.met(txn, key)?.filter(|met| met.writers == [writer]));
             }
         }
         Ok(alone)
+    }
+
+    /// All rows that a transaction met.
+    pub(super) fn all_met(&self, txn: TxnId) -> Result<Vec<Met>, Refusal> {
+        let met = |key| self.met(txn, KeyId::at(key)).transpose();
+        (0..self.history.key_count()).filter_map(met).collect()
     }
 
     /// Whether what a write of another transaction left of a row is not what an operation says about it.
@@ -411,7 +429,12 @@ impl Incarnations {
     /// Whether the later of two writers of a row has to start after the commit of the earlier one: no
     /// delete can lie between their versions, and the first is none.
     pub(crate) fn exclude(&self, key: KeyId, first: TxnId, second: TxnId) -> bool {
-        let deleters = self.0.get(&key).map_or(&[][..], Vec::as_slice);
-        first.is_init() || deleters.iter().all(|deleter| *deleter == second && *deleter != first)
+        first.is_init() || !self.may_part(key, first, second)
+    }
+
+    /// Whether a delete may lie between a version of a row and a later one, or is the first of them.
+    pub(crate) fn may_part(&self, key: KeyId, first: TxnId, second: TxnId) -> bool {
+        let mut deleters = self.0.get(&key).into_iter().flatten();
+        deleters.any(|deleter| *deleter != second || *deleter == first)
     }
 }
