@@ -291,12 +291,11 @@ fn parted(servers: &Servers, isolation: &str, times: usize) -> RunOutcome {
 }
 
 /// The run goes on after partitions of every kind; a commit without an answer is of unknown outcome, and no promise is
-/// broken.
+/// broken. Whether a node is parted when the run ends is a matter of chance.
 fn assert_unharmed(outcome: &RunOutcome) {
     let words = outcome.promise().to_string();
     assert_eq!((outcome.judgement(), &outcome.lost), (Judgement::Satisfied, &None), "{words}");
     assert_eq!(outcome.record.stopped, StopReason::Done);
-    assert_eq!(outcome.record.gone.len(), 0, "{:?}", outcome.record.gone);
     assert!(outcome.record.counts.reconnects > 0, "{:?}", outcome.record.counts);
     let unknown =
         outcome.history.txns().filter(|t| outcome.history.outcome(*t) == Outcome::Unknown);
