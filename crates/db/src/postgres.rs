@@ -3,34 +3,30 @@
 mod capture;
 mod changefeed;
 mod errors;
+mod line;
+mod plain;
 mod session;
 mod shadow;
 mod sql;
 
-use std::future::Future;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use isolario_model::Level;
 use isolario_predicate::Dialect;
 use isolario_workload::Kind;
-use tokio::runtime::{Builder, Runtime};
-use tokio::time::timeout;
-use tokio_postgres::config::SslMode;
-use tokio_postgres::types::FromSql;
-use tokio_postgres::{Client, Config, NoTls};
-use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::certificate::Capture;
 use crate::database::{Connection, Database, Layout, LockView};
 use crate::error::DbError;
 use crate::registry::{Driver, Settings};
-use crate::remote::{GRACE, OURS, Site, Stage, not_ours};
+use crate::remote::{OURS, Site, Stage, not_ours};
 use crate::sql::SqlConnection;
 use crate::table::{TABLE, sql as rows};
-use crate::tls::{self, Mode};
+use crate::tls::Mode;
 use crate::url::{Address, DbUrl};
-use errors::classify;
+use line::{Line, Server};
+use plain::Plain;
 use session::Evidence;
 use shadow::Shadow;
 
@@ -38,7 +34,7 @@ const ISOLATIONS: &[&str] = &["read-committed", "repeatable-read", "serializable
 
 pub(crate) const DRIVER: Driver = Driver {
     schemes: &["postgres", "postgresql"],
-    form: "postgres://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE[?synchronous_commit=VALUE]",
+    form: "postgres://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE[?synchronous_commit=VALUE|dialect=plain]",
     about: "PostgreSQL; with standbys, by the URLs of all nodes",
     isolations: ISOLATIONS,
     port: Some(POSTGRES.port),
@@ -86,14 +82,17 @@ const DEADLOCK_TIMEOUT: &str = "SET deadlock_timeout = '10ms'";
 const SYNCHRONOUS_COMMIT: &str = "synchronous_commit";
 const COMMITS_WAIT_FOR: [&str; 5] = ["off", "local", "remote_write", "on", "remote_apply"];
 
+/// The parameter of a URL that says which SQL the server understands.
+const DIALECT: &str = "dialect";
+const PLAIN: &str = "plain";
+
 /// How long a standby may take to follow, and how often it is asked.
 const CATCHING_UP: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(20);
 
 #[derive(Clone)]
 struct Postgres {
-    config: Config,
-    site: Site,
+    server: Server,
     /// What commits wait for; as the server has it, where the URL does not say.
     synchronous_commit: Option<&'static str>,
     /// Whether the server lets us look for deadlocks sooner. Only superusers may, and those to whom
@@ -139,112 +138,60 @@ fn open(
     settings: &Settings,
     defaults: &Defaults,
 ) -> Result<Box<dyn Database>, DbError> {
-    let own = &[SYNCHRONOUS_COMMIT];
-    let site = Site::of(url, settings, defaults.isolations, Mode::Prefer, own)?;
+    let is_plain = is_plain(&url.address()?)?;
+    let isolations = if is_plain { plain::ISOLATIONS } else { defaults.isolations };
+    let own = &[SYNCHRONOUS_COMMIT, DIALECT];
+    let site = Site::of(url, settings, isolations, Mode::Prefer, own)?;
     let synchronous_commit = synchronous_commit(&site.address)?;
-    let address = &site.address;
-    let mut config = Config::new();
-    config
-        .host(&address.host)
-        .port(address.port.unwrap_or(defaults.port))
-        .user(address.user.as_deref().unwrap_or(defaults.user))
-        .application_name("isolario")
-        .ssl_mode(match site.tls.mode {
-            Mode::Disable => SslMode::Disable,
-            Mode::Prefer => SslMode::Prefer,
-            Mode::Require | Mode::Verify => SslMode::Require,
-        });
-    if let Some(password) = &address.password {
-        config.password(password);
+    let server = Server::new(site, defaults);
+    if !is_plain {
+        return Ok(Box::new(Postgres {
+            server,
+            synchronous_commit,
+            is_hurried: OnceLock::new(),
+            product: OnceLock::new(),
+            evidence: settings.evidence,
+            shadow: settings.shadow,
+        }));
     }
-    if !address.path.is_empty() {
-        config.dbname(&address.path);
+    match synchronous_commit {
+        None => Ok(Box::new(Plain::new(server))),
+        Some(_) => Err(DbError::fatal(format!(
+            "{SYNCHRONOUS_COMMIT} is a setting of PostgreSQL, and {DIALECT}={PLAIN} is for servers \
+             that are not: leave one of them out"
+        ))),
     }
-    let (is_hurried, product) = (OnceLock::new(), OnceLock::new());
-    let (evidence, shadow) = (settings.evidence, settings.shadow);
-    Ok(Box::new(Postgres {
-        config,
-        site,
-        synchronous_commit,
-        is_hurried,
-        product,
-        evidence,
-        shadow,
-    }))
+}
+
+fn parameter<'a>(address: &'a Address, wanted: &str) -> Option<&'a str> {
+    let mut parameters = address.parameters.iter();
+    parameters.find(|(name, _)| name == wanted).map(|(_, value)| value.as_str())
+}
+
+/// Whether to keep to the SQL that every server understands.
+fn is_plain(address: &Address) -> Result<bool, DbError> {
+    match parameter(address, DIALECT) {
+        None => Ok(false),
+        Some(PLAIN) => Ok(true),
+        Some(other) => Err(DbError::fatal(format!(
+            "{DIALECT} {other:?}: expected {PLAIN}; for PostgreSQL itself, leave it out"
+        ))),
+    }
 }
 
 fn synchronous_commit(address: &Address) -> Result<Option<&'static str>, DbError> {
-    let mut parameters = address.parameters.iter();
-    let Some((_, wanted)) = parameters.find(|(name, _)| name == SYNCHRONOUS_COMMIT) else {
-        return Ok(None);
-    };
-    let found = COMMITS_WAIT_FOR.into_iter().find(|name| name == wanted);
+    let Some(wanted) = parameter(address, SYNCHRONOUS_COMMIT) else { return Ok(None) };
+    let found = COMMITS_WAIT_FOR.into_iter().find(|name| *name == wanted);
     found.map(Some).ok_or_else(|| {
         let names = COMMITS_WAIT_FOR.join(", ");
         DbError::fatal(format!("{SYNCHRONOUS_COMMIT} {wanted:?}: expected one of {names}"))
     })
 }
 
-/// A connection, and the runtime that moves its bytes while somebody waits for an answer.
-struct Line {
-    runtime: Runtime,
-    client: Client,
-    patience: Duration,
-}
-
-impl Line {
-    /// Waits for an answer; not for ever.
-    fn ask<T>(
-        &self,
-        stage: Stage,
-        answer: impl Future<Output = Result<T, tokio_postgres::Error>>,
-    ) -> Result<T, DbError> {
-        let patience = self.patience + GRACE;
-        match self.runtime.block_on(async { timeout(patience, answer).await }) {
-            Ok(answer) => answer.map_err(|error| classify(&error, stage)),
-            Err(_) => Err(stage.no_answer(format!("no answer within {patience:?}"))),
-        }
-    }
-
-    fn batch(&self, stage: Stage, statements: &str) -> Result<(), DbError> {
-        self.ask(stage, self.client.batch_execute(statements))
-    }
-
-    /// Asks a question with one answer.
-    fn query<T: for<'a> FromSql<'a>>(&self, question: &str) -> Result<T, DbError> {
-        let row = self.ask(Stage::Connect, self.client.query_one(question, &[]))?;
-        row.try_get(0).map_err(|error| DbError::fatal(format!("{question}: {error}")))
-    }
-
-    /// Whether the server follows another one. Servers that only speak the protocol may not know the
-    /// question; a line that is broken shows at the next one.
-    fn is_standby(&self) -> bool {
-        self.query("SELECT pg_is_in_recovery()").unwrap_or(false)
-    }
-}
-
 impl Postgres {
-    fn line(&self) -> Result<Line, DbError> {
-        let cannot = |error| self.site.cannot_connect(error);
-        let runtime = Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(|error| DbError::fatal(format!("cannot start a runtime: {error}")))?;
-        let patience = self.site.patience;
-        let connected = runtime.block_on(async { timeout(patience, self.client()).await });
-        let client = match connected {
-            Ok(client) => client.map_err(cannot)?,
-            Err(_) => {
-                let silence = format!("no answer within {patience:?}");
-                return Err(cannot(Stage::Connect.no_answer(silence)));
-            }
-        };
-        Ok(Line { runtime, client, patience })
-    }
-
     /// What sessions ask for beside the results.
     fn evidence(&self) -> Evidence {
-        match (self.evidence, self.site.isolation) {
+        match (self.evidence, self.server.site.isolation) {
             (false, _) => Evidence::None,
             (true, isolation) if self.is_cockroach() => {
                 Evidence::Commits { are_told: isolation == SERIALIZABLE }
@@ -286,7 +233,9 @@ impl Postgres {
                 Some(Some(comment)) if comment == OURS => {
                     statements.push(format!("DROP TABLE {name}"));
                 }
-                Some(_) => return Err(not_ours(&format!("a table {name}"), &self.site.place)),
+                Some(_) => {
+                    return Err(not_ours(&format!("a table {name}"), &self.server.site.place));
+                }
                 None => {}
             }
         }
@@ -297,14 +246,14 @@ impl Postgres {
     fn set_up(&self, line: &Line) -> Result<bool, DbError> {
         let is_standby = line.is_standby();
         // A standby refuses serializable transactions.
-        let isolation = match self.site.isolation {
+        let isolation = match self.server.site.isolation {
             SERIALIZABLE if is_standby => "repeatable-read",
             isolation => isolation,
         };
         let mut settings = format!(
             "SET default_transaction_isolation = '{}'; SET statement_timeout = {}",
             isolation.replace('-', " "),
-            self.site.patience.as_millis(),
+            self.server.site.patience.as_millis(),
         );
         if let Some(value) = self.synchronous_commit {
             settings += &format!("; SET synchronous_commit = {value}");
@@ -312,21 +261,6 @@ impl Postgres {
         line.batch(Stage::Connect, &settings)?;
         self.hurry(line)?;
         Ok(is_standby)
-    }
-
-    /// Connects; a task of the runtime then looks after the bytes.
-    async fn client(&self) -> Result<Client, DbError> {
-        let failed = |error| classify(&error, Stage::Connect);
-        // Whoever waits for an answer learns what ended the task.
-        if self.site.tls.mode == Mode::Disable {
-            let (client, connection) = self.config.connect(NoTls).await.map_err(failed)?;
-            tokio::spawn(async { drop(connection.await) });
-            return Ok(client);
-        }
-        let tls = MakeRustlsConnect::new(tls::client_config(&self.site.tls)?);
-        let (client, connection) = self.config.connect(tls).await.map_err(failed)?;
-        tokio::spawn(async { drop(connection.await) });
-        Ok(client)
     }
 }
 
@@ -341,13 +275,13 @@ impl Database for Postgres {
     }
 
     fn version(&self) -> Result<String, DbError> {
-        let line = self.line()?;
+        let line = self.server.line()?;
         let product = Product::known(&line.query::<String>("SELECT version()")?);
         Ok(self.product.get_or_init(|| product).version.clone())
     }
 
     fn isolation(&self) -> &str {
-        self.site.isolation
+        self.server.site.isolation
     }
 
     fn supports(&self, _: Kind) -> bool {
@@ -355,7 +289,7 @@ impl Database for Postgres {
     }
 
     fn prepare(&self, layout: &Layout) -> Result<(), DbError> {
-        let line = self.line()?;
+        let line = self.server.line()?;
         let mut statements = self.removals(&line)?;
         for (name, columns) in TABLES {
             statements.push(format!("CREATE TABLE {name} {columns}"));
@@ -377,24 +311,25 @@ impl Database for Postgres {
     }
 
     fn clear(&self) -> Result<(), DbError> {
-        let line = self.line()?;
+        let line = self.server.line()?;
         line.batch(Stage::Connect, &self.removals(&line)?.join("; "))
     }
 
     fn is_read_only(&self) -> Result<bool, DbError> {
-        Ok(self.line()?.is_standby())
+        Ok(self.server.line()?.is_standby())
     }
 
     fn log_position(&self) -> Result<Option<String>, DbError> {
         match self.name() {
-            "postgres" => self.line()?.query("SELECT pg_current_wal_lsn()::text").map(Some),
+            "postgres" => self.server.line()?.query("SELECT pg_current_wal_lsn()::text").map(Some),
             _ => Ok(None),
         }
     }
 
     /// CockroachDB's transactions take effect at their commit timestamps. With rows, its log tells more.
     fn promised(&self, kind: Kind) -> Option<Level> {
-        let tells = self.evidence && self.site.isolation == SERIALIZABLE && self.is_cockroach();
+        let tells =
+            self.evidence && self.server.site.isolation == SERIALIZABLE && self.is_cockroach();
         let is_told = matches!(kind, Kind::Mini | Kind::General | Kind::Append);
         (tells && is_told).then_some(Level::Serializable)
     }
@@ -409,12 +344,12 @@ impl Database for Postgres {
 
     /// At read committed, every statement has a snapshot of its own.
     fn has_shadows(&self) -> bool {
-        self.name() == "postgres" && self.site.isolation != "read-committed"
+        self.name() == "postgres" && self.server.site.isolation != "read-committed"
     }
 
     fn follow(&self, position: &str) -> Result<(), DbError> {
-        let line = self.line()?;
-        let deadline = Instant::now() + self.site.patience.max(CATCHING_UP);
+        let line = self.server.line()?;
+        let deadline = Instant::now() + self.server.site.patience.max(CATCHING_UP);
         let question =
             format!("SELECT coalesce(pg_last_wal_replay_lsn() >= '{position}'::pg_lsn, false)");
         while !line.query::<bool>(&question)? {
@@ -422,7 +357,7 @@ impl Database for Postgres {
                 return Err(DbError::fatal(format!(
                     "{} does not follow the primary: our tables have not arrived there. Does it \
                      stream from the server that was named before it?",
-                    self.site.place
+                    self.server.site.place
                 )));
             }
             std::thread::sleep(PAUSE);
@@ -445,14 +380,14 @@ impl Database for Postgres {
     }
 
     fn connect(&self) -> Result<Box<dyn Connection>, DbError> {
-        let line = self.line()?;
+        let line = self.server.line()?;
         let is_standby = self.set_up(&line)?;
         if !self.is_cockroach() {
             // A small table would be read as a whole, and under serializable be locked as a whole.
             line.batch(Stage::Connect, "SET enable_seqscan = off")?;
         }
         let shadow = match self.shadow && self.has_shadows() {
-            true => Some(Shadow::new(self.line()?)?),
+            true => Some(Shadow::new(self.server.line()?)?),
             false => None,
         };
         Ok(Box::new(session::Session::new(line, is_standby, self.evidence(), shadow)?))
@@ -463,14 +398,14 @@ impl Database for Postgres {
     }
 
     fn connect_sql(&self) -> Result<Box<dyn SqlConnection>, DbError> {
-        let line = self.line()?;
+        let line = self.server.line()?;
         self.set_up(&line)?;
         Ok(Box::new(sql::SqlSession::new(line)?))
     }
 
     /// Servers that only speak the protocol may not know the question.
     fn lock_view(&self) -> Result<Option<Box<dyn LockView>>, DbError> {
-        let mut line = self.line()?;
+        let mut line = self.server.line()?;
         Ok(match line.is_waiting(0) {
             Ok(_) => Some(Box::new(line)),
             Err(_) => None,
@@ -498,6 +433,21 @@ mod tests {
         assert_eq!(setting("?synchronous_commit=remote_apply"), Ok(Some("remote_apply")));
         let message = setting("?synchronous_commit=maybe").unwrap_err().message;
         assert!(message.ends_with("expected one of off, local, remote_write, on, remote_apply"));
+    }
+
+    #[test]
+    fn a_url_says_which_sql_the_server_understands() {
+        let opened = |parameters: &str| {
+            let url = DbUrl::parse(&format!("postgres://host/db?{parameters}")).unwrap();
+            let opened = open(&url, &Settings::default(), &POSTGRES);
+            opened.map(|_| ()).map_err(|error| error.message)
+        };
+        assert_eq!(opened("dialect=plain"), Ok(()));
+        let message = opened("dialect=fancy").unwrap_err();
+        let expected = "dialect \"fancy\": expected plain; for PostgreSQL itself, leave it out";
+        assert_eq!(message, expected);
+        let message = opened("dialect=plain&synchronous_commit=off").unwrap_err();
+        assert!(message.ends_with("leave one of them out"), "{message}");
     }
 
     #[test]

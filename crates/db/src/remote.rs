@@ -110,6 +110,17 @@ pub(crate) fn one_row(key: u64, changed: u64) -> Result<(), DbError> {
     }
 }
 
+/// Takes the elements of a list that is kept as a text, with commas between them.
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+pub(crate) fn take_elements(key: u64, text: &str, elements: &mut Vec<i64>) -> Result<(), DbError> {
+    for element in text.split(',') {
+        elements.push(element.parse().map_err(|_| {
+            DbError::fatal(format!("list {key} has an element {element:?} that nobody wrote"))
+        })?);
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -10,7 +10,7 @@ use crate::certificate::binlog::place_of;
 use crate::certificate::mvcc::last_transaction;
 use crate::database::{Access, Conditional, Connection, Held, Receipt};
 use crate::error::DbError;
-use crate::remote::{Stage, one_row};
+use crate::remote::{Stage, one_row, take_elements};
 use crate::table::Found;
 use crate::table::sql::{self, Prepared, Reply};
 
@@ -149,13 +149,10 @@ impl Connection for Session {
     }
 
     fn read_list(&mut self, key: u64, elements: &mut Vec<i64>) -> Result<(), DbError> {
-        let found: Option<String> = self.first(READ_LIST, key)?;
-        for element in found.iter().flat_map(|text| text.split(',')) {
-            elements.push(element.parse().map_err(|_| {
-                DbError::fatal(format!("list {key} has an element {element:?} that nobody wrote"))
-            })?);
+        match self.first::<String>(READ_LIST, key)? {
+            Some(text) => take_elements(key, &text, elements),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     fn append(&mut self, key: u64, element: i64) -> Result<(), DbError> {

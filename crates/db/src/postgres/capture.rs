@@ -36,7 +36,7 @@ pub(super) struct Slot {
 
 /// Begins a capture, or says which setting is in the way.
 pub(super) fn start(postgres: &Postgres) -> Result<Box<dyn Capture>, DbError> {
-    let line = postgres.line()?;
+    let line = postgres.server.line()?;
     if line.is_standby() {
         return Err(DbError::fatal(
             "a standby cannot tell the order of versions: name the primary alone with --db",
@@ -62,7 +62,7 @@ pub(super) fn start(postgres: &Postgres) -> Result<Box<dyn Capture>, DbError> {
             "all replication slots are in use: raise max_replication_slots, or drop one of them",
         ));
     }
-    publish(&line, &postgres.site.place)?;
+    publish(&line, &postgres.server.site.place)?;
     let process: i32 = line.query("SELECT pg_backend_pid()")?;
     let (started, postgres) = (line.query(STARTED)?, postgres.clone());
     let slot = Slot { line, name: free_name(process, &taken), postgres, started };
@@ -163,10 +163,11 @@ impl Slot {
             commits: commits.collect(),
             snapshots: Snapshots::InProgress,
             // At read committed they look at the newest version of a row once more.
-            writes_see_snapshots: self.postgres.site.isolation != "read-committed",
+            writes_see_snapshots: self.postgres.server.site.isolation != "read-committed",
             // Serializable transactions take effect in some order, which need not be this one. And at
             // repeatable read, an insert in place of a row that was deleted meanwhile is let through.
-            promised: (self.postgres.site.isolation == "repeatable-read").then_some(Level::Prefix),
+            promised: (self.postgres.server.site.isolation == "repeatable-read")
+                .then_some(Level::Prefix),
         })
     }
 
@@ -206,7 +207,7 @@ impl Slot {
     /// Why the connection is lost that held the slot, and with it the log. A server that trims its log
     /// ends the connections whose slots it keeps it for.
     fn lost(&self, error: &DbError) -> DbError {
-        let line = self.postgres.line();
+        let line = self.postgres.server.line();
         line.iter().for_each(unpublish);
         let started = line.and_then(|line| line.query::<String>(STARTED));
         let why = match started {

@@ -40,7 +40,7 @@ struct Feed {
 
 /// Begins a capture, or says which setting is in the way.
 pub(super) fn start(postgres: &Postgres) -> Result<Box<dyn Capture>, DbError> {
-    let line = postgres.line()?;
+    let line = postgres.server.line()?;
     // Who may not look is told later, if it is off.
     let setting = text(&line, &format!("SHOW CLUSTER SETTING {SETTING}")).unwrap_or_default();
     if matches!(setting.as_deref(), Some("f" | "false" | "off")) {
@@ -67,8 +67,8 @@ fn now(line: &Line) -> Result<(String, Stamp), DbError> {
 
 impl Capture for Feed {
     fn stop(self: Box<Self>) -> Result<Log, DbError> {
-        let (_, end) = now(&self.postgres.line()?)?;
-        let is_serializable = self.postgres.site.isolation == SERIALIZABLE;
+        let (_, end) = now(&self.postgres.server.line()?)?;
+        let is_serializable = self.postgres.server.site.isolation == SERIALIZABLE;
         Ok(Log {
             // Serializable transactions read, and write, as of their commit.
             snapshots: if is_serializable { Snapshots::Commits } else { Snapshots::None },
@@ -82,7 +82,7 @@ impl Capture for Feed {
 impl Feed {
     /// Reads all changes up to a moment, over a connection of its own.
     fn read(&self, end: Stamp) -> Result<Decoder, DbError> {
-        let line = self.postgres.line()?;
+        let line = self.postgres.server.line()?;
         line.batch(Stage::Connect, "SET statement_timeout = 0")?;
         let statement = format!(
             "EXPERIMENTAL CHANGEFEED FOR {TABLE} WITH updated, mvcc_timestamp, cursor = '{}', \

@@ -12,8 +12,12 @@ pub(super) fn classify(error: &tokio_postgres::Error, stage: Stage) -> DbError {
     let Some(answer) = error.as_db_error() else { return without_answer(error, stage) };
     let (code, message) = (answer.code().code(), answer.message().to_owned());
     // `ERROR` ends the transaction and `FATAL` the connection; the latter may hit a backend whose
-    // commit is done already.
-    let ends_connection = !matches!(answer.parsed_severity(), Some(Severity::Error));
+    // commit is done already. Servers that are not PostgreSQL, H2 for one, say so in the older of the
+    // two fields only, which PostgreSQL translates.
+    let ends_connection = match answer.parsed_severity() {
+        Some(severity) => severity != Severity::Error,
+        None => answer.severity() != "ERROR",
+    };
     if ends_connection && stage == Stage::Commit {
         return DbError::unknown(message).with_code(code);
     }

@@ -5,7 +5,7 @@ use isolario_servers::Kind;
 use isolario_workload::Kind as Workload;
 
 use super::contract;
-use super::site::{connect, database, prepare, start};
+use super::site::{connect, database, prepare, refused, start};
 
 #[test]
 fn postgres_keeps_the_contract() {
@@ -48,4 +48,76 @@ fn every_level_of_postgres_is_what_it_is_called() {
     assert!(snapshot);
     let error = done.unwrap_err();
     assert_eq!((error.class, error.code.as_deref()), (ErrorClass::Retryable, Some("40001")));
+}
+
+/// PostgreSQL understands plain SQL, too.
+#[test]
+fn plain_sql_keeps_the_contract() {
+    let servers = start(Kind::Postgres);
+    let url = format!("{}?dialect=plain", servers.url());
+    for isolation in ["server-default", "read-committed", "repeatable-read", "serializable"] {
+        contract::operations(&*database(&url, isolation));
+    }
+    let refusal = contract::lost_update_is_refused(&*database(&url, "repeatable-read"));
+    assert_eq!(refusal.code.as_deref(), Some("40001"));
+    // What there was nothing of is made by one of the two, and the other may try again.
+    let database = database(&url, "read-committed");
+    prepare(&*database, Workload::Append, 10);
+    let [mut one, mut two] = [connect(&*database), connect(&*database)];
+    one.begin(Access::Write).unwrap();
+    one.append(1, 5).unwrap();
+    let late = std::thread::spawn(move || {
+        two.begin(Access::Write).unwrap();
+        let refusal = two.append(1, 6);
+        two.rollback().unwrap();
+        two.begin(Access::Write).unwrap();
+        two.append(1, 7).unwrap();
+        two.commit().unwrap();
+        refusal
+    });
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    one.commit().unwrap();
+    // Whoever comes after the commit finds the list.
+    if let Err(refusal) = late.join().unwrap() {
+        assert_eq!(
+            (refusal.class, refusal.code.as_deref()),
+            (ErrorClass::Retryable, Some("23505"))
+        );
+    }
+    let mut elements = Vec::new();
+    one.begin(Access::Read).unwrap();
+    one.read_list(1, &mut elements).unwrap();
+    one.commit().unwrap();
+    assert_eq!(elements, [5, 7]);
+    contract::silence(&servers, &url);
+}
+
+/// Nobody's claims are taken for those of a server that only speaks the protocol, and what only
+/// PostgreSQL has is refused.
+#[test]
+fn plain_sql_promises_nothing() {
+    let servers = start(Kind::Postgres);
+    let database = database(&format!("{}?dialect=plain", servers.url()), "");
+    prepare(&*database, Workload::Mini, 10);
+    assert_eq!((database.name(), database.isolation()), ("postgres-wire", "serializable"));
+    let version = database.version().unwrap();
+    assert!(version.starts_with("PostgreSQL ") && !version.contains(" on "), "{version}");
+    assert!(database.claim(Workload::Mini, 1).levels.is_empty());
+    assert!(!database.supports(Workload::Predicate));
+    assert!(database.lock_view().unwrap().is_none());
+    assert_eq!(database.remarks().len(), 1, "nothing was skipped: {:?}", database.remarks());
+    for refusal in [database.capture().err(), database.connect_sql().err()] {
+        let refusal = refusal.unwrap();
+        assert_eq!(refusal.class, ErrorClass::Fatal);
+        assert!(refusal.message.contains("dialect=plain: leave the parameter out"), "{refusal}");
+    }
+}
+
+/// A level that the server does not have is not replaced by another one.
+#[test]
+fn plain_sql_does_not_pretend_to_a_level() {
+    let servers = start(Kind::Postgres);
+    let refusal = refused(&*database(&format!("{}?dialect=plain", servers.url()), "snapshot"));
+    assert_eq!(refusal.class, ErrorClass::Fatal, "{refusal}");
+    assert!(refusal.message.contains("With --isolation server-default"), "{refusal}");
 }
