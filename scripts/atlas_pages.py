@@ -26,7 +26,9 @@ NAMES = {
     "postgres": "PostgreSQL",
     "redb": "redb",
     "redis": "Redis",
+    "rocksdb": "RocksDB",
     "slatedb": "SlateDB",
+    "sled": "sled",
     "sqlite": "SQLite",
     "stoolap": "Stoolap",
     "surrealkv": "SurrealKV",
@@ -34,8 +36,8 @@ NAMES = {
     "turso": "Turso",
 }
 
-# What a run says of a claim that comes from a driver program.
-BY_DRIVER = "what the driver says"
+# What a run says of a claim that comes from a driver program, or from the file of an embedded store.
+ELSEWHERE = (["what the driver says"], ["what its author says"])
 # Less than this tells nothing.
 ENOUGH = 500
 
@@ -174,7 +176,7 @@ def setting_part(setting, found):
     hunt = found["hunt"]
     words = list(dict.fromkeys(run["claim_words"] for run in found["runs"] if run.get("claim")))
     parts = [f"## {setting}", f"Version {version(found)}: {judgement(found)}."]
-    if words == [BY_DRIVER]:
+    if words in ELSEWHERE:
         parts.append("What it claims is [quoted with its source](../guide/claims.md).")
     elif words:
         parts.append("What it claims: " + "; ".join(words) + ".")

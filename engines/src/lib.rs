@@ -17,8 +17,12 @@ mod noxu;
 mod persy;
 #[cfg(feature = "redb")]
 mod redb;
+#[cfg(feature = "rocksdb")]
+mod rocksdb;
 #[cfg(feature = "slatedb")]
 mod slatedb;
+#[cfg(feature = "sled")]
+mod sled;
 #[cfg(feature = "stoolap")]
 mod stoolap;
 #[cfg(feature = "surrealkv")]
@@ -47,8 +51,12 @@ pub static DRIVERS: &[Driver] = &[
     persy::DRIVER,
     #[cfg(feature = "redb")]
     redb::DRIVER,
+    #[cfg(feature = "rocksdb")]
+    rocksdb::DRIVER,
     #[cfg(feature = "slatedb")]
     slatedb::DRIVER,
+    #[cfg(feature = "sled")]
+    sled::DRIVER,
     #[cfg(feature = "stoolap")]
     stoolap::DRIVER,
     #[cfg(feature = "surrealkv")]
@@ -69,6 +77,17 @@ fn complete(
     settings: &Settings,
 ) -> Box<dyn Database> {
     let version = format!("{package} {}", version_of(package));
+    complete_as(version, store, isolation, directory, settings)
+}
+
+/// Completes a database that knows its own version.
+fn complete_as(
+    version: String,
+    store: Embedded,
+    isolation: &str,
+    directory: Option<Directory>,
+    settings: &Settings,
+) -> Box<dyn Database> {
     let store = store.version(version).isolation(isolation).timeout(settings.statement_timeout);
     Box::new(match directory {
         Some(directory) => store.stored_in(directory),
