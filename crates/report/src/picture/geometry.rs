@@ -22,11 +22,21 @@ pub(crate) struct Curve(pub(crate) [Point; 4]);
 
 impl Point {
     pub(crate) fn distance(self, other: Point) -> f64 {
-        (self.x - other.x).hypot(self.y - other.y)
+        // Not `hypot`, which takes care of numbers that no picture has, and its time for that.
+        let (x, y) = (self.x - other.x, self.y - other.y);
+        (x * x + y * y).sqrt()
     }
 }
 
 impl Rect {
+    /// The smallest box around some points.
+    pub(crate) fn around(points: &[Point]) -> Rect {
+        let least = |of: fn(&Point) -> f64| points.iter().map(of).fold(f64::MAX, f64::min);
+        let most = |of: fn(&Point) -> f64| points.iter().map(of).fold(f64::MIN, f64::max);
+        let (x, y) = (least(|point| point.x), least(|point| point.y));
+        Rect { x, y, w: most(|point| point.x) - x, h: most(|point| point.y) - y }
+    }
+
     pub(crate) fn grown(self, by: f64) -> Rect {
         Rect { x: self.x - by, y: self.y - by, w: self.w + 2.0 * by, h: self.h + 2.0 * by }
     }

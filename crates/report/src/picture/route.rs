@@ -13,6 +13,8 @@ const CHARACTER: f64 = 6.3;
 const LABEL_HEIGHT: f64 = 15.0;
 /// How far apart the places are at least where arrows meet one side of a box.
 const PORT_GAP: f64 = 13.0;
+/// How close to each other two arrows are hard to tell apart.
+const NEAR: f64 = 7.0;
 /// What it costs to go through a box: more than any way around it.
 const THROUGH_A_BOX: f64 = 5000.0;
 /// What it costs to begin where another arrow ends: the two would look like one with two heads.
@@ -53,10 +55,10 @@ pub(super) fn label_width(label: &str) -> f64 {
 }
 
 pub(super) fn routes(picture: &Picture, boxes: &[Rect], lanes: &Lanes) -> Vec<Route> {
-    let mut placed = Placed { boxes, lanes, routes: Vec::new(), points: Vec::new() };
+    let mut placed = Placed { boxes, lanes, routes: Vec::new(), drawn: Vec::new() };
     for link in &picture.links {
         let route = placed.best(link.from, link.to, label_width(&link.label));
-        placed.points.push(route.path.points());
+        placed.drawn.push(Drawn::new(route.path.points()));
         placed.routes.push(route);
     }
     placed.routes
@@ -65,7 +67,7 @@ pub(super) fn routes(picture: &Picture, boxes: &[Rect], lanes: &Lanes) -> Vec<Ro
 /// A route on a given path, for layouts that know their paths.
 pub(super) fn along(path: Path, width: f64, boxes: &[Rect]) -> Route {
     let lanes = Lanes { xs: Vec::new(), ys: Vec::new() };
-    let alone = Placed { boxes, lanes: &lanes, routes: Vec::new(), points: Vec::new() };
+    let alone = Placed { boxes, lanes: &lanes, routes: Vec::new(), drawn: Vec::new() };
     let (_, label) = alone.label_place(&path.points(), width);
     Route { path, label }
 }
@@ -75,8 +77,26 @@ struct Placed<'p> {
     boxes: &'p [Rect],
     lanes: &'p Lanes,
     routes: Vec<Route>,
-    /// The points of the routes.
-    points: Vec<Vec<Point>>,
+    /// The same routes as points.
+    drawn: Vec<Drawn>,
+}
+
+/// A route as points, and where others are near it at most.
+struct Drawn {
+    points: Vec<Point>,
+    reach: Rect,
+}
+
+impl Drawn {
+    fn new(points: Vec<Point>) -> Drawn {
+        let reach = Rect::around(&points).grown(NEAR);
+        Drawn { points, reach }
+    }
+
+    /// Whether a point is so near that the two arrows could be taken for one.
+    fn is_near(&self, point: Point) -> bool {
+        self.reach.holds(point) && self.points.iter().any(|own| own.distance(point) < NEAR)
+    }
 }
 
 impl Placed<'_> {
@@ -104,19 +124,17 @@ impl Placed<'_> {
         if length >= least {
             return;
         }
-        let cost = length + self.cost(&path, &points);
-        if cost >= least {
-            return;
-        }
+        let Some(cost) = self.cost(&path, &points, length, least) else { return };
         let (label_cost, label) = self.label_place(&points, label);
         if cost + label_cost < least {
             *best = Some((cost + label_cost, Route { path, label }));
         }
     }
 
-    /// What a path costs beside its length.
-    fn cost(&self, path: &Path, points: &[Point]) -> f64 {
-        let mut cost = 0.0;
+    /// What a path of some length costs; nothing if that is not less than what another one costs. Most paths are
+    /// given up early.
+    fn cost(&self, path: &Path, points: &[Point], length: f64, least: f64) -> Option<f64> {
+        let mut cost = length;
         let inner = &points[1..points.len().max(2) - 1];
         for point in inner {
             if self.boxes.iter().any(|rect| rect.holds(*point)) {
@@ -125,23 +143,19 @@ impl Placed<'_> {
                 cost += 8.0;
             }
             cost += 25.0 * self.labels().filter(|label| label.holds(*point)).count() as f64;
-        }
-        for (route, others) in self.routes.iter().zip(&self.points) {
-            // Two arrows may cross, but not run along each other.
-            let near = |point: &Point| others.iter().any(|other| other.distance(*point) < 7.0);
-            cost += 5.0 * inner.iter().filter(|point| near(point)).count() as f64;
-            let meet = |a: Point, b: Point| a.distance(b) < PORT_GAP - 1.0;
-            let (start, end) = (route.path.start(), route.path.end());
-            for (one, other, price) in [
-                (path.start(), end, SHARED_PORT),
-                (path.end(), start, SHARED_PORT),
-                (path.start(), start, SHARED_PORT / 4.0),
-                (path.end(), end, SHARED_PORT / 4.0),
-            ] {
-                cost += if meet(one, other) { price } else { 0.0 };
+            if cost >= least {
+                return None;
             }
         }
-        cost
+        for (route, drawn) in self.routes.iter().zip(&self.drawn) {
+            cost += shared_ports(path, &route.path);
+            // Two arrows may cross, but not run along each other.
+            cost += 5.0 * inner.iter().filter(|point| drawn.is_near(**point)).count() as f64;
+            if cost >= least {
+                return None;
+            }
+        }
+        Some(cost)
     }
 
     fn labels(&self) -> impl Iterator<Item = Rect> + '_ {
@@ -187,7 +201,9 @@ impl Placed<'_> {
             };
             let on_boxes = self.boxes.iter().filter(|other| other.grown(3.0).overlaps(rect));
             let on_labels = self.labels().filter(|label| label.overlaps(rect));
-            let on_paths = self.points.iter().flatten().filter(|point| rect.holds(**point));
+            let crossed = self.drawn.iter().filter(|drawn| drawn.reach.overlaps(rect));
+            let on_paths =
+                crossed.flat_map(|drawn| &drawn.points).filter(|point| rect.holds(**point));
             let cost = 200.0 * on_boxes.count() as f64
                 + 160.0 * on_labels.count() as f64
                 + 12.0 * on_paths.count() as f64
@@ -198,6 +214,18 @@ impl Placed<'_> {
         }
         best
     }
+}
+
+/// What it costs that two paths begin or end at the same place.
+fn shared_ports(path: &Path, other: &Path) -> f64 {
+    let meet = |a: Point, b: Point| a.distance(b) < PORT_GAP - 1.0;
+    let prices = [
+        (path.start(), other.end(), SHARED_PORT),
+        (path.end(), other.start(), SHARED_PORT),
+        (path.start(), other.start(), SHARED_PORT / 4.0),
+        (path.end(), other.end(), SHARED_PORT / 4.0),
+    ];
+    prices.into_iter().filter(|(one, other, _)| meet(*one, *other)).map(|(_, _, price)| price).sum()
 }
 
 /// Places on each side, the middle first; as many as there is room for.
