@@ -55,11 +55,14 @@ impl Series {
         Series { name: name.into(), points, origin: Origin::Published }
     }
 
-    /// What growth by a power would be, beginning at the first point of another line.
+    /// What growth by a power would be, beginning at the first point of another line; where that was too short
+    /// to be measured, at the first one that was not.
     pub fn power(exponent: f64, beside: &Series) -> Option<Series> {
-        let (&(x, y), &(last, _)) = (beside.points.first()?, beside.points.last()?);
+        let &(x, y) = beside.points.iter().find(|(_, y)| *y > 0.0)?;
+        let &(last, _) = beside.points.last()?;
         let points = vec![(x, y), (last, y * (last / x).powf(exponent))];
-        Some(Series { name: format!("power {exponent}"), points, origin: Origin::Guide })
+        let name = if exponent == 1.0 { "linear".to_owned() } else { format!("n^{exponent}") };
+        Some(Series { name, points, origin: Origin::Guide })
     }
 }
 
@@ -234,6 +237,15 @@ mod tests {
         assert_eq!(svg.matches("stroke-dasharray").count(), 2);
         // Two points and one in the legend.
         assert_eq!(svg.matches("<circle").count(), 3);
+    }
+
+    #[test]
+    fn a_guide_begins_where_something_was_measured() {
+        let measured = Series::measured("quick", vec![(1.0, 0.0), (10.0, 2.0), (100.0, 20.0)]);
+        let guide = Series::power(1.0, &measured).unwrap();
+        assert_eq!(guide.points, [(10.0, 2.0), (100.0, 20.0)]);
+        let immeasurable = Series::measured("quick", vec![(1.0, 0.0)]);
+        assert!(Series::power(1.0, &immeasurable).is_none());
     }
 
     #[test]
