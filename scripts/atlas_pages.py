@@ -38,6 +38,17 @@ NAMES = {
 
 # What a run says of a claim that comes from a driver program, or from the file of an embedded store.
 ELSEWHERE = (["what the driver says"], ["what its author says"])
+# What a store documents of commits that nobody told it to keep.
+DURABILITY = {
+    "redb": """There, commits are `Durability::Immediate`. Other runs take `Durability::None`, "not \
+persisted to disk unless followed by a commit with `Durability::Immediate`", as its documentation says: after a kill, \
+not even the table is left, which is what it promises.""",
+    "sled": """There, transactions call `flush`, of which its documentation says: "If this succeeds, it is guaranteed that \
+all previous writes will be recovered if the system crashes". Other runs do not. Then a kill costs what was committed \
+since sled last wrote by itself, every 500 ms: it "automatically tries to sync all data to disk several times per second in the \
+background", says its README, and `flush` is for who requires "high durability guarantees". So a commit that is \
+missing there is no violation.""",
+}
 # Less than this tells nothing.
 ENOUGH = 500
 
@@ -48,11 +59,14 @@ runs each workload for a moment, checks every level, and then [hunts](guide/runn
 the claim.
 
 - *Kept* means that nothing was found in that time with those transactions, which is no proof that there is nothing.
-- *Broken* names the anomalies of the shortest counterexample. Each has a proof that `isolario verify` accepts.
+- *Broken* names the anomalies of the shortest counterexample. `isolario verify` re-checks the proof, and the same run is
+  tried again with its seed: the page of the product says what came of both.
 - *Failed* is a store that panics, hangs or cannot go on, or a run that ended early for another reason.
 - *Too few* is what was measured with less than 500 transactions: that tells nothing.
 - The levels measured are the strongest that every run of the mini workload satisfied. A store that shows more than it
   claims does not promise it.
+- Stores with files are killed and opened again at their default setting, with commits that are to be durable. What
+  they had acknowledged and [lost](guide/faults.md#what-was-acknowledged-must-be-there) is on their page.
 
 Claims are quoted [with their sources](guide/claims.md); those of databases that a [driver program](guide/drivers.md)
 speaks to are there, too. `isolario-engines` is
@@ -94,7 +108,8 @@ def overview(measured, names):
     machines = sorted({measured[name]["machine"] for name in names})
     when = " to ".join(dict.fromkeys([dates[0], dates[-1]])) if dates else ""
     table = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *(line for _, line in rows)]
-    told = f"Measured {when} on {'; '.join(machines)}."
+    took = [found.get("took", 0) for name in names for found in measured[name]["settings"].values()]
+    told = f"Measured {when} on {'; '.join(machines)}. No row took longer than {max(took, default=0)} s."
     return "\n".join([INTRODUCTION, told, "", *table, ""])
 
 
@@ -105,8 +120,7 @@ def rank(found):
 
 def row(name, setting, found):
     hunt = found["hunt"]
-    broken = hunt.get("found")
-    when = f"{hunt['seconds']} s" if broken else ""
+    when, broken = first_finding(found) or ("", None)
     command = broken["command"] if broken else hunt["command"]
     cells = [
         f"[{NAMES[name]}](atlas/{name}.md)",
@@ -118,6 +132,17 @@ def row(name, setting, found):
         f"`{command}`",
     ]
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def first_finding(found):
+    """When the claim was first seen to be broken, and what a run with its seed shows; by the hunt, or else by a workload."""
+    hunt = found["hunt"]
+    if hunt.get("found"):
+        return f"{hunt['seconds']} s", hunt["found"]
+    for run in found["runs"]:
+        if run.get("found", {}).get("command"):
+            return f"{run['seconds']} s", run["found"]
+    return None
 
 
 def version(found):
@@ -159,6 +184,8 @@ def product_page(name, product):
     parts = [f"# {NAMES[name]}", f"Measured {product['date']} on {product['machine']}."]
     for setting, found in product["settings"].items():
         parts += setting_part(setting, found)
+    if "crashes" in product:
+        parts += [*crashes(product["crashes"]), *([DURABILITY[name]] if name in DURABILITY else [])]
     return "\n\n".join([*parts, *programs(name)]) + "\n"
 
 
@@ -189,9 +216,8 @@ def setting_part(setting, found):
         what = "found a violation" if hunt["found"] else "found nothing"
         parts.append(f"A hunt {what} in {hunt['seconds']} s, {phases} and {committed} transactions.")
     parts.append(f"```sh\n{hunt['command']}\n```")
-    if hunt.get("found"):
-        parts += finding(hunt["found"])
-    return parts
+    _, first = first_finding(found) or (None, None)
+    return [*parts, *finding(first)] if first else parts
 
 
 def workloads(runs):
@@ -213,13 +239,28 @@ def workloads(runs):
     return "\n".join(lines)
 
 
+def crashes(found):
+    """What was left of a store whose process was killed."""
+    if "failure" in found:
+        return [f"## Crashes\n\nKilled and opened again: **failed**: {found['failure']}"]
+    lost = "nothing that was acknowledged is missing" if not found["lost"] else f"**{found['lost']:,} lost commits**"
+    phases = "once" if found["phases"] == 1 else f"{found['phases']} times"
+    told = f"Killed {phases} with {found['committed']:,} transactions, and opened again: {lost}."
+    return ["## Crashes", told]
+
+
 def finding(found):
     anomalies = ", ".join(found["anomalies"])
     parts = []
     if found.get("stopped_because"):
         parts.append(f"The run ended early: {found['stopped_because']}.")
+    verified = "`isolario verify` accepts it" if found.get("verified") else "it is not verified"
     if found.get("shrunk"):
-        verified = "`isolario verify` accepts it" if found["verified"] else "it is not verified"
         told = f"The smallest part of that history ({found['workload']}) that shows {anomalies}; {verified}:"
         parts += [told, f"```text\n{found['shrunk'].strip()}\n```"]
-    return [*parts, "The command that ran it:", f"```sh\n{found['command']}\n```"]
+    elif found.get("verified"):
+        parts.append(f"It shows {anomalies}, and was not shrunk in the time that there was; {verified}.")
+    repeated = found.get("repeated")
+    how = {None: "Run again with its seed, it did not show in five attempts:", 1: "Run again with its seed, it shows at once:"}
+    told = how.get(repeated, f"Run again with its seed, it shows at attempt {repeated}:")
+    return [*parts, told, f"```sh\n{found['command']}\n```"]

@@ -21,8 +21,8 @@ fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> 
     let isolation = settings.isolation_of(DRIVER.isolations)?;
     let directory = Directory::of(url)?;
     let mut options = EnvOptions::new(directory.path());
-    // A run asks what is isolated, not what survives.
-    options.disable_fsync = true;
+    // Otherwise a run asks what is isolated, not what survives.
+    options.disable_fsync = !settings.durable;
     let database = canopydb::Database::with_options(options, Default::default()).map_err(fatal)?;
     // Later transactions would conflict over who creates it.
     let first = database.begin_write().map_err(fatal)?;

@@ -13,8 +13,8 @@ fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> 
     let isolation = settings.isolation_of(DRIVER.isolations)?;
     let directory = Directory::of(url)?;
     let mut options = Options::new(directory.path());
-    // A run asks what is isolated, not what survives.
-    options.sync_on_write = false;
+    // Otherwise a run asks what is isolated, not what survives.
+    options.sync_on_write = settings.durable;
     let options = options.validate().map_err(|error| fatal(format!("{error:?}")))?;
     let database = Mace::new(options).map_err(fatal)?;
     let bucket = match database.new_bucket("isolario", BucketOptions::default()) {

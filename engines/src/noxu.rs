@@ -29,8 +29,11 @@ fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> 
     let environment = EnvironmentConfig::new(directory.path().to_owned())
         .with_allow_create(true)
         .with_transactional(true)
-        // A run asks what is isolated, not what survives.
-        .with_durability(Durability::COMMIT_NO_SYNC);
+        // Otherwise a run asks what is isolated, not what survives.
+        .with_durability(match settings.durable {
+            true => Durability::COMMIT_SYNC,
+            false => Durability::COMMIT_NO_SYNC,
+        });
     let environment = Environment::open(environment).map_err(fatal)?;
     let config = DatabaseConfig::new().with_allow_create(true).with_transactional(true);
     let database = environment.open_database(None, "isolario", &config).map_err(fatal)?;

@@ -24,11 +24,15 @@ fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> 
         txn.prepare()?.commit()?;
         Ok(())
     });
-    let store = Embedded::local("persy", Stored(made.map_err(fatal)?));
+    let store = Stored { database: made.map_err(fatal)?, durable: settings.durable };
+    let store = Embedded::local("persy", store);
     Ok(complete(store, "persy", isolation, Some(directory), settings))
 }
 
-struct Stored(Persy);
+struct Stored {
+    database: Persy,
+    durable: bool,
+}
 
 struct Txn(persy::Transaction);
 
@@ -36,9 +40,9 @@ impl LocalStore for Stored {
     type Transaction<'s> = Txn;
 
     fn begin(&self, _: Access) -> Result<Txn, DbError> {
-        // A run asks what is isolated, not what survives.
-        let config = TransactionConfig::new().set_background_sync(true);
-        self.0.begin_with(config).map(Txn).map_err(fatal)
+        // Otherwise a run asks what is isolated, not what survives.
+        let config = TransactionConfig::new().set_background_sync(!self.durable);
+        self.database.begin_with(config).map(Txn).map_err(fatal)
     }
 }
 

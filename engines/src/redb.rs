@@ -20,11 +20,16 @@ fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> 
     let directory = Directory::of(url)?;
     fs::create_dir_all(directory.path()).map_err(fatal)?;
     let database = redb::Database::create(directory.path().join("isolario.redb")).map_err(fatal)?;
-    let store = Embedded::watched("redb", Redb(database));
+    // Otherwise a run asks what is isolated, not what survives.
+    let durability = if settings.durable { Durability::Immediate } else { Durability::None };
+    let store = Embedded::watched("redb", Redb { database, durability });
     Ok(complete(store, "redb", isolation, Some(directory), settings))
 }
 
-struct Redb(redb::Database);
+struct Redb {
+    database: redb::Database,
+    durability: Durability,
+}
 
 enum Txn {
     Read(ReadTransaction),
@@ -36,11 +41,10 @@ impl Store for Redb {
 
     fn begin(&self, access: Access) -> Result<Txn, DbError> {
         if access == Access::Read {
-            return Ok(Txn::Read(self.0.begin_read().map_err(fatal)?));
+            return Ok(Txn::Read(self.database.begin_read().map_err(fatal)?));
         }
-        let mut txn = self.0.begin_write().map_err(fatal)?;
-        // A run asks what is isolated, not what survives.
-        txn.set_durability(Durability::None).map_err(fatal)?;
+        let mut txn = self.database.begin_write().map_err(fatal)?;
+        txn.set_durability(self.durability).map_err(fatal)?;
         Ok(Txn::Write(Box::new(txn)))
     }
 }

@@ -29,7 +29,10 @@ fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> 
         Builder::new_multi_thread().worker_threads(2).enable_all().build().map_err(fatal)?;
     let objects = LocalFileSystem::new_with_prefix(directory.path()).map_err(fatal)?;
     let database = runtime.block_on(Db::open("isolario", Arc::new(objects))).map_err(fatal)?;
-    let store = Embedded::watched("slatedb", SlateDb { database, level, runtime });
+    let store = Embedded::watched(
+        "slatedb",
+        SlateDb { database, level, runtime, durable: settings.durable },
+    );
     Ok(complete(store, "slatedb", isolation, Some(directory), settings))
 }
 
@@ -37,11 +40,13 @@ struct SlateDb {
     database: Db,
     level: IsolationLevel,
     runtime: Runtime,
+    durable: bool,
 }
 
 struct Txn {
     txn: DbTransaction,
     runtime: Handle,
+    durable: bool,
 }
 
 impl Store for SlateDb {
@@ -49,7 +54,7 @@ impl Store for SlateDb {
 
     fn begin(&self, _access: Access) -> Result<Txn, DbError> {
         let txn = self.database.begin(self.level).map_err(fatal)?;
-        Ok(Txn { txn, runtime: self.runtime.handle().clone() })
+        Ok(Txn { txn, runtime: self.runtime.handle().clone(), durable: self.durable })
     }
 }
 
@@ -67,12 +72,16 @@ impl Transaction for Txn {
         self.txn.delete(key).map_err(fatal)
     }
 
-    /// What is committed is seen by others at once; that it is durable is not waited for.
+    /// What is committed is seen by others at once; that it is durable is waited for only where that is asked for.
     fn commit(self) -> Result<(), DbError> {
         let done = self.runtime.block_on(self.txn.commit());
-        done.map(|_| ()).map_err(|error: Error| match error.kind() {
+        let handle = done.map_err(|error: Error| match error.kind() {
             ErrorKind::Transaction => conflict(error),
             _ => in_doubt(error),
-        })
+        })?;
+        match handle.filter(|_| self.durable) {
+            Some(handle) => self.runtime.block_on(handle.await_durable()).map_err(in_doubt),
+            None => Ok(()),
+        }
     }
 }

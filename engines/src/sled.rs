@@ -21,12 +21,17 @@ pub(crate) const DRIVER: Driver =
 fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> {
     let isolation = settings.isolation_of(DRIVER.isolations)?;
     let directory = Directory::of(url)?;
-    let store = Sled(sled::open(directory.path()).map_err(fatal)?);
+    let database = sled::open(directory.path()).map_err(fatal)?;
+    let store = Sled { database, durable: settings.durable };
     let store = Embedded::watched("sled", store).claiming([Level::Serializable]);
     Ok(complete(store, "sled", isolation, Some(directory), settings))
 }
 
-struct Sled(Db);
+struct Sled {
+    database: Db,
+    /// Whether commits wait until they are flushed. Otherwise sled does that every 500 ms.
+    durable: bool,
+}
 
 enum Call {
     Get(Vec<u8>),
@@ -50,13 +55,13 @@ impl Store for Sled {
     fn begin(&self, _: Access) -> Result<Txn, DbError> {
         let (calls, asked) = channel();
         let (answer, answers) = channel();
-        let database = self.0.clone();
+        let (database, durable) = (self.database.clone(), self.durable);
         let serve = move || {
             let again = Cell::new(false);
             database.transaction(|tree| match again.replace(true) {
                 // Its session has been told already what the first run of the closure read.
                 true => abort(conflict("sled repeats it")),
-                false => perform(tree, &asked, &answer),
+                false => perform(tree, &asked, &answer, durable),
             })
         };
         let thread = thread::Builder::new().spawn(serve).map_err(fatal)?;
@@ -72,6 +77,7 @@ fn perform(
     tree: &TransactionalTree,
     calls: &Receiver<Call>,
     answers: &Sender<Option<IVec>>,
+    durable: bool,
 ) -> ConflictableTransactionResult<(), DbError> {
     // Who no longer listens will not ask for a commit either.
     let _ = answers.send(None);
@@ -80,7 +86,12 @@ fn perform(
             Call::Get(key) => tree.get(key)?,
             Call::Put(key, value) => tree.insert(key, value)?,
             Call::Delete(key) => tree.remove(key)?,
-            Call::Commit => return Ok(()),
+            Call::Commit => {
+                if durable {
+                    tree.flush();
+                }
+                return Ok(());
+            }
         };
         let _ = answers.send(held);
     }

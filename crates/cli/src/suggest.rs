@@ -67,6 +67,10 @@ impl AnomalyFlag {
                 let text = format!("`{}` is an edge of an argument, not an anomaly", edge.name());
                 Err(Failure::new(text).with_hint(there_are))
             }
+            Found::One(Topic::LostCommit) => {
+                let text = "a lost commit is what a run with --fault or --crash finds, and no anomaly";
+                Err(Failure::new(text).with_hint(there_are))
+            }
             Found::Several(topics) => {
                 let topics: Vec<_> = topics.iter().map(|topic| topic.name()).collect();
                 Err(Failure::new(format!("`{name}` may mean several anomalies"))

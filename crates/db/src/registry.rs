@@ -21,6 +21,9 @@ pub struct Settings {
     pub evidence: bool,
     /// Whether, with that, a second transaction reads every row in the snapshot of each transaction.
     pub shadow: bool,
+    /// Whether what is committed has to survive the end of this process. Embedded stores that can be told to wait
+    /// for their files do so then; otherwise they need not.
+    pub durable: bool,
 }
 
 impl Default for Settings {
@@ -31,6 +34,7 @@ impl Default for Settings {
             sessions: 8,
             evidence: false,
             shadow: false,
+            durable: false,
         }
     }
 }

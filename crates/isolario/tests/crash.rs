@@ -78,18 +78,22 @@ impl Transaction for Txn {
 
 /// A run, then a crash in which the store forgets its last commits, then what is found when it is opened again.
 fn crashed(kind: Kind, forgotten: usize) -> RunOutcome {
+    crashed_as(1, &format!("{kind}-{forgotten}"), kind, forgotten)
+}
+
+/// The same under a number of its own.
+fn crashed_as(run_number: u64, name: &str, kind: Kind, forgotten: usize) -> RunOutcome {
     db::register(DRIVERS);
-    let name = format!("{kind}-{forgotten}");
     let directory = tempfile::tempdir().unwrap();
     let mut settings = Settings::new(kind)
         .with_url(&format!("toy:{name}"))
         .unwrap()
         .with_txns(200)
         .with_out(directory.path().join("run"));
-    settings.to_be_killed = true;
+    settings.to_be_killed = Some(run_number);
     let before = run(&settings, &Handle::new(), &mut ()).unwrap();
     assert_eq!(before.judgement(), Judgement::Satisfied, "{kind}");
-    let log = log_of(&name);
+    let log = log_of(name);
     let kept = log.lock().unwrap().len() - forgotten;
     log.lock().unwrap().truncate(kept);
     let outcome = run_after_crash(&settings, &Handle::new(), &mut ()).unwrap();
@@ -121,6 +125,15 @@ fn a_store_that_remembers_has_none() {
     }
 }
 
+/// What an earlier run with the same seed has left is none of its business.
+#[test]
+fn a_store_may_crash_again_and_again() {
+    for number in 1..4 {
+        let outcome = crashed_as(number, "again", Kind::Mini, 0);
+        assert_eq!(outcome.judgement(), Judgement::Satisfied, "{number}");
+    }
+}
+
 #[test]
 fn what_cannot_be_opened_again_says_so() {
     let directory = tempfile::tempdir().unwrap();
@@ -129,7 +142,7 @@ fn what_cannot_be_opened_again_says_so() {
         .unwrap()
         .with_txns(20)
         .with_out(directory.path().join("run"));
-    settings.to_be_killed = true;
+    settings.to_be_killed = Some(1);
     run(&settings, &Handle::new(), &mut ()).unwrap();
     let refused = run_after_crash(&settings, &Handle::new(), &mut ()).unwrap_err().to_string();
     assert!(refused.contains("no way to go on where a killed process was"), "{refused}");
@@ -139,9 +152,10 @@ fn what_cannot_be_opened_again_says_so() {
 fn a_child_is_told_all_that_shapes_its_workload() {
     let mut settings = Settings::new(Kind::Append).with_url("sqlite:a file").unwrap().with_seed(7);
     settings.value_size = 100;
+    settings.to_be_killed = Some(5);
     let arguments = crash_arguments(&settings).unwrap();
     for part in ["run --db 'sqlite:a file'", "--workload append", "--value-size 100", "--seed 7"] {
         assert!(arguments.contains(part), "{arguments}");
     }
-    assert!(arguments.contains("--to-be-killed"), "{arguments}");
+    assert!(arguments.contains("--to-be-killed 5"), "{arguments}");
 }

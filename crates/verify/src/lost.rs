@@ -68,8 +68,9 @@ pub(crate) struct Losses<'h> {
     nil: Option<ValueId>,
     /// What every register holds at first.
     initial: Option<ValueId>,
-    /// Whether rows were written by predicate: then a key may have been written by any of these.
-    has_rows: bool,
+    /// Whether a write by predicate may have committed, and nobody knows which rows it wrote: then any version may
+    /// be its own.
+    has_unanswered: bool,
     /// How many operations wrote each version, whatever became of them.
     writes: FxHashMap<(KeyId, ValueId), u32>,
 }
@@ -83,8 +84,9 @@ impl<'h> Losses<'h> {
             }
             _ => None,
         };
-        let mut has_rows = false;
+        let mut has_unanswered = false;
         let mut writes = FxHashMap::default();
+        let mut count = |version| *writes.entry(version).or_insert(0) += 1;
         for op in history.txns().flat_map(|txn| history.txn_ops(txn)) {
             let written = match history.op(op) {
                 Op::InsertIfAbsent { applied: Some(false), .. }
@@ -94,15 +96,20 @@ impl<'h> Losses<'h> {
                 }
                 Op::CompareAndSet { key, new, .. } => Some((key, new)),
                 Op::Delete { key } => nil.map(|nil| (key, nil)),
-                Op::PredicateWrite { .. } => {
-                    has_rows = true;
+                Op::PredicateWrite { rows: None, .. } => {
+                    // What did not commit has left nothing.
+                    has_unanswered |= history.outcome(history.op_txn(op)) != Outcome::Aborted;
+                    None
+                }
+                Op::PredicateWrite { rows: Some(rows), .. } => {
+                    rows.iter().for_each(|row| count((row.key, row.value)));
                     None
                 }
                 _ => None,
             };
-            written.into_iter().for_each(|version| *writes.entry(version).or_insert(0) += 1);
+            written.into_iter().for_each(&mut count);
         }
-        Losses { history, outages, nil, initial, has_rows, writes }
+        Losses { history, outages, nil, initial, has_unanswered, writes }
     }
 
     pub(crate) fn verify(&self, claim: &LostCommit) -> Result<(), NotLost> {
@@ -141,7 +148,7 @@ impl<'h> Losses<'h> {
 
     /// Whether the version that was found is an older one than what was written.
     fn written_over(&self, claim: &LostCommit) -> Result<(), NotLost> {
-        let shown = self.shown(claim.found).filter(|_| !self.has_rows);
+        let shown = self.shown(claim.found).filter(|_| !self.has_unanswered);
         let (key, mut version) = shown.ok_or(NotLost::OtherOps)?;
         if self.writes.get(&(key, version)).copied().unwrap_or(0) > self.most_writes(version) {
             return Err(NotLost::WrittenTwice);

@@ -4,10 +4,8 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-use isolario_bench::Failure;
+use isolario_bench::{Failure, time_of_ended_children};
 use serde_json::Value;
-
-use crate::promises::Promise;
 
 /// What a run came to.
 pub struct Ran {
@@ -23,9 +21,19 @@ pub struct Ran {
     pub found: Duration,
     /// From the start of the command to its end: with the reports, and the smallest part that shows what is wrong.
     pub took: Duration,
+    /// The processor time of the command.
+    pub processor: Duration,
+    /// How many transactions had begun before the first counterexample.
+    pub before: Option<u64>,
 }
 
 impl Ran {
+    /// Whether it is violated, by one of these anomalies if any are named.
+    pub fn shows(&self, anomalies: &[&str]) -> bool {
+        let is_named = self.anomalies.iter().any(|name| anomalies.contains(&name.as_str()));
+        self.violated && (anomalies.is_empty() || is_named)
+    }
+
     /// In a word, with the first anomaly.
     pub fn verdict(&self) -> String {
         match self.anomalies.first() {
@@ -36,27 +44,22 @@ impl Ran {
     }
 }
 
-/// Runs a promise against nodes, and verifies what comes of it. `few` transactions instead of those
+/// Runs `isolario run` against nodes, and verifies what comes of it. `few` transactions instead of those
 /// that are asked for, where only the way is to be tried.
-pub fn run(
-    urls: &[String],
-    promise: &Promise,
-    few: Option<u64>,
-    out: &Path,
-) -> Result<Ran, Failure> {
+pub fn run(urls: &[String], arguments: &str, few: Option<u64>, out: &Path) -> Result<Ran, Failure> {
     let mut command = isolario();
     command.args(["run", "--quiet", "--json", "--out"]).arg(out);
     for url in urls {
         command.args(["--db", url]);
     }
-    let words = promise.arguments.split_whitespace().map(str::to_owned);
-    let mut words: Vec<String> = words.collect();
+    let mut words: Vec<String> = arguments.split_whitespace().map(str::to_owned).collect();
     if let (Some(few), Some(at)) = (few, words.iter().position(|word| word == "--txns")) {
         words[at + 1] = few.to_string();
     }
-    let begun = Instant::now();
+    let (begun, processor) = (Instant::now(), time_of_ended_children()?);
     let output = command.args(&words).output()?;
     let took = begun.elapsed();
+    let processor = time_of_ended_children()? - processor;
     let record: Value = serde_json::from_slice(&output.stdout).map_err(|_| complaint(&output))?;
     let committed = record["counts"]["committed"].as_u64().unwrap_or_default();
     let seconds = record["run_ms"].as_f64().unwrap_or_default() / 1e3;
@@ -72,6 +75,8 @@ pub fn run(
         proof_holds: verify.output()?.status.success(),
         found: Duration::from_secs_f64(seconds + check),
         took,
+        processor,
+        before: record["first_counterexample"].as_u64(),
     })
 }
 

@@ -240,9 +240,9 @@ pub(crate) struct DriveArgs {
     #[arg(long, requires = "hunt", conflicts_with = "whitebox")]
     pub(crate) crash: bool,
 
-    /// Drive the workload for somebody who is going to end this process
-    #[arg(long, hide = true)]
-    pub(crate) to_be_killed: bool,
+    /// Drive the workload for somebody who is going to end this process, under this number
+    #[arg(long, hide = true, value_name = "N")]
+    pub(crate) to_be_killed: Option<u64>,
 }
 
 pub(crate) fn db_help() -> String {

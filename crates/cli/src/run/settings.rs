@@ -66,7 +66,7 @@ impl Run {
             (false, false) => Shrinking::Briefly,
         };
         settings.host = args.drive.host;
-        settings.to_be_killed = args.drive.to_be_killed || args.drive.crash;
+        settings.to_be_killed = args.drive.to_be_killed.or_else(|| args.drive.crash.then(now));
         settings.planner().map_err(|error| Failure::new(error.to_string()))?;
         let DriveArgs { repeat, hunt, crash, .. } = args.drive;
         if crash {
@@ -74,6 +74,11 @@ impl Run {
         }
         Ok(Run { settings, repeat, hunt, crash, form })
     }
+}
+
+/// A moment at which no earlier run began.
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64
 }
 
 /// Refuses to crash what cannot be opened again.
@@ -190,6 +195,5 @@ fn played(args: &ShapeArgs, application: Application) -> Result<DefaultRun, Fail
 
 /// Another seed each time, short enough to be typed.
 pub(super) fn any_seed() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    isolario::workload::Rng::new(now.as_nanos() as u64).below(1_000_000_000)
+    isolario::workload::Rng::new(now()).below(1_000_000_000)
 }

@@ -44,7 +44,7 @@ pub struct Certificate {
 }
 
 /// Why a log and a history do not fit together: something was lost, or somebody else was there. It
-/// says nothing about isolation.
+/// says nothing about isolation; a transaction that was [lost](Misfit::Lacks) may be one that the database acknowledged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Misfit {
@@ -64,8 +64,12 @@ pub enum Misfit {
         /// The row.
         row: i64,
     },
-    /// The log lacks what a committed transaction wrote.
-    #[error("the log lacks {what} of row {row}, which transaction {txn} wrote and committed")]
+    /// The log lacks what a committed transaction wrote. Which of the two it is, the log cannot tell.
+    #[error(
+        "the log lacks {what} of row {row}, which transaction {txn} wrote and committed: either the log is \
+         filtered or incomplete, or the database has lost a transaction that it acknowledged; look for it in \
+         the table, and in the logs of all nodes"
+    )]
     Lacks {
         /// The transaction.
         txn: String,

@@ -27,6 +27,7 @@ use crate::database::Database;
 use crate::error::DbError;
 pub use attempt::Sighting;
 pub use control::Control;
+pub use rows::record as record_table_op;
 use events::Events;
 use meeting::Meetings;
 use meter::{Chronicle, LastError, Meter};

@@ -31,7 +31,7 @@ fn value_of(columns: &Columns) -> TupleParts<'_> {
 ///
 /// An update by key that found no row is a read that found none. A function comes after a read of
 /// the rows that it was taken over.
-pub(super) fn record(
+pub fn record(
     op: &TableOp,
     found: Option<&Found>,
     mut tell: impl FnMut(&OpInput<'_>) -> Result<(), SinkError>,

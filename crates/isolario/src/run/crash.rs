@@ -9,12 +9,12 @@
 use std::path::{Path, PathBuf};
 
 use isolario_check::Options;
-use isolario_db::{self as db, Access, Connection, DbError};
+use isolario_db::{self as db, Access, Connection, DbError, Found, record_table_op};
 use isolario_formats::{self as formats, Target as File};
 use isolario_model::{
-    Counts, History, Op, Outcome, RunRecord, TxnEnd, TxnId, TxnSink, TxnStart, ValueRef,
+    Counts, History, Op, Outcome, RunRecord, SinkError, TxnEnd, TxnId, TxnSink, TxnStart, ValueRef,
 };
-use isolario_workload::PlannedOp;
+use isolario_workload::{PlannedOp, TableOp};
 
 use super::directory::{Directory, HISTORY};
 use super::error::RunError;
@@ -24,18 +24,18 @@ use super::lost::Outage;
 use super::outcome::RunOutcome;
 use super::replay;
 use super::settings::Settings;
-use super::target::{Target, in_real_time, layout};
+use super::target::{Target, asked_of, in_real_time, layout};
 use super::{Observer, Recorded, begin, finish};
 
 /// The arguments of `isolario` by which a child drives the workload of these settings until it is killed, but for
 /// where it leaves its history.
 pub fn crash_arguments(settings: &Settings) -> Result<String, RunError> {
-    let asked = db::Settings { isolation: settings.isolation.clone(), ..db::Settings::default() };
     let url = settings.urls.first().ok_or(RunError::Nothing("databases"))?;
-    let database = db::open(url, &asked).map_err(RunError::Open)?;
+    let database = db::open(url, &asked_of(settings)).map_err(RunError::Open)?;
     let command = replay::command(settings, database.isolation());
     let arguments = command.strip_prefix("isolario ").unwrap_or_default();
-    Ok(format!("{arguments} --to-be-killed --no-shrink"))
+    let run = settings.to_be_killed.unwrap_or_default();
+    Ok(format!("{arguments} --to-be-killed {run} --no-shrink"))
 }
 
 /// Opens a store again whose process was killed while it drove the workload of these settings, reads all keys,
@@ -63,7 +63,7 @@ fn recorded(settings: &Settings) -> Result<(Recorded, Target), RunError> {
     let longest = before.sessions().map(|session| before.session_txns(session).len()).max();
     let planner = settings.planner()?;
     let reads = last_reads(&settings.workload, &planner, longest.unwrap_or(0) as u64);
-    let found = reads.iter().map(|plan| Found::of(plan, connection.as_mut()));
+    let found = reads.iter().map(|plan| read_again(plan, connection.as_mut()));
     let found = found.collect::<Result<Vec<_>, _>>().map_err(at)?;
     let outage = after(&before);
     write(&before, &found, outage, &file)
@@ -81,14 +81,9 @@ fn recorded(settings: &Settings) -> Result<(Recorded, Target), RunError> {
 
 /// The store, opened as it was left.
 fn reopened(settings: &Settings) -> Result<Target, RunError> {
-    let asked = db::Settings {
-        isolation: settings.isolation.clone(),
-        statement_timeout: settings.statement_timeout,
-        ..db::Settings::default()
-    };
     let [url] = &settings.urls[..] else { return Err(RunError::Nothing("databases")) };
     let at = |error| RunError::Database { url: Some(url.clone()), error };
-    let node = db::open(url, &asked).map_err(RunError::Open)?;
+    let node = db::open(url, &asked_of(settings)).map_err(RunError::Open)?;
     node.resume(&layout(settings)).map_err(at)?;
     let version = node.version().map_err(at)?;
     let claim = in_real_time(node.claim(settings.workload.kind, 1));
@@ -103,42 +98,49 @@ fn after(history: &History) -> Outage {
     Outage { begun: last + 1, over: last + 2 }
 }
 
-/// What one of the last transactions found.
-enum Found {
-    Registers(Vec<(u64, Option<i64>)>),
-    Lists(Vec<(u64, Vec<i64>)>),
+/// What one of the last reads found.
+enum Seen {
+    Register(u64, Option<i64>),
+    List(u64, Vec<i64>),
+    Row(TableOp, Found),
 }
 
-impl Found {
-    fn of(plan: &[PlannedOp], connection: &mut dyn Connection) -> Result<Found, DbError> {
-        connection.begin(Access::Read)?;
-        let mut registers = Vec::new();
-        let mut lists = Vec::new();
-        for op in plan {
-            match *op {
-                PlannedOp::Read { key } => registers.push((key, connection.read(key)?)),
-                PlannedOp::ReadList { key } => {
-                    let mut elements = Vec::new();
-                    connection.read_list(key, &mut elements)?;
-                    lists.push((key, elements));
-                }
-                _ => {}
+/// Runs one of the last transactions.
+fn read_again(plan: &[PlannedOp], connection: &mut dyn Connection) -> Result<Vec<Seen>, DbError> {
+    connection.begin(Access::Read)?;
+    let mut seen = Vec::new();
+    for op in plan {
+        seen.push(match *op {
+            PlannedOp::Read { key } => Seen::Register(key, connection.read(key)?),
+            PlannedOp::ReadList { key } => {
+                let mut elements = Vec::new();
+                connection.read_list(key, &mut elements)?;
+                Seen::List(key, elements)
             }
-        }
-        connection.commit()?;
-        Ok(if lists.is_empty() { Found::Registers(registers) } else { Found::Lists(lists) })
+            PlannedOp::Table(op) => {
+                let mut found = Found::default();
+                connection.table(&op, &mut found)?;
+                Seen::Row(op, found)
+            }
+            _ => continue,
+        });
     }
+    connection.commit()?;
+    Ok(seen)
+}
 
-    fn tell(&self, sink: &mut dyn TxnSink) -> Result<(), isolario_model::SinkError> {
+impl Seen {
+    fn tell(&self, sink: &mut dyn TxnSink) -> Result<(), SinkError> {
         match self {
-            Found::Registers(registers) => registers.iter().try_for_each(|(key, held)| {
+            Seen::Register(key, held) => {
                 let value = Some(held.map_or(ValueRef::Nil, ValueRef::Int));
                 sink.op(&Op::Read { key: (*key as i64).into(), value })
-            }),
-            Found::Lists(lists) => lists.iter().try_for_each(|(key, elements)| {
+            }
+            Seen::List(key, elements) => {
                 let elements: Vec<_> = elements.iter().map(|element| (*element).into()).collect();
                 sink.op(&Op::ReadList { key: (*key as i64).into(), elements: Some(&elements) })
-            }),
+            }
+            Seen::Row(op, found) => record_table_op(op, Some(found), |op| sink.op(op)).map(drop),
         }
     }
 }
@@ -146,10 +148,10 @@ impl Found {
 /// Writes the history anew, with the last reads in a session of their own.
 fn write(
     before: &History,
-    found: &[Found],
+    found: &[Vec<Seen>],
     outage: Outage,
     file: &Path,
-) -> Result<(), isolario_model::SinkError> {
+) -> Result<(), SinkError> {
     let whole: PathBuf = file.with_extension("whole");
     let format = formats::find("isolario").ok_or_else(no_format)?;
     let mut sink = format.writer(File::Path(whole.clone()))?;
@@ -157,7 +159,7 @@ fn write(
     for (number, found) in (0i64..).zip(found) {
         // Other sessions have numbers from 0 on.
         sink.begin(&TxnStart { session: (-1i64).into(), id: None, line: None })?;
-        found.tell(&mut *sink)?;
+        found.iter().try_for_each(|seen| seen.tell(&mut *sink))?;
         let start = outage.over + 1 + 2 * number;
         let end = TxnEnd::new(Outcome::Committed);
         sink.end(&TxnEnd { start: Some(start), finish: Some(start + 1), ..end })?;
@@ -166,7 +168,7 @@ fn write(
     Ok(std::fs::rename(whole, file)?)
 }
 
-fn no_format() -> isolario_model::SinkError {
+fn no_format() -> SinkError {
     std::io::Error::other("there is no format for the history").into()
 }
 

@@ -12,6 +12,7 @@ use isolario_workload::{DefaultRun, Kind, Rng, Workload};
 
 use super::error::RunError;
 use super::settings::{Ask, Settings};
+use super::target::asked_of;
 
 const KEYS: [u32; 5] = [2, 3, 5, 10, 30];
 const SESSIONS: [u32; 4] = [2, 4, 8, 16];
@@ -45,13 +46,7 @@ impl Hunt {
     /// supports and claims something for, or those that it supports where levels are asked for.
     pub fn new(base: Settings) -> Result<Hunt, RunError> {
         let url = base.urls.first().ok_or(RunError::Nothing("databases"))?;
-        let asked = db::Settings {
-            isolation: base.isolation.clone(),
-            statement_timeout: base.statement_timeout,
-            sessions: base.sessions,
-            ..db::Settings::default()
-        };
-        let database = db::open(url, &asked).map_err(RunError::Open)?;
+        let database = db::open(url, &asked_of(&base)).map_err(RunError::Open)?;
         let nodes = base.urls.len();
         let is_wanted = |kind: &Kind| {
             database.supports(*kind)

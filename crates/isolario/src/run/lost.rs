@@ -8,7 +8,9 @@
 //!   After the fault, somebody finds the version that it wrote over. The database has applied the write
 //!   after that version, whatever the isolation level: it is gone, and so is what others wrote over it in
 //!   turn before the fault. Of writes without a read before them, nobody knows what they wrote over, so they
-//!   are not counted.
+//!   are not counted. That nothing is there again tells something only where nobody has deleted the key.
+//! - *Rows* are registers. A write by predicate may have touched any row if its client did not get an answer: where
+//!   one of these may have committed, nothing is counted but appends.
 //! - *Lists.* An append was acknowledged before the fault, and a read after it does not show the element:
 //!   lists never forget.
 //!
@@ -75,6 +77,10 @@ struct Search<'h> {
     overwritten: BTreeMap<Version, Vec<(TxnId, Access)>>,
     /// Who appended what.
     appended: BTreeMap<KeyId, Vec<(TxnId, Access)>>,
+    /// Keys that somebody may have deleted.
+    deleted: BTreeSet<KeyId>,
+    /// Whether some write by predicate may have committed, and nobody knows what it wrote.
+    has_unanswered: bool,
     /// Versions that were found again, and lists that were looked at, each with the outage.
     found_again: BTreeSet<(Version, usize)>,
     lists: BTreeSet<(KeyId, usize)>,
@@ -87,6 +93,9 @@ impl<'h> Search<'h> {
     fn new(history: &'h History, outages: &'h [Outage]) -> Search<'h> {
         let mut overwritten: BTreeMap<Version, Vec<(TxnId, Access)>> = BTreeMap::new();
         let mut appended: BTreeMap<KeyId, Vec<(TxnId, Access)>> = BTreeMap::new();
+        let mut deleted = BTreeSet::new();
+        let mut has_unanswered = false;
+        let nil = history.find_value(ValueRef::Nil);
         for txn in history.txns().filter(|txn| history.outcome(*txn) != Outcome::Aborted) {
             for (key, (read, written)) in registers(history, txn) {
                 if let (Some((_, read)), Some(written)) = (read, written) {
@@ -94,8 +103,17 @@ impl<'h> Search<'h> {
                 }
             }
             for op in history.txn_ops(txn) {
-                if let Op::Append { key, element } = history.op(op) {
-                    appended.entry(key).or_default().push((txn, (op, element)));
+                match history.op(op) {
+                    Op::Append { key, element } => {
+                        appended.entry(key).or_default().push((txn, (op, element)));
+                    }
+                    Op::Delete { key } => _ = deleted.insert(key),
+                    Op::PredicateWrite { rows: None, .. } => has_unanswered = true,
+                    Op::PredicateWrite { rows: Some(rows), .. } => {
+                        let gone = rows.iter().filter(|row| Some(row.value) == nil);
+                        deleted.extend(gone.map(|row| row.key));
+                    }
+                    _ => {}
                 }
             }
         }
@@ -104,6 +122,8 @@ impl<'h> Search<'h> {
             outages,
             overwritten,
             appended,
+            deleted,
+            has_unanswered,
             found_again: BTreeSet::new(),
             lists: BTreeSet::new(),
             lost: BTreeSet::new(),
@@ -140,6 +160,10 @@ impl<'h> Search<'h> {
 
     /// Somebody reads a version again that others have written over.
     fn look_at_register(&mut self, key: KeyId, (found, version): Access, outage: usize) {
+        let is_nothing = matches!(self.history.value(version), ValueRef::Nil);
+        if self.has_unanswered || (is_nothing && self.deleted.contains(&key)) {
+            return;
+        }
         // With the unknown ones since then, as long as nobody is lost.
         let mut open = vec![(version, Some(Vec::new()))];
         while let Some((version, via)) = open.pop() {
@@ -230,6 +254,11 @@ fn registers(history: &History, txn: TxnId) -> BTreeMap<KeyId, Use> {
             }
             Op::CompareAndSet { key, seen, applied: Some(false), .. }
             | Op::InsertIfAbsent { key, seen, applied: Some(false), .. } => (key, seen, None),
+            // What it wrote before is not what it left.
+            Op::Delete { key } => {
+                found.entry(key).or_default().1 = None;
+                continue;
+            }
             _ => continue,
         };
         let entry = found.entry(key).or_default();

@@ -55,9 +55,10 @@ pub struct Settings {
     pub shadow: bool,
     /// Trouble for the server, or for the network between clients and nodes.
     pub faults: Option<Faults>,
-    /// Whether the process is going to be killed, and the store opened [again](super::run_after_crash): the run has
-    /// the keys of its seed, which whoever opens it knows.
-    pub to_be_killed: bool,
+    /// If the process is going to be killed and the store opened [again](super::run_after_crash), a number that no
+    /// earlier run on the same store had: the keys are those of this number and the seed, which whoever opens it
+    /// knows. Commits have to survive.
+    pub to_be_killed: Option<u64>,
     /// The run directory; without one, a new one under `isolario-runs`.
     pub out: Option<PathBuf>,
     /// How many anomalies the report shows in full.
@@ -153,7 +154,7 @@ impl Settings {
             whitebox: false,
             shadow: false,
             faults: None,
-            to_be_killed: false,
+            to_be_killed: None,
             out: None,
             max_anomalies: 10,
             shrink: Shrinking::default(),

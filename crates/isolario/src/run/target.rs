@@ -25,7 +25,22 @@ pub(super) fn layout(settings: &Settings) -> Layout {
     let extra = settings.host.map_or(0, Host::extra_keys);
     let layout = Layout::new(settings.workload.kind, settings.workload.keys + extra)
         .with_value_size(settings.value_size);
-    if settings.to_be_killed { layout.with_run(settings.seed) } else { layout }
+    match settings.to_be_killed {
+        Some(run) => layout.with_run(run.wrapping_add(settings.seed)),
+        None => layout,
+    }
+}
+
+/// What a run asks of its database. Who is going to be killed asks for commits that survive it.
+pub(super) fn asked_of(settings: &Settings) -> db::Settings {
+    db::Settings {
+        isolation: settings.isolation.clone(),
+        statement_timeout: settings.statement_timeout,
+        sessions: settings.sessions,
+        evidence: settings.whitebox,
+        shadow: settings.whitebox && settings.shadow,
+        durable: settings.to_be_killed.is_some(),
+    }
 }
 
 /// The database of a run.
@@ -44,13 +59,7 @@ pub struct Target {
 impl Target {
     /// Opens the databases of the settings' URLs and makes room for the workload.
     pub fn open(settings: &Settings) -> Result<Target, RunError> {
-        let asked = db::Settings {
-            isolation: settings.isolation.clone(),
-            statement_timeout: settings.statement_timeout,
-            sessions: settings.sessions,
-            evidence: settings.whitebox,
-            shadow: settings.whitebox && settings.shadow,
-        };
+        let asked = asked_of(settings);
         let open = |url: &DbUrl| db::open(url, &asked).map_err(RunError::Open);
         let opened = |urls: &[DbUrl]| urls.iter().map(open).collect::<Result<Vec<_>, _>>();
         let Some(faults) = &settings.faults else {

@@ -15,7 +15,7 @@ pub enum Found {
     Nothing,
 }
 
-/// Finds a level by name or alias, an edge by its word in reports (`wr`), or an anomaly: by our name,
+/// Finds a level by name or alias, an edge by its word in reports (`wr`), a lost commit, or an anomaly: by our name,
 /// by an everyday one (`dirty read`, `P4`), by Plume's letter (`TAP-k`), by MTC's (`MTC-k`), or by
 /// the names of Adya, Elle and IsoRel. Capitals, spaces and dashes do not matter.
 pub fn find(name: &str) -> Found {
@@ -51,6 +51,7 @@ fn own_names(topic: Topic) -> Vec<String> {
             std::iter::once(kind.name().to_owned()).chain(kind.pattern()).collect()
         }
         Topic::Edge(kind) => edge_names(kind).iter().map(|name| (*name).to_owned()).collect(),
+        Topic::LostCommit => vec![topic.name().to_owned(), format!("{}s", topic.name())],
     }
 }
 
@@ -134,6 +135,9 @@ mod tests {
             ("wr", "wr"),
             ("so", "session"),
             ("rt", "real-time"),
+            ("lost commits", "lost-commit"),
+            ("lost_commits", "lost-commit"),
+            ("LostCommit", "lost-commit"),
         ] {
             assert_eq!(one(typed), meant);
         }

@@ -1,4 +1,4 @@
-//! What levels and anomalies mean, for `isolario explain`.
+//! What levels, anomalies and the other words of reports mean, for `isolario explain`.
 //!
 //! Each has a page: a text file beside this one. What the model's tables say (who forbids what, how
 //! others call it) is not repeated in the texts; renderers take it from the tables.
@@ -29,7 +29,12 @@ pub enum Topic {
     Anomaly(AnomalyKind),
     /// A kind of edge in an argument.
     Edge(EdgeKind),
+    /// An acknowledged transaction that is missing after a fault: a finding of its own, at any level.
+    LostCommit,
 }
+
+/// Our name for a lost commit.
+const LOST_COMMIT: &str = "lost-commit";
 
 /// The kinds of edge that arguments are made of.
 const EDGES: [EdgeKind; 8] = [
@@ -59,13 +64,15 @@ pub struct Page {
 }
 
 impl Topic {
-    /// Every level, weaker ones first, then every anomaly, in the order of the table, then the edges.
+    /// Every level, weaker ones first, then every anomaly, in the order of the table, then lost commits and
+    /// the edges.
     pub fn all() -> impl Iterator<Item = Topic> {
         let levels = Level::all().map(Topic::Level);
-        levels.chain(AnomalyKind::all().map(Topic::Anomaly)).chain(EDGES.map(Topic::Edge))
+        let anomalies = AnomalyKind::all().map(Topic::Anomaly);
+        levels.chain(anomalies).chain([Topic::LostCommit]).chain(EDGES.map(Topic::Edge))
     }
 
-    /// Everything that has a page with an example: levels and anomalies.
+    /// Everything that has a page with an example: all but edges.
     pub fn with_examples() -> impl Iterator<Item = Topic> {
         Topic::all().filter(|topic| !matches!(topic, Topic::Edge(_)))
     }
@@ -76,6 +83,7 @@ impl Topic {
             Topic::Level(level) => level.name(),
             Topic::Anomaly(kind) => kind.name(),
             Topic::Edge(kind) => kind.name(),
+            Topic::LostCommit => LOST_COMMIT,
         }
     }
 
@@ -85,6 +93,7 @@ impl Topic {
             Topic::Level(level) => level.promise(),
             Topic::Anomaly(kind) => kind.names().meaning,
             Topic::Edge(kind) => edge_gist(kind),
+            Topic::LostCommit => "A transaction was acknowledged, and is missing after a fault.",
         }
     }
 
@@ -94,6 +103,7 @@ impl Topic {
             Topic::Level(level) => texts::level(level),
             Topic::Anomaly(kind) => texts::anomaly(kind),
             Topic::Edge(kind) => edge_gist(kind),
+            Topic::LostCommit => include_str!("lost-commit.md"),
         })
     }
 }

@@ -19,12 +19,14 @@ impl Human {
             Topic::Level(_) => "an isolation level",
             Topic::Anomaly(kind) => kind.title(),
             Topic::Edge(_) => "an arrow from one transaction to another",
+            Topic::LostCommit => "an acknowledged transaction that is gone",
         };
         writeln!(out, "{}: {what}\n", palette.heading(topic.name()))?;
         paragraphs(&page.meaning, out)?;
         match topic {
             Topic::Level(level) => level_facts(level, out)?,
             Topic::Anomaly(kind) => anomaly_facts(kind, out)?,
+            Topic::LostCommit => {}
             Topic::Edge(_) => return Ok(()),
         }
         example(topic, &page, &palette, out)?;
@@ -33,13 +35,15 @@ impl Human {
         paragraphs(&page.look_at, out)
     }
 
-    /// Writes the names of all levels and anomalies, with what each is in a line.
+    /// Writes the names of all levels, anomalies and other findings, with what each is in a line.
     pub fn explain_all(&self, out: &mut dyn io::Write) -> io::Result<()> {
         let palette = Palette::of(self.style, self.width());
         writeln!(out, "{}\n", palette.heading("Levels, weaker ones first"))?;
         self.candidates(Level::all().map(Topic::Level), out)?;
         writeln!(out, "\n{}\n", palette.heading("Anomalies"))?;
-        self.candidates(AnomalyKind::all().map(Topic::Anomaly), out)
+        self.candidates(AnomalyKind::all().map(Topic::Anomaly), out)?;
+        writeln!(out, "\n{}\n", palette.heading("After faults, at any level"))?;
+        self.candidates([Topic::LostCommit], out)
     }
 
     /// Writes what a name may mean.
@@ -52,7 +56,7 @@ impl Human {
             let others = match topic {
                 Topic::Level(level) => level.aliases().join(", "),
                 Topic::Anomaly(kind) => other_names(kind).join(", "),
-                Topic::Edge(_) => String::new(),
+                Topic::Edge(_) | Topic::LostCommit => String::new(),
             };
             let others = if others.is_empty() { others } else { format!(" ({others})") };
             writeln!(out, "{}", wrap(&format!("{}{others}", topic.name()), WIDTH, "  ", "    "))?;

@@ -78,7 +78,7 @@ enum Facts {
         elle: Option<&'static str>,
         isorel: Option<&'static str>,
     },
-    Edge {},
+    None {},
 }
 
 impl JsonTopic {
@@ -87,6 +87,7 @@ impl JsonTopic {
             Topic::Level(_) => "level",
             Topic::Anomaly(_) => "anomaly",
             Topic::Edge(_) => "edge",
+            Topic::LostCommit => "fault",
         };
         JsonTopic { kind, name: topic.name(), gist: topic.gist() }
     }
@@ -128,7 +129,7 @@ impl Facts {
                     isorel: names.isorel,
                 }
             }
-            Topic::Edge(_) => Facts::Edge {},
+            Topic::Edge(_) | Topic::LostCommit => Facts::None {},
         }
     }
 }

@@ -236,6 +236,9 @@ mod tests {
         };
         let lost = with(&|commits| drop(commits.remove(3)));
         assert!(matches!(lost, Misfit::Lacks { .. }), "{lost}");
+        for either in ["the log is filtered", "lost a transaction that it acknowledged"] {
+            assert!(lost.to_string().contains(either), "{lost}");
+        }
         let moved = with(&|commits| commits[3].at = Some(Stamp { physical: 1, logical: 1 }));
         let is_moved = matches!(moved, Misfit::Elsewhen { .. } | Misfit::WhoseDelete { .. });
         assert!(is_moved, "{moved}");

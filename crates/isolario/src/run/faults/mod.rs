@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 
 use isolario_db::{Control, DbError, DbUrl, Obstacle};
 use isolario_model::{StopCause, StopReason};
-use isolario_workload::{Generator, Kind, PlannedOp, Workload};
+use isolario_workload::{Generator, Kind, PlannedOp, TableOp, Workload};
 
 use super::error::RunError;
 use super::lost::Outage;
@@ -303,8 +303,7 @@ impl Drop for Trouble {
 /// How many keys one of the last transactions reads.
 const KEYS_AT_ONCE: usize = 50;
 
-/// Reads of all keys that sessions have come to after so many positions, a few at a time; none where reads by
-/// key would not show what was written.
+/// Reads of all keys or rows that sessions have come to after so many positions, a few at a time.
 pub(super) fn last_reads(
     workload: &Workload,
     generator: &dyn Generator,
@@ -315,6 +314,10 @@ pub(super) fn last_reads(
         Kind::Mini | Kind::General => (|key| PlannedOp::Read { key }, KEYS_AT_ONCE),
         Kind::Append => (|key| PlannedOp::ReadList { key }, KEYS_AT_ONCE),
         Kind::Lwt => (|key| PlannedOp::Read { key }, 1),
+        // There are no more rows than a number of 32 bits can tell apart.
+        Kind::Predicate => {
+            (|key| PlannedOp::Table(TableOp::Read { key: key as u32 }), KEYS_AT_ONCE)
+        }
         _ => return Vec::new(),
     };
     let reads: Vec<PlannedOp> = (0..last).map(read).collect();
