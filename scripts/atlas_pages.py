@@ -109,7 +109,9 @@ def overview(measured, names):
     when = " to ".join(dict.fromkeys([dates[0], dates[-1]])) if dates else ""
     table = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *(line for _, line in rows)]
     took = [found.get("took", 0) for name in names for found in measured[name]["settings"].values()]
-    told = f"Measured {when} on {'; '.join(machines)}. No row took longer than {max(took, default=0)} s."
+    told = f"Measured {when} on {'; '.join(machines)}."
+    if any(took):
+        told += f" No row took longer than {max(took)} s."
     return "\n".join([INTRODUCTION, told, "", *table, ""])
 
 
@@ -261,6 +263,10 @@ def finding(found):
     elif found.get("verified"):
         parts.append(f"It shows {anomalies}, and was not shrunk in the time that there was; {verified}.")
     repeated = found.get("repeated")
-    how = {None: "Run again with its seed, it did not show in five attempts:", 1: "Run again with its seed, it shows at once:"}
-    told = how.get(repeated, f"Run again with its seed, it shows at attempt {repeated}:")
+    if "repeated" not in found:
+        told = "The command that ran it:"
+    elif repeated is None:
+        told = "Run again with its seed, it did not show in five attempts:"
+    else:
+        told = f"Run again with its seed, it shows at attempt {repeated}:"
     return [*parts, told, f"```sh\n{found['command']}\n```"]

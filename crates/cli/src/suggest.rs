@@ -68,7 +68,8 @@ impl AnomalyFlag {
                 Err(Failure::new(text).with_hint(there_are))
             }
             Found::One(Topic::LostCommit) => {
-                let text = "a lost commit is what a run with --fault or --crash finds, and no anomaly";
+                let text =
+                    "a lost commit is what a run with --fault or --crash finds, and no anomaly";
                 Err(Failure::new(text).with_hint(there_are))
             }
             Found::Several(topics) => {

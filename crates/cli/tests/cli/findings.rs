@@ -217,7 +217,7 @@ fn standard_output_is_for_the_result() {
 fn a_run_reports_in_the_forms_of_ci() {
     let sandbox = Sandbox::new();
     let run = |db: &str, out: &str, form: &str| {
-        sandbox.run(&["run", "--db", db, "--txns", "300", "--out", out, "--output", form, "-q"])
+        sandbox.run(&["run", "--db", db, "--txns", "3000", "--out", out, "--output", form, "-q"])
     };
     let wrong = "sim:rc?anomaly=thin-air-read";
     let output = run(wrong, "a", "junit");

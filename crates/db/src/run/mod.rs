@@ -27,11 +27,11 @@ use crate::database::Database;
 use crate::error::DbError;
 pub use attempt::Sighting;
 pub use control::Control;
-pub use rows::record as record_table_op;
 use events::Events;
 use meeting::Meetings;
 use meter::{Chronicle, LastError, Meter};
 use pace::{Pace, Tickets};
+pub use rows::record as record_table_op;
 use session::Session;
 
 /// What to run.
