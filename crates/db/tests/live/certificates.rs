@@ -38,7 +38,7 @@ fn database(url: &str, isolation: &str) -> Box<dyn Database> {
         statement_timeout: Duration::from_millis(SLOW),
         sessions: SESSIONS,
         evidence: true,
-        shadow: false,
+        ..Settings::default()
     };
     open(&DbUrl::parse(url).unwrap(), &settings).unwrap()
 }

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use isolario::Level;
-use isolario::model::{Outcome, StopReason};
+use isolario::model::{Op, Outcome, StopReason};
 use isolario::run::{
     Fault, Faults, Handle, Judgement, LostCommits, PROOF, RunOutcome, Settings, recorded_outages,
     run,
@@ -103,12 +103,12 @@ fn command_of(servers: &Servers) -> String {
     }
 }
 
-fn killed(kind: Kind, isolation: &str, extra: &str) -> RunOutcome {
+fn killed(kind: Kind, workload: Workload, isolation: &str, extra: &str) -> RunOutcome {
     let mut servers = Servers::start(kind, Durability::Durable).unwrap();
     let command = format!("{} {extra}", command_of(&servers));
     servers.kill().unwrap();
     let directory = TempDir::new().unwrap();
-    let settings = with_faults(servers.url(), Workload::Mini, command, directory.path());
+    let settings = with_faults(servers.url(), workload, command, directory.path());
     let outcome = run(&settings.with_isolation(isolation), &Handle::new(), &mut ()).unwrap();
     assert_proven(&outcome);
     outcome
@@ -119,7 +119,7 @@ fn killed(kind: Kind, isolation: &str, extra: &str) -> RunOutcome {
 fn postgres_and_mariadb_lose_nothing_by_default() {
     for (kind, isolation) in [(Kind::Postgres, "serializable"), (Kind::MariaDb, "repeatable-read")]
     {
-        let kept = killed(kind, isolation, "");
+        let kept = killed(kind, Workload::Mini, isolation, "");
         assert_eq!(
             (kept.judgement(), &kept.lost),
             (Judgement::Satisfied, &None),
@@ -130,6 +130,19 @@ fn postgres_and_mariadb_lose_nothing_by_default() {
     }
 }
 
+/// Rows are read by key when the server is back.
+#[test]
+fn rows_are_read_again_and_nothing_is_lost_by_default() {
+    let kept = killed(Kind::Postgres, Workload::Predicate, "serializable", "");
+    assert_ne!(kept.judgement(), Judgement::Violated, "{}", kept.promise());
+    assert_eq!((&kept.lost, kept.record.stopped), (&None, StopReason::Done));
+    let history = &kept.history;
+    let last = history.sessions().last().unwrap();
+    let ops = history.session_txns(last).flat_map(|txn| history.txn_ops(txn));
+    let keys = ops.filter(|op| matches!(history.op(*op), Op::Read { .. })).count();
+    assert_eq!(keys as u32, kept.record.workload.keys, "one session reads them all, by key");
+}
+
 /// Whoever does not wait for the log may lose commits, or be lucky. What is certain: a lost commit is a
 /// violation, and so is the stale read that shows it, where the level forbids one.
 #[test]
@@ -137,7 +150,7 @@ fn what_postgres_and_mariadb_lose_without_waiting_for_the_log_has_a_name() {
     let postgres = "-c synchronous_commit=off -c wal_writer_delay=10000";
     let mariadb = "--innodb-flush-log-at-trx-commit=0 --innodb-flush-log-at-timeout=100";
     for (kind, extra) in [(Kind::Postgres, postgres), (Kind::MariaDb, mariadb)] {
-        let outcome = killed(kind, "serializable", extra);
+        let outcome = killed(kind, Workload::Mini, "serializable", extra);
         let claimed = &outcome.record.claim;
         assert!(claimed.contains(&Level::StrongSnapshotIsolation), "{claimed:?}");
         if outcome.lost.is_some() {
