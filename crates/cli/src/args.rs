@@ -275,8 +275,8 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "FILE", requires = "join")]
     pub(crate) joined: Option<PathBuf>,
 
-    /// Check a file of JSON lines while it is written, at a cost that depends on what is new; ends at the
-    /// first violation
+    /// Check a recording (.iso) or a file of JSON lines while it is written, at a cost that depends on what is
+    /// new; ends at the first violation, and where the recording does
     #[arg(long, conflicts_with_all = ["join", "pattern", "version_order", "serialization_order", "assume", "matches"])]
     pub(crate) follow: bool,
 

@@ -22,6 +22,7 @@ mod predicates;
 pub mod serialization_order;
 mod session_files;
 mod source;
+mod stream;
 #[cfg(test)]
 mod test_support;
 mod text;
@@ -36,8 +37,8 @@ use isolario_model::{History, SinkError, TxnSink};
 
 pub use error::{Position, Problem, ReadError};
 pub use isolario::{LiveRecorder, SessionRecorder};
-pub use jsonl::Tail;
 pub use source::{Bytes, Content, Meter, Source};
+pub use stream::Stream;
 pub use text::as_text;
 
 /// A history as it came out of a file.

@@ -56,6 +56,7 @@
 //! | [`report`] | what a history proves, in words; as JSON and as a page | `json`, `html` |
 //! | [`verify`] | verdicts re-checked against the history alone; the proof file | `proof` |
 //! | `formats` | history files of many tools: read, write, recognise | `formats` |
+//! | `follow` | levels of a file that is read piece by piece, while it grows | `formats` |
 //! | `workload` | what clients ask a database for | `run`, `sim` |
 //! | `db` | databases: the trait, the adapters (one feature each: `sqlite`, `postgres`, `mysql`, `etcd`, `redis`, `sim`, `exec`), what they claim | `run` |
 //! | `run` | live runs: driven, recorded, checked, written down | `run` |
@@ -63,6 +64,8 @@
 //! | `sql` | random schemas and SQL, instrumentation, and the dependencies that follow | `run` |
 //! | `sim` | synthetic histories: a simulated store, with planted anomalies | `sim` |
 
+#[cfg(feature = "formats")]
+pub mod follow;
 #[cfg(feature = "run")]
 pub mod probe;
 pub mod recorder;

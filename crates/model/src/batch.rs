@@ -60,6 +60,16 @@ impl Batch {
         self.len() == 0
     }
 
+    /// How many operations its transactions have.
+    pub fn op_count(&self) -> usize {
+        self.ops.kinds.len()
+    }
+
+    /// When each transaction finished, as far as that is known, in the order in which they arrived.
+    pub fn finishes(&self) -> impl ExactSizeIterator<Item = Option<i64>> {
+        (0..self.len()).map(|txn| self.txns.finishes.get(txn))
+    }
+
     /// Groups what arrived by session and makes a history of it.
     pub fn build(self) -> Result<History, SinkError> {
         History::from_batches(vec![self], crate::Pieces::Whole)

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use isolario_predicate::{MatchesOracle, Predicate};
+use rayon::prelude::*;
 
 use crate::columns::{OpColumns, TxnColumns, TxnTexts};
 use crate::lists::ListRef;
@@ -379,6 +380,29 @@ impl History {
         self.values.find(value)
     }
 }
+
+/// Telling it otherwise.
+impl History {
+    /// The word of a value, which is added if no operation carries it.
+    pub fn intern_value(&mut self, value: ValueRef<'_>) -> ValueId {
+        self.values.intern(value)
+    }
+
+    /// Tells what reads of registers saw in other words. Whoever leaves out the beginning of a history
+    /// tells the versions by then as initial ones.
+    pub fn map_reads(&mut self, told: impl Fn(KeyId, ValueId) -> ValueId + Sync) {
+        let OpColumns { kinds, keys, words, .. } = &mut self.ops;
+        let ops = kinds.par_iter().zip(&keys[..]).zip(&mut words[..]);
+        ops.with_min_len(OPS_PER_TASK).for_each(|((kind, key), word)| {
+            if *kind == OpKind::Read {
+                *word = told(*key, ValueId::from_word(*word)).word();
+            }
+        });
+    }
+}
+
+/// How many operations one task changes.
+const OPS_PER_TASK: usize = 1 << 16;
 
 /// Passing on.
 impl History {

@@ -14,23 +14,27 @@
 //!
 //! So the checkers are asked about the rest alone, with the current versions in place of the initial
 //! ones, and that the level holds is certain. That it does not hold is not: the rest may be wrong about
-//! what was let go. Then the whole history has to be looked at ([`Look::Doubtful`]), and what that
-//! says is the answer.
+//! what was let go. Then whoever has the whole history is asked about the few transactions that matter
+//! ([`Inquiry`]), or more of it is kept ([`Follower::restart`]).
 
+mod inquiry;
 mod retire;
+mod window;
 
 use isolario_model::{
-    AnomalyKind, Batch, Evidence, Findings, History, Initial, KeyId, Level, LevelResult, Meta, Op,
-    OpInput, OpKind, OpNotes, Outcome, Point, SinkError, TxnEnd, TxnId, TxnSink, TxnStart, Value,
-    ValueRef, Verdict, Witness,
+    AnomalyKind, Batch, Evidence, Findings, History, KeyId, Level, LevelResult, Meta, OpInput,
+    OpKind, OpNotes, Outcome, Point, SinkError, TxnEnd, TxnId, TxnSink, TxnStart, Verdict, Witness,
 };
 use rustc_hash::FxHashSet;
 
 use crate::{Options, check};
+pub use inquiry::{Answer, Inquiry, Proven};
 use retire::{Cut, Settled};
+pub use window::Figures;
+use window::{Census, Kept, Window};
 
 /// Why a history cannot be followed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Unfit {
     /// It has operations other than reads and writes of registers with values.
@@ -42,8 +46,7 @@ pub enum Unfit {
 }
 
 /// What can be said of a history so far.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
+#[derive(Debug)]
 pub enum Look {
     /// The level holds of all transactions but so many: they read what nobody here has written, or
     /// depend on one that did. The writers may be on their way; after a while they are doubted.
@@ -51,29 +54,61 @@ pub enum Look {
         /// How many wait.
         waiting: usize,
     },
-    /// What is kept does not tell: see [`Follower::reload`].
-    Doubtful,
+    /// What is kept does not tell.
+    Doubtful(Box<Doubt>),
+    /// The history cannot be followed.
+    Unfit(Unfit),
 }
 
-/// Follows one level of a history, to which transactions are added as to any sink.
+/// What is kept does not show that the level holds, or shows that it does not.
+#[derive(Debug)]
+pub struct Doubt {
+    window: Window,
+    /// What is said of what is kept; nothing where somebody came too late to be placed.
+    found: Option<Found>,
+    /// Whether something was let go.
+    forgot: bool,
+}
+
+/// What is said of what is kept, or of a part of it.
+#[derive(Debug)]
+struct Found {
+    result: LevelResult,
+    /// All but those that wait, if it is about them.
+    part: Option<Window>,
+}
+
+impl Doubt {
+    /// The answer about what is kept, if there is one.
+    pub fn result(&self) -> Option<&LevelResult> {
+        self.found.as_ref().map(|found| &found.result)
+    }
+
+    /// Whether nothing was let go, so that the answer is about the whole history so far.
+    pub fn is_about_everything(&self) -> bool {
+        !self.forgot
+    }
+}
+
+/// Follows one level of a history. Transactions are added in [batches](Follower::add), or one by one as to
+/// any sink, about in the order in which they finished.
 #[derive(Debug)]
 pub struct Follower {
     level: Level,
     options: Options,
     /// So many transactions are kept, however settled they are; and so long is a writer waited for.
     tail: usize,
-    initial: Value,
     settled: Settled,
-    /// What is kept, and what is new.
-    batch: Batch,
-    unfit: Option<Unfit>,
-    /// Whether somebody finished before a settled transaction had started.
-    is_late: bool,
-    /// Whether what is kept did not tell, so that more has to be kept.
-    is_doubtful: bool,
+    kept: Kept,
+    census: Census,
+    new: Vec<Batch>,
     /// How many transactions there were.
     arrived: u64,
-    reloads: u32,
+    /// Whether something was let go.
+    forgot: bool,
+    /// Whether there are no more to come.
+    is_over: bool,
+    restarts: u32,
 }
 
 impl Follower {
@@ -86,14 +121,14 @@ impl Follower {
             level,
             options,
             tail: tail.max(1),
-            initial: Value::Nil,
             settled: Settled::default(),
-            batch: Batch::new(),
-            unfit: None,
-            is_late: false,
-            is_doubtful: false,
+            kept: Kept::default(),
+            census: Census::default(),
+            new: Vec::new(),
             arrived: 0,
-            reloads: 0,
+            forgot: false,
+            is_over: false,
+            restarts: 0,
         })
     }
 
@@ -124,89 +159,134 @@ impl Follower {
 
     /// How many transactions are kept.
     pub fn kept(&self) -> usize {
-        self.batch.len()
+        self.kept.len()
     }
 
-    /// How often the whole history had to be looked at.
-    pub fn reloads(&self) -> u32 {
-        self.reloads
+    /// How many transactions are kept at least.
+    pub fn tail(&self) -> usize {
+        self.tail
     }
 
-    /// Why the history cannot be followed, if so.
-    pub fn unfit(&self) -> Option<&Unfit> {
-        self.unfit.as_ref()
+    /// How large the history is, as far as it was looked at.
+    pub fn figures(&self) -> Figures {
+        self.census.figures()
     }
 
-    /// Looks at what is new, and lets go what is settled.
+    /// How often it began again.
+    pub fn restarts(&self) -> u32 {
+        self.restarts
+    }
+
+    /// Says whether more may come. If not, nobody is waited for.
+    pub fn expect_more(&mut self, may_come: bool) {
+        self.is_over = !may_come;
+    }
+
+    /// Adds transactions.
+    pub fn add(&mut self, batch: Batch) {
+        self.arrived += batch.len() as u64;
+        self.new.push(batch);
+    }
+
+    /// Looks at what is new, and lets go what is settled. After a doubt, it has to
+    /// [resume](Follower::resume) or to [begin again](Follower::restart).
     pub fn look(&mut self) -> Result<Look, SinkError> {
-        let judged = match self.is_late || self.unfit.is_some() {
-            true => None,
-            false => {
-                let history = std::mem::take(&mut self.batch).build()?;
-                Some(self.judge(history)?)
-            }
+        let (kept, new) = (std::mem::take(&mut self.kept), std::mem::take(&mut self.new));
+        let mut window = Window::new(kept, new, &mut self.census, self.arrived)?;
+        if let Some(unfit) = window.unfit() {
+            return Ok(Look::Unfit(unfit));
+        }
+        window.rename(&self.settled);
+        let judged = match self.is_late(&window) {
+            true => Judged::Open { found: None },
+            false => self.judge(&window)?,
         };
         match judged {
-            Some(Judged::Holds(held)) => Ok(Look::Holds { waiting: self.retire(&held)? }),
-            _ => {
-                self.is_doubtful = true;
-                Ok(Look::Doubtful)
+            Judged::Holds { witness, waiting } => {
+                self.retire(&window, &witness)?;
+                Ok(Look::Holds { waiting })
+            }
+            Judged::Open { found } => {
+                Ok(Look::Doubtful(Box::new(Doubt { window, found, forgot: self.forgot })))
             }
         }
     }
 
-    /// Looks at the whole history, everything that was added so far, and goes on from there; or says
-    /// what came of the level if it cannot go on. If there was doubt, it keeps more from then on.
-    pub fn reload(&mut self, whole: &History) -> Result<Result<Look, LevelResult>, SinkError> {
-        self.reloads += 1;
-        if std::mem::take(&mut self.is_doubtful) {
-            self.tail = self.tail.saturating_mul(2);
+    /// Goes on as if those that were doubted had just come: somebody knows that their writers are on
+    /// their way.
+    pub fn resume(&mut self, mut doubt: Doubt) -> Result<(), SinkError> {
+        for origin in &mut doubt.window.origins {
+            origin.arrived = self.arrived;
         }
-        self.is_late = false;
+        self.kept = doubt.window.keep(|_| true, &self.settled)?;
+        Ok(())
+    }
+
+    /// What is said of what is kept, with what it is said of.
+    pub fn prove(&self, doubt: Doubt) -> Result<Proven, SinkError> {
+        let Doubt { window, found, .. } = doubt;
+        let Some(Found { result, part }) = found else {
+            return Err(SinkError::Sequence("nothing is said of what is kept"));
+        };
+        let window = part.unwrap_or(window);
+        Ok(Proven { part: window.named(&self.settled, &self.census)?, result })
+    }
+
+    /// Begins again with nothing, and keeps twice as much from then on.
+    pub fn restart(&mut self) {
+        self.tail = self.tail.saturating_mul(2);
+        self.restarts += 1;
         self.settled = Settled::default();
-        self.batch = Batch::new();
-        self.arrived = whole.txn_count() as u64;
-        let whole = by_arrival(whole)?;
-        Ok(match self.judge(whole)? {
-            Judged::Holds(held) => Ok(Look::Holds { waiting: self.retire(&held)? }),
-            Judged::Open(result) => Err(result),
+        self.kept = Kept::default();
+        self.census = Census::default();
+        self.new.clear();
+        self.arrived = 0;
+        (self.forgot, self.is_over) = (false, false);
+    }
+
+    /// Whether somebody new finished before a settled transaction had started. Skew removes orders: without
+    /// it, one is doubted too often, and never too seldom.
+    fn is_late(&self, window: &Window) -> bool {
+        let Some(latest) = self.settled.latest_start.filter(|_| self.in_time()) else {
+            return false;
+        };
+        let history = &window.history;
+        history.txns().any(|txn| {
+            window.origins[txn.index()].arrived == self.arrived
+                && history.outcome(txn) == Outcome::Committed
+                && history.finish(txn).is_some_and(|finish| finish < latest)
         })
     }
 
     /// Decides the level of what is kept, but for what waits for its writers.
-    fn judge(&self, history: History) -> Result<Judged, SinkError> {
-        let result = self.check(&history);
+    fn judge(&self, window: &Window) -> Result<Judged, SinkError> {
+        let history = &window.history;
+        let result = self.check(history);
         let waiting = match result.verdict {
-            Verdict::Satisfied(witness) => {
-                return Ok(Judged::Holds(Box::new(Held { history, witness, waiting: 0 })));
-            }
-            Verdict::Violated(ref findings) => unwritten(&history, findings),
+            Verdict::Satisfied(witness) => return Ok(Judged::Holds { witness, waiting: 0 }),
+            Verdict::Violated(ref findings) => unwritten(history, findings),
             _ => Vec::new(),
         };
-        if waiting.is_empty() || !waiting.iter().all(|txn| self.is_recent(&history, *txn)) {
-            return Ok(Judged::Open(result));
+        if waiting.is_empty() || !waiting.iter().all(|txn| self.is_recent(window, *txn)) {
+            return Ok(Judged::Open { found: Some(Found { result, part: None }) });
         }
-        let waits = self.depends_on(&history, &waiting);
-        let mut rest = Batch::new();
-        rest.meta(history.meta())?;
-        for txn in history.txns().filter(|txn| !waits[txn.index()]) {
-            history.replay_txn(txn, &mut rest)?;
-        }
-        let rest = rest.build()?;
-        let result = self.check(&rest);
+        let waits = self.depends_on(history, &waiting);
+        let others: Vec<TxnId> = history.txns().filter(|txn| !waits[txn.index()]).collect();
+        let part = window.part(&others)?;
+        let result = self.check(&part.history);
         let witness = match result.verdict {
-            Verdict::Satisfied(witness) => renumbered(witness, &rest, &history),
+            Verdict::Satisfied(witness) => renumbered(witness, &others),
             // It may be that only those that wait have times.
             Verdict::NotApplicable(_) => Witness::Empty,
-            _ => return Ok(Judged::Open(result)),
+            _ => return Ok(Judged::Open { found: Some(Found { result, part: Some(part) }) }),
         };
-        let waiting = waits.into_iter().filter(|waits| *waits).count();
-        Ok(Judged::Holds(Box::new(Held { history, witness, waiting })))
+        Ok(Judged::Holds { witness, waiting: history.txn_count() - others.len() })
     }
 
     /// Whether a transaction came so late that those that it waits for may still be on their way.
-    fn is_recent(&self, history: &History, txn: TxnId) -> bool {
-        self.arrived.saturating_sub(arrival(history, txn)) <= self.tail as u64
+    fn is_recent(&self, window: &Window, txn: TxnId) -> bool {
+        let since = self.arrived.saturating_sub(window.origins[txn.index()].arrived);
+        !self.is_over && since <= self.tail as u64
     }
 
     fn check(&self, history: &History) -> LevelResult {
@@ -252,54 +332,33 @@ impl Follower {
         self.level.shape().real_time
     }
 
-    /// Lets go what is settled, and keeps the rest; says how many wait.
-    fn retire(&mut self, held: &Held) -> Result<usize, SinkError> {
-        let Held { history, witness, waiting } = held;
+    /// Lets go what is settled, and keeps the rest.
+    fn retire(&mut self, window: &Window, witness: &Witness) -> Result<(), SinkError> {
+        let history = &window.history;
         let cut = Cut::new(history, witness, self.tail);
         // What aborted is known for a while. Later its writes are those of nobody here, and the whole
         // history tells whose they are.
-        let stays = |txn: &TxnId| match history.outcome(*txn) {
-            Outcome::Aborted => self.is_recent(history, *txn),
-            _ => !cut.is_settled(*txn),
+        let stays = |txn: TxnId| match history.outcome(txn) {
+            Outcome::Aborted => self.is_recent(window, txn),
+            _ => !cut.is_settled(txn),
         };
-        let mut kept: Vec<TxnId> = history.txns().filter(stays).collect();
-        kept.sort_unstable_by_key(|txn| arrival(history, *txn));
-        let displaced = self.settled.extend(history, &cut);
-        let (settled, initial) = (&self.settled, self.initial.as_ref());
-        let mut batch = Batch::new();
-        batch.meta(&self.meta_inside(history.meta()))?;
-        for txn in kept {
-            tell(history, txn, arrival(history, txn), &mut batch, |key, value, read| {
-                let value = settled.original(&displaced, key, value, initial);
-                read(settled.inside(key, value, initial))
-            })?;
-        }
-        self.batch = batch;
-        Ok(*waiting)
+        let kept = window.keep(stays, &self.settled)?;
+        self.forgot |= kept.len() < history.txn_count();
+        self.kept = kept;
+        self.settled.extend(history, &cut);
+        Ok(())
     }
-
-    /// What holds for the part that is kept.
-    fn meta_inside(&self, meta: &Meta) -> Meta {
-        Meta { initial: Initial::Value(self.initial.clone()), ..meta.clone() }
-    }
-}
-
-/// What is kept, and why the level holds of it.
-struct Held {
-    history: History,
-    /// An order of all transactions but those that wait.
-    witness: Witness,
-    waiting: usize,
 }
 
 enum Judged {
-    Holds(Box<Held>),
-    Open(LevelResult),
-}
-
-/// When a transaction arrived, by number: that is what lines are used for here.
-fn arrival(history: &History, txn: TxnId) -> u64 {
-    history.line(txn).unwrap_or_default()
+    Holds {
+        /// An order of all transactions but those that wait.
+        witness: Witness,
+        waiting: usize,
+    },
+    Open {
+        found: Option<Found>,
+    },
 }
 
 /// Who read what nobody wrote.
@@ -311,15 +370,10 @@ fn unwritten(history: &History, findings: &Findings) -> Vec<TxnId> {
     reads.map(|read| history.op_txn(read)).collect()
 }
 
-/// A witness of a part of a history, in the numbers of the whole.
-fn renumbered(witness: Witness, part: &History, whole: &History) -> Witness {
-    let mut arrivals: Vec<(u64, TxnId)> =
-        whole.txns().map(|txn| (arrival(whole, txn), txn)).collect();
-    arrivals.sort_unstable();
-    let number = |txn: TxnId| {
-        let arrived = arrival(part, txn);
-        arrivals[arrivals.partition_point(|(at, _)| *at < arrived)].1
-    };
+/// A witness of a part of a history, in the numbers of the whole: what the transactions of the part are
+/// there, in order.
+fn renumbered(witness: Witness, part: &[TxnId]) -> Witness {
+    let number = |txn: TxnId| part[txn.index()];
     match witness {
         Witness::CommitOrder(txns) => Witness::CommitOrder(txns.into_iter().map(number).collect()),
         Witness::Points(points) => {
@@ -339,81 +393,32 @@ fn accesses(history: &History, txn: TxnId, kind: OpKind) -> impl Iterator<Item =
     ops.map(|op| (history.op_keys()[op.index()], history.version_word(op)))
 }
 
-/// Takes the value of a read.
-type Read<'r> = &'r mut dyn FnMut(ValueRef<'_>) -> Result<(), SinkError>;
-
-/// Tells a transaction to a batch. What it read of a key is told by `renamed`.
-fn tell(
-    history: &History,
-    txn: TxnId,
-    arrived: u64,
-    batch: &mut Batch,
-    renamed: impl Fn(ValueRef<'_>, ValueRef<'_>, Read<'_>) -> Result<(), SinkError>,
-) -> Result<(), SinkError> {
-    let session = history.session_name(history.session_of(txn));
-    let id = history.txn_name(txn);
-    batch.begin(&TxnStart { session, id, line: Some(arrived) })?;
-    for op in history.txn_ops(txn) {
-        history.with_op_input(op, |op| match op {
-            Op::Read { key, value: Some(value) } => renamed(*key, *value, &mut |value| {
-                batch.op(&Op::Read { key: *key, value: Some(value) })
-            }),
-            op => batch.op(op),
-        })?;
+/// The batch that transactions are added to one by one.
+impl Follower {
+    fn last(&mut self) -> &mut Batch {
+        if self.new.is_empty() {
+            self.new.push(Batch::new());
+        }
+        let last = self.new.len() - 1;
+        &mut self.new[last]
     }
-    batch.end(&history.txn_end(txn))
-}
-
-/// The same history with transactions numbered in the order of their lines.
-fn by_arrival(history: &History) -> Result<History, SinkError> {
-    let mut order: Vec<TxnId> = history.txns().collect();
-    order.sort_by_key(|txn| history.line(*txn));
-    let mut batch = Batch::new();
-    batch.meta(history.meta())?;
-    for (arrived, txn) in (1..).zip(order) {
-        tell(history, txn, arrived, &mut batch, |_, value, read| read(value))?;
-    }
-    batch.build()
 }
 
 impl TxnSink for Follower {
     fn meta(&mut self, meta: &Meta) -> Result<(), SinkError> {
-        match &meta.initial {
-            Initial::Value(initial) => self.initial = initial.clone(),
-            _ => self.unfit = Some(Unfit::Initial),
-        }
-        self.batch.meta(&self.meta_inside(meta))
+        self.last().meta(meta)
     }
 
     fn begin(&mut self, start: &TxnStart<'_>) -> Result<(), SinkError> {
         self.arrived += 1;
-        self.batch.begin(&TxnStart { line: Some(self.arrived), ..*start })
+        self.last().begin(start)
     }
 
     fn op_with(&mut self, op: &OpInput<'_>, notes: &OpNotes<'_>) -> Result<(), SinkError> {
-        match op {
-            _ if notes.version.is_some() => self.unfit = Some(Unfit::Operation),
-            Op::Read { key, value: Some(value) } => {
-                let value = self.settled.inside(*key, *value, self.initial.as_ref());
-                return self.batch.op(&Op::Read { key: *key, value: Some(value) });
-            }
-            Op::Write { value, .. } if *value == self.initial.as_ref() => {
-                self.unfit = Some(Unfit::WritesInitial);
-            }
-            Op::Read { value: None, .. } | Op::Write { .. } => return self.batch.op(op),
-            _ => self.unfit = Some(Unfit::Operation),
-        }
-        Ok(())
+        self.last().op_with(op, notes)
     }
 
     fn end(&mut self, end: &TxnEnd<'_>) -> Result<(), SinkError> {
-        if self.in_time()
-            && end.outcome == Outcome::Committed
-            && let (Some(finish), Some(latest)) = (end.finish, self.settled.latest_start)
-        {
-            // Skew removes orders: without it, one is doubted too often, and never too seldom.
-            self.is_late |= finish < latest;
-        }
-        self.batch.end(end)
+        self.last().end(end)
     }
 }

@@ -1,12 +1,9 @@
 //! Which transactions are settled, and what is kept of them.
 
 use isolario_model::{
-    History, KeyId, NameTable, Op, OpId, OpKind, Outcome, Point, TxnId, Value, ValueRef, Witness,
+    History, KeyId, NameTable, OpId, OpKind, Outcome, Point, TxnId, Value, ValueRef, Witness,
 };
 use rustc_hash::FxHashMap;
-
-/// The initial value where it is no longer the current one: nobody writes this.
-const GONE: ValueRef<'static> = ValueRef::Text("\u{0}the initial version, which is gone");
 
 /// What is kept of all settled transactions.
 #[derive(Debug, Default)]
@@ -18,75 +15,39 @@ pub(super) struct Settled {
     pub(super) latest_start: Option<i64>,
 }
 
-/// The values that were current before others were, by key; none where the key had none.
-pub(super) type Displaced = FxHashMap<u32, Option<Value>>;
-
 impl Settled {
-    /// What a value that was read is called in the part that is kept: a current version is the initial
-    /// one there.
-    pub(super) fn inside<'v>(
-        &self,
-        key: ValueRef<'_>,
-        value: ValueRef<'v>,
-        initial: ValueRef<'v>,
-    ) -> ValueRef<'v> {
-        match self.keys.find(key) {
-            None => value,
-            Some(key) if self.current[key as usize].as_ref() == value => initial,
-            Some(_) if value == initial => GONE,
-            Some(_) => value,
-        }
+    pub(super) fn is_empty(&self) -> bool {
+        self.current.is_empty()
     }
 
-    /// What a value is that was called so in the part that was kept, before these were displaced.
-    pub(super) fn original<'v>(
-        &'v self,
-        displaced: &'v Displaced,
-        key: ValueRef<'_>,
-        inside: ValueRef<'v>,
-        initial: ValueRef<'v>,
-    ) -> ValueRef<'v> {
-        if inside == GONE {
-            return initial;
-        }
-        let Some(key) = self.keys.find(key).filter(|_| inside == initial) else { return inside };
-        match displaced.get(&key) {
-            Some(value) => value.as_ref().map_or(initial, Value::as_ref),
-            None => self.current[key as usize].as_ref(),
-        }
+    /// The current value of a key that a settled transaction wrote.
+    pub(super) fn current(&self, key: ValueRef<'_>) -> Option<&Value> {
+        self.keys.find(key).map(|key| &self.current[key as usize])
     }
 
-    /// Adds the settled transactions of the part that was kept; gives what they displaced.
-    pub(super) fn extend(&mut self, history: &History, cut: &Cut) -> Displaced {
-        let mut displaced = Displaced::default();
+    /// Adds the settled transactions of what was looked at.
+    pub(super) fn extend(&mut self, history: &History, cut: &Cut) {
+        let mut last: Vec<Option<OpId>> = vec![None; history.key_count()];
         for txn in cut.settled() {
             for op in history.txn_ops(txn).filter(|op| is(OpKind::Write, history, *op)) {
-                history.with_op_input(op, |op| {
-                    if let Op::Write { key, value } = op {
-                        self.write(*key, *value, &mut displaced);
-                    }
-                });
+                last[history.op_keys()[op.index()].index()] = Some(op);
             }
             self.latest_start = self.latest_start.max(history.start(txn));
         }
-        displaced
-    }
-
-    fn write(&mut self, key: ValueRef<'_>, value: ValueRef<'_>, displaced: &mut Displaced) {
-        let key = self.keys.intern(key);
-        match self.current.get_mut(key as usize) {
-            None => {
-                self.current.push(value.to_owned());
-                displaced.insert(key, None);
-            }
-            Some(current) => {
-                let before = std::mem::replace(current, value.to_owned());
-                displaced.entry(key).or_insert(Some(before));
+        for (key, last) in last.iter().enumerate() {
+            let Some(write) = last else { continue };
+            let isolario_model::Op::Write { value, .. } = history.op(*write) else { continue };
+            let value = history.value(value).to_owned();
+            let key = self.keys.intern(history.key_name(KeyId::at(key)));
+            match self.current.get_mut(key as usize) {
+                Some(current) => *current = value,
+                None => self.current.push(value),
             }
         }
     }
 }
 
+#[inline]
 fn is(kind: OpKind, history: &History, op: OpId) -> bool {
     history.op_kinds()[op.index()] == kind
 }
@@ -118,14 +79,11 @@ impl Cut {
         for txn in &cut.order {
             barriers.forbid(cut.starts[txn.index()], cut.commits[txn.index()]);
         }
-        let versions = Versions::new(history, &cut);
-        let waits = |txn: &TxnId| history.outcome(*txn) == Outcome::Committed;
-        for txn in history.txns().filter(|txn| cut.is_ordered(*txn) || waits(txn)) {
-            let start = cut.starts[txn.index()].min(cut.end);
-            for read in history.txn_ops(txn).filter(|op| is(OpKind::Read, history, *op)) {
-                if let Some(overwritten) = versions.overwritten(history, read) {
-                    barriers.forbid(overwritten, start);
-                }
+        let old = cut.old_reads(history, witness);
+        let versions = Versions::of(&old, history, &cut);
+        for (read, place) in old {
+            if let Some(overwritten) = versions.overwritten(history, read) {
+                barriers.forbid(overwritten, place);
             }
         }
         let points_per_txn = cut.end as usize / cut.order.len().max(1);
@@ -138,20 +96,17 @@ impl Cut {
         let nowhere = vec![NOWHERE; history.txn_count()];
         let mut cut =
             Cut { order: Vec::new(), starts: nowhere.clone(), commits: nowhere, end: 0, place: 0 };
-        match witness {
-            Witness::CommitOrder(txns) => txns.iter().for_each(|txn| {
+        for_each_point(witness, |point| match point {
+            Moment::Start(txn) => {
                 cut.starts[txn.index()] = cut.end;
-                cut.commit(*txn);
-            }),
-            Witness::Points(points) => points.iter().for_each(|point| match point {
-                Point::Start(txn) => {
-                    cut.starts[txn.index()] = cut.end;
-                    cut.end += 1;
-                }
-                Point::Commit(txn) => cut.commit(*txn),
-            }),
-            _ => {}
-        }
+                cut.end += 1;
+            }
+            Moment::Commit(txn) => cut.commit(txn),
+            Moment::Both(txn) => {
+                cut.starts[txn.index()] = cut.end;
+                cut.commit(txn);
+            }
+        });
         cut
     }
 
@@ -172,6 +127,61 @@ impl Cut {
     /// The settled ones, in order.
     fn settled(&self) -> impl Iterator<Item = TxnId> {
         self.order.iter().copied().take_while(|txn| self.is_settled(*txn))
+    }
+
+    /// The reads that saw another version than the last one before their place, and these places. One
+    /// sweep through the order finds them, and they are few: most reads are of the last version, and
+    /// need not be looked up.
+    fn old_reads(&self, history: &History, witness: &Witness) -> Vec<(OpId, u32)> {
+        let (kinds, keys, words) = (history.op_kinds(), history.op_keys(), history.op_words());
+        // What nobody has read or written is nobody's last version.
+        let mut last = vec![history.initial_word().unwrap_or(u64::MAX); history.key_count()];
+        let mut old = Vec::new();
+        let look = |txn: TxnId, place: u32, last: &[u64], old: &mut Vec<(OpId, u32)>| {
+            for op in history.op_range(txn) {
+                if kinds[op] == OpKind::Read && last[keys[op].index()] != words[op] {
+                    old.push((OpId::at(op), place));
+                }
+            }
+        };
+        let write = |txn: TxnId, last: &mut [u64]| {
+            for op in history.op_range(txn) {
+                if kinds[op] == OpKind::Write {
+                    last[keys[op].index()] = words[op];
+                }
+            }
+        };
+        for_each_point(witness, |point| match point {
+            Moment::Start(txn) => look(txn, self.starts[txn.index()], &last, &mut old),
+            Moment::Commit(txn) => write(txn, &mut last),
+            Moment::Both(txn) => {
+                look(txn, self.starts[txn.index()], &last, &mut old);
+                write(txn, &mut last);
+            }
+        });
+        let waits =
+            |txn: &TxnId| !self.is_ordered(*txn) && history.outcome(*txn) == Outcome::Committed;
+        history.txns().filter(waits).for_each(|txn| look(txn, self.end, &last, &mut old));
+        old
+    }
+}
+
+/// A moment of an order.
+enum Moment {
+    Start(TxnId),
+    Commit(TxnId),
+    /// At levels that do not tell the two apart.
+    Both(TxnId),
+}
+
+fn for_each_point(witness: &Witness, mut take: impl FnMut(Moment)) {
+    match witness {
+        Witness::CommitOrder(txns) => txns.iter().for_each(|txn| take(Moment::Both(*txn))),
+        Witness::Points(points) => points.iter().for_each(|point| match point {
+            Point::Start(txn) => take(Moment::Start(*txn)),
+            Point::Commit(txn) => take(Moment::Commit(*txn)),
+        }),
+        _ => {}
     }
 }
 
@@ -208,7 +218,7 @@ impl Barriers {
     }
 }
 
-/// The versions that an order has, by key.
+/// The versions that an order has of the keys of some reads.
 struct Versions {
     /// Where each is written, by key and place.
     places: Vec<(KeyId, u32)>,
@@ -218,14 +228,18 @@ struct Versions {
 }
 
 impl Versions {
-    fn new(history: &History, cut: &Cut) -> Versions {
+    fn of(reads: &[(OpId, u32)], history: &History, cut: &Cut) -> Versions {
+        let mut is_wanted = vec![false; history.key_count()];
+        reads.iter().for_each(|(op, _)| is_wanted[history.op_keys()[op.index()].index()] = true);
         let (mut places, mut written) = (Vec::new(), FxHashMap::default());
-        for txn in &cut.order {
+        for txn in cut.order.iter().filter(|_| !reads.is_empty()) {
             let place = cut.commits[txn.index()];
             for op in history.txn_ops(*txn).filter(|op| is(OpKind::Write, history, *op)) {
                 let key = history.op_keys()[op.index()];
-                places.push((key, place));
-                written.insert((key, history.version_word(op)), place);
+                if is_wanted[key.index()] {
+                    places.push((key, place));
+                    written.insert((key, history.version_word(op)), place);
+                }
             }
         }
         places.sort_unstable();

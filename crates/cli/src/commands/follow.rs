@@ -3,15 +3,14 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use isolario::check::{Follower, Look, Unfit};
-use isolario::formats::{self, HistoryFormat, Source, Tail};
-use isolario::model::{
-    History, LevelResult, Meta, OpInput, OpNotes, SinkError, TxnEnd, TxnSink, TxnStart, VerdictKind,
-};
+use isolario::check::Follower;
+use isolario::follow::{FollowError, Following, Input, Settings, Step};
+use isolario::formats::{self, HistoryFormat, Source, Stream};
+use isolario::model::{Level, VerdictKind};
 use isolario::report::grouped;
 
 use crate::args::ReportForm;
-use crate::config::{Check, Follow};
+use crate::config::{Check, Follow, InputFormat};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
@@ -43,133 +42,158 @@ pub(crate) fn follow(
     interrupt: &Interrupt,
     console: &mut Console,
 ) -> Result<Followed, Failure> {
-    require_lines(config, path)?;
-    let mut tail = Tail::open(path).map_err(|error| Failure::reading(&error, config.format))?;
-    let new = |level| Follower::new(level, config.options.clone(), Follower::USUAL_TAIL);
-    let mut following = Following {
-        config,
-        followers: follow.levels.iter().filter_map(|level| new(*level)).collect(),
-        waiting: 0,
-        patience: PATIENCE,
-    };
+    let input = Input { path, format: format_of(config.format, path)? };
+    let mut all = Vec::new();
+    for level in &follow.levels {
+        let new = Following::new(input, *level, &config.options, Settings::default());
+        let following = new.map_err(|error| failed(&error, config.format))?;
+        all.push(OneLevel { level: *level, following, waiting: 0 });
+    }
+    let mut levels = Levels { config, all, patience: PATIENCE };
     let (mut last_growth, mut is_told) = (Instant::now(), true);
     loop {
-        let grew =
-            tail.read(&mut following).map_err(|error| Failure::reading(&error, config.format))?;
-        if grew {
-            (last_growth, is_told) = (Instant::now(), false);
-            if !following.look(&tail, false, console)? {
-                return Ok(Followed::UntilDoubt);
-            }
-            continue;
-        }
-        if following.waiting > 0 && !is_told && last_growth.elapsed() >= following.patience {
-            is_told = true;
-            if !following.look(&tail, true, console)? {
-                return Ok(Followed::UntilDoubt);
+        match levels.each(OneLevel::step, console)? {
+            None => return Ok(Followed::UntilDoubt),
+            Some(0) => {}
+            Some(new) => {
+                (last_growth, is_told) = (Instant::now(), false);
+                // What is kept is looked at again each time: where little is new, more is waited for.
+                if new > Follower::USUAL_TAIL as u64 && !interrupt.happened() {
+                    continue;
+                }
             }
         }
+        let is_over = levels.all.iter().all(|one| one.following.is_complete());
         let is_idle = follow.until_idle.is_some_and(|most| last_growth.elapsed() >= most);
-        if is_idle || interrupt.happened() {
-            return following.end(path, console);
+        if is_over || is_idle || interrupt.happened() {
+            return levels.end(path, console);
+        }
+        if levels.wait() && !is_told && last_growth.elapsed() >= levels.patience {
+            is_told = true;
+            let begun = Instant::now();
+            if levels.each(OneLevel::look_back, console)?.is_none() {
+                return Ok(Followed::UntilDoubt);
+            }
+            levels.patience = PATIENCE.max(begun.elapsed() * REST);
         }
         std::thread::sleep(BETWEEN_LOOKS);
     }
 }
 
-/// Only lines can be read one by one while they are written.
-fn require_lines(config: &Check, path: &Path) -> Result<(), Failure> {
-    let source = Source::open(path).map_err(|error| Failure::reading(&error, config.format))?;
-    let format = config.format.named.or_else(|| formats::sniff(&source));
-    match format.or_else(|| formats::by_extension(path)).map(HistoryFormat::name) {
-        Some("jsonl") => Ok(()),
-        name => {
-            let name = name.unwrap_or("in no known format");
+/// The format of a file, which must be one that can be read piece by piece.
+pub(crate) fn format_of(
+    format: InputFormat,
+    path: &Path,
+) -> Result<&'static dyn HistoryFormat, Failure> {
+    let source = Source::open(path).map_err(|error| Failure::reading(&error, format))?;
+    let found = format.named.or_else(|| formats::sniff(&source));
+    match found.or_else(|| formats::by_extension(path)) {
+        Some(format) if Stream::FORMATS.contains(&format.name()) => Ok(format),
+        found => {
+            let name = found.map_or("in no known format", HistoryFormat::name);
             let path = path.display();
-            Err(Failure::new(format!("{path} is {name}, and --follow reads jsonl")).with_hint(
-                "have it recorded as jsonl, or check it when it is complete, without --follow",
-            ))
+            Err(Failure::new(format!("{path} is {name}, which is not read piece by piece"))
+                .with_hint("record it as isolario or jsonl, or check it when it is complete"))
         }
     }
 }
 
-/// One follower per level.
-struct Following<'c> {
-    config: &'c Check,
-    followers: Vec<Follower>,
-    /// How many transactions wait for their writers, at some level.
+/// One level of the file.
+struct OneLevel<'i> {
+    level: Level,
+    following: Following<'i>,
+    /// How many transactions wait for their writers.
     waiting: usize,
-    /// How long they are let be.
+}
+
+impl OneLevel<'_> {
+    fn step(&mut self) -> Result<Step, FollowError> {
+        self.following.step()
+    }
+
+    fn look_back(&mut self) -> Result<Step, FollowError> {
+        match self.waiting {
+            0 => Ok(Step::Nothing),
+            _ => self.following.look_back(),
+        }
+    }
+}
+
+/// All levels of the file. Each reads it on its own, so that one can read it again and the others go on.
+struct Levels<'c, 'i> {
+    config: &'c Check,
+    all: Vec<OneLevel<'i>>,
+    /// How long those that wait are let be.
     patience: Duration,
 }
 
-impl Following<'_> {
-    /// Looks at what is new, or at everything; false if some level does not hold or cannot be told.
-    fn look(&mut self, tail: &Tail, all: bool, console: &mut Console) -> Result<bool, Failure> {
-        self.waiting = 0;
-        let mut whole: Option<History> = None;
-        for follower in &mut self.followers {
-            if let Some(unfit) = follower.unfit() {
-                return Err(cannot(unfit));
-            }
-            let look = if all {
-                Look::Doubtful
-            } else {
-                follower.look().map_err(|error| failed(&error))?
-            };
-            let looked = match look {
-                Look::Doubtful => {
-                    let begun = Instant::now();
-                    let whole = match whole.take() {
-                        Some(history) => whole.insert(history),
-                        None => whole.insert(
-                            tail.whole()
-                                .map_err(|error| Failure::reading(&error, self.config.format))?,
-                        ),
-                    };
-                    let looked = reload(follower, whole, console)?;
-                    self.patience = PATIENCE.max(begun.elapsed() * REST);
-                    looked
+impl<'i> Levels<'_, 'i> {
+    /// Takes a step with each level; says how many transactions were new, or nothing if a level does not
+    /// hold or cannot be told.
+    fn each(
+        &mut self,
+        step: impl Fn(&mut OneLevel<'i>) -> Result<Step, FollowError>,
+        console: &mut Console,
+    ) -> Result<Option<u64>, Failure> {
+        let mut most_new = 0;
+        for one in &mut self.all {
+            let before = one.following.follower().arrived();
+            match step(one).map_err(|error| failed(&error, self.config.format))? {
+                Step::Nothing => {}
+                Step::Holds { waiting } => {
+                    one.waiting = waiting;
+                    most_new = most_new.max(one.following.follower().arrived() - before);
                 }
-                look => Ok(look),
-            };
-            match looked {
-                Ok(Look::Holds { waiting }) => self.waiting = self.waiting.max(waiting),
-                Ok(_) => return Ok(false),
-                Err(result) => {
-                    let at = grouped(follower.arrived());
-                    let what = match result.verdict.kind() {
+                Step::Again => {
+                    let level = one.level;
+                    console.detail(&format!("{level}: reading the history again, to keep more"));
+                    most_new = u64::MAX;
+                }
+                Step::Decided(proven) => {
+                    let at = grouped(one.following.follower().arrived());
+                    let what = match proven.result.verdict.kind() {
                         VerdictKind::Violated => "is violated",
                         _ => "cannot be told any more",
                     };
-                    let level = follower.level();
-                    console.info(&format!("after {at} transactions, {level} {what}"));
-                    return Ok(false);
+                    console.info(&format!("after {at} transactions, {} {what}", one.level));
+                    return Ok(None);
                 }
             }
         }
-        Ok(true)
+        Ok(Some(most_new))
+    }
+
+    /// Whether some transactions wait for their writers.
+    fn wait(&self) -> bool {
+        self.all.iter().any(|one| one.waiting > 0)
     }
 
     /// Says that all is well, unless something is open. Whoever wants more than that line gets the answer
     /// of a check.
-    fn end(&self, path: &Path, console: &mut Console) -> Result<Followed, Failure> {
+    fn end(&mut self, path: &Path, console: &mut Console) -> Result<Followed, Failure> {
         let Check { form, proof, reports, dump_problem, .. } = self.config;
-        let arrived = self.followers.first().map_or(0, Follower::arrived);
         let is_enough = *form == ReportForm::Human
             && proof.is_none()
             && dump_problem.is_none()
             && !reports.are_wanted();
-        if self.waiting > 0 || arrived == 0 || !is_enough {
+        if !is_enough {
             return Ok(Followed::UntilDoubt);
         }
-        for follower in &self.followers {
-            let (path, level) = (path.display(), follower.level());
+        for one in &mut self.all {
+            let end = one.following.to_end();
+            if end.map_err(|error| failed(&error, self.config.format))?.is_some()
+                || !one.following.follower().figures().has_evidence
+            {
+                return Ok(Followed::UntilDoubt);
+            }
+        }
+        for OneLevel { level, following, .. } in &self.all {
+            let (path, follower) = (path.display(), following.follower());
             let txns = grouped(follower.arrived());
             writeln!(console.out(), "{path}: {level} holds of all {txns} transactions so far")?;
-            let (kept, reloads) = (grouped(follower.kept() as u64), follower.reloads());
+            let (kept, restarts) = (grouped(follower.kept() as u64), follower.restarts());
             console.detail(&format!(
-                "{level}: {kept} transactions are kept; the whole history was read {reloads} times"
+                "{level}: {kept} transactions are kept; the history was read again {restarts} times"
             ));
         }
         console.out().flush()?;
@@ -177,47 +201,10 @@ impl Following<'_> {
     }
 }
 
-/// Looks at the whole history.
-fn reload(
-    follower: &mut Follower,
-    whole: &History,
-    console: &mut Console,
-) -> Result<Result<Look, LevelResult>, Failure> {
-    let (level, txns) = (follower.level(), grouped(follower.arrived()));
-    console.detail(&format!("{level}: looking at all {txns} transactions again"));
-    follower.reload(whole).map_err(|error| failed(&error))
-}
-
-fn failed(error: &SinkError) -> Failure {
-    Failure::new(error.to_string())
-        .with_hint("check the history when it is complete, without --follow")
-}
-
-fn cannot(unfit: &Unfit) -> Failure {
-    let why = match unfit {
-        Unfit::Operation => "it has operations other than reads and writes of registers",
-        Unfit::Initial => "it does not state one initial value for all keys",
-        _ => "somebody writes the initial value",
-    };
-    Failure::new(format!("the history cannot be followed: {why}"))
-        .with_hint("check it when it is complete, without --follow")
-}
-
-/// Every level gets every transaction.
-impl TxnSink for Following<'_> {
-    fn meta(&mut self, meta: &Meta) -> Result<(), SinkError> {
-        self.followers.iter_mut().try_for_each(|follower| follower.meta(meta))
-    }
-
-    fn begin(&mut self, start: &TxnStart<'_>) -> Result<(), SinkError> {
-        self.followers.iter_mut().try_for_each(|follower| follower.begin(start))
-    }
-
-    fn op_with(&mut self, op: &OpInput<'_>, notes: &OpNotes<'_>) -> Result<(), SinkError> {
-        self.followers.iter_mut().try_for_each(|follower| follower.op_with(op, notes))
-    }
-
-    fn end(&mut self, end: &TxnEnd<'_>) -> Result<(), SinkError> {
-        self.followers.iter_mut().try_for_each(|follower| follower.end(end))
+pub(crate) fn failed(error: &FollowError, format: InputFormat) -> Failure {
+    match error {
+        FollowError::Read(error) => Failure::reading(error, format),
+        error => Failure::new(error.to_string())
+            .with_hint("check the history when it is complete, without --follow"),
     }
 }

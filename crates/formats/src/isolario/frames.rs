@@ -49,13 +49,13 @@ impl<'b> Frame<'b> {
     }
 }
 
-fn damaged() -> Problem {
+pub(super) fn damaged() -> Problem {
     Problem::malformed("a record that fits its checksum", "a damaged one, with whole ones after it")
 }
 
 /// The longest end without a whole frame that passes for a cut one. A recorder's last record is
 /// far shorter, and a search for whole frames through more would take too long.
-const LONGEST_CUT: usize = 1 << 26;
+pub(super) const LONGEST_CUT: usize = 1 << 26;
 
 /// The frames of a file, one after the other.
 pub(super) struct Frames<'b> {
@@ -78,6 +78,11 @@ impl<'b> Frames<'b> {
     /// The frames after a header.
     pub(super) fn new(bytes: &'b [u8], header: &Header) -> Self {
         Frames { bytes, version: header.version, at: header.len }
+    }
+
+    /// The frames of a part of a file that begins with one.
+    pub(super) fn of_part(part: &'b [u8], version: Version) -> Self {
+        Frames { bytes: part, version, at: 0 }
     }
 
     /// The next frame. The content of frames that `defer` names, the long ones, is left for

@@ -12,6 +12,7 @@ mod frames;
 mod ints;
 mod layout;
 mod parts;
+mod pieces;
 mod read;
 mod recorder;
 mod rows;
@@ -23,6 +24,7 @@ mod write;
 
 use isolario_model::SinkError;
 
+pub(crate) use pieces::Pieces;
 pub use recorder::{LiveRecorder, SessionRecorder};
 
 use crate::{HistoryFormat, HistoryWriter, Loaded, ReadError, Source, Target};

@@ -23,7 +23,7 @@ fn read_bytes(bytes: &[u8], meter: &Meter) -> Result<Loaded, Fault> {
     let mut rows = Batch::new();
     let body = Body::scan(bytes, &header, &mut rows)?;
     let mut batches = read_blocks(&body.blocks, &header.meta, meter)?;
-    body.check_totals(&batches)?;
+    body.told.check_total(batches.iter().map(|batch| batch.len() as u64).sum())?;
     if batches.is_empty() || !rows.is_empty() {
         rows.meta(&header.meta).map_err(Fault::refused(0))?;
         batches.push(rows);
@@ -37,12 +37,16 @@ fn read_bytes(bytes: &[u8], meter: &Meter) -> Result<Loaded, Fault> {
         count: header.skipped_entries,
         first: Position::Byte(0),
     }));
-    loaded.ignored.extend(body.skipped);
+    loaded.ignored.extend(body.told.skipped);
     Ok(loaded)
 }
 
 /// Blocks in parallel, errors in the order of the file.
-fn read_blocks(blocks: &[Frame<'_>], meta: &Meta, meter: &Meter) -> Result<Vec<Batch>, Fault> {
+pub(super) fn read_blocks(
+    blocks: &[Frame<'_>],
+    meta: &Meta,
+    meter: &Meter,
+) -> Result<Vec<Batch>, Fault> {
     let read = |frame: &Frame<'_>| {
         frame.require_intact()?;
         let mut batch = drain(&Block::get(frame.content)?)?;
@@ -68,18 +72,88 @@ pub(super) fn replay_rows(bytes: &[u8], sink: &mut dyn TxnSink) -> Result<(), Fa
 #[derive(Default)]
 struct Body<'b> {
     blocks: Vec<Frame<'b>>,
-    rows: Replay<'b>,
-    /// Where the first row record stands.
-    first_row: Option<usize>,
+    told: Told<&'b [u8]>,
     /// Transactions that began and did not end.
     unended: u64,
-    /// Where the end mark stands, and the transactions it counts.
-    finish: Option<(usize, u64)>,
     /// Where the last whole frame ends.
     end: usize,
     /// Where the file is cut.
     cut: Option<usize>,
+}
+
+/// What frames have told, but for blocks, which can be read on all cores.
+pub(super) struct Told<R> {
+    pub(super) rows: Replay<R>,
+    /// Where the first row record stands.
+    first_row: Option<u64>,
+    /// Where the end mark stands, and the transactions it counts.
+    pub(super) finish: Option<(u64, u64)>,
     skipped: Option<Ignored>,
+}
+
+impl<R> Default for Told<R> {
+    fn default() -> Self {
+        Told { rows: Replay::default(), first_row: None, finish: None, skipped: None }
+    }
+}
+
+impl<R: AsRef<[u8]>> Told<R> {
+    /// Takes the next frame, which stands at a place of the file: a block is set aside, and row records
+    /// are replayed into the sink.
+    pub(super) fn take<'b>(
+        &mut self,
+        at: u64,
+        frame: Frame<'b>,
+        blocks: &mut Vec<Frame<'b>>,
+        rows: &mut dyn TxnSink,
+    ) -> Result<(), Problem>
+    where
+        R: From<&'b [u8]>,
+    {
+        if self.finish.is_some() {
+            return Err(Problem::malformed("nothing after the end mark", "a record"));
+        }
+        match frame.kind {
+            // Order of transactions is order in the file, and rows come after all blocks.
+            frame::BLOCK if self.first_row.is_some() => {
+                return Err(Problem::malformed("a row record or the end mark", "a block"));
+            }
+            frame::BLOCK => blocks.push(frame),
+            frame::BEGIN | frame::OP | frame::END => {
+                self.first_row.get_or_insert(at);
+                self.rows.take_frame(frame.kind, frame.content, rows)?;
+            }
+            frame::ROWS => {
+                self.first_row.get_or_insert(at);
+                get_rows(frame.content, |kind, number, content| {
+                    self.rows.take(kind, number, content, rows)
+                })?;
+            }
+            frame::FINISH => {
+                let txns = Cursor::new(frame.content).array("a number of transactions")?;
+                self.finish = Some((at, u64::from_le_bytes(txns)));
+            }
+            kind if kind >= OPTIONAL => {
+                let first = Position::Byte(at);
+                let what = "records of kinds that a newer version knows";
+                self.skipped.get_or_insert(Ignored { what, count: 0, first }).count += 1;
+            }
+            kind => return Err(unknown("a record of a known kind", kind)),
+        }
+        Ok(())
+    }
+
+    /// The end mark counts the transactions: one that is missing with its whole frame is missed.
+    pub(super) fn check_total(&self, in_blocks: u64) -> Result<(), Fault> {
+        let found = in_blocks + self.rows.txns;
+        match self.finish {
+            Some((at, counted)) if counted != found => {
+                let expected = format!("{counted} transactions before the end");
+                Err(Fault::malformed(at as usize, expected, found))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 impl<'b> Body<'b> {
@@ -90,7 +164,8 @@ impl<'b> Body<'b> {
         loop {
             match frames.next(|kind| kind == frame::BLOCK)? {
                 Next::Frame(frame) => {
-                    body.take(frame, rows).map_err(|problem| Fault::new(frame.at, problem))?;
+                    let taken = body.told.take(frame.at as u64, frame, &mut body.blocks, rows);
+                    taken.map_err(|problem| Fault::new(frame.at, problem))?;
                 }
                 Next::End => break,
                 Next::Cut => {
@@ -100,53 +175,9 @@ impl<'b> Body<'b> {
             }
         }
         body.end = frames.at;
-        body.unended = body.rows.finish(rows).map_err(|problem| Fault::new(frames.at, problem))?;
+        let unended = body.told.rows.finish(rows);
+        body.unended = unended.map_err(|problem| Fault::new(frames.at, problem))?;
         Ok(body)
-    }
-
-    fn take(&mut self, frame: Frame<'b>, rows: &mut dyn TxnSink) -> Result<(), Problem> {
-        if self.finish.is_some() {
-            return Err(Problem::malformed("nothing after the end mark", "a record"));
-        }
-        match frame.kind {
-            // Order of transactions is order in the file, and rows come after all blocks.
-            frame::BLOCK if self.first_row.is_some() => {
-                return Err(Problem::malformed("a row record or the end mark", "a block"));
-            }
-            frame::BLOCK => self.blocks.push(frame),
-            frame::BEGIN | frame::OP | frame::END => {
-                self.first_row.get_or_insert(frame.at);
-                self.rows.take_frame(frame.kind, frame.content, rows)?;
-            }
-            frame::ROWS => {
-                self.first_row.get_or_insert(frame.at);
-                get_rows(frame.content, |kind, number, content| {
-                    self.rows.take(kind, number, content, rows)
-                })?;
-            }
-            frame::FINISH => {
-                let txns = Cursor::new(frame.content).array("a number of transactions")?;
-                self.finish = Some((frame.at, u64::from_le_bytes(txns)));
-            }
-            kind if kind >= OPTIONAL => {
-                let first = Position::Byte(frame.at as u64);
-                let what = "records of kinds that a newer version knows";
-                self.skipped.get_or_insert(Ignored { what, count: 0, first }).count += 1;
-            }
-            kind => return Err(unknown("a record of a known kind", kind)),
-        }
-        Ok(())
-    }
-
-    /// The end mark counts the transactions: one that is missing with its whole frame is missed.
-    fn check_totals(&self, batches: &[Batch]) -> Result<(), Fault> {
-        let found = batches.iter().map(|batch| batch.len() as u64).sum::<u64>() + self.rows.txns;
-        match self.finish {
-            Some((at, counted)) if counted != found => {
-                Err(Fault::malformed(at, format!("{counted} transactions before the end"), found))
-            }
-            _ => Ok(()),
-        }
     }
 
     /// What is wrong with the end of the file, and what was made of it.
@@ -159,7 +190,7 @@ impl<'b> Body<'b> {
                 at,
                 format!("the file is cut: its last {lost} bytes are no whole record and are lost"),
             ));
-        } else if self.finish.is_none() {
+        } else if self.told.finish.is_none() {
             let message = "the file has no end mark: it was cut, or its recorder did not finish";
             warnings.push(warn(self.end, message.to_owned()));
         }
@@ -168,7 +199,8 @@ impl<'b> Body<'b> {
                 1 => "1 transaction has begun and not ended: its outcome is unknown".to_owned(),
                 n => format!("{n} transactions have begun and not ended: their outcome is unknown"),
             };
-            warnings.push(warn(self.first_row.unwrap_or(self.end), message));
+            let first_row = self.told.first_row.map_or(self.end, |at| at as usize);
+            warnings.push(warn(first_row, message));
         }
         warnings
     }

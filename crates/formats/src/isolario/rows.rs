@@ -219,45 +219,57 @@ impl<'b> GetParts<'b> for Cursor<'b> {
     }
 }
 
-/// Puts the transactions of row records together and passes each on when it ends.
-#[derive(Default)]
-pub(super) struct Replay<'b> {
+/// Puts the transactions of row records together and passes each on when it ends. Those that have not
+/// ended are kept as `R`: a part of the file that is there all the time, or a copy.
+pub(super) struct Replay<R> {
     /// By number, which is the order in which they began.
-    open: BTreeMap<u64, Open<'b>>,
+    open: BTreeMap<u64, Open<R>>,
     predicates: Predicates,
     pub(super) txns: u64,
     pub(super) ops: u64,
 }
 
-/// The records of a transaction that has not ended.
-struct Open<'b> {
-    begin: Cursor<'b>,
-    ops: Vec<Cursor<'b>>,
+impl<R> Default for Replay<R> {
+    fn default() -> Self {
+        Replay { open: BTreeMap::new(), predicates: Predicates::default(), txns: 0, ops: 0 }
+    }
 }
 
-impl<'b> Replay<'b> {
+/// The records of a transaction that has not ended.
+struct Open<R> {
+    begin: R,
+    ops: Vec<R>,
+}
+
+impl<R: AsRef<[u8]>> Replay<R> {
     /// Takes the content of a frame that holds one row record.
-    pub(super) fn take_frame(
+    pub(super) fn take_frame<'b>(
         &mut self,
         kind: u8,
         content: &'b [u8],
         sink: &mut dyn TxnSink,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), Problem>
+    where
+        R: From<&'b [u8]>,
+    {
         let mut content = Cursor::new(content);
         let number = content.varint("the number of a transaction")?;
         self.take(kind, number, content, sink)
     }
 
     /// Takes what a row record says of a transaction.
-    pub(super) fn take(
+    pub(super) fn take<'b>(
         &mut self,
         kind: u8,
         number: u64,
         content: Cursor<'b>,
         sink: &mut dyn TxnSink,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), Problem>
+    where
+        R: From<&'b [u8]>,
+    {
         if kind == frame::BEGIN {
-            let open = Open { begin: content, ops: Vec::new() };
+            let open = Open { begin: R::from(content.rest()), ops: Vec::new() };
             return match self.open.insert(number, open) {
                 None => Ok(()),
                 Some(_) => Err(Problem::malformed(
@@ -273,7 +285,8 @@ impl<'b> Replay<'b> {
             )
         };
         if kind == frame::OP {
-            self.open.get_mut(&number).ok_or_else(not_begun)?.ops.push(content);
+            let open = self.open.get_mut(&number).ok_or_else(not_begun)?;
+            open.ops.push(R::from(content.rest()));
             return Ok(());
         }
         let open = self.open.remove(&number).ok_or_else(not_begun)?;
@@ -284,25 +297,41 @@ impl<'b> Replay<'b> {
     /// Passes on what never ended, as transactions of unknown outcome, and says how many they are.
     pub(super) fn finish(&mut self, sink: &mut dyn TxnSink) -> Result<u64, Problem> {
         let open = std::mem::take(&mut self.open);
-        for open in open.values() {
-            self.emit(open, TxnEnd::new(Outcome::Unknown), false, sink)?;
-        }
+        self.emit_unended(&open, sink)?;
         Ok(open.len() as u64)
+    }
+
+    /// Tells what has not ended yet, as transactions of unknown outcome, and goes on waiting for their
+    /// ends.
+    pub(super) fn peek(&mut self, sink: &mut dyn TxnSink) -> Result<(), Problem> {
+        let (open, counts) = (std::mem::take(&mut self.open), (self.txns, self.ops));
+        let told = self.emit_unended(&open, sink);
+        (self.open, (self.txns, self.ops)) = (open, counts);
+        told
+    }
+
+    fn emit_unended(
+        &mut self,
+        open: &BTreeMap<u64, Open<R>>,
+        sink: &mut dyn TxnSink,
+    ) -> Result<(), Problem> {
+        let unknown = || TxnEnd::new(Outcome::Unknown);
+        open.values().try_for_each(|open| self.emit(open, unknown(), false, sink))
     }
 
     fn emit(
         &mut self,
-        open: &Open<'b>,
-        mut end: TxnEnd<'b>,
+        open: &Open<R>,
+        mut end: TxnEnd<'_>,
         complete: bool,
         sink: &mut dyn TxnSink,
     ) -> Result<(), Problem> {
-        let mut begin = open.begin;
+        let mut begin = Cursor::new(open.begin.as_ref());
         let start = Start::read(&mut begin)?;
         end.start = end.start.or(start.at);
         sink.begin(&start.txn_start())?;
         for op in &open.ops {
-            let mut parts = *op;
+            let mut parts = Cursor::new(op.as_ref());
             let head = parts.byte("an operation")?;
             with_op(head, &mut parts, &mut self.predicates, |op, notes| sink.op_with(op, notes))??;
             require_end(parts)?;
@@ -320,14 +349,14 @@ impl<'b> Replay<'b> {
     /// read out of thin air.
     fn emit_rest(
         &mut self,
-        mut intended: Cursor<'b>,
-        done: &[Cursor<'b>],
+        mut intended: Cursor<'_>,
+        done: &[R],
         sink: &mut dyn TxnSink,
     ) -> Result<(), Problem> {
         let count = intended.count("a number of intended operations")?;
         let mut met: BTreeMap<Vec<u8>, usize> = BTreeMap::new();
         for op in done {
-            *met.entry(self.intent_key(&mut op.clone())?).or_default() += 1;
+            *met.entry(self.intent_key(&mut Cursor::new(op.as_ref()))?).or_default() += 1;
         }
         for _ in 0..count {
             let mut again = intended;
@@ -346,7 +375,7 @@ impl<'b> Replay<'b> {
     }
 
     /// The bytes of an operation's intent: equal for an operation meant and the same one done.
-    fn intent_key(&mut self, parts: &mut Cursor<'b>) -> Result<Vec<u8>, Problem> {
+    fn intent_key(&mut self, parts: &mut Cursor<'_>) -> Result<Vec<u8>, Problem> {
         let head = parts.byte("an operation")?;
         let mut key = Vec::new();
         with_op(head, parts, &mut self.predicates, |op, _| {

@@ -20,7 +20,7 @@ use crate::notation::{Form, Notation, Shape, json};
 use crate::predicates::Predicates;
 use crate::{HistoryFormat, HistoryWriter, Ignored, Loaded, Position, ReadError, Source, Target};
 
-pub use tail::Tail;
+pub(crate) use tail::Tail;
 
 /// JSON lines.
 pub(crate) struct Jsonl;

@@ -4,21 +4,18 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use isolario_model::{History, TxnSink};
+use isolario_model::TxnSink;
 
-use super::{is_header_of_version_1, read_bytes, record};
+use super::{is_header_of_version_1, record};
+use crate::ReadError;
 use crate::error::{Fault, Position, Problem, utf8};
-use crate::lines::{self, Lines};
+use crate::lines::Lines;
 use crate::notation::{Form, Notation, Shape, json};
 use crate::predicates::Predicates;
-use crate::{ReadError, Source};
 
-/// The lines that are added to a file of JSON lines, from its beginning on.
-///
-/// A line counts once it is whole. What was read before is not read again, unless
-/// [all of it](Tail::whole) is wanted.
-#[derive(Debug)]
-pub struct Tail {
+/// The lines that are added to a file of JSON lines, from its beginning on. A line counts once it is
+/// whole.
+pub(crate) struct Tail {
     path: PathBuf,
     file: File,
     /// How many bytes were passed on, and in how many lines.
@@ -35,7 +32,7 @@ const AT_A_TIME: usize = 1 << 22;
 
 impl Tail {
     /// Opens a file that is there already; it may be empty.
-    pub fn open(path: &Path) -> Result<Tail, ReadError> {
+    pub(crate) fn open(path: &Path) -> Result<Tail, ReadError> {
         let file = File::open(path).map_err(|error| failed(path, Position::Whole, error))?;
         Ok(Tail {
             path: path.to_owned(),
@@ -49,37 +46,40 @@ impl Tail {
     }
 
     /// How many bytes were passed on.
-    pub fn position(&self) -> u64 {
+    pub(crate) fn position(&self) -> u64 {
         self.read
     }
 
     /// Passes on some of the lines that were added; false if there are none. Whoever has read
     /// everything asks again later.
-    pub fn read(&mut self, sink: &mut dyn TxnSink) -> Result<bool, ReadError> {
+    pub(crate) fn read(&mut self, sink: &mut dyn TxnSink) -> Result<bool, ReadError> {
         let end = self.fill()?;
         let buffer = std::mem::take(&mut self.buffer);
         let passed = self.pass_on(&buffer[..end], sink);
-        let lines_before = self.lines;
-        passed.map_err(|fault| {
-            let place = match Position::in_text(&buffer[..end], fault.at) {
-                Position::Column(line, column) => Position::Column(lines_before + line, column),
-                place => place,
-            };
-            failed(&self.path, place, *fault.problem)
-        })?;
+        passed.map_err(|fault| self.fault(&buffer[..end], fault))?;
         self.read += end as u64;
         self.lines += memchr::memchr_iter(b'\n', &buffer[..end]).count() as u64;
         self.buffer = buffer;
         Ok(end > 0)
     }
 
-    /// The history of everything that was passed on.
-    pub fn whole(&self) -> Result<History, ReadError> {
-        let source = Source::open(&self.path)?;
-        let bytes = source.require_file()?;
-        let bytes = usize::try_from(self.read).ok().and_then(|end| bytes.get(..end));
-        let bytes = bytes.ok_or_else(|| self.shorter())?;
-        Ok(read_bytes(&source, bytes, lines::good_chunk_size(bytes))?.history)
+    /// Passes on a last line without an end: nothing more is waited for.
+    pub(crate) fn close(&mut self, sink: &mut dyn TxnSink) -> Result<(), ReadError> {
+        let mut rest = Vec::new();
+        let read = self.file.seek(SeekFrom::Start(self.read));
+        read.and_then(|_| self.file.read_to_end(&mut rest)).map_err(|error| self.failure(error))?;
+        let passed = self.pass_on(&rest, sink);
+        passed.map_err(|fault| self.fault(&rest, fault))?;
+        self.read += rest.len() as u64;
+        Ok(())
+    }
+
+    fn fault(&self, bytes: &[u8], fault: Fault) -> ReadError {
+        let place = match Position::in_text(bytes, fault.at) {
+            Position::Column(line, column) => Position::Column(self.lines + line, column),
+            place => place,
+        };
+        failed(&self.path, place, *fault.problem)
     }
 
     /// Puts what comes next into the buffer; gives where its last whole line ends.

@@ -8,4 +8,4 @@ mod examples;
 mod golden;
 mod memory;
 mod round_trip;
-mod tail;
+mod stream;

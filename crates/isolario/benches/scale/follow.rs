@@ -2,12 +2,16 @@
 
 use std::path::Path;
 
-use isolario::check::{Follower, Look, Options};
-use isolario::formats::Tail;
+use isolario::check::Options;
+use isolario::follow::{Following, Input, Settings};
+use isolario::formats;
 use isolario::model::Level;
 use isolario_bench::{Align, Effort, Failure, Job, Kept, Stopwatch, Table, judge, median};
 
 use crate::history::Recipe;
+
+/// The format that is followed.
+const FORMAT: &str = "isolario";
 
 /// What the job is called, followed by the level.
 pub const NAME: &str = "follow ";
@@ -26,19 +30,14 @@ impl Job for Follow {
     }
 
     fn run(&self, file: &Path, _: &mut Stopwatch) -> Result<Kept, Failure> {
-        let mut tail = Tail::open(file)?;
-        let follower = Follower::new(self.0, Options::default(), Follower::USUAL_TAIL);
-        let mut follower = follower.ok_or("a level that cannot be followed")?;
-        while tail.read(&mut follower)? {
-            let looked = match follower.look()? {
-                Look::Doubtful => follower.reload(&tail.whole()?)?,
-                look => Ok(look),
-            };
-            if looked.is_err() {
-                return Err(format!("{} should be satisfied and is not", self.0).into());
-            }
+        let format = formats::find(FORMAT).ok_or("no such format")?;
+        let input = Input { path: file, format };
+        let options = Options::default();
+        let mut following = Following::new(input, self.0, &options, Settings::default())?;
+        match following.to_end()? {
+            None => Ok(Box::new(following.follower().figures())),
+            Some(_) => Err(format!("{} should be satisfied and is not", self.0).into()),
         }
-        Ok(Box::new(follower))
     }
 }
 
@@ -47,7 +46,7 @@ const PER_SECOND: f64 = 150_000.0;
 
 /// Measures and prints histories of two lengths: the longer one should take no more memory.
 pub fn bench(shrink: u64, effort: &Effort, directory: &Path) -> Result<(), Failure> {
-    println!("Followed from JSON lines: what is new is looked at every few megabytes");
+    println!("Followed from `.iso`, which is read ahead while it is looked at");
     let mut table = Table::new(&[
         ("history", Align::Left),
         ("level", Align::Left),
@@ -66,8 +65,8 @@ pub fn bench(shrink: u64, effort: &Effort, directory: &Path) -> Result<(), Failu
         Level::StrictSerializable,
     ];
     for txns in [250_000, 1_000_000] {
-        let recipe = Recipe::mini(txns / shrink, 10_000, "jsonl");
-        let file = directory.join("followed.jsonl");
+        let recipe = Recipe::mini(txns / shrink, 10_000, FORMAT);
+        let file = directory.join("followed.iso");
         recipe.write(&file)?;
         let length = std::fs::metadata(&file)?.len();
         for level in levels {

@@ -1,0 +1,288 @@
+//! What is looked at: what was kept, and what is new, with the current versions in the place of the
+//! initial ones.
+
+use isolario_model::{
+    Batch, History, Initial, KeyId, NameTable, Op, OpKind, Outcome, Pieces, SinkError, TxnId,
+    TxnSink, TxnStart, Value, ValueId, ValueRef,
+};
+
+use super::Unfit;
+use super::retire::Settled;
+
+/// The initial value where it is no longer the current one: nobody writes this.
+const GONE: ValueRef<'static> = ValueRef::Text("\u{0}the initial version, which is gone");
+
+/// Where a transaction comes from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Origin {
+    /// How many transactions there were when it was first looked at.
+    pub(super) arrived: u64,
+    /// Its place among all transactions of its session.
+    pub(super) index: u64,
+}
+
+/// What there was so far, counted.
+#[derive(Debug, Default)]
+pub(super) struct Census {
+    sessions: NameTable,
+    /// By session, how many transactions it had.
+    counts: Vec<u64>,
+    keys: NameTable,
+    figures: Figures,
+}
+
+/// How large a history is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Figures {
+    /// Sessions.
+    pub sessions: u64,
+    /// Transactions, by outcome: committed, aborted, unknown.
+    pub outcomes: [u64; 3],
+    /// Operations.
+    pub operations: u64,
+    /// Keys.
+    pub keys: u64,
+    /// Whether a committed transaction wrote, or learnt what it read.
+    pub has_evidence: bool,
+}
+
+impl Census {
+    /// The number of a session, in the order in which they first appear, and how many transactions it
+    /// has.
+    pub(super) fn session(&mut self, name: ValueRef<'_>) -> (u32, &mut u64) {
+        let number = self.sessions.intern(name);
+        if self.counts.len() <= number as usize {
+            self.counts.push(0);
+        }
+        (number, &mut self.counts[number as usize])
+    }
+
+    /// What a transaction without a name goes by: its place among all, session by session.
+    pub(super) fn label(&self, session: ValueRef<'_>, index: u64) -> String {
+        let session = self.sessions.find(session).unwrap_or_default() as usize;
+        format!("#{}", self.counts[..session].iter().sum::<u64>() + index)
+    }
+
+    pub(super) fn figures(&self) -> Figures {
+        let (sessions, keys) = (self.sessions.len() as u64, self.keys.len() as u64);
+        Figures { sessions, keys, ..self.figures }
+    }
+
+    fn add(&mut self, history: &History, txn: TxnId) {
+        let outcome = history.outcome(txn);
+        self.figures.outcomes[outcome as usize] += 1;
+        self.figures.operations += history.op_range(txn).len() as u64;
+        let shows = |kind: &OpKind| *kind != OpKind::ReadUnobserved;
+        self.figures.has_evidence |= outcome == Outcome::Committed
+            && history.op_kinds()[history.op_range(txn)].iter().any(shows);
+    }
+
+    fn add_keys(&mut self, history: &History) {
+        for key in 0..history.key_count() {
+            self.keys.intern(history.key_name(KeyId::at(key)));
+        }
+    }
+}
+
+/// Transactions that were kept, in the user's own values.
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    /// None before anything was looked at.
+    batch: Option<Batch>,
+    /// By transaction, session by session.
+    origins: Vec<Origin>,
+    /// How many there are of each session.
+    sessions: Vec<usize>,
+}
+
+impl Kept {
+    pub(super) fn len(&self) -> usize {
+        self.origins.len()
+    }
+}
+
+/// What was kept, and what is new.
+#[derive(Debug)]
+pub(super) struct Window {
+    /// Reads of current versions are told as reads of initial ones.
+    pub(super) history: History,
+    /// By transaction.
+    pub(super) origins: Vec<Origin>,
+    initial: ValueId,
+    gone: ValueId,
+    /// By key, the word of its current value. None is the word of a value.
+    current: Vec<u64>,
+}
+
+/// The key has no settled version.
+const NOT_SETTLED: u64 = u64::MAX;
+/// The key has one, and nobody here has its value.
+const NOT_HERE: u64 = u64::MAX - 2;
+
+impl Window {
+    /// Puts what is new behind what was kept. So many transactions are there by now.
+    pub(super) fn new(
+        kept: Kept,
+        new: Vec<Batch>,
+        census: &mut Census,
+        arrived: u64,
+    ) -> Result<Window, SinkError> {
+        let batches = kept.batch.into_iter().chain(new).collect();
+        let mut history = History::from_batches(batches, Pieces::Whole)?;
+        let mut origins = Vec::with_capacity(history.txn_count());
+        let mut old = kept.origins.into_iter();
+        for session in history.sessions() {
+            let of_session = kept.sessions.get(session.index()).copied().unwrap_or_default();
+            origins.extend(old.by_ref().take(of_session));
+            for txn in history.session_txns(session).skip(of_session) {
+                census.add(&history, txn);
+                let (_, count) = census.session(history.session_name(session));
+                origins.push(Origin { arrived, index: *count });
+                *count += 1;
+            }
+        }
+        census.add_keys(&history);
+        let initial = match history.initial() {
+            Initial::Value(initial) => initial.clone(),
+            _ => Value::Nil,
+        };
+        let initial = history.intern_value(initial.as_ref());
+        let gone = history.intern_value(GONE);
+        Ok(Window { history, origins, initial, gone, current: Vec::new() })
+    }
+
+    /// Why this cannot be followed, if so.
+    pub(super) fn unfit(&self) -> Option<Unfit> {
+        if !matches!(self.history.initial(), Initial::Value(_)) {
+            return Some(Unfit::Initial);
+        }
+        let kinds = self.history.op_kinds();
+        let is_known =
+            |kind: &OpKind| matches!(kind, OpKind::Read | OpKind::ReadUnobserved | OpKind::Write);
+        if self.history.names_versions() || !kinds.iter().all(is_known) {
+            return Some(Unfit::Operation);
+        }
+        let mut ops = kinds.iter().zip(self.history.op_words());
+        let writes_initial =
+            |(kind, word): (&OpKind, &u64)| *kind == OpKind::Write && *word == self.initial.word();
+        ops.any(writes_initial).then_some(Unfit::WritesInitial)
+    }
+
+    /// Tells reads of current versions as reads of initial ones.
+    pub(super) fn rename(&mut self, settled: &Settled) {
+        if settled.is_empty() {
+            self.current = vec![NOT_SETTLED; self.history.key_count()];
+            return;
+        }
+        let word = |key| match settled.current(self.history.key_name(KeyId::at(key))) {
+            None => NOT_SETTLED,
+            Some(value) => self.history.find_value(value.as_ref()).map_or(NOT_HERE, ValueId::word),
+        };
+        self.current = (0..self.history.key_count()).map(word).collect();
+        let Window { history, initial, gone, current, .. } = self;
+        history.map_reads(|key, value| match current[key.index()] {
+            NOT_SETTLED => value,
+            word if word == value.word() => *initial,
+            _ if value == *initial => *gone,
+            _ => value,
+        });
+    }
+
+    /// Keeps the transactions that stay, as they were told at first.
+    pub(super) fn keep(
+        &self,
+        stays: impl Fn(TxnId) -> bool,
+        settled: &Settled,
+    ) -> Result<Kept, SinkError> {
+        let mut kept = Kept::default();
+        let mut batch = Batch::new();
+        batch.meta(self.history.meta())?;
+        for session in self.history.sessions() {
+            let before = kept.origins.len();
+            for txn in self.history.session_txns(session).filter(|txn| stays(*txn)) {
+                self.tell(txn, None, settled, &mut batch)?;
+                kept.origins.push(self.origins[txn.index()]);
+            }
+            if kept.origins.len() > before {
+                kept.sessions.push(kept.origins.len() - before);
+            }
+        }
+        kept.batch = Some(batch);
+        Ok(kept)
+    }
+
+    /// Tells a transaction as it was told at first.
+    fn tell(
+        &self,
+        txn: TxnId,
+        name: Option<ValueRef<'_>>,
+        settled: &Settled,
+        batch: &mut Batch,
+    ) -> Result<(), SinkError> {
+        let history = &self.history;
+        batch.begin(&TxnStart {
+            session: history.session_name(history.session_of(txn)),
+            id: history.txn_name(txn).or(name),
+            line: history.line(txn),
+        })?;
+        for op in history.txn_ops(txn) {
+            match history.op(op) {
+                Op::Read { key, value: Some(value) } => {
+                    let value = Some(self.original(key, value, settled));
+                    batch.op(&Op::Read { key: history.key_name(key), value })?;
+                }
+                _ => history.with_op_input(op, |op| batch.op(op))?,
+            }
+        }
+        batch.end(&history.txn_end(txn))
+    }
+
+    /// All of it, as it was told at first, with the names that transactions go by in the whole.
+    pub(super) fn named(&self, settled: &Settled, census: &Census) -> Result<History, SinkError> {
+        let mut batch = Batch::new();
+        batch.meta(self.history.meta())?;
+        for txn in self.history.txns() {
+            let session = self.history.session_name(self.history.session_of(txn));
+            let label = census.label(session, self.origins[txn.index()].index);
+            self.tell(txn, Some(ValueRef::Text(&label)), settled, &mut batch)?;
+        }
+        batch.build()
+    }
+
+    /// A part of it that has only these transactions.
+    pub(super) fn part(&self, txns: &[TxnId]) -> Result<Window, SinkError> {
+        let mut part = Batch::new();
+        part.meta(self.history.meta())?;
+        txns.iter().try_for_each(|txn| self.history.replay_txn(*txn, &mut part))?;
+        let mut history = part.build()?;
+        let word = |key| {
+            let key = self.history.find_key(history.key_name(KeyId::at(key)));
+            let current = key.and_then(|key| self.current.get(key.index()));
+            if current.is_some_and(|word| *word != NOT_SETTLED) { NOT_HERE } else { NOT_SETTLED }
+        };
+        let current = (0..history.key_count()).map(word).collect();
+        let initial = history.intern_value(self.history.value(self.initial));
+        let gone = history.intern_value(GONE);
+        let origins = txns.iter().map(|txn| self.origins[txn.index()]).collect();
+        Ok(Window { history, origins, initial, gone, current })
+    }
+
+    /// What a value that was read is called by its writer.
+    pub(super) fn original<'w>(
+        &'w self,
+        key: KeyId,
+        value: ValueId,
+        settled: &'w Settled,
+    ) -> ValueRef<'w> {
+        let current = || settled.current(self.history.key_name(key));
+        match self.current.get(key.index()) {
+            Some(&NOT_SETTLED) | None => self.history.value(value),
+            _ if value == self.gone => self.history.value(self.initial),
+            _ if value == self.initial => {
+                current().map_or(self.history.value(value), Value::as_ref)
+            }
+            _ => self.history.value(value),
+        }
+    }
+}
