@@ -67,13 +67,11 @@ pub(crate) fn refuse_other_flags(
     }
 }
 
-/// Only applications have a scale.
-pub(crate) fn refuse_scale(kind: Kind, scale: Option<u32>) -> Result<(), Failure> {
-    if scale.is_none() {
-        return Ok(());
-    }
+/// Some flags are for applications alone. Each comes with whether it was given.
+pub(crate) fn refuse_for_no_application(kind: Kind, flags: &[(bool, &str)]) -> Result<(), Failure> {
+    let Some((_, flag)) = flags.iter().find(|(given, _)| *given) else { return Ok(()) };
     let applications = Application::ALL.map(Application::name).join(", ");
-    Err(Failure::new(format!("--scale has no effect on the {kind} workload"))
+    Err(Failure::new(format!("{flag} has no effect on the {kind} workload"))
         .with_hint(format!("it is for --workload {applications}")))
 }
 

@@ -40,6 +40,11 @@ pub trait Database: Send + Sync {
         false
     }
 
+    /// Whether it can keep the rows of an application in [SQL tables](crate::Settings::tables) of their own.
+    fn has_tables(&self) -> bool {
+        false
+    }
+
     /// Makes room for a run: empty tables of our own, under names that begin with `isolario_`.
     ///
     /// What an earlier run left under these names is replaced. Something else under these names is

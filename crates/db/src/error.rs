@@ -44,6 +44,10 @@ pub enum Obstacle {
     Certificate,
     /// It has as many connections as it takes.
     Full,
+    /// It does not understand what every server of its kind does: it only speaks the protocol.
+    Dialect,
+    /// It takes no statements in SQL, or none whose answers we can read.
+    NoSql,
 }
 
 /// An error of a database, classified by its adapter.

@@ -78,7 +78,8 @@ pub use error::{DbError, ErrorClass, Obstacle};
 pub use proxy::{Proxy, Traffic};
 pub use registry::{DRIVERS, Driver, Open, Settings, drivers, open, place_of, register};
 pub use run::{
-    Control, Last, Outcome, Plan, Progress, RunError, Sighting, record_table_op, run, run_then,
+    Control, Last, Outcome, Plan, Progress, RunError, Sighting, key_name, record_table_op, run,
+    run_then,
 };
 pub use sql::{Answer, SqlConnection};
 pub use table::{Found, TABLE};

@@ -24,6 +24,7 @@ use crate::error::DbError;
 use crate::registry::{Driver, Settings};
 use crate::remote::{GRACE, OURS, Site, Stage, not_ours};
 use crate::sql::SqlConnection;
+use crate::table::application::OwnTables;
 use crate::table::{TABLE, sql as rows};
 use crate::tls::{Mode, Tls};
 use crate::url::{Address, DbUrl};
@@ -95,6 +96,8 @@ struct MySql {
     status_port: u16,
     /// How many keys the tables were made for.
     keys: Arc<AtomicU32>,
+    /// The tables of an application, where rows are not registers.
+    own_tables: Option<OwnTables>,
 }
 
 fn open(
@@ -130,6 +133,7 @@ fn open(
         evidence: settings.evidence,
         status_port,
         keys: Arc::default(),
+        own_tables: settings.tables.map(OwnTables::mysql),
     }))
 }
 
@@ -225,32 +229,40 @@ impl MySql {
         }
     }
 
+    /// The tables of this run: names and columns.
+    fn tables(&self) -> Vec<(String, String)> {
+        OwnTables::added_to(&TABLES, self.own_tables)
+    }
+
     /// Replaces what an earlier run left by empty tables.
     fn make_tables(&self, conn: &mut Conn, layout: &Layout) -> Result<(), DbError> {
         let mut statements = self.removals(conn)?;
-        for (name, columns) in TABLES {
+        for (name, columns) in self.tables() {
             let engine = &self.engine;
             statements
                 .push(format!("CREATE TABLE {name} {columns} ENGINE={engine} COMMENT='{OURS}'"));
         }
         statements.extend(rows::INDEXES.map(str::to_owned));
-        for first in (0..layout.keys).step_by(ROWS_AT_ONCE as usize) {
+        let first_register = self.own_tables.map_or(0, OwnTables::keys) as u32;
+        for first in (first_register..layout.keys).step_by(ROWS_AT_ONCE as usize) {
             let keys = first..layout.keys.min(first.saturating_add(ROWS_AT_ONCE));
             let rows: Vec<_> = keys.map(|key| format!("({key}, NULL)")).collect();
             statements.push(format!("INSERT INTO isolario_register VALUES {}", rows.join(", ")));
         }
-        batch(conn, &statements)
+        batch(conn, &statements)?;
+        let mut rows = self.own_tables.into_iter().flat_map(OwnTables::rows);
+        rows.try_for_each(|insert| batch(conn, &[insert]))
     }
 
     /// The statements that remove the tables which an earlier run left.
     fn removals(&self, conn: &mut Conn) -> Result<Vec<String>, DbError> {
         self.catch_up(conn)?;
         let mut statements = Vec::new();
-        for (name, _) in TABLES {
+        for (name, _) in self.tables() {
             let find = "SELECT table_comment FROM information_schema.tables \
                  WHERE table_schema = DATABASE() AND table_name = ?";
             let found: Option<String> =
-                conn.exec_first(find, (name,)).map_err(|error| classify(error, Stage::Connect))?;
+                conn.exec_first(find, (&name,)).map_err(|error| classify(error, Stage::Connect))?;
             match found {
                 Some(comment) if comment == OURS => statements.push(format!("DROP TABLE {name}")),
                 Some(_) => return Err(not_ours(&format!("a table {name}"), &self.site.place)),
@@ -297,6 +309,10 @@ impl Database for MySql {
         true
     }
 
+    fn has_tables(&self) -> bool {
+        true
+    }
+
     fn prepare(&self, layout: &Layout) -> Result<(), DbError> {
         self.keys.store(layout.keys, Ordering::Relaxed);
         self.patiently(|conn| self.make_tables(conn, layout))
@@ -325,7 +341,8 @@ impl Database for MySql {
     }
 
     fn connect(&self) -> Result<Box<dyn Connection>, DbError> {
-        Ok(Box::new(session::Session::new(self.conn_at_level()?, self.evidence())))
+        let session = session::Session::new(self.conn_at_level()?, self.evidence());
+        Ok(Box::new(session.with_tables(self.own_tables)))
     }
 
     fn dialect(&self) -> Option<Dialect> {

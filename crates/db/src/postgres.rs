@@ -22,6 +22,7 @@ use crate::error::DbError;
 use crate::registry::{Driver, Settings};
 use crate::remote::{OURS, Site, Stage, not_ours};
 use crate::sql::SqlConnection;
+use crate::table::application::OwnTables;
 use crate::table::{TABLE, sql as rows};
 use crate::tls::Mode;
 use crate::url::{Address, DbUrl};
@@ -103,6 +104,8 @@ struct Postgres {
     evidence: bool,
     /// Whether they have a second transaction look at every snapshot.
     shadow: bool,
+    /// The tables of an application, where rows are not registers.
+    own_tables: Option<OwnTables>,
 }
 
 /// Which of the products that speak the protocol this is.
@@ -152,6 +155,7 @@ fn open(
             product: OnceLock::new(),
             evidence: settings.evidence,
             shadow: settings.shadow,
+            own_tables: settings.tables.map(OwnTables::postgres),
         }));
     }
     match synchronous_commit {
@@ -222,10 +226,15 @@ impl Postgres {
         }
     }
 
+    /// The tables of this run: names and columns.
+    fn tables(&self) -> Vec<(String, String)> {
+        OwnTables::added_to(&TABLES, self.own_tables)
+    }
+
     /// The statements that remove the tables which an earlier run left.
     fn removals(&self, line: &Line) -> Result<Vec<String>, DbError> {
         let mut statements = Vec::new();
-        for (name, _) in TABLES {
+        for (name, _) in self.tables() {
             let find = "SELECT obj_description(to_regclass($1), 'pg_class') \
                  WHERE to_regclass($1) IS NOT NULL";
             let found = line.ask(Stage::Connect, line.client.query_opt(find, &[&name]))?;
@@ -288,24 +297,34 @@ impl Database for Postgres {
         true
     }
 
+    fn has_tables(&self) -> bool {
+        true
+    }
+
     fn prepare(&self, layout: &Layout) -> Result<(), DbError> {
         let line = self.server.line()?;
         let mut statements = self.removals(&line)?;
-        for (name, columns) in TABLES {
+        for (name, columns) in self.tables() {
             statements.push(format!("CREATE TABLE {name} {columns}"));
             statements.push(format!("COMMENT ON TABLE {name} IS '{OURS}'"));
         }
+        let first = self.own_tables.map_or(0, OwnTables::keys);
         let last = i64::from(layout.keys) - 1;
         statements.push(format!(
-            "INSERT INTO isolario_register SELECT k, NULL FROM generate_series(0, {last}) k"
+            "INSERT INTO isolario_register SELECT k, NULL FROM generate_series({first}, {last}) k"
         ));
         statements.extend(rows::INDEXES.map(str::to_owned));
+        let insert_rows = || {
+            let mut rows = self.own_tables.into_iter().flat_map(OwnTables::rows);
+            rows.try_for_each(|statement| line.batch(Stage::Connect, &statement))
+        };
         if self.is_cockroach() {
             // It advises against schema changes inside of transactions ("Online Schema Changes").
             statements.iter().try_for_each(|statement| line.batch(Stage::Connect, statement))?;
-            return Ok(());
+            return insert_rows();
         }
         line.batch(Stage::Connect, &format!("BEGIN; {}; COMMIT", statements.join("; ")))?;
+        insert_rows()?;
         capture::clear(&line);
         self.hurry(&line)
     }
@@ -390,7 +409,8 @@ impl Database for Postgres {
             true => Some(Shadow::new(self.server.line()?)?),
             false => None,
         };
-        Ok(Box::new(session::Session::new(line, is_standby, self.evidence(), shadow)?))
+        let session = session::Session::new(line, is_standby, self.evidence(), shadow)?;
+        Ok(Box::new(session.with_tables(self.own_tables)))
     }
 
     fn dialect(&self) -> Option<Dialect> {

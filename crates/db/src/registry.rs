@@ -3,6 +3,8 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use isolario_workload::Schema;
+
 use crate::database::Database;
 use crate::error::DbError;
 use crate::url::{Address, DbUrl};
@@ -24,6 +26,9 @@ pub struct Settings {
     /// Whether what is committed has to survive the end of this process. Embedded stores that can be told to wait
     /// for their files do so then; otherwise they need not.
     pub durable: bool,
+    /// The application whose rows are to be kept in SQL tables of their own, where the database
+    /// [has them](crate::Database::has_tables), instead of as registers.
+    pub tables: Option<Schema>,
 }
 
 impl Default for Settings {
@@ -35,6 +40,7 @@ impl Default for Settings {
             evidence: false,
             shadow: false,
             durable: false,
+            tables: None,
         }
     }
 }

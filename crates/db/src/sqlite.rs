@@ -21,6 +21,7 @@ use crate::database::{
 use crate::error::DbError;
 use crate::registry::{Driver, Settings};
 use crate::sql::SqlConnection;
+use crate::table::application::OwnTables;
 use crate::table::sql::{self as rows, Prepared, Reply};
 use crate::table::{Found, TABLE};
 use crate::temporary::Temporary;
@@ -65,6 +66,9 @@ const READ_LIST: &str = "SELECT e FROM isolario_list WHERE k = ? ORDER BY n";
 const APPEND: &str = "INSERT INTO isolario_list \
      SELECT ?1, ifnull(max(n), 0) + 1, ?2 FROM isolario_list WHERE k = ?1";
 
+/// How many statements a connection keeps prepared: more than any workload has.
+const STATEMENTS: usize = 64;
+
 struct Sqlite {
     path: PathBuf,
     isolation: &'static str,
@@ -74,6 +78,8 @@ struct Sqlite {
     evidence: bool,
     /// How many readers there have been.
     readers: Arc<AtomicU64>,
+    /// The tables of an application, where rows are not registers.
+    own_tables: Option<OwnTables>,
     /// Removed with the database.
     _temporary: Option<Temporary>,
 }
@@ -89,9 +95,16 @@ fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> 
         (PathBuf::from(url.rest()), None)
     };
     let patience = settings.statement_timeout;
-    let (queue, evidence, readers) = (Arc::default(), settings.evidence, Arc::default());
-    let _temporary = temporary;
-    Ok(Box::new(Sqlite { path, isolation, patience, queue, evidence, readers, _temporary }))
+    Ok(Box::new(Sqlite {
+        path,
+        isolation,
+        patience,
+        queue: Arc::default(),
+        evidence: settings.evidence,
+        readers: Arc::default(),
+        own_tables: settings.tables.map(OwnTables::sqlite),
+        _temporary: temporary,
+    }))
 }
 
 impl Sqlite {
@@ -99,6 +112,7 @@ impl Sqlite {
         let connection = rusqlite::Connection::open(&self.path).map_err(|error| {
             DbError::fatal(format!("cannot open {}: {error}", self.path.display()))
         })?;
+        connection.set_prepared_statement_cache_capacity(STATEMENTS);
         // We wait for the write lock by ourselves; nothing else has to.
         connection.busy_timeout(Duration::ZERO).map_err(classify)?;
         connection.pragma_update(None, "journal_mode", "wal").map_err(classify)?;
@@ -106,19 +120,30 @@ impl Sqlite {
         Ok(connection)
     }
 
+    /// The tables of this run: names, and what makes them.
+    fn tables(&self) -> Vec<(String, String)> {
+        let always = TABLES.map(|(name, create)| (name.to_owned(), create.to_owned()));
+        let own = self.own_tables.into_iter().flat_map(OwnTables::definitions);
+        let create = |(name, columns): (String, String)| {
+            let create = format!("CREATE TABLE {name} {columns}");
+            (name, create)
+        };
+        always.into_iter().chain(own.map(create)).collect()
+    }
+
     /// Removes the tables that an earlier run left.
     fn drop_tables(&self, transaction: &rusqlite::Transaction<'_>) -> Result<(), DbError> {
-        for (name, definition) in TABLES {
+        for (name, definition) in self.tables() {
             let find = "SELECT sql FROM sqlite_master WHERE name = ?";
             let found: Option<Option<String>> = transaction
-                .query_row(find, [name], |row| row.get(0))
+                .query_row(find, [&name], |row| row.get(0))
                 .optional()
                 .map_err(classify)?;
             match found {
                 Some(Some(sql)) if sql == definition => {
                     transaction.execute(&format!("DROP TABLE {name}"), []).map_err(classify)?;
                 }
-                Some(_) => return Err(not_ours(name, &self.path.display().to_string())),
+                Some(_) => return Err(not_ours(&name, &self.path.display().to_string())),
                 None => {}
             }
         }
@@ -143,16 +168,23 @@ impl Database for Sqlite {
         true
     }
 
+    fn has_tables(&self) -> bool {
+        true
+    }
+
     fn prepare(&self, _: &Layout) -> Result<(), DbError> {
         let mut connection = self.connection()?;
         let transaction = connection.transaction().map_err(classify)?;
         self.drop_tables(&transaction)?;
-        for (_, definition) in TABLES {
-            transaction.execute(definition, []).map_err(classify)?;
+        for (_, definition) in self.tables() {
+            transaction.execute(&definition, []).map_err(classify)?;
         }
         transaction.execute("INSERT INTO isolario_counter VALUES (0)", []).map_err(classify)?;
         for index in rows::INDEXES {
             transaction.execute(index, []).map_err(classify)?;
+        }
+        for insert in self.own_tables.into_iter().flat_map(OwnTables::rows) {
+            transaction.execute(&insert, []).map_err(classify)?;
         }
         transaction.commit().map_err(classify)
     }
@@ -173,6 +205,7 @@ impl Database for Sqlite {
             connection: self.connection()?,
             place: self.queue.place(self.patience),
             readers: self.evidence.then(|| Arc::clone(&self.readers)),
+            own_tables: self.own_tables,
             receipt: Receipt::default(),
         }))
     }
@@ -207,6 +240,8 @@ struct Session {
     place: Place,
     /// How many readers there have been, where commits are counted.
     readers: Option<Arc<AtomicU64>>,
+    /// The tables of an application, where rows are not registers.
+    own_tables: Option<OwnTables>,
     /// The place of the transaction among all, as the counter tells.
     receipt: Receipt,
 }
@@ -256,11 +291,17 @@ impl Connection for Session {
     }
 
     fn read(&mut self, key: u64) -> Result<Held, DbError> {
+        if let Some(tables) = OwnTables::of_key(self.own_tables, key) {
+            return tables.read(self, key);
+        }
         let mut statement = self.connection.prepare_cached(READ).map_err(classify)?;
         statement.query_row([key as i64], |row| row.get(0)).optional().map_err(classify)
     }
 
     fn write(&mut self, key: u64, value: i64) -> Result<(), DbError> {
+        if let Some(tables) = OwnTables::of_key(self.own_tables, key) {
+            return tables.write(self, key, value);
+        }
         self.execute(WRITE, params![key as i64, value]).map(|_| ())
     }
 

@@ -1,6 +1,8 @@
 //! Operations on a table: what an adapter answers, and what every adapter of an SQL database shares.
 
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+pub(crate) mod application;
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 pub(crate) mod sql;
 
 use isolario_workload::Held;

@@ -38,7 +38,7 @@ mod shape;
 mod table;
 
 pub use aim::Aim;
-pub use application::Application;
+pub use application::{Application, KeyColumn, KeyNames, RowName, Rows, Schema, Table};
 pub use default_run::DefaultRun;
 pub use distribution::{Distribution, DistributionError};
 pub use mix::{Mix, MixError, TableOpKind};

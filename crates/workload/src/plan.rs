@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::application::KeyNames;
 use crate::table::TableOp;
 
 /// Where a transaction stands: which session runs it, as its how-manieth, and at which attempt.
@@ -144,6 +145,11 @@ pub trait Generator {
     /// log has to be understood: it tells versions, and these tell who wrote them.
     fn name(&self, place: Place) -> Option<i64> {
         let _ = place;
+        None
+    }
+
+    /// What keys are called in the history; without names, by their numbers.
+    fn key_names(&self) -> Option<KeyNames> {
         None
     }
 

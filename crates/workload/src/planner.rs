@@ -1,6 +1,6 @@
 //! Makes the plans of the built-in workloads.
 
-use crate::application::{Application, Past};
+use crate::application::{Application, KeyNames, Past, Schema};
 use crate::mini::{MiniOp, READ_ONLY, UPDATES};
 use crate::plan::{Generator, Place, PlannedOp, Rendezvous};
 use crate::rng::{Chance, Rng};
@@ -210,6 +210,10 @@ impl Generator for Planner {
 
     fn rendezvous(&self, session: u32) -> Option<Rendezvous> {
         self.workload.aim.map(|aim| aim.rendezvous(session))
+    }
+
+    fn key_names(&self) -> Option<KeyNames> {
+        Schema::of(&self.workload).map(Schema::names)
     }
 
     fn name(&self, place: Place) -> Option<i64> {

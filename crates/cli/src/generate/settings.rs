@@ -14,8 +14,8 @@ use crate::failure::Failure;
 use crate::output::Output;
 use crate::suggest::{AnomalyFlag, no_such};
 use crate::workload_flags::{
-    Named, PREDICATE, find_distribution, find_preset, find_workload, refuse_idle_flags,
-    refuse_other_flags, refuse_scale,
+    Named, PREDICATE, find_distribution, find_preset, find_workload, refuse_for_no_application,
+    refuse_idle_flags, refuse_other_flags,
 };
 
 /// A history to generate, and where to.
@@ -111,7 +111,7 @@ fn workload(args: &HistoryArgs, base: &Workload) -> Result<Workload, Failure> {
         Some(Named::Kind(kind)) => kind,
         None => base.kind,
     };
-    refuse_scale(kind, args.scale)?;
+    refuse_for_no_application(kind, &[(args.scale.is_some(), "--scale")])?;
     refuse_idle_flags(
         kind,
         &[

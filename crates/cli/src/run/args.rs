@@ -22,6 +22,7 @@ Examples:
   isolario run --workload append --duration 30s --rate 500
   isolario run --db postgres://user@host/db --isolation repeatable-read --aim write-skew --check ser
   isolario run --workload predicate --mix read:20,update:20,range-read:40,insert:20
+  isolario run --workload tpcc --sql-tables --db postgres://user@host/db
   isolario run --workload predicate --db postgres://user@host/db --whitebox
   isolario run --hunt 60s                     many shapes of workloads, one after the other
   isolario run --host 2/3 --seed 7 --db …     the second of three hosts that stress one database
@@ -138,6 +139,11 @@ pub(crate) struct ShapeArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), help = SCALE)]
     pub(crate) scale: Option<u32>,
 
+    /// Keep the rows of an application in SQL tables of its own, instead of as registers: PostgreSQL, MariaDB and
+    /// MySQL, SQLite
+    #[arg(long)]
+    pub(crate) sql_tables: bool,
+
     /// How operations spread over keys: uniform, zipf:S, hotspot:H,O, exponential:L [default:
     /// uniform]
     #[arg(long, value_name = "D")]
@@ -231,6 +237,7 @@ pub(crate) struct DriveArgs {
         conflicts_with_all = [
             "repeat", "stop_on_violation", "workload", "preset", "aim", "sessions", "txns", "duration", "ops",
             "keys", "read_ratio", "rmw_ratio", "distribution", "list_length", "mix", "think", "value_size", "fault",
+            "sql_tables",
         ]
     )]
     pub(crate) hunt: Option<Duration>,

@@ -189,6 +189,8 @@ fn refuse_idle(args: &RunArgs) -> Result<(), Failure> {
         (args.shape.rmw_ratio.is_some(), "--rmw-ratio"),
         (args.shape.distribution.is_some(), "--distribution"),
         (args.shape.list_length.is_some(), "--list-length"),
+        (args.shape.scale.is_some(), "--scale"),
+        (args.shape.sql_tables, "--sql-tables"),
         (args.drive.rate.is_some(), "--rate"),
         (args.drive.repeat > 1, "--repeat"),
     ];

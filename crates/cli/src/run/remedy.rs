@@ -27,6 +27,11 @@ fn hint(error: &RunError) -> Option<String> {
                         process --server-pid names?";
             Some(hint.to_owned())
         }
+        RunError::NoTables { .. } => {
+            let hint = "leave --sql-tables out; PostgreSQL, MariaDB, MySQL and SQLite keep them for tpcc, rubis \
+                        and twitter";
+            Some(hint.to_owned())
+        }
         RunError::Unsupported { .. } => Some("choose another one with --workload".to_owned()),
         RunError::NoAim { .. } => {
             let probes = isolario::probe::shipped();
@@ -40,6 +45,9 @@ fn hint(error: &RunError) -> Option<String> {
         _ => None,
     }
 }
+
+/// What URLs have for servers that only speak PostgreSQL's protocol.
+const PLAIN: &str = "dialect=plain";
 
 /// What to do about what stands in the way of a connection.
 fn remedy(obstacle: Obstacle, url: &DbUrl) -> Option<String> {
@@ -63,9 +71,59 @@ fn remedy(obstacle: Obstacle, url: &DbUrl) -> Option<String> {
             "?sslrootcert=FILE names the certificates to trust; ?sslmode=require trusts any"
                 .to_owned(),
         ),
+        Obstacle::Dialect if !url.rest().contains(PLAIN) => {
+            let join = if url.rest().contains('?') { '&' } else { '?' };
+            Some(format!(
+                "is the server PostgreSQL? For others that speak its protocol, add {join}{PLAIN} to the URL"
+            ))
+        }
+        Obstacle::NoSql if url.rest().contains(PLAIN) => Some(format!(
+            "leave {PLAIN} out, if the server is PostgreSQL; if it is not, mini, general, append, lwt and the \
+             applications need no more than plain SQL: choose with --workload"
+        )),
+        Obstacle::NoSql => Some(
+            "the sql workload is for PostgreSQL, MariaDB, MySQL and SQLite: choose another one with --workload"
+                .to_owned(),
+        ),
         Obstacle::Full => {
             Some("every session has a connection: take fewer with --sessions N".to_owned())
         }
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use isolario::db::DbError;
+
+    use super::*;
+
+    fn hint_of(url: &str, obstacle: Obstacle) -> String {
+        let error = DbError::fatal("no").with_obstacle(obstacle);
+        let url = Some(DbUrl::parse(url).unwrap());
+        hint(&RunError::Database { url, error }).unwrap_or_default()
+    }
+
+    #[test]
+    fn a_server_that_does_not_understand_is_offered_plain_sql() {
+        for (url, part) in [
+            ("postgres://h/d", "add ?dialect=plain to the URL"),
+            ("postgres://h/d?sslmode=disable", "add &dialect=plain to the URL"),
+        ] {
+            let hint = hint_of(url, Obstacle::Dialect);
+            assert!(hint.ends_with(part), "{hint}");
+        }
+        assert_eq!(hint_of("postgres://h/d?dialect=plain", Obstacle::Dialect), "");
+    }
+
+    #[test]
+    fn a_database_without_sql_is_told_what_else_there_is() {
+        let plain = hint_of("postgres://h/d?dialect=plain", Obstacle::NoSql);
+        assert!(
+            plain.starts_with("leave dialect=plain out, if the server is PostgreSQL"),
+            "{plain}"
+        );
+        let other = hint_of("redis://h", Obstacle::NoSql);
+        assert!(other.contains("choose another one with --workload"), "{other}");
     }
 }

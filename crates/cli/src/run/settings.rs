@@ -12,8 +12,8 @@ use crate::config::Request;
 use crate::failure::Failure;
 use crate::suggest::no_such;
 use crate::workload_flags::{
-    Named, find_aim, find_distribution, find_mix, find_preset, find_workload, refuse_idle_flags,
-    refuse_other_flags, refuse_scale,
+    Named, find_aim, find_distribution, find_mix, find_preset, find_workload,
+    refuse_for_no_application, refuse_idle_flags, refuse_other_flags,
 };
 
 /// A run, or several.
@@ -40,6 +40,7 @@ impl Run {
         settings.isolation = args.isolation;
         settings.statement_timeout = args.drive.statement_timeout;
         settings.workload = run.workload;
+        settings.sql_tables = args.shape.sql_tables;
         settings.preset = preset.map(|preset| preset.name);
         settings.sessions = run.sessions;
         settings.txns = match (args.shape.txns, args.shape.duration) {
@@ -139,7 +140,10 @@ fn shape(args: &ShapeArgs, preset: Option<&Preset>) -> Result<DefaultRun, Failur
         run.workload = Workload { kind, ..base };
         (run.sessions, run.txns) = (preset.sessions, preset.txns);
     }
-    refuse_scale(kind, args.scale)?;
+    refuse_for_no_application(
+        kind,
+        &[(args.scale.is_some(), "--scale"), (args.sql_tables, "--sql-tables")],
+    )?;
     refuse_idle_flags(
         kind,
         &[

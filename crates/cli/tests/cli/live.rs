@@ -292,6 +292,50 @@ fn applications_are_played_and_can_be_repeated() {
     }
 }
 
+#[test]
+fn applications_have_sql_tables_of_their_own_where_asked_for() {
+    let sandbox = Sandbox::new();
+    for (name, row) in [("tpcc", "stock/1/"), ("rubis", "users/"), ("twitter", "tweets/")] {
+        let shape = ["--workload", name, "--txns", "100", "--sql-tables", "--seed", "1"];
+        let transcript = sandbox.transcript(&[&["run", "--out", name], &shape[..]].concat());
+        let tables = format!("rows are in SQL tables, called isolario_{name}_");
+        for expected in [&tables, "claim kept", "--sql-tables"] {
+            assert!(transcript.contains(expected), "{expected} in {transcript}");
+        }
+        let history = format!("{name}/history.iso");
+        let listing = sandbox.stdout(&["convert", "--to", "jsonl", &history, "-"]);
+        assert!(listing.contains(row), "{row} in {listing}");
+    }
+}
+
+#[test]
+fn sql_tables_take_an_application_and_a_database_that_has_them() {
+    let sandbox = Sandbox::new();
+    for (args, message, hint) in [
+        (
+            &["run", "--sql-tables"][..],
+            "--sql-tables has no effect on the mini workload",
+            "it is for --workload tpcc, rubis, twitter",
+        ),
+        (
+            &["run", "--workload", "tpcc", "--sql-tables", "--db", "sim:serializable"],
+            "sim has no SQL tables for the rows of the tpcc workload",
+            "leave --sql-tables out",
+        ),
+        (
+            &["run", "--workload", "sql", "--db", "sim:serializable"],
+            "this database has no SQL",
+            "choose another one with --workload",
+        ),
+    ] {
+        let transcript = sandbox.transcript(args);
+        for expected in [message, hint, "exit code 2"] {
+            assert!(transcript.contains(expected), "{expected} in {transcript}");
+        }
+    }
+    assert!(!sandbox.path("isolario-runs").exists());
+}
+
 /// Nobody listens on the first port.
 #[test]
 fn a_server_that_is_not_there_is_named_with_the_remedy() {

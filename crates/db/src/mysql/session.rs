@@ -12,6 +12,7 @@ use crate::database::{Access, Conditional, Connection, Held, Receipt};
 use crate::error::DbError;
 use crate::remote::{Stage, one_row, take_elements};
 use crate::table::Found;
+use crate::table::application::OwnTables;
 use crate::table::sql::{self, Prepared, Reply};
 
 const READ: &str = "SELECT v FROM isolario_register WHERE k = ?";
@@ -38,6 +39,8 @@ pub(super) enum Evidence {
 pub(super) struct Session {
     conn: Conn,
     evidence: Evidence,
+    /// The tables of an application, where rows are not registers.
+    own_tables: Option<OwnTables>,
     /// What the transaction began with.
     snapshot: Option<String>,
     /// What a lost answer to a statement would mean.
@@ -46,7 +49,12 @@ pub(super) struct Session {
 
 impl Session {
     pub(super) fn new(conn: Conn, evidence: Evidence) -> Session {
-        Session { conn, evidence, snapshot: None, stage: Stage::Statement }
+        Session { conn, evidence, own_tables: None, snapshot: None, stage: Stage::Statement }
+    }
+
+    /// With the rows of an application in tables of their own.
+    pub(super) fn with_tables(self, own_tables: Option<OwnTables>) -> Session {
+        Session { own_tables, ..self }
     }
 
     /// Begins with a snapshot, and learns its place in the log. Both are sent at once.
@@ -137,10 +145,16 @@ impl Connection for Session {
     }
 
     fn read(&mut self, key: u64) -> Result<Held, DbError> {
+        if let Some(tables) = OwnTables::of_key(self.own_tables, key) {
+            return tables.read(self, key);
+        }
         Ok(self.first::<Held>(READ, key)?.flatten())
     }
 
     fn write(&mut self, key: u64, value: i64) -> Result<(), DbError> {
+        if let Some(tables) = OwnTables::of_key(self.own_tables, key) {
+            return tables.write(self, key, value);
+        }
         one_row(key, self.execute(WRITE, (value, key))?)
     }
 

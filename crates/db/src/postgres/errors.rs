@@ -22,7 +22,7 @@ pub(super) fn classify(error: &tokio_postgres::Error, stage: Stage) -> DbError {
         return DbError::unknown(message).with_code(code);
     }
     let error = DbError::new(class(code, stage), message).with_code(code);
-    let error = match obstacle(code) {
+    let error = match obstacle(code, stage) {
         Some(obstacle) => error.with_obstacle(obstacle),
         None => error,
     };
@@ -47,13 +47,36 @@ fn class(code: &str, stage: Stage) -> ErrorClass {
     }
 }
 
-fn obstacle(code: &str) -> Option<Obstacle> {
+fn obstacle(code: &str, stage: Stage) -> Option<Obstacle> {
     match code {
         "53300" => Some(Obstacle::Full),
         "3D000" => Some(Obstacle::NoDatabase),
         _ if code.starts_with("28") => Some(Obstacle::Login),
+        _ if stage == Stage::Connect && is_not_understood(code) => Some(Obstacle::Dialect),
         _ => None,
     }
+}
+
+/// Whether the server does not know a function, a setting, a table of the catalogue, a type or the syntax of
+/// what PostgreSQL understands. H2 has codes of its own for a function (90022) and for what it does not
+/// support (50100); others keep to the standard (42000, 42S02).
+fn is_not_understood(code: &str) -> bool {
+    matches!(
+        code,
+        "0A000"
+            | "42000"
+            | "42001"
+            | "42601"
+            | "42703"
+            | "42704"
+            | "42883"
+            | "42P01"
+            | "42S02"
+            | "42S22"
+            | "3F000"
+            | "50100"
+            | "90022"
+    )
 }
 
 /// No word from the server: the line broke, or the two did not understand each other.
@@ -80,6 +103,17 @@ fn without_answer(error: &tokio_postgres::Error, stage: Stage) -> DbError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_that_only_speaks_the_protocol_is_known_by_what_it_does_not_understand() {
+        let dialect = Some(Obstacle::Dialect);
+        for code in ["42883", "42P01", "90022", "42601", "0A000"] {
+            assert_eq!(obstacle(code, Stage::Connect), dialect, "{code}");
+            assert_eq!(obstacle(code, Stage::Statement), None, "{code}");
+        }
+        assert_eq!(obstacle("42501", Stage::Connect), None);
+        assert_eq!(obstacle("28P01", Stage::Connect), Some(Obstacle::Login));
+    }
 
     #[test]
     fn states_have_classes() {

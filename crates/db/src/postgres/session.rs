@@ -15,6 +15,7 @@ use crate::database::{Access, Conditional, Connection, Held, Receipt};
 use crate::error::DbError;
 use crate::remote::{Stage, one_row};
 use crate::table::Found;
+use crate::table::application::OwnTables;
 use crate::table::sql::{self, Prepared, Reply, TableSql};
 
 const READ: &str = "SELECT v FROM isolario_register WHERE k = $1";
@@ -60,6 +61,8 @@ pub(super) struct Session {
     /// The statements on a table, prepared when they are first needed.
     prepared: HashMap<&'static str, Statement>,
     table: &'static TableSql,
+    /// The tables of an application, where rows are not registers.
+    own_tables: Option<OwnTables>,
     evidence: Evidence,
     /// Takes a snapshot, where transactions are asked for theirs.
     take_snapshot: Option<Statement>,
@@ -94,6 +97,7 @@ impl Session {
                 Evidence::Transactions => &sql::POSTGRES_DELETES,
                 Evidence::Statements => &sql::POSTGRES_STATEMENTS,
             },
+            own_tables: None,
             evidence,
             take_snapshot: match evidence {
                 Evidence::Transactions => Some(prepare(SNAPSHOT)?),
@@ -105,6 +109,11 @@ impl Session {
             stage: Stage::Statement,
             line,
         })
+    }
+
+    /// With the rows of an application in tables of their own.
+    pub(super) fn with_tables(self, own_tables: Option<OwnTables>) -> Session {
+        Session { own_tables, ..self }
     }
 
     /// Runs a statement; tells how many rows it changed.
@@ -167,12 +176,18 @@ impl Connection for Session {
     }
 
     fn read(&mut self, key: u64) -> Result<Held, DbError> {
+        if let Some(tables) = OwnTables::of_key(self.own_tables, key) {
+            return tables.read(self, key);
+        }
         let key = key as i64;
         let row = self.line.ask(self.stage, self.line.client.query_opt(&self.read, &[&key]))?;
         Ok(row.and_then(|row| row.get(0)))
     }
 
     fn write(&mut self, key: u64, value: i64) -> Result<(), DbError> {
+        if let Some(tables) = OwnTables::of_key(self.own_tables, key) {
+            return tables.write(self, key, value);
+        }
         one_row(key, self.execute(&self.write, &[&(key as i64), &value])?)
     }
 

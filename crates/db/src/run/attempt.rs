@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use isolario_formats::SessionRecorder;
 use isolario_model::{Op, OpInput, Outcome, SinkError, TxnEnd, TxnStart, ValueRef};
-use isolario_workload::{PlannedOp, TableOp};
+use isolario_workload::{KeyNames, PlannedOp, TableOp};
 
 use super::meeting::Member;
 use super::think::Think;
@@ -36,11 +36,13 @@ pub(super) struct Client<'r> {
     /// All times are nanoseconds since this moment.
     pub(super) epoch: Instant,
     think: Think<'r>,
+    /// What keys are called, if not by their numbers.
+    names: Option<&'r KeyNames>,
     /// What compare-and-sets expect: the last value the client saw of a key.
     known: HashMap<u64, Held>,
     /// Reused from attempt to attempt.
     elements: Vec<i64>,
-    intended: Vec<OpInput<'static>>,
+    intended: Vec<OpInput<'r>>,
     found: Found,
     /// What the database told about itself.
     pub(super) sightings: Vec<Sighting>,
@@ -86,11 +88,13 @@ impl<'r> Client<'r> {
         records: Option<SessionRecorder<'r>>,
         epoch: Instant,
         think: Think<'r>,
+        names: Option<&'r KeyNames>,
     ) -> Client<'r> {
         Client {
             records,
             epoch,
             think,
+            names,
             known: HashMap::new(),
             elements: Vec::new(),
             intended: Vec::new(),
@@ -147,10 +151,13 @@ impl<'r> Client<'r> {
 
     fn record_intent(&mut self, start: &TxnStart<'_>, plan: &[PlannedOp]) -> Result<(), SinkError> {
         let now = self.now();
-        let Client { records: Some(records), known, intended, .. } = self else { return Ok(()) };
+        let Client { records: Some(records), names, known, intended, .. } = self else {
+            return Ok(());
+        };
         let writes = plan.iter().filter(|op| op.writes());
         intended.clear();
-        intended.extend(writes.clone().filter_map(|op| intent(*op, expected(known, op.key()))));
+        let as_intended = |op: &PlannedOp| intent(*op, expected(known, op.key()), *names);
+        intended.extend(writes.clone().filter_map(as_intended));
         let on_table = writes.filter_map(|op| match op {
             PlannedOp::Table(op) => Some(*op),
             _ => None,
@@ -289,12 +296,13 @@ impl<'r> Client<'r> {
         expected: Held,
         answer: Option<&Answer>,
     ) -> Result<(), SinkError> {
-        let Client { records: Some(records), elements, .. } = self else { return Ok(()) };
+        let Client { records: Some(records), names, elements, .. } = self else { return Ok(()) };
         if let (PlannedOp::ReadList { key }, Some(Answer::List)) = (op, answer) {
             let elements: Vec<_> = elements.iter().map(|element| ValueRef::Int(*element)).collect();
-            return records.op(&Op::ReadList { key: name(key), elements: Some(&elements) });
+            let key = key_name(key, *names);
+            return records.op(&Op::ReadList { key, elements: Some(&elements) });
         }
-        match intent(op, expected) {
+        match intent(op, expected, *names) {
             Some(op) => records.op(&with_answer(op, answer)),
             None => Ok(()),
         }
@@ -336,8 +344,10 @@ fn access(plan: &[PlannedOp]) -> Access {
     }
 }
 
-fn name<'a>(key: u64) -> ValueRef<'a> {
-    ValueRef::Int(key as i64)
+/// What a key is called in a history.
+pub fn key_name(key: u64, names: Option<&KeyNames>) -> ValueRef<'_> {
+    let known = names.and_then(|names| names.get(key));
+    known.map_or(ValueRef::Int(key as i64), ValueRef::Text)
 }
 
 fn value<'a>(held: Held) -> ValueRef<'a> {
@@ -345,8 +355,8 @@ fn value<'a>(held: Held) -> ValueRef<'a> {
 }
 
 /// An operation before it has an answer; none for those on tables.
-fn intent<'a>(op: PlannedOp, expected: Held) -> Option<OpInput<'a>> {
-    let key = name(op.key()?);
+fn intent(op: PlannedOp, expected: Held, names: Option<&KeyNames>) -> Option<OpInput<'_>> {
+    let key = key_name(op.key()?, names);
     Some(match op {
         PlannedOp::Read { .. } => Op::Read { key, value: None },
         PlannedOp::Write { value, .. } => Op::Write { key, value: value.into() },

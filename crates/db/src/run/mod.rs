@@ -21,11 +21,11 @@ use isolario_formats::LiveRecorder;
 use isolario_model::{
     AbortReason, Counts, Latency, Meta, RunEvent, Second, SinkError, StopCause, StopReason,
 };
-use isolario_workload::{Generator, PlannedOp};
+use isolario_workload::{Generator, KeyNames, PlannedOp};
 
 use crate::database::Database;
 use crate::error::DbError;
-pub use attempt::Sighting;
+pub use attempt::{Sighting, key_name};
 pub use control::Control;
 use events::Events;
 use meeting::Meetings;
@@ -130,6 +130,8 @@ struct Shared<'r> {
     tickets: Tickets,
     pace: Pace,
     meetings: Meetings,
+    /// What keys are called, if not by their numbers.
+    names: Option<KeyNames>,
     /// How many positions the longest session came to.
     positions: AtomicU64,
     epoch: Instant,
@@ -270,6 +272,7 @@ pub fn run_then(
         tickets: Tickets::new(plan.txns),
         pace: Pace::new(plan.rate),
         meetings: Meetings::new(plan.sessions, |session| plan.generator.rendezvous(session)),
+        names: recorder.as_ref().and_then(|_| plan.generator.key_names()),
         positions: AtomicU64::new(0),
         epoch,
         nodes: plan.databases.iter().map(|_| Node::default()).collect(),

@@ -49,7 +49,7 @@ impl<'r> Session<'r> {
     pub(super) fn new(shared: &'r Shared<'r>, number: u32) -> Session<'r> {
         let think = Think::new(shared.plan.think, number, shared.control);
         let records = shared.recorder.map(LiveRecorder::session);
-        let mut client = Client::new(records, shared.epoch, think);
+        let mut client = Client::new(records, shared.epoch, think, shared.names.as_ref());
         client.group = shared.meetings.member(number);
         Session {
             shared,

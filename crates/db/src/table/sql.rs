@@ -46,7 +46,7 @@ pub(crate) struct Reply {
     not(all(feature = "mysql", feature = "postgres", feature = "sqlite")),
     allow(dead_code, reason = "each is there for one of the databases")
 )]
-enum Dialect {
+pub(super) enum Dialect {
     /// `RETURNING`; with or without what a certificate is made of.
     Postgres(Told),
     /// `RETURNING`.
@@ -58,7 +58,7 @@ enum Dialect {
 /// What PostgreSQL tells beside the results.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(not(feature = "postgres"), allow(dead_code, reason = "each is there for PostgreSQL"))]
-enum Told {
+pub(super) enum Told {
     Nothing,
     /// The number of a transaction that deletes: the versions that others write tell who they are. It
     /// has one snapshot, which it was told at its beginning.
@@ -109,15 +109,15 @@ const FUNCTIONS: [Function; 7] = [
 ];
 
 /// A statement with parameters.
-struct Query {
-    sql: String,
+pub(super) struct Query {
+    pub(super) sql: String,
     /// The numbers of the values in the order in which they are bound.
     binds: Vec<usize>,
 }
 
 impl Query {
     /// Takes a statement in which values are called `{1}`, `{2}` and so on.
-    fn new(template: &str, dialect: Dialect) -> Query {
+    pub(super) fn new(template: &str, dialect: Dialect) -> Query {
         let (mut sql, mut binds) = (String::new(), Vec::new());
         let mut parts = template.split('{');
         sql.push_str(parts.next().unwrap_or_default());
@@ -140,7 +140,11 @@ impl Query {
         Query { sql, binds }
     }
 
-    fn ask(&'static self, line: &mut dyn Prepared, values: &[i64]) -> Result<Reply, DbError> {
+    pub(super) fn ask(
+        &'static self,
+        line: &mut dyn Prepared,
+        values: &[i64],
+    ) -> Result<Reply, DbError> {
         let bound: Vec<i64> = self.binds.iter().map(|number| values[number - 1]).collect();
         line.ask(&self.sql, &bound)
     }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use isolario_db::{Connection, Database, DbError, DbUrl, ErrorClass, Layout, Settings, open};
 use isolario_servers::{Durability, Kind, Servers};
-use isolario_workload::Kind as Workload;
+use isolario_workload::{Kind as Workload, Schema};
 
 /// How many milliseconds a statement may take that should succeed: the machine may be very busy.
 pub const SLOW: u64 = 30_000;
@@ -24,9 +24,20 @@ pub fn database(url: &str, isolation: &str) -> Box<dyn Database> {
 
 /// The same with another time-out.
 pub fn patient(url: &str, isolation: &str, milliseconds: u64) -> Box<dyn Database> {
+    with_tables(url, isolation, milliseconds, None)
+}
+
+/// The same with the rows of an application in tables of their own.
+pub fn with_tables(
+    url: &str,
+    isolation: &str,
+    milliseconds: u64,
+    tables: Option<Schema>,
+) -> Box<dyn Database> {
     let settings = Settings {
         isolation: Some(isolation.to_owned()).filter(|name| !name.is_empty()),
         statement_timeout: Duration::from_millis(milliseconds),
+        tables,
         ..Settings::default()
     };
     open(&DbUrl::parse(url).unwrap(), &settings).unwrap()

@@ -8,10 +8,10 @@ use isolario_db::{Control, Database, Outcome, Plan, Progress, run};
 use isolario_formats::read;
 use isolario_model::{AnomalyKind, Counts, History, Level, StopReason, Verdict};
 use isolario_verify::verify;
-use isolario_workload::{Kind, Planner, Workload};
+use isolario_workload::{Kind, Planner, Schema, Workload};
 use tempfile::TempDir;
 
-use super::site::{SLOW, patient, prepare_nodes};
+use super::site::{SLOW, prepare_nodes, with_tables};
 
 /// A run, of a size that suits a test.
 #[derive(Clone)]
@@ -19,6 +19,8 @@ pub struct Trial {
     pub urls: Vec<String>,
     pub isolation: &'static str,
     pub workload: Workload,
+    /// Whether the rows of an application are in SQL tables of their own.
+    pub in_tables: bool,
     pub sessions: u32,
     /// How many transactions are to commit.
     pub txns: u64,
@@ -43,6 +45,7 @@ impl Trial {
             urls: urls.to_vec(),
             isolation,
             workload: Workload { kind: Kind::Mini, keys: 100, ..Workload::default() },
+            in_tables: false,
             sessions: 8,
             txns: 3000,
             seed: 1,
@@ -57,7 +60,8 @@ impl Trial {
         &self,
         mut meanwhile: impl FnMut(&Counts) -> ControlFlow<()>,
     ) -> (Outcome, History) {
-        let open = |url: &String| patient(url, self.isolation, self.timeout);
+        let tables = Schema::of(&self.workload).filter(|_| self.in_tables);
+        let open = |url: &String| with_tables(url, self.isolation, self.timeout, tables);
         let databases: Vec<Box<dyn Database>> = self.urls.iter().map(open).collect();
         let (kind, keys) = (self.workload.kind, self.workload.keys);
         prepare_nodes(&databases, kind, keys);

@@ -11,8 +11,8 @@ use isolario_sim::{Config, generate};
 
 /// How to make a history.
 pub enum Recipe {
-    /// By a run against a database.
-    Recorded { url: String, workload: Workload, txns: u64, sessions: u32 },
+    /// By a run against a database, on registers or on SQL tables.
+    Recorded { url: String, workload: Workload, sql_tables: bool, txns: u64, sessions: u32 },
     /// By the simulated store, at snapshot isolation.
     Simulated { workload: Workload, txns: u64, sessions: u32 },
 }
@@ -31,8 +31,14 @@ impl Recipe {
     /// As a step of something that grows.
     pub fn writer(self) -> Writer {
         Box::new(move |file| match &self {
-            Recipe::Recorded { url, workload, txns, sessions } => {
-                record(url, workload, *txns, *sessions, file)
+            Recipe::Recorded { url, workload, sql_tables, txns, sessions } => {
+                let settings = Settings::new(workload.kind)
+                    .with_url(url)?
+                    .with_workload(workload.clone())
+                    .with_sql_tables(*sql_tables)
+                    .with_sessions(*sessions)
+                    .with_txns(*txns);
+                record(settings, file)
             }
             Recipe::Simulated { workload, txns, sessions } => {
                 simulate(workload, *txns, *sessions, file)
@@ -42,24 +48,15 @@ impl Recipe {
 }
 
 /// Runs the workload; says how many operations the history has.
-fn record(
-    url: &str,
-    workload: &Workload,
-    txns: u64,
-    sessions: u32,
-    file: &Path,
-) -> Result<u64, Failure> {
+fn record(settings: Settings, file: &Path) -> Result<u64, Failure> {
     let directory = file.with_extension("run");
-    let mut settings = Settings::new(workload.kind)
-        .with_url(url)?
-        .with_workload(workload.clone())
-        .with_sessions(sessions)
-        .with_txns(txns)
+    let is_postgres = settings.urls.iter().any(|url| url.scheme() == "postgres");
+    let mut settings = settings
         .with_levels([Level::ReadCommitted])
         .with_shrinking(Shrinking::Never)
         .with_out(&directory);
     // Snapshots are enough, and abort less.
-    settings.isolation = url.starts_with("postgres").then(|| "repeatable-read".to_owned());
+    settings.isolation = is_postgres.then(|| "repeatable-read".to_owned());
     let outcome = run(&settings, &Handle::new(), &mut ())?;
     std::fs::rename(directory.join(HISTORY), file)?;
     std::fs::remove_dir_all(&directory)?;

@@ -9,12 +9,12 @@
 use std::path::{Path, PathBuf};
 
 use isolario_check::Options;
-use isolario_db::{self as db, Access, Connection, DbError, Found, record_table_op};
+use isolario_db::{self as db, Access, Connection, DbError, Found, key_name, record_table_op};
 use isolario_formats::{self as formats, Target as File};
 use isolario_model::{
     Counts, History, Op, Outcome, RunRecord, SinkError, TxnEnd, TxnId, TxnSink, TxnStart, ValueRef,
 };
-use isolario_workload::{PlannedOp, TableOp};
+use isolario_workload::{Generator, KeyNames, PlannedOp, TableOp};
 
 use super::directory::{Directory, HISTORY};
 use super::error::RunError;
@@ -66,7 +66,7 @@ fn recorded(settings: &Settings) -> Result<(Recorded, Target), RunError> {
     let found = reads.iter().map(|plan| read_again(plan, connection.as_mut()));
     let found = found.collect::<Result<Vec<_>, _>>().map_err(at)?;
     let outage = after(&before);
-    write(&before, &found, outage, &file)
+    write(&before, &found, planner.key_names().as_ref(), outage, &file)
         .map_err(|error| RunError::Recording { path: file, error })?;
     let mut record = begin(settings, &target);
     record.counts = counts(&before);
@@ -87,7 +87,7 @@ fn reopened(settings: &Settings) -> Result<Target, RunError> {
     node.resume(&layout(settings)).map_err(at)?;
     let version = node.version().map_err(at)?;
     let claim = in_real_time(node.claim(settings.workload.kind, 1));
-    Ok(Target { nodes: vec![node], version, claim, trouble: None })
+    Ok(Target { nodes: vec![node], version, claim, tables: settings.tables(), trouble: None })
 }
 
 /// A time after everything that was recorded. When the child was killed is not on its clock, but then nothing was
@@ -130,15 +130,16 @@ fn read_again(plan: &[PlannedOp], connection: &mut dyn Connection) -> Result<Vec
 }
 
 impl Seen {
-    fn tell(&self, sink: &mut dyn TxnSink) -> Result<(), SinkError> {
+    /// Keys are called as they were in the run.
+    fn tell(&self, names: Option<&KeyNames>, sink: &mut dyn TxnSink) -> Result<(), SinkError> {
         match self {
             Seen::Register(key, held) => {
                 let value = Some(held.map_or(ValueRef::Nil, ValueRef::Int));
-                sink.op(&Op::Read { key: (*key as i64).into(), value })
+                sink.op(&Op::Read { key: key_name(*key, names), value })
             }
             Seen::List(key, elements) => {
                 let elements: Vec<_> = elements.iter().map(|element| (*element).into()).collect();
-                sink.op(&Op::ReadList { key: (*key as i64).into(), elements: Some(&elements) })
+                sink.op(&Op::ReadList { key: key_name(*key, names), elements: Some(&elements) })
             }
             Seen::Row(op, found) => record_table_op(op, Some(found), |op| sink.op(op)).map(drop),
         }
@@ -149,6 +150,7 @@ impl Seen {
 fn write(
     before: &History,
     found: &[Vec<Seen>],
+    names: Option<&KeyNames>,
     outage: Outage,
     file: &Path,
 ) -> Result<(), SinkError> {
@@ -159,7 +161,7 @@ fn write(
     for (number, found) in (0i64..).zip(found) {
         // Other sessions have numbers from 0 on.
         sink.begin(&TxnStart { session: (-1i64).into(), id: None, line: None })?;
-        found.iter().try_for_each(|seen| seen.tell(&mut *sink))?;
+        found.iter().try_for_each(|seen| seen.tell(names, &mut *sink))?;
         let start = outage.over + 1 + 2 * number;
         let end = TxnEnd::new(Outcome::Committed);
         sink.end(&TxnEnd { start: Some(start), finish: Some(start + 1), ..end })?;

@@ -62,6 +62,14 @@ pub enum RunError {
         /// The workload.
         kind: Kind,
     },
+    /// The rows of the workload cannot be kept in SQL tables of their own.
+    #[error("{database} has no SQL tables for the rows of the {workload} workload")]
+    NoTables {
+        /// The database.
+        database: String,
+        /// The workload.
+        workload: &'static str,
+    },
     /// The nodes are of different databases.
     #[error("{first} and {other} are not nodes of one database")]
     DifferentDatabases {

@@ -11,7 +11,7 @@ use isolario_db::{
     Access, Connection, Database, DbError, ErrorClass, Held, Layout, Moment, ServerClock,
 };
 use isolario_model::HostClock;
-use isolario_workload::{Generator, Place, PlannedOp, Rendezvous, Rng};
+use isolario_workload::{Generator, KeyNames, Place, PlannedOp, Rendezvous, Rng};
 
 use super::handle::Handle;
 
@@ -68,6 +68,10 @@ impl Generator for SomeSessions<'_> {
 
     fn name(&self, place: Place) -> Option<i64> {
         self.all.name(self.place(place))
+    }
+
+    fn key_names(&self) -> Option<KeyNames> {
+        self.all.key_names()
     }
 
     fn rendezvous(&self, session: u32) -> Option<Rendezvous> {

@@ -43,6 +43,9 @@ pub(super) fn command(settings: &Settings, isolation: &str) -> String {
     }
     flag("max-retries", settings.max_retries.to_string());
     flag("statement-timeout", span(settings.statement_timeout));
+    if settings.sql_tables {
+        words.push("--sql-tables".to_owned());
+    }
     if settings.whitebox {
         words.push("--whitebox".to_owned());
     }
@@ -112,11 +115,33 @@ fn shape(settings: &Settings, flag: &mut impl FnMut(&str, String)) {
     flag("distribution", distribution.to_string());
 }
 
-/// A duration as the flags take it.
-fn span(duration: Duration) -> String {
-    match duration.as_micros() {
-        us if us.is_multiple_of(1_000_000) => format!("{}s", us / 1_000_000),
-        us if us.is_multiple_of(1000) => format!("{}ms", us / 1000),
-        us => format!("{us}us"),
+/// A duration as people write it, and as the flags take it: `10m`, `90s`, `1500ms`.
+pub(super) fn span(duration: Duration) -> String {
+    const UNITS: [(u128, &str); 4] =
+        [(3_600_000_000, "h"), (60_000_000, "m"), (1_000_000, "s"), (1000, "ms")];
+    let us = duration.as_micros();
+    match UNITS.iter().find(|(unit, _)| us > 0 && us.is_multiple_of(*unit)) {
+        Some((unit, name)) => format!("{}{name}", us / unit),
+        None => format!("{us}us"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_as_people_write_them() {
+        for (ms, expected) in [
+            (600_000, "10m"),
+            (90_000, "90s"),
+            (7_200_000, "2h"),
+            (5_000, "5s"),
+            (1_500, "1500ms"),
+            (0, "0us"),
+        ] {
+            assert_eq!(span(Duration::from_millis(ms)), expected);
+        }
+        assert_eq!(span(Duration::from_micros(1_500)), "1500us");
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use isolario_check::supported;
 use isolario_db::{Claim, DbError, DbUrl};
 use isolario_model::Level;
-use isolario_workload::{DefaultRun, Kind, Planner, Workload, WorkloadError};
+use isolario_workload::{DefaultRun, Kind, Planner, Schema, Workload, WorkloadError};
 
 use super::faults::Faults;
 use super::host::Host;
@@ -25,6 +25,8 @@ pub struct Settings {
     pub statement_timeout: Duration,
     /// What the clients ask for.
     pub workload: Workload,
+    /// Whether the rows of an application are kept in SQL tables of their own, instead of as registers.
+    pub sql_tables: bool,
     /// The name of the preset that the workload came from, so that the run can be repeated.
     pub preset: Option<&'static str>,
     /// How many sessions, each with a connection.
@@ -139,6 +141,7 @@ impl Settings {
             isolation: None,
             statement_timeout: Duration::from_secs(5),
             workload,
+            sql_tables: false,
             preset: None,
             sessions,
             txns: Some(txns),
@@ -178,6 +181,12 @@ impl Settings {
     #[must_use]
     pub fn with_workload(self, workload: Workload) -> Settings {
         Settings { workload, ..self }
+    }
+
+    /// With the rows of an application in SQL tables of their own, or as registers.
+    #[must_use]
+    pub fn with_sql_tables(self, sql_tables: bool) -> Settings {
+        Settings { sql_tables, ..self }
     }
 
     /// With this many sessions.
@@ -256,6 +265,11 @@ impl Settings {
     #[must_use]
     pub fn with_host(self, host: Host) -> Settings {
         Settings { host: Some(host), ..self }
+    }
+
+    /// The application whose rows are kept in SQL tables of their own, if one is.
+    pub(super) fn tables(&self) -> Option<Schema> {
+        Schema::of(&self.workload).filter(|_| self.sql_tables)
     }
 
     /// What the clients ask for, on all hosts.

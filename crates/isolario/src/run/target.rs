@@ -2,6 +2,7 @@
 
 use isolario_db::{self as db, Claim, Database, DbError, DbUrl, Layout};
 use isolario_model::Level;
+use isolario_workload::Schema;
 
 use super::error::RunError;
 use super::faults::Trouble;
@@ -39,6 +40,7 @@ pub(super) fn asked_of(settings: &Settings) -> db::Settings {
         sessions: settings.sessions,
         evidence: settings.whitebox,
         shadow: settings.whitebox && settings.shadow,
+        tables: settings.tables(),
         durable: settings.to_be_killed.is_some(),
     }
 }
@@ -52,6 +54,8 @@ pub struct Target {
     pub version: String,
     /// What it claims for the workload.
     pub claim: Claim,
+    /// The application whose rows are in SQL tables of their own.
+    pub(super) tables: Option<Schema>,
     /// The faults that the run is to have.
     pub(super) trouble: Option<Trouble>,
 }
@@ -89,6 +93,10 @@ impl Target {
         if !first.supports(kind) {
             return Err(RunError::Unsupported { database: first.name().to_owned(), kind });
         }
+        if settings.sql_tables && !(first.has_tables() && settings.tables().is_some()) {
+            let (database, workload) = (first.name().to_owned(), settings.workload.name());
+            return Err(RunError::NoTables { database, workload });
+        }
         let layout = layout(settings);
         let prepared = match settings.host.map(Host::number) {
             None => db::prepare(&nodes, &layout),
@@ -106,7 +114,7 @@ impl Target {
             let (first, other) = (first.name().to_owned(), other.name().to_owned());
             return Err(RunError::DifferentDatabases { first, other });
         }
-        Ok(Target { version, claim, nodes, trouble: None })
+        Ok(Target { version, claim, nodes, tables: settings.tables(), trouble: None })
     }
 
     /// The name of its rows in the table of claims.
@@ -121,6 +129,14 @@ impl Target {
 
     /// What the database did differently for the run, in words.
     pub fn remarks(&self) -> Vec<String> {
-        self.nodes.first().map_or_else(Vec::new, |node| node.remarks())
+        let of_database = self.nodes.first().map_or_else(Vec::new, |node| node.remarks());
+        of_database.into_iter().chain(self.tables.map(in_tables)).collect()
     }
+}
+
+/// That rows are no registers, in words.
+fn in_tables(schema: Schema) -> String {
+    let names: Vec<&str> = schema.tables().iter().map(|table| table.name).collect();
+    let (application, names) = (schema.application(), names.join(", "));
+    format!("rows are in SQL tables, called isolario_{application}_…: {names}")
 }

@@ -6,6 +6,7 @@
 //! that all rows are known beforehand.
 
 mod rubis;
+mod schema;
 mod tpcc;
 mod twitter;
 
@@ -15,6 +16,8 @@ use std::str::FromStr;
 use crate::plan::PlannedOp;
 use crate::rng::Rng;
 use crate::shape::WorkloadError;
+
+pub use schema::{KeyColumn, KeyNames, RowName, Rows, Schema, Table};
 
 /// An application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,16 +57,15 @@ impl Application {
 
     /// How many keys it takes at a scale.
     pub fn keys(self, scale: u32) -> u32 {
-        let rows: u64 = self.tables(u64::from(scale)).iter().sum();
-        u32::try_from(rows).unwrap_or(u32::MAX)
+        u32::try_from(Schema::new(self, scale.into()).rows()).unwrap_or(u32::MAX)
     }
 
-    /// How many rows each of its tables has.
-    fn tables(self, scale: u64) -> Tables {
+    /// Its tables.
+    pub fn tables(self) -> &'static [Table] {
         match self {
-            Application::Tpcc => tpcc::tables(scale),
-            Application::Rubis => rubis::tables(scale),
-            Application::Twitter => twitter::tables(scale),
+            Application::Tpcc => &tpcc::TABLES,
+            Application::Rubis => &rubis::TABLES,
+            Application::Twitter => &twitter::TABLES,
         }
     }
 
@@ -75,7 +77,7 @@ impl Application {
         plan: &mut Vec<PlannedOp>,
         value: &dyn Fn(usize) -> i64,
     ) {
-        let steps = &mut Steps { plan, value, tables: self.tables(past.scale) };
+        let steps = &mut Steps { plan, value, counts: counts(Schema::new(self, past.scale)) };
         match self {
             Application::Tpcc => tpcc::plan(past, number, steps),
             Application::Rubis => rubis::plan(past, number, steps),
@@ -121,11 +123,14 @@ impl Past {
     }
 }
 
-/// How many tables an application may have.
-const TABLES: usize = 9;
+/// Per table, how many rows it has. No application has more tables.
+type Counts = [u64; 9];
 
-/// Per table, how many rows it has.
-type Tables = [u64; TABLES];
+fn counts(schema: Schema) -> Counts {
+    let mut counts = Counts::default();
+    counts.iter_mut().zip(schema.counts()).for_each(|(to, count)| *to = count);
+    counts
+}
 
 /// How many rows there are of what every transaction may add to: more than anybody looks back.
 const RING: u64 = 2000;
@@ -135,13 +140,13 @@ struct Steps<'p> {
     plan: &'p mut Vec<PlannedOp>,
     /// The value that the operation of a number writes, if it writes.
     value: &'p dyn Fn(usize) -> i64,
-    tables: Tables,
+    counts: Counts,
 }
 
 impl Steps<'_> {
     /// The key of a row: tables come one after the other.
     fn key(&self, table: usize, row: u64) -> u64 {
-        self.tables[..table].iter().sum::<u64>() + row % self.tables[table]
+        self.counts[..table].iter().sum::<u64>() + row % self.counts[table]
     }
 
     fn read(&mut self, table: usize, row: u64) {
@@ -215,6 +220,13 @@ mod tests {
                 ops().filter(|op| !op.writes()).filter_map(PlannedOp::key).collect();
             let of_written = reads.iter().filter(|key| written.contains(key)).count();
             assert!(2 * of_written > reads.len(), "{application}: {of_written} of {}", reads.len());
+        }
+    }
+
+    #[test]
+    fn no_application_has_more_tables_than_are_counted() {
+        for application in Application::ALL {
+            assert!(application.tables().len() <= Counts::default().len(), "{application}");
         }
     }
 

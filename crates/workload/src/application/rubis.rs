@@ -1,6 +1,7 @@
 //! An auction site after RUBiS, with every row a register.
 
-use super::{Past, RING, Steps, Tables, popular};
+use super::schema::{Rows, Table, key};
+use super::{Past, RING, Steps, popular};
 use crate::rng::Rng;
 
 const USER: usize = 0;
@@ -20,15 +21,18 @@ const PAGE: usize = 5;
 /// Those of a page of a category.
 pub(super) const MAX_OPS: u32 = 2 + 2 * PAGE as u32;
 
-pub(super) fn tables(scale: u64) -> Tables {
-    let mut rows = [0; super::TABLES];
-    rows[USER] = scale * USERS;
-    rows[ITEM] = RING;
-    rows[BID] = RING;
-    rows[COMMENT] = RING;
-    rows[CATEGORY] = CATEGORIES;
-    rows
-}
+pub(super) const TABLES: [Table; 5] = [
+    Table::new("users", Rows::Scaled, &[key("user_id", USERS)], &["rating", "balance"]),
+    Table::new(
+        "items",
+        Rows::Inserted,
+        &[key("item_id", RING)],
+        &["quantity", "initial_price", "max_bid", "nb_of_bids"],
+    ),
+    Table::new("bids", Rows::Inserted, &[key("bid_id", RING)], &["quantity", "bid", "max_bid"]),
+    Table::new("comments", Rows::Inserted, &[key("comment_id", RING)], &["rating", "written"]),
+    Table::new("categories", Rows::Standing, &[key("category_id", CATEGORIES)], &["nb_of_items"]),
+];
 
 /// What a transaction is about.
 enum Deed {

@@ -1,6 +1,7 @@
 //! TPC-C, revision 5.11: its five transactions, with every row a register.
 
-use super::{Past, RING, Steps, Tables};
+use super::schema::{Rows, Table, key};
+use super::{Past, RING, Steps};
 use crate::rng::Rng;
 
 const WAREHOUSE: usize = 0;
@@ -29,19 +30,44 @@ const LAST_ORDERS: usize = 5;
 /// Those of a check of the stock.
 pub(super) const MAX_OPS: u32 = 1 + LAST_ORDERS as u32 * (LINES as u32 - 1) * 2;
 
-pub(super) fn tables(warehouses: u64) -> Tables {
-    let mut rows = [0; super::TABLES];
-    rows[WAREHOUSE] = warehouses;
-    rows[DISTRICT] = warehouses * DISTRICTS;
-    rows[CUSTOMER] = warehouses * DISTRICTS * CUSTOMERS;
-    rows[HISTORY] = RING;
-    rows[NEW_ORDER] = RING;
-    rows[ORDER] = RING;
-    rows[ORDER_LINE] = RING * LINES;
-    rows[ITEM] = ITEMS;
-    rows[STOCK] = warehouses * ITEMS;
-    rows
-}
+/// With the columns of the standard (clause 1.3) that its transactions change or look up. An order has the
+/// number of the transaction that placed it, so that its place is a column of no interest here.
+pub(super) const TABLES: [Table; 9] = [
+    Table::new("warehouse", Rows::Scaled, &[key("w_id", 1)], &["w_tax", "w_ytd"]),
+    Table::new(
+        "district",
+        Rows::Scaled,
+        &[key("d_w_id", 1), key("d_id", DISTRICTS)],
+        &["d_tax", "d_ytd", "d_next_o_id"],
+    ),
+    Table::new(
+        "customer",
+        Rows::Scaled,
+        &[key("c_w_id", 1), key("c_d_id", DISTRICTS), key("c_id", CUSTOMERS)],
+        &["c_balance", "c_ytd_payment", "c_payment_cnt", "c_delivery_cnt"],
+    ),
+    Table::new("history", Rows::Inserted, &[key("h_id", RING)], &["h_c_id", "h_date", "h_amount"]),
+    Table::new("new_order", Rows::Inserted, &[key("no_o_id", RING)], &["no_d_id"]),
+    Table::new(
+        "orders",
+        Rows::Inserted,
+        &[key("o_id", RING)],
+        &["o_c_id", "o_entry_d", "o_carrier_id", "o_ol_cnt"],
+    ),
+    Table::new(
+        "order_line",
+        Rows::Inserted,
+        &[key("ol_o_id", RING), key("ol_number", LINES)],
+        &["ol_i_id", "ol_delivery_d", "ol_quantity", "ol_amount"],
+    ),
+    Table::new("item", Rows::Standing, &[key("i_id", ITEMS)], &["i_im_id", "i_price"]),
+    Table::new(
+        "stock",
+        Rows::Scaled,
+        &[key("s_w_id", 1), key("s_i_id", ITEMS)],
+        &["s_quantity", "s_ytd", "s_order_cnt", "s_remote_cnt"],
+    ),
+];
 
 /// What a transaction is about.
 enum Deed {

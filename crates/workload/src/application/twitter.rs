@@ -1,6 +1,7 @@
 //! A Twitter clone, with every row a register.
 
-use super::{Past, RING, Steps, Tables, popular};
+use super::schema::{Rows, Table, key};
+use super::{Past, RING, Steps, popular};
 use crate::rng::Rng;
 
 const USER: usize = 0;
@@ -22,15 +23,13 @@ const PAGE: usize = 5;
 /// Those of a timeline.
 pub(super) const MAX_OPS: u32 = 1 + 2 * PAGE as u32;
 
-pub(super) fn tables(scale: u64) -> Tables {
-    let mut rows = [0; super::TABLES];
-    rows[USER] = scale * USERS;
-    rows[TWEET] = RING;
-    rows[LAST_TWEET] = scale * USERS;
-    rows[FOLLOWING] = scale * USERS;
-    rows[FOLLOWERS] = scale * USERS;
-    rows
-}
+pub(super) const TABLES: [Table; 5] = [
+    Table::new("users", Rows::Scaled, &[key("user_id", USERS)], &["joined", "verified"]),
+    Table::new("tweets", Rows::Inserted, &[key("tweet_id", RING)], &["written", "length", "likes"]),
+    Table::new("last_tweets", Rows::Scaled, &[key("user_id", USERS)], &["tweet_id"]),
+    Table::new("following", Rows::Scaled, &[key("user_id", USERS)], &["latest_id", "total"]),
+    Table::new("followers", Rows::Scaled, &[key("user_id", USERS)], &["latest_id", "total"]),
+];
 
 /// What a transaction is about.
 enum Deed {

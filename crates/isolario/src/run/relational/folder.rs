@@ -15,6 +15,7 @@ use super::settings::Settings;
 use super::site::Site;
 use crate::run::RunError;
 use crate::run::directory::{Directory, HISTORY, PROOF, unix_seconds};
+use crate::run::replay::span;
 
 /// The statements of a round, in the order in which they were sent.
 pub(super) const STATEMENTS: &str = "statements.sql";
@@ -164,7 +165,7 @@ fn command(settings: &Settings) -> String {
         flag("txns", txns.to_string());
     }
     if let Some(duration) = settings.duration {
-        flag("duration", format!("{}ms", duration.as_millis()));
+        flag("duration", span(duration));
     }
     if let Some(aim) = &settings.aim {
         flag("aim", aim.clone());

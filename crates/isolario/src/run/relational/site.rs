@@ -2,7 +2,9 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use isolario_db::{self as db, Claim, DRIVERS, Database, DbError, LockView, SqlConnection};
+use isolario_db::{
+    self as db, Claim, DRIVERS, Database, DbError, LockView, Obstacle, SqlConnection,
+};
 use isolario_model::Value;
 use isolario_sql::{Aux, Product, Schema};
 use isolario_workload::Kind;
@@ -49,7 +51,8 @@ impl<'s> Site<'s> {
         let database = db::open(url, &options).map_err(RunError::Open)?;
         let version = database.version().map_err(at)?;
         let name = database.name().to_owned();
-        let product = Product::named(&name).ok_or_else(|| at(DbError::unsupported("SQL")))?;
+        let no_sql = || DbError::unsupported("SQL").with_obstacle(Obstacle::NoSql);
+        let product = Product::named(&name).ok_or_else(|| at(no_sql()))?;
         let driver = DRIVERS.iter().find(|driver| driver.schemes.contains(&url.scheme()));
         let known = driver.map_or(&[][..], |driver| driver.isolations);
         let isolations = match &settings.isolation {
