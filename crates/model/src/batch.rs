@@ -23,6 +23,8 @@ pub struct Batch {
     pub(crate) values: ValueTable,
     /// Whether the last transaction has begun and not ended.
     pub(crate) open: bool,
+    /// How many operations were added in advance, and belong to no transaction yet.
+    pub(crate) unclaimed: usize,
     /// Reused by list reads, so that they allocate nothing.
     scratch: Vec<ValueId>,
 }
@@ -166,7 +168,7 @@ impl TxnSink for Batch {
         }
         self.open = true;
         self.txns.sessions.push(self.sessions.intern(start.session));
-        self.txns.op_ends.push(self.ops.kinds.len() as u32);
+        self.txns.op_ends.push(self.claimed());
         self.txns.outcomes.push(Outcome::Unknown);
         let name = start.id.map(|id| self.values.intern(id));
         self.txns.names.set(txn, name);
@@ -176,9 +178,7 @@ impl TxnSink for Batch {
 
     #[inline]
     fn op_with(&mut self, op: &OpInput<'_>, notes: &OpNotes<'_>) -> Result<(), SinkError> {
-        if !self.open {
-            return Err(SinkError::Sequence("an operation outside of a transaction"));
-        }
+        self.require_open()?;
         let row = self.ops.kinds.len();
         if row >= MAX_ROWS {
             return Err(SinkError::TooLarge { what: "operations", limit: MAX_ROWS as u64 });
@@ -201,7 +201,7 @@ impl TxnSink for Batch {
         }
         self.open = false;
         let txn = self.len() - 1;
-        self.txns.op_ends[txn] = self.ops.kinds.len() as u32;
+        self.txns.op_ends[txn] = self.claimed();
         self.txns.outcomes[txn] = end.outcome;
         self.txns.starts.set(txn, end.start);
         self.txns.finishes.set(txn, end.finish);
@@ -243,9 +243,69 @@ impl Batch {
         keys: &[KeyId],
         values: &[ValueId],
     ) -> Result<(), SinkError> {
+        self.require_open()?;
+        self.require_known(kinds, keys, values)?;
+        self.ops.kinds.extend_from_slice(kinds);
+        self.ops.keys.extend_from_slice(keys);
+        self.ops.words.extend(values.iter().map(|value| value.word()));
+        Ok(())
+    }
+
+    /// Takes all operations of a batch that has none, as [`Batch::ops_by_id`] would, before the
+    /// transactions they belong to: each of these then claims as many as it has. What a reader has in
+    /// columns already need not be copied then.
+    pub fn ops_in_advance(
+        &mut self,
+        kinds: Vec<OpKind>,
+        keys: Vec<KeyId>,
+        values: Vec<ValueId>,
+    ) -> Result<(), SinkError> {
+        if self.open || !self.ops.kinds.is_empty() {
+            return Err(SinkError::Sequence("operations in advance of a batch that has some"));
+        }
+        self.require_known(&kinds, &keys, &values)?;
+        self.unclaimed = kinds.len();
+        self.ops.kinds = kinds;
+        self.ops.keys = keys;
+        self.ops.words = values.into_iter().map(ValueId::word).collect();
+        Ok(())
+    }
+
+    /// Makes the next few operations that were added in advance part of the open transaction.
+    #[inline]
+    pub fn claim_ops(&mut self, count: usize) -> Result<(), SinkError> {
         if !self.open {
             return Err(SinkError::Sequence("an operation outside of a transaction"));
         }
+        let left = self.unclaimed.checked_sub(count);
+        self.unclaimed = left.ok_or(SinkError::Sequence("more operations than there are"))?;
+        Ok(())
+    }
+
+    /// How many operations belong to transactions.
+    #[inline]
+    fn claimed(&self) -> u32 {
+        (self.ops.kinds.len() - self.unclaimed) as u32
+    }
+
+    /// Single operations go into an open transaction, and not after some that nobody has claimed.
+    #[inline]
+    fn require_open(&self) -> Result<(), SinkError> {
+        match self.unclaimed {
+            _ if !self.open => Err(SinkError::Sequence("an operation outside of a transaction")),
+            0 => Ok(()),
+            _ => Err(SinkError::Sequence("an operation after some in advance")),
+        }
+    }
+
+    /// Whether operations by id are reads, writes and appends of what this batch knows.
+    #[inline]
+    fn require_known(
+        &self,
+        kinds: &[OpKind],
+        keys: &[KeyId],
+        values: &[ValueId],
+    ) -> Result<(), SinkError> {
         if kinds.len() != keys.len() || kinds.len() != values.len() {
             return Err(SinkError::Sequence("columns of operations of different lengths"));
         }
@@ -260,9 +320,6 @@ impl Batch {
         if self.ops.kinds.len() + kinds.len() > MAX_ROWS {
             return Err(SinkError::TooLarge { what: "operations", limit: MAX_ROWS as u64 });
         }
-        self.ops.kinds.extend_from_slice(kinds);
-        self.ops.keys.extend_from_slice(keys);
-        self.ops.words.extend(values.iter().map(|value| value.word()));
         Ok(())
     }
 
@@ -276,9 +333,7 @@ impl Batch {
         shared: usize,
         fresh: &[ValueId],
     ) -> Result<(), SinkError> {
-        if !self.open {
-            return Err(SinkError::Sequence("an operation outside of a transaction"));
-        }
+        self.require_open()?;
         let value_count = self.values.interned().len();
         let known = |v: &ValueId| v.table_index().is_none_or(|index| index < value_count);
         if key.index() >= self.keys.len() || !fresh.iter().all(known) {
@@ -323,6 +378,37 @@ mod tests {
         by_name.op(&Op::Append { key: x, element: nil }).unwrap();
         by_name.end(&TxnEnd::new(Outcome::Committed)).unwrap();
         assert_eq!(by_id.build().unwrap(), by_name.build().unwrap());
+    }
+
+    #[test]
+    fn operations_in_advance_are_claimed_by_transactions_in_order() {
+        let (x, one) = (ValueRef::Text("x"), ValueRef::Int(1));
+        let mut batch = Batch::new();
+        let (key, value) = (batch.key_id(x), batch.value_id(one));
+        let kinds = vec![OpKind::Write, OpKind::Read, OpKind::Read];
+        batch.ops_in_advance(kinds, vec![key; 3], vec![value; 3]).unwrap();
+        assert!(batch.claim_ops(1).is_err());
+        begin(&mut batch);
+        assert!(batch.op(&Op::Write { key: x, value: one }).is_err());
+        assert!(batch.claim_ops(4).is_err());
+        batch.claim_ops(1).unwrap();
+        batch.end(&TxnEnd::new(Outcome::Committed)).unwrap();
+        assert!(batch.clone().build().is_err());
+        begin(&mut batch);
+        batch.claim_ops(2).unwrap();
+        batch.end(&TxnEnd::new(Outcome::Committed)).unwrap();
+
+        let mut one_by_one = Batch::new();
+        begin(&mut one_by_one);
+        one_by_one.op(&Op::Write { key: x, value: one }).unwrap();
+        one_by_one.end(&TxnEnd::new(Outcome::Committed)).unwrap();
+        begin(&mut one_by_one);
+        for _ in 0..2 {
+            one_by_one.op(&Op::Read { key: x, value: Some(one) }).unwrap();
+        }
+        one_by_one.end(&TxnEnd::new(Outcome::Committed)).unwrap();
+        assert!(one_by_one.ops_in_advance(Vec::new(), Vec::new(), Vec::new()).is_err());
+        assert_eq!(batch.build().unwrap(), one_by_one.build().unwrap());
     }
 
     #[test]

@@ -98,6 +98,12 @@ impl Entries {
         }
     }
 
+    /// Adds a scalar that is found by other means than its content.
+    pub(crate) fn push_scalar(&mut self, value: ValueRef<'_>) -> usize {
+        self.entries.push(Entry::Scalar(value.to_owned()));
+        self.entries.len() - 1
+    }
+
     pub(crate) fn intern_tuple(
         &mut self,
         all: &mut Vec<ValueId>,

@@ -295,8 +295,9 @@ pub struct NameTable {
     names: Entries,
     /// The schemas and cells of names that are tuples: keys of rows.
     cells: ValueTable,
-    /// The numbers of the names 0, 1, 2 and so on, [`NOT_THERE`] where not known. Only a shortcut:
-    /// most histories call their keys and sessions so, and an array is far faster than hashing.
+    /// The numbers of the names 0, 1, 2 and so on, [`NOT_THERE`] where not known. Most histories call
+    /// their keys and sessions so, and an array is far faster than hashing. What is found here need not
+    /// be found by its content; a name that once was too large to stand here is.
     whole: Vec<u32>,
 }
 
@@ -307,36 +308,29 @@ impl NameTable {
     /// The number of a name, adding it if need be.
     #[inline]
     pub fn intern(&mut self, name: ValueRef<'_>) -> u32 {
-        // A negative name is larger than any array as an index.
-        if let ValueRef::Int(i) = name
-            && let Some(number) = self.whole.get(i as usize)
-            && *number != NOT_THERE
-        {
-            return *number;
-        }
-        self.intern_by_hash(name)
+        self.find_whole(name).unwrap_or_else(|| self.find_or_add(name))
     }
 
-    fn intern_by_hash(&mut self, name: ValueRef<'_>) -> u32 {
-        let number = match name {
+    fn find_or_add(&mut self, name: ValueRef<'_>) -> u32 {
+        match name {
+            ValueRef::Int(i) if (i as usize) < self.shortcut_limit() => {
+                let found = self.names.find_scalar(name);
+                let number = found.unwrap_or_else(|| self.names.push_scalar(name)) as u32;
+                let i = i as usize;
+                if i >= self.whole.len() {
+                    self.whole.resize(i + 1, NOT_THERE);
+                }
+                self.whole[i] = number;
+                number
+            }
             ValueRef::Tuple(tuple) => {
                 let (schema, cells) = self.cells.intern_cells(tuple);
                 let number = self.names.intern_tuple(&mut self.cells.cells, schema, &cells);
                 self.cells.scratch = cells;
-                number
+                number as u32
             }
-            _ => self.names.intern_scalar(name),
-        } as u32;
-        if let ValueRef::Int(i) = name
-            && (i as usize) < self.shortcut_limit()
-        {
-            let i = i as usize;
-            if i >= self.whole.len() {
-                self.whole.resize(i + 1, NOT_THERE);
-            }
-            self.whole[i] = number;
+            _ => self.names.intern_scalar(name) as u32,
         }
-        number
     }
 
     /// Takes over the names of another table. Says which numbers they have here, in the order of those
@@ -356,6 +350,16 @@ impl NameTable {
         other.names.iter().map(number).collect()
     }
 
+    /// Which numbers the names of another table have here; none unless all of them are there and none
+    /// is a tuple.
+    pub(crate) fn numbers_of(&self, other: &NameTable) -> Option<Vec<u32>> {
+        let number = |entry: &Entry| match entry {
+            Entry::Scalar(name) => self.find(name.as_ref()),
+            Entry::Tuple(_) => None,
+        };
+        other.names.iter().map(number).collect()
+    }
+
     /// How long the shortcut may be: in proportion to the names, so that a single large name does
     /// not make it large.
     fn shortcut_limit(&self) -> usize {
@@ -364,11 +368,19 @@ impl NameTable {
 
     /// The number of a name that may not be there.
     pub fn find(&self, name: ValueRef<'_>) -> Option<u32> {
-        let index = match name {
+        let by_content = || match name {
             ValueRef::Tuple(tuple) => self.cells.find_tuple(&self.names, tuple),
             _ => self.names.find_scalar(name),
         };
-        index.map(|index| index as u32)
+        self.find_whole(name).or_else(|| by_content().map(|index| index as u32))
+    }
+
+    /// The number of a name that is a small number itself, if it is there.
+    #[inline]
+    fn find_whole(&self, name: ValueRef<'_>) -> Option<u32> {
+        // A negative name is larger than any array as an index.
+        let ValueRef::Int(i) = name else { return None };
+        self.whole.get(i as usize).copied().filter(|number| *number != NOT_THERE)
     }
 
     /// The name of a number. A number never given reads as [`ValueRef::Nil`].
@@ -461,6 +473,27 @@ mod tests {
         assert_eq!(first.absorb(&second), [1, 2, 0, 3]);
         assert!(first.iter().eq([old, ValueRef::Int(7), new, other]));
         assert_eq!(first.intern(ValueRef::Int(7)), 1);
+    }
+
+    #[test]
+    fn whole_names_are_found_whether_or_not_they_were_too_large_at_first() {
+        let mut table = NameTable::default();
+        assert_eq!(table.intern(ValueRef::Int(5000)), 0);
+        assert_eq!(table.intern(ValueRef::Int(-1)), 1);
+        (0..1000).for_each(|i| assert_eq!(table.intern(ValueRef::Int(i)), i as u32 + 2));
+        // Large tables have room for it in the array.
+        assert_eq!(table.intern(ValueRef::Int(5000)), 0);
+        assert_eq!(table.intern(ValueRef::Int(5001)), 1002);
+        assert_eq!(table.len(), 1003);
+        for (i, number) in [(5000, Some(0)), (-1, Some(1)), (7, Some(9)), (1000, None)] {
+            assert_eq!(table.find(ValueRef::Int(i)), number);
+        }
+        let mut other = NameTable::default();
+        [7, 5000, -1].map(|i| other.intern(ValueRef::Int(i)));
+        assert_eq!(table.numbers_of(&other), Some(vec![9, 0, 1]));
+        other.intern(ValueRef::Int(1000));
+        assert_eq!(table.numbers_of(&other), None);
+        assert_eq!(table.absorb(&other), [9, 0, 1, 1003]);
     }
 
     #[test]

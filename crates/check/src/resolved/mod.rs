@@ -14,6 +14,7 @@
 //! of which knows another.
 
 mod accesses;
+mod blind_writes;
 mod choices;
 mod contents;
 mod dependencies;
@@ -31,12 +32,13 @@ use std::sync::{Arc, OnceLock};
 use isolario_model::{History, OpFamily, OpId, OpKind, TxnId};
 
 pub(crate) use accesses::writes;
+pub(crate) use blind_writes::BlindWrite;
 pub(crate) use choices::{AmbiguousRead, Choices, MetRows, OpenReads};
 pub(crate) use contents::{InitialContent, InitialContents};
 pub(crate) use dependencies::Dependencies;
 pub(crate) use guaranteed::{cyclic_versions, guaranteed};
 pub(crate) use guess::{Clue, Guess, commit_order as guess_order};
-pub(crate) use overwrites::{BlindWrite, Overwrites, Replaced, Replacement};
+pub(crate) use overwrites::{Overwrites, Replaced, Replacement};
 pub(crate) use reads::lists;
 pub(crate) use reads::{Reads, Source};
 pub(crate) use relation::{Inferred, Saturated};

@@ -8,12 +8,11 @@ use isolario_model::{History, KeyId, OpId, TxnId};
 use rayon::prelude::*;
 
 use super::accesses::{Access, Accesses, LastWrites, writes};
+use super::blind_writes::{BlindWrite, Loaders, NONE, first_misfit, nobody};
 use super::{Reads, Resolved, Source};
 use crate::blocks::{self, Block};
 use crate::graph::Order;
 
-/// No version, and nobody.
-const NONE: u32 = u32::MAX;
 /// The initial version of the read's key.
 const INITIAL: u32 = u32::MAX - 1;
 
@@ -32,11 +31,6 @@ pub(crate) struct Replacement {
     /// Its read of the version.
     pub(crate) read: OpId,
 }
-
-/// A write that nothing orders among the versions of its key: its transaction had not read the key,
-/// and it is not the one loader that the key may have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct BlindWrite(pub(crate) OpId);
 
 /// The version order of a read-modify-write history.
 pub(crate) struct Overwrites<'h> {
@@ -67,8 +61,17 @@ impl<'h> Overwrites<'h> {
     /// Looks everything up, or says which write does not fit.
     pub(crate) fn new(resolved: Arc<Resolved<'h>>) -> Result<Self, BlindWrite> {
         let history = resolved.dependencies.history;
-        let nobody =
-            |count: usize| (0..count).into_par_iter().map(|_| AtomicU32::new(NONE)).collect();
+        let blocks = blocks::blocks(history);
+        let loaders = Loaders::new(&resolved.dependencies);
+        if loaders.are_likely_misfits(&blocks) {
+            loaders.check(&blocks)?;
+        }
+        Overwrites::thorough(resolved)
+    }
+
+    /// The same without a quick look at blind writes first.
+    pub(super) fn thorough(resolved: Arc<Resolved<'h>>) -> Result<Self, BlindWrite> {
+        let history = resolved.dependencies.history;
         let mut overwrites = Overwrites {
             history,
             resolved,
@@ -84,8 +87,7 @@ impl<'h> Overwrites<'h> {
             .into_par_iter()
             .map_init(Accesses::default, |accesses, block| overwrites.look_up(block, accesses))
             .collect();
-        let mut blind: Vec<OpId> = found.iter().flat_map(|found| &found.blind).copied().collect();
-        blind.sort_unstable();
+        let blind: Vec<&[OpId]> = found.iter().map(|found| &found.blind[..]).collect();
         overwrites.admit_loaders(&blind)?;
         overwrites.seen = seen;
         overwrites.diverging = found.into_iter().flat_map(|found| found.diverging).collect();
@@ -153,16 +155,15 @@ impl<'h> Overwrites<'h> {
         }
     }
 
-    /// A key may have one blind writer if nobody else overwrote its initial version: all other
-    /// versions then descend from that writer's, so that it was the first.
-    fn admit_loaders(&self, blind: &[OpId]) -> Result<(), BlindWrite> {
-        for write in blind {
+    fn admit_loaders(&self, blind: &[&[OpId]]) -> Result<(), BlindWrite> {
+        let is_replaced = |key: KeyId| self.of_initial[key.index()].load(Ordering::Relaxed) != NONE;
+        if let Some(misfit) = first_misfit(self.history, blind, is_replaced) {
+            return Err(misfit);
+        }
+        for write in blind.iter().copied().flatten() {
             let key = self.history.op_keys()[write.index()];
             let loader = self.history.op_txn(*write).0;
-            let first = &self.of_initial[key.index()];
-            if first.fetch_min(loader, Ordering::Relaxed) != NONE {
-                return Err(BlindWrite(*write));
-            }
+            self.of_initial[key.index()].store(loader, Ordering::Relaxed);
         }
         Ok(())
     }

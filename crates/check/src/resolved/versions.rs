@@ -7,6 +7,7 @@ use isolario_model::{
 use rayon::prelude::*;
 
 use super::{Dependencies, writes};
+use crate::blocks::{self, Block};
 use crate::graph::Rows;
 
 /// A version: a position in the list of all versions, those of a key together.
@@ -134,16 +135,25 @@ impl Versions {
     pub(crate) fn with(dependencies: &Dependencies<'_>, others: &[TxnId]) -> Self {
         let keys = dependencies.history.key_count();
         let writes = written(dependencies, others);
-        let writers = writes.iter().flatten().map(|(key, txn)| (key.0, *txn));
-        let writers = Rows::group(keys, writers);
+        let items = || writes.iter().flatten().copied();
+        let writers = Rows::group(keys, items().map(|(key, txn)| (key.0, txn)));
+        let mut next: Vec<usize> = (0..keys).map(|key| writers.span(key).start).collect();
+        let numbered = items().map(|(key, txn)| {
+            let version = Version(next[key.index()] as u32);
+            next[key.index()] += 1;
+            (key, txn, version)
+        });
+        let written =
+            Written::new(dependencies.history.txn_count(), writers.entries().len(), numbered);
         drop(writes);
         let of_key = |key: usize| std::iter::repeat_n(KeyId::at(key), writers.span(key).len());
         let key_of = (0..keys).flat_map(of_key).collect();
         let ends = dependencies.history.txns().map(|txn| dependencies.history.op_range(txn).end);
         let accesses = Rows::cut(dependencies.history.op_keys().to_vec(), ends);
         let mut versions = Versions { writers, key_of, readers: Rows::default(), accesses };
-        let reads = versions.resolved(dependencies);
+        let reads = versions.resolved(dependencies, &written);
         versions.readers = Rows::group(versions.len() + keys, reads.iter().flatten().copied());
+        versions.readers.iter_mut().for_each(|readers| readers.sort_unstable_by_key(|r| r.txn));
         versions
     }
 
@@ -194,24 +204,31 @@ impl Versions {
 
     /// The first read of each key from others by each kept transaction, with the group it belongs
     /// to: the version it saw, or beyond those the key whose initial version it saw.
-    fn resolved(&self, dependencies: &Dependencies<'_>) -> Vec<Vec<(u32, Reader)>> {
-        let (history, reads) = (dependencies.history, &dependencies.reads);
-        by_tasks(history, |txn, found| {
-            if !reads.is_kept(txn) {
-                return;
+    fn resolved(
+        &self,
+        dependencies: &Dependencies<'_>,
+        written: &Written,
+    ) -> Vec<Vec<(u32, Reader)>> {
+        let Dependencies { history, reads, .. } = dependencies;
+        let of_block = |block: &Block| {
+            let mut found: Vec<(u32, Reader)> = Vec::new();
+            let kept = block.iter().flat_map(Clone::clone).map(TxnId::at);
+            for txn in kept.filter(|txn| reads.is_kept(*txn)) {
+                let begin = found.len();
+                reads.for_each_writer(history.op_range(txn), |read, writer| {
+                    let key = history.op_keys()[read];
+                    let group = match written.version(key, writer) {
+                        Some(version) => version.0,
+                        None => self.len() as u32 + key.0,
+                    };
+                    if found[begin..].iter().all(|(other, _)| *other != group) {
+                        found.push((group, Reader { txn, read: OpId::at(read) }));
+                    }
+                });
             }
-            let begin = found.len();
-            reads.for_each_writer(history.op_range(txn), |read, writer| {
-                let key = history.op_keys()[read];
-                let group = match self.version(key, writer) {
-                    Some(version) => version.0,
-                    None => self.len() as u32 + key.0,
-                };
-                if found[begin..].iter().all(|(other, _)| *other != group) {
-                    found.push((group, Reader { txn, read: OpId::at(read) }));
-                }
-            });
-        })
+            found
+        };
+        blocks::blocks(history).par_iter().map(of_block).collect()
     }
 
     /// How many versions there are, the initial ones not counted.
@@ -270,6 +287,52 @@ impl Versions {
     /// Who read the initial version of a key.
     pub(crate) fn initial_readers(&self, key: KeyId) -> &[Reader] {
         self.readers.get(self.len() + key.index())
+    }
+}
+
+/// By transaction, the versions that it wrote. To find one here takes a look at a transaction that was
+/// recently looked at, as a rule; among all versions of its key it would be anywhere.
+struct Written {
+    /// By key.
+    rows: Rows<(KeyId, Version)>,
+}
+
+/// Up to this many a row is searched from end to end.
+const SMALL: usize = 32;
+
+impl Written {
+    /// Takes so many versions by transaction, and by key for each one.
+    fn new(
+        txns: usize,
+        count: usize,
+        versions: impl Iterator<Item = (KeyId, TxnId, Version)>,
+    ) -> Self {
+        let mut ends = vec![0usize; txns];
+        let mut entries = Vec::with_capacity(count);
+        for (key, txn, version) in versions {
+            entries.push((key, version));
+            ends[txn.index()] = entries.len();
+        }
+        let mut last = 0;
+        let up_to = |end: usize| {
+            last = last.max(end);
+            last
+        };
+        Written { rows: Rows::cut(entries, ends.into_iter().map(up_to)) }
+    }
+
+    /// The version of a key that a transaction wrote; none for `init`.
+    #[inline]
+    fn version(&self, key: KeyId, writer: TxnId) -> Option<Version> {
+        if writer.is_init() {
+            return None;
+        }
+        let row = self.rows.get(writer.index());
+        let at = match row.len() {
+            ..=SMALL => row.iter().position(|(other, _)| *other == key),
+            _ => row.binary_search_by_key(&key, |(other, _)| *other).ok(),
+        };
+        at.map(|at| row[at].1)
     }
 }
 

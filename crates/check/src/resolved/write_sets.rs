@@ -102,8 +102,13 @@ impl<'a> WriteSets<'a> {
         for txn in history.txns().filter(|txn| history.op_range(*txn).len() > LARGE) {
             large.add(txn, keys_written(history, txn));
         }
+        // Without a branch: reads and writes come in no order that a processor could guess.
         let filter = |txn: usize| {
-            keys_written(history, TxnId::at(txn)).fold(0, |filter, key| filter | filter_bit(key))
+            let range = history.op_range(TxnId::at(txn));
+            let ops = history.op_kinds()[range.clone()].iter().zip(&history.op_keys()[range]);
+            ops.fold(0, |filter, (kind, key)| {
+                filter | if writes(*kind) { filter_bit(*key) } else { 0 }
+            })
         };
         let filters = (0..history.txn_count()).into_par_iter().map(filter).collect();
         WriteSets { history, filters, large }
@@ -117,7 +122,12 @@ impl<'a> WriteSets<'a> {
     /// Whether a transaction may write one of these keys; never a false no.
     #[inline]
     pub(crate) fn may_write_any(&self, txn: TxnId, keys: impl Iterator<Item = KeyId>) -> bool {
-        let filter = keys.fold(0, |filter, key| filter | filter_bit(key));
+        self.may_write(txn, keys.fold(0, |filter, key| filter | filter_bit(key)))
+    }
+
+    /// The same for keys by their [`filter_bit`]s.
+    #[inline]
+    pub(crate) fn may_write(&self, txn: TxnId, filter: u64) -> bool {
         filter != 0 && self.filters[txn.index()] & filter != 0
     }
 

@@ -12,7 +12,7 @@ use super::{read_atomic, read_committed};
 use crate::blocks::{self, Block};
 use crate::graph::Order;
 use crate::resolved::Dependencies;
-use crate::resolved::WriteSets;
+use crate::resolved::{WriteSets, filter_bit};
 
 /// Two transactions in the order in which they must have committed.
 pub(crate) type Demand = (TxnId, TxnId);
@@ -138,11 +138,14 @@ impl Examined<'_> {
     fn compare_pairs(&self, seen: &[Seen], sight: Sight, found: &mut Vec<Demand>) {
         for (at, one) in seen.iter().enumerate() {
             let others = if sight == Sight::Any { seen } else { &seen[at + 1..] };
-            let earlier = || others.iter().filter(|other| other.rank < one.rank);
-            if !self.writes.may_write_any(one.writer, earlier().map(|other| other.key)) {
+            let is_earlier = |other: &Seen| other.rank < one.rank;
+            let bit = |other: &Seen| if is_earlier(other) { filter_bit(other.key) } else { 0 };
+            let filter = others.iter().fold(0, |filter, other| filter | bit(other));
+            if !self.writes.may_write(one.writer, filter) {
                 continue;
             }
-            let overwritten = earlier().filter(|other| self.writes.contains(one.writer, other.key));
+            let earlier = others.iter().filter(|other| is_earlier(other));
+            let overwritten = earlier.filter(|other| self.writes.contains(one.writer, other.key));
             found.extend(overwritten.map(|other| (one.writer, other.writer)));
         }
     }

@@ -321,8 +321,9 @@ impl Block {
         Ok(())
     }
 
-    /// Reads the content of a block frame.
-    pub(super) fn get(content: &[u8]) -> Result<Block, Problem> {
+    /// Reads the content of a block frame, in the place of what was there. `columns` has no meaning but
+    /// memory: who reads one block after the other need not fetch it again and again.
+    pub(super) fn get(&mut self, content: &[u8], columns: &mut Vec<u8>) -> Result<(), Problem> {
         let mut cursor = Cursor::new(content);
         let claimed = u64::from_le_bytes(cursor.array("the length of a block's columns")?);
         let packed = cursor.rest();
@@ -333,12 +334,11 @@ impl Block {
                 claimed,
             )
         })?;
-        let columns = unpack(packed, len)?;
-        let mut decoder = Decoder(Cursor::new(&columns));
-        let mut block = Block::default();
-        block.walk(&mut decoder)?;
+        unpack(packed, len, columns)?;
+        let mut decoder = Decoder(Cursor::new(columns));
+        self.walk(&mut decoder)?;
         match decoder.0.rest().len() {
-            0 => Ok(block),
+            0 => Ok(()),
             rest => {
                 Err(Problem::malformed("the end of a block", format_args!("{rest} more bytes")))
             }
@@ -346,17 +346,17 @@ impl Block {
     }
 }
 
-fn unpack(packed: &[u8], len: usize) -> Result<Vec<u8>, Problem> {
-    let mut columns = Vec::new();
+fn unpack(packed: &[u8], len: usize, columns: &mut Vec<u8>) -> Result<(), Problem> {
+    columns.clear();
     let no_room = |_| Problem::malformed("columns that fit into memory", len);
     columns.try_reserve_exact(len).map_err(no_room)?;
     zstd::bulk::Decompressor::new()
-        .and_then(|mut zstd| zstd.decompress_to_buffer(packed, &mut columns))
+        .and_then(|mut zstd| zstd.decompress_to_buffer(packed, columns))
         .map_err(|error| Problem::malformed("columns packed with zstd", error))?;
     if columns.len() != len {
         return Err(Problem::malformed(format!("{len} bytes of columns"), columns.len()));
     }
-    Ok(columns)
+    Ok(())
 }
 
 /// The level of compression: higher ones gain a few percent on noise and cost much time.
@@ -392,17 +392,18 @@ struct Decoder<'a>(Cursor<'a>);
 impl Codec for Decoder<'_> {
     fn bytes(&mut self, column: &mut Vec<u8>) -> Result<(), Problem> {
         let len = self.0.count("the rows of a column of bytes")?;
-        *column = self.0.take(len, "a column of bytes")?.to_vec();
+        column.clear();
+        column.extend_from_slice(self.0.take(len, "a column of bytes")?);
         Ok(())
     }
 
     fn ints(&mut self, column: &mut Vec<i64>) -> Result<(), Problem> {
-        *column = ints::decode(&mut self.0)?;
-        Ok(())
+        ints::decode(&mut self.0, column)
     }
 
     fn text(&mut self, column: &mut String) -> Result<(), Problem> {
-        *column = self.0.text("a column of texts")?.to_owned();
+        column.clear();
+        column.push_str(self.0.text("a column of texts")?);
         Ok(())
     }
 }

@@ -13,8 +13,12 @@ use super::streams::{PairStream, Stream, TextStream, ValueStream, entry};
 use crate::Problem;
 use crate::predicates::Predicates;
 
-/// The block's transactions as a batch.
-pub(super) fn drain(block: &Block) -> Result<Batch, Problem> {
+/// The block's transactions as a batch. The block is left without some of its columns.
+pub(super) fn drain(block: &mut Block) -> Result<Batch, Problem> {
+    if is_plain(block) {
+        return drain_plain(block);
+    }
+    let block = &*block;
     let mut batch = Batch::with_capacity(block.outcomes.len(), block.heads.len());
     let values = match needs_values(block) {
         true => block.values.listed()?,
@@ -38,6 +42,51 @@ pub(super) fn drain(block: &Block) -> Result<Batch, Problem> {
     }
     txns.finish()?;
     ops.finish()?;
+    Ok(batch)
+}
+
+/// Whether a block has operations of one key and one integer each, and nothing else: the largest
+/// histories do.
+fn is_plain(block: &Block) -> bool {
+    let Block { heads, states, op_keys, op_values, counts, op_texts, .. } = block;
+    let Values { places, numbers } = op_values;
+    let is_empty = states.is_empty() && counts.is_empty() && op_texts.lengths.is_empty();
+    let has_notes = !block.version_kinds.is_empty() || !op_texts.text.is_empty();
+    let lengths = [op_keys.len(), places.len(), numbers.len()];
+    is_empty
+        && !has_notes
+        && block.version_numbers.firsts.is_empty()
+        && block.version_numbers.seconds.is_empty()
+        && !block.txn_names.places.contains(&LISTED)
+        && lengths.iter().all(|len| *len == heads.len())
+        && heads.iter().all(|head| plain_kind(*head).is_some())
+        && places.iter().all(|place| *place == INLINE)
+}
+
+/// Of a plain block, the columns of operations become those of the batch, and transactions only say how
+/// many of them are theirs.
+fn drain_plain(block: &mut Block) -> Result<Batch, Problem> {
+    let numbers = std::mem::take(&mut block.op_values.numbers);
+    let block = &*block;
+    let mut batch = Batch::with_capacity(block.outcomes.len(), 0);
+    let listed = [block.sessions.listed()?, block.keys.listed()?, Listed::default()];
+    let tuples = [listed[0].tuples(), listed[1].tuples(), Vec::new()];
+    let names = Dictionaries::new(block, &listed, &tuples, &mut batch)?;
+    let Ids { kinds, keys, .. } = Ids::new(block, &names, &mut batch)?;
+    let values = numbers.into_iter().map(|number| batch.value_id(ValueRef::Int(number))).collect();
+    batch.ops_in_advance(kinds, keys, values)?;
+    let mut txns = Txns::new(block, &names);
+    let mut heads = Stream::new(&block.heads);
+    for _ in 0..block.outcomes.len() {
+        let facts = txns.facts.next("facts of transactions")?;
+        batch.begin(&txns.start(facts)?)?;
+        let count = txns.op_count(heads.rest().len())?;
+        heads.take(count, "operations")?;
+        batch.claim_ops(count)?;
+        batch.end(&txns.end(facts)?)?;
+    }
+    txns.finish()?;
+    heads.finish("operations")?;
     Ok(batch)
 }
 

@@ -76,11 +76,12 @@ fn put_planes(rows: impl Iterator<Item = i64>, count: usize, range: Range, out: 
     }
 }
 
-/// Reads what [`encode`] wrote.
-pub(super) fn decode(cursor: &mut Cursor<'_>) -> Result<Vec<i64>, Problem> {
+/// Reads what [`encode`] wrote, in the place of what was there.
+pub(super) fn decode(cursor: &mut Cursor<'_>, values: &mut Vec<i64>) -> Result<(), Problem> {
+    values.clear();
     let rows = cursor.count("the rows of a column of numbers")?;
     if rows == 0 {
-        return Ok(Vec::new());
+        return Ok(());
     }
     let form = cursor.byte("the form of a column")?;
     let width = usize::from(form & !DELTA);
@@ -93,7 +94,9 @@ pub(super) fn decode(cursor: &mut Cursor<'_>) -> Result<Vec<i64>, Problem> {
         _ => Some(i64::from_le_bytes(cursor.array("the first number of a column")?)),
     };
     let len = rows.saturating_mul(width);
-    let mut values = join_planes(cursor.take(len, "a column of numbers")?, rows, least);
+    let planes = cursor.take(len, "a column of numbers")?;
+    values.resize(rows, least);
+    join_planes(planes, values);
     if let Some(mut value) = first {
         values[0] = value;
         for row in &mut values[1..] {
@@ -101,11 +104,12 @@ pub(super) fn decode(cursor: &mut Cursor<'_>) -> Result<Vec<i64>, Problem> {
             *row = value;
         }
     }
-    Ok(values)
+    Ok(())
 }
 
-fn join_planes(planes: &[u8], rows: usize, least: i64) -> Vec<i64> {
-    let mut values = vec![least; rows];
+/// Adds to each row what the planes hold of it.
+fn join_planes(planes: &[u8], values: &mut [i64]) {
+    let rows = values.len();
     for (stretch, values) in values.chunks_mut(ROWS_AT_ONCE).enumerate() {
         let start = stretch * ROWS_AT_ONCE;
         for (shift, plane) in (0..).step_by(8).zip(planes.chunks_exact(rows)) {
@@ -114,7 +118,6 @@ fn join_planes(planes: &[u8], rows: usize, least: i64) -> Vec<i64> {
             }
         }
     }
-    values
 }
 
 #[cfg(test)]
@@ -127,7 +130,9 @@ mod tests {
         let mut out = Vec::new();
         encode(values, &mut out);
         let mut cursor = Cursor::new(&out);
-        assert_eq!(decode(&mut cursor).unwrap(), values);
+        let mut decoded = vec![7; 3];
+        decode(&mut cursor, &mut decoded).unwrap();
+        assert_eq!(decoded, values);
         assert!(cursor.is_empty());
         out.len()
     }
@@ -152,7 +157,8 @@ mod tests {
     #[test]
     fn lying_counts_and_widths_are_refused() {
         for bytes in [&[200, 1][..], &[2, 9, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1], &[1, 0], &[1, 1, 0]] {
-            assert!(decode(&mut Cursor::new(bytes)).is_err(), "{bytes:?}");
+            let decoded = decode(&mut Cursor::new(bytes), &mut Vec::new());
+            assert!(decoded.is_err(), "{bytes:?}");
         }
     }
 

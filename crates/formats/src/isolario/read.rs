@@ -47,14 +47,16 @@ pub(super) fn read_blocks(
     meta: &Meta,
     meter: &Meter,
 ) -> Result<Vec<Batch>, Fault> {
-    let read = |frame: &Frame<'_>| {
+    let read = |(block, columns): &mut (Block, Vec<u8>), frame: &Frame<'_>| {
         frame.require_intact()?;
-        let mut batch = drain(&Block::get(frame.content)?)?;
+        block.get(frame.content, columns)?;
+        let mut batch = drain(block)?;
         batch.meta(meta)?;
         meter.add(frame.content.len());
         Ok(batch)
     };
-    let batches: Vec<Result<Batch, Problem>> = blocks.par_iter().map(read).collect();
+    let batches: Vec<Result<Batch, Problem>> =
+        blocks.par_iter().map_init(Default::default, read).collect();
     let placed = |(frame, batch): (&Frame<'_>, Result<_, _>)| {
         batch.map_err(|problem| Fault::new(frame.at, problem))
     };

@@ -58,5 +58,8 @@ fn check_size(batches: &[Batch]) -> Result<(), SinkError> {
     if batches.iter().map(|b| b.ops.kinds.len()).sum::<usize>() > MAX_ROWS {
         return Err(SinkError::TooLarge { what: "operations", limit });
     }
+    if batches.iter().any(|batch| batch.unclaimed > 0) {
+        return Err(SinkError::Sequence("operations that belong to no transaction"));
+    }
     Ok(())
 }

@@ -1,5 +1,7 @@
 //! One table of names from the tables of all batches.
 
+use rayon::prelude::*;
+
 use crate::KeyId;
 use crate::batch::Batch;
 use crate::table::{NameTable, ValueId, ValueTable};
@@ -41,9 +43,10 @@ impl Tables {
         let mut sessions = std::mem::take(&mut first[0].sessions);
         let mut values = std::mem::take(&mut first[0].values);
         values.reserve_for(rest.iter().map(|batch| &batch.values));
+        let key_maps = absorb_keys(&mut keys, rest);
         let mut maps = vec![Maps::default()];
-        maps.extend(rest.iter().map(|batch| Maps {
-            keys: keys.absorb(&batch.keys),
+        maps.extend(rest.iter().zip(key_maps).map(|(batch, keys)| Maps {
+            keys,
             sessions: sessions.absorb(&batch.sessions),
             values: values.absorb(&batch.values),
         }));
@@ -54,4 +57,22 @@ impl Tables {
     pub(super) fn session(&self, batch: usize, session: u32) -> u32 {
         self.maps[batch].sessions.get(session as usize).copied().unwrap_or(session)
     }
+}
+
+/// Adds the keys of batches in order. In a long history each batch has nearly all keys: once one of them
+/// brings nothing new, the others are looked up on all cores, and only those that do are added.
+fn absorb_keys(keys: &mut NameTable, batches: &[Batch]) -> Vec<Vec<u32>> {
+    let mut maps = Vec::with_capacity(batches.len());
+    for batch in batches {
+        let before = keys.len();
+        maps.push(keys.absorb(&batch.keys));
+        if keys.len() == before {
+            break;
+        }
+    }
+    let rest = &batches[maps.len()..];
+    let known: Vec<_> = rest.par_iter().map(|batch| keys.numbers_of(&batch.keys)).collect();
+    let known = known.into_iter().zip(rest);
+    maps.extend(known.map(|(map, batch)| map.unwrap_or_else(|| keys.absorb(&batch.keys))));
+    maps
 }

@@ -104,6 +104,11 @@ impl<'h> Resolver<'h> {
         Resolver { history, initial_word: history.initial_word(), found: Found::default() }
     }
 
+    /// The word that stands for the initial version, if there is one.
+    pub(super) fn initial_word(&self) -> Option<u64> {
+        self.initial_word
+    }
+
     /// The word of a read's source. `written` is the write it saw, and another transaction that
     /// wrote the same.
     #[inline]

@@ -146,11 +146,21 @@ impl Reads {
 
     /// Calls `each` with those of some operations of a kept transaction that read from others, and
     /// with whom they read from.
+    ///
+    /// Reads and writes come in no order that a processor could guess: what is to be told is first marked
+    /// by bits, without a branch, and then only the end of these has to be guessed.
     #[inline]
     pub(crate) fn for_each_writer(&self, ops: Range<usize>, mut each: impl FnMut(usize, TxnId)) {
-        for (op, source) in ops.clone().zip(&self.sources[ops]) {
-            if *source != ASIDE && *source != OWN {
-                each(op, TxnId(*source));
+        const BITS: usize = u64::BITS as usize;
+        for (first, sources) in ops.clone().step_by(BITS).zip(self.sources[ops].chunks(BITS)) {
+            let is_told = |source: u32| (source != ASIDE) & (source != OWN);
+            let bits = sources.iter().enumerate();
+            let mut told =
+                bits.fold(0u64, |told, (at, source)| told | u64::from(is_told(*source)) << at);
+            while told != 0 {
+                let at = told.trailing_zeros() as usize;
+                each(first + at, TxnId(sources[at]));
+                told &= told - 1;
             }
         }
     }
