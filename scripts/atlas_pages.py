@@ -61,6 +61,8 @@ the claim.
 - *Kept* means that nothing was found in that time with those transactions, which is no proof that there is nothing.
 - *Broken* names the anomalies of the shortest counterexample. `isolario verify` re-checks the proof, and the same run is
   tried again with its seed: the page of the product says what came of both.
+- *Broken earlier* is what the same version was found to do before, and what did not show this time: that a bug does not
+  show does not mean that it is gone.
 - *Failed* is a store that panics, hangs or cannot go on, or a run that ended early for another reason.
 - *Too few* is what was measured with less than 500 transactions: that tells nothing.
 - The levels measured are the strongest that every run of the mini workload satisfied. A store that shows more than it
@@ -108,10 +110,7 @@ def overview(measured, names):
     machines = sorted({measured[name]["machine"] for name in names})
     when = " to ".join(dict.fromkeys([dates[0], dates[-1]])) if dates else ""
     table = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *(line for _, line in rows)]
-    took = [found.get("took", 0) for name in names for found in measured[name]["settings"].values()]
     told = f"Measured {when} on {'; '.join(machines)}."
-    if any(took):
-        told += f" No row took longer than {max(took)} s."
     return "\n".join([INTRODUCTION, told, "", *table, ""])
 
 
@@ -144,6 +143,8 @@ def first_finding(found):
     for run in found["runs"]:
         if run.get("found", {}).get("command"):
             return f"{run['seconds']} s", run["found"]
+    if found.get("earlier"):
+        return f"on {found['earlier']['date']}", found["earlier"]
     return None
 
 
@@ -169,6 +170,8 @@ def judgement(found):
         return "**failed**: " + (hunt["found"].get("stopped_because") or "")
     if broken:
         return "**broken**: " + ", ".join(broken[0]["broken"])
+    if found.get("earlier"):
+        return "**broken** earlier: " + ", ".join(found["earlier"]["anomalies"])
     if "failure" in hunt and claims(found):
         return "**failed**: " + hunt["failure"]
     if failures:
@@ -183,7 +186,9 @@ def judgement(found):
 
 
 def product_page(name, product):
-    parts = [f"# {NAMES[name]}", f"Measured {product['date']} on {product['machine']}."]
+    took = [found["took"] for found in product["settings"].values() if "took" in found]
+    slowest = f"; no setting took longer than {max(took)} s" if took else ""
+    parts = [f"# {NAMES[name]}", f"Measured {product['date']} on {product['machine']}{slowest}."]
     for setting, found in product["settings"].items():
         parts += setting_part(setting, found)
     if "crashes" in product:
@@ -254,6 +259,8 @@ def crashes(found):
 def finding(found):
     anomalies = ", ".join(found["anomalies"])
     parts = []
+    if found.get("date"):
+        parts.append(f"This is what the same version did on {found['date']}. This time it did not show.")
     if found.get("stopped_because"):
         parts.append(f"The run ended early: {found['stopped_because']}.")
     verified = "`isolario verify` accepts it" if found.get("verified") else "it is not verified"
