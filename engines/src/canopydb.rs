@@ -1,10 +1,10 @@
 //! Canopydb: copy-on-write B+trees, with exclusive or concurrent writers.
 
 use canopydb::{EnvOptions, Error, ReadTransaction, WriteTransaction};
-use isolario::db::embedded::{Directory, Embedded, Store, Transaction};
+use isolario::db::embedded::{Embedded, Store, Transaction};
 use isolario::db::{Access, Database, DbError, DbUrl, Driver, Settings};
 
-use crate::{complete, conflict, fatal, in_doubt};
+use crate::{complete, conflict, directory_of, fatal, in_doubt};
 
 const TREE: &[u8] = b"isolario";
 
@@ -19,7 +19,7 @@ pub(crate) const DRIVER: Driver = Driver::new(
 
 fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> {
     let isolation = settings.isolation_of(DRIVER.isolations)?;
-    let directory = Directory::of(url)?;
+    let directory = directory_of(url)?;
     let mut options = EnvOptions::new(directory.path());
     // Otherwise a run asks what is isolated, not what survives.
     options.disable_fsync = !settings.durable;

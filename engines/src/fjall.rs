@@ -4,10 +4,10 @@ use fjall::{
     KeyspaceCreateOptions, OptimisticTxDatabase, OptimisticTxKeyspace, OptimisticWriteTx, Readable,
     SingleWriterTxDatabase, SingleWriterTxKeyspace, SingleWriterWriteTx, Snapshot,
 };
-use isolario::db::embedded::{Directory, Embedded, LocalStore, Store, Transaction};
+use isolario::db::embedded::{Embedded, LocalStore, Store, Transaction};
 use isolario::db::{Access, Database, DbError, DbUrl, Driver, Settings};
 
-use crate::{complete, conflict, fatal, in_doubt};
+use crate::{complete, conflict, directory_of, fatal, in_doubt};
 
 pub(crate) const DRIVER: Driver = Driver::new(
     &["fjall"],
@@ -19,7 +19,7 @@ pub(crate) const DRIVER: Driver = Driver::new(
 
 fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> {
     let isolation = settings.isolation_of(DRIVER.isolations)?;
-    let directory = Directory::of(url)?;
+    let directory = directory_of(url)?;
     let store = match isolation {
         "optimistic" => {
             let builder = OptimisticTxDatabase::builder(directory.path());

@@ -35,7 +35,7 @@ mod turso;
 use std::fmt::Display;
 
 use isolario::db::embedded::{Directory, Embedded};
-use isolario::db::{Database, DbError, Driver, Settings};
+use isolario::db::{Database, DbError, DbUrl, Driver, Settings};
 
 /// Every store that is compiled in.
 pub static DRIVERS: &[Driver] = &[
@@ -66,6 +66,14 @@ pub static DRIVERS: &[Driver] = &[
     #[cfg(feature = "turso")]
     turso::DRIVER,
 ];
+
+/// Where a store has its files: a directory that is there.
+#[cfg_attr(not(feature = "redb"), allow(dead_code, reason = "without a store, nobody asks"))]
+fn directory_of(url: &DbUrl) -> Result<Directory, DbError> {
+    let directory = Directory::of(url)?;
+    std::fs::create_dir_all(directory.path()).map_err(fatal)?;
+    Ok(directory)
+}
 
 /// Completes a database: the version of the crate, its setting, its files.
 #[cfg_attr(not(feature = "redb"), allow(dead_code, reason = "without a store, nobody asks"))]

@@ -1,17 +1,17 @@
 //! Mace: a B+tree over a log, with many versions.
 
-use isolario::db::embedded::{Directory, Embedded, LocalStore, Transaction};
+use isolario::db::embedded::{Embedded, LocalStore, Transaction};
 use isolario::db::{Access, Database, DbError, DbUrl, Driver, Settings};
 use mace::{Bucket, BucketOptions, Mace, OpCode, Options, TxnKV, TxnView};
 
-use crate::{complete, conflict, fatal, in_doubt};
+use crate::{complete, conflict, directory_of, fatal, in_doubt};
 
 pub(crate) const DRIVER: Driver =
     Driver::new(&["mace"], "mace:[DIRECTORY]", "Mace, in process", &["snapshot-isolation"], open);
 
 fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> {
     let isolation = settings.isolation_of(DRIVER.isolations)?;
-    let directory = Directory::of(url)?;
+    let directory = directory_of(url)?;
     let mut options = Options::new(directory.path());
     // Otherwise a run asks what is isolated, not what survives.
     options.sync_on_write = settings.durable;

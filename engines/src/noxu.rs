@@ -1,15 +1,14 @@
 //! Noxu: Berkeley DB's Java Edition anew, with locks on records.
 
-use std::fs;
 use std::sync::Arc;
 
-use isolario::db::embedded::{Directory, Embedded, Store, Transaction};
+use isolario::db::embedded::{Embedded, Store, Transaction};
 use isolario::db::{Access, Database, DbError, DbUrl, Driver, Settings};
 use noxu::{
     DatabaseConfig, Durability, Environment, EnvironmentConfig, NoxuError, TransactionConfig,
 };
 
-use crate::{complete, conflict, fatal, in_doubt};
+use crate::{complete, conflict, directory_of, fatal, in_doubt};
 
 pub(crate) const DRIVER: Driver = Driver::new(
     &["noxu"],
@@ -24,8 +23,7 @@ const LOCK_TIMEOUT_MS: u64 = 100;
 
 fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> {
     let isolation = settings.isolation_of(DRIVER.isolations)?;
-    let directory = Directory::of(url)?;
-    fs::create_dir_all(directory.path()).map_err(fatal)?;
+    let directory = directory_of(url)?;
     let environment = EnvironmentConfig::new(directory.path().to_owned())
         .with_allow_create(true)
         .with_transactional(true)

@@ -1,12 +1,10 @@
 //! Persy: a single file with a write-ahead log; values are kept in one of its indexes.
 
-use std::fs;
-
-use isolario::db::embedded::{Directory, Embedded, LocalStore, Transaction};
+use isolario::db::embedded::{Embedded, LocalStore, Transaction};
 use isolario::db::{Access, Database, DbError, DbUrl, Driver, Settings};
 use persy::{ByteVec, Config, Persy, PersyError, TransactionConfig, ValueMode};
 
-use crate::{complete, conflict, fatal};
+use crate::{complete, conflict, directory_of, fatal};
 
 const INDEX: &str = "isolario";
 
@@ -15,8 +13,7 @@ pub(crate) const DRIVER: Driver =
 
 fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> {
     let isolation = settings.isolation_of(DRIVER.isolations)?;
-    let directory = Directory::of(url)?;
-    fs::create_dir_all(directory.path()).map_err(fatal)?;
+    let directory = directory_of(url)?;
     let path = directory.path().join("isolario.persy");
     let made = Persy::open_or_create_with(path, Config::new(), |made| {
         let mut txn = made.begin()?;

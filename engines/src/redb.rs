@@ -1,14 +1,12 @@
 //! redb: copy-on-write B+trees in a file, one writer at a time.
 
-use std::fs;
-
-use isolario::db::embedded::{Directory, Embedded, Store, Transaction};
+use isolario::db::embedded::{Embedded, Store, Transaction};
 use isolario::db::{Access, Database, DbError, DbUrl, Driver, Settings};
 use redb::{
     Durability, ReadTransaction, ReadableDatabase, TableDefinition, TableError, WriteTransaction,
 };
 
-use crate::{complete, fatal, in_doubt};
+use crate::{complete, directory_of, fatal, in_doubt};
 
 const TABLE: TableDefinition<&[u8], &[u8]> = TableDefinition::new("isolario");
 
@@ -17,8 +15,7 @@ pub(crate) const DRIVER: Driver =
 
 fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> {
     let isolation = settings.isolation_of(DRIVER.isolations)?;
-    let directory = Directory::of(url)?;
-    fs::create_dir_all(directory.path()).map_err(fatal)?;
+    let directory = directory_of(url)?;
     let database = redb::Database::create(directory.path().join("isolario.redb")).map_err(fatal)?;
     // Otherwise a run asks what is isolated, not what survives.
     let durability = if settings.durable { Durability::Immediate } else { Durability::None };

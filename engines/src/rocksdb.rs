@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use isolario::db::embedded::{Directory, Embedded, LocalStore, Transaction};
+use isolario::db::embedded::{Embedded, LocalStore, Transaction};
 use isolario::db::{Access, Database, DbError, DbUrl, Driver, Settings};
 use isolario::model::Level;
 use rocksdb::{
@@ -11,7 +11,7 @@ use rocksdb::{
     TransactionDB, TransactionDBOptions, TransactionOptions, WriteOptions,
 };
 
-use crate::{complete_as, conflict, fatal, in_doubt};
+use crate::{complete_as, conflict, directory_of, fatal, in_doubt};
 
 /// As its examples do it for snapshot isolation, a transaction reads from the snapshot that it sets when it
 /// begins; or it reads everything by `GetForUpdate`, and then nothing that it read may have changed.
@@ -28,7 +28,7 @@ const LOCK_TIMEOUT_MS: i64 = 100;
 
 fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> {
     let isolation = settings.isolation_of(DRIVER.isolations)?;
-    let directory = Directory::of(url)?;
+    let directory = directory_of(url)?;
     let path = directory.path();
     let mut options = Options::default();
     options.create_if_missing(true);

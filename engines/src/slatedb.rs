@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use isolario::db::embedded::{Directory, Embedded, Store, Transaction};
+use isolario::db::embedded::{Embedded, Store, Transaction};
 use isolario::db::{Access, Database, DbError, DbUrl, Driver, Settings};
 use slatedb::object_store::local::LocalFileSystem;
 use slatedb::{Db, DbTransaction, Error, ErrorKind, IsolationLevel};
 use tokio::runtime::{Builder, Handle, Runtime};
 
-use crate::{complete, conflict, fatal, in_doubt};
+use crate::{complete, conflict, directory_of, fatal, in_doubt};
 
 pub(crate) const DRIVER: Driver = Driver::new(
     &["slatedb"],
@@ -24,7 +24,7 @@ fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> 
         "snapshot" => IsolationLevel::Snapshot,
         _ => IsolationLevel::SerializableSnapshot,
     };
-    let directory = Directory::of(url)?;
+    let directory = directory_of(url)?;
     let runtime =
         Builder::new_multi_thread().worker_threads(2).enable_all().build().map_err(fatal)?;
     let objects = LocalFileSystem::new_with_prefix(directory.path()).map_err(fatal)?;

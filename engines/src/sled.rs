@@ -5,7 +5,7 @@ use std::panic::resume_unwind;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 
-use isolario::db::embedded::{Directory, Embedded, Store, Transaction};
+use isolario::db::embedded::{Embedded, Store, Transaction};
 use isolario::db::{Access, Database, DbError, DbUrl, Driver, Settings};
 use isolario::model::Level;
 use sled::transaction::{
@@ -13,14 +13,14 @@ use sled::transaction::{
 };
 use sled::{Db, IVec};
 
-use crate::{complete, conflict, fatal, in_doubt};
+use crate::{complete, conflict, directory_of, fatal, in_doubt};
 
 pub(crate) const DRIVER: Driver =
     Driver::new(&["sled"], "sled:[DIRECTORY]", "sled, in process", &["serializable"], open);
 
 fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> {
     let isolation = settings.isolation_of(DRIVER.isolations)?;
-    let directory = Directory::of(url)?;
+    let directory = directory_of(url)?;
     let database = sled::open(directory.path()).map_err(fatal)?;
     let store = Sled { database, durable: settings.durable };
     let store = Embedded::watched("sled", store).claiming([Level::Serializable]);

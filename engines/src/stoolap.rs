@@ -1,11 +1,11 @@
 //! Stoolap: tables in memory with many versions of each row, and a log.
 
-use isolario::db::embedded::{Directory, Embedded, Store, Transaction};
+use isolario::db::embedded::{Embedded, Store, Transaction};
 use isolario::db::{Access, Database, DbError, DbUrl, Driver, Settings};
 use stoolap::{Database as Tables, IsolationLevel};
 
 use crate::hex::{from_hex, to_hex};
-use crate::{complete, conflict, fatal, in_doubt};
+use crate::{complete, conflict, directory_of, fatal, in_doubt};
 
 pub(crate) const DRIVER: Driver = Driver::new(
     &["stoolap"],
@@ -21,7 +21,7 @@ fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> 
         "read-committed" => IsolationLevel::ReadCommitted,
         _ => IsolationLevel::SnapshotIsolation,
     };
-    let directory = Directory::of(url)?;
+    let directory = directory_of(url)?;
     let name = format!("file://{}", directory.path().join("stoolap").display());
     let tables = Tables::open(&name).map_err(fatal)?;
     // A primary key has to be a number.

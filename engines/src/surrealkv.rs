@@ -1,11 +1,11 @@
 //! SurrealKV: a log-structured merge tree with snapshots and optimistic commits.
 
-use isolario::db::embedded::{Directory, Embedded, Store, Transaction};
+use isolario::db::embedded::{Embedded, Store, Transaction};
 use isolario::db::{Access, Database, DbError, DbUrl, Driver, Settings};
 use surrealkv::{Error, Mode, Tree, TreeBuilder};
 use tokio::runtime::{Builder, Handle, Runtime};
 
-use crate::{complete, conflict, fatal, in_doubt};
+use crate::{complete, conflict, directory_of, fatal, in_doubt};
 
 pub(crate) const DRIVER: Driver = Driver::new(
     &["surrealkv"],
@@ -17,7 +17,7 @@ pub(crate) const DRIVER: Driver = Driver::new(
 
 fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> {
     let isolation = settings.isolation_of(DRIVER.isolations)?;
-    let directory = Directory::of(url)?;
+    let directory = directory_of(url)?;
     let runtime =
         Builder::new_multi_thread().worker_threads(2).enable_all().build().map_err(fatal)?;
     let tree = {

@@ -1,11 +1,11 @@
 //! Turso: SQLite in Rust, with many versions of each row (`BEGIN CONCURRENT`).
 
-use isolario::db::embedded::{Directory, Embedded, Store, Transaction};
+use isolario::db::embedded::{Embedded, Store, Transaction};
 use isolario::db::{Access, Database, DbError, DbUrl, Driver, Settings};
 use tokio::runtime::{Builder, Handle, Runtime};
 use turso::{Connection, Error, IntoParams, Value};
 
-use crate::{complete, conflict, fatal, in_doubt};
+use crate::{complete, conflict, directory_of, fatal, in_doubt};
 
 pub(crate) const DRIVER: Driver = Driver::new(
     &["turso"],
@@ -17,7 +17,7 @@ pub(crate) const DRIVER: Driver = Driver::new(
 
 fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> {
     let isolation = settings.isolation_of(DRIVER.isolations)?;
-    let directory = Directory::of(url)?;
+    let directory = directory_of(url)?;
     let file = directory.path().join("turso.db");
     let runtime =
         Builder::new_multi_thread().worker_threads(2).enable_all().build().map_err(fatal)?;
