@@ -41,7 +41,7 @@ fn look(follower: &mut Follower, so_far: &History, options: &Options) -> bool {
                 false
             }
             None => {
-                follower.restart();
+                follower.restart(2 * follower.tail());
                 so_far.replay(follower).unwrap();
                 look(follower, so_far, options)
             }

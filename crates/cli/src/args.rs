@@ -39,7 +39,8 @@ Examples:
   isolario check --level si --junit si.xml h.txt
   zcat h.txt.gz | isolario check -            from standard input
   isolario check --join host1 host2 host3     one history that several hosts recorded
-  isolario check --follow --level cc h.jsonl  while it is written, until a violation or Ctrl-C
+  isolario check --follow --level cc h.iso    while it is recorded, until a violation or Ctrl-C
+  isolario check --spill /tmp --level cc h.iso  however large it is
 
 Exit codes:
   0  every requested level is satisfied; with --pattern: none of the anomalies was found
@@ -284,6 +285,18 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "D", value_parser = units::duration, requires = "follow")]
     pub(crate) until_idle: Option<Duration>,
 
+    /// Decide the levels in bounded memory, however large the history is, by reading it from front to back;
+    /// transactions that are not about in the order in which they finished are sorted in this directory
+    #[arg(
+        long,
+        value_name = "DIR",
+        conflicts_with_all = [
+            "join", "follow", "pattern", "proof", "version_order", "serialization_order", "assume", "matches",
+            "dump_problem"
+        ]
+    )]
+    pub(crate) spill: Option<PathBuf>,
+
     /// The levels to decide, or `all`; names and aliases as `isolario levels` lists them
     #[arg(long, value_name = "L[,L...]", value_delimiter = ',')]
     pub(crate) level: Vec<String>,
@@ -303,7 +316,8 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "D", value_parser = units::duration)]
     pub(crate) timeout: Option<Duration>,
 
-    /// How much memory a level that needs search may take: `500MB`, `2GB`
+    /// How much memory a level that needs search may take: `500MB`, `2GB`. A history that would take more to
+    /// load is read from front to back where --spill could do so
     #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
     pub(crate) memory: Option<u64>,
 

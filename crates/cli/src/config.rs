@@ -23,7 +23,7 @@ use crate::run::{Relational, Run, ShrinkSql};
 use crate::run_directory::{history_of, proof_in};
 use crate::suggest::{closest, no_such};
 
-pub(crate) use check::{Check, Follow, Question, Request};
+pub(crate) use check::{Check, Follow, Question, Request, Spill};
 pub(crate) use shrink::{Shrink, Written};
 
 /// The format to read a history in.

@@ -52,6 +52,15 @@ impl Stream {
         Ok(Some(Stream { path: path.to_owned(), kind }))
     }
 
+    /// Reads pieces of about so many bytes, where the format has pieces of its own.
+    #[must_use]
+    pub fn in_pieces_of(mut self, bytes: usize) -> Stream {
+        if let Kind::Frames(pieces) = &mut self.kind {
+            pieces.at_a_time = bytes;
+        }
+        self
+    }
+
     /// Begins again.
     pub fn rewind(&mut self) -> Result<(), ReadError> {
         self.kind = match self.kind {

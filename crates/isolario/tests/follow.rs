@@ -5,12 +5,13 @@
 
 use std::path::Path;
 
-use isolario::check::{Follower, Look, Options, Proven, check};
-use isolario::follow::{FollowError, Following, Input, Settings, Step};
+use isolario::check::{Follower, Look, Options, check};
+use isolario::follow::spill::{Spilled, decide};
+use isolario::follow::{Decided, FollowError, Following, Input, Settings, Step};
 use isolario::formats::{LiveRecorder, Target, find};
 use isolario::model::{
-    Batch, History, Level, Meta, Op, OpInput, Outcome, TxnEnd, TxnId, TxnStart, ValueRef,
-    VerdictKind,
+    Batch, History, Level, Limit, Meta, Op, OpInput, Outcome, TxnEnd, TxnId, TxnStart, ValueRef,
+    Verdict, VerdictKind,
 };
 use isolario::sim::{Config, Kind, Plant, Workload, generate, templates};
 use isolario::verify::{self, verify};
@@ -33,21 +34,26 @@ fn following<'i>(path: &'i Path, format: &str, level: Level, tail: usize) -> Fol
 }
 
 /// Compares what came of a level with a check of the loaded history.
-fn compare(level: Level, decided: Option<&Proven>, path: &Path) -> bool {
+fn compare(level: Level, decided: Option<&Decided>, path: &Path) -> bool {
     let whole = isolario::formats::read(path).unwrap().history;
     let expected = check(&whole, &[level], &Options::default()).remove(0);
-    let Some(Proven { part, result, .. }) = decided else {
+    let Some(Decided { part, result, .. }) = decided else {
         assert_eq!(expected.verdict.kind(), VerdictKind::Satisfied, "{level}: {expected:?}");
         return false;
     };
     assert_eq!(result.verdict.kind(), expected.verdict.kind(), "{level}: {result:?}");
     verify(part, result, &verify::Options::default()).unwrap();
+    is_part(part, &whole);
+    true
+}
+
+/// What is in a part is in the whole, under the same names.
+fn is_part(part: &History, whole: &History) {
     for txn in part.txns() {
         let label = part.txn_label(txn);
         let there = whole.txns().find(|other| whole.txn_label(*other) == label).unwrap();
         assert_eq!(part.txn_end(txn), whole.txn_end(there), "{label}");
     }
-    true
 }
 
 fn is_fit(history: &History) -> bool {
@@ -185,4 +191,90 @@ fn what_cannot_be_followed_is_an_error() {
     std::fs::write(file.path(), "{\"session\": 1, \"ops\": 3}\n").unwrap();
     let bad = following(file.path(), "jsonl", level, 1).to_end();
     assert!(matches!(bad, Err(FollowError::Read(_))));
+}
+
+const LEVELS: [Level; 5] = [
+    Level::ReadCommitted,
+    Level::ReadAtomic,
+    Level::Causal,
+    Level::SnapshotIsolation,
+    Level::StrictSerializable,
+];
+
+/// Decides a file in bounded memory, and compares with a check of the loaded history.
+fn spill(path: &Path, format: &str, tail: usize) -> Spilled {
+    let (options, directory) = (Options::default(), tempfile::tempdir().unwrap());
+    let input = Input { path, format: find(format).unwrap() };
+    let settings = Settings::default().with_tail(tail);
+    let spilled = decide(input, &LEVELS, &options, settings, directory.path()).unwrap();
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "it is removed");
+    let whole = isolario::formats::read(path).unwrap().history;
+    for (result, expected) in spilled.results.iter().zip(check(&whole, &LEVELS, &options)) {
+        assert_eq!(result.level, expected.level);
+        let (kind, expected_kind) = (result.verdict.kind(), expected.verdict.kind());
+        assert_eq!(kind, expected_kind, "{}: {result:?}, {expected:?}", result.level);
+        if result.verdict.is_violated() {
+            verify(&spilled.part, result, &verify::Options::default()).unwrap();
+        }
+    }
+    is_part(&spilled.part, &whole);
+    assert_eq!(spilled.figures.outcomes.iter().sum::<u64>(), whole.txn_count() as u64);
+    assert_eq!(spilled.figures.operations, whole.op_count() as u64);
+    assert_eq!(spilled.figures.keys, whole.key_count() as u64);
+    assert_eq!(spilled.figures.sessions, whole.session_count() as u64);
+    spilled
+}
+
+#[test]
+fn spilled_histories_are_decided_as_loaded_ones_in_whatever_order_they_are() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let (mut sorted, mut violated) = (0, 0);
+    for (seed, template) in (0..).zip(templates()) {
+        let kind = if seed % 2 == 0 { Kind::Mini } else { Kind::General };
+        let plant = (seed % 4 != 3).then_some(Plant { kind: template.kind, at: 0.5 });
+        let (history, by_finish) = simulated(kind, 250, seed, plant);
+        if !is_fit(&history) {
+            continue;
+        }
+        let by_session: Vec<TxnId> = history.txns().collect();
+        let (order, format) = match seed % 3 {
+            0 => (&by_finish, "isolario"),
+            1 => (&by_session, "isolario"),
+            _ => (&by_session, "jsonl"),
+        };
+        write(&history, order, format, file.path());
+        let spilled = spill(file.path(), format, 20);
+        sorted += usize::from(spilled.bytes > 0);
+        violated += usize::from(spilled.part.txn_count() > 0);
+    }
+    assert!(sorted > 5 && violated > 5, "{sorted} sorted, {violated} violated");
+}
+
+#[test]
+fn what_does_not_fit_into_memory_is_undecided() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let (history, order) = simulated(Kind::Mini, 300, 1, None);
+    write(&history, &order, "isolario", file.path());
+    let directory = tempfile::tempdir().unwrap();
+    let input = Input { path: file.path(), format: find("isolario").unwrap() };
+    let decide = |memory| {
+        let settings = Settings::default().with_tail(20).with_memory(Some(memory));
+        let options = Options::default();
+        decide(input, &[Level::Causal], &options, settings, directory.path()).unwrap().results
+    };
+    assert!(decide(1 << 20)[0].verdict.is_satisfied());
+    let Verdict::Undecided(undecided) = &decide(9000)[0].verdict else { panic!("decided") };
+    assert_eq!(undecided.limit, Limit::Memory(9000));
+}
+
+#[test]
+fn where_nothing_can_be_written_nothing_is_sorted() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let (history, _) = simulated(Kind::Mini, 300, 1, None);
+    write(&history, &history.txns().collect::<Vec<_>>(), "isolario", file.path());
+    let input = Input { path: file.path(), format: find("isolario").unwrap() };
+    let settings = Settings::default().with_tail(20);
+    let nowhere = file.path().join("nowhere");
+    let done = decide(input, &[Level::Causal], &Options::default(), settings, &nowhere);
+    assert!(matches!(done, Err(FollowError::Spill { .. })));
 }

@@ -13,7 +13,7 @@ use isolario_model::{
     ValueRef, Verdict, VersionOrder,
 };
 
-use super::window::Census;
+use super::window::{Census, Figures};
 use super::{Doubt, Follower};
 use crate::{Options, check};
 
@@ -27,7 +27,7 @@ const MOST_WRITERS: usize = 2000;
 const MOST_ANOMALIES: usize = 20;
 
 /// Asks whoever has the whole history, which is [told](Inquiry::add) from its beginning.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Inquiry {
     level: Level,
     /// Who is part of what is wrong, by session and place in it.
@@ -63,6 +63,8 @@ pub struct Proven {
     pub part: History,
     /// What is said of the part, and so of the whole.
     pub result: LevelResult,
+    /// How large the history is, as far as it was read.
+    pub figures: Figures,
 }
 
 impl Inquiry {
@@ -108,16 +110,28 @@ impl Inquiry {
         (!inquiry.suspects.is_empty()).then_some(inquiry)
     }
 
+    /// Asks what another one asks as well. Nothing may have been told to either.
+    pub fn join(&mut self, other: &Inquiry) {
+        for (session, places) in &other.suspects {
+            self.suspects.entry(session.clone()).or_default().extend(places);
+        }
+        for (key, values) in &other.wanted {
+            self.wanted.entry(key.clone()).or_default().extend(values.iter().cloned());
+        }
+    }
+
     /// Tells the next transactions of the history.
     pub fn add(&mut self, batches: Vec<Batch>) -> Result<(), SinkError> {
         let history = History::from_batches(batches, Pieces::Whole)?;
         self.meta.get_or_insert_with(|| history.meta().clone());
         let wanted = self.wanted_in(&history);
+        self.census.add_keys(&history);
         for session in history.sessions() {
             let name = history.session_name(session);
             let suspects = self.suspects.get(&name.to_owned());
-            let (number, count) = self.census.session(name);
             for txn in history.session_txns(session) {
+                self.census.add(&history, txn);
+                let (number, count) = self.census.session(name);
                 let is_suspect = suspects.is_some_and(|places| places.contains(count));
                 if self.places.len() < MOST && (is_suspect || matters(&history, txn, &wanted)) {
                     history.replay_txn(txn, &mut self.picked)?;
@@ -156,12 +170,12 @@ impl Inquiry {
             return Ok(Answer::Open);
         }
         let awaited = self.is_awaited;
-        let level = self.level;
+        let (level, figures) = (self.level, self.census.figures());
         let part = self.into_part()?;
         let result = check(&part, &[level], options).swap_remove(0);
         Ok(match &result.verdict {
             Verdict::Violated(_) | Verdict::NotApplicable(Inapplicable::AmbiguousRead { .. }) => {
-                Answer::Proven(Box::new(Proven { part, result }))
+                Answer::Proven(Box::new(Proven { part, result, figures }))
             }
             _ if awaited => Answer::Awaited,
             _ => Answer::Open,
@@ -170,7 +184,7 @@ impl Inquiry {
 
     /// What was picked, in the order and under the names that it has in the whole. What is read in it is
     /// told if all who may have written it are there.
-    fn into_part(self) -> Result<History, SinkError> {
+    pub fn into_part(self) -> Result<History, SinkError> {
         let Inquiry { wanted, meta, census, picked, mut places, .. } = self;
         let picked = picked.build()?;
         // Picked ones come session by session now, and in each in the order in which they were picked.
@@ -180,7 +194,6 @@ impl Inquiry {
         order.sort_unstable();
         let mut part = Batch::new();
         part.meta(&meta.unwrap_or_default())?;
-        let initial = picked.initial_word();
         for ((_, index), txn) in order {
             let session = picked.session_name(picked.session_of(txn));
             let label = census.label(session, index);
@@ -197,7 +210,7 @@ impl Inquiry {
                     }
                     _ => true,
                 });
-                if is_told || initial == Some(picked.op_words()[op.index()]) {
+                if is_told {
                     picked.with_op_input(op, |op| part.op(op))?;
                 }
             }

@@ -22,8 +22,9 @@ mod retire;
 mod window;
 
 use isolario_model::{
-    AnomalyKind, Batch, Evidence, Findings, History, KeyId, Level, LevelResult, Meta, OpInput,
-    OpKind, OpNotes, Outcome, Point, SinkError, TxnEnd, TxnId, TxnSink, TxnStart, Verdict, Witness,
+    AnomalyKind, Batch, Engine, Evidence, Findings, History, KeyId, Level, LevelResult, Meta,
+    OpInput, OpKind, OpNotes, Outcome, Point, SinkError, TxnEnd, TxnId, TxnSink, TxnStart, Verdict,
+    Witness,
 };
 use rustc_hash::FxHashSet;
 
@@ -109,6 +110,7 @@ pub struct Follower {
     /// Whether there are no more to come.
     is_over: bool,
     restarts: u32,
+    engine: Engine,
 }
 
 impl Follower {
@@ -129,6 +131,7 @@ impl Follower {
             forgot: false,
             is_over: false,
             restarts: 0,
+            engine: Engine::Weak,
         })
     }
 
@@ -172,6 +175,15 @@ impl Follower {
         self.census.figures()
     }
 
+    /// Which engine decides the level, so far.
+    pub fn engine(&self) -> Engine {
+        match self.engine {
+            // Which write it is that takes search is said in numbers of what was let go.
+            Engine::Strong { .. } => Engine::Strong { blind: None },
+            engine => engine,
+        }
+    }
+
     /// How often it began again.
     pub fn restarts(&self) -> u32 {
         self.restarts
@@ -202,7 +214,8 @@ impl Follower {
             false => self.judge(&window)?,
         };
         match judged {
-            Judged::Holds { witness, waiting } => {
+            Judged::Holds { witness, waiting, engine } => {
+                self.engine = engine;
                 self.retire(&window, &witness)?;
                 Ok(Look::Holds { waiting })
             }
@@ -229,12 +242,13 @@ impl Follower {
             return Err(SinkError::Sequence("nothing is said of what is kept"));
         };
         let window = part.unwrap_or(window);
-        Ok(Proven { part: window.named(&self.settled, &self.census)?, result })
+        let part = window.named(&self.settled, &self.census)?;
+        Ok(Proven { part, result, figures: self.figures() })
     }
 
-    /// Begins again with nothing, and keeps twice as much from then on.
-    pub fn restart(&mut self) {
-        self.tail = self.tail.saturating_mul(2);
+    /// Begins again with nothing, and keeps so many from then on.
+    pub fn restart(&mut self, tail: usize) {
+        self.tail = tail;
         self.restarts += 1;
         self.settled = Settled::default();
         self.kept = Kept::default();
@@ -262,8 +276,11 @@ impl Follower {
     fn judge(&self, window: &Window) -> Result<Judged, SinkError> {
         let history = &window.history;
         let result = self.check(history);
+        let engine = result.engine;
         let waiting = match result.verdict {
-            Verdict::Satisfied(witness) => return Ok(Judged::Holds { witness, waiting: 0 }),
+            Verdict::Satisfied(witness) => {
+                return Ok(Judged::Holds { witness, waiting: 0, engine });
+            }
             Verdict::Violated(ref findings) => unwritten(history, findings),
             _ => Vec::new(),
         };
@@ -280,7 +297,7 @@ impl Follower {
             Verdict::NotApplicable(_) => Witness::Empty,
             _ => return Ok(Judged::Open { found: Some(Found { result, part: Some(part) }) }),
         };
-        Ok(Judged::Holds { witness, waiting: history.txn_count() - others.len() })
+        Ok(Judged::Holds { witness, waiting: history.txn_count() - others.len(), engine })
     }
 
     /// Whether a transaction came so late that those that it waits for may still be on their way.
@@ -355,6 +372,7 @@ enum Judged {
         /// An order of all transactions but those that wait.
         witness: Witness,
         waiting: usize,
+        engine: Engine,
     },
     Open {
         found: Option<Found>,

@@ -22,7 +22,7 @@ pub(super) struct Origin {
 }
 
 /// What there was so far, counted.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Census {
     sessions: NameTable,
     /// By session, how many transactions it had.
@@ -69,7 +69,8 @@ impl Census {
         Figures { sessions, keys, ..self.figures }
     }
 
-    fn add(&mut self, history: &History, txn: TxnId) {
+    /// Counts a transaction, but for its session.
+    pub(super) fn add(&mut self, history: &History, txn: TxnId) {
         let outcome = history.outcome(txn);
         self.figures.outcomes[outcome as usize] += 1;
         self.figures.operations += history.op_range(txn).len() as u64;
@@ -78,7 +79,7 @@ impl Census {
             && history.op_kinds()[history.op_range(txn)].iter().any(shows);
     }
 
-    fn add_keys(&mut self, history: &History) {
+    pub(super) fn add_keys(&mut self, history: &History) {
         for key in 0..history.key_count() {
             self.keys.intern(history.key_name(KeyId::at(key)));
         }

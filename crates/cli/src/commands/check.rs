@@ -16,8 +16,9 @@ use isolario::verify::verify;
 
 use crate::args::MatchesBy;
 use crate::commands::follow::{self, Followed};
+use crate::commands::spill;
 use crate::commands::verify::{Proof, read_as};
-use crate::config::{Check, Question, SerializationOrder};
+use crate::config::{Check, Question, SerializationOrder, Spill};
 use crate::console::Console;
 use crate::exit::{Outcome, judge};
 use crate::failure::Failure;
@@ -86,6 +87,11 @@ impl Checking<'_> {
     /// that cannot be written to does.
     fn one(&mut self, path: &Path, console: &mut Console) -> Result<Outcome, Failure> {
         let name = path.display().to_string();
+        if let Some(spill) = &self.config.spill
+            && spill::is_for(spill, self.config.format, path)
+        {
+            return self.spilled(spill, &name, path, console);
+        }
         let (loaded, mut options) = match self.prepare(&name, path, console) {
             Ok(prepared) => prepared,
             Err(failure) => {
@@ -152,6 +158,44 @@ impl Checking<'_> {
                 Ok(overall_of_patterns(&results, *named).into())
             }
         }
+    }
+
+    /// Decides levels of one history without loading it.
+    fn spilled(
+        &mut self,
+        spill: &Spill,
+        name: &str,
+        path: &Path,
+        console: &mut Console,
+    ) -> Result<Outcome, Failure> {
+        let Question::Levels(request) = &self.config.question else { return Ok(Outcome::Done) };
+        let begun = Instant::now();
+        let options = self.plain_options();
+        let spilled = spill::decide(spill, self.config, path, &request.named, &options);
+        let decided = spilled.and_then(|spilled| {
+            match spilled.figures.has_evidence || self.config.allow_empty {
+                true => Ok(spilled),
+                false => Err(without_evidence(name, "no committed transaction wrote or read")),
+            }
+        });
+        let spilled = match decided {
+            Ok(spilled) => spilled,
+            Err(failure) => {
+                self.failure(name, &failure.message, console)?;
+                console.error(&failure);
+                return Ok(Outcome::Error);
+            }
+        };
+        spill::tell(name, &spilled, console);
+        let check = begun.elapsed();
+        let timing = Timing { check, peak_rss_bytes: peak_rss_bytes(), ..Timing::default() };
+        let mut report = Report::new(name, &spilled.part, &spilled.results)
+            .with_named(&request.named)
+            .with_timing(timing)
+            .with_provenance(Provenance::new());
+        report.size = spill::size(&spilled.figures);
+        self.report(report, path, console)?;
+        Ok(judge(request, &spilled.results))
     }
 
     /// What the answers owe to a version order that is trusted: whether another one would have done, as
@@ -397,6 +441,10 @@ fn nothing_to_check(name: &str, history: &History) -> Failure {
         (_, 0) => "no transaction committed",
         _ => "no committed transaction wrote anything or learnt what it read",
     };
+    without_evidence(name, why)
+}
+
+fn without_evidence(name: &str, why: &str) -> Failure {
     Failure::new(format!("{name}: nothing to check: {why}"))
         .with_hint("with --allow-empty, such a history satisfies every level")
 }

@@ -18,6 +18,9 @@ use crate::interrupt::Interrupt;
 /// How long to wait for more where there is nothing new.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 
+/// So many transactions are looked at, at a time, where more are there: it should take little memory.
+const AT_A_TIME: usize = 1 << 15;
+
 /// How long those that wait for their writers are let be, at least, where nothing is new. Then the whole
 /// history tells whether what they saw is on its way or was forgotten.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -45,7 +48,8 @@ pub(crate) fn follow(
     let input = Input { path, format: format_of(config.format, path)? };
     let mut all = Vec::new();
     for level in &follow.levels {
-        let new = Following::new(input, *level, &config.options, Settings::default());
+        let settings = Settings::default().with_at_a_time(AT_A_TIME);
+        let new = Following::new(input, *level, &config.options, settings);
         let following = new.map_err(|error| failed(&error, config.format))?;
         all.push(OneLevel { level: *level, following, waiting: 0 });
     }

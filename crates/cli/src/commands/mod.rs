@@ -8,6 +8,7 @@ mod levels;
 mod packaging;
 mod show;
 mod shrink;
+mod spill;
 mod stats;
 pub(crate) mod verify;
 

@@ -27,6 +27,8 @@ pub(crate) struct Check {
     pub(crate) join: Option<Join>,
     /// Whether the one history is checked while it is written.
     pub(crate) follow: Option<Follow>,
+    /// Whether histories are read from front to back, in bounded memory.
+    pub(crate) spill: Option<Spill>,
     pub(crate) question: Question,
     pub(crate) format: InputFormat,
     pub(crate) options: Options,
@@ -65,6 +67,15 @@ pub(crate) struct Follow {
     pub(crate) levels: Vec<Level>,
     /// How long to wait for more.
     pub(crate) until_idle: Option<Duration>,
+}
+
+/// How histories are decided in bounded memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Spill {
+    /// Where they are sorted, if need be.
+    pub(crate) directory: PathBuf,
+    /// Only if more than so many bytes would be needed otherwise.
+    pub(crate) only_above: Option<u64>,
 }
 
 /// What is asked of each history.
@@ -123,12 +134,14 @@ impl Check {
             true => Some(Follow::build(&args, &question)?),
             false => None,
         };
+        let spill = Spill::build(&args, &question)?;
         let reports = ReportFiles::of(args.reports, args.histories.len())?;
         Ok(Check {
             options,
             histories: args.histories,
             join,
             follow,
+            spill,
             question,
             format,
             max_anomalies: args.max_anomalies,
@@ -188,19 +201,53 @@ impl Follow {
             return Err(Failure::new("--follow reads a file, not standard input")
                 .with_hint("write the history to a file, and follow that"));
         }
-        let levels = match question {
-            Question::Levels(request) if !request.named.is_empty() => request.named.clone(),
-            _ => {
-                return Err(Failure::new("--follow has to know which levels to follow")
-                    .with_hint(can_be_followed()));
+        let levels = levels_to_follow("--follow", question)?;
+        Ok(Follow { levels, until_idle: args.until_idle })
+    }
+}
+
+impl Spill {
+    fn build(args: &CheckArgs, question: &Question) -> Result<Option<Spill>, Failure> {
+        let fits = levels_to_follow("--spill", question);
+        if let Some(directory) = args.spill.clone() {
+            fits?;
+            if args.histories.iter().any(|history| history.as_os_str() == "-") {
+                return Err(Failure::new("--spill reads files, not standard input")
+                    .with_hint("write the history to a file"));
             }
-        };
-        match levels.iter().find(|level| !Follower::levels().contains(level)) {
-            Some(level) => Err(Failure::new(format!("{level} cannot be followed")).with_hint(
-                format!("check it when the history is complete; {}", can_be_followed()),
-            )),
-            None => Ok(Follow { levels, until_idle: args.until_idle }),
+            return Ok(Some(Spill { directory, only_above: None }));
         }
+        let is_plain = fits.is_ok()
+            && !args.follow
+            && args.join.is_empty()
+            && args.proof.is_none()
+            && args.search.version_order.is_none()
+            && args.search.serialization_order.is_none()
+            && args.search.assume.is_empty()
+            && args.search.matches.is_none()
+            && args.search.dump_problem.is_none();
+        Ok(args
+            .memory
+            .filter(|_| is_plain)
+            .map(|memory| Spill { directory: std::env::temp_dir(), only_above: Some(memory) }))
+    }
+}
+
+/// The levels that were named, all of which can be followed.
+fn levels_to_follow(flag: &str, question: &Question) -> Result<Vec<Level>, Failure> {
+    let levels = match question {
+        Question::Levels(request) if !request.named.is_empty() => request.named.clone(),
+        _ => {
+            return Err(Failure::new(format!("{flag} has to know which levels to follow"))
+                .with_hint(can_be_followed()));
+        }
+    };
+    match levels.iter().find(|level| !Follower::levels().contains(level)) {
+        Some(level) => Err(Failure::new(format!("{level} cannot be followed")).with_hint(format!(
+            "check the history without {flag}, when it is complete; {}",
+            can_be_followed()
+        ))),
+        None => Ok(levels),
     }
 }
 

@@ -89,3 +89,50 @@ fn windows_are_told_to_those_who_want_details() {
     let said = String::from_utf8(said).unwrap();
     assert!(said.contains("lead back in no window of transactions"), "{said}");
 }
+
+#[test]
+fn a_recording_is_followed_to_its_end() {
+    let sandbox = Sandbox::new();
+    let strict =
+        ["gen", "history", "--level", "sser", "--txns", "500", "--seed", "3", "-o", "h.iso"];
+    assert!(sandbox.run(&strict).status.success());
+    let followed = sandbox.run(&["check", "--follow", "--level", "cc,sser", "h.iso"]);
+    assert_eq!(followed.status.code(), Some(0));
+    let said = String::from_utf8(followed.stdout).unwrap();
+    assert!(said.contains("strict-serializable holds of all 500 transactions"), "{said}");
+}
+
+#[test]
+fn a_spilled_history_gets_the_answers_of_a_loaded_one() {
+    let sandbox = Sandbox::new();
+    for (name, anomaly) in [("good.iso", None), ("bad.iso", Some("lost-update"))] {
+        let mut gen_history = vec!["gen", "history", "--txns", "500", "--seed", "3", "-o", name];
+        gen_history.extend(anomaly.iter().flat_map(|name| ["--anomaly", name]));
+        assert!(sandbox.run(&gen_history).status.success());
+        let loaded = sandbox.run(&["check", "--level", "rc,cc,si", name]);
+        let spilled = sandbox.run(&["check", "--spill", ".", "--level", "rc,cc,si", name]);
+        assert_eq!(spilled.status.code(), loaded.status.code());
+        let first_lines = |bytes: &[u8]| -> Vec<String> {
+            String::from_utf8(bytes.to_vec()).unwrap().lines().take(5).map(Into::into).collect()
+        };
+        assert_eq!(first_lines(&spilled.stdout), first_lines(&loaded.stdout));
+        let by_itself = sandbox.run(&["-v", "check", "--memory", "50kB", "--level", "rc", name]);
+        let said = String::from_utf8(by_itself.stderr).unwrap();
+        assert!(said.contains("read from front to back"), "{said}");
+    }
+}
+
+#[test]
+fn what_cannot_be_spilled_is_refused_with_a_remedy() {
+    let sandbox = Sandbox::new()
+        .file("h.jsonl", &(HEADER.to_owned() + &chain(0, 2)))
+        .file("h.txt", "initial 0\nsession a\n  T1: w x 1\n");
+    let all = [
+        sandbox.transcript(&["check", "--spill", ".", "h.jsonl"]),
+        sandbox.transcript(&["check", "--spill", ".", "--level", "lin", "h.jsonl"]),
+        sandbox.transcript(&["check", "--spill", ".", "--level", "cc", "h.txt"]),
+        sandbox.transcript(&["check", "--spill", ".", "--level", "cc", "-"]),
+        sandbox.transcript(&["check", "--spill", ".", "--level", "cc", "--proof", "p", "h.jsonl"]),
+    ];
+    insta::assert_snapshot!(all.join("\n"));
+}

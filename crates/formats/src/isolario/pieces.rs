@@ -17,7 +17,7 @@ use super::read::{Told, read_blocks};
 use crate::error::{Fault, Position, Problem};
 use crate::{Meter, ReadError};
 
-/// So many bytes are looked at, at a time; more where a frame is longer.
+/// So many bytes are looked at, at a time, unless somebody wants fewer.
 const AT_A_TIME: usize = 1 << 24;
 
 /// More than any header has.
@@ -35,6 +35,8 @@ pub(crate) struct Pieces {
     in_blocks: u64,
     /// Whether another file has taken the place of this recording.
     is_replaced: bool,
+    /// So many bytes are looked at, at a time; more where a frame is longer.
+    pub(crate) at_a_time: usize,
     buffer: Vec<u8>,
 }
 
@@ -50,6 +52,7 @@ impl Pieces {
             told: Told::default(),
             in_blocks: 0,
             is_replaced: false,
+            at_a_time: AT_A_TIME,
             buffer: Vec::new(),
         })
     }
@@ -134,7 +137,7 @@ impl Pieces {
             return Ok(true);
         }
         let wanted = match Head::parse(&self.buffer) {
-            Some(head) => AT_A_TIME.max(HEAD + head.len as usize),
+            Some(head) => self.at_a_time.max(HEAD + head.len as usize),
             // To tell a cut from damage takes all that may have been cut.
             None => LONGEST_CUT + 1,
         };

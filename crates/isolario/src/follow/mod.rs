@@ -2,17 +2,24 @@
 //! its length: while it is written, or because it is too large to be loaded.
 //!
 //! [`Following`] follows one level: it reads what is new, has a [`Follower`] look at it, and clears up
-//! doubts by reading the file again.
+//! doubts by reading the file again. [`spill::decide`] follows levels to the end of a file.
 
 mod reader;
+mod sorted;
+pub mod spill;
 
+use std::io;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
-use isolario_check::{Answer, Doubt, Follower, Inquiry, Look, Options, Proven, Unfit};
+use isolario_check::{Answer, Doubt, Figures, Follower, Inquiry, Look, Options, Proven, Unfit};
 use isolario_formats::{HistoryFormat, ReadError, Stream};
-use isolario_model::{AnomalyKind, Level, SinkError, Verdict};
+use isolario_model::{
+    AnomalyKind, History, Level, LevelResult, Limit, SinkError, Undecided, Verdict,
+};
 
 use reader::Reader;
+use sorted::{Finishes, Runs};
 
 /// Why a history could not be followed.
 #[derive(Debug, thiserror::Error)]
@@ -38,6 +45,14 @@ pub enum FollowError {
     /// The level is none of [`Follower::levels`].
     #[error("{0} cannot be followed")]
     Level(Level),
+    /// What is sorted on disk could not be written.
+    #[error("cannot sort the history in {path}: {error}", path = path.display())]
+    Spill {
+        /// The directory.
+        path: PathBuf,
+        /// Why not.
+        error: io::Error,
+    },
 }
 
 fn in_words(unfit: Unfit) -> &'static str {
@@ -74,11 +89,13 @@ pub struct Settings {
     pub tail: usize,
     /// How many new transactions are waited for before they are looked at, as long as more are there.
     pub at_a_time: usize,
+    /// How many bytes may be used, about.
+    pub memory: Option<u64>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings { tail: Follower::USUAL_TAIL, at_a_time: 1 << 19 }
+        Settings { tail: Follower::USUAL_TAIL, at_a_time: 1 << 19, memory: None }
     }
 }
 
@@ -88,7 +105,27 @@ impl Settings {
     pub fn with_tail(self, tail: usize) -> Settings {
         Settings { tail, at_a_time: tail, ..self }
     }
+
+    /// With fewer transactions that are waited for before they are looked at: less memory, and a little more
+    /// work.
+    #[must_use]
+    pub fn with_at_a_time(self, at_a_time: usize) -> Settings {
+        Settings { at_a_time, ..self }
+    }
+
+    /// With a limit on memory.
+    #[must_use]
+    pub fn with_memory(self, memory: Option<u64>) -> Settings {
+        Settings { memory, ..self }
+    }
 }
+
+/// An operation takes about so many bytes while it is looked at: in the batch that it was read into, in the
+/// history, and in the columns of the checkers.
+const BYTES_PER_OPERATION: u64 = 150;
+
+/// So many transactions are sorted in memory, if there is no limit.
+const SORTED_AT_A_TIME: usize = 1 << 21;
 
 /// One level of a file, followed.
 pub struct Following<'i> {
@@ -99,6 +136,10 @@ pub struct Following<'i> {
     follower: Follower,
     /// Whether everything was read, and nothing more is waited for.
     is_closed: bool,
+    /// Where transactions are sorted that are not about in the order in which they finished.
+    directory: Option<PathBuf>,
+    finishes: Finishes,
+    runs: Option<Rc<Runs>>,
 }
 
 /// What became of a step.
@@ -114,7 +155,21 @@ pub enum Step {
     /// There was doubt: everything is read again, and more is kept.
     Again,
     /// The level does not hold, or cannot be decided.
-    Decided(Box<Proven>),
+    Decided(Box<Decided>),
+}
+
+/// What is said of a level that does not simply hold.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Decided {
+    /// The answer. Its evidence is about the part.
+    pub result: LevelResult,
+    /// A part of the history, or all of it, that proves the answer.
+    pub part: History,
+    /// How large the history is, as far as it was read.
+    pub figures: Figures,
+    /// What was asked about the whole history.
+    question: Option<Inquiry>,
 }
 
 impl<'i> Following<'i> {
@@ -133,7 +188,26 @@ impl<'i> Following<'i> {
             settings,
             follower: follower.ok_or(FollowError::Level(level))?,
             is_closed: false,
+            directory: None,
+            finishes: Finishes::new(settings.tail),
+            runs: None,
         })
+    }
+
+    /// Sorts transactions in a directory where they are not about in the order in which they finished, or
+    /// reads those that somebody has sorted.
+    fn sort_into(&mut self, directory: &Path, runs: Option<Rc<Runs>>) -> Result<(), FollowError> {
+        self.directory = Some(directory.to_owned());
+        self.runs = runs;
+        self.reader = self.reader_from_the_beginning()?;
+        Ok(())
+    }
+
+    fn reader_from_the_beginning(&self) -> Result<Reader, FollowError> {
+        match &self.runs {
+            Some(runs) => Reader::sorted(runs),
+            None => Ok(Reader::ahead(self.input.open()?)),
+        }
     }
 
     /// Who follows the level.
@@ -148,7 +222,7 @@ impl<'i> Following<'i> {
 
     /// Reads some of what is new, and looks at it.
     pub fn step(&mut self) -> Result<Step, FollowError> {
-        let enough = self.settings.at_a_time.max(self.follower.tail());
+        let enough = self.at_a_time();
         let mut new = 0;
         while new < enough {
             let piece = self.reader.next()?;
@@ -157,8 +231,16 @@ impl<'i> Following<'i> {
             }
             for batch in piece {
                 new += batch.len();
+                self.finishes.add(&batch);
                 self.follower.add(batch);
             }
+        }
+        if self.finishes.is_out_of_order
+            && let (Some(directory), None) = (&self.directory, &self.runs)
+        {
+            let at_a_time = self.most().map_or(SORTED_AT_A_TIME, |most| most / 2);
+            self.runs = Some(Rc::new(Runs::sort(&self.input, directory, at_a_time.max(1))?));
+            return self.begin_again(self.follower.tail());
         }
         if new == 0 {
             return Ok(Step::Nothing);
@@ -167,9 +249,12 @@ impl<'i> Following<'i> {
     }
 
     /// Reads the file to its end, and waits for nothing more; none if the level holds.
-    pub fn to_end(&mut self) -> Result<Option<Box<Proven>>, FollowError> {
+    pub fn to_end(&mut self) -> Result<Option<Box<Decided>>, FollowError> {
         // A doubt at the very end opens it again.
         while !self.is_closed {
+            if self.options.stop.is_asked() {
+                return Ok(Some(self.undecided(Limit::Interrupted)));
+            }
             let step = match self.step()? {
                 Step::Nothing => self.close()?,
                 step => step,
@@ -202,7 +287,38 @@ impl<'i> Following<'i> {
 
     fn look(&mut self) -> Result<Step, FollowError> {
         let look = self.follower.look()?;
-        self.clear_up(look, |_| false)
+        match self.most() {
+            Some(most) if self.follower.kept() > most / 2 => Ok(self.too_large()),
+            _ => self.clear_up(look, |_| false),
+        }
+    }
+
+    /// How many transactions to look at.
+    fn at_a_time(&self) -> usize {
+        let (wanted, tail) = (self.settings.at_a_time, self.follower.tail());
+        wanted.min(self.most().map_or(usize::MAX, |most| most / 2)).max(tail)
+    }
+
+    /// How many transactions may be in memory.
+    fn most(&self) -> Option<usize> {
+        let Figures { operations, outcomes, .. } = self.follower.figures();
+        let per_txn = (operations / outcomes.iter().sum::<u64>().max(1)).max(4);
+        self.settings.memory.map(|bytes| (bytes / BYTES_PER_OPERATION / per_txn) as usize)
+    }
+
+    fn too_large(&self) -> Step {
+        Step::Decided(self.undecided(Limit::Memory(self.settings.memory.unwrap_or_default())))
+    }
+
+    fn undecided(&self, limit: Limit) -> Box<Decided> {
+        let verdict = Verdict::Undecided(Undecided::new(limit));
+        let (level, engine) = (self.follower.level(), self.follower.engine());
+        Box::new(Decided {
+            result: LevelResult { level, engine, verdict },
+            part: History::default(),
+            figures: self.follower.figures(),
+            question: None,
+        })
     }
 
     /// Clears up a doubt, by asking the whole file about those that matter; if that does not help, by
@@ -217,12 +333,18 @@ impl<'i> Following<'i> {
             Look::Unfit(unfit) => return Err(FollowError::Unfit(unfit)),
             Look::Doubtful(doubt) => *doubt,
         };
-        let answer = match Inquiry::new(&doubt, &self.follower) {
-            Some(inquiry) => self.ask(inquiry)?,
+        let question = Inquiry::new(&doubt, &self.follower);
+        let answer = match &question {
+            Some(question) => {
+                told(question.clone(), &self.input, self.is_closed)?.answer(&self.options)?
+            }
             None => Answer::Open,
         };
         match (answer, doubt.result().map(|result| &result.verdict)) {
-            (Answer::Proven(proven), _) if !may_change(&proven) => Ok(Step::Decided(proven)),
+            (Answer::Proven(proven), _) if !may_change(&proven) => {
+                let Proven { part, result, figures, .. } = *proven;
+                Ok(Step::Decided(Box::new(Decided { result, part, figures, question })))
+            }
             (Answer::Proven(_) | Answer::Awaited, _) => {
                 self.follower.resume(doubt)?;
                 Ok(Step::Holds { waiting: self.follower.kept() })
@@ -230,35 +352,39 @@ impl<'i> Following<'i> {
             // A part of the history cannot be decided, and so the whole cannot.
             (_, Some(Verdict::Undecided(_) | Verdict::NotApplicable(_))) => self.prove(doubt),
             (_, Some(_)) if doubt.is_about_everything() => self.prove(doubt),
-            _ => self.begin_again(),
+            _ => match self.follower.tail().saturating_mul(2) {
+                tail if self.most().is_some_and(|most| tail > most / 2) => Ok(self.too_large()),
+                tail => self.begin_again(tail),
+            },
         }
     }
 
     fn prove(&self, doubt: Doubt) -> Result<Step, FollowError> {
-        Ok(Step::Decided(Box::new(self.follower.prove(doubt)?)))
+        let Proven { part, result, figures, .. } = self.follower.prove(doubt)?;
+        Ok(Step::Decided(Box::new(Decided { result, part, figures, question: None })))
     }
 
-    /// Tells an inquiry the whole file.
-    fn ask(&self, mut inquiry: Inquiry) -> Result<Answer, FollowError> {
-        let mut reader = Reader::ahead(self.input.open()?);
-        loop {
-            let piece = reader.next()?;
-            if piece.is_empty() {
-                break;
-            }
-            inquiry.add(piece)?;
-        }
-        match self.is_closed {
-            true => inquiry.add(vec![reader.close()?])?,
-            false => inquiry.add_unended(reader.unended()?)?,
-        }
-        Ok(inquiry.answer(&self.options)?)
-    }
-
-    fn begin_again(&mut self) -> Result<Step, FollowError> {
-        self.follower.restart();
+    fn begin_again(&mut self, tail: usize) -> Result<Step, FollowError> {
+        self.follower.restart(tail);
         self.is_closed = false;
-        self.reader = Reader::ahead(self.input.open()?);
+        self.reader = self.reader_from_the_beginning()?;
         Ok(Step::Again)
     }
+}
+
+/// Tells an inquiry the whole file.
+fn told(mut inquiry: Inquiry, input: &Input<'_>, is_over: bool) -> Result<Inquiry, FollowError> {
+    let mut reader = Reader::ahead(input.open()?);
+    loop {
+        let piece = reader.next()?;
+        if piece.is_empty() {
+            break;
+        }
+        inquiry.add(piece)?;
+    }
+    match is_over {
+        true => inquiry.add(vec![reader.close()?])?,
+        false => inquiry.add_unended(reader.unended()?)?,
+    }
+    Ok(inquiry)
 }

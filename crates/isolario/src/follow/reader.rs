@@ -8,6 +8,7 @@ use isolario_formats::{ReadError, Stream};
 use isolario_model::Batch;
 
 use super::FollowError;
+use super::sorted::{Merge, Runs};
 
 /// So many pieces are read before they are asked for.
 const AHEAD: usize = 2;
@@ -18,6 +19,8 @@ pub(super) enum Reader {
     Ahead(Receiver<Read>),
     /// A file that is read when it is asked.
     Here(Box<Stream>),
+    /// Sorted parts of a file.
+    Sorted(Box<Merge>),
 }
 
 /// What a thread has read.
@@ -48,6 +51,10 @@ impl Reader {
         Reader::Ahead(receive)
     }
 
+    pub(super) fn sorted(runs: &Runs) -> Result<Reader, FollowError> {
+        Ok(Reader::Sorted(Box::new(Merge::new(runs)?)))
+    }
+
     /// The next piece; an empty one if there is nothing more for now.
     pub(super) fn next(&mut self) -> Result<Vec<Batch>, FollowError> {
         match self {
@@ -58,6 +65,7 @@ impl Reader {
                 Err(_) => return Err(ended()),
             },
             Reader::Here(stream) => return Ok(stream.next_piece()?),
+            Reader::Sorted(merge) => return merge.next(),
         }
         Ok(Vec::new())
     }
@@ -67,6 +75,7 @@ impl Reader {
         match self {
             Reader::Ahead(_) => false,
             Reader::Here(stream) => stream.is_complete(),
+            Reader::Sorted(_) => true,
         }
     }
 
@@ -74,7 +83,7 @@ impl Reader {
     pub(super) fn unended(&mut self) -> Result<Batch, FollowError> {
         match self {
             Reader::Here(stream) => Ok(stream.unended()?),
-            Reader::Ahead(_) => Ok(Batch::new()),
+            Reader::Ahead(_) | Reader::Sorted(_) => Ok(Batch::new()),
         }
     }
 
@@ -82,7 +91,7 @@ impl Reader {
     pub(super) fn close(&mut self) -> Result<Batch, FollowError> {
         match self {
             Reader::Here(stream) => Ok(stream.close()?),
-            Reader::Ahead(_) => Ok(Batch::new()),
+            Reader::Ahead(_) | Reader::Sorted(_) => Ok(Batch::new()),
         }
     }
 }

@@ -1,0 +1,84 @@
+//! `check --spill`: levels of a history that is too large to be loaded.
+
+use std::path::Path;
+
+use isolario::check::{Figures, Options};
+use isolario::follow::spill::{self, Spilled};
+use isolario::follow::{FollowError, Input, Settings};
+use isolario::model::{Level, Limit, Verdict};
+use isolario::report::{Size, grouped};
+
+use crate::commands::follow::format_of;
+use crate::config::{Check, InputFormat, Spill};
+use crate::console::Console;
+use crate::failure::Failure;
+
+/// A history takes about so many times as much memory as its file has bytes.
+const TIMES_IN_MEMORY: [(&str, u64); 2] = [("isolario", 11), ("jsonl", 4)];
+
+/// How much memory is used where nobody says how much.
+const USUAL_MEMORY: u64 = 4 << 30;
+
+/// Whether a history is to be read from front to back.
+pub(crate) fn is_for(spill: &Spill, format: InputFormat, path: &Path) -> bool {
+    let Some(most) = spill.only_above else { return true };
+    let length = std::fs::metadata(path).ok().filter(|found| found.is_file());
+    let (Some(length), Ok(format)) = (length, format_of(format, path)) else { return false };
+    let times = TIMES_IN_MEMORY.iter().find(|(name, _)| *name == format.name());
+    times.is_some_and(|(_, times)| length.len().saturating_mul(*times) > most)
+}
+
+pub(crate) fn decide(
+    spill: &Spill,
+    config: &Check,
+    path: &Path,
+    levels: &[Level],
+    options: &Options,
+) -> Result<Spilled, Failure> {
+    let input = Input { path, format: format_of(config.format, path)? };
+    let memory = options.memory.unwrap_or(USUAL_MEMORY);
+    let settings = Settings::default().with_memory(Some(memory));
+    spill::decide(input, levels, options, settings, &spill.directory).map_err(|error| {
+        let failure = Failure::new(error.to_string());
+        match error {
+            FollowError::Read(error) => Failure::reading(&error, config.format),
+            FollowError::Spill { .. } => failure.with_hint("name another directory: --spill DIR"),
+            _ => failure.with_hint("check it without --spill"),
+        }
+    })
+}
+
+/// Says how it went.
+pub(crate) fn tell(name: &str, spilled: &Spilled, console: &mut Console) {
+    let Spilled { bytes, restarts, part, results, .. } = spilled;
+    console.detail(&format!(
+        "{name}: read from front to back, {} bytes were sorted on disk, {restarts} times it was read again",
+        grouped(*bytes)
+    ));
+    if part.txn_count() > 0 {
+        console.detail(&format!(
+            "{name}: the evidence is about the {} transactions that matter",
+            grouped(part.txn_count() as u64)
+        ));
+    }
+    let is_too_large = results.iter().any(|result| match &result.verdict {
+        Verdict::Undecided(undecided) => matches!(undecided.limit, Limit::Memory(_)),
+        _ => false,
+    });
+    if is_too_large {
+        console.warning(&format!(
+            "{name}: too much of it is out of order to be looked at in so little memory; allow more with \
+             --memory, or record when transactions start and finish"
+        ));
+    }
+}
+
+/// How large the history is.
+pub(crate) fn size(figures: &Figures) -> Size {
+    let [committed, aborted, unknown] = figures.outcomes;
+    let mut size = Size::default();
+    (size.sessions, size.keys) = (figures.sessions, figures.keys);
+    (size.committed, size.aborted, size.unknown) = (committed, aborted, unknown);
+    (size.transactions, size.operations) = (committed + aborted + unknown, figures.operations);
+    size
+}
