@@ -47,7 +47,7 @@ use std::time::Duration;
 
 use isolario_model::{AnomalyKind, History, Level, LevelResult, PatternResult, PromisedOrder};
 
-pub use follow::{Answer, Doubt, Figures, Follower, Inquiry, Look, Proven, Unfit};
+pub use follow::{Answer, Census, Doubt, Figures, Follower, Inquiry, Look, Proven, Unfit};
 pub use isolario_model::{KeyAssumption, KeyAssumptions, StatedOrder, StatedSet};
 pub use plan::Checker;
 pub use progress::{Phase, Progress, Watcher};

@@ -52,11 +52,12 @@ impl Stream {
         Ok(Some(Stream { path: path.to_owned(), kind }))
     }
 
-    /// Reads pieces of about so many bytes, where the format has pieces of its own.
+    /// Reads pieces of about so many bytes: a line or a record at least.
     #[must_use]
     pub fn in_pieces_of(mut self, bytes: usize) -> Stream {
-        if let Kind::Frames(pieces) = &mut self.kind {
-            pieces.at_a_time = bytes;
+        match &mut self.kind {
+            Kind::Lines(tail) => tail.at_a_time = bytes,
+            Kind::Frames(pieces) => pieces.at_a_time = bytes,
         }
         self
     }

@@ -31,8 +31,8 @@ use rustc_hash::FxHashSet;
 use crate::{Options, check};
 pub use inquiry::{Answer, Inquiry, Proven};
 use retire::{Cut, Settled};
-pub use window::Figures;
-use window::{Census, Kept, Window};
+pub use window::{Census, Figures};
+use window::{Kept, Window};
 
 /// Why a history cannot be followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -235,15 +235,16 @@ impl Follower {
         Ok(())
     }
 
-    /// What is said of what is kept, with what it is said of.
-    pub fn prove(&self, doubt: Doubt) -> Result<Proven, SinkError> {
+    /// What is said of what is kept, with what it is said of. What transactions go by in the whole history
+    /// takes a census of all of it.
+    pub fn prove(&self, doubt: Doubt, whole: &Census) -> Result<Proven, SinkError> {
         let Doubt { window, found, .. } = doubt;
         let Some(Found { result, part }) = found else {
             return Err(SinkError::Sequence("nothing is said of what is kept"));
         };
         let window = part.unwrap_or(window);
-        let part = window.named(&self.settled, &self.census)?;
-        Ok(Proven { part, result, figures: self.figures() })
+        let part = window.named(&self.settled, whole)?;
+        Ok(Proven { part, result, figures: whole.figures() })
     }
 
     /// Begins again with nothing, and keeps so many from then on.

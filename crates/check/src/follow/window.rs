@@ -23,7 +23,7 @@ pub(super) struct Origin {
 
 /// What there was so far, counted.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Census {
+pub struct Census {
     sessions: NameTable,
     /// By session, how many transactions it had.
     counts: Vec<u64>,
@@ -48,6 +48,20 @@ pub struct Figures {
 }
 
 impl Census {
+    /// Counts the next transactions of a history.
+    pub fn count(&mut self, batches: Vec<Batch>) -> Result<(), SinkError> {
+        let history = History::from_batches(batches, Pieces::Whole)?;
+        for session in history.sessions() {
+            for txn in history.session_txns(session) {
+                self.add(&history, txn);
+            }
+            let (_, count) = self.session(history.session_name(session));
+            *count += history.session_txns(session).len() as u64;
+        }
+        self.add_keys(&history);
+        Ok(())
+    }
+
     /// The number of a session, in the order in which they first appear, and how many transactions it
     /// has.
     pub(super) fn session(&mut self, name: ValueRef<'_>) -> (u32, &mut u64) {
@@ -64,7 +78,8 @@ impl Census {
         format!("#{}", self.counts[..session].iter().sum::<u64>() + index)
     }
 
-    pub(super) fn figures(&self) -> Figures {
+    /// How large the history is.
+    pub fn figures(&self) -> Figures {
         let (sessions, keys) = (self.sessions.len() as u64, self.keys.len() as u64);
         Figures { sessions, keys, ..self.figures }
     }

@@ -24,10 +24,12 @@ pub(crate) struct Tail {
     /// Whether rows may be told, once the first line that says anything was read.
     has_rows: Option<bool>,
     predicates: Predicates,
+    /// So many bytes are looked at, at a time; more where a line is longer.
+    pub(crate) at_a_time: usize,
     buffer: Vec<u8>,
 }
 
-/// So many bytes are looked at, at a time; more where a line is longer.
+/// So many bytes are looked at, at a time, unless somebody wants fewer.
 const AT_A_TIME: usize = 1 << 22;
 
 impl Tail {
@@ -41,6 +43,7 @@ impl Tail {
             lines: 0,
             has_rows: None,
             predicates: Predicates::default(),
+            at_a_time: AT_A_TIME,
             buffer: Vec::new(),
         })
     }
@@ -88,7 +91,7 @@ impl Tail {
         if there < self.read {
             return Err(self.shorter());
         }
-        let mut size = AT_A_TIME;
+        let mut size = self.at_a_time.max(1);
         loop {
             let filled = self.read_up_to(size).map_err(|error| self.failure(error))?;
             match memchr::memrchr(b'\n', &self.buffer) {

@@ -12,7 +12,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use isolario_check::{Answer, Doubt, Figures, Follower, Inquiry, Look, Options, Proven, Unfit};
+use isolario_check::{
+    Answer, Census, Doubt, Figures, Follower, Inquiry, Look, Options, Proven, Unfit,
+};
 use isolario_formats::{HistoryFormat, ReadError, Stream};
 use isolario_model::{
     AnomalyKind, History, Level, LevelResult, Limit, SinkError, Undecided, Verdict,
@@ -91,11 +93,13 @@ pub struct Settings {
     pub at_a_time: usize,
     /// How many bytes may be used, about.
     pub memory: Option<u64>,
+    /// How many bytes of the file are read at a time: a record at least.
+    pub piece: usize,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings { tail: Follower::USUAL_TAIL, at_a_time: 1 << 19, memory: None }
+        Settings { tail: Follower::USUAL_TAIL, at_a_time: 1 << 19, memory: None, piece: 1 << 24 }
     }
 }
 
@@ -111,6 +115,12 @@ impl Settings {
     #[must_use]
     pub fn with_at_a_time(self, at_a_time: usize) -> Settings {
         Settings { at_a_time, ..self }
+    }
+
+    /// With fewer bytes that are read at a time.
+    #[must_use]
+    pub fn with_pieces_of(self, piece: usize) -> Settings {
+        Settings { piece, ..self }
     }
 
     /// With a limit on memory.
@@ -182,7 +192,7 @@ impl<'i> Following<'i> {
     ) -> Result<Following<'i>, FollowError> {
         let follower = Follower::new(level, options.clone(), settings.tail);
         Ok(Following {
-            reader: Reader::ahead(input.open()?),
+            reader: Reader::ahead(input.open()?.in_pieces_of(settings.piece)),
             input,
             options: options.clone(),
             settings,
@@ -206,7 +216,7 @@ impl<'i> Following<'i> {
     fn reader_from_the_beginning(&self) -> Result<Reader, FollowError> {
         match &self.runs {
             Some(runs) => Reader::sorted(runs),
-            None => Ok(Reader::ahead(self.input.open()?)),
+            None => Ok(Reader::ahead(self.input.open()?.in_pieces_of(self.settings.piece))),
         }
     }
 
@@ -351,6 +361,13 @@ impl<'i> Following<'i> {
             }
             // A part of the history cannot be decided, and so the whole cannot.
             (_, Some(Verdict::Undecided(_) | Verdict::NotApplicable(_))) => self.prove(doubt),
+            // The whole file has what nobody wrote so far: it comes later.
+            (_, Some(verdict))
+                if doubt.is_about_everything() && !self.is_closed && has_unwritten(verdict) =>
+            {
+                self.follower.resume(doubt)?;
+                Ok(Step::Holds { waiting: self.follower.kept() })
+            }
             (_, Some(_)) if doubt.is_about_everything() => self.prove(doubt),
             _ => match self.follower.tail().saturating_mul(2) {
                 tail if self.most().is_some_and(|most| tail > most / 2) => Ok(self.too_large()),
@@ -360,16 +377,38 @@ impl<'i> Following<'i> {
     }
 
     fn prove(&self, doubt: Doubt) -> Result<Step, FollowError> {
-        let Proven { part, result, figures, .. } = self.follower.prove(doubt)?;
+        let whole = census(&self.input)?;
+        let Proven { part, result, figures, .. } = self.follower.prove(doubt, &whole)?;
         Ok(Step::Decided(Box::new(Decided { result, part, figures, question: None })))
     }
 
     fn begin_again(&mut self, tail: usize) -> Result<Step, FollowError> {
         self.follower.restart(tail);
+        self.finishes = Finishes::new(self.settings.tail);
         self.is_closed = false;
         self.reader = self.reader_from_the_beginning()?;
         Ok(Step::Again)
     }
+}
+
+/// Whether somebody read what nobody wrote.
+fn has_unwritten(verdict: &Verdict) -> bool {
+    verdict.anomalies().iter().any(|anomaly| anomaly.kind == AnomalyKind::ThinAirRead)
+}
+
+/// Counts what is in a file.
+fn census(input: &Input<'_>) -> Result<Census, FollowError> {
+    let mut reader = Reader::ahead(input.open()?);
+    let mut census = Census::default();
+    loop {
+        let piece = reader.next()?;
+        if piece.is_empty() {
+            break;
+        }
+        census.count(piece)?;
+    }
+    census.count(vec![reader.close()?])?;
+    Ok(census)
 }
 
 /// Tells an inquiry the whole file.

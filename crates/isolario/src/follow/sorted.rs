@@ -16,8 +16,8 @@ use super::{FollowError, Input};
 /// The format of runs.
 const FORMAT: &str = "isolario";
 
-/// So many bytes of each run are read at a time; a block of transactions at least.
-const OF_A_RUN: usize = 1 << 20;
+/// So many bytes of a file are read at a time; a block of transactions at least.
+const AT_A_TIME: usize = 1 << 20;
 
 /// Watches whether transactions come about in the order in which they finished: whether one finished
 /// before another that came a whole tail earlier.
@@ -76,7 +76,7 @@ impl Runs {
     ) -> Result<Runs, FollowError> {
         let directory = private(parent).map_err(|error| failed(parent, error))?;
         let mut runs = Runs { directory, runs: Vec::new(), bytes: 0 };
-        let mut reader = Reader::ahead(input.open()?);
+        let mut reader = Reader::ahead(input.open()?.in_pieces_of(AT_A_TIME));
         let mut keys = Keys::new();
         let mut is_over = false;
         while !is_over {
@@ -180,7 +180,7 @@ impl Merge {
             let stream = Stream::open(&run.path, format)?
                 .ok_or_else(|| failed(&run.path, io::ErrorKind::Other.into()))?;
             Ok(Open {
-                stream: stream.in_pieces_of(OF_A_RUN),
+                stream: stream.in_pieces_of(AT_A_TIME),
                 keys: run.before.clone(),
                 history: History::default(),
                 order: Vec::new(),
@@ -226,89 +226,5 @@ impl Open {
         self.history = History::from_batches(piece, Pieces::Whole)?;
         (self.order, self.passed) = (sorted(&self.history, &mut self.keys), 0);
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use isolario_model::{Op, Outcome, TxnEnd, TxnStart, ValueRef};
-
-    use super::*;
-
-    fn batch(times: &[(i64, Option<i64>)]) -> Batch {
-        let mut batch = Batch::new();
-        for (session, finish) in times {
-            let start = TxnStart { session: ValueRef::Int(*session), id: None, line: None };
-            batch.begin(&start).unwrap();
-            let value = ValueRef::Int(finish.unwrap_or(-1));
-            batch.op(&Op::Write { key: ValueRef::Int(*session), value }).unwrap();
-            let end = TxnEnd { finish: *finish, ..TxnEnd::new(Outcome::Committed) };
-            batch.end(&end).unwrap();
-        }
-        batch
-    }
-
-    #[test]
-    fn order_is_missed_only_beyond_the_tail() {
-        let times = |times: &[i64]| {
-            let mut finishes = Finishes::new(2);
-            let all: Vec<_> = times.iter().map(|time| (0, Some(*time))).collect();
-            all.chunks(3).for_each(|part| finishes.add(&batch(part)));
-            finishes.is_out_of_order
-        };
-        assert!(!times(&[1, 2, 3, 4, 5, 6, 7, 8]));
-        assert!(!times(&[2, 1, 4, 3, 6, 5, 8, 7]));
-        assert!(times(&[5, 6, 7, 8, 1, 2, 3, 4]));
-    }
-
-    #[test]
-    fn runs_are_merged_by_time_with_every_session_in_order() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("h.iso");
-        let format = find(FORMAT).unwrap();
-        let mut writer = format.writer(Target::Path(path.clone())).unwrap();
-        // Session by session, with a clock that went back and a finish that is not known.
-        let times: Vec<(i64, Option<i64>)> = (0..5i64)
-            .flat_map(|session| {
-                (0..40i64).map(move |at| {
-                    let time = 10 * at + session - if at == 20 { 95 } else { 0 };
-                    (session, (at % 7 != 3).then_some(time))
-                })
-            })
-            .collect();
-        let whole = batch(&times).build().unwrap();
-        whole.replay(&mut *writer).unwrap();
-        writer.finish().unwrap();
-        let input = Input { path: &path, format };
-        let runs = Runs::sort(&input, directory.path(), 33).unwrap();
-        assert!(runs.bytes() > 0 && runs.runs.len() == 1, "one piece is one run");
-        let private = runs.directory.clone();
-        let mut merge = Merge::new(&runs).unwrap();
-        let mut all = Vec::new();
-        loop {
-            let piece = merge.next().unwrap();
-            if piece.is_empty() {
-                break;
-            }
-            all.extend(piece);
-        }
-        let mut finishes = Finishes::new(20);
-        all.iter().for_each(|batch| finishes.add(batch));
-        assert!(!finishes.is_out_of_order);
-        let merged = History::from_batches(all, Pieces::Whole).unwrap();
-        assert_eq!(merged.txn_count(), whole.txn_count());
-        for session in merged.sessions() {
-            let name = merged.session_name(session);
-            let there = whole.sessions().find(|other| whole.session_name(*other) == name).unwrap();
-            let values = |history: &History, session| -> Vec<u64> {
-                history
-                    .session_txns(session)
-                    .map(|txn| history.op_words()[history.op_range(txn).start])
-                    .collect()
-            };
-            assert_eq!(values(&merged, session), values(&whole, there));
-        }
-        drop(runs);
-        assert!(!private.exists());
     }
 }
