@@ -1,6 +1,7 @@
 //! A connection to the simulated store.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use isolario_sim::{Conflict, Intent, TableStore, TableTxn, Txn};
 use isolario_workload::{Chance, Held as Row, Rng, TableOp};
@@ -13,6 +14,9 @@ use crate::table::Found;
 
 /// How often a defect shows.
 const SELDOM: f64 = 0.01;
+/// How often a session pauses before an operation or a commit, and for how long at least.
+const PAUSES: f64 = 1.0 / 16.0;
+const PAUSE: Duration = Duration::from_micros(20);
 /// The simulation is its own world: its chances need not differ from run to run.
 const SEED: u64 = 0x0150_1a10;
 
@@ -21,6 +25,7 @@ pub(super) struct Session {
     number: u32,
     defect: Option<Defect>,
     seldom: Chance,
+    pauses: Chance,
     rng: Rng,
     txn: Txn,
     /// The transaction in the store with a table, once it has an operation there.
@@ -37,6 +42,7 @@ impl Session {
             number,
             defect,
             seldom: Chance::new(SELDOM),
+            pauses: Chance::new(PAUSES),
             rng: Rng::derive(SEED, &[u64::from(number)]),
             txn: Txn::default(),
             on_table: None,
@@ -46,10 +52,16 @@ impl Session {
         }
     }
 
-    /// Lets others have a turn. The store answers at once; without this, a session would run many
-    /// transactions before anybody else gets a processor, and hardly ever meet another one.
-    fn dawdle(&self) {
-        std::thread::yield_now();
+    /// Lets others have a turn, now and then. The store answers at once; without this, a session would
+    /// run many transactions before anybody else gets a processor, and hardly ever meet another one.
+    ///
+    /// To yield the processor would not do: on a busy machine it goes to another process, for
+    /// milliseconds, and sessions come to run one after the other. Whoever sleeps inside of a transaction
+    /// lets other sessions pass, however busy the machine is.
+    fn dawdle(&mut self) {
+        if self.rng.happens(self.pauses) {
+            std::thread::sleep(PAUSE);
+        }
     }
 
     /// What a defect makes a read return, if this is the moment.
