@@ -17,7 +17,7 @@ use isolario::run::{
     run, run_after_crash,
 };
 use isolario::verify::proof::{Given, verify_proof_with};
-use isolario::workload::Kind;
+use isolario::workload::{Application, Kind, Workload};
 
 type Bytes = HashMap<Vec<u8>, Vec<u8>>;
 
@@ -83,16 +83,21 @@ fn crashed(kind: Kind, forgotten: usize) -> RunOutcome {
 
 /// The same under a number of its own.
 fn crashed_as(run_number: u64, name: &str, kind: Kind, forgotten: usize) -> RunOutcome {
+    crashed_with(Settings::new(kind), run_number, name, forgotten)
+}
+
+/// The same of any workload.
+fn crashed_with(settings: Settings, run_number: u64, name: &str, forgotten: usize) -> RunOutcome {
     db::register(DRIVERS);
     let directory = tempfile::tempdir().unwrap();
-    let mut settings = Settings::new(kind)
+    let mut settings = settings
         .with_url(&format!("toy:{name}"))
         .unwrap()
         .with_txns(200)
         .with_out(directory.path().join("run"));
     settings.to_be_killed = Some(run_number);
     let before = run(&settings, &Handle::new(), &mut ()).unwrap();
-    assert_eq!(before.judgement(), Judgement::Satisfied, "{kind}");
+    assert_eq!(before.judgement(), Judgement::Satisfied, "{name}");
     let log = log_of(name);
     let kept = log.lock().unwrap().len() - forgotten;
     log.lock().unwrap().truncate(kept);
@@ -115,6 +120,16 @@ fn a_store_that_forgets_has_lost_commits() {
         assert!((1..=60).contains(&lost.total), "{kind}: {lost}");
         assert_eq!(outcome.judgement(), Judgement::Violated, "{kind}");
     }
+}
+
+/// Keys have names there.
+#[test]
+fn rows_of_an_application_are_lost_as_any_other() {
+    let workload = Workload::of_application(Application::Twitter, 1);
+    let settings = Settings::new(Kind::General).with_workload(workload);
+    let outcome = crashed_with(settings.clone(), 1, "twitter-60", 60);
+    assert!((1..=60).contains(&outcome.lost.as_ref().unwrap().total));
+    assert_eq!(crashed_with(settings, 1, "twitter-0", 0).lost, None);
 }
 
 #[test]

@@ -22,6 +22,13 @@ pub fn played(application: Application) -> Workload {
     DefaultRun::of_application(application, 1).workload
 }
 
+/// The same for so many sessions at a database, which have to wait for each other there: a warehouse of TPC-C has ten
+/// terminals (clause 4.2.1).
+pub fn played_at(application: Application, sessions: u32) -> Workload {
+    let scale = if application == Application::Tpcc { sessions.div_ceil(10) } else { 1 };
+    DefaultRun::of_application(application, scale).workload
+}
+
 /// Transactions of so many operations, half of them reads.
 pub fn general(ops: u32) -> Workload {
     Workload { kind: Kind::General, ops, keys: 10_000, read_ratio: 0.5, ..Workload::default() }

@@ -18,13 +18,16 @@ use isolario_bench::{
 };
 use isolario_servers::{Durability, Kind as Server, Servers};
 
-use history::{Recipe, general, played};
+use history::{Recipe, general, played, played_at};
 use work::Work;
 
 const LEVELS: [Level; 3] = [Level::ReadCommitted, Level::ReadAtomic, Level::Causal];
 
 /// Runs per figure, unless told otherwise.
 const RUNS: usize = 3;
+
+/// Those of recorded histories.
+const SESSIONS: u32 = 50;
 
 /// How many transactions there are.
 struct Sizes {
@@ -88,16 +91,16 @@ fn figure_7(database: &str, url: &str, sql_tables: bool, sizes: &Sizes) -> Vec<G
             size: Some(txns as f64),
             write: Recipe::Recorded {
                 url: url.to_owned(),
-                workload: played(application),
+                workload: played_at(application, SESSIONS),
                 sql_tables,
                 txns,
-                sessions: 50,
+                sessions: SESSIONS,
             }
             .writer(),
         };
         Growth {
             name: format!("figure-7-{database}-{application}"),
-            title: format!("Check alone, {application} on {database}, 50 sessions"),
+            title: format!("Check alone, {application} on {database}, {SESSIONS} sessions"),
             quantity: "transactions",
             jobs: LEVELS.map(Work::Check).to_vec(),
             expected: Expected::Anything,
