@@ -143,6 +143,7 @@ fn tell(answer: &Answer, evidence: Option<&Path>) -> Result<Outcome, Error> {
     let level = answer.level;
     let windows = match answer.windows {
         0 => "no windows".to_owned(),
+        1 => format!("one window of {} transactions", answer.largest),
         count => format!("{count} windows, the largest of {} transactions", answer.largest),
     };
     if answer.too_large {
