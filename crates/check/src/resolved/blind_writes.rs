@@ -135,6 +135,6 @@ mod tests {
             assert_eq!(quick, thorough, "{}", case.draft());
             (misfits, all) = (misfits + usize::from(quick.is_err()), all + 1);
         }
-        assert!(misfits * 10 > all && misfits < all, "{misfits} of {all}");
+        assert!(misfits > 0 && misfits < all, "{misfits} of {all}");
     }
 }
