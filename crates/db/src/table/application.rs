@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use isolario_model::Value;
 use isolario_workload::{Application, RowName, Rows, Schema, Table};
 
-use super::sql::{Dialect, Prepared, Query, Told};
+use super::sql::{Dialect, Prepared, Query};
 use crate::database::Held;
 use crate::error::DbError;
 
@@ -24,7 +24,7 @@ type PerApplication = [ApplicationSql; Application::ALL.len()];
 
 #[cfg(feature = "postgres")]
 static POSTGRES: LazyLock<PerApplication> =
-    LazyLock::new(|| of_dialect(Dialect::Postgres(Told::Nothing)));
+    LazyLock::new(|| of_dialect(Dialect::Postgres(super::sql::Told::Nothing)));
 #[cfg(feature = "sqlite")]
 static SQLITE: LazyLock<PerApplication> = LazyLock::new(|| of_dialect(Dialect::Sqlite));
 #[cfg(feature = "mysql")]
@@ -165,7 +165,8 @@ impl OwnTables {
         always: &[(&str, &str)],
         own: Option<OwnTables>,
     ) -> Vec<(String, String)> {
-        let always = always.iter().map(|(name, columns)| (name.to_string(), columns.to_string()));
+        let owned = |(name, columns): &(&str, &str)| ((*name).to_owned(), (*columns).to_owned());
+        let always = always.iter().map(owned);
         always.chain(own.into_iter().flat_map(OwnTables::definitions)).collect()
     }
 
@@ -253,7 +254,6 @@ mod tests {
     use std::fmt::Write;
 
     use super::*;
-    use crate::table::sql::Reply;
     use isolario_workload::Workload;
 
     fn schema(application: Application) -> Schema {
@@ -311,8 +311,8 @@ mod tests {
 
     #[cfg(feature = "sqlite")]
     impl Prepared for Echo {
-        fn ask(&mut self, _: &'static str, _: &[i64]) -> Result<Reply, DbError> {
-            Ok(Reply { rows: vec![self.0.clone()], changed: 1 })
+        fn ask(&mut self, _: &'static str, _: &[i64]) -> Result<crate::table::sql::Reply, DbError> {
+            Ok(crate::table::sql::Reply { rows: vec![self.0.clone()], changed: 1 })
         }
     }
 
