@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use isolario::check::{Figures, Options};
+use isolario::check::{Figures, Follower, Options};
 use isolario::follow::spill::{self, Spilled};
 use isolario::follow::{FollowError, Input, Settings};
 use isolario::model::{Level, Limit, Verdict};
@@ -18,6 +18,10 @@ const TIMES_IN_MEMORY: [(&str, u64); 2] = [("isolario", 11), ("jsonl", 4)];
 
 /// How much memory is used where nobody says how much.
 const USUAL_MEMORY: u64 = 4 << 30;
+
+/// So many transactions are kept at least where memory allows it: one per so many bytes.
+const MOST_KEPT: usize = 1 << 16;
+const BYTES_PER_KEPT: u64 = 10_000;
 
 /// Whether a history is to be read from front to back.
 pub(crate) fn is_for(spill: &Spill, format: InputFormat, path: &Path) -> bool {
@@ -37,7 +41,10 @@ pub(crate) fn decide(
 ) -> Result<Spilled, Failure> {
     let input = Input { path, format: format_of(config.format, path)? };
     let memory = options.memory.unwrap_or(USUAL_MEMORY);
-    let settings = Settings::default().with_memory(Some(memory));
+    let mut settings = Settings::default().with_memory(Some(memory));
+    // Where writes follow no reads, it is a guess which is the last one of those that overlap, until somebody
+    // reads it. To keep many costs less than to read the file again.
+    settings.tail = ((memory / BYTES_PER_KEPT) as usize).clamp(Follower::USUAL_TAIL, MOST_KEPT);
     spill::decide(input, levels, options, settings, &spill.directory).map_err(|error| {
         let failure = Failure::new(error.to_string());
         match error {
