@@ -489,7 +489,9 @@ mod tests {
             assert_eq!(table.find(ValueRef::Int(i)), number);
         }
         let mut other = NameTable::default();
-        [7, 5000, -1].map(|i| other.intern(ValueRef::Int(i)));
+        for i in [7, 5000, -1] {
+            other.intern(ValueRef::Int(i));
+        }
         assert_eq!(table.numbers_of(&other), Some(vec![9, 0, 1]));
         other.intern(ValueRef::Int(1000));
         assert_eq!(table.numbers_of(&other), None);

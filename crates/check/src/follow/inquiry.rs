@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use isolario_model::{
     Anomaly, Batch, Edge, Evidence, History, Inapplicable, KeyId, Level, LevelResult, Meta,
     NameTable, Op, OpId, OpKind, Pieces, Reason, SinkError, TxnId, TxnSink, TxnStart, Value,
-    ValueRef, Verdict, VersionOrder,
+    ValueId, ValueRef, Verdict, VersionOrder,
 };
 
 use super::window::{Census, Figures};
@@ -157,7 +157,7 @@ impl Inquiry {
         for (key, values) in &self.wanted {
             if let Some(key) = history.find_key(key.as_ref()) {
                 let words = values.iter().filter_map(|value| history.find_value(value.as_ref()));
-                wanted[key.index()] = words.map(|value| value.word()).collect();
+                wanted[key.index()] = words.map(ValueId::word).collect();
             }
         }
         wanted

@@ -66,7 +66,7 @@ pub enum Look {
 pub struct Doubt {
     window: Window,
     /// What is said of what is kept; nothing where somebody came too late to be placed.
-    found: Option<Found>,
+    found: Option<Box<Found>>,
     /// Whether something was let go.
     forgot: bool,
 }
@@ -239,7 +239,7 @@ impl Follower {
     /// takes a census of all of it.
     pub fn prove(&self, doubt: Doubt, whole: &Census) -> Result<Proven, SinkError> {
         let Doubt { window, found, .. } = doubt;
-        let Some(Found { result, part }) = found else {
+        let Some(Found { result, part }) = found.map(|found| *found) else {
             return Err(SinkError::Sequence("nothing is said of what is kept"));
         };
         let window = part.unwrap_or(window);
@@ -286,7 +286,7 @@ impl Follower {
             _ => Vec::new(),
         };
         if waiting.is_empty() || !waiting.iter().all(|txn| self.is_recent(window, *txn)) {
-            return Ok(Judged::Open { found: Some(Found { result, part: None }) });
+            return Ok(Judged::Open { found: Some(Box::new(Found { result, part: None })) });
         }
         let waits = self.depends_on(history, &waiting);
         let others: Vec<TxnId> = history.txns().filter(|txn| !waits[txn.index()]).collect();
@@ -296,7 +296,10 @@ impl Follower {
             Verdict::Satisfied(witness) => renumbered(witness, &others),
             // It may be that only those that wait have times.
             Verdict::NotApplicable(_) => Witness::Empty,
-            _ => return Ok(Judged::Open { found: Some(Found { result, part: Some(part) }) }),
+            _ => {
+                let found = Found { result, part: Some(part) };
+                return Ok(Judged::Open { found: Some(Box::new(found)) });
+            }
         };
         Ok(Judged::Holds { witness, waiting: history.txn_count() - others.len(), engine })
     }
@@ -376,7 +379,7 @@ enum Judged {
         engine: Engine,
     },
     Open {
-        found: Option<Found>,
+        found: Option<Box<Found>>,
     },
 }
 

@@ -1,5 +1,6 @@
 //! `check --spill`: levels of a history that is too large to be loaded.
 
+use std::fs::Metadata;
 use std::path::Path;
 
 use isolario::check::{Figures, Follower, Options};
@@ -26,7 +27,7 @@ const BYTES_PER_KEPT: u64 = 10_000;
 /// Whether a history is to be read from front to back.
 pub(crate) fn is_for(spill: &Spill, format: InputFormat, path: &Path) -> bool {
     let Some(most) = spill.only_above else { return true };
-    let length = std::fs::metadata(path).ok().filter(|found| found.is_file());
+    let length = std::fs::metadata(path).ok().filter(Metadata::is_file);
     let (Some(length), Ok(format)) = (length, format_of(format, path)) else { return false };
     let times = TIMES_IN_MEMORY.iter().find(|(name, _)| *name == format.name());
     times.is_some_and(|(_, times)| length.len().saturating_mul(*times) > most)

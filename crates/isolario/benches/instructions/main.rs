@@ -59,7 +59,7 @@ static JOBS: [(&str, Recipe, Task); 12] = [
 /// What a task works on, and what is kept of it so that to drop it is not counted.
 enum Given<'f> {
     File(&'f Path),
-    Loaded(Loaded),
+    Loaded(Box<Loaded>),
 }
 
 fn main() -> Result<(), Failure> {
@@ -92,7 +92,7 @@ fn run(name: &str, directory: &Path) -> Result<(), Failure> {
     let (_, _, task) = job.ok_or_else(|| format!("no such work: {name}"))?;
     let file = directory.join(name);
     let given = match task {
-        Task::Check(_) => Given::Loaded(load(&file)?),
+        Task::Check(_) => Given::Loaded(Box::new(load(&file)?)),
         Task::Load | Task::Follow(_) => Given::File(&file),
     };
     let kept = measured(*task, &given)?;

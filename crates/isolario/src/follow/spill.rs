@@ -61,7 +61,7 @@ pub fn decide(
     let several = answers.iter().filter(|answer| is_told_by_part(answer)).count() > 1;
     let result = |answer: Result<Box<Decided>, LevelResult>| match answer {
         Ok(decided) if several && decided.result.verdict.is_violated() => {
-            of_part(&part, decided.result, options)
+            of_part(&part, &decided.result, options)
         }
         Ok(decided) => decided.result,
         Err(holds) => holds,
@@ -104,13 +104,15 @@ fn common_part(
 }
 
 /// What was decided of a smaller part, told of a larger one.
-fn of_part(part: &History, result: LevelResult, options: &Options) -> LevelResult {
+fn of_part(part: &History, result: &LevelResult, options: &Options) -> LevelResult {
     let told = check(part, &[result.level], options).pop();
     match told {
         Some(told) if told.verdict.is_violated() => told,
+        // No evidence is better than evidence about another part.
         _ => LevelResult {
+            level: result.level,
+            engine: result.engine,
             verdict: Verdict::Violated(Findings { total: 1, ..Findings::default() }),
-            ..result
         },
     }
 }
