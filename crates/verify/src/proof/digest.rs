@@ -9,38 +9,79 @@ use std::fmt;
 
 use isolario_model::{
     Clock, History, Initial, Op, OpId, OpInput, Outcome, Predicate, RowInput, SessionId, Stamp,
-    TxnId, ValueRef, VersionRef,
+    TxnId, Value, ValueRef, VersionRef,
 };
+use rustc_hash::FxHashMap;
 use sha2::{Digest as _, Sha256};
 
 /// What the stream begins with: the version of its definition.
 const PREAMBLE: &[u8] = b"isolario.history/1\n";
+const PREAMBLE_BY_SESSION: &[u8] = b"isolario.history-by-session/1\n";
 
 /// How much is collected before it is hashed.
-const CHUNK: usize = 1 << 16;
+const CHUNK: usize = 1 << 13;
 
 /// The digest of a history: equal for equal histories, whatever format they came in.
 ///
-/// Shown and parsed as `sha256:` and 64 hexadecimal digits.
+/// Shown and parsed as `sha256:` and 64 hexadecimal digits, or `sha256-by-session:` and as many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Digest([u8; 32]);
+pub struct Digest {
+    form: Form,
+    bytes: [u8; 32],
+}
+
+/// What a digest is taken of. One session after the other is what takes the fewest words to define; each session
+/// by itself is what can be done while all of them go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Form {
+    Whole,
+    BySession,
+}
+
+impl Form {
+    const ALL: [Form; 2] = [Form::Whole, Form::BySession];
+
+    fn prefix(self) -> &'static str {
+        match self {
+            Form::Whole => "sha256:",
+            Form::BySession => "sha256-by-session:",
+        }
+    }
+}
 
 impl Digest {
+    /// The digest of a history, in the same form as this one.
+    pub(crate) fn again(self, history: &History) -> Digest {
+        match self.form {
+            Form::Whole => Digest::of(history),
+            Form::BySession => {
+                let mut sessions = SessionDigests::default();
+                sessions.add(history);
+                sessions.finish()
+            }
+        }
+    }
+
+    /// Whether the digest is one of sessions by themselves, which need not be in memory for it.
+    pub fn is_by_session(self) -> bool {
+        self.form == Form::BySession
+    }
+
     /// The digest of a history.
     pub fn of(history: &History) -> Digest {
-        let mut stream = Stream { buffer: Vec::with_capacity(2 * CHUNK), hasher: Sha256::new() };
-        stream.buffer.extend_from_slice(PREAMBLE);
-        stream.initial(history.initial());
-        stream.clock(history.clock());
+        let mut stream = Stream::default();
+        stream.begin(PREAMBLE, history);
         for session in history.sessions() {
             stream.session(history, session);
         }
-        stream.finish()
+        Digest { form: Form::Whole, bytes: stream.finish() }
     }
 
     /// The digest of a text such as [`Digest`] displays.
     pub(crate) fn parse(text: &str) -> Option<Digest> {
-        let digits = text.strip_prefix("sha256:")?.as_bytes();
+        let of_form = |form: &Form| Some((*form, text.strip_prefix(form.prefix())?));
+        let (form, digits) = Form::ALL.iter().find_map(of_form)?;
+        let digits = digits.as_bytes();
         let mut bytes = [0; 32];
         if digits.len() != 2 * bytes.len() {
             return None;
@@ -48,7 +89,64 @@ impl Digest {
         for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
             *byte = digit(pair[0])? << 4 | digit(pair[1])?;
         }
-        Some(Digest(bytes))
+        Some(Digest { form, bytes })
+    }
+}
+
+/// The digest of a history that comes in pieces, session by session: what is hashed in the end are the
+/// digests of the sessions. Each piece has the next transactions of some sessions.
+#[derive(Default)]
+pub struct SessionDigests {
+    /// What holds for all; empty before the first piece.
+    begin: Stream,
+    names: FxHashMap<Value, usize>,
+    sessions: Vec<Stream>,
+    counts: Vec<u64>,
+}
+
+impl SessionDigests {
+    /// Adds a piece.
+    pub fn add(&mut self, piece: &History) {
+        if self.begin.buffer.is_empty() {
+            self.begin.begin(PREAMBLE_BY_SESSION, piece);
+        }
+        for session in piece.sessions() {
+            let name = piece.session_name(session);
+            let next = self.sessions.len();
+            let number = *self.names.entry(name.to_owned()).or_insert(next);
+            if number == next {
+                let mut stream = Stream::default();
+                stream.tag(b'S');
+                stream.value(name);
+                self.sessions.push(stream);
+                self.counts.push(0);
+            }
+            piece.session_txns(session).for_each(|txn| self.sessions[number].txn(piece, txn));
+            self.counts[number] += piece.session_txns(session).len() as u64;
+        }
+    }
+
+    /// The number of a session, in the order in which they first appear.
+    pub fn session(&self, name: &Value) -> Option<usize> {
+        self.names.get(name).copied()
+    }
+
+    pub(super) fn names(&self) -> &FxHashMap<Value, usize> {
+        &self.names
+    }
+
+    /// By session, how many transactions it has.
+    pub fn counts(&self) -> &[u64] {
+        &self.counts
+    }
+
+    /// The digest of everything.
+    pub fn finish(self) -> Digest {
+        let mut all = self.begin;
+        for session in self.sessions {
+            all.buffer.extend_from_slice(&session.finish());
+        }
+        Digest { form: Form::BySession, bytes: all.finish() }
     }
 }
 
@@ -63,12 +161,13 @@ fn digit(byte: u8) -> Option<u8> {
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("sha256:")?;
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(self.form.prefix())?;
+        self.bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 
 /// The byte stream on its way into the hash.
+#[derive(Default)]
 struct Stream {
     buffer: Vec<u8>,
     hasher: Sha256,
@@ -76,6 +175,13 @@ struct Stream {
 
 /// The history.
 impl Stream {
+    /// What holds for all.
+    fn begin(&mut self, preamble: &[u8], history: &History) {
+        self.buffer.extend_from_slice(preamble);
+        self.initial(history.initial());
+        self.clock(history.clock());
+    }
+
     fn initial(&mut self, initial: &Initial) {
         match initial {
             Initial::None => self.tag(0),
@@ -308,8 +414,8 @@ impl Stream {
         self.buffer.clear();
     }
 
-    fn finish(mut self) -> Digest {
+    fn finish(mut self) -> [u8; 32] {
         self.hash();
-        Digest(self.hasher.finalize().into())
+        self.hasher.finalize().into()
     }
 }

@@ -38,16 +38,19 @@
 
 mod digest;
 mod error;
+mod excerpt;
 mod names;
 mod read;
 mod write;
 
 use isolario_model::{History, KeyAssumptions, LevelResult, PromisedOrder, StatedOrder, StatedSet};
 
-pub use digest::Digest;
+pub use digest::{Digest, SessionDigests};
 pub use error::{ProofError, ProofProblem};
+pub use excerpt::{Excerpt, takes_an_excerpt};
+pub use names::Places;
 pub use read::read;
-pub use write::{write, write_with_lost};
+pub use write::{Moment, OfWhole, Order, write, write_of_whole, write_with_lost};
 
 use crate::{LostCommit, NotLost, Options, Outage, Refusal, Verifier, verify_lost};
 

@@ -21,6 +21,17 @@ pub(super) struct Names<'h> {
     pub(super) history: &'h History,
     /// Per name, the transaction; none where several have it.
     txns: FxHashMap<ValueRef<'h>, Option<TxnId>>,
+    /// Where the history is in a larger one, if it is told in terms of that.
+    places: Option<Places<'h>>,
+}
+
+/// Where the transactions and operations of a part are in the whole.
+#[derive(Clone, Copy, Debug)]
+pub struct Places<'p> {
+    /// By transaction, its position in the whole.
+    pub txns: &'p [u64],
+    /// By operation, its index within its transaction.
+    pub ops: &'p [u32],
 }
 
 impl<'h> Names<'h> {
@@ -31,7 +42,31 @@ impl<'h> Names<'h> {
                 txns.entry(name).and_modify(|one| *one = None).or_insert(Some(txn));
             }
         }
-        Names { history, txns }
+        Names { history, txns, places: None }
+    }
+
+    /// Names of a larger history, of which this is a part. They are positions: a name that is unique in
+    /// the part need not be so in the whole.
+    pub(super) fn in_whole(history: &'h History, places: Places<'h>) -> Self {
+        Names { places: Some(places), ..Names::without_txns(history) }
+    }
+
+    /// Names of keys, and none of transactions.
+    pub(super) fn without_txns(history: &'h History) -> Self {
+        Names { history, txns: FxHashMap::default(), places: None }
+    }
+
+    /// The position of a transaction.
+    fn position(&self, txn: TxnId) -> u64 {
+        let place = self.places.and_then(|places| places.txns.get(txn.index()));
+        place.copied().unwrap_or(u64::from(txn.0))
+    }
+
+    /// The index of an operation within its transaction.
+    fn index(&self, op: OpId) -> usize {
+        let place = self.places.and_then(|places| places.ops.get(op.index()));
+        let txn = self.history.op_txn(op);
+        place.map_or_else(|| op.index() - self.history.op_range(txn).start, |place| *place as usize)
     }
 
     /// The one transaction of a name.
@@ -81,7 +116,7 @@ impl Serialize for Named<'_, TxnId> {
         }
         match self.names.own_name(self.item) {
             Some(name) => Typed(name).serialize(serializer),
-            None => one_field(serializer, POSITION, self.item.0),
+            None => one_field(serializer, POSITION, self.names.position(self.item)),
         }
     }
 }
@@ -93,7 +128,7 @@ impl Serialize for Named<'_, OpId> {
             return Err(S::Error::custom(format_args!("there is no operation {:?}", self.item)));
         }
         let txn = history.op_txn(self.item);
-        (self.part(txn), self.item.index() - history.op_range(txn).start).serialize(serializer)
+        (self.part(txn), self.names.index(self.item)).serialize(serializer)
     }
 }
 

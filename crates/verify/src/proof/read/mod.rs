@@ -5,12 +5,13 @@ mod evidence;
 mod node;
 mod references;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use isolario_model::{
     Anomaly, Engine, Findings, History, Inapplicable, KeyAssumption, KeyAssumptions, Level,
-    LevelResult, Limit, Point, ReadSource, Undecided, Verdict, Witness,
+    LevelResult, Limit, Point, ReadSource, TxnId, Undecided, Verdict, Witness,
 };
 
 use crate::proof::{Digest, Proof, ProofError, ProofProblem, SCHEMA};
@@ -23,12 +24,37 @@ use references::References;
 pub fn read(history: &History, file: &[u8]) -> Result<Proof, ProofError> {
     let mut lines = Lines { rest: file, number: 0 };
     let header = Header::read(&lines.next("the header of a proof")?)?;
-    let digest = Digest::of(history);
+    let digest = header.digest.again(history);
     if header.digest != digest {
         let problem = ProofProblem::OtherHistory { proof: header.digest, history: digest };
         return Err(ProofError { position: None, problem });
     }
-    let sections = Sections { refer: References::new(history), lines, anomalies: Vec::new() };
+    read_claims(header, References::new(history), lines)
+}
+
+/// Reads a proof of a history of which this is a part, with those who stand at these positions in the whole.
+/// Whoever has the whole has to compare digests.
+pub(super) fn read_part(
+    part: &History,
+    positions: BTreeMap<u64, TxnId>,
+    file: &[u8],
+) -> Result<Proof, ProofError> {
+    let mut lines = Lines { rest: file, number: 0 };
+    let header = Header::read(&lines.next("the header of a proof")?)?;
+    read_claims(header, References::of_part(part, positions), lines)
+}
+
+/// What the first line of a proof says.
+pub(super) fn header(file: &[u8]) -> Result<Header, ProofError> {
+    Header::read(&Lines { rest: file, number: 0 }.next("the header of a proof")?)
+}
+
+fn read_claims(
+    header: Header,
+    refer: References<'_>,
+    lines: Lines<'_>,
+) -> Result<Proof, ProofError> {
+    let sections = Sections { refer, lines, anomalies: Vec::new() };
     let (results, lost) = sections.read(header.anomalies, &header.levels, header.lost)?;
     let Header { tool, history, options, outages, .. } = header;
     Ok(Proof { tool, history, options, results, outages, lost })
@@ -82,15 +108,15 @@ impl<'l> Lines<'l> {
 }
 
 /// The first line.
-struct Header {
+pub(super) struct Header {
     tool: String,
     history: String,
-    digest: Digest,
-    options: Options,
-    anomalies: u64,
-    levels: Vec<Level>,
+    pub(super) digest: Digest,
+    pub(super) options: Options,
+    pub(super) anomalies: u64,
+    pub(super) levels: Vec<Level>,
     outages: Vec<Outage>,
-    lost: u64,
+    pub(super) lost: u64,
 }
 
 impl Header {

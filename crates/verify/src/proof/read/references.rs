@@ -1,5 +1,7 @@
 //! What a proof refers to, found in the history.
 
+use std::collections::BTreeMap;
+
 use isolario_model::{History, KeyId, OpId, TxnId};
 
 use crate::proof::names::{INIT, Names, POSITION};
@@ -9,11 +11,18 @@ use crate::proof::{ProofError, ProofProblem};
 /// Finds the transactions, operations and keys of a history by the user's own names.
 pub(super) struct References<'h> {
     names: Names<'h>,
+    /// Of a part of a history, who stands where in the whole.
+    positions: Option<BTreeMap<u64, TxnId>>,
 }
 
 impl<'h> References<'h> {
     pub(super) fn new(history: &'h History) -> Self {
-        References { names: Names::new(history) }
+        References { names: Names::new(history), positions: None }
+    }
+
+    /// Of a part of a history. A name may be that of others, too, so that only positions count.
+    pub(super) fn of_part(part: &'h History, positions: BTreeMap<u64, TxnId>) -> Self {
+        References { names: Names::without_txns(part), positions: Some(positions) }
     }
 
     pub(super) fn txn(&self, node: Node<'_>) -> Result<TxnId, ProofError> {
@@ -39,11 +48,12 @@ impl<'h> References<'h> {
         let Ok(position) = node.unsigned() else {
             return Err(node.expected(format!("a whole number from 0, or \"{INIT}\"")));
         };
-        if position < self.names.history.txn_count() as u64 {
-            Ok(TxnId::at(position as usize))
-        } else {
-            Err(not_there(node, format!("transaction at position {position}")))
-        }
+        let txn = match &self.positions {
+            Some(positions) => positions.get(&position).copied(),
+            None => (position < self.names.history.txn_count() as u64)
+                .then(|| TxnId::at(position as usize)),
+        };
+        txn.ok_or_else(|| not_there(node, format!("transaction at position {position}")))
     }
 
     pub(super) fn op(&self, node: Node<'_>) -> Result<OpId, ProofError> {

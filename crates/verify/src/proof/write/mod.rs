@@ -1,6 +1,7 @@
 //! Writing a proof.
 
 mod evidence;
+mod of_whole;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,6 +13,8 @@ use isolario_model::{
 };
 use serde::ser::{Error, SerializeMap};
 use serde::{Serialize, Serializer};
+
+pub use of_whole::{Moment, OfWhole, Order, write_of_whole};
 
 use crate::proof::names::{Named, Names, one_field};
 use crate::proof::{Digest, SCHEMA};
@@ -48,17 +51,9 @@ pub fn write_with_lost(
 ) -> io::Result<()> {
     let anomalies = Anomalies::new(results);
     let outages = if lost.is_empty() { &[] } else { outages };
-    let header = Header {
-        schema: SCHEMA,
-        tool: concat!("isolario ", env!("CARGO_PKG_VERSION")),
-        history: name,
-        digest: Digest::of(history).to_string(),
-        flags: Flags::of(options),
-        anomalies: anomalies.list.len(),
-        levels: results.iter().map(|result| result.level.name()).collect(),
-        outages: outages.iter().map(|outage| [outage.begun, outage.over]).collect(),
-        lost: lost.len(),
-    };
+    let mut header = Header::new(Digest::of(history), results, &anomalies, options, name);
+    header.outages = outages.iter().map(|outage| [outage.begun, outage.over]).collect();
+    header.lost = lost.len();
     write_line(&header, out)?;
     let names = Names::new(history);
     anomalies.list.iter().try_for_each(|anomaly| write_line(&names.named(*anomaly), out))?;
@@ -117,6 +112,28 @@ struct Header<'a> {
     outages: Vec<[i64; 2]>,
     #[serde(skip_serializing_if = "is_zero")]
     lost: usize,
+}
+
+impl<'a> Header<'a> {
+    fn new(
+        digest: Digest,
+        results: &[LevelResult],
+        anomalies: &Anomalies<'_>,
+        options: &Options,
+        name: &'a str,
+    ) -> Header<'a> {
+        Header {
+            schema: SCHEMA,
+            tool: concat!("isolario ", env!("CARGO_PKG_VERSION")),
+            history: name,
+            digest: digest.to_string(),
+            flags: Flags::of(options),
+            anomalies: anomalies.list.len(),
+            levels: results.iter().map(|result| result.level.name()).collect(),
+            outages: Vec::new(),
+            lost: 0,
+        }
+    }
 }
 
 fn is_zero(count: &usize) -> bool {

@@ -1,0 +1,106 @@
+//! Writing the proof of a history that is not in memory: evidence is about a part of it, and orders come
+//! one transaction after the other.
+
+use std::io;
+
+use isolario_model::{History, LevelResult, Verdict};
+use serde::Serialize;
+
+use super::{Anomalies, Header, PER_LINE, Section, write_line};
+use crate::Options;
+use crate::proof::Digest;
+use crate::proof::names::{Names, POSITION, Places};
+
+/// What is known of a history that is not in memory.
+#[derive(Clone, Copy, Debug)]
+pub struct OfWhole<'p> {
+    /// Which history it is.
+    pub digest: Digest,
+    /// A part of it, which evidence is about.
+    pub part: &'p History,
+    /// Where the part is in the whole.
+    pub places: Places<'p>,
+}
+
+/// A moment in the order of a whole history: of the transaction at a position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// It takes place, at levels where that is one moment.
+    Takes(u64),
+    /// It starts.
+    Starts(u64),
+    /// It commits.
+    Commits(u64),
+}
+
+/// An order that shows that a level is satisfied.
+pub struct Order {
+    /// Whether starts and commits are two moments.
+    pub in_points: bool,
+    /// How many moments there are.
+    pub count: u64,
+    /// The moments.
+    pub moments: Box<dyn Iterator<Item = io::Result<Moment>>>,
+}
+
+/// Writes the proof of some results. Of each that is satisfied, the order is asked for when it is
+/// written, by its place among the results.
+pub fn write_of_whole(
+    whole: OfWhole<'_>,
+    results: &[LevelResult],
+    mut order: impl FnMut(usize) -> io::Result<Order>,
+    options: &Options,
+    name: &str,
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
+    let anomalies = Anomalies::new(results);
+    write_line(&Header::new(whole.digest, results, &anomalies, options, name), out)?;
+    let names = Names::in_whole(whole.part, whole.places);
+    anomalies.list.iter().try_for_each(|anomaly| write_line(&names.named(*anomaly), out))?;
+    for (at, result) in results.iter().enumerate() {
+        match result.verdict {
+            Verdict::Satisfied(_) => write_order(result, order(at)?, out)?,
+            _ => write_line(&names.named(Section { result, anomalies: &anomalies }), out)?,
+        }
+    }
+    Ok(())
+}
+
+/// The line of a level that is satisfied.
+#[derive(Serialize)]
+struct Satisfied {
+    level: &'static str,
+    checker: &'static str,
+    verdict: &'static str,
+    witness: &'static str,
+    count: u64,
+}
+
+/// The line of a level, and those of its order. There may be very many moments, which have one form each.
+fn write_order(result: &LevelResult, order: Order, out: &mut dyn io::Write) -> io::Result<()> {
+    let Order { in_points, count, moments } = order;
+    let (witness, field) = if in_points { ("points", "points") } else { ("commit-order", "order") };
+    let LevelResult { level, engine, verdict } = result;
+    let (level, checker, verdict) = (level.name(), engine.name(), verdict.name());
+    write_line(&Satisfied { level, checker, verdict, witness, count }, out)?;
+    let mut on_line = 0;
+    for moment in moments {
+        match on_line {
+            0 => write!(out, "{{\"{field}\":[")?,
+            _ => out.write_all(b",")?,
+        }
+        match moment? {
+            Moment::Takes(at) => write!(out, "{{\"{POSITION}\":{at}}}")?,
+            Moment::Starts(at) => write!(out, "{{\"start\":{{\"{POSITION}\":{at}}}}}")?,
+            Moment::Commits(at) => write!(out, "{{\"commit\":{{\"{POSITION}\":{at}}}}}")?,
+        }
+        on_line = (on_line + 1) % PER_LINE;
+        if on_line == 0 {
+            out.write_all(b"]}\n")?;
+        }
+    }
+    if on_line > 0 {
+        out.write_all(b"]}\n")?;
+    }
+    Ok(())
+}
