@@ -47,9 +47,12 @@ use std::time::Duration;
 
 use isolario_model::{AnomalyKind, History, Level, LevelResult, PatternResult, PromisedOrder};
 
-pub use follow::{Answer, Census, Doubt, Figures, Follower, Inquiry, Look, Proven, Unfit};
+pub use follow::{
+    Answer, Census, Doubt, Figures, Follower, Inquiry, Look, Places, Proven, Settling,
+    SettlingStep, Unfit,
+};
 pub use isolario_model::{KeyAssumption, KeyAssumptions, StatedOrder, StatedSet};
-pub use plan::Checker;
+pub use plan::{Checker, Plan, Why};
 pub use progress::{Phase, Progress, Watcher};
 pub use stop::Stop;
 pub use strong::polygraph::{CycleEdge, Polygraph, Solution};

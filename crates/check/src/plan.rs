@@ -3,6 +3,8 @@
 mod otherwise;
 mod split;
 
+pub use split::{Plan, Why};
+
 use std::io;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;

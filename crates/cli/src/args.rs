@@ -286,12 +286,13 @@ pub(crate) struct CheckArgs {
     pub(crate) until_idle: Option<Duration>,
 
     /// Decide the levels in bounded memory, however large the history is, by reading it from front to back;
-    /// transactions that are not about in the order in which they finished are sorted in this directory
+    /// transactions that are not about in the order in which they finished are sorted in this directory, and
+    /// the orders that --proof writes are kept there meanwhile
     #[arg(
         long,
         value_name = "DIR",
         conflicts_with_all = [
-            "join", "follow", "pattern", "proof", "version_order", "serialization_order", "assume", "matches",
+            "join", "follow", "pattern", "version_order", "serialization_order", "assume", "matches",
             "dump_problem"
         ]
     )]

@@ -5,13 +5,13 @@
 
 use std::path::Path;
 
-use isolario::check::{Follower, Look, Options, check};
+use isolario::check::{Follower, Inquiry, Look, Options, check};
 use isolario::follow::spill::{Spilled, decide};
-use isolario::follow::{Decided, FollowError, Following, Input, Settings, Step};
+use isolario::follow::{Decided, FollowError, Following, Input, Order, Settings, Step, proof};
 use isolario::formats::{LiveRecorder, Target, find};
 use isolario::model::{
-    Batch, History, Level, Limit, Meta, Op, OpInput, Outcome, TxnEnd, TxnId, TxnStart, ValueRef,
-    Verdict, VerdictKind,
+    AnomalyKind, Batch, History, Level, LevelResult, Limit, Meta, Op, OpInput, Outcome, TxnEnd,
+    TxnId, TxnSink, TxnStart, ValueRef, Verdict, VerdictKind,
 };
 use isolario::sim::{Config, Kind, Plant, Workload, generate, templates};
 use isolario::verify::{self, verify};
@@ -96,14 +96,14 @@ fn small_files_are_decided_as_they_are_when_they_are_loaded() {
 }
 
 /// A history of the simulated store, in the order in which transactions finished.
-fn simulated(kind: Kind, txns: u64, seed: u64, plant: Option<Plant>) -> (History, Vec<TxnId>) {
+fn simulated(kind: Kind, txns: u64, seed: u64, plants: Vec<Plant>) -> (History, Vec<TxnId>) {
     let config = Config {
         level: Level::StrictSerializable,
         workload: Workload { kind, ops: 4, keys: 20, ..Workload::default() },
         txns,
         sessions: 6,
         seed,
-        anomalies: plant.into_iter().collect(),
+        anomalies: plants,
         abort_ratio: 0.05,
         unknown_ratio: 0.02,
         ..Config::default()
@@ -123,7 +123,7 @@ fn planted_anomalies_are_found_across_cuts() {
     for (seed, template) in (0..).zip(templates()) {
         let kind = if seed % 2 == 0 { Kind::Mini } else { Kind::General };
         let plant = Plant { kind: template.kind, at: 0.6 };
-        let (history, order) = simulated(kind, 300, seed, Some(plant));
+        let (history, order) = simulated(kind, 300, seed, vec![plant]);
         if !is_fit(&history) {
             continue;
         }
@@ -208,10 +208,13 @@ const LEVELS: [Level; 5] = [
 fn spill(path: &Path, format: &str, tail: usize) -> Spilled {
     let (options, directory) = (Options::default(), tempfile::tempdir().unwrap());
     let input = Input { path, format: find(format).unwrap() };
-    let settings = Settings::default().with_tail(tail).with_pieces_of(PIECE);
-    let spilled = decide(input, &LEVELS, &options, settings, directory.path()).unwrap();
-    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "it is removed");
+    let settings = Settings::default().with_tail(tail).with_pieces_of(PIECE).with_orders(true);
+    let mut spilled = decide(input, &LEVELS, &options, settings, directory.path()).unwrap();
     let whole = isolario::formats::read(path).unwrap().history;
+    prove(input, &spilled, &whole);
+    prove_by_part(input, &spilled.results, &whole, directory.path());
+    spilled.orders.clear();
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "it is removed");
     for (result, expected) in spilled.results.iter().zip(check(&whole, &LEVELS, &options)) {
         assert_eq!(result.level, expected.level);
         let (kind, expected_kind) = (result.verdict.kind(), expected.verdict.kind());
@@ -228,6 +231,113 @@ fn spill(path: &Path, format: &str, tail: usize) -> Spilled {
     spilled
 }
 
+/// The proof of what was decided piece by piece is one of the whole history.
+fn prove(input: Input<'_>, spilled: &Spilled, whole: &History) {
+    let is_open = |(result, order): (&LevelResult, &Option<Order>)| {
+        result.verdict.is_satisfied() && order.is_none()
+    };
+    let mut file = Vec::new();
+    let written = proof::write(input, spilled, &verify::Options::default(), "whole", &mut file);
+    if spilled.results.iter().zip(&spilled.orders).any(is_open) {
+        assert!(written.is_err(), "it takes more than an order");
+        return;
+    }
+    written.unwrap();
+    let verified = verify::proof::verify_proof(whole, &file).unwrap();
+    assert_eq!(verified.proof.results.len(), LEVELS.len());
+    assert!(verified.is_right(), "{:?}", verified.refusals);
+    assert_eq!(proof::takes_an_excerpt(&file), verified.proof.results.iter().all(is_violated));
+    // It is about this history, and no other one.
+    let other = Batch::new().build().unwrap();
+    assert!(verify::proof::verify_proof(&other, &file).unwrap_err().is_wrong_proof());
+}
+
+fn is_violated(result: &LevelResult) -> bool {
+    result.verdict.is_violated()
+}
+
+/// A proof that levels are violated is re-checked by a part of the file, and a forged one is refused.
+fn prove_by_part(input: Input<'_>, results: &[LevelResult], whole: &History, directory: &Path) {
+    let levels = |is_wanted: fn(&LevelResult) -> bool| -> Vec<Level> {
+        results.iter().filter(|result| is_wanted(result)).map(|result| result.level).collect()
+    };
+    let (violated, satisfied) = (levels(is_violated), levels(|one| one.verdict.is_satisfied()));
+    if violated.is_empty() {
+        return;
+    }
+    let settings = Settings::default().with_tail(20).with_pieces_of(PIECE);
+    let spilled = decide(input, &violated, &Options::default(), settings, directory).unwrap();
+    let mut file = Vec::new();
+    let options = verify::Options::default();
+    proof::write(input, &spilled, &options, "whole", &mut file).unwrap();
+    assert!(proof::takes_an_excerpt(&file));
+    let (_, verified) = proof::verify(input, &file).unwrap().unwrap().unwrap();
+    assert_eq!(verified.proof.results.len(), violated.len());
+    // One of unknown outcome may be known to have committed by others of unknown outcome.
+    let has_unknown = whole.txns().any(|txn| whole.outcome(txn) == Outcome::Unknown);
+    let by_whole = || has_unknown && verify::proof::verify_proof(whole, &file).unwrap().is_right();
+    assert!(verified.is_right() || by_whole(), "{:?}", verified.refusals);
+    for level in satisfied {
+        let text = String::from_utf8(file.clone()).unwrap();
+        let name = |level: &Level| format!("\"{}\"", level.name());
+        let forged = text.replace(&name(&violated[0]), &name(&level));
+        let verified = proof::verify(input, forged.as_bytes()).unwrap().unwrap();
+        let is_refused = verified.map_or(true, |(_, verified)| verified.refusals[0].is_some());
+        assert!(is_refused, "{level}: {forged}");
+    }
+}
+
+#[test]
+fn random_histories_are_spilled_as_they_are_loaded() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let (mut proven, mut violated) = (0, 0);
+    for case in Case::first(volume().min(200)) {
+        let draft: Draft =
+            if case.seed % 2 == 0 { case.draft() } else { case.read_modify_write_draft() };
+        let history = draft.history().unwrap();
+        if !is_fit(&history) {
+            continue;
+        }
+        write(&history, &history.txns().collect::<Vec<_>>(), "jsonl", file.path());
+        let spilled = spill(file.path(), "jsonl", 1 + (case.seed % 3) as usize);
+        violated += usize::from(spilled.part.txn_count() > 0);
+        proven += spilled.results.iter().filter(|result| result.verdict.is_satisfied()).count();
+    }
+    assert!(proven > 50 && violated > 20, "{proven} satisfied, {violated} violated");
+}
+
+#[test]
+fn what_parts_prove_is_told_of_a_larger_part() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let mut told = 0;
+    for (seed, template) in (0..).zip(templates()) {
+        // Strong levels end with the first, weak ones with the second.
+        let plant = |kind, at| Plant { kind, at };
+        let plants = [plant(AnomalyKind::LostUpdate, 0.2), plant(template.kind, 0.8)];
+        let (history, order) = simulated(Kind::General, 200, seed, plants.to_vec());
+        if !is_fit(&history) {
+            continue;
+        }
+        write(&history, &order, "jsonl", file.path());
+        let decide = |level: &Level| following(file.path(), "jsonl", *level, 20).to_end().unwrap();
+        let decided: Vec<Box<Decided>> = LEVELS.iter().filter_map(decide).collect();
+        let mut joint = Inquiry::about(decided.iter().map(|one| (&one.part, &one.places)));
+        let mut all = Batch::new();
+        all.meta(history.meta()).unwrap();
+        order.iter().for_each(|txn| history.replay_txn(*txn, &mut all).unwrap());
+        joint.add(vec![all]).unwrap();
+        let (larger, places) = joint.into_part().unwrap();
+        is_part(&larger, &isolario::formats::read(file.path()).unwrap().history);
+        for Decided { part, places: own, result, .. } in decided.iter().map(Box::as_ref) {
+            let larger = (&larger, &places);
+            let result = own.told_of_larger(part, result, larger).unwrap();
+            verify(larger.0, &result, &verify::Options::default()).unwrap();
+            told += usize::from(part.txn_count() < larger.0.txn_count());
+        }
+    }
+    assert!(told > 5, "{told}");
+}
+
 #[test]
 fn spilled_histories_are_decided_as_loaded_ones_in_whatever_order_they_are() {
     let file = tempfile::NamedTempFile::new().unwrap();
@@ -235,7 +345,7 @@ fn spilled_histories_are_decided_as_loaded_ones_in_whatever_order_they_are() {
     for (seed, template) in (0..).zip(templates()) {
         let kind = if seed % 2 == 0 { Kind::Mini } else { Kind::General };
         let plant = (seed % 4 != 3).then_some(Plant { kind: template.kind, at: 0.5 });
-        let (history, by_finish) = simulated(kind, 250, seed, plant);
+        let (history, by_finish) = simulated(kind, 250, seed, plant.into_iter().collect());
         if !is_fit(&history) {
             continue;
         }
@@ -256,7 +366,7 @@ fn spilled_histories_are_decided_as_loaded_ones_in_whatever_order_they_are() {
 #[test]
 fn what_does_not_fit_into_memory_is_undecided() {
     let file = tempfile::NamedTempFile::new().unwrap();
-    let (history, order) = simulated(Kind::Mini, 300, 1, None);
+    let (history, order) = simulated(Kind::Mini, 300, 1, Vec::new());
     write(&history, &order, "isolario", file.path());
     let directory = tempfile::tempdir().unwrap();
     let input = Input { path: file.path(), format: find("isolario").unwrap() };
@@ -274,7 +384,7 @@ fn what_does_not_fit_into_memory_is_undecided() {
 fn a_file_that_is_read_again_is_not_out_of_order_for_that() {
     let file = tempfile::NamedTempFile::new().unwrap();
     // Blind writes: which of two is the last one is a guess until somebody reads.
-    let (history, order) = simulated(Kind::General, 600, 3, None);
+    let (history, order) = simulated(Kind::General, 600, 3, Vec::new());
     write(&history, &order, "jsonl", file.path());
     let spilled = spill(file.path(), "jsonl", 5);
     assert!(spilled.restarts > 0);
@@ -285,7 +395,7 @@ fn a_file_that_is_read_again_is_not_out_of_order_for_that() {
 fn what_is_sorted_in_several_parts_is_the_same_history() {
     let file = tempfile::NamedTempFile::new().unwrap();
     // More than a block, session by session.
-    let (history, _) = simulated(Kind::Mini, 70_000, 1, None);
+    let (history, _) = simulated(Kind::Mini, 70_000, 1, Vec::new());
     write(&history, &history.txns().collect::<Vec<_>>(), "isolario", file.path());
     let directory = tempfile::tempdir().unwrap();
     let input = Input { path: file.path(), format: find("isolario").unwrap() };
@@ -300,7 +410,7 @@ fn what_is_sorted_in_several_parts_is_the_same_history() {
 #[test]
 fn where_nothing_can_be_written_nothing_is_sorted() {
     let file = tempfile::NamedTempFile::new().unwrap();
-    let (history, _) = simulated(Kind::Mini, 300, 1, None);
+    let (history, _) = simulated(Kind::Mini, 300, 1, Vec::new());
     write(&history, &history.txns().collect::<Vec<_>>(), "isolario", file.path());
     let input = Input { path: file.path(), format: find("isolario").unwrap() };
     let settings = Settings::default().with_tail(20);

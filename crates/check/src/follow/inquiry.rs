@@ -13,6 +13,7 @@ use isolario_model::{
     ValueId, ValueRef, Verdict, VersionOrder,
 };
 
+use super::excerpt::Places;
 use super::window::{Census, Figures};
 use super::{Doubt, Follower};
 use crate::{Options, check};
@@ -39,6 +40,8 @@ pub struct Inquiry {
     picked: Batch,
     /// Of each that was picked, the number of its session and its place in it.
     places: Vec<(u32, u64)>,
+    /// More transactions than these are not picked.
+    most: usize,
     /// Whether one that has not ended yet wrote what is wanted.
     is_awaited: bool,
 }
@@ -61,6 +64,8 @@ pub enum Answer {
 pub struct Proven {
     /// A part of the history, in which those without a name have the one that they go by in the whole.
     pub part: History,
+    /// Where the part is in the whole.
+    pub places: Places,
     /// What is said of the part, and so of the whole.
     pub result: LevelResult,
     /// How large the history is, as far as it was read.
@@ -85,16 +90,7 @@ impl Inquiry {
             }
             _ => return None,
         };
-        let mut inquiry = Inquiry {
-            level: found.result.level,
-            suspects: BTreeMap::new(),
-            wanted: BTreeMap::new(),
-            meta: None,
-            census: Census::default(),
-            picked: Batch::new(),
-            places: Vec::new(),
-            is_awaited: false,
-        };
+        let mut inquiry = Inquiry::of(found.result.level, MOST);
         for txn in txns.into_iter().filter(|txn| !txn.is_init()) {
             let session = history.session_name(history.session_of(txn)).to_owned();
             let index = window.origins[txn.index()].index;
@@ -110,13 +106,36 @@ impl Inquiry {
         (!inquiry.suspects.is_empty()).then_some(inquiry)
     }
 
-    /// Asks what another one asks as well. Nothing may have been told to either.
-    pub fn join(&mut self, other: &Inquiry) {
-        for (session, places) in &other.suspects {
-            self.suspects.entry(session.clone()).or_default().extend(places);
+    /// Asks about all that is in some parts, each of which proves something: what it proves, it does with
+    /// more transactions, too.
+    pub fn about<'p>(parts: impl IntoIterator<Item = (&'p History, &'p Places)>) -> Inquiry {
+        let mut inquiry = Inquiry::of(Level::ReadCommitted, usize::MAX);
+        for (part, places) in parts {
+            for (txn, index) in part.txns().zip(&places.in_session) {
+                let session = part.session_name(part.session_of(txn)).to_owned();
+                inquiry.suspects.entry(session).or_default().insert(*index);
+                for op in part.txn_ops(txn) {
+                    if let Op::Read { key, value: Some(value) } = part.op(op) {
+                        let wanted = inquiry.wanted.entry(part.key_name(key).to_owned());
+                        wanted.or_default().insert(part.value(value).to_owned());
+                    }
+                }
+            }
         }
-        for (key, values) in &other.wanted {
-            self.wanted.entry(key.clone()).or_default().extend(values.iter().cloned());
+        inquiry
+    }
+
+    fn of(level: Level, most: usize) -> Inquiry {
+        Inquiry {
+            level,
+            suspects: BTreeMap::new(),
+            wanted: BTreeMap::new(),
+            meta: None,
+            census: Census::default(),
+            picked: Batch::new(),
+            places: Vec::new(),
+            most,
+            is_awaited: false,
         }
     }
 
@@ -133,7 +152,8 @@ impl Inquiry {
                 self.census.add(&history, txn);
                 let (number, count) = self.census.session(name);
                 let is_suspect = suspects.is_some_and(|places| places.contains(count));
-                if self.places.len() < MOST && (is_suspect || matters(&history, txn, &wanted)) {
+                if self.places.len() < self.most && (is_suspect || matters(&history, txn, &wanted))
+                {
                     history.replay_txn(txn, &mut self.picked)?;
                     self.places.push((number, *count));
                 }
@@ -166,16 +186,16 @@ impl Inquiry {
     /// Decides the level of what was picked.
     pub fn answer(self, options: &Options) -> Result<Answer, SinkError> {
         // One that was left out may have written what is read here.
-        if self.places.len() >= MOST {
+        if self.places.len() >= self.most {
             return Ok(Answer::Open);
         }
         let awaited = self.is_awaited;
         let (level, figures) = (self.level, self.census.figures());
-        let part = self.into_part()?;
+        let (part, places) = self.into_part()?;
         let result = check(&part, &[level], options).swap_remove(0);
         Ok(match &result.verdict {
             Verdict::Violated(_) | Verdict::NotApplicable(Inapplicable::AmbiguousRead { .. }) => {
-                Answer::Proven(Box::new(Proven { part, result, figures }))
+                Answer::Proven(Box::new(Proven { part, places, result, figures }))
             }
             _ if awaited => Answer::Awaited,
             _ => Answer::Open,
@@ -184,25 +204,25 @@ impl Inquiry {
 
     /// What was picked, in the order and under the names that it has in the whole. What is read in it is
     /// told if all who may have written it are there.
-    pub fn into_part(self) -> Result<History, SinkError> {
-        let Inquiry { wanted, meta, census, picked, mut places, .. } = self;
+    pub fn into_part(self) -> Result<(History, Places), SinkError> {
+        let Inquiry { wanted, meta, census, picked, places: mut picks, .. } = self;
         let picked = picked.build()?;
         // Picked ones come session by session now, and in each in the order in which they were picked.
         let mut ranks = NameTable::default();
-        places.sort_by_cached_key(|(session, _)| ranks.intern(ValueRef::Int((*session).into())));
-        let mut order: Vec<((u32, u64), TxnId)> = places.into_iter().zip(picked.txns()).collect();
+        picks.sort_by_cached_key(|(session, _)| ranks.intern(ValueRef::Int((*session).into())));
+        let mut order: Vec<((u32, u64), TxnId)> = picks.into_iter().zip(picked.txns()).collect();
         order.sort_unstable();
-        let mut part = Batch::new();
+        let (mut part, mut places) = (Batch::new(), Places::default());
         part.meta(&meta.unwrap_or_default())?;
         for ((_, index), txn) in order {
             let session = picked.session_name(picked.session_of(txn));
-            let label = census.label(session, index);
+            let label = places.add_txn(census.position(session, index), index);
             part.begin(&TxnStart {
                 session,
                 id: picked.txn_name(txn).or(Some(ValueRef::Text(&label))),
                 line: picked.line(txn),
             })?;
-            for op in picked.txn_ops(txn) {
+            for (place, op) in (0..).zip(picked.txn_ops(txn)) {
                 let is_told = picked.with_op_input(op, |op| match op {
                     Op::Read { key, value: Some(value) } => {
                         let values = wanted.get(&Value::from(*key));
@@ -212,11 +232,12 @@ impl Inquiry {
                 });
                 if is_told {
                     picked.with_op_input(op, |op| part.op(op))?;
+                    places.ops.push(place);
                 }
             }
             part.end(&picked.txn_end(txn))?;
         }
-        part.build()
+        Ok((part.build()?, places))
     }
 }
 

@@ -17,20 +17,22 @@
 //! what was let go. Then whoever has the whole history is asked about the few transactions that matter
 //! ([`Inquiry`]), or more of it is kept ([`Follower::restart`]).
 
+mod excerpt;
 mod inquiry;
 mod retire;
 mod window;
 
 use isolario_model::{
     AnomalyKind, Batch, Engine, Evidence, Findings, History, KeyId, Level, LevelResult, Meta,
-    OpInput, OpKind, OpNotes, Outcome, Point, SinkError, TxnEnd, TxnId, TxnSink, TxnStart, Verdict,
-    Witness,
+    OpInput, OpKind, OpNotes, Outcome, Point, SinkError, TxnEnd, TxnId, TxnSink, TxnStart,
+    ValueRef, Verdict, Witness,
 };
 use rustc_hash::FxHashSet;
 
 use crate::{Options, check};
+pub use excerpt::Places;
 pub use inquiry::{Answer, Inquiry, Proven};
-use retire::{Cut, Settled};
+use retire::{Cut, Moment, Settled, for_each_point};
 pub use window::{Census, Figures};
 use window::{Kept, Window};
 
@@ -111,6 +113,30 @@ pub struct Follower {
     is_over: bool,
     restarts: u32,
     engine: Engine,
+    /// The order of what is settled, since somebody took it last; none if nobody wants it.
+    order: Option<Vec<Settling>>,
+}
+
+/// A moment in the order by which a level is satisfied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settling {
+    /// What a transaction does.
+    pub step: SettlingStep,
+    /// Its session, in the order in which they first came.
+    pub session: u32,
+    /// Its place in its session.
+    pub index: u64,
+}
+
+/// What a transaction does at a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SettlingStep {
+    /// It starts.
+    Start,
+    /// It commits.
+    Commit,
+    /// Both, at levels that do not tell the two apart.
+    Both,
 }
 
 impl Follower {
@@ -132,7 +158,24 @@ impl Follower {
             is_over: false,
             restarts: 0,
             engine: Engine::Weak,
+            order: None,
         })
+    }
+
+    /// Keeps the order by which the level is satisfied, for somebody to [take](Follower::take_order).
+    pub fn keep_order(&mut self) {
+        self.order = Some(Vec::new());
+    }
+
+    /// What has been settled of the order since it was taken last. When nothing more is to come, that is all of
+    /// it. None where nobody wants it, and where it is open what reads saw: there it takes more than an order.
+    pub fn take_order(&mut self) -> Option<Vec<Settling>> {
+        self.order.as_mut().map(std::mem::take)
+    }
+
+    /// The names of the sessions, in the order in which they first came.
+    pub fn sessions(&self) -> impl Iterator<Item = ValueRef<'_>> {
+        self.census.sessions()
     }
 
     /// The levels that can be followed: those that ask for an order of all transactions.
@@ -243,8 +286,8 @@ impl Follower {
             return Err(SinkError::Sequence("nothing is said of what is kept"));
         };
         let window = part.unwrap_or(window);
-        let part = window.named(&self.settled, whole)?;
-        Ok(Proven { part, result, figures: whole.figures() })
+        let (part, places) = window.named(&self.settled, whole)?;
+        Ok(Proven { part, places, result, figures: whole.figures() })
     }
 
     /// Begins again with nothing, and keeps so many from then on.
@@ -255,6 +298,7 @@ impl Follower {
         self.kept = Kept::default();
         self.census = Census::default();
         self.new.clear();
+        self.order.as_mut().map(Vec::clear);
         self.arrived = 0;
         (self.forgot, self.is_over) = (false, false);
     }
@@ -367,7 +411,32 @@ impl Follower {
         self.forgot |= kept.len() < history.txn_count();
         self.kept = kept;
         self.settled.extend(history, &cut);
+        self.settle_order(window, witness, &cut);
         Ok(())
+    }
+
+    /// Keeps the order of what is settled, if somebody wants it; at the end, that of everything.
+    fn settle_order(&mut self, window: &Window, witness: &Witness, cut: &Cut) {
+        let Some(order) = &mut self.order else { return };
+        let history = &window.history;
+        let sessions: Vec<u32> = history
+            .sessions()
+            .map(|one| self.census.session(history.session_name(one)).0)
+            .collect();
+        for_each_point(witness, |moment| {
+            let (txn, step) = match moment {
+                Moment::Start(txn) => (txn, SettlingStep::Start),
+                Moment::Commit(txn) => (txn, SettlingStep::Commit),
+                Moment::Both(txn) => (txn, SettlingStep::Both),
+            };
+            if self.is_over || cut.is_settled(txn) {
+                let session = sessions[history.session_of(txn).index()];
+                order.push(Settling { step, session, index: window.origins[txn.index()].index });
+            }
+        });
+        if self.is_over && matches!(witness, Witness::Chosen { .. }) {
+            self.order = None;
+        }
     }
 }
 

@@ -167,14 +167,14 @@ impl Cut {
 }
 
 /// A moment of an order.
-enum Moment {
+pub(super) enum Moment {
     Start(TxnId),
     Commit(TxnId),
     /// At levels that do not tell the two apart.
     Both(TxnId),
 }
 
-fn for_each_point(witness: &Witness, mut take: impl FnMut(Moment)) {
+pub(super) fn for_each_point(witness: &Witness, mut take: impl FnMut(Moment)) {
     match witness {
         Witness::CommitOrder(txns) => txns.iter().for_each(|txn| take(Moment::Both(*txn))),
         Witness::Points(points) => points.iter().for_each(|point| match point {

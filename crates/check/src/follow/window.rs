@@ -7,6 +7,7 @@ use isolario_model::{
 };
 
 use super::Unfit;
+use super::excerpt::Places;
 use super::retire::Settled;
 
 /// The initial value where it is no longer the current one: nobody writes this.
@@ -72,10 +73,15 @@ impl Census {
         (number, &mut self.counts[number as usize])
     }
 
-    /// What a transaction without a name goes by: its place among all, session by session.
-    pub(super) fn label(&self, session: ValueRef<'_>, index: u64) -> String {
+    /// The names of the sessions, in the order in which they first appear.
+    pub(super) fn sessions(&self) -> impl Iterator<Item = ValueRef<'_>> {
+        (0..self.counts.len() as u32).map(|session| self.sessions.get(session))
+    }
+
+    /// The place of a transaction among all, session by session, by its place in its session.
+    pub(super) fn position(&self, session: ValueRef<'_>, index: u64) -> u64 {
         let session = self.sessions.find(session).unwrap_or_default() as usize;
-        format!("#{}", self.counts[..session].iter().sum::<u64>() + index)
+        self.counts[..session].iter().sum::<u64>() + index
     }
 
     /// How large the history is.
@@ -255,15 +261,21 @@ impl Window {
     }
 
     /// All of it, as it was told at first, with the names that transactions go by in the whole.
-    pub(super) fn named(&self, settled: &Settled, census: &Census) -> Result<History, SinkError> {
-        let mut batch = Batch::new();
+    pub(super) fn named(
+        &self,
+        settled: &Settled,
+        census: &Census,
+    ) -> Result<(History, Places), SinkError> {
+        let (mut batch, mut places) = (Batch::new(), Places::default());
         batch.meta(self.history.meta())?;
         for txn in self.history.txns() {
             let session = self.history.session_name(self.history.session_of(txn));
-            let label = census.label(session, self.origins[txn.index()].index);
+            let index = self.origins[txn.index()].index;
+            let label = places.add_txn(census.position(session, index), index);
             self.tell(txn, Some(ValueRef::Text(&label)), settled, &mut batch)?;
+            places.ops.extend(0..self.history.op_range(txn).len() as u32);
         }
-        batch.build()
+        Ok((batch.build()?, places))
     }
 
     /// A part of it that has only these transactions.

@@ -113,6 +113,11 @@ impl<'h> Mini<'h> {
         self.serial.get_or_init(|| self.find_serial_order()).as_deref()
     }
 
+    /// Whether an order that was mended window by window is a witness; none if there is no such order.
+    pub(crate) fn is_by_windows(&self, in_time: bool) -> Option<bool> {
+        self.serial_order().map(|order| self.holds(order, in_time))
+    }
+
     /// The order in which transactions depend on each other often denies only few
     /// anti-dependencies, between transactions that ran at about the same time. Then no graph of
     /// all of them has to be built.

@@ -22,7 +22,7 @@ use rustc_hash::FxHashSet;
 use crate::resolved::writes;
 use crate::{Checker, Options};
 use rests_on::{RestsOn, is_intricate};
-use whole::Whole;
+pub(crate) use whole::Whole;
 
 /// With more transactions than this, nothing is tried.
 const MOST_TXNS: usize = 400;

@@ -5,15 +5,15 @@ use isolario_model::{Anomaly, Edge, Evidence, History, KeyId, OpId, Reason, TxnI
 use crate::resolved::writes;
 
 /// What is said of a part, in terms of the whole.
-pub(super) struct Whole<'a> {
-    pub(super) history: &'a History,
-    pub(super) part: &'a History,
+pub(crate) struct Whole<'a> {
+    pub(crate) history: &'a History,
+    pub(crate) part: &'a History,
     /// Per operation of the part, that of the whole.
-    pub(super) ops: &'a [OpId],
+    pub(crate) ops: &'a [OpId],
 }
 
 impl Whole<'_> {
-    pub(super) fn anomaly(&self, anomaly: &Anomaly) -> Option<Anomaly> {
+    pub(crate) fn anomaly(&self, anomaly: &Anomaly) -> Option<Anomaly> {
         let evidence = match &anomaly.evidence {
             Evidence::Read { read, saw, instead } => Evidence::Read {
                 read: self.op(*read)?,
@@ -39,11 +39,11 @@ impl Whole<'_> {
         Some(told)
     }
 
-    fn op(&self, op: OpId) -> Option<OpId> {
+    pub(crate) fn op(&self, op: OpId) -> Option<OpId> {
         self.ops.get(op.index()).copied()
     }
 
-    fn maybe(&self, op: Option<OpId>) -> Option<Option<OpId>> {
+    pub(crate) fn maybe(&self, op: Option<OpId>) -> Option<Option<OpId>> {
         op.map_or(Some(None), |op| self.op(op).map(Some))
     }
 
@@ -111,6 +111,11 @@ impl Whole<'_> {
                 VersionOrder::ReadModifyWrite { read: self.op(*read)? }
             }
             VersionOrder::List { read } => VersionOrder::List { read: self.op(*read)? },
+            VersionOrder::Guaranteed { by, first, second } => VersionOrder::Guaranteed {
+                by: *by,
+                first: self.op(*first)?,
+                second: self.op(*second)?,
+            },
             VersionOrder::NotShown { read } => VersionOrder::NotShown { read: self.op(*read)? },
             VersionOrder::Refuted { cycle } => VersionOrder::Refuted { cycle: self.edges(cycle)? },
             VersionOrder::Path { edges } => VersionOrder::Path { edges: self.edges(edges)? },

@@ -1,12 +1,68 @@
-//! How a history splits.
+//! How a history splits, and what was made of that.
+
+use isolario_model::{Engine, Level, LevelResult, VerdictKind};
 
 use super::Checker;
 use crate::windows::{self, Windows};
+
+/// How much was looked at, at a time, to decide a level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Plan {
+    /// An order that the history suggests was mended window by window until it gave all that the level
+    /// demands.
+    Windows,
+    /// Everything at once.
+    Whole(Why),
+}
+
+/// Why everything was looked at, at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Why {
+    /// Something is wrong, and is looked for everywhere.
+    Violated,
+    /// What the level demands denies too much of the order that the history suggests.
+    Denied,
+    /// The order that was mended does not agree with real time.
+    RealTime,
+    /// There is no order of whole transactions: their starts are apart from their commits.
+    NoSerialOrder,
+    /// Writes follow no read of their key, so that the order of versions is searched for.
+    Search,
+    /// No order has to be found.
+    NoOrder,
+}
 
 impl Checker<'_> {
     /// How the history splits into windows: parts that are not in order by themselves, and in one of
     /// which every cycle lies. None where it has operations other than those on registers and lists.
     pub fn windows(&self) -> Option<Windows> {
         self.engines().ok().map(|engines| windows::measure(&engines.resolved))
+    }
+
+    /// How a level was decided, given its answer.
+    pub fn plan(&self, result: &LevelResult) -> Plan {
+        let (level, in_time) = (result.level, result.level.shape().real_time);
+        match (result.verdict.kind(), result.engine) {
+            (VerdictKind::Violated, _) => Plan::Whole(Why::Violated),
+            (_, Engine::Strong { .. }) => Plan::Whole(Why::Search),
+            (VerdictKind::Satisfied, Engine::Weak) if level != Level::CutIsolation => {
+                let engines = self.engines().ok();
+                match engines.is_some_and(|engines| engines.weak.is_by_windows(level)) {
+                    true => Plan::Windows,
+                    false => Plan::Whole(Why::Denied),
+                }
+            }
+            (VerdictKind::Satisfied, Engine::Mini) => {
+                let mini = self.engines().ok().and_then(|engines| self.mini(engines).ok());
+                match mini.and_then(|mini| mini.is_by_windows(in_time)) {
+                    Some(true) => Plan::Windows,
+                    Some(false) => Plan::Whole(Why::RealTime),
+                    None => Plan::Whole(Why::NoSerialOrder),
+                }
+            }
+            _ => Plan::Whole(Why::NoOrder),
+        }
     }
 }

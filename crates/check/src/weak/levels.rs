@@ -1,6 +1,6 @@
 //! Decides the weak levels, sharing what they have in common.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use isolario_model::{
     Anomaly, AnomalyKind, Edge, Findings, Level, SessionId, TxnId, Verdict, Witness,
@@ -33,6 +33,8 @@ pub(crate) struct Weak<'h> {
     chains: OnceLock<Chains>,
     repeated: OnceLock<Repeated>,
     wrong_versions: OnceLock<Vec<Anomaly>>,
+    /// The levels that an order mended by windows satisfies, of those that were decided.
+    by_windows: Mutex<Vec<Level>>,
 }
 
 /// What is done with inferences while they are made: it is given a function that makes them, and
@@ -49,7 +51,17 @@ impl<'h> Weak<'h> {
             chains: OnceLock::new(),
             repeated: OnceLock::new(),
             wrong_versions: OnceLock::new(),
+            by_windows: Mutex::default(),
         }
+    }
+
+    /// Whether a level that was decided is satisfied by an order that was mended window by window.
+    pub(crate) fn is_by_windows(&self, level: Level) -> bool {
+        level == Level::AdyaReadCommitted || self.by_windows().contains(&level)
+    }
+
+    fn by_windows(&self) -> MutexGuard<'_, Vec<Level>> {
+        self.by_windows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Session order and reads.
@@ -159,6 +171,7 @@ impl<'h> Weak<'h> {
             && let Some(order) = &self.resolved.order
             && let Some(order) = witness::find(self.dependencies(), self.writes(), order, level)
         {
+            self.by_windows().push(level);
             return self.verdict(anomalies, true, || self.commit_order(Some(&order)));
         }
         let edges = self.inferred_edges(level, &[]);

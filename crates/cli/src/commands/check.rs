@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use isolario::check::{self, Checker, Options, RankedBy, Stop, WindowSizes, Windows};
+use isolario::check::{self, Checker, Options, Plan, RankedBy, Stop, Why, WindowSizes, Windows};
 use isolario::model::{History, KeyAssumption, Level, LevelResult, Outcome as TxnOutcome, TxnId};
 use isolario::report::{
     Provenance, Renderer, Report, Stated, Summary, Timing, deciding, grouped, overall_of_patterns,
@@ -87,10 +87,12 @@ impl Checking<'_> {
     /// that cannot be written to does.
     fn one(&mut self, path: &Path, console: &mut Console) -> Result<Outcome, Failure> {
         let name = path.display().to_string();
-        if let Some(spill) = &self.config.spill
-            && spill::is_for(spill, self.config.format, path)
-        {
-            return self.spilled(spill, &name, path, console);
+        if let Some(spill) = &self.config.spill {
+            let choice = spill::choose(spill, self.config.format, path);
+            console.detail(&format!("{name}: {choice}"));
+            if choice.spills {
+                return self.spilled(spill, &name, path, console);
+            }
         }
         let (loaded, mut options) = match self.prepare(&name, path, console) {
             Ok(prepared) => prepared,
@@ -111,6 +113,12 @@ impl Checking<'_> {
                     console.detail(&format!("{name}: {}", in_words(&windows)));
                 }
                 let results = checker.check_named(&request.levels, &request.named);
+                if console.verbose {
+                    results.iter().for_each(|result| {
+                        let plan = plan_in_words(checker.plan(result));
+                        console.detail(&format!("{name}: {}: {plan}", result.level));
+                    });
+                }
                 let stated = self.stated(&checker, &results, begun);
                 drop(progress);
                 let excerpt = self.excerpt(&loaded.history, &results, &options);
@@ -189,12 +197,18 @@ impl Checking<'_> {
         spill::tell(name, &spilled, console);
         let check = begun.elapsed();
         let timing = Timing { check, peak_rss_bytes: peak_rss_bytes(), ..Timing::default() };
+        let verify = self.config.proof.iter().map(|proof| self.verify(path, proof));
+        let provenance = verify.fold(Provenance::new(), Provenance::with_verify);
         let mut report = Report::new(name, &spilled.part, &spilled.results)
             .with_named(&request.named)
             .with_timing(timing)
-            .with_provenance(Provenance::new());
+            .with_provenance(provenance);
         report.size = spill::size(&spilled.figures);
         self.report(report, path, console)?;
+        if let Some(file) = &self.config.proof {
+            let written = spill::write_proof(self.config, path, &spilled, &options, file);
+            self.is_lost |= !tell(written, "the proof", file, console);
+        }
         Ok(judge(request, &spilled.results))
     }
 
@@ -385,6 +399,32 @@ fn in_words(windows: &Windows) -> String {
         sizes(&windows.moments, "starts and commits"),
     );
     format!("by {by}, {edges} lead back in {one}; {two}")
+}
+
+/// How a level was decided.
+fn plan_in_words(plan: Plan) -> &'static str {
+    let Plan::Whole(why) = plan else {
+        return "decided window by window: what leads back in the order of the history was mended there";
+    };
+    match why {
+        Why::Violated => {
+            "looked at as a whole, since something is wrong: that is looked for everywhere"
+        }
+        Why::Denied => {
+            "looked at as a whole, since the level denies too much of the order of the history"
+        }
+        Why::RealTime => {
+            "looked at as a whole, since what was mended window by window does not agree with real time"
+        }
+        Why::NoSerialOrder => {
+            "looked at as a whole, since there is no order of transactions as single moments"
+        }
+        Why::Search => {
+            "looked at as a whole, since writes that follow no read leave choices: these are searched for in parts \
+             that do not depend on each other"
+        }
+        _ => "looked at as a whole, since it takes no order of transactions that is to be found",
+    }
 }
 
 /// Writes down the problems that levels make of a history.

@@ -3,8 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use isolario::check::Follower;
-use isolario::follow::{FollowError, Following, Input, Settings, Step};
+use isolario::follow::{FollowError, Following, Input, Settings, Step, pause_after};
 use isolario::formats::{self, HistoryFormat, Source, Stream};
 use isolario::model::{Level, VerdictKind};
 use isolario::report::grouped;
@@ -14,12 +13,6 @@ use crate::config::{Check, Follow, InputFormat};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-
-/// How long to wait for more where there is nothing new.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
-
-/// So many transactions are looked at, at a time, where more are there: it should take little memory.
-const AT_A_TIME: usize = 1 << 15;
 
 /// How long those that wait for their writers are let be, at least, where nothing is new. Then the whole
 /// history tells whether what they saw is on its way or was forgotten.
@@ -48,24 +41,21 @@ pub(crate) fn follow(
     let input = Input { path, format: format_of(config.format, path)? };
     let mut all = Vec::new();
     for level in &follow.levels {
-        let settings = Settings::default().with_at_a_time(AT_A_TIME);
-        let new = Following::new(input, *level, &config.options, settings);
+        let new = Following::new(input, *level, &config.options, Settings::default());
         let following = new.map_err(|error| failed(&error, config.format))?;
         all.push(OneLevel { level: *level, following, waiting: 0 });
     }
     let mut levels = Levels { config, all, patience: PATIENCE };
     let (mut last_growth, mut is_told) = (Instant::now(), true);
     loop {
-        match levels.each(OneLevel::step, console)? {
-            None => return Ok(Followed::UntilDoubt),
-            Some(0) => {}
-            Some(new) => {
-                (last_growth, is_told) = (Instant::now(), false);
-                // What is kept is looked at again each time: where little is new, more is waited for.
-                if new > Follower::USUAL_TAIL as u64 && !interrupt.happened() {
-                    continue;
-                }
-            }
+        let Some(new) = levels.each(OneLevel::step, console)? else {
+            return Ok(Followed::UntilDoubt);
+        };
+        if new > 0 {
+            (last_growth, is_told) = (Instant::now(), false);
+        }
+        if pause_after(new).is_zero() && !interrupt.happened() {
+            continue;
         }
         let is_over = levels.all.iter().all(|one| one.following.is_complete());
         let is_idle = follow.until_idle.is_some_and(|most| last_growth.elapsed() >= most);
@@ -80,7 +70,7 @@ pub(crate) fn follow(
             }
             levels.patience = PATIENCE.max(begun.elapsed() * REST);
         }
-        std::thread::sleep(BETWEEN_LOOKS);
+        std::thread::sleep(pause_after(new));
     }
 }
 
@@ -119,6 +109,20 @@ impl OneLevel<'_> {
         match self.waiting {
             0 => Ok(Step::Nothing),
             _ => self.following.look_back(),
+        }
+    }
+
+    /// Says how long it took until what was added had been looked at, if something was added.
+    fn tell_delay(&self, console: &mut Console) {
+        let after = |share| self.following.delays().quantile(share);
+        if let (Some(median), Some(most)) = (after(0.5), after(0.99)) {
+            console.info(&format!(
+                "{}: what was added had been looked at after {} ms at most (median; {} ms for 99 of 100 \
+                 transactions)",
+                self.level,
+                grouped(median.as_millis() as u64),
+                grouped(most.as_millis() as u64)
+            ));
         }
     }
 }
@@ -160,6 +164,7 @@ impl<'i> Levels<'_, 'i> {
                         _ => "cannot be told any more",
                     };
                     console.info(&format!("after {at} transactions, {} {what}", one.level));
+                    one.tell_delay(console);
                     return Ok(None);
                 }
             }
@@ -191,7 +196,9 @@ impl<'i> Levels<'_, 'i> {
                 return Ok(Followed::UntilDoubt);
             }
         }
-        for OneLevel { level, following, .. } in &self.all {
+        for one in &self.all {
+            one.tell_delay(console);
+            let OneLevel { level, following, .. } = one;
             let (path, follower) = (path.display(), following.follower());
             let txns = grouped(follower.arrived());
             writeln!(console.out(), "{path}: {level} holds of all {txns} transactions so far")?;

@@ -1,18 +1,23 @@
 //! `check --spill`: levels of a history that is too large to be loaded.
 
+use std::fmt;
 use std::fs::Metadata;
+use std::io;
 use std::path::Path;
 
 use isolario::check::{Figures, Follower, Options};
+use isolario::follow::proof;
 use isolario::follow::spill::{self, Spilled};
 use isolario::follow::{FollowError, Input, Settings};
 use isolario::model::{Level, Limit, Verdict};
 use isolario::report::{Size, grouped};
 
 use crate::commands::follow::format_of;
+use crate::commands::verify::read_as;
 use crate::config::{Check, InputFormat, Spill};
 use crate::console::Console;
 use crate::failure::Failure;
+use crate::outfile::write_whole;
 
 /// A history takes about so many times as much memory as its file has bytes.
 const TIMES_IN_MEMORY: [(&str, u64); 2] = [("isolario", 11), ("jsonl", 4)];
@@ -24,13 +29,56 @@ const USUAL_MEMORY: u64 = 4 << 30;
 const MOST_KEPT: usize = 1 << 16;
 const BYTES_PER_KEPT: u64 = 10_000;
 
-/// Whether a history is to be read from front to back.
-pub(crate) fn is_for(spill: &Spill, format: InputFormat, path: &Path) -> bool {
-    let Some(most) = spill.only_above else { return true };
-    let length = std::fs::metadata(path).ok().filter(Metadata::is_file);
-    let (Some(length), Ok(format)) = (length, format_of(format, path)) else { return false };
-    let times = TIMES_IN_MEMORY.iter().find(|(name, _)| *name == format.name());
-    times.is_some_and(|(_, times)| length.len().saturating_mul(*times) > most)
+/// So many are looked at, at a time: what is kept is looked at again each time.
+const AT_A_TIME: usize = 1 << 19;
+
+/// Whether a history is to be read from front to back, and why.
+pub(crate) struct Choice {
+    pub(crate) spills: bool,
+    why: Why,
+}
+
+enum Why {
+    /// `--spill` asks for it.
+    Asked,
+    /// To load it takes about so many bytes, and so many may be used.
+    Size { takes: u64, most: u64 },
+    /// Nobody can tell how much it takes.
+    Unknown,
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let how = if self.spills { "read from front to back" } else { "loaded" };
+        match self.why {
+            Why::Asked => write!(f, "{how}, as --spill asks"),
+            Why::Unknown => write!(f, "{how}, since its format cannot be read piece by piece"),
+            Why::Size { takes, most } => {
+                let (takes, most) = (grouped(takes >> 20), grouped(most >> 20));
+                write!(
+                    f,
+                    "{how}: to load it takes about {takes} MiB, and --memory allows {most} MiB"
+                )
+            }
+        }
+    }
+}
+
+/// Chooses whether a history is loaded.
+pub(crate) fn choose(spill: &Spill, format: InputFormat, path: &Path) -> Choice {
+    let Some(most) = spill.only_above else { return Choice { spills: true, why: Why::Asked } };
+    match to_load(format, path) {
+        Some(takes) => Choice { spills: takes > most, why: Why::Size { takes, most } },
+        None => Choice { spills: false, why: Why::Unknown },
+    }
+}
+
+/// How many bytes it takes to load a history, about; none if it cannot be read piece by piece anyway.
+fn to_load(format: InputFormat, path: &Path) -> Option<u64> {
+    let file = std::fs::metadata(path).ok().filter(Metadata::is_file)?;
+    let format = format_of(format, path).ok()?;
+    let (_, times) = TIMES_IN_MEMORY.iter().find(|(name, _)| *name == format.name())?;
+    Some(file.len().saturating_mul(*times))
 }
 
 pub(crate) fn decide(
@@ -42,7 +90,10 @@ pub(crate) fn decide(
 ) -> Result<Spilled, Failure> {
     let input = Input { path, format: format_of(config.format, path)? };
     let memory = options.memory.unwrap_or(USUAL_MEMORY);
-    let mut settings = Settings::default().with_memory(Some(memory));
+    let mut settings = Settings::default()
+        .with_memory(Some(memory))
+        .with_at_a_time(AT_A_TIME)
+        .with_orders(config.proof.is_some());
     // Where writes follow no reads, it is a guess which is the last one of those that overlap, until somebody
     // reads it. To keep many costs less than to read the file again.
     settings.tail = ((memory / BYTES_PER_KEPT) as usize).clamp(Follower::USUAL_TAIL, MOST_KEPT);
@@ -53,6 +104,22 @@ pub(crate) fn decide(
             FollowError::Spill { .. } => failure.with_hint("name another directory: --spill DIR"),
             _ => failure.with_hint("check it without --spill"),
         }
+    })
+}
+
+/// Writes the proof of the answers. The file is there as a whole or not at all.
+pub(crate) fn write_proof(
+    config: &Check,
+    path: &Path,
+    spilled: &Spilled,
+    options: &Options,
+    file: &Path,
+) -> Result<(), Failure> {
+    let input = Input { path, format: format_of(config.format, path)? };
+    let name = path.display().to_string();
+    write_whole(file, |out| {
+        let out = &mut { out };
+        proof::write(input, spilled, &read_as(options), &name, out).map_err(io::Error::other)
     })
 }
 

@@ -5,6 +5,8 @@ use std::io;
 use std::path::Path;
 
 use isolario::check;
+use isolario::follow::Input;
+use isolario::follow::proof::{takes_an_excerpt, verify as verify_by_part};
 use isolario::formats::version_order::Statements;
 use isolario::model::{History, Inapplicable, LevelResult, Verdict, Witness};
 use isolario::report::grouped;
@@ -16,6 +18,7 @@ use isolario::verify::{NotLost, Options, Refusal};
 use serde::Serialize;
 
 use crate::args::OutputForm;
+use crate::commands::follow::{self, format_of};
 use crate::config::Verify;
 use crate::console::Console;
 use crate::exit::Outcome;
@@ -68,11 +71,54 @@ pub(crate) fn run(
     output: OutputForm,
     console: &mut Console,
 ) -> Result<Outcome, Failure> {
+    let name = config.proof.display().to_string();
+    let file = std::fs::read(&config.proof).map_err(|error| unreadable(&name, &error))?;
+    let verification = match by_a_part(config, &name, &file)? {
+        Some(verification) => verification,
+        None => by_all(config, &name, &file, console)?,
+    };
+    match output {
+        OutputForm::Human => verification.say(&name, console.out())?,
+        OutputForm::Json => {
+            let history = config.history.display().to_string();
+            verification.write_json(&history, &name, console.out())?;
+        }
+    }
+    Ok(if verification.right { Outcome::Done } else { Outcome::Violated })
+}
+
+/// Re-checks a proof without loading the history, if that can be done.
+fn by_a_part(config: &Verify, name: &str, file: &[u8]) -> Result<Option<Verification>, Failure> {
+    let is_plain = config.version_order.is_none()
+        && config.serialization_order.is_none()
+        && config.matches.is_none()
+        && config.assume.is_empty();
+    if !is_plain || !takes_an_excerpt(file) {
+        return Ok(None);
+    }
+    // What cannot be read piece by piece is loaded.
+    let Ok(format) = format_of(config.format, &config.history) else { return Ok(None) };
+    let verified = verify_by_part(Input { path: &config.history, format }, file);
+    match verified.map_err(|error| follow::failed(&error, config.format))? {
+        // What a part does not bear out, the whole may.
+        Some(Ok((part, verified))) => Ok(Some(verified)
+            .filter(VerifiedProof::is_right)
+            .map(|verified| Verification::of(&part, &verified))),
+        Some(Err(error)) => refused(name, &error).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Re-checks a proof against the history as a whole.
+fn by_all(
+    config: &Verify,
+    name: &str,
+    file: &[u8],
+    console: &mut Console,
+) -> Result<Verification, Failure> {
     let history = load(&config.history, config.format, console)?.history;
     let history = ask_for_matches(history, config.matches)?;
     let trusted = trusted_order(config, &history, console)?;
-    let name = config.proof.display().to_string();
-    let file = std::fs::read(&config.proof).map_err(|error| unreadable(&name, &error))?;
     let promised = config.serialization_order.as_ref().map(|order| {
         let name = config.history.display().to_string();
         read_serialization_order(order, &name, &history, console)
@@ -85,19 +131,18 @@ pub(crate) fn run(
         .with_version_sets(trusted.as_ref().map_or(&[], |stated| &stated.sets[..]))
         .with_assumptions(config.assume)
         .with_promised_order(promised.as_ref());
-    let verification = match verify_proof_with(&history, given, &file) {
-        Ok(verified) => Verification::of(&history, &verified),
-        Err(error) if error.is_wrong_proof() => Verification::wrong(error.to_string()),
-        Err(error) => return Err(malformed(&name, &error)),
-    };
-    match output {
-        OutputForm::Human => verification.say(&name, console.out())?,
-        OutputForm::Json => {
-            let history = config.history.display().to_string();
-            verification.write_json(&history, &name, console.out())?;
-        }
+    match verify_proof_with(&history, given, file) {
+        Ok(verified) => Ok(Verification::of(&history, &verified)),
+        Err(error) => refused(name, &error),
     }
-    Ok(if verification.right { Outcome::Done } else { Outcome::Violated })
+}
+
+/// A proof that says nothing about the history.
+fn refused(name: &str, error: &ProofError) -> Result<Verification, Failure> {
+    match error.is_wrong_proof() {
+        true => Ok(Verification::wrong(error.to_string())),
+        false => Err(malformed(name, error)),
+    }
 }
 
 /// The orders of versions that are part of the question. Others decide nothing, so that they are

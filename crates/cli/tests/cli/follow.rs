@@ -62,6 +62,8 @@ fn a_file_that_grows_is_followed_until_a_violation() {
     writer.join().unwrap();
     assert_eq!(followed.status.code(), Some(1));
     assert!(String::from_utf8(followed.stdout).unwrap().contains("LostUpdate"));
+    let said = String::from_utf8(followed.stderr).unwrap();
+    assert!(said.contains("what was added had been looked at after"), "{said}");
 }
 
 #[test]
@@ -88,6 +90,7 @@ fn windows_are_told_to_those_who_want_details() {
     let said = sandbox.run(&["-v", "check", "--level", "ser", "h.jsonl"]).stderr;
     let said = String::from_utf8(said).unwrap();
     assert!(said.contains("lead back in no window of transactions"), "{said}");
+    assert!(said.contains("serializable: decided window by window"), "{said}");
 }
 
 #[test]
@@ -116,9 +119,28 @@ fn a_spilled_history_gets_the_answers_of_a_loaded_one() {
             String::from_utf8(bytes.to_vec()).unwrap().lines().take(5).map(Into::into).collect()
         };
         assert_eq!(first_lines(&spilled.stdout), first_lines(&loaded.stdout));
+        let proof = ["check", "--spill", ".", "--level", "rc,cc,si", "--proof", "p", name];
+        assert_eq!(sandbox.run(&proof).status.code(), loaded.status.code());
+        let verified = sandbox.run(&["verify", name, "p"]);
+        let said = String::from_utf8(verified.stdout).unwrap();
+        assert!(verified.status.success() && said.contains("the proof is right"), "{said}");
+        if anomaly.is_some() {
+            // No more than a part of the history is looked at.
+            let proof = ["check", "--spill", ".", "--level", "si", "--proof", "q", name];
+            assert_eq!(sandbox.run(&proof).status.code(), Some(1));
+            let verified = sandbox.run(&["verify", name, "q"]);
+            let said = String::from_utf8(verified.stdout).unwrap();
+            assert!(verified.status.success() && said.contains("1 anomaly re-checked"), "{said}");
+            let other = sandbox.run(&["verify", "good.iso", "q"]);
+            let said = String::from_utf8(other.stdout).unwrap();
+            assert!(said.contains("the proof is about another history"), "{said}");
+        }
         let by_itself = sandbox.run(&["-v", "check", "--memory", "50kB", "--level", "rc", name]);
         let said = String::from_utf8(by_itself.stderr).unwrap();
-        assert!(said.contains("read from front to back"), "{said}");
+        assert!(said.contains("read from front to back: to load it takes about"), "{said}");
+        let fits = sandbox.run(&["-v", "check", "--memory", "1GB", "--level", "rc", name]);
+        let said = String::from_utf8(fits.stderr).unwrap();
+        assert!(said.contains("loaded: to load it takes about"), "{said}");
     }
 }
 
@@ -132,7 +154,7 @@ fn what_cannot_be_spilled_is_refused_with_a_remedy() {
         sandbox.transcript(&["check", "--spill", ".", "--level", "lin", "h.jsonl"]),
         sandbox.transcript(&["check", "--spill", ".", "--level", "cc", "h.txt"]),
         sandbox.transcript(&["check", "--spill", ".", "--level", "cc", "-"]),
-        sandbox.transcript(&["check", "--spill", ".", "--level", "cc", "--proof", "p", "h.jsonl"]),
+        sandbox.transcript(&["check", "--spill", ".", "--level", "cc", "--follow", "h.jsonl"]),
     ];
     insta::assert_snapshot!(all.join("\n"));
 }

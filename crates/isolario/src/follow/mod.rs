@@ -4,6 +4,10 @@
 //! [`Following`] follows one level: it reads what is new, has a [`Follower`] look at it, and clears up
 //! doubts by reading the file again. [`spill::decide`] follows levels to the end of a file.
 
+mod delay;
+mod order;
+#[cfg(feature = "proof")]
+pub mod proof;
 mod reader;
 mod sorted;
 pub mod spill;
@@ -11,15 +15,19 @@ pub mod spill;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 use isolario_check::{
-    Answer, Census, Doubt, Figures, Follower, Inquiry, Look, Options, Proven, Unfit,
+    Answer, Census, Doubt, Figures, Follower, Inquiry, Look, Options, Places, Proven, Unfit,
 };
 use isolario_formats::{HistoryFormat, ReadError, Stream};
 use isolario_model::{
     AnomalyKind, History, Level, LevelResult, Limit, SinkError, Undecided, Verdict,
 };
 
+pub use delay::Delays;
+use delay::Watch;
+pub use order::Order;
 use reader::Reader;
 use sorted::{Finishes, Runs};
 
@@ -47,14 +55,19 @@ pub enum FollowError {
     /// The level is none of [`Follower::levels`].
     #[error("{0} cannot be followed")]
     Level(Level),
-    /// What is sorted on disk could not be written.
-    #[error("cannot sort the history in {path}: {error}", path = path.display())]
+    /// What is sorted or kept on disk could not be written or read.
+    #[error("cannot work in {path}: {error}", path = path.display())]
     Spill {
         /// The directory.
         path: PathBuf,
         /// Why not.
         error: io::Error,
     },
+}
+
+/// What is kept on disk could not be written there.
+fn failed(path: &Path, error: io::Error) -> FollowError {
+    FollowError::Spill { path: path.to_owned(), error }
 }
 
 fn in_words(unfit: Unfit) -> &'static str {
@@ -95,12 +108,21 @@ pub struct Settings {
     pub memory: Option<u64>,
     /// How many bytes of the file are read at a time: a record at least.
     pub piece: usize,
+    /// Whether the order is kept by which a level is satisfied.
+    pub orders: bool,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings { tail: Follower::USUAL_TAIL, at_a_time: 1 << 19, memory: None, piece: 1 << 24 }
+        let (tail, at_a_time) = (Follower::USUAL_TAIL, 1 << 15);
+        Settings { tail, at_a_time, memory: None, piece: 1 << 24, orders: false }
     }
+}
+
+/// How long to wait for more after so many new transactions were looked at. What is kept is looked at again
+/// each time: where little is new, more is waited for.
+pub fn pause_after(new: u64) -> Duration {
+    Duration::from_millis(if new > Follower::USUAL_TAIL as u64 { 0 } else { 100 })
 }
 
 impl Settings {
@@ -110,8 +132,8 @@ impl Settings {
         Settings { tail, at_a_time: tail, ..self }
     }
 
-    /// With fewer transactions that are waited for before they are looked at: less memory, and a little more
-    /// work.
+    /// With another number of transactions that are waited for before they are looked at. More take more memory, and a
+    /// little less work.
     #[must_use]
     pub fn with_at_a_time(self, at_a_time: usize) -> Settings {
         Settings { at_a_time, ..self }
@@ -121,6 +143,12 @@ impl Settings {
     #[must_use]
     pub fn with_pieces_of(self, piece: usize) -> Settings {
         Settings { piece, ..self }
+    }
+
+    /// With the orders by which levels are satisfied, or without. They are kept on disk.
+    #[must_use]
+    pub fn with_orders(self, orders: bool) -> Settings {
+        Settings { orders, ..self }
     }
 
     /// With a limit on memory.
@@ -150,6 +178,9 @@ pub struct Following<'i> {
     directory: Option<PathBuf>,
     finishes: Finishes,
     runs: Option<Rc<Runs>>,
+    watch: Watch,
+    /// The order by which the level holds, if it is kept.
+    order: Option<Order>,
 }
 
 /// What became of a step.
@@ -176,10 +207,17 @@ pub struct Decided {
     pub result: LevelResult,
     /// A part of the history, or all of it, that proves the answer.
     pub part: History,
+    /// Where the part is in the history.
+    pub places: Places,
     /// How large the history is, as far as it was read.
     pub figures: Figures,
-    /// What was asked about the whole history.
-    question: Option<Inquiry>,
+}
+
+impl From<Proven> for Decided {
+    fn from(proven: Proven) -> Decided {
+        let Proven { result, part, places, figures, .. } = proven;
+        Decided { result, part, places, figures }
+    }
 }
 
 impl<'i> Following<'i> {
@@ -201,7 +239,26 @@ impl<'i> Following<'i> {
             directory: None,
             finishes: Finishes::new(settings.tail),
             runs: None,
+            watch: Watch::default(),
+            order: None,
         })
+    }
+
+    /// Keeps the order by which the level holds, in a directory.
+    fn keep_order_in(&mut self, directory: &Path) -> Result<(), FollowError> {
+        self.follower.keep_order();
+        self.order = Some(Order::create(directory).map_err(|error| failed(directory, error))?);
+        Ok(())
+    }
+
+    /// The order by which the level holds, if it was kept, and if it takes no more than an order.
+    fn into_order(mut self) -> Result<Option<Order>, FollowError> {
+        let (Some(mut order), Some(_)) = (self.order, self.follower.take_order()) else {
+            return Ok(None);
+        };
+        let sessions = self.follower.sessions().map(|name| name.to_owned()).collect();
+        order.finish(sessions).map_err(|error| failed(self.input.path, error))?;
+        Ok(Some(order))
     }
 
     /// Sorts transactions in a directory where they are not about in the order in which they finished, or
@@ -230,15 +287,24 @@ impl<'i> Following<'i> {
         self.reader.is_complete()
     }
 
+    /// How long it took until what was added to the file had been looked at.
+    pub fn delays(&self) -> &Delays {
+        &self.watch.delays
+    }
+
     /// Reads some of what is new, and looks at it.
     pub fn step(&mut self) -> Result<Step, FollowError> {
         let enough = self.at_a_time();
         let mut new = 0;
+        let mut looked = None;
         while new < enough {
+            // What was read ahead was read some time before.
+            looked = self.reader.is_here().then(Instant::now);
             let piece = self.reader.next()?;
             if piece.is_empty() {
                 break;
             }
+            looked = None;
             for batch in piece {
                 new += batch.len();
                 self.finishes.add(&batch);
@@ -252,10 +318,11 @@ impl<'i> Following<'i> {
             self.runs = Some(Rc::new(Runs::sort(&self.input, directory, at_a_time.max(1))?));
             return self.begin_again(self.follower.tail());
         }
-        if new == 0 {
-            return Ok(Step::Nothing);
+        let step = if new == 0 { Step::Nothing } else { self.look()? };
+        if let Step::Nothing | Step::Holds { .. } = step {
+            self.watch.covered(self.follower.arrived(), looked);
         }
-        self.look()
+        Ok(step)
     }
 
     /// Reads the file to its end, and waits for nothing more; none if the level holds.
@@ -297,6 +364,9 @@ impl<'i> Following<'i> {
 
     fn look(&mut self) -> Result<Step, FollowError> {
         let look = self.follower.look()?;
+        if let (Some(order), Some(settled)) = (&mut self.order, self.follower.take_order()) {
+            order.add(&settled).map_err(|error| failed(self.input.path, error))?;
+        }
         match self.most() {
             Some(most) if self.follower.kept() > most / 2 => Ok(self.too_large()),
             _ => self.clear_up(look, |_| false),
@@ -326,8 +396,8 @@ impl<'i> Following<'i> {
         Box::new(Decided {
             result: LevelResult { level, engine, verdict },
             part: History::default(),
+            places: Places::default(),
             figures: self.follower.figures(),
-            question: None,
         })
     }
 
@@ -343,17 +413,13 @@ impl<'i> Following<'i> {
             Look::Unfit(unfit) => return Err(FollowError::Unfit(unfit)),
             Look::Doubtful(doubt) => *doubt,
         };
-        let question = Inquiry::new(&doubt, &self.follower);
-        let answer = match &question {
-            Some(question) => {
-                told(question.clone(), &self.input, self.is_closed)?.answer(&self.options)?
-            }
+        let answer = match Inquiry::new(&doubt, &self.follower) {
+            Some(question) => told(question, &self.input, self.is_closed)?.answer(&self.options)?,
             None => Answer::Open,
         };
         match (answer, doubt.result().map(|result| &result.verdict)) {
             (Answer::Proven(proven), _) if !may_change(&proven) => {
-                let Proven { part, result, figures, .. } = *proven;
-                Ok(Step::Decided(Box::new(Decided { result, part, figures, question })))
+                Ok(Step::Decided(Box::new(Decided::from(*proven))))
             }
             (Answer::Proven(_) | Answer::Awaited, _) => {
                 self.follower.resume(doubt)?;
@@ -378,14 +444,17 @@ impl<'i> Following<'i> {
 
     fn prove(&self, doubt: Doubt) -> Result<Step, FollowError> {
         let whole = census(&self.input)?;
-        let Proven { part, result, figures, .. } = self.follower.prove(doubt, &whole)?;
-        Ok(Step::Decided(Box::new(Decided { result, part, figures, question: None })))
+        let proven = self.follower.prove(doubt, &whole)?;
+        Ok(Step::Decided(Box::new(Decided::from(proven))))
     }
 
     fn begin_again(&mut self, tail: usize) -> Result<Step, FollowError> {
         self.follower.restart(tail);
         self.finishes = Finishes::new(self.settings.tail);
         self.is_closed = false;
+        if let Some(order) = &mut self.order {
+            order.clear().map_err(|error| failed(self.input.path, error))?;
+        }
         self.reader = self.reader_from_the_beginning()?;
         Ok(Step::Again)
     }

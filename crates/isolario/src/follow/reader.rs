@@ -70,6 +70,11 @@ impl Reader {
         Ok(Vec::new())
     }
 
+    /// Whether the file is read when it is asked, as it is then.
+    pub(super) fn is_here(&self) -> bool {
+        matches!(self, Reader::Here(_))
+    }
+
     /// Whether nothing will be added any more, and everything was read.
     pub(super) fn is_complete(&self) -> bool {
         match self {

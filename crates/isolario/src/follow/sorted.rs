@@ -11,7 +11,7 @@ use isolario_formats::{Stream, Target, find};
 use isolario_model::{Batch, History, Pieces, TxnId, TxnSink, Value};
 
 use super::reader::Reader;
-use super::{FollowError, Input};
+use super::{FollowError, Input, failed};
 
 /// The format of runs.
 const FORMAT: &str = "isolario";
@@ -124,7 +124,7 @@ impl Drop for Runs {
 }
 
 /// A new directory inside of another one.
-fn private(parent: &Path) -> io::Result<PathBuf> {
+pub(super) fn private(parent: &Path) -> io::Result<PathBuf> {
     for number in 0.. {
         let path = parent.join(format!("isolario-spill-{}-{number}", process::id()));
         match fs::create_dir(&path) {
@@ -133,10 +133,6 @@ fn private(parent: &Path) -> io::Result<PathBuf> {
         }
     }
     Err(io::ErrorKind::AlreadyExists.into())
-}
-
-fn failed(path: &Path, error: io::Error) -> FollowError {
-    FollowError::Spill { path: path.to_owned(), error }
 }
 
 /// The transactions by finish. One without comes by its start; and none comes before those that its

@@ -3,22 +3,27 @@
 use std::path::Path;
 use std::rc::Rc;
 
-use isolario_check::{Figures, Inquiry, Options, check};
-use isolario_model::{Findings, History, Level, LevelResult, Verdict, Witness};
+use isolario_check::{Figures, Inquiry, Options, Places, check};
+use isolario_model::{Findings, History, Level, LevelResult, Verdict, VerdictKind, Witness};
 
 use super::sorted::Runs;
-use super::{Decided, FollowError, Following, Input, Settings};
+use super::{Decided, FollowError, Following, Input, Order, Settings};
 
 /// What came of the levels of a file.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Spilled {
-    /// The answers, in the order of the levels. That a level is satisfied comes without an order: it is not
-    /// kept.
+    /// The answers, in the order of the levels. That a level is satisfied comes without an order: that is not
+    /// in memory.
     pub results: Vec<LevelResult>,
     /// What the evidence is about: the part of the history that proves what is violated. Transactions
     /// without a name have the one that they go by in the whole.
     pub part: History,
+    /// Where the part is in the history.
+    pub places: Places,
+    /// By level, the order by which it is satisfied, if it was to be kept, and if it takes no more than an
+    /// order.
+    pub orders: Vec<Option<Order>>,
     /// How large the history is, as far as it was read.
     pub figures: Figures,
     /// How many bytes were sorted on disk.
@@ -38,10 +43,13 @@ pub fn decide(
 ) -> Result<Spilled, FollowError> {
     let mut runs: Option<Rc<Runs>> = None;
     let (mut figures, mut restarts) = (Figures::default(), 0);
-    let mut answers = Vec::new();
+    let (mut answers, mut orders) = (Vec::new(), Vec::new());
     for level in levels {
         let mut following = Following::new(input, *level, options, settings)?;
         following.sort_into(directory, runs.take())?;
+        if settings.orders {
+            following.keep_order_in(directory)?;
+        }
         let decided = following.to_end()?;
         let read = decided.as_ref().map_or(following.follower().figures(), |one| one.figures);
         if read.operations >= figures.operations {
@@ -55,64 +63,68 @@ pub fn decide(
         };
         answers.push(decided.ok_or_else(holds));
         runs = following.runs.take();
+        orders.push(following.into_order()?);
     }
     let bytes = runs.map_or(0, |runs| runs.bytes());
-    let part = common_part(&input, &answers)?;
-    let several = answers.iter().filter(|answer| is_told_by_part(answer)).count() > 1;
-    let result = |answer: Result<Box<Decided>, LevelResult>| match answer {
-        Ok(decided) if several && decided.result.verdict.is_violated() => {
-            of_part(&part, &decided.result, options)
+    let (part, places) = common_part(&input, &answers)?;
+    let results = told_of(&part, &places, answers, options);
+    Ok(Spilled { results, part, places, orders, figures, bytes, restarts })
+}
+
+/// A level's answer, if it is more than that the level holds.
+type Answered = Result<Box<Decided>, LevelResult>;
+
+/// The answers that have evidence, in terms of a part of the history.
+fn told_by_parts(answers: &[Answered]) -> impl Iterator<Item = &Decided> {
+    let decided = answers.iter().filter_map(|answer| answer.as_ref().ok().map(Box::as_ref));
+    decided.filter(|one| one.result.verdict.kind() != VerdictKind::Undecided)
+}
+
+/// A part of the history that has those by which the answers are told.
+fn common_part(input: &Input<'_>, answers: &[Answered]) -> Result<(History, Places), FollowError> {
+    let parts: Vec<_> = told_by_parts(answers).map(|one| (&one.part, &one.places)).collect();
+    match parts[..] {
+        [] => Ok((History::default(), Places::default())),
+        [(part, places)] => Ok((part.clone(), places.clone())),
+        _ => Ok(super::told(Inquiry::about(parts), input, true)?.into_part()?),
+    }
+}
+
+/// The answers with evidence that is about a common part. They are asked of it together, since levels may
+/// be violated for the same reason; one that is not found again keeps the evidence that it has.
+fn told_of(
+    part: &History,
+    places: &Places,
+    answers: Vec<Answered>,
+    options: &Options,
+) -> Vec<LevelResult> {
+    let told: Vec<Level> = told_by_parts(&answers).map(|one| one.result.level).collect();
+    if told.len() < 2 {
+        return answers
+            .into_iter()
+            .map(|one| one.map_or_else(|holds| holds, |one| one.result))
+            .collect();
+    }
+    let found = check(part, &told, options);
+    let again = |own: &LevelResult| {
+        let is_same =
+            |one: &&LevelResult| one.level == own.level && one.verdict.kind() == own.verdict.kind();
+        found.iter().find(is_same).cloned()
+    };
+    let result = |answer: Answered| match answer {
+        Ok(decided) if told.contains(&decided.result.level) => {
+            let Decided { result, part: own, places: mine, .. } = *decided;
+            let larger = || mine.told_of_larger(&own, &result, (part, places));
+            again(&result).or_else(larger).unwrap_or_else(|| without_evidence(&result))
         }
         Ok(decided) => decided.result,
         Err(holds) => holds,
     };
-    let results = answers.into_iter().map(result).collect();
-    Ok(Spilled { results, part, figures, bytes, restarts })
+    answers.into_iter().map(result).collect()
 }
 
-/// Whether an answer has evidence in terms of a part of the history.
-fn is_told_by_part(answer: &Result<Box<Decided>, LevelResult>) -> bool {
-    answer.as_ref().is_ok_and(|decided| decided.part.txn_count() > 0)
-}
-
-/// A part of the history that proves all answers. One that proves an answer does so with more
-/// transactions, too.
-fn common_part(
-    input: &Input<'_>,
-    answers: &[Result<Box<Decided>, LevelResult>],
-) -> Result<History, FollowError> {
-    let told: Vec<&Decided> = answers
-        .iter()
-        .filter(|answer| is_told_by_part(answer))
-        .filter_map(|answer| answer.as_ref().ok().map(Box::as_ref))
-        .collect();
-    let questions: Vec<&Inquiry> = told.iter().filter_map(|one| one.question.as_ref()).collect();
-    match (&told[..], &questions[..]) {
-        ([], _) => Ok(History::default()),
-        ([one], _) => Ok(one.part.clone()),
-        (_, [first, others @ ..]) if questions.len() == told.len() => {
-            let mut joint = (*first).clone();
-            others.iter().for_each(|other| joint.join(other));
-            Ok(super::told(joint, input, true)?.into_part()?)
-        }
-        // One of them is about everything that there is.
-        _ => Ok(told
-            .iter()
-            .max_by_key(|one| one.part.txn_count())
-            .map_or_else(History::default, |one| one.part.clone())),
-    }
-}
-
-/// What was decided of a smaller part, told of a larger one.
-fn of_part(part: &History, result: &LevelResult, options: &Options) -> LevelResult {
-    let told = check(part, &[result.level], options).pop();
-    match told {
-        Some(told) if told.verdict.is_violated() => told,
-        // No evidence is better than evidence about another part.
-        _ => LevelResult {
-            level: result.level,
-            engine: result.engine,
-            verdict: Verdict::Violated(Findings { total: 1, ..Findings::default() }),
-        },
-    }
+/// Evidence that is about operations of other kinds than those that are followed has no other form.
+fn without_evidence(result: &LevelResult) -> LevelResult {
+    let verdict = Verdict::Violated(Findings { total: 1, ..Findings::default() });
+    LevelResult { verdict, ..result.clone() }
 }

@@ -9,6 +9,7 @@ mod conversions;
 mod counts;
 mod expected;
 mod manifest;
+mod spilled;
 mod summary;
 mod verdicts;
 

@@ -5,6 +5,7 @@ use isolario::model::{History, Inapplicable, Level, LevelResult, OpKind, Verdict
 use isolario_verify::verify;
 
 use crate::manifest::Row;
+use crate::spilled;
 
 /// The columns of the manifest and the levels they speak of.
 const STATED: [(&str, Level); 5] = [
@@ -36,7 +37,8 @@ impl Verdicts {
     }
 }
 
-/// Checks all levels there are and has every result verified; what is refused goes to the faults.
+/// Checks all levels there are and has every result verified; what is refused goes to the faults, and
+/// so does what comes out otherwise where the history is read piece by piece.
 pub fn verified(history: &History, faults: &mut Vec<String>) -> (Vec<LevelResult>, Verdicts) {
     let results = check(history, supported(), &Options::default());
     let mut verdicts = Verdicts::default();
@@ -46,6 +48,7 @@ pub fn verified(history: &History, faults: &mut Vec<String>) -> (Vec<LevelResult
             Err(refusal) => faults.push(format!("{}: proof refused: {refusal}", result.level)),
         }
     }
+    faults.extend(spilled::differences(history, &results));
     (results, verdicts)
 }
 
