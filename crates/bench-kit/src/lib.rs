@@ -26,7 +26,7 @@ pub use fit::exponent;
 pub use floors::{copy, count_newlines};
 pub use growth::{Effort, Expected, Growth, Step, Writer};
 pub use measure::{Job, Kept, Sample, Stopwatch, answer_if_child, median};
-pub use process::{process_time, time_of_descendants, time_of_ended_children};
+pub use process::{peak_resident, process_time, time_of_descendants, time_of_ended_children};
 pub use suite::Suite;
 pub use table::{Align, Table};
 

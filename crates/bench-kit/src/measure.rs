@@ -25,6 +25,11 @@ pub trait Job: Sized + Sync {
     /// Does the work. The stopwatch is running; what is only preparation ends with a
     /// [`restart`](Stopwatch::restart).
     fn run(&self, file: &Path, stopwatch: &mut Stopwatch) -> Result<Kept, Failure>;
+
+    /// Whether all of the file is mapped into memory, which does not count as memory in use.
+    fn maps_file(&self) -> bool {
+        true
+    }
 }
 
 /// Measures from its making, or from its last restart.
@@ -134,7 +139,7 @@ fn measure<J: Job>(job: &J, file: &Path, threads: usize) -> Result<Sample, Failu
         black_box(kept);
         Ok::<_, Failure>(times)
     })?;
-    let mapped = std::fs::metadata(file)?.len();
+    let mapped = if job.maps_file() { std::fs::metadata(file)?.len() } else { 0 };
     Ok(Sample { wall, cpu, peak_bytes: peak_resident()?.saturating_sub(mapped) })
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::Failure;
 
 /// The most memory this process had resident at any time, mapped files included.
-pub(crate) fn peak_resident() -> Result<u64, Failure> {
+pub fn peak_resident() -> Result<u64, Failure> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("no VmHWM")?;
     Ok(line.trim().trim_end_matches(" kB").parse::<u64>()? * 1024)

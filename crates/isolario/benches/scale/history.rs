@@ -43,9 +43,9 @@ impl Recipe {
         }
     }
 
-    /// Writes the history to a file; says how many operations it has.
-    pub fn write(&self, file: &Path) -> Result<u64, Failure> {
-        let config = Config {
+    /// What the simulated store is to do.
+    pub fn config(&self) -> Config {
+        Config {
             level: Level::StrictSerializable,
             workload: Workload {
                 kind: self.kind,
@@ -58,7 +58,12 @@ impl Recipe {
             sessions: self.sessions,
             seed: 1,
             ..Config::default()
-        };
+        }
+    }
+
+    /// Writes the history to a file; says how many operations it has.
+    pub fn write(&self, file: &Path) -> Result<u64, Failure> {
+        let config = self.config();
         let format = formats::find(self.format).ok_or("no such format")?;
         let mut writer = format.writer(Target::Path(file.to_owned()))?;
         let ops = match self.format {

@@ -1,6 +1,6 @@
 //! How fast and in how much memory the largest histories are decided, here and by other checkers.
 //!
-//! `scripts/bench scale [--huge] [--part NAME] [--runs N]`, and
+//! `scripts/bench scale [--huge] [--part NAME] [--runs N] [--minutes N]`, and
 //! `scripts/bench --against PATH [--as NAME] [--txns N] [--timeout SECONDS]`. Without `--bench`, which
 //! cargo adds, it only shows on small histories that everything works.
 
@@ -8,6 +8,7 @@
 
 mod follow;
 mod history;
+mod live;
 mod targets;
 mod versus;
 #[path = "../common/work.rs"]
@@ -31,6 +32,9 @@ fn main() -> Result<(), Failure> {
         println!("{answer}");
         return Ok(());
     }
+    if live::record_if_child(&arguments)? {
+        return Ok(());
+    }
     let effort = Effort::of(&arguments, "scale", 3)?;
     let directory = isolario_bench::scratch()?;
     println!("Medians of {} processes; megabytes beyond the mapped file", effort.runs);
@@ -42,8 +46,15 @@ fn main() -> Result<(), Failure> {
     let part: String = arguments.value("--part")?.unwrap_or_default();
     let shrink = if arguments.in_earnest() { 1 } else { 10_000 };
     targets::bench(&part, shrink, arguments.has("--huge"), &effort, directory.path())?;
-    match "follow".starts_with(&part) {
-        true => follow::bench(shrink.min(1000), &effort, directory.path()),
-        false => Ok(()),
+    if "follow".starts_with(&part) {
+        follow::bench(shrink.min(1000), &effort, directory.path())?;
+    }
+    let minutes = match arguments.in_earnest() {
+        true => arguments.value("--minutes")?,
+        false => Some(0.002),
+    };
+    match minutes {
+        Some(minutes) => live::bench(minutes, directory.path()),
+        None => Ok(()),
     }
 }
