@@ -13,9 +13,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use isolario_model::{
-    Batch, History, Level, Op, OpKind, SinkError, TxnId, TxnSink, TxnStart, Value,
+    Batch, History, Level, Op, OpKind, Outcome, SinkError, TxnId, TxnSink, TxnStart, Value,
 };
-
 use rustc_hash::FxHashMap;
 
 use super::digest::SessionDigests;
