@@ -13,14 +13,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use isolario_model::{
-    Batch, History, Level, Op, OpKind, Outcome, SinkError, TxnId, TxnSink, TxnStart, Value,
+    Batch, History, Level, LevelResult, Op, OpKind, Outcome, SinkError, TxnId, TxnSink, TxnStart,
+    Value, Verdict,
 };
 use rustc_hash::FxHashMap;
 
 use super::digest::SessionDigests;
 use super::read::{header, read_part};
 use super::{ProofError, ProofProblem, VerifiedProof};
-use crate::Verifier;
+use crate::{Refusal, Verifier};
 
 /// A proof that says of levels that they are violated, and the transactions that it takes to see whether
 /// that is so. They are looked for in the history, which is told twice, in pieces that each have the next
@@ -57,7 +58,8 @@ pub fn takes_an_excerpt(file: &[u8]) -> bool {
         && !options.trust_version_order
         && !options.promised_order
         && options.assume.is_empty();
-    let lines = file.split(|byte| *byte == b'\n').skip(1 + header.anomalies as usize);
+    let lines =
+        file.split(|byte| *byte == b'\n').skip((header.anomalies as usize).saturating_add(1));
     let claims = lines.filter(|line| !line.is_empty()).collect::<Vec<_>>();
     let is_violated =
         |line: &&[u8]| std::str::from_utf8(line).is_ok_and(|line| line.contains(VIOLATED));
@@ -227,7 +229,11 @@ impl<'f> Excerpt<'f> {
         }
         let proof = read_part(&part, positions, self.file)?;
         let verifier = Verifier::new(&part, &proof.options);
-        let refusals = proof.results.iter().map(|result| verifier.verify(result).err()).collect();
+        let refusal = |result: &LevelResult| match result.verdict {
+            Verdict::Violated(_) => verifier.verify(result).err(),
+            _ => Some(Refusal::Unsupported("a part shows only what is violated")),
+        };
+        let refusals = proof.results.iter().map(refusal).collect();
         drop(verifier);
         Ok((part, VerifiedProof { proof, refusals, not_lost: Vec::new() }))
     }
