@@ -83,6 +83,16 @@ impl<T> Default for Column<T> {
 }
 
 impl<T: Copy> Column<T> {
+    /// A column whose rows are all set.
+    pub(crate) fn full(rows: Vec<T>) -> Self {
+        let mut present = vec![u64::MAX; rows.len().div_ceil(BITS)];
+        if let Some(last) = present.last_mut() {
+            // Rows that may be added later are not set.
+            *last >>= rows.len().next_multiple_of(BITS) - rows.len();
+        }
+        Column { rows, present }
+    }
+
     /// Sets a row. Setting a row to missing allocates nothing.
     #[inline]
     pub(crate) fn set(&mut self, row: usize, value: Option<T>) {
@@ -133,5 +143,16 @@ mod tests {
         column.set(200, None);
         let set: Vec<_> = (0..300).filter_map(|row| Some((row, column.get(row)?))).collect();
         assert_eq!(set, [(1, 7), (64, 64), (130, 130)]);
+    }
+    #[test]
+    fn all_rows_of_a_full_column_are_set_and_no_others() {
+        for len in [0, 1, 63, 64, 65] {
+            let mut column = Column::full((0..len as u64).collect());
+            assert_eq!(column.is_empty(), len == 0);
+            column.set(200, Some(7));
+            let set: Vec<_> = (0..300).filter_map(|row| Some((row, column.get(row)?))).collect();
+            let all: Vec<_> = (0..len).map(|row| (row, row as u64)).chain([(200, 7)]).collect();
+            assert_eq!(set, all);
+        }
     }
 }

@@ -65,7 +65,7 @@ mod value;
 mod verdict;
 
 pub use anomaly::{AnomalyKind, AnomalyNames};
-pub use assemble::Pieces;
+pub use assemble::{Outline, Pieces, PlainFacts, PlainOps, PlainTxn, Room, Size};
 pub use assumption::{KeyAssumption, KeyAssumptions};
 pub use batch::Batch;
 pub use conditional::{Conditional, Ended};

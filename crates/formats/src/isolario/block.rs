@@ -311,6 +311,24 @@ impl Block {
         codec.pairs(&mut self.version_numbers)
     }
 
+    /// Whether something is said of its transactions that few have, or values are listed.
+    pub(super) fn has_rare_facts(&self) -> bool {
+        let Block { db_starts, db_commits, txn_texts, values, .. } = self;
+        let columns = [
+            &db_starts.firsts,
+            &db_starts.seconds,
+            &db_commits.firsts,
+            &db_commits.seconds,
+            &txn_texts.lengths,
+            &values.ints,
+            &values.texts.lengths,
+        ];
+        let texts = [&txn_texts.text, &values.texts.text];
+        columns.iter().any(|column| !column.is_empty())
+            || texts.iter().any(|text| !text.is_empty())
+            || !values.tags.is_empty()
+    }
+
     /// Writes the content of a block frame: the length of the columns, then the columns,
     /// compressed.
     pub(super) fn put(&mut self, out: &mut Vec<u8>) -> std::io::Result<()> {

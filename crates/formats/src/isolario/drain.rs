@@ -47,7 +47,7 @@ pub(super) fn drain(block: &mut Block) -> Result<Batch, Problem> {
 
 /// Whether a block has operations of one key and one integer each, and nothing else: the largest
 /// histories do.
-fn is_plain(block: &Block) -> bool {
+pub(super) fn is_plain(block: &Block) -> bool {
     let Block { heads, states, op_keys, op_values, counts, op_texts, .. } = block;
     let Values { places, numbers } = op_values;
     let is_empty = states.is_empty() && counts.is_empty() && op_texts.lengths.is_empty();
@@ -224,7 +224,7 @@ pub(super) fn outcome_of(code: u8) -> Result<Outcome, Problem> {
 
 /// The kind of operations that have a key, a value, and nothing else.
 #[inline]
-fn plain_kind(head: u8) -> Option<OpKind> {
+pub(super) fn plain_kind(head: u8) -> Option<OpKind> {
     match head {
         code::READ => Some(OpKind::Read),
         code::WRITE => Some(OpKind::Write),

@@ -9,6 +9,7 @@ mod bytes;
 mod drain;
 mod fill;
 mod frames;
+mod in_place;
 mod ints;
 mod layout;
 mod parts;

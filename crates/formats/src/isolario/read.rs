@@ -7,6 +7,7 @@ use super::block::Block;
 use super::bytes::Cursor;
 use super::drain::drain;
 use super::frames::{Frame, Frames, Next};
+use super::in_place;
 use super::layout::{Header, OPTIONAL, frame, read_header, unknown};
 use super::rows::{Replay, get_rows};
 use crate::error::Fault;
@@ -22,15 +23,7 @@ fn read_bytes(bytes: &[u8], meter: &Meter) -> Result<Loaded, Fault> {
     let header = read_header(bytes).map_err(|problem| Fault::new(0, problem))?;
     let mut rows = Batch::new();
     let body = Body::scan(bytes, &header, &mut rows)?;
-    let mut batches = read_blocks(&body.blocks, &header.meta, meter)?;
-    body.told.check_total(batches.iter().map(|batch| batch.len() as u64).sum())?;
-    if batches.is_empty() || !rows.is_empty() {
-        rows.meta(&header.meta).map_err(Fault::refused(0))?;
-        batches.push(rows);
-    }
-    let history =
-        History::from_batches(batches, Pieces::Whole).map_err(Fault::refused(header.len))?;
-    let mut loaded = Loaded::new(history);
+    let mut loaded = Loaded::new(history(&body, &header, rows, meter)?);
     loaded.warnings = body.warnings(bytes.len());
     loaded.ignored.extend((header.skipped_entries > 0).then_some(Ignored {
         what: "header entries of a newer version",
@@ -39,6 +32,27 @@ fn read_bytes(bytes: &[u8], meter: &Meter) -> Result<Loaded, Fault> {
     }));
     loaded.ignored.extend(body.told.skipped);
     Ok(loaded)
+}
+
+fn history(
+    body: &Body<'_>,
+    header: &Header,
+    mut rows: Batch,
+    meter: &Meter,
+) -> Result<History, Fault> {
+    let is_long = body.blocks.len() > 1 && rows.is_empty();
+    let plain = is_long.then(|| in_place::read(&body.blocks, &header.meta, meter)).flatten();
+    if let Some(history) = plain {
+        body.told.check_total(history.txn_count() as u64)?;
+        return Ok(history);
+    }
+    let mut batches = read_blocks(&body.blocks, &header.meta, meter)?;
+    body.told.check_total(batches.iter().map(|batch| batch.len() as u64).sum())?;
+    if batches.is_empty() || !rows.is_empty() {
+        rows.meta(&header.meta).map_err(Fault::refused(0))?;
+        batches.push(rows);
+    }
+    History::from_batches(batches, Pieces::Whole).map_err(Fault::refused(header.len))
 }
 
 /// Blocks in parallel, errors in the order of the file.

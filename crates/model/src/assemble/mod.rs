@@ -4,6 +4,7 @@
 //! was cut into batches and however many threads copy the columns.
 
 mod grouping;
+mod in_place;
 mod lists;
 mod ops;
 mod side_tables;
@@ -16,6 +17,8 @@ use crate::history::History;
 use crate::sink::SinkError;
 use grouping::Grouping;
 use tables::Tables;
+
+pub use in_place::{Outline, PlainFacts, PlainOps, PlainTxn, Room, Size};
 
 /// What the entries of a batch are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

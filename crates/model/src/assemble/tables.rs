@@ -43,7 +43,8 @@ impl Tables {
         let mut sessions = std::mem::take(&mut first[0].sessions);
         let mut values = std::mem::take(&mut first[0].values);
         values.reserve_for(rest.iter().map(|batch| &batch.values));
-        let key_maps = absorb_keys(&mut keys, rest);
+        let key_tables: Vec<&NameTable> = rest.iter().map(|batch| &batch.keys).collect();
+        let key_maps = absorb_all(&mut keys, &key_tables);
         let mut maps = vec![Maps::default()];
         maps.extend(rest.iter().zip(key_maps).map(|(batch, keys)| Maps {
             keys,
@@ -59,20 +60,21 @@ impl Tables {
     }
 }
 
-/// Adds the keys of batches in order. In a long history each batch has nearly all keys: once one of them
-/// brings nothing new, the others are looked up on all cores, and only those that do are added.
-fn absorb_keys(keys: &mut NameTable, batches: &[Batch]) -> Vec<Vec<u32>> {
-    let mut maps = Vec::with_capacity(batches.len());
-    for batch in batches {
-        let before = keys.len();
-        maps.push(keys.absorb(&batch.keys));
-        if keys.len() == before {
+/// Adds the names of tables in order, and says which numbers those of each have. In a long history each
+/// part has nearly all keys: once one of them brings nothing new, the others are looked up on all cores,
+/// and only those that do are added.
+pub(super) fn absorb_all(names: &mut NameTable, tables: &[&NameTable]) -> Vec<Vec<u32>> {
+    let mut maps = Vec::with_capacity(tables.len());
+    for table in tables {
+        let before = names.len();
+        maps.push(names.absorb(table));
+        if names.len() == before {
             break;
         }
     }
-    let rest = &batches[maps.len()..];
-    let known: Vec<_> = rest.par_iter().map(|batch| keys.numbers_of(&batch.keys)).collect();
+    let rest = &tables[maps.len()..];
+    let known: Vec<_> = rest.par_iter().map(|table| names.numbers_of(table)).collect();
     let known = known.into_iter().zip(rest);
-    maps.extend(known.map(|(map, batch)| map.unwrap_or_else(|| keys.absorb(&batch.keys))));
+    maps.extend(known.map(|(map, table)| map.unwrap_or_else(|| names.absorb(table))));
     maps
 }
