@@ -283,8 +283,14 @@ trait Codec {
 }
 
 impl Block {
-    /// Goes through the columns in the order of the file: the one place that states it.
+    /// Goes through the columns in the order of the file, which is stated here and in the two that follow.
     fn walk(&mut self, codec: &mut impl Codec) -> Result<(), Problem> {
+        self.walk_txns(codec)?;
+        self.walk_ops(codec)
+    }
+
+    /// Names, and what is known of transactions.
+    fn walk_txns(&mut self, codec: &mut impl Codec) -> Result<(), Problem> {
         codec.names(&mut self.sessions)?;
         codec.names(&mut self.keys)?;
         codec.names(&mut self.values)?;
@@ -299,8 +305,10 @@ impl Block {
         codec.ints(&mut self.finishes)?;
         codec.pairs(&mut self.db_starts)?;
         codec.pairs(&mut self.db_commits)?;
-        codec.texts(&mut self.txn_texts)?;
+        codec.texts(&mut self.txn_texts)
+    }
 
+    fn walk_ops(&mut self, codec: &mut impl Codec) -> Result<(), Problem> {
         codec.bytes(&mut self.heads)?;
         codec.bytes(&mut self.states)?;
         codec.ints(&mut self.op_keys)?;
@@ -342,17 +350,7 @@ impl Block {
     /// Reads the content of a block frame, in the place of what was there. `columns` has no meaning but
     /// memory: who reads one block after the other need not fetch it again and again.
     pub(super) fn get(&mut self, content: &[u8], columns: &mut Vec<u8>) -> Result<(), Problem> {
-        let mut cursor = Cursor::new(content);
-        let claimed = u64::from_le_bytes(cursor.array("the length of a block's columns")?);
-        let packed = cursor.rest();
-        let limit = packed.len().saturating_mul(MOST_UNPACKED_PER_BYTE);
-        let len = usize::try_from(claimed).ok().filter(|len| *len <= limit).ok_or_else(|| {
-            Problem::malformed(
-                format!("at most {limit} bytes of columns in {} packed ones", packed.len()),
-                claimed,
-            )
-        })?;
-        unpack(packed, len, columns)?;
+        unpack_content(content, columns)?;
         let mut decoder = Decoder(Cursor::new(columns));
         self.walk(&mut decoder)?;
         match decoder.0.rest().len() {
@@ -362,6 +360,30 @@ impl Block {
             }
         }
     }
+
+    /// As [`Block::get`], without operations: what is in their columns has no meaning.
+    pub(super) fn get_txns(
+        &mut self,
+        content: &[u8],
+        columns: &mut Vec<u8>,
+    ) -> Result<(), Problem> {
+        unpack_content(content, columns)?;
+        self.walk_txns(&mut Decoder(Cursor::new(columns)))
+    }
+}
+
+fn unpack_content(content: &[u8], columns: &mut Vec<u8>) -> Result<(), Problem> {
+    let mut cursor = Cursor::new(content);
+    let claimed = u64::from_le_bytes(cursor.array("the length of a block's columns")?);
+    let packed = cursor.rest();
+    let limit = packed.len().saturating_mul(MOST_UNPACKED_PER_BYTE);
+    let len = usize::try_from(claimed).ok().filter(|len| *len <= limit).ok_or_else(|| {
+        Problem::malformed(
+            format!("at most {limit} bytes of columns in {} packed ones", packed.len()),
+            claimed,
+        )
+    })?;
+    unpack(packed, len, columns)
 }
 
 fn unpack(packed: &[u8], len: usize, columns: &mut Vec<u8>) -> Result<(), Problem> {

@@ -23,7 +23,7 @@ pub(super) fn read(blocks: &[Frame<'_>], meta: &Meta, meter: &Meter) -> Option<H
         memory.outline(frame)
     };
     // The first one tells at once what most files are like.
-    outline(&mut Memory::default(), blocks.first()?)?;
+    Memory::default().get(blocks.first()?)?;
     let outlines = blocks.par_iter().map_init(Memory::default, outline);
     let outlines: Vec<Outline> = outlines.collect::<Option<_>>()?;
     History::in_place(meta.clone(), outlines, Memory::default, |memory, part, room| {
@@ -44,15 +44,16 @@ struct Memory {
 }
 
 impl Memory {
-    /// Reads a block, and says which facts its transactions have. None if something is wrong with it or it
-    /// is not plain.
-    fn get(&mut self, frame: &Frame<'_>) -> Option<PlainFacts> {
+    /// Reads a block. None if something is wrong with it or it is not plain.
+    fn get(&mut self, frame: &Frame<'_>) -> Option<()> {
         self.block.get(frame.content, &mut self.unpacked).ok()?;
-        is_plain(&self.block).then(|| plain_facts(&self.block))?
+        plain_facts(&self.block)?;
+        is_plain(&self.block).then_some(())
     }
 
     fn outline(&mut self, frame: &Frame<'_>) -> Option<Outline> {
-        let facts = self.get(frame)?;
+        self.block.get_txns(frame.content, &mut self.unpacked).ok()?;
+        let facts = plain_facts(&self.block)?;
         let block = &self.block;
         let (keys, sessions) = (names(&block.keys)?, names(&block.sessions)?);
         let mut sizes = vec![Size::default(); sessions.len()];
@@ -61,7 +62,9 @@ impl Memory {
             size.txns += 1;
             size.ops = size.ops.checked_add(usize::try_from(*ops).ok()?)?;
         }
-        Some(Outline { keys, sessions, sizes, facts })
+        // Every operation takes a byte at least: what there is no operation for, no room is made for.
+        let ops = sizes.iter().try_fold(0, |sum: usize, size| sum.checked_add(size.ops))?;
+        (ops <= self.unpacked.len()).then_some(Outline { keys, sessions, sizes, facts })
     }
 
     fn fill(&mut self, frame: &Frame<'_>, room: &mut Room<'_>) -> Option<()> {
@@ -72,9 +75,9 @@ impl Memory {
         replace(values, block.op_values.numbers.iter().map(|number| ValueId::inline(*number)))?;
         // A fact is there for all or for none, for whom it does not count.
         let fact = |column: &[i64], row: usize| column.get(row).copied().unwrap_or_default();
-        let mut op = 0;
+        let mut op = 0usize;
         for (row, (session, count)) in block.txn_sessions.iter().zip(&block.txn_ops).enumerate() {
-            let ops = op..op + usize::try_from(*count).ok()?;
+            let ops = op..op.checked_add(usize::try_from(*count).ok()?)?;
             op = ops.end;
             let txn = PlainTxn {
                 outcome: outcome_of(block.outcomes[row]).ok()?,
