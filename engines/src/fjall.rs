@@ -1,8 +1,9 @@
 //! Fjall: log-structured merge trees, with one writer at a time or optimistic transactions.
 
 use fjall::{
-    KeyspaceCreateOptions, OptimisticTxDatabase, OptimisticTxKeyspace, OptimisticWriteTx, Readable,
-    SingleWriterTxDatabase, SingleWriterTxKeyspace, SingleWriterWriteTx, Snapshot,
+    KeyspaceCreateOptions, OptimisticTxDatabase, OptimisticTxKeyspace, OptimisticWriteTx,
+    PersistMode, Readable, SingleWriterTxDatabase, SingleWriterTxKeyspace, SingleWriterWriteTx,
+    Snapshot,
 };
 use isolario::db::embedded::{Embedded, LocalStore, Store, Transaction};
 use isolario::db::{Access, Database, DbError, DbUrl, Driver, Settings};
@@ -20,18 +21,19 @@ pub(crate) const DRIVER: Driver = Driver::new(
 fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> {
     let isolation = settings.isolation_of(DRIVER.isolations)?;
     let directory = directory_of(url)?;
+    let mode = settings.durable.then_some(PersistMode::SyncAll);
     let store = match isolation {
         "optimistic" => {
             let builder = OptimisticTxDatabase::builder(directory.path());
             let database = builder.open().map_err(fatal)?;
             let keys = database.keyspace("isolario", KeyspaceCreateOptions::default);
-            Embedded::watched("fjall", Optimistic { keys: keys.map_err(fatal)?, database })
+            Embedded::watched("fjall", Optimistic { keys: keys.map_err(fatal)?, database, mode })
         }
         _ => {
             let builder = SingleWriterTxDatabase::builder(directory.path());
             let database = builder.open().map_err(fatal)?;
             let keys = database.keyspace("isolario", KeyspaceCreateOptions::default);
-            Embedded::local("fjall", SingleWriter { keys: keys.map_err(fatal)?, database })
+            Embedded::local("fjall", SingleWriter { keys: keys.map_err(fatal)?, database, mode })
         }
     };
     Ok(complete(store, "fjall", isolation, Some(directory), settings))
@@ -40,11 +42,14 @@ fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> 
 struct Optimistic {
     database: OptimisticTxDatabase,
     keys: OptimisticTxKeyspace,
+    /// How far a commit gets before it is acknowledged.
+    mode: Option<PersistMode>,
 }
 
 struct SingleWriter {
     database: SingleWriterTxDatabase,
     keys: SingleWriterTxKeyspace,
+    mode: Option<PersistMode>,
 }
 
 /// A transaction on a keyspace: a snapshot, or one that writes.
@@ -64,7 +69,7 @@ impl Store for Optimistic {
     fn begin(&self, access: Access) -> Result<Self::Transaction, DbError> {
         let work = match access {
             Access::Read => Work::Read(self.database.read_tx()),
-            _ => Work::Write(self.database.write_tx().map_err(fatal)?),
+            _ => Work::Write(self.database.write_tx().map_err(fatal)?.durability(self.mode)),
         };
         Ok(Txn { keys: self.keys.clone(), work })
     }
@@ -105,7 +110,7 @@ impl LocalStore for SingleWriter {
     fn begin(&self, access: Access) -> Result<Self::Transaction<'_>, DbError> {
         let work = match access {
             Access::Read => Work::Read(self.database.read_tx()),
-            _ => Work::Write(self.database.write_tx()),
+            _ => Work::Write(self.database.write_tx().durability(self.mode)),
         };
         Ok(Txn { keys: &self.keys, work })
     }

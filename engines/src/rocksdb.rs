@@ -33,13 +33,14 @@ fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> 
     let mut options = Options::default();
     options.create_if_missing(true);
     let for_update = isolation.ends_with("for-update");
+    let durable = settings.durable;
     let store = if isolation.starts_with("optimistic") {
         let database = OptimisticTransactionDB::open(&options, path).map_err(fatal)?;
-        Embedded::local("rocksdb", RocksDb { database, for_update })
+        Embedded::local("rocksdb", RocksDb { database, for_update, durable })
     } else {
         let locks = TransactionDBOptions::default();
         let database = TransactionDB::open(&options, &locks, path).map_err(fatal)?;
-        Embedded::local("rocksdb", RocksDb { database, for_update })
+        Embedded::local("rocksdb", RocksDb { database, for_update, durable })
     };
     let claim = if for_update { Level::Serializable } else { Level::SnapshotIsolation };
     let version = format!("rocksdb {}", version(path)?);
@@ -58,28 +59,30 @@ fn version(path: &Path) -> Result<String, DbError> {
 struct RocksDb<D> {
     database: D,
     for_update: bool,
+    /// Whether the log is synced at each commit.
+    durable: bool,
 }
 
 /// What both kinds of databases have, but not as a trait.
 trait Begin: Send + Sync + Sized + 'static {
-    fn begin(&self, set_snapshot: bool) -> rocksdb::Transaction<'_, Self>;
+    fn begin(&self, write: &WriteOptions, set_snapshot: bool) -> rocksdb::Transaction<'_, Self>;
 }
 
 impl Begin for OptimisticTransactionDB {
-    fn begin(&self, set_snapshot: bool) -> rocksdb::Transaction<'_, Self> {
+    fn begin(&self, write: &WriteOptions, set_snapshot: bool) -> rocksdb::Transaction<'_, Self> {
         let mut options = OptimisticTransactionOptions::default();
         options.set_snapshot(set_snapshot);
-        self.transaction_opt(&WriteOptions::default(), &options)
+        self.transaction_opt(write, &options)
     }
 }
 
 impl Begin for TransactionDB {
-    fn begin(&self, set_snapshot: bool) -> rocksdb::Transaction<'_, Self> {
+    fn begin(&self, write: &WriteOptions, set_snapshot: bool) -> rocksdb::Transaction<'_, Self> {
         let mut options = TransactionOptions::default();
         options.set_snapshot(set_snapshot);
         options.set_deadlock_detect(true);
         options.set_lock_timeout(LOCK_TIMEOUT_MS);
-        self.transaction_opt(&WriteOptions::default(), &options)
+        self.transaction_opt(write, &options)
     }
 }
 
@@ -92,7 +95,9 @@ impl<D: Begin> LocalStore for RocksDb<D> {
     type Transaction<'s> = Txn<'s, D>;
 
     fn begin(&self, _: Access) -> Result<Txn<'_, D>, DbError> {
-        let txn = self.database.begin(!self.for_update);
+        let mut write = WriteOptions::default();
+        write.set_sync(self.durable);
+        let txn = self.database.begin(&write, !self.for_update);
         Ok(Txn { txn, for_update: self.for_update })
     }
 }

@@ -22,7 +22,9 @@ fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> 
         _ => IsolationLevel::SnapshotIsolation,
     };
     let directory = directory_of(url)?;
-    let name = format!("file://{}", directory.path().join("stoolap").display());
+    let place = directory.path().join("stoolap");
+    let sync = if settings.durable { "full" } else { "normal" };
+    let name = format!("file://{}?sync_mode={sync}", place.display());
     let tables = Tables::open(&name).map_err(fatal)?;
     // A primary key has to be a number.
     for create in [

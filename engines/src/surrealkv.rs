@@ -2,7 +2,7 @@
 
 use isolario::db::embedded::{Embedded, Store, Transaction};
 use isolario::db::{Access, Database, DbError, DbUrl, Driver, Settings};
-use surrealkv::{Error, Mode, Tree, TreeBuilder};
+use surrealkv::{Durability, Error, Mode, Tree, TreeBuilder};
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::{complete, conflict, directory_of, fatal, in_doubt};
@@ -18,13 +18,14 @@ pub(crate) const DRIVER: Driver = Driver::new(
 fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> {
     let isolation = settings.isolation_of(DRIVER.isolations)?;
     let directory = directory_of(url)?;
+    let durability = if settings.durable { Durability::Immediate } else { Durability::Eventual };
     let runtime =
         Builder::new_multi_thread().worker_threads(2).enable_all().build().map_err(fatal)?;
     let tree = {
         let _entered = runtime.enter();
         TreeBuilder::new().with_path(directory.path().to_owned()).build().map_err(fatal)?
     };
-    let store = Embedded::watched("surrealkv", SurrealKv { tree, runtime });
+    let store = Embedded::watched("surrealkv", SurrealKv { tree, runtime, durability });
     Ok(complete(store, "surrealkv", isolation, Some(directory), settings))
 }
 
@@ -32,6 +33,7 @@ struct SurrealKv {
     tree: Tree,
     /// Commits and background work are asynchronous.
     runtime: Runtime,
+    durability: Durability,
 }
 
 struct Txn {
@@ -46,7 +48,7 @@ impl Store for SurrealKv {
     fn begin(&self, access: Access) -> Result<Txn, DbError> {
         let reads = access == Access::Read;
         let mode = if reads { Mode::ReadOnly } else { Mode::ReadWrite };
-        let txn = self.tree.begin_with_mode(mode).map_err(fatal)?;
+        let txn = self.tree.begin_with_mode(mode).map_err(fatal)?.with_durability(self.durability);
         Ok(Txn { txn, runtime: self.runtime.handle().clone(), reads })
     }
 }

@@ -76,6 +76,8 @@ struct Sqlite {
     queue: Arc<Queue>,
     /// Whether commits are to be counted.
     evidence: bool,
+    /// Whether they are to survive whatever happens.
+    durable: bool,
     /// How many readers there have been.
     readers: Arc<AtomicU64>,
     /// The tables of an application, where rows are not registers.
@@ -101,6 +103,7 @@ fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> 
         patience,
         queue: Arc::default(),
         evidence: settings.evidence,
+        durable: settings.durable,
         readers: Arc::default(),
         own_tables: settings.tables.map(OwnTables::sqlite),
         _temporary: temporary,
@@ -116,7 +119,8 @@ impl Sqlite {
         // We wait for the write lock by ourselves; nothing else has to.
         connection.busy_timeout(Duration::ZERO).map_err(classify)?;
         connection.pragma_update(None, "journal_mode", "wal").map_err(classify)?;
-        connection.pragma_update(None, "synchronous", "off").map_err(classify)?;
+        let synchronous = if self.durable { "full" } else { "off" };
+        connection.pragma_update(None, "synchronous", synchronous).map_err(classify)?;
         Ok(connection)
     }
 

@@ -13,8 +13,8 @@ use isolario::Level;
 use isolario::db::embedded::{Embedded, Store, Transaction};
 use isolario::db::{self, Access, Database, DbError, DbUrl, Driver};
 use isolario::run::{
-    Handle, Judgement, LostCommits, PROOF, RunOutcome, Settings, crash_arguments, recorded_outages,
-    run, run_after_crash,
+    Fault, Handle, Judgement, LostCommits, PROOF, RunOutcome, Settings, crash_arguments,
+    recorded_outages, run, run_after_crash,
 };
 use isolario::verify::proof::{Given, verify_proof_with};
 use isolario::workload::{Application, Kind, Workload};
@@ -101,7 +101,7 @@ fn crashed_with(settings: Settings, run_number: u64, name: &str, forgotten: usiz
     let log = log_of(name);
     let kept = log.lock().unwrap().len() - forgotten;
     log.lock().unwrap().truncate(kept);
-    let outcome = run_after_crash(&settings, &Handle::new(), &mut ()).unwrap();
+    let outcome = run_after_crash(&settings, Fault::Kill, &Handle::new(), &mut ()).unwrap();
     let outages = recorded_outages(&outcome.record);
     assert_eq!(LostCommits::find(&outcome.history, &outages), outcome.lost);
     let file = fs::read(outcome.directory.join(PROOF)).unwrap();
@@ -159,7 +159,8 @@ fn what_cannot_be_opened_again_says_so() {
         .with_out(directory.path().join("run"));
     settings.to_be_killed = Some(1);
     run(&settings, &Handle::new(), &mut ()).unwrap();
-    let refused = run_after_crash(&settings, &Handle::new(), &mut ()).unwrap_err().to_string();
+    let refused =
+        run_after_crash(&settings, Fault::Kill, &Handle::new(), &mut ()).unwrap_err().to_string();
     assert!(refused.contains("no way to go on where a killed process was"), "{refused}");
 }
 

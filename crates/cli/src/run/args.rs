@@ -206,8 +206,8 @@ pub(crate) struct DriveArgs {
     #[arg(long)]
     pub(crate) stop_on_violation: bool,
 
-    /// Make trouble, one after the other: kill, pause, restart of the server; partition of clients from one
-    /// node
+    /// Make trouble, one after the other: kill, pause, restart, lost power of the server; partition of clients
+    /// from one node
     #[arg(long, value_name = "FAULT[,FAULT...]", value_delimiter = ',', conflicts_with = "host")]
     pub(crate) fault: Vec<String>,
 
@@ -218,6 +218,11 @@ pub(crate) struct DriveArgs {
     /// A file that begins with the process id of the server; somebody else starts it again when it ends
     #[arg(long, value_name = "FILE", requires = "fault", conflicts_with = "server")]
     pub(crate) server_pid: Option<PathBuf>,
+
+    /// The directory of the files of the server, or of the store that crashes; when its power fails, what was not
+    /// synced is lost (Linux)
+    #[arg(long, value_name = "DIR")]
+    pub(crate) disk: Option<PathBuf>,
 
     /// Run N times, with consecutive seeds
     #[arg(

@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use isolario::model::{RunRecord, StopReason};
 use isolario::report::{grouped, shell_word};
 use isolario::run::{
-    HISTORY, Handle, Hunt, Judgement, RunOutcome, Settings, crash_arguments, default_directory,
-    run_after_crash,
+    Disk, Fault, HISTORY, Handle, Hunt, Judgement, RunError, RunOutcome, Settings, crash_arguments,
+    default_directory, run_after_crash,
 };
 use serde::Serialize;
 
@@ -32,6 +32,7 @@ pub(super) fn run(
     let out = what.settings.out.clone().unwrap_or_else(|| default_directory(what.settings.seed));
     let mut hunt = Hunt::new(what.settings.clone()).map_err(|error| remedy::failure(&error))?;
     let mut covered = Covered { crashes: what.crash, ..Covered::default() };
+    let mut disk = what.disk.as_deref().map(layer).transpose()?;
     let mut found = None;
     while found.is_none() && !handle.is_interrupted() {
         let left = time.saturating_sub(begun.elapsed());
@@ -41,7 +42,7 @@ pub(super) fn run(
         let directory = out.join((covered.phases.len() + 1).to_string());
         let settings = hunt.next(left).with_out(&directory);
         let outcome = match what.crash {
-            true => crashed(&settings, handle)?,
+            true => crashed(&settings, disk.as_mut(), handle)?,
             false => isolario::run::run(&settings, handle, &mut ())
                 .map_err(|error| remedy::failure(&error))?,
         };
@@ -64,8 +65,19 @@ const FASTEST: u64 = 20_000;
 /// Longer than any phase: the child must not end by itself.
 const FOR_EVER: Duration = Duration::from_secs(24 * 3600);
 
-/// A phase that a child drives, which is killed when its time is up. Then the store is opened again here.
-fn crashed(settings: &Settings, handle: &Handle) -> Result<RunOutcome, Failure> {
+/// Gets between a store and the directory that it is in.
+fn layer(directory: &Path) -> Result<Disk, Failure> {
+    let of = |error| RunError::Disk { directory: directory.to_owned(), error };
+    Disk::over(directory).map_err(|error| remedy::failure(&of(error)))
+}
+
+/// A phase that a child drives, which is killed when its time is up, and whose power fails if there is a disk. Then
+/// the store is opened again here.
+fn crashed(
+    settings: &Settings,
+    mut disk: Option<&mut Disk>,
+    handle: &Handle,
+) -> Result<RunOutcome, Failure> {
     let phase = settings.duration.unwrap_or_default();
     let mut endless = settings.clone().with_duration(FOR_EVER);
     endless.rate = Some(FASTEST);
@@ -77,6 +89,7 @@ fn crashed(settings: &Settings, handle: &Handle) -> Result<RunOutcome, Failure> 
     while begun.is_none_or(|begun: Instant| begun.elapsed() < phase) && !handle.is_interrupted() {
         if begun.is_none() && history.exists() {
             begun = Some(Instant::now());
+            disk.iter().for_each(|disk| disk.sync());
         }
         if let Some(status) = child.try_wait().map_err(failed)? {
             let hint = "without --crash, the same hunt says more";
@@ -87,7 +100,11 @@ fn crashed(settings: &Settings, handle: &Handle) -> Result<RunOutcome, Failure> 
     }
     let killed = child.kill().and_then(|()| child.wait());
     killed.map_err(failed)?;
-    run_after_crash(settings, handle, &mut ()).map_err(|error| remedy::failure(&error))
+    let fault = if disk.is_some() { Fault::Power } else { Fault::Kill };
+    if let Some(disk) = disk.as_mut() {
+        disk.fail().map_err(|error| Failure::new(format!("the power does not fail: {error}")))?;
+    }
+    run_after_crash(settings, fault, handle, &mut ()).map_err(|error| remedy::failure(&error))
 }
 
 /// Starts this program again, to drive the workload until it is killed.

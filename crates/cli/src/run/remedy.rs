@@ -27,6 +27,11 @@ fn hint(error: &RunError) -> Option<String> {
                         process --server-pid names?";
             Some(hint.to_owned())
         }
+        RunError::Disk { .. } => {
+            let hint = "it takes a directory that is there, /dev/fuse, and root or fusermount3 (Debian's fuse3)";
+            Some(hint.to_owned())
+        }
+        RunError::NoDisk => Some("use --server and --disk".to_owned()),
         RunError::NoTables { .. } => {
             let hint = "leave --sql-tables out; PostgreSQL, MariaDB, MySQL and SQLite keep them for tpcc, rubis \
                         and twitter";

@@ -1,5 +1,6 @@
 //! What the flags of `isolario run` mean: names are looked up and checked before any work is done.
 
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use isolario::db::DbUrl;
@@ -25,6 +26,8 @@ pub(crate) struct Run {
     pub(super) hunt: Option<Duration>,
     /// Whether its phases end with a crash.
     pub(super) crash: bool,
+    /// The directory whose power fails then.
+    pub(super) disk: Option<PathBuf>,
     /// The form of the result.
     pub(super) form: ReportForm,
 }
@@ -69,11 +72,11 @@ impl Run {
         settings.host = args.drive.host;
         settings.to_be_killed = args.drive.to_be_killed.or_else(|| args.drive.crash.then(now));
         settings.planner().map_err(|error| Failure::new(error.to_string()))?;
-        let DriveArgs { repeat, hunt, crash, .. } = args.drive;
+        let DriveArgs { repeat, hunt, crash, disk, .. } = args.drive;
         if crash {
             refuse_without_path(&settings.urls)?;
         }
-        Ok(Run { settings, repeat, hunt, crash, form })
+        Ok(Run { settings, repeat, hunt, crash, disk, form })
     }
 }
 
@@ -100,12 +103,17 @@ fn faults(args: &DriveArgs) -> Result<Option<Faults>, Failure> {
         found.ok_or_else(|| no_such("fault", name, "--fault", names(), there_are()))
     };
     let kinds = args.fault.iter().map(find).collect::<Result<Vec<Fault>, _>>()?;
+    refuse_power_without_disk(args, &kinds)?;
     if kinds.is_empty() {
         return Ok(None);
     }
     let of_server = kinds.iter().find(|fault| **fault != Fault::Partition);
     match (&args.server, &args.server_pid, of_server) {
-        (Some(command), ..) => Ok(Some(Faults::new(kinds, command))),
+        (Some(command), ..) => {
+            let faults = Faults::new(kinds, command);
+            let with_disk = args.disk.iter().fold(faults, Faults::with_disk);
+            Ok(Some(with_disk))
+        }
         (None, Some(file), _) => Ok(Some(Faults::by_pid_file(kinds, file))),
         (None, None, None) => Ok(Some(Faults::partitions())),
         (None, None, Some(fault)) => {
@@ -114,6 +122,19 @@ fn faults(args: &DriveArgs) -> Result<Option<Faults>, Failure> {
                         (--server-pid)";
             Err(Failure::new(message).with_hint(hint))
         }
+    }
+}
+
+/// Power fails for a directory, and a directory is for power to fail.
+fn refuse_power_without_disk(args: &DriveArgs, kinds: &[Fault]) -> Result<(), Failure> {
+    match (kinds.contains(&Fault::Power), &args.disk) {
+        (true, None) => {
+            Err(Failure::new("--fault power needs the directory of the server's files")
+                .with_hint("name it with --disk"))
+        }
+        (false, Some(_)) if !args.crash => Err(Failure::new("--disk is for power that fails")
+            .with_hint("add --fault power and --server, or --hunt and --crash")),
+        _ => Ok(()),
     }
 }
 

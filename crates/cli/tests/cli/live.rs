@@ -141,6 +141,26 @@ fn a_hunt_may_kill_the_process_of_an_embedded_store() {
     }
 }
 
+/// A store that is asked to keep what it acknowledges syncs it, and so loses nothing when its power fails.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_hunt_may_take_the_power_from_an_embedded_store() {
+    let sandbox = Sandbox::new();
+    let disk = sandbox.path("disk");
+    std::fs::create_dir(&disk).unwrap();
+    let (place, store) = (disk.display().to_string(), format!("sqlite:{}/s.db", disk.display()));
+    let args = ["run", "--db", &store, "--hunt", "3s", "--crash", "--disk", &place, "--json"];
+    let hunted = sandbox.run(&args);
+    let said = String::from_utf8_lossy(&hunted.stderr).into_owned();
+    assert_eq!(hunted.status.code(), Some(0), "{said}");
+    let covered: serde_json::Value = serde_json::from_slice(&hunted.stdout).unwrap();
+    assert_eq!(covered["found"], false);
+    for idle in [&["--disk", &place][..], &["--fault", "power", "--server", "true"]] {
+        let args: Vec<&str> = ["run"].into_iter().chain(idle.iter().copied()).collect();
+        assert_eq!(sandbox.code(&args), 2, "{idle:?}");
+    }
+}
+
 #[test]
 fn clients_that_think_take_their_time() {
     let sandbox = Sandbox::new();

@@ -18,7 +18,7 @@ use isolario_workload::{Generator, KeyNames, PlannedOp, TableOp};
 
 use super::directory::{Directory, HISTORY};
 use super::error::RunError;
-use super::faults::last_reads;
+use super::faults::{Fault, last_reads};
 use super::handle::{Handle, Stage};
 use super::lost::Outage;
 use super::outcome::RunOutcome;
@@ -38,22 +38,23 @@ pub fn crash_arguments(settings: &Settings) -> Result<String, RunError> {
     Ok(format!("{arguments} --to-be-killed {run} --no-shrink"))
 }
 
-/// Opens a store again whose process was killed while it drove the workload of these settings, reads all keys,
+/// Opens a store again whose process was killed, or had no power any more, while it drove the workload of these settings, reads all keys,
 /// and checks what was recorded, in the directory that the child has left.
 pub fn run_after_crash(
     settings: &Settings,
+    fault: Fault,
     handle: &Handle,
     observer: &mut dyn Observer,
 ) -> Result<RunOutcome, RunError> {
     handle.enter(Stage::Opening);
-    let outcome = recorded(settings)
+    let outcome = recorded(settings, fault)
         .and_then(|(recorded, _target)| finish(settings, recorded, handle, observer));
     handle.enter(Stage::Idle);
     outcome
 }
 
 /// What the child has recorded, with the last reads. The store stays open as long as the target does.
-fn recorded(settings: &Settings) -> Result<(Recorded, Target), RunError> {
+fn recorded(settings: &Settings, fault: Fault) -> Result<(Recorded, Target), RunError> {
     let path = settings.out.clone().ok_or(RunError::Nothing("run directories"))?;
     let file = path.join(HISTORY);
     let before = formats::read(&file)?.history;
@@ -70,7 +71,7 @@ fn recorded(settings: &Settings) -> Result<(Recorded, Target), RunError> {
         .map_err(|error| RunError::Recording { path: file, error })?;
     let mut record = begin(settings, &target);
     record.counts = counts(&before);
-    record.remarks.push("faults: 1 \u{d7} kill".to_owned());
+    record.remarks.push(format!("faults: 1 \u{d7} {}", fault.name()));
     let directory = Directory::existing(path);
     directory.write_record(&record)?;
     let options = Options::default().with_timeout(settings.check_timeout);

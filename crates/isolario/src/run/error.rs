@@ -26,6 +26,19 @@ pub enum RunError {
         /// The fault.
         fault: &'static str,
     },
+    /// Power fails for a server that the run starts, and for the directory of its files.
+    #[error(
+        "power can only fail for a server that the run starts, with the directory of its files"
+    )]
+    NoDisk,
+    /// Nothing can get between the server and its files.
+    #[error("nothing can get between the server and {}: {error}", .directory.display())]
+    Disk {
+        /// The directory.
+        directory: PathBuf,
+        /// Why not.
+        error: io::Error,
+    },
     /// Nothing can get between clients and a node.
     #[error("nothing can get between clients and {url}: {error}")]
     Proxy {

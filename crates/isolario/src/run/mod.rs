@@ -73,7 +73,7 @@ pub use directory::{
 };
 pub use error::RunError;
 pub use examine::{Examination, Judgement, examine};
-pub use faults::{Fault, Faults, FaultyServer};
+pub use faults::{Disk, Fault, Faults, FaultyServer};
 pub use handle::{Handle, Stage};
 pub use host::{Host, MeetingError};
 pub use hunt::Hunt;

@@ -32,13 +32,16 @@ pub(super) fn command(settings: &Settings, isolation: &str) -> String {
     if settings.value_size > 0 {
         flag("value-size", settings.value_size.to_string());
     }
-    if let Some(Faults { kinds, server }) = &settings.faults {
+    if let Some(Faults { kinds, server, disk }) = &settings.faults {
         let names: Vec<_> = kinds.iter().map(|fault| fault.name()).collect();
         flag("fault", names.join(","));
         match server {
             Some(FaultyServer::Started(command)) => flag("server", command.clone()),
             Some(FaultyServer::Found(file)) => flag("server-pid", file.display().to_string()),
             None => {}
+        }
+        if let Some(directory) = disk {
+            flag("disk", directory.display().to_string());
         }
     }
     flag("max-retries", settings.max_retries.to_string());

@@ -332,3 +332,59 @@ fn clients_that_are_parted_from_members_of_etcd_come_back() {
         "the record names the nodes, not what is before them"
     );
 }
+
+/// A run against a Redis of its own whose power fails when the sessions are done, or before.
+fn powerless_redis(txns: u64, persistence: &str) -> RunOutcome {
+    let (data, directory) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let port = free_port();
+    let place = data.path().display();
+    let command = format!(
+        "redis-server --bind 127.0.0.1 --port {port} --dir {place} --save '' {persistence}"
+    );
+    let url = format!("redis://127.0.0.1:{port}");
+    let faults = Faults::new(vec![Fault::Power], command.clone()).with_disk(data.path());
+    let settings = with_faults(&url, Workload::Mini, command, directory.path());
+    let settings = settings.with_txns(txns).with_faults(faults);
+    let outcome = run(&settings, &Handle::new(), &mut ()).unwrap();
+    assert_proven(&outcome);
+    outcome
+}
+
+/// What was handed to the operating system survives a kill, and not a loss of power: a run is long enough
+/// if some transactions were acknowledged after it began to look.
+#[test]
+fn a_redis_without_power_loses_what_it_has_not_synced() {
+    let loses = |txns: &u64| {
+        let outcome = powerless_redis(*txns, "--appendonly yes --appendfsync no");
+        outcome.lost.is_some() && outcome.judgement() == Judgement::Violated
+    };
+    assert!([500, 5000, 50_000].iter().any(loses));
+    let killed = killed_redis(Workload::Mini, "--save '' --appendonly yes --appendfsync no");
+    assert_eq!((killed.judgement(), &killed.lost), (Judgement::Satisfied, &None));
+}
+
+#[test]
+fn a_redis_without_power_keeps_what_it_has_synced() {
+    let kept = powerless_redis(500, "--appendonly yes --appendfsync always");
+    assert_eq!((kept.judgement(), &kept.lost), (Judgement::Satisfied, &None), "{kept:?}");
+}
+
+/// By default, databases sync what they acknowledge.
+#[test]
+fn postgres_and_mariadb_lose_nothing_without_power() {
+    for (kind, isolation) in [(Kind::Postgres, "serializable"), (Kind::MariaDb, "repeatable-read")]
+    {
+        let mut servers = Servers::start(kind, Durability::Durable).unwrap();
+        let command = command_of(&servers);
+        servers.kill().unwrap();
+        let directory = TempDir::new().unwrap();
+        let settings =
+            with_faults(servers.url(), Workload::Mini, command.clone(), directory.path());
+        let faults = Faults::new(vec![Fault::Power], command).with_disk(servers.directory());
+        let settings = settings.with_isolation(isolation).with_faults(faults);
+        let kept = run(&settings, &Handle::new(), &mut ()).unwrap();
+        assert_proven(&kept);
+        let found = (kept.judgement(), &kept.lost, kept.record.stopped);
+        assert_eq!(found, (Judgement::Satisfied, &None, StopReason::Done), "{}", kept.promise());
+    }
+}

@@ -3,7 +3,7 @@
 //!
 //! The server is one process with all that it starts in turn; nobody else is touched. A
 //! server that is killed loses what it kept to itself. What it had handed to the operating system is
-//! still there: lost power is another fault, and not made here.
+//! still there, unless the power fails as well: then it has what it has synced.
 //!
 //! When the sessions are done, the server is killed or restarted once more, and all keys are read.
 //! These reads are transactions of the history like any other, later than all of them in real time.
@@ -11,6 +11,7 @@
 //! a [lost commit](super::lost) at any level.
 
 mod network;
+mod power;
 mod process;
 
 use std::io;
@@ -28,6 +29,7 @@ use isolario_workload::{Generator, Kind, PlannedOp, TableOp, Workload};
 use super::error::RunError;
 use super::lost::Outage;
 use network::Network;
+pub use power::Disk;
 use process::{PATIENCE, POLL, end, pid_in, signal, spawn, tree, wait_for_another};
 
 /// What to do to which server, or to the network.
@@ -38,6 +40,8 @@ pub struct Faults {
     pub kinds: Vec<Fault>,
     /// The server; none where only the network has faults.
     pub server: Option<FaultyServer>,
+    /// The directory that has the server's files, where its power is to fail.
+    pub disk: Option<PathBuf>,
 }
 
 /// A server that is to have faults.
@@ -54,17 +58,23 @@ pub enum FaultyServer {
 impl Faults {
     /// These faults, of a server that this command starts.
     pub fn new(kinds: Vec<Fault>, server: impl Into<String>) -> Faults {
-        Faults { kinds, server: Some(FaultyServer::Started(server.into())) }
+        Faults { kinds, server: Some(FaultyServer::Started(server.into())), disk: None }
     }
 
     /// These faults, of a server whose process id is in a file.
     pub fn by_pid_file(kinds: Vec<Fault>, file: impl Into<PathBuf>) -> Faults {
-        Faults { kinds, server: Some(FaultyServer::Found(file.into())) }
+        Faults { kinds, server: Some(FaultyServer::Found(file.into())), disk: None }
     }
 
     /// Partitions alone, of servers that are somebody else's.
     pub fn partitions() -> Faults {
-        Faults { kinds: vec![Fault::Partition], server: None }
+        Faults { kinds: vec![Fault::Partition], server: None, disk: None }
+    }
+
+    /// With the directory that has the files of the server.
+    #[must_use]
+    pub fn with_disk(self, directory: impl Into<PathBuf>) -> Faults {
+        Faults { disk: Some(directory.into()), ..self }
     }
 
     /// The first fault of a server, if there is one.
@@ -85,11 +95,14 @@ pub enum Fault {
     Restart,
     /// Clients are parted from one of the nodes for a second.
     Partition,
+    /// The server is killed, its files have what was last synced, and it is started again.
+    Power,
 }
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Fault; 4] = [Fault::Kill, Fault::Pause, Fault::Restart, Fault::Partition];
+    pub const ALL: [Fault; 5] =
+        [Fault::Kill, Fault::Pause, Fault::Restart, Fault::Partition, Fault::Power];
 
     /// Its name.
     pub const fn name(self) -> &'static str {
@@ -98,12 +111,13 @@ impl Fault {
             Fault::Pause => "pause",
             Fault::Restart => "restart",
             Fault::Partition => "partition",
+            Fault::Power => "power",
         }
     }
 
     /// Whether the server ends, and with it what it kept to itself.
     const fn ends_server(self) -> bool {
-        matches!(self, Fault::Kill | Fault::Restart)
+        matches!(self, Fault::Kill | Fault::Restart | Fault::Power)
     }
 }
 
@@ -123,6 +137,8 @@ pub(super) struct Trouble {
 struct Running {
     /// The process, where the run has started it.
     child: Option<Child>,
+    /// What has its files, where its power may fail.
+    disk: Option<Disk>,
     done: Vec<Done>,
 }
 
@@ -147,13 +163,14 @@ impl Trouble {
             true => Network::before(nodes).map(|(network, urls)| (Some(network), urls))?,
             false => (None, nodes.to_vec()),
         };
+        let disk = faults.kinds.contains(&Fault::Power).then(|| disk(faults)).transpose()?;
         let child = match &faults.server {
             Some(FaultyServer::Started(command)) => spawn(command).map(Some),
             Some(FaultyServer::Found(file)) => pid_in(file).map(|_| None),
             None => Ok(None),
         };
         let child = child.map_err(|error| RunError::Server(error.to_string()))?;
-        let running = Mutex::new(Running { child, done: Vec::new() });
+        let running = Mutex::new(Running { child, disk, done: Vec::new() });
         let is_over = AtomicBool::new(false);
         Ok((Trouble { faults: faults.clone(), network, running, is_over }, urls))
     }
@@ -185,8 +202,10 @@ impl Trouble {
     }
 
     /// Makes trouble until the sessions are done, or a server does not come back. One that still recovers is
-    /// left alone until it is up: it has acknowledged nothing that it could lose.
+    /// left alone until it is up: it has acknowledged nothing that it could lose. What it had before the sessions
+    /// is never lost: it is about what these were told.
     pub(super) fn go_on(&self, control: &Control, is_up: impl Fn() -> bool) {
+        self.running().disk.iter().for_each(Disk::sync);
         for fault in self.faults.kinds.iter().cycle() {
             let mut next = None;
             while next.is_none_or(|next| Instant::now() < next) {
@@ -248,11 +267,14 @@ impl Trouble {
                 signal(&members, "CONT");
                 return Ok(());
             }
-            Fault::Kill => "KILL",
+            Fault::Kill | Fault::Power => "KILL",
             Fault::Restart => "TERM",
         };
         let root = self.root(running)?;
         end(root, running.child.as_mut(), how);
+        if let (Fault::Power, Some(disk)) = (fault, &mut running.disk) {
+            disk.fail()?;
+        }
         match &self.faults.server {
             Some(FaultyServer::Started(command)) => running.child = Some(spawn(command)?),
             Some(FaultyServer::Found(file)) => wait_for_another(root, file, control)?,
@@ -297,6 +319,15 @@ impl Drop for Trouble {
         if let Some(child) = &mut self.running().child {
             end(child.id(), Some(child), "KILL");
         }
+    }
+}
+
+/// Gets between the server and the directory of its files, before it is started.
+fn disk(faults: &Faults) -> Result<Disk, RunError> {
+    match (&faults.disk, &faults.server) {
+        (Some(directory), Some(FaultyServer::Started(_))) => Disk::over(directory)
+            .map_err(|error| RunError::Disk { directory: directory.clone(), error }),
+        _ => Err(RunError::NoDisk),
     }
 }
 
