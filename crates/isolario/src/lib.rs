@@ -58,7 +58,7 @@
 //! | `formats` | history files of many tools: read, write, recognise | `formats` |
 //! | `follow` | levels of a file that is read piece by piece, while it grows | `formats` |
 //! | `workload` | what clients ask a database for | `run`, `sim` |
-//! | `db` | databases: the trait, the adapters (one feature each: `sqlite`, `postgres`, `mysql`, `etcd`, `redis`, `sim`, `exec`), what they claim | `run` |
+//! | `db` | databases: the trait, the adapters (one feature each: `sqlite`, `postgres`, `mysql`, `etcd`, `redis`, `sim`, `exec`), what they claim; `power` lets the power of servers fail | `run` |
 //! | `run` | live runs: driven, recorded, checked, written down | `run` |
 //! | `probe` | scripted interleavings: which anomalies can happen at which level | `run` |
 //! | `sql` | random schemas and SQL, instrumentation, and the dependencies that follow | `run` |
