@@ -29,8 +29,10 @@ const USUAL_MEMORY: u64 = 4 << 30;
 const MOST_KEPT: usize = 1 << 16;
 const BYTES_PER_KEPT: u64 = 10_000;
 
-/// So many are looked at, at a time: what is kept is looked at again each time.
+/// So many are looked at, at a time: what is kept is looked at again each time. So many bytes are read at a
+/// time, to be unpacked on all cores.
 const AT_A_TIME: usize = 1 << 19;
+const PIECE: usize = 1 << 24;
 
 /// Whether a history is to be read from front to back, and why.
 pub(crate) struct Choice {
@@ -93,6 +95,7 @@ pub(crate) fn decide(
     let mut settings = Settings::default()
         .with_memory(Some(memory))
         .with_at_a_time(AT_A_TIME)
+        .with_pieces_of(PIECE)
         .with_orders(config.proof.is_some());
     // Where writes follow no reads, it is a guess which is the last one of those that overlap, until somebody
     // reads it. To keep many costs less than to read the file again.

@@ -68,7 +68,7 @@ pub fn bench(shrink: u64, effort: &Effort, directory: &Path) -> Result<(), Failu
         Level::Serializable,
         Level::StrictSerializable,
     ];
-    for txns in [250_000, 1_000_000] {
+    for txns in [1_000_000, 4_000_000] {
         let recipe = Recipe::mini(txns / shrink, 10_000, FORMAT);
         let file = directory.join("followed.iso");
         recipe.write(&file)?;

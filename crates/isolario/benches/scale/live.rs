@@ -28,7 +28,7 @@ const RECORD: &str = "--record";
 /// The level that is followed.
 const LEVEL: Level = Level::Serializable;
 
-/// So often the file is told how far the recording is.
+/// So often the recording says how far it is.
 const TICK: Duration = Duration::from_millis(10);
 
 /// Figures are shown at so many points in time.
@@ -40,18 +40,25 @@ const ALARMS: usize = 20;
 /// How long each of these is, in seconds.
 const SECONDS_TO_ALARM: f64 = 2.0;
 
+/// How long a recording is, and how fast it grows.
+#[derive(Clone, Copy)]
+struct Length {
+    txns: u64,
+    per_second: f64,
+}
+
 /// Follows a recording for so many minutes, and then short ones that end badly.
-pub fn bench(minutes: f64, directory: &Path) -> Result<(), Failure> {
+pub fn bench(minutes: f64, per_second: f64, directory: &Path) -> Result<(), Failure> {
     let file = directory.join("recording.iso");
     let seconds = minutes * 60.0;
     println!(
-        "{LEVEL} of a recording that grows by {PER_SECOND} mini-transactions per second, for {minutes} min"
+        "{LEVEL} of a recording that grows by {per_second} mini-transactions per second, for {minutes} min"
     );
-    println!("{}", long(&file, (seconds * PER_SECOND) as u64)?);
+    let length = |seconds: f64| Length { txns: (seconds * per_second) as u64, per_second };
+    println!("{}", long(&file, length(seconds))?);
     let mut alarms = Delays::default();
-    let each = (SECONDS_TO_ALARM.min(seconds) * PER_SECOND) as u64;
     for _ in 0..ALARMS {
-        alarms.add(until_alarm(&file, each)?, 1);
+        alarms.add(until_alarm(&file, length(SECONDS_TO_ALARM.min(seconds)))?, 1);
     }
     std::fs::remove_file(&file)?;
     println!("From the end of a lost update to the alarm, {ALARMS} recordings: {}", told(&alarms));
@@ -65,7 +72,7 @@ fn told(delays: &Delays) -> String {
 }
 
 /// Follows a recording that satisfies the level to its end.
-fn long(file: &Path, txns: u64) -> Result<Table, Failure> {
+fn long(file: &Path, length: Length) -> Result<Table, Failure> {
     let mut table = Table::new(&[
         ("after s", Align::Right),
         ("1000 txns", Align::Right),
@@ -75,12 +82,12 @@ fn long(file: &Path, txns: u64) -> Result<Table, Failure> {
         ("peak MB", Align::Right),
         ("target", Align::Left),
     ]);
-    let mut recording = Recording::start(file, txns, false)?;
+    let mut recording = Recording::start(file, length, false)?;
     let mut following = recording.follow(file)?;
     let (begun, cpu) = (Instant::now(), process_time());
     let mut delays = Delays::default();
     for point in 1..=POINTS {
-        let until = txns * u64::from(point) / u64::from(POINTS);
+        let until = length.txns * u64::from(point) / u64::from(POINTS);
         while following.follower().arrived() < until {
             let before = following.follower().arrived();
             match following.step()? {
@@ -108,8 +115,8 @@ fn long(file: &Path, txns: u64) -> Result<Table, Failure> {
 }
 
 /// How long it takes from the end of a recording, which is an anomaly, to the alarm.
-fn until_alarm(file: &Path, txns: u64) -> Result<Duration, Failure> {
-    let mut recording = Recording::start(file, txns, true)?;
+fn until_alarm(file: &Path, length: Length) -> Result<Duration, Failure> {
+    let mut recording = Recording::start(file, length, true)?;
     let mut following = recording.follow(file)?;
     loop {
         let before = following.follower().arrived();
@@ -146,9 +153,10 @@ struct Recording {
 }
 
 impl Recording {
-    fn start(file: &Path, txns: u64, ends_badly: bool) -> Result<Recording, Failure> {
+    fn start(file: &Path, length: Length, ends_badly: bool) -> Result<Recording, Failure> {
+        let Length { txns, per_second } = length;
         let mut child = Command::new(std::env::current_exe()?)
-            .args([RECORD, &txns.to_string(), &ends_badly.to_string()])
+            .args([RECORD, &txns.to_string(), &per_second.to_string(), &ends_badly.to_string()])
             .arg(file)
             .stdout(Stdio::piped())
             .spawn()?;
@@ -198,7 +206,7 @@ impl Recording {
 
 /// The child's side: if this process is one, it records.
 pub fn record_if_child(arguments: &Arguments) -> Result<bool, Failure> {
-    let [first, txns, ends_badly, file] = arguments.all() else { return Ok(false) };
+    let [first, txns, per_second, ends_badly, file] = arguments.all() else { return Ok(false) };
     if first != RECORD {
         return Ok(false);
     }
@@ -215,6 +223,7 @@ pub fn record_if_child(arguments: &Arguments) -> Result<bool, Failure> {
         sessions: BTreeMap::new(),
         current: None,
         txns: 0,
+        per_second: per_second.parse()?,
         begun,
         tick: begun,
     };
@@ -232,6 +241,7 @@ struct Paced<'r> {
     /// The session of the transaction at hand.
     current: Option<Value>,
     txns: u64,
+    per_second: f64,
     begun: Instant,
     /// When it said so last.
     tick: Instant,
@@ -279,7 +289,7 @@ impl TxnSink for Paced<'_> {
         if self.tick.elapsed() >= TICK || self.txns == 1 {
             self.mark();
         }
-        let ahead = Duration::from_secs_f64(self.txns as f64 / PER_SECOND);
+        let ahead = Duration::from_secs_f64(self.txns as f64 / self.per_second);
         let ahead = ahead.saturating_sub(self.begun.elapsed());
         if ahead >= TICK {
             self.mark();

@@ -1,6 +1,6 @@
 //! How fast and in how much memory the largest histories are decided, here and by other checkers.
 //!
-//! `scripts/bench scale [--huge] [--part NAME] [--runs N] [--minutes N]`, and
+//! `scripts/bench scale [--huge] [--part NAME] [--runs N] [--minutes N [--rate N]]`, and
 //! `scripts/bench --against PATH [--as NAME] [--txns N] [--timeout SECONDS]`. Without `--bench`, which
 //! cargo adds, it only shows on small histories that everything works.
 
@@ -54,7 +54,10 @@ fn main() -> Result<(), Failure> {
         false => Some(0.002),
     };
     match minutes {
-        Some(minutes) => live::bench(minutes, directory.path()),
+        Some(minutes) => {
+            let rate = arguments.value("--rate")?.unwrap_or(follow::PER_SECOND);
+            live::bench(minutes, rate, directory.path())
+        }
         None => Ok(()),
     }
 }

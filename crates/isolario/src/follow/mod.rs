@@ -115,7 +115,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         let (tail, at_a_time) = (Follower::USUAL_TAIL, 1 << 15);
-        Settings { tail, at_a_time, memory: None, piece: 1 << 24, orders: false }
+        Settings { tail, at_a_time, memory: None, piece: 1 << 21, orders: false }
     }
 }
 
@@ -139,7 +139,8 @@ impl Settings {
         Settings { at_a_time, ..self }
     }
 
-    /// With fewer bytes that are read at a time.
+    /// With another number of bytes that are read at a time. More take more memory, and are unpacked on more
+    /// cores.
     #[must_use]
     pub fn with_pieces_of(self, piece: usize) -> Settings {
         Settings { piece, ..self }
@@ -414,7 +415,8 @@ impl<'i> Following<'i> {
             Look::Doubtful(doubt) => *doubt,
         };
         let answer = match Inquiry::new(&doubt, &self.follower) {
-            Some(question) => told(question, &self.input, self.is_closed)?.answer(&self.options)?,
+            Some(question) => told(question, &self.input, self.settings.piece, self.is_closed)?
+                .answer(&self.options)?,
             None => Answer::Open,
         };
         match (answer, doubt.result().map(|result| &result.verdict)) {
@@ -443,7 +445,7 @@ impl<'i> Following<'i> {
     }
 
     fn prove(&self, doubt: Doubt) -> Result<Step, FollowError> {
-        let whole = census(&self.input)?;
+        let whole = census(&self.input, self.settings.piece)?;
         let proven = self.follower.prove(doubt, &whole)?;
         Ok(Step::Decided(Box::new(Decided::from(proven))))
     }
@@ -466,8 +468,8 @@ fn has_unwritten(verdict: &Verdict) -> bool {
 }
 
 /// Counts what is in a file.
-fn census(input: &Input<'_>) -> Result<Census, FollowError> {
-    let mut reader = Reader::ahead(input.open()?);
+fn census(input: &Input<'_>, piece: usize) -> Result<Census, FollowError> {
+    let mut reader = Reader::ahead(input.open()?.in_pieces_of(piece));
     let mut census = Census::default();
     loop {
         let piece = reader.next()?;
@@ -481,8 +483,13 @@ fn census(input: &Input<'_>) -> Result<Census, FollowError> {
 }
 
 /// Tells an inquiry the whole file.
-fn told(mut inquiry: Inquiry, input: &Input<'_>, is_over: bool) -> Result<Inquiry, FollowError> {
-    let mut reader = Reader::ahead(input.open()?);
+fn told(
+    mut inquiry: Inquiry,
+    input: &Input<'_>,
+    piece: usize,
+    is_over: bool,
+) -> Result<Inquiry, FollowError> {
+    let mut reader = Reader::ahead(input.open()?.in_pieces_of(piece));
     loop {
         let piece = reader.next()?;
         if piece.is_empty() {

@@ -66,7 +66,7 @@ pub fn decide(
         orders.push(following.into_order()?);
     }
     let bytes = runs.map_or(0, |runs| runs.bytes());
-    let (part, places) = common_part(&input, &answers)?;
+    let (part, places) = common_part(&input, settings.piece, &answers)?;
     let results = told_of(&part, &places, answers, options);
     Ok(Spilled { results, part, places, orders, figures, bytes, restarts })
 }
@@ -81,12 +81,16 @@ fn told_by_parts(answers: &[Answered]) -> impl Iterator<Item = &Decided> {
 }
 
 /// A part of the history that has those by which the answers are told.
-fn common_part(input: &Input<'_>, answers: &[Answered]) -> Result<(History, Places), FollowError> {
+fn common_part(
+    input: &Input<'_>,
+    piece: usize,
+    answers: &[Answered],
+) -> Result<(History, Places), FollowError> {
     let parts: Vec<_> = told_by_parts(answers).map(|one| (&one.part, &one.places)).collect();
     match parts[..] {
         [] => Ok((History::default(), Places::default())),
         [(part, places)] => Ok((part.clone(), places.clone())),
-        _ => Ok(super::told(Inquiry::about(parts), input, true)?.into_part()?),
+        _ => Ok(super::told(Inquiry::about(parts), input, piece, true)?.into_part()?),
     }
 }
 
