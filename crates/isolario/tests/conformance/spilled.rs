@@ -9,11 +9,11 @@ use isolario::model::{History, LevelResult};
 use isolario_verify::verify;
 
 /// Larger histories would be read again too often, with so little of them kept.
-const MOST_TXNS: usize = 20_000;
+const MOST_TXNS: usize = 2_000;
 
 /// How many transactions are kept at least, and how many bytes are read at a time.
 const TAIL: usize = 64;
-const PIECE: usize = 1 << 12;
+const PIECE: usize = 1 << 13;
 
 /// What comes out otherwise than it did for the history as a whole.
 pub fn differences(history: &History, results: &[LevelResult]) -> Vec<String> {
