@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use isolario_check::{Checker, Options};
-use isolario_cluster::{Answer, Conclusion, Error, Reason, Settings, check, write_table};
+use isolario_cluster::{Answer, Conclusion, Error, Finding, Reason, Settings, check, write_table};
 use isolario_model::{Batch, History, Level};
 use isolario_oracle::random::Case;
 use isolario_oracle::{history, volume};
@@ -122,20 +122,42 @@ fn weaker_stores_are_told_from_stronger_ones() {
     }
 }
 
+/// The answers are the same, and so is what shows them.
+fn assert_same(ones: &[Answer], others: &[Answer], what: &dyn std::fmt::Debug) {
+    let said = |answer: &Answer| match &answer.conclusion {
+        Conclusion::Violated(findings) => {
+            let text = |finding: &Finding| {
+                let anomalies = finding.result.verdict.anomalies();
+                let kinds = anomalies.iter().map(|anomaly| anomaly.kind).collect::<Vec<_>>();
+                format!("{kinds:?}\n{}", isolario_formats::as_text(&finding.history).unwrap())
+            };
+            // Who is asked about which part decides their order.
+            let mut texts: Vec<String> = findings.iter().map(text).collect();
+            texts.sort_unstable();
+            texts
+        }
+        other => vec![format!("{other:?}")],
+    };
+    for (one, other) in ones.iter().zip(others) {
+        assert_eq!(said(one), said(other), "{what:?}, {}", one.level);
+        assert_eq!((one.windows, one.largest), (other.windows, other.largest), "{}", one.level);
+    }
+}
+
+fn two_workers() -> Settings {
+    let program = Some(PathBuf::from(env!("CARGO_BIN_EXE_isolario-cluster")));
+    Settings { workers: 2, program, ..Settings::default() }
+}
+
 #[test]
 fn workers_say_the_same() {
-    let program = Some(PathBuf::from(env!("CARGO_BIN_EXE_isolario-cluster")));
-    let settings = Settings { workers: 2, program, ..Settings::default() };
+    let settings = two_workers();
     for level in [Level::ReadCommitted, Level::StrictSerializable] {
         let history = simulated(level, 0.1, Vec::new());
         let alone = ask(&history, 3, &Settings::default()).unwrap();
         let answers = ask(&history, 3, &settings).unwrap();
         compare(&history, &answers, &level);
-        for (one, other) in alone.iter().zip(&answers) {
-            assert_eq!((one.windows, one.largest), (other.windows, other.largest), "{}", one.level);
-            let said = |answer: &Answer| std::mem::discriminant(&answer.conclusion);
-            assert_eq!(said(one), said(other), "{}", one.level);
-        }
+        assert_same(&alone, &answers, &level);
     }
 }
 
@@ -178,6 +200,8 @@ fn bad_input_in_one_part_names_that_part() {
     spoilt[4..bytes.len() / 2].fill(0xff);
     std::fs::write(&parts[1], &spoilt).unwrap();
     assert!(said().contains("part-0001.parquet"), "{}", said());
+    let said_by_workers = check(&h, &[Level::ReadCommitted], &two_workers()).unwrap_err();
+    assert!(said_by_workers.to_string().contains("part-0001.parquet"), "{said_by_workers}");
 
     std::fs::remove_file(&parts[1]).unwrap();
     assert!(said().ends_with("2 of 3 parts are here"), "{}", said());
