@@ -16,6 +16,7 @@ use isolario_model::{RunRecord, RunVerdict};
 use crate::excerpt::Excerpt;
 use crate::finding::Found;
 use crate::implied::levels_known;
+use crate::involved::first_counterexample;
 use crate::names::grouped;
 use crate::provenance::Provenance;
 use crate::summary::Summary;
@@ -153,6 +154,13 @@ impl<'h> Report<'h> {
             #[cfg(feature = "html")]
             excerpt: None,
         }
+    }
+
+    /// Where the first counterexample starts, as [`first_counterexample`] has it; none where the evidence is about a
+    /// part of the history.
+    pub(crate) fn first_counterexample(&self) -> Option<u64> {
+        let is_whole = self.size.transactions == self.history.txn_count() as u64;
+        is_whole.then(|| first_counterexample(self.history, self.results)).flatten()
     }
 
     /// With what was lost in a fault of the server.

@@ -7,7 +7,6 @@ use isolario_model::{Level, LevelResult, Verdict};
 
 use super::Palette;
 use crate::finding::Found;
-use crate::involved::first_counterexample;
 use crate::meaning::deciding;
 use crate::names::{Names, counted, grouped, listed};
 use crate::printable::printable;
@@ -62,7 +61,7 @@ pub(super) fn write(
         conclusion(report, palette, out)?;
     }
     exit_code(report, how_to_ask, palette, out)?;
-    match first_counterexample(report.history, report.results) {
+    match report.first_counterexample() {
         Some(before) => writeln!(
             out,
             "\n  The first counterexample starts after {} of {}.",

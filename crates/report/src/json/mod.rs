@@ -20,7 +20,7 @@ use isolario_model::{
 use serde::Serialize;
 
 use crate::finding::{Finding, Found, Group};
-use crate::involved::{Involved, first_counterexample};
+use crate::involved::Involved;
 use crate::meaning::deciding;
 use crate::names::Names;
 use crate::not_ruled_out::not_ruled_out;
@@ -274,7 +274,7 @@ impl<'a> JsonReport<'a> {
             patterns: report.patterns.iter().map(|p| JsonPattern::of(names, p, most)).collect(),
             findings: JsonTotals::of(names, &found, most),
             not_ruled_out: not_ruled_out(report, &found).into_iter().map(open).collect(),
-            first_counterexample: first_counterexample(report.history, report.results),
+            first_counterexample: report.first_counterexample(),
             stated: JsonStated::of(report),
             lost_commits: report
                 .lost
