@@ -101,6 +101,9 @@ fn read(path: &Path, format: InputFormat, meter: Meter) -> Result<formats::Loade
 fn unrecognised(source: &Source, format: InputFormat) -> Failure {
     let (name, flag) = (source.name(), format.flag);
     match source.content() {
+        _ if is_parquet(source) => Failure::new(format!("{name}: it is in Parquet")).with_hint(
+            format!("isolario-cluster reads it: isolario-cluster check --level L {name}"),
+        ),
         Content::File(bytes) if bytes.is_empty() => Failure::new(format!("{name}: it is empty"))
             .with_hint("`isolario run` records a history, `isolario gen history` makes one up"),
         Content::Directory(files) if files.is_empty() => {
@@ -123,6 +126,15 @@ fn unrecognised(source: &Source, format: InputFormat) -> Failure {
                     .with_hint(format!("unpack it first: {packer} -dc {name} | isolario check -")),
             }
         }
+    }
+}
+
+/// Whether it is a table of operations, as `isolario-cluster` writes it, or some other one.
+fn is_parquet(source: &Source) -> bool {
+    let is_parquet = |bytes: &[u8]| bytes.starts_with(b"PAR1");
+    match source.content() {
+        Content::File(bytes) => is_parquet(bytes),
+        Content::Directory(files) => files.iter().any(|(_, bytes)| is_parquet(bytes)),
     }
 }
 

@@ -76,12 +76,13 @@ fn bad_files_do_not_stop_the_others() {
 #[test]
 fn what_is_no_history_gets_advice() {
     let sandbox = Sandbox::new().file("empty.txt", "");
-    for directory in ["nothing", "notes"] {
+    for directory in ["nothing", "notes", "parts"] {
         std::fs::create_dir(sandbox.path(directory)).unwrap();
     }
     let sandbox = sandbox.file("notes/todo", "buy milk");
+    let sandbox = sandbox.file("h.parquet", "PAR1").file("parts/part-0000.parquet", "PAR1");
     let shown: Vec<_> = [
-        ["check", "empty.txt", "nothing", "notes"].as_slice(),
+        ["check", "empty.txt", "nothing", "notes", "h.parquet", "parts"].as_slice(),
         &["check", "--format", "jsonl", "fine.txt"],
     ]
     .iter()
