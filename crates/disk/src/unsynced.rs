@@ -98,7 +98,6 @@ impl Changed {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 mod tests {
     use super::*;
     use proptest::prelude::*;

@@ -22,7 +22,7 @@ use isolario_check::{
 };
 use isolario_formats::{HistoryFormat, ReadError, Stream};
 use isolario_model::{
-    AnomalyKind, History, Level, LevelResult, Limit, SinkError, Undecided, Verdict,
+    AnomalyKind, History, Level, LevelResult, Limit, SinkError, Undecided, ValueRef, Verdict,
 };
 
 pub use delay::Delays;
@@ -257,7 +257,7 @@ impl<'i> Following<'i> {
         let (Some(mut order), Some(_)) = (self.order, self.follower.take_order()) else {
             return Ok(None);
         };
-        let sessions = self.follower.sessions().map(|name| name.to_owned()).collect();
+        let sessions = self.follower.sessions().map(ValueRef::to_owned).collect();
         order.finish(sessions).map_err(|error| failed(self.input.path, error))?;
         Ok(Some(order))
     }
