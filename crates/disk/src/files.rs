@@ -125,11 +125,24 @@ impl Files {
     }
 
     /// What was made belongs to whoever asked for it.
-    pub(crate) fn give(&self, path: &Path, request: &Request) -> io::Result<FileAttr> {
+    fn give(&self, path: &Path, request: &Request) -> io::Result<FileAttr> {
         if rustix::process::geteuid().is_root() {
             std::os::unix::fs::lchown(path, Some(request.uid()), Some(request.gid()))?;
         }
         self.tell(path)
+    }
+
+    /// Adds an entry to a directory, for whoever asked for it.
+    pub(crate) fn add(
+        &self,
+        request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        make: impl FnOnce(&Path) -> io::Result<()>,
+    ) -> io::Result<FileAttr> {
+        let path = self.path(parent, name)?;
+        make(&path)?;
+        self.give(&path, request)
     }
 
     /// Opens a file so that what it holds can be remembered before it is written.

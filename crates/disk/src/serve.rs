@@ -109,12 +109,9 @@ impl Filesystem for Files {
         device: u32,
         reply: ReplyEntry,
     ) {
-        let made = self.path(parent, name).and_then(|path| {
-            let (kind, mode) = (FileType::from_raw_mode(mode), Mode::from_raw_mode(mode & !umask));
-            mknodat(CWD, &path, kind, mode, Dev::from(device))?;
-            self.give(&path, request)
-        });
-        entry(reply, made);
+        let (kind, mode) = (FileType::from_raw_mode(mode), Mode::from_raw_mode(mode & !umask));
+        let make = |path: &Path| Ok(mknodat(CWD, path, kind, mode, Dev::from(device))?);
+        entry(reply, self.add(request, parent, name, make));
     }
 
     fn mkdir(
@@ -126,11 +123,8 @@ impl Filesystem for Files {
         umask: u32,
         reply: ReplyEntry,
     ) {
-        let made = self.path(parent, name).and_then(|path| {
-            std::fs::DirBuilder::new().mode(mode & !umask).create(&path)?;
-            self.give(&path, request)
-        });
-        entry(reply, made);
+        let make = |path: &Path| std::fs::DirBuilder::new().mode(mode & !umask).create(path);
+        entry(reply, self.add(request, parent, name, make));
     }
 
     fn unlink(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
@@ -149,11 +143,8 @@ impl Filesystem for Files {
         target: &Path,
         reply: ReplyEntry,
     ) {
-        let made = self.path(parent, name).and_then(|path| {
-            std::os::unix::fs::symlink(target, &path)?;
-            self.give(&path, request)
-        });
-        entry(reply, made);
+        let make = |path: &Path| std::os::unix::fs::symlink(target, path);
+        entry(reply, self.add(request, parent, name, make));
     }
 
     fn rename(

@@ -38,8 +38,8 @@ pub fn crash_arguments(settings: &Settings) -> Result<String, RunError> {
     Ok(format!("{arguments} --to-be-killed {run} --no-shrink"))
 }
 
-/// Opens a store again whose process was killed, or had no power any more, while it drove the workload of these settings, reads all keys,
-/// and checks what was recorded, in the directory that the child has left.
+/// Opens a store again whose process was killed or lost its power while it drove the workload of these
+/// settings, reads all keys, and checks what was recorded, in the directory that the child has left.
 pub fn run_after_crash(
     settings: &Settings,
     fault: Fault,
