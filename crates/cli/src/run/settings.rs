@@ -1,6 +1,6 @@
 //! What the flags of `isolario run` mean: names are looked up and checked before any work is done.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use isolario::db::DbUrl;
@@ -75,6 +75,7 @@ impl Run {
         let DriveArgs { repeat, hunt, crash, disk, .. } = args.drive;
         if crash {
             refuse_without_path(&settings.urls)?;
+            refuse_off_disk(&settings.urls, disk.as_deref())?;
         }
         Ok(Run { settings, repeat, hunt, crash, disk, form })
     }
@@ -91,6 +92,18 @@ fn refuse_without_path(urls: &[DbUrl]) -> Result<(), Failure> {
         [url] if !url.rest().is_empty() && !url.rest().starts_with("//") => Ok(()),
         _ => Err(Failure::new("--crash needs one embedded store that can be opened again")
             .with_hint("name it with its path, as in --db sqlite:FILE")),
+    }
+}
+
+/// Refuses to take the power from a directory that the store is not in.
+fn refuse_off_disk(urls: &[DbUrl], disk: Option<&Path>) -> Result<(), Failure> {
+    let Some(disk) = disk else { return Ok(()) };
+    let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let is_off = |url: &DbUrl| !absolute(Path::new(url.rest())).starts_with(absolute(disk));
+    match urls.iter().find(|url| is_off(url)) {
+        Some(url) => Err(Failure::new(format!("{url} is not in {}", disk.display()))
+            .with_hint("--disk names the directory that has the store")),
+        None => Ok(()),
     }
 }
 

@@ -155,7 +155,9 @@ fn a_hunt_may_take_the_power_from_an_embedded_store() {
     assert_eq!(hunted.status.code(), Some(0), "{said}");
     let covered: serde_json::Value = serde_json::from_slice(&hunted.stdout).unwrap();
     assert_eq!(covered["found"], false);
-    for idle in [&["--disk", &place][..], &["--fault", "power", "--server", "true"]] {
+    let elsewhere = ["--db", "sqlite:other.db", "--hunt", "1s", "--crash", "--disk", &place];
+    let idle = [&["--disk", &place][..], &["--fault", "power", "--server", "true"], &elsewhere];
+    for idle in idle {
         let args: Vec<&str> = ["run"].into_iter().chain(idle.iter().copied()).collect();
         assert_eq!(sandbox.code(&args), 2, "{idle:?}");
     }
