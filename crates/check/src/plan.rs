@@ -25,6 +25,7 @@ use crate::minimal::minimal;
 use crate::predicates;
 use crate::replay;
 use crate::resolved::{BlindWrite, MetRows, RESOLVED, Resolved, first_outside};
+use crate::serial::Serial;
 use crate::stop::{engine_of, unlooked, unlooked_level};
 use crate::strong;
 use crate::versions::{self, Ordered, Uncommitted};
@@ -58,6 +59,8 @@ pub struct Checker<'h> {
     /// Rows that predicates or conditional writes met, and nobody knows in which version. Levels that need
     /// an order of versions are not decided with them.
     met: Arc<MetRows>,
+    /// An order in which transactions may have run one after the other, if one is found at once.
+    serial: OnceLock<Option<Serial>>,
 }
 
 /// What decides levels of transactions.
@@ -108,6 +111,7 @@ impl<'h> Checker<'h> {
             certificate: OnceLock::new(),
             sessionless: OnceLock::new(),
             met,
+            serial: OnceLock::new(),
         }
     }
 
@@ -257,6 +261,8 @@ impl<'h> Checker<'h> {
                 true => return unlooked_level(level),
                 false => (Engine::Lin, lin::check(self.history, &self.options)),
             }
+        } else if let Some(answer) = self.by_serial_order(level) {
+            answer
         } else {
             match self.known_engines() {
                 Ok(engines) => self.decide_with(engines, level),
@@ -265,6 +271,16 @@ impl<'h> Checker<'h> {
             }
         };
         LevelResult { level, engine, verdict }
+    }
+
+    /// Decides a level by an order in which transactions may have run one after the other, if one is found at once
+    /// and shows that the level holds.
+    fn by_serial_order(&self, level: Level) -> Option<(Engine, Verdict)> {
+        if self.options.stop.is_asked() || !self.met.is_empty() || self.lacks(level).is_some() {
+            return None;
+        }
+        let serial = self.serial.get_or_init(|| Serial::find(self.history, &self.options));
+        serial.as_ref()?.check(self.history, level, &self.options)
     }
 
     /// Whether the order of versions is part of what is asked, and there are predicates, so that it

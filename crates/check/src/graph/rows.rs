@@ -102,7 +102,6 @@ impl<T> Rows<T> {
 
 impl Rows<u32> {
     /// A graph of edges (before, after).
-    #[cfg(test)]
     pub(crate) fn graph(nodes: usize, edges: &[(u32, u32)]) -> Self {
         Rows::group(nodes, edges.iter().map(|(before, after)| (*after, *before)))
     }

@@ -45,6 +45,7 @@ impl Checker<'_> {
     pub fn plan(&self, result: &LevelResult) -> Plan {
         let (level, in_time) = (result.level, result.level.shape().real_time);
         match (result.verdict.kind(), result.engine) {
+            (VerdictKind::Satisfied, _) if self.by_serial_order(level).is_some() => Plan::Windows,
             (VerdictKind::Violated, _) => Plan::Whole(Why::Violated),
             (_, Engine::Strong { .. }) => Plan::Whole(Why::Search),
             (VerdictKind::Satisfied, Engine::Weak) if level != Level::CutIsolation => {

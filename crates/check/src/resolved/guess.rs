@@ -36,18 +36,29 @@ pub(crate) struct Guess {
 /// Stamps and times may both be there, and either may be misleading: the one that fewer reads and
 /// sessions contradict is taken.
 pub(crate) fn commit_order(dependencies: &Dependencies<'_>) -> Guess {
-    let history = dependencies.history;
+    let contradicted = |guess: &Guess| contradictions(dependencies, &guess.commits);
+    match clues(dependencies.history) {
+        (guess, None) => guess,
+        (stamps, Some(times)) if contradicted(&times) < contradicted(&stamps) => times,
+        (stamps, Some(_)) => stamps,
+    }
+}
+
+/// The same before any read is resolved; none where that takes knowing who contradicts what.
+pub(crate) fn suggested(history: &History) -> Option<Vec<u32>> {
+    match clues(history) {
+        (guess, None) => Some(guess.commits),
+        (_, Some(_)) => None,
+    }
+}
+
+/// What a history suggests, and what else if it has both stamps and times.
+fn clues(history: &History) -> (Guess, Option<Guess>) {
     let guess = |commits, clue| Guess { commits, clue };
-    let stamps = by_stamps(history).map(|order| guess(order, Clue::Stamps));
-    match (stamps, history.has_times()) {
-        (None, true) => guess(by_times(history), Clue::Times),
-        (None, false) => guess(by_places(history), Clue::Places),
-        (Some(stamps), false) => stamps,
-        (Some(stamps), true) => {
-            let times = guess(by_times(history), Clue::Times);
-            let contradicted = |guess: &Guess| contradictions(dependencies, &guess.commits);
-            if contradicted(&times) < contradicted(&stamps) { times } else { stamps }
-        }
+    let times = || history.has_times().then(|| guess(by_times(history), Clue::Times));
+    match by_stamps(history) {
+        Some(stamps) => (guess(stamps, Clue::Stamps), times()),
+        None => (times().unwrap_or_else(|| guess(by_places(history), Clue::Places)), None),
     }
 }
 

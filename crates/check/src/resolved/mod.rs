@@ -37,7 +37,7 @@ pub(crate) use choices::{AmbiguousRead, Choices, MetRows, OpenReads};
 pub(crate) use contents::{InitialContent, InitialContents};
 pub(crate) use dependencies::Dependencies;
 pub(crate) use guaranteed::{cyclic_versions, guaranteed};
-pub(crate) use guess::{Clue, Guess, commit_order as guess_order};
+pub(crate) use guess::{Clue, Guess, commit_order as guess_order, suggested as suggested_order};
 pub(crate) use overwrites::{Overwrites, Replaced, Replacement};
 pub(crate) use reads::lists;
 pub(crate) use reads::{Reads, Source};

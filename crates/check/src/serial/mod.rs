@@ -1,0 +1,126 @@
+//! A serial order, looked for before anything else.
+//!
+//! Most histories say by their times, stamps or places in the file in which order their transactions
+//! ran, and most databases keep that order but for transactions that ran at the same time. So the
+//! order is tried: transactions run one after the other on a [store](store) that holds a value per key, and
+//! each read must return what the store holds. Where one does not, somebody stands in the wrong place,
+//! and the [stretch](stretch) between the two that contradict each other is sorted anew. If in the end every
+//! read returns what the client saw, and every session is in order, the history is serializable by
+//! definition, and satisfies every level that serializability implies.
+//!
+//! Nothing here has to find an order whenever there is one. Where none is found soon, the engines decide:
+//! they resolve every read, which takes several times the memory and the time. Here a read is compared
+//! with one cell of a store that fits the cache.
+
+mod store;
+mod stretch;
+#[cfg(test)]
+mod tests;
+
+use isolario_model::{
+    Engine, History, Initial, Level, OpId, Outcome, Point, TxnId, Verdict, Witness,
+};
+
+use crate::Options;
+use crate::graph::agrees;
+use crate::resolved::suggested_order;
+use store::Sweep;
+use stretch::mend;
+
+/// The levels that a serial order shows to hold, some of them if it agrees with real time.
+const LEVELS: [Level; 9] = [
+    Level::AdyaReadCommitted,
+    Level::ReadCommitted,
+    Level::ReadAtomic,
+    Level::Causal,
+    Level::Prefix,
+    Level::SnapshotIsolation,
+    Level::StrongSnapshotIsolation,
+    Level::Serializable,
+    Level::StrictSerializable,
+];
+
+/// Histories with fewer operations are decided before anybody notices, by engines that know more about
+/// them.
+const LEAST_OPERATIONS: usize = 1 << 16;
+
+/// How often an order is tried. If mending does not help soon, it does not help.
+const ROUNDS: usize = 5;
+
+/// An order in which the committed transactions of a history may have run one after the other.
+pub(crate) struct Serial {
+    order: Vec<u32>,
+    /// Whether all values were written once, so that it is clear whose write each read saw.
+    is_unique: bool,
+    /// A write whose transaction had not read the key.
+    blind: Option<OpId>,
+}
+
+impl Serial {
+    /// Looks for an order where it pays: in large histories of committed and aborted transactions that
+    /// read and write registers.
+    pub(crate) fn find(history: &History, options: &Options) -> Option<Serial> {
+        let pays = history.op_count() >= LEAST_OPERATIONS;
+        if pays { Serial::of(history, options) } else { None }
+    }
+
+    /// The same, however small the history.
+    fn of(history: &History, options: &Options) -> Option<Serial> {
+        if !fits(history, options) {
+            return None;
+        }
+        let mut order = suggested_order(history)?;
+        let mut stubborn = Vec::new();
+        for _ in 0..ROUNDS {
+            let sweep = Sweep::along(&order, history, options.session_order, &stubborn)?;
+            if sweep.spans.is_empty() {
+                order.retain(|txn| history.outcome(TxnId(*txn)) == Outcome::Committed);
+                return Some(Serial { order, is_unique: sweep.is_unique, blind: sweep.blind });
+            }
+            stubborn = mend(&mut order, sweep, history, options.session_order)?;
+        }
+        None
+    }
+
+    /// Who answers for a level, and the answer, if the order shows that the level holds.
+    pub(crate) fn check(
+        &self,
+        history: &History,
+        level: Level,
+        options: &Options,
+    ) -> Option<(Engine, Verdict)> {
+        let is_weak = Level::Causal.implies(level);
+        let is_shown = LEVELS.contains(&level)
+            && (self.is_unique || !is_weak)
+            && (!level.shape().real_time || agrees(history, options.clock_skew, &self.order));
+        let engine = match self.blind {
+            _ if is_weak => Engine::Weak,
+            None => Engine::Mini,
+            blind => Engine::Strong { blind },
+        };
+        is_shown.then(|| (engine, Verdict::Satisfied(self.witness(level))))
+    }
+
+    fn witness(&self, level: Level) -> Witness {
+        let txns = self.order.iter().map(|txn| TxnId(*txn));
+        match level {
+            Level::Prefix | Level::SnapshotIsolation | Level::StrongSnapshotIsolation => {
+                let life = |txn| [Point::Start(txn), Point::Commit(txn)];
+                Witness::Points(txns.flat_map(life).collect())
+            }
+            _ => Witness::CommitOrder(txns.collect()),
+        }
+    }
+}
+
+/// Whether a replay says all there is to say about a history. Of a transaction of unknown outcome
+/// it is open whether it ran at all; versions with names of their own say more than their values; and
+/// orders of versions that are part of the question need not be those of the replay.
+fn fits(history: &History, options: &Options) -> bool {
+    let initial = history.initial();
+    !matches!(initial, Initial::Unwritten | Initial::Marked)
+        && !history.names_versions()
+        && !options.asks_for_orders()
+        && options.promised_order.is_none()
+        && history.txns().all(|txn| history.outcome(txn) != Outcome::Unknown)
+}

@@ -1,0 +1,400 @@
+//! Transactions run one after the other, in a given order, on a store of registers.
+
+use std::ops::Range;
+
+use isolario_model::{History, KeyId, OpId, OpKind, Outcome, SessionId, TxnId};
+use rustc_hash::FxHashMap;
+
+/// No place in the order.
+const NOWHERE: u32 = u32::MAX;
+
+/// How many versions of a key are remembered: the current one, and some that were overwritten.
+const VERSIONS: usize = 4;
+
+/// One operation in so many may contradict the order. If there are more, the order is none to begin with.
+const FEW: usize = 8;
+
+/// That many may in any case.
+const SOME: usize = 1 << 12;
+
+/// What comes of running all transactions in a given order.
+pub(super) struct Sweep {
+    /// From whom to whom the order is contradicted, as places from the first to one past the last. None: every
+    /// read returned what the client saw.
+    pub(super) spans: Vec<(usize, usize)>,
+    /// Writers of one key that are probably the wrong way round, by the earlier place.
+    pub(super) flips: Vec<Flip>,
+    /// Whether all values were written once, as far as they are numbers that count the writes.
+    pub(super) is_unique: bool,
+    /// The first write whose transaction had not read the key. Whoever gives a key its first value need not.
+    pub(super) blind: Option<OpId>,
+}
+
+/// Two writers of a key, of whom the later one probably comes first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Flip {
+    pub(super) earlier: usize,
+    pub(super) later: usize,
+    pub(super) key: KeyId,
+    /// Who saw the version of the earlier one, and stands after both.
+    pub(super) reader: usize,
+}
+
+impl Sweep {
+    /// Runs all transactions; none if too much contradicts the order, if something does that no other order
+    /// would mend, or if somebody writes the initial value, or does anything but read and write. At `stubborn` places,
+    /// contradictions are seen in another light: the last time, what was made of them could not be mended.
+    pub(super) fn along(
+        order: &[u32],
+        history: &History,
+        session_order: bool,
+        stubborn: &[Range<usize>],
+    ) -> Option<Sweep> {
+        let mut run = Run::new(history, order, stubborn);
+        let mut sessions = vec![(TxnId(0), NOWHERE); history.session_count()];
+        let mut executed = 0;
+        for (place, txn) in (0..).zip(order.iter().map(|txn| TxnId(*txn))) {
+            if history.outcome(txn) != Outcome::Committed {
+                run.note_aborted(txn);
+                continue;
+            }
+            if session_order {
+                run.in_session(&mut sessions, history.session_of(txn), txn, place);
+            }
+            run.execute(txn, place);
+            executed += history.op_range(txn).len();
+            if run.is_hopeless || run.spans.len() + run.awaited.len() > SOME + executed / FEW {
+                return None;
+            }
+        }
+        let is_explained = run.awaited.is_empty();
+        let Run { spans, mut flips, blind, written, .. } = run;
+        flips.sort_unstable();
+        is_explained.then_some(Sweep { spans, flips, blind, is_unique: written.is_unique })
+    }
+}
+
+/// A version of a key.
+#[derive(Clone, Copy)]
+struct Version {
+    word: u64,
+    place: u32,
+    /// Whether its writer had not read the key.
+    is_blind: bool,
+}
+
+impl Version {
+    /// Whether its writer stands after that of another one.
+    fn is_after(&self, other: &Version) -> bool {
+        other.place != NOWHERE && self.place > other.place
+    }
+}
+
+/// What is known of a key: in one line of the cache, since that is what an operation costs.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Cell {
+    /// The last versions, and where they were written; the current one is at `current`, the one before
+    /// it at the entry before that, and around the end.
+    words: [u64; VERSIONS],
+    places: [u32; VERSIONS],
+    current: u8,
+    /// A bit for each version whose writer had not read the key.
+    blind: u8,
+    /// Where it was read last.
+    read: u32,
+    /// Where a read last returned an older version, and where that had been overwritten.
+    misread: u32,
+    overwritten: u32,
+}
+
+impl Cell {
+    fn new(initial: u64) -> Cell {
+        Cell {
+            words: [initial; VERSIONS],
+            places: [NOWHERE; VERSIONS],
+            current: 0,
+            blind: 0,
+            read: NOWHERE,
+            misread: NOWHERE,
+            overwritten: NOWHERE,
+        }
+    }
+
+    /// The versions, the current one first.
+    fn versions(&self) -> [Version; VERSIONS] {
+        std::array::from_fn(|back| {
+            let at = (self.current as usize + VERSIONS - back) % VERSIONS;
+            let is_blind = self.blind >> at & 1 == 1;
+            Version { word: self.words[at], place: self.places[at], is_blind }
+        })
+    }
+
+    fn set(&mut self, versions: [Version; VERSIONS]) {
+        self.current = VERSIONS as u8 - 1;
+        self.blind = 0;
+        for (at, version) in versions.into_iter().rev().enumerate() {
+            self.words[at] = version.word;
+            self.places[at] = version.place;
+            self.blind |= u8::from(version.is_blind) << at;
+        }
+    }
+}
+
+/// A store, and what was found so far.
+struct Run<'h> {
+    history: &'h History,
+    order: &'h [u32],
+    stubborn: &'h [Range<usize>],
+    initial: u64,
+    cells: Vec<Cell>,
+    spans: Vec<(usize, usize)>,
+    flips: Vec<Flip>,
+    /// Reads of versions that nobody had written when they ran, and where they are.
+    awaited: FxHashMap<(KeyId, u64), Vec<u32>>,
+    written: Written,
+    blind: Option<OpId>,
+    is_hopeless: bool,
+}
+
+impl<'h> Run<'h> {
+    fn new(history: &'h History, order: &'h [u32], stubborn: &'h [Range<usize>]) -> Self {
+        // Where no operation has the initial value, nothing is equal to it.
+        let initial = history.initial_word().unwrap_or(u64::MAX);
+        Run {
+            history,
+            order,
+            stubborn,
+            initial,
+            cells: vec![Cell::new(initial); history.key_count()],
+            spans: Vec::new(),
+            flips: Vec::new(),
+            awaited: FxHashMap::default(),
+            written: Written::new(history),
+            blind: None,
+            is_hopeless: false,
+        }
+    }
+
+    /// Notes what an aborted transaction wrote: it may be the same as what another one did.
+    fn note_aborted(&mut self, txn: TxnId) {
+        for op in self.history.op_range(txn) {
+            let word = self.history.op_words()[op];
+            let is_write = self.history.op_kinds()[op] == OpKind::Write;
+            self.written.take(is_write, word);
+            self.is_hopeless |= is_write & (word == self.initial);
+        }
+    }
+
+    /// Looks whether a transaction comes after those before it in its session.
+    fn in_session(
+        &mut self,
+        sessions: &mut [(TxnId, u32)],
+        session: SessionId,
+        txn: TxnId,
+        place: u32,
+    ) {
+        let last = &mut sessions[session.index()];
+        if last.1 != NOWHERE && txn < last.0 {
+            self.contradict(last.1, place);
+        } else {
+            *last = (txn, place);
+        }
+    }
+
+    /// Runs a transaction. Whether an operation is a read or a write cannot be guessed, so that a branch
+    /// on it would take longer than all the rest: what is done is the same for both, and every branch here
+    /// is for what is rare.
+    fn execute(&mut self, txn: TxnId, place: u32) {
+        let ops = self.history.op_range(txn);
+        let kinds = &self.history.op_kinds()[ops.clone()];
+        let keys = &self.history.op_keys()[ops.clone()];
+        let words = &self.history.op_words()[ops.clone()];
+        for (((op, kind), key), word) in ops.zip(kinds).zip(keys).zip(words) {
+            let (is_read, is_write) = (*kind == OpKind::Read, *kind == OpKind::Write);
+            let Some(cell) = self.cells.get_mut(key.index()) else {
+                self.is_hopeless = true;
+                return;
+            };
+            let current = cell.current as usize % VERSIONS;
+            let (held, written) = (cell.words[current], cell.places[current]);
+            let is_own = written == place;
+            let is_blind = is_write & !is_own & (cell.read != place);
+            // A transaction's own last write takes the place of the one before.
+            let next = (current + usize::from(is_write & !is_own)) % VERSIONS;
+            cell.words[next] = if is_write { *word } else { cell.words[next] };
+            cell.places[next] = if is_write { place } else { cell.places[next] };
+            cell.blind &= !(u8::from(is_write & !is_own) << next);
+            cell.blind |= u8::from(is_blind) << next;
+            cell.current = next as u8;
+            cell.read = if is_read { place } else { cell.read };
+            let is_misplaced = is_write & !is_own & (cell.misread == place);
+            self.written.take(is_write, *word);
+            self.is_hopeless |= !(is_read | is_write) | (is_write & (*word == self.initial));
+            if is_read & (held != *word) {
+                self.surprised(*key, *word, place);
+            }
+            if is_misplaced {
+                self.put_behind(*key);
+            }
+            if is_blind && self.blind.is_none() && written != NOWHERE {
+                self.blind = Some(OpId::at(op));
+            }
+            if !self.awaited.is_empty() && is_write {
+                self.fulfil(*key, *word, place);
+            }
+        }
+    }
+
+    /// Takes note of a read that did not return the current version of its key: whoever overwrote what it
+    /// returned came too early, or whoever wrote that comes too late.
+    #[cold]
+    fn surprised(&mut self, key: KeyId, word: u64, place: u32) {
+        let versions = self.cells[key.index()].versions();
+        if versions[0].place == place {
+            // It was not its own write: no other order changes that.
+            self.is_hopeless = true;
+            return;
+        }
+        match versions.iter().position(|version| version.word == word) {
+            Some(seen)
+                if versions[seen].is_blind && versions[seen].is_after(&versions[seen - 1]) =>
+            {
+                self.flip_back(key, seen);
+            }
+            Some(seen) if self.are_rather_flipped(versions[seen], versions[seen - 1], place) => {
+                self.flip(key, seen, place);
+            }
+            Some(seen) => {
+                let cell = &mut self.cells[key.index()];
+                (cell.misread, cell.overwritten) = (place, versions[seen - 1].place);
+                self.contradict(versions[seen - 1].place, place);
+            }
+            None => self.awaited.entry((key, word)).or_default().push(place),
+        }
+    }
+
+    /// Takes note of those who read what is only written now. They come after the writer; and so does, probably,
+    /// whoever wrote the key since they ran, unless the writer had read that.
+    fn fulfil(&mut self, key: KeyId, word: u64, place: u32) {
+        let Some(readers) = self.awaited.remove(&(key, word)) else { return };
+        readers.iter().for_each(|reader| self.contradict(*reader, place));
+        let Some(first) = readers.into_iter().min() else { return };
+        let cell = &mut self.cells[key.index()];
+        let mut versions = cell.versions();
+        if versions[0].place != place || !versions[0].is_blind {
+            return;
+        }
+        let since = |version: &&Version| version.place != NOWHERE && version.place > first;
+        let since = versions.iter().skip(1).take_while(since).count();
+        for version in &versions[1..=since] {
+            let [earlier, later, reader] = [version.place, place, first].map(|at| at as usize);
+            self.flips.push(Flip { earlier, later, key, reader });
+        }
+        versions[..=since].rotate_left(1);
+        cell.set(versions);
+    }
+
+    /// Whether a read of an older version rather means that whoever overwrote it wrote before: if that one had not
+    /// read it, and ran at the same time as its writer, and not as the reader. If it ran at the same time as both,
+    /// or nobody knows, it is the nearer one: whoever reads much later saw what came of it all.
+    fn are_rather_flipped(&self, seen: Version, next: Version, reader: u32) -> bool {
+        next.is_blind
+            && next.is_after(&seen)
+            && self.may_overlap(seen.place, next.place)
+            && (!self.may_overlap(next.place, reader)
+                || self.is_stubborn(reader) ^ (next.place - seen.place < reader - next.place))
+    }
+
+    /// Whether two transactions may have run at the same time, the later one of which started second.
+    fn may_overlap(&self, earlier: u32, later: u32) -> bool {
+        let [earlier, later] = [earlier, later].map(|place| TxnId(self.order[place as usize]));
+        match (self.history.finish(earlier), self.history.start(later)) {
+            (Some(finish), Some(start)) => start <= finish,
+            _ => true,
+        }
+    }
+
+    fn is_stubborn(&self, place: u32) -> bool {
+        let place = place as usize;
+        let first = self.stubborn.partition_point(|stretch| stretch.end <= place);
+        self.stubborn.get(first).is_some_and(|stretch| stretch.contains(&place))
+    }
+
+    /// Takes an older version for the current one, and those who wrote since for the wrong way round.
+    fn flip(&mut self, key: KeyId, seen: usize, reader: u32) {
+        let cell = &mut self.cells[key.index()];
+        let mut versions = cell.versions();
+        let earlier = versions[seen].place;
+        for version in versions[..seen].iter().filter(|version| version.is_after(&versions[seen])) {
+            let [earlier, later, reader] = [earlier, version.place, reader].map(|at| at as usize);
+            self.flips.push(Flip { earlier, later, key, reader });
+            self.spans.push((earlier, later + 1));
+        }
+        versions[..=seen].rotate_right(1);
+        cell.set(versions);
+    }
+
+    /// Takes back that a version had been taken for an older one: somebody saw it, so it was the readers of
+    /// the other one who came too late.
+    fn flip_back(&mut self, key: KeyId, seen: usize) {
+        let cell = &mut self.cells[key.index()];
+        let mut versions = cell.versions();
+        let later = versions[seen].place as usize;
+        let spans = &mut self.spans;
+        self.flips.retain(|flip| {
+            let stays = flip.key != key || flip.later != later;
+            if !stays {
+                spans.push((later.min(flip.reader), later.max(flip.reader) + 1));
+            }
+            stays
+        });
+        versions[..=seen].rotate_right(1);
+        cell.set(versions);
+    }
+
+    /// Puts the version that was just written behind those that overwrote what its writer had read: the writer
+    /// stands too late, and whoever comes now saw what the others wrote.
+    #[cold]
+    fn put_behind(&mut self, key: KeyId) {
+        let cell = &mut self.cells[key.index()];
+        let mut versions = cell.versions();
+        let first = versions.iter().position(|version| version.place == cell.overwritten);
+        if let Some(first) = first {
+            versions[..=first].rotate_left(1);
+            cell.set(versions);
+        }
+    }
+
+    /// Takes note that the one at the later place comes before the one at the earlier place.
+    fn contradict(&mut self, earlier: u32, later: u32) {
+        self.spans.push((earlier as usize, later as usize + 1));
+    }
+}
+
+/// Which values were written, of those that are numbers: a bit each. Clients that write unique values mostly
+/// count.
+struct Written {
+    bits: Vec<u64>,
+    is_unique: bool,
+}
+
+impl Written {
+    fn new(history: &History) -> Self {
+        Written { bits: vec![0; history.op_count() / 32 + 16], is_unique: true }
+    }
+
+    #[inline]
+    fn take(&mut self, is_write: bool, word: u64) {
+        // An odd word is that of no number.
+        let number = word >> 1;
+        let last = self.bits.len() - 1;
+        let at = (number / 64) as usize;
+        let fits = (word & 1 == 0) & (at < last);
+        // What is not written, or does not fit, goes to the last bits, where nobody looks.
+        let entry = &mut self.bits[if fits & is_write { at } else { last }];
+        let bit = 1 << (number % 64);
+        self.is_unique &= !is_write | (fits & (*entry & bit == 0));
+        *entry |= bit;
+    }
+}

@@ -1,0 +1,119 @@
+//! Serial orders against the oracle, the verifier and the simulated store.
+
+use isolario_model::{Batch, LevelResult};
+use isolario_oracle::random::{Case, shrink};
+use isolario_oracle::{Answer, Draft, satisfies, volume};
+use isolario_sim::{Config, Kind, Workload, generate};
+
+use super::*;
+
+/// What the verifier says against an answer.
+fn refusal(history: &History, level: Level, options: &Options, verdict: Verdict) -> Option<String> {
+    let verifier = isolario_verify::Options::default()
+        .with_session_order(options.session_order)
+        .with_clock_skew(options.clock_skew);
+    let result = LevelResult { level, engine: Engine::Mini, verdict };
+    let refusal = isolario_verify::verify(history, &result, &verifier).err()?;
+    Some(format!("{level}: the verifier says: {refusal}\n{result:#?}"))
+}
+
+/// What is wrong about a serial order that was found; none if there is none.
+fn complaint(draft: &Draft, options: &Options) -> Option<String> {
+    let history = draft.history().unwrap();
+    let serial = Serial::of(&history, options)?;
+    let oracle = isolario_oracle::Options::default()
+        .with_session_order(options.session_order)
+        .with_clock_skew(options.clock_skew);
+    LEVELS.into_iter().find_map(|level| {
+        if level.needs().times && !history.has_times() {
+            return None;
+        }
+        let (_, verdict) = serial.check(&history, level, options)?;
+        match satisfies(&history, level, oracle) {
+            Answer::Satisfied => refusal(&history, level, options, verdict),
+            answer => Some(format!("{level}: the oracle says {answer:?}")),
+        }
+    })
+}
+
+#[test]
+fn oracle_and_verifier_agree_with_every_order_that_is_found() {
+    let mut found = [0, 0, 0];
+    for case in Case::first(volume()) {
+        let options = Options {
+            session_order: !case.seed.is_multiple_of(4),
+            clock_skew: [0, 0, 0, 1, 4][case.seed as usize % 5],
+            ..Options::default()
+        };
+        let drafts = [case.draft(), case.read_modify_write_draft(), case.ambiguous_draft()];
+        for (draft, found) in drafts.into_iter().zip(&mut found) {
+            *found += u32::from(Serial::of(&draft.history().unwrap(), &options).is_some());
+            if complaint(&draft, &options).is_some() {
+                let small = shrink(draft, |draft| complaint(draft, &options).is_some());
+                panic!("{options:?}\n{small}\n{}", complaint(&small, &options).unwrap_or_default());
+            }
+        }
+    }
+    assert!(found.iter().all(|found| *found > 100), "{found:?}");
+}
+
+fn simulated(kind: Kind, level: Level, seed: u64) -> History {
+    let workload = Workload { kind, ops: 8, keys: 1000, read_ratio: 0.5, ..Workload::default() };
+    let config = Config { level, workload, txns: 10_000, sessions: 20, seed, ..Config::default() };
+    let mut batch = Batch::new();
+    generate(&config, &mut batch).unwrap();
+    batch.build().unwrap()
+}
+
+#[test]
+fn the_orders_of_a_serializable_store_are_found() {
+    let options = Options::default();
+    for kind in [Kind::Mini, Kind::General] {
+        let history = simulated(kind, Level::StrictSerializable, 1);
+        let serial = Serial::of(&history, &options).expect("an order");
+        assert_eq!(serial.blind.is_some(), kind == Kind::General);
+        for level in LEVELS {
+            let (_, verdict) = serial.check(&history, level, &options).expect("it holds");
+            assert_eq!(refusal(&history, level, &options, verdict), None);
+        }
+    }
+}
+
+#[test]
+fn a_store_that_is_not_serializable_has_no_order() {
+    for kind in [Kind::Mini, Kind::General] {
+        for level in [Level::ReadCommitted, Level::Causal] {
+            let history = simulated(kind, level, 1);
+            assert!(Serial::of(&history, &Options::default()).is_none(), "{kind:?} {level}");
+        }
+    }
+}
+
+fn is_found(text: &str) -> bool {
+    let history = Draft::parse(text).unwrap().history().unwrap();
+    Serial::of(&history, &Options::default()).is_some()
+}
+
+#[test]
+fn writers_readers_and_sessions_are_put_right() {
+    // In the order of the lines, which is all that is known:
+    assert!(is_found("a: w x 1\nb: r x 1, w x 2\nc: r x 2"));
+    // a reader before its writer,
+    assert!(is_found("b: r x 1\na: w x 1"));
+    // a reader after somebody overwrote what it saw,
+    assert!(is_found("a: w x 1\nb: w x 2\nc: r x 1\nd: r x 2"));
+    // writers the wrong way round, which shows much later,
+    assert!(is_found("a: w x 1\nb: w x 2\nc: w y 3\nd: w y 4\ne: w y 5\nc: r x 1\nd: r x 1"));
+    // a chain of read-modify-writes from its end.
+    assert!(is_found("d: r x 3, w x 4\nc: r x 2, w x 3\nb: r x 1, w x 2\na: w x 1"));
+}
+
+#[test]
+fn what_a_replay_does_not_tell_is_left_to_others() {
+    // A lost update, an own write that was not read, and what nobody wrote have no order.
+    assert!(!is_found("a: w x 1\nb: r x 1, w x 2\nc: r x 1, w x 3"));
+    assert!(!is_found("a: w x 1, r x 2\nb: w x 2"));
+    assert!(!is_found("a: r x 7"));
+    // Unknown outcomes may or may not have happened.
+    assert!(!is_found("a unknown: w x 1\nb: r x 1"));
+}
