@@ -3,8 +3,9 @@
 use rayon::prelude::*;
 
 use crate::access::Effect;
+use crate::distinct::Distinct;
 use crate::remark::Tally;
-use crate::{History, KeyId, OpId, ValueId, ValueRef};
+use crate::{History, KeyId, OpId, OpKind, ValueId, ValueRef};
 
 /// Two writes, the first in the history's order, that made one version of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,6 +43,18 @@ const OPS_PER_TASK: usize = 1 << 18;
 const PARTS: usize = 64;
 
 impl Duplicates {
+    /// Whether there are none, where one look at the values of registers tells.
+    pub(crate) fn are_ruled_out(history: &History) -> bool {
+        let is_plain = |kind: &OpKind| matches!(kind, OpKind::Read | OpKind::Write);
+        if history.names_versions() || !history.op_kinds().iter().all(is_plain) {
+            return false;
+        }
+        let mut distinct = Distinct::of_about(history.op_count());
+        let ops = history.op_kinds().iter().zip(history.op_words());
+        ops.for_each(|(kind, word)| distinct.take_if(*kind == OpKind::Write, *word));
+        distinct.are_different()
+    }
+
     /// Deals the writes out by version and key, and sorts each part: sorts that fit the cache
     /// touch less memory than one sort or one table of all writes would.
     pub(crate) fn of(history: &History) -> Duplicates {

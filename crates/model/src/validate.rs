@@ -4,6 +4,7 @@ use isolario_predicate::Predicate;
 use rayon::prelude::*;
 
 use crate::access::Effect;
+use crate::distinct::Distinct;
 use crate::duplicates::Duplicates;
 use crate::op::OpKind;
 use crate::remark::{Oddity, Remark, Tally, beginning, missing_column, over};
@@ -35,8 +36,8 @@ fn check_names(history: &History) -> [Tally<Oddity>; 2] {
     let mut repeated = Tally::default();
     let named = |txn: TxnId| Some((history.txns.names.get(txn.index())?.word(), txn));
     let mut names: Vec<(u64, TxnId)> = history.txns().filter_map(named).collect();
-    // Most tools number transactions session by session.
-    if names.is_sorted_by(|a, b| a.0 < b.0) {
+    // Most tools number transactions, session by session or one after the other.
+    if names.is_sorted_by(|a, b| a.0 < b.0) || are_different(names.iter().map(|name| name.0)) {
         return [two_sessions, repeated];
     }
     names.par_sort_unstable();
@@ -56,6 +57,13 @@ fn check_names(history: &History) -> [Tally<Oddity>; 2] {
         }
     }
     [two_sessions, repeated]
+}
+
+/// Whether words are known to be all different.
+fn are_different(words: impl ExactSizeIterator<Item = u64>) -> bool {
+    let mut distinct = Distinct::of_about(words.len());
+    words.for_each(|word| distinct.take_if(true, word));
+    distinct.are_different()
 }
 
 /// Transactions that finish before they start, and ones that begin before their predecessor is
@@ -86,6 +94,9 @@ fn check_times(history: &History) -> [Tally<Oddity>; 2] {
 }
 
 fn duplicate_values(history: &History) -> Tally<Oddity> {
+    if Duplicates::are_ruled_out(history) {
+        return Tally::default();
+    }
     Duplicates::of(history).repeated.map(|duplicate| Oddity::DuplicateValue {
         first: duplicate.first,
         second: duplicate.second,

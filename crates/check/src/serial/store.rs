@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use isolario_model::{History, KeyId, OpId, OpKind, Outcome, SessionId, TxnId};
+use isolario_model::{Distinct, History, KeyId, OpId, OpKind, Outcome, SessionId, TxnId};
 use rustc_hash::FxHashMap;
 
 /// No place in the order.
@@ -44,33 +44,86 @@ impl Sweep {
     /// Runs all transactions; none if too much contradicts the order, if something does that no other order
     /// would mend, or if somebody writes the initial value, or does anything but read and write. At `stubborn` places,
     /// contradictions are seen in another light: the last time, what was made of them could not be mended.
+    ///
+    /// While some transactions run, the next ones are gathered from all over the history: to wait for memory
+    /// takes as long as to run them.
     pub(super) fn along(
         order: &[u32],
         history: &History,
         session_order: bool,
         stubborn: &[Range<usize>],
     ) -> Option<Sweep> {
-        let mut run = Run::new(history, order, stubborn);
-        let mut sessions = vec![(TxnId(0), NOWHERE); history.session_count()];
-        let mut executed = 0;
-        for (place, txn) in (0..).zip(order.iter().map(|txn| TxnId(*txn))) {
-            if history.outcome(txn) != Outcome::Committed {
-                run.note_aborted(txn);
-                continue;
-            }
-            if session_order {
-                run.in_session(&mut sessions, history.session_of(txn), txn, place);
-            }
-            run.execute(txn, place);
-            executed += history.op_range(txn).len();
-            if run.is_hopeless || run.spans.len() + run.awaited.len() > SOME + executed / FEW {
+        let mut run = Run::new(history, order, stubborn, session_order);
+        let (mut now, mut next) = (Gathered::default(), Gathered::default());
+        let mut parts = order.chunks(TXNS_AT_A_TIME);
+        while {
+            let gather = || parts.next().is_some_and(|txns| next.gather(history, txns));
+            rayon::join(gather, || run.execute_all(&now)).0
+        } {
+            if run.is_hopeless || run.spans.len() + run.awaited.len() > SOME + run.executed / FEW {
                 return None;
             }
+            std::mem::swap(&mut now, &mut next);
         }
-        let is_explained = run.awaited.is_empty();
+        let is_explained = run.awaited.is_empty() && !run.is_hopeless;
         let Run { spans, mut flips, blind, written, .. } = run;
         flips.sort_unstable();
-        is_explained.then_some(Sweep { spans, flips, blind, is_unique: written.is_unique })
+        is_explained.then(|| Sweep { spans, flips, blind, is_unique: written.are_different() })
+    }
+}
+
+/// How many transactions are gathered while as many run.
+const TXNS_AT_A_TIME: usize = 1 << 12;
+
+/// Transactions that stand one after the other in an order, with all that it takes to run them.
+#[derive(Default)]
+struct Gathered {
+    txns: Vec<GatheredTxn>,
+    ops: Vec<GatheredOp>,
+}
+
+struct GatheredTxn {
+    txn: TxnId,
+    session: SessionId,
+    is_committed: bool,
+    /// Its first operation.
+    first: u32,
+    /// Where its operations end here.
+    end: u32,
+}
+
+#[derive(Clone, Copy)]
+struct GatheredOp {
+    word: u64,
+    key: KeyId,
+    kind: OpKind,
+}
+
+impl Gathered {
+    /// Takes these transactions instead of those that it has. There are always some.
+    fn gather(&mut self, history: &History, txns: &[u32]) -> bool {
+        self.txns.clear();
+        self.ops.clear();
+        for txn in txns.iter().map(|txn| TxnId(*txn)) {
+            let range = history.op_range(txn);
+            let kinds = history.op_kinds()[range.clone()].iter();
+            let keys = history.op_keys()[range.clone()].iter();
+            let words = history.op_words()[range.clone()].iter();
+            let op = |((kind, key), word): ((&OpKind, &KeyId), &u64)| GatheredOp {
+                word: *word,
+                key: *key,
+                kind: *kind,
+            };
+            self.ops.extend(kinds.zip(keys).zip(words).map(op));
+            self.txns.push(GatheredTxn {
+                txn,
+                session: history.session_of(txn),
+                is_committed: history.outcome(txn) == Outcome::Committed,
+                first: range.start as u32,
+                end: self.ops.len() as u32,
+            });
+        }
+        true
     }
 }
 
@@ -146,71 +199,95 @@ struct Run<'h> {
     history: &'h History,
     order: &'h [u32],
     stubborn: &'h [Range<usize>],
+    session_order: bool,
+    /// By session, its last transaction so far, and where it is.
+    sessions: Vec<Option<(TxnId, u32)>>,
+    /// How many transactions came so far, and how many operations were executed.
+    place: u32,
+    executed: usize,
     initial: u64,
     cells: Vec<Cell>,
     spans: Vec<(usize, usize)>,
     flips: Vec<Flip>,
     /// Reads of versions that nobody had written when they ran, and where they are.
     awaited: FxHashMap<(KeyId, u64), Vec<u32>>,
-    written: Written,
+    /// All values that were written.
+    written: Distinct,
     blind: Option<OpId>,
     is_hopeless: bool,
 }
 
 impl<'h> Run<'h> {
-    fn new(history: &'h History, order: &'h [u32], stubborn: &'h [Range<usize>]) -> Self {
+    fn new(
+        history: &'h History,
+        order: &'h [u32],
+        stubborn: &'h [Range<usize>],
+        session_order: bool,
+    ) -> Self {
         // Where no operation has the initial value, nothing is equal to it.
         let initial = history.initial_word().unwrap_or(u64::MAX);
         Run {
             history,
             order,
             stubborn,
+            session_order,
+            sessions: vec![None; history.session_count()],
+            place: 0,
+            executed: 0,
             initial,
             cells: vec![Cell::new(initial); history.key_count()],
             spans: Vec::new(),
             flips: Vec::new(),
             awaited: FxHashMap::default(),
-            written: Written::new(history),
+            written: Distinct::of_about(history.op_count()),
             blind: None,
             is_hopeless: false,
         }
     }
 
+    /// Runs the next transactions of the order.
+    fn execute_all(&mut self, gathered: &Gathered) {
+        let mut start = 0;
+        for one in &gathered.txns {
+            let ops = &gathered.ops[start..one.end as usize];
+            match one.is_committed {
+                true => {
+                    self.look_at_session(one);
+                    self.execute(ops, one.first, self.place);
+                    self.executed += ops.len();
+                }
+                false => self.note_aborted(ops),
+            }
+            start = one.end as usize;
+            self.place += 1;
+        }
+    }
+
     /// Notes what an aborted transaction wrote: it may be the same as what another one did.
-    fn note_aborted(&mut self, txn: TxnId) {
-        for op in self.history.op_range(txn) {
-            let word = self.history.op_words()[op];
-            let is_write = self.history.op_kinds()[op] == OpKind::Write;
-            self.written.take(is_write, word);
-            self.is_hopeless |= is_write & (word == self.initial);
+    fn note_aborted(&mut self, ops: &[GatheredOp]) {
+        for op in ops {
+            let is_write = op.kind == OpKind::Write;
+            self.written.take_if(is_write, op.word);
+            self.is_hopeless |= is_write & (op.word == self.initial);
         }
     }
 
     /// Looks whether a transaction comes after those before it in its session.
-    fn in_session(
-        &mut self,
-        sessions: &mut [(TxnId, u32)],
-        session: SessionId,
-        txn: TxnId,
-        place: u32,
-    ) {
-        let last = &mut sessions[session.index()];
-        if last.1 != NOWHERE && txn < last.0 {
-            self.contradict(last.1, place);
-        } else {
-            *last = (txn, place);
+    fn look_at_session(&mut self, one: &GatheredTxn) {
+        let last = &mut self.sessions[one.session.index()];
+        match *last {
+            Some((txn, place)) if one.txn < txn && self.session_order => {
+                self.contradict(place, self.place);
+            }
+            _ => *last = Some((one.txn, self.place)),
         }
     }
 
     /// Runs a transaction. Whether an operation is a read or a write cannot be guessed, so that a branch
     /// on it would take longer than all the rest: what is done is the same for both, and every branch here
     /// is for what is rare.
-    fn execute(&mut self, txn: TxnId, place: u32) {
-        let ops = self.history.op_range(txn);
-        let kinds = &self.history.op_kinds()[ops.clone()];
-        let keys = &self.history.op_keys()[ops.clone()];
-        let words = &self.history.op_words()[ops.clone()];
-        for (((op, kind), key), word) in ops.zip(kinds).zip(keys).zip(words) {
+    fn execute(&mut self, ops: &[GatheredOp], first: u32, place: u32) {
+        for (op, GatheredOp { word, key, kind }) in (first..).zip(ops) {
             let (is_read, is_write) = (*kind == OpKind::Read, *kind == OpKind::Write);
             let Some(cell) = self.cells.get_mut(key.index()) else {
                 self.is_hopeless = true;
@@ -229,7 +306,7 @@ impl<'h> Run<'h> {
             cell.current = next as u8;
             cell.read = if is_read { place } else { cell.read };
             let is_misplaced = is_write & !is_own & (cell.misread == place);
-            self.written.take(is_write, *word);
+            self.written.take_if(is_write, *word);
             self.is_hopeless |= !(is_read | is_write) | (is_write & (*word == self.initial));
             if is_read & (held != *word) {
                 self.surprised(*key, *word, place);
@@ -238,7 +315,7 @@ impl<'h> Run<'h> {
                 self.put_behind(*key);
             }
             if is_blind && self.blind.is_none() && written != NOWHERE {
-                self.blind = Some(OpId::at(op));
+                self.blind = Some(OpId(op));
             }
             if !self.awaited.is_empty() && is_write {
                 self.fulfil(*key, *word, place);
@@ -369,32 +446,5 @@ impl<'h> Run<'h> {
     /// Takes note that the one at the later place comes before the one at the earlier place.
     fn contradict(&mut self, earlier: u32, later: u32) {
         self.spans.push((earlier as usize, later as usize + 1));
-    }
-}
-
-/// Which values were written, of those that are numbers: a bit each. Clients that write unique values mostly
-/// count.
-struct Written {
-    bits: Vec<u64>,
-    is_unique: bool,
-}
-
-impl Written {
-    fn new(history: &History) -> Self {
-        Written { bits: vec![0; history.op_count() / 32 + 16], is_unique: true }
-    }
-
-    #[inline]
-    fn take(&mut self, is_write: bool, word: u64) {
-        // An odd word is that of no number.
-        let number = word >> 1;
-        let last = self.bits.len() - 1;
-        let at = (number / 64) as usize;
-        let fits = (word & 1 == 0) & (at < last);
-        // What is not written, or does not fit, goes to the last bits, where nobody looks.
-        let entry = &mut self.bits[if fits & is_write { at } else { last }];
-        let bit = 1 << (number % 64);
-        self.is_unique &= !is_write | (fits & (*entry & bit == 0));
-        *entry |= bit;
     }
 }
