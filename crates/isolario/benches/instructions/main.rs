@@ -36,18 +36,26 @@ enum Task {
 /// Half reads and half blind writes, in short transactions and in long ones; and read-modify-writes.
 const TEXT: Recipe = Recipe::general(20_000, 8, 1_000, "plume");
 const BINARY: Recipe = Recipe::general(20_000, 8, 1_000, "isolario");
-const LONG: Recipe = Recipe::general(5_000, 20, 1_000, "isolario");
-const MINI: Recipe = Recipe::mini(50_000, 1_000, "isolario");
 const FOLLOWED: Recipe = Recipe::mini(20_000, 1_000, "jsonl");
 
+/// Large enough to be replayed before an engine is asked.
+const LARGE_MINI: Recipe = Recipe::mini(50_000, 1_000, "isolario");
+
+/// Small enough for the engines.
+const SHORT: Recipe = Recipe::general(8_000, 8, 1_000, "isolario");
+const LONG: Recipe = Recipe::general(3_000, 20, 1_000, "isolario");
+const MINI: Recipe = Recipe::mini(25_000, 1_000, "isolario");
+
 /// Everything that is counted. Cut isolation is hardly more than to resolve all reads.
-static JOBS: [(&str, Recipe, Task); 12] = [
+static JOBS: [(&str, Recipe, Task); 14] = [
     ("load-plume", TEXT, Task::Load),
     ("load-iso", BINARY, Task::Load),
-    ("resolve", BINARY, Task::Check(Level::CutIsolation)),
-    ("rc", BINARY, Task::Check(Level::ReadCommitted)),
-    ("ra", BINARY, Task::Check(Level::ReadAtomic)),
-    ("cc", BINARY, Task::Check(Level::Causal)),
+    ("serial", BINARY, Task::Check(Level::Serializable)),
+    ("serial-mini", LARGE_MINI, Task::Check(Level::Serializable)),
+    ("resolve", SHORT, Task::Check(Level::CutIsolation)),
+    ("rc", SHORT, Task::Check(Level::ReadCommitted)),
+    ("ra", SHORT, Task::Check(Level::ReadAtomic)),
+    ("cc", SHORT, Task::Check(Level::Causal)),
     ("mini-si", MINI, Task::Check(Level::SnapshotIsolation)),
     ("mini-ser", MINI, Task::Check(Level::Serializable)),
     ("mini-sser", MINI, Task::Check(Level::StrictSerializable)),
