@@ -63,7 +63,7 @@ pub(crate) fn two_numbers(bytes: [u8; 16]) -> Option<(u64, u64, usize)> {
 pub(crate) fn marks_of(word: u128, wanted: u8) -> u128 {
     const ONES: u128 = u128::MAX / 0xff;
     // What is wanted becomes zero, from which nothing can be taken without borrowing from above.
-    let others = word ^ (ONES * wanted as u128);
+    let others = word ^ (ONES * u128::from(wanted));
     others.wrapping_sub(ONES) & !others & (ONES << 7)
 }
 

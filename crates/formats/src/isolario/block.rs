@@ -206,6 +206,15 @@ impl Names {
     /// Tells one value after the other, for whoever does not need them all at once: those of a history of
     /// rows take more memory than all of the rest.
     pub(super) fn for_each(&self, mut tell: impl FnMut(ValueRef<'_>)) -> Result<(), Problem> {
+        // Most are of integers alone.
+        let has_texts = !self.texts.lengths.is_empty() || !self.texts.text.is_empty();
+        if !has_texts
+            && self.ints.len() == self.tags.len()
+            && self.tags.iter().all(|tag| *tag == tag::INT)
+        {
+            self.ints.iter().for_each(|int| tell(ValueRef::Int(*int)));
+            return Ok(());
+        }
         let mut source = NameStream::new(self);
         let mut columns = Vec::new();
         while !source.tags.rest().is_empty() {

@@ -304,10 +304,11 @@ impl<'c> Rest<'c> {
     fn take(&mut self, stretch: &Stretch) -> Place<'c> {
         let Size { txns, ops } = stretch.size;
         first(&mut self.sessions, txns).fill(stretch.session);
-        let op = self.op;
+        let first_op = self.op;
         self.op += ops as u32;
         Place {
-            op,
+            filled: Size::default(),
+            first_op,
             op_ends: first(&mut self.op_ends, txns),
             outcomes: first(&mut self.outcomes, txns),
             names: first(&mut self.names, txns),
@@ -339,11 +340,13 @@ pub struct Room<'c> {
     sessions: Vec<(usize, Place<'c>)>,
 }
 
-/// Room for those of one session, as far as it is not filled.
+/// Room for those of one session.
 #[derive(Debug)]
 struct Place<'c> {
-    /// The number of the next operation.
-    op: u32,
+    /// How many transactions and operations are there already.
+    filled: Size,
+    /// The number of its first operation.
+    first_op: u32,
     op_ends: &'c mut [u32],
     outcomes: &'c mut [Outcome],
     names: &'c mut [u64],
@@ -379,32 +382,35 @@ impl Room<'_> {
     #[inline]
     pub fn put(&mut self, session: usize, txn: &PlainTxn, ops: &PlainOps<'_>) -> Option<()> {
         let place = &mut self.sessions.get_mut(session)?.1;
-        let count = ops.kinds.len();
-        place.kinds.split_off_mut(..count)?.copy_from_slice(ops.kinds);
-        let keys = place.keys.split_off_mut(..count)?;
+        let (row, op) = (place.filled.txns, place.filled.ops);
+        let ops_end = op + ops.kinds.len();
+        place.kinds.get_mut(op..ops_end)?.copy_from_slice(ops.kinds);
+        let keys = place.keys.get_mut(op..ops_end)?;
         keys.iter_mut().zip(ops.keys).for_each(|(number, key)| *number = key.0);
-        let words = place.words.split_off_mut(..count)?;
+        let words = place.words.get_mut(op..ops_end)?;
         words.iter_mut().zip(ops.values).for_each(|(word, value)| *word = value.word());
-        place.op += count as u32;
-        *place.op_ends.split_off_first_mut()? = place.op;
-        *place.outcomes.split_off_first_mut()? = txn.outcome;
-        put(&mut place.names, txn.name.word());
-        put(&mut place.lines, txn.line);
-        put(&mut place.starts, txn.start);
-        put(&mut place.finishes, txn.finish);
+        *place.op_ends.get_mut(row)? = place.first_op + ops_end as u32;
+        *place.outcomes.get_mut(row)? = txn.outcome;
+        put(place.names, row, txn.name.word());
+        put(place.lines, row, txn.line);
+        put(place.starts, row, txn.start);
+        put(place.finishes, row, txn.finish);
+        place.filled = Size { txns: row + 1, ops: ops_end };
         Some(())
     }
 
     fn is_full(&self) -> bool {
-        let is_full = |place: &Place<'_>| place.op_ends.is_empty() && place.kinds.is_empty();
+        let is_full = |place: &Place<'_>| {
+            place.filled.txns == place.op_ends.len() && place.filled.ops == place.kinds.len()
+        };
         self.sessions.iter().all(|(_, place)| is_full(place))
     }
 }
 
-/// Puts down the next row of a column, if it is there.
+/// Puts down a row of a column, if it is there.
 #[inline]
-fn put<T>(column: &mut &mut [T], row: T) {
-    if let Some(place) = column.split_off_first_mut() {
-        *place = row;
+fn put<T>(column: &mut [T], row: usize, value: T) {
+    if let Some(place) = column.get_mut(row) {
+        *place = value;
     }
 }
