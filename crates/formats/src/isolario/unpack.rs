@@ -121,3 +121,61 @@ impl<'c> Packed<'c> {
         Ok(Packed { bytes, len })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Columns that hardly can be packed, and the content of their frame.
+    fn sample(len: usize) -> (Vec<u8>, Vec<u8>) {
+        let noise = |at: usize| (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as u8;
+        let columns: Vec<u8> = (0..len).map(noise).collect();
+        let mut content = (len as u64).to_le_bytes().to_vec();
+        content.extend(zstd::bulk::compress(&columns, 1).unwrap());
+        (columns, content)
+    }
+
+    /// Reads the first `needed` bytes; says how many more were there.
+    fn read_first(
+        unpacker: &mut Unpacker,
+        content: &[u8],
+        needed: usize,
+    ) -> Option<(Vec<u8>, usize)> {
+        let read = |columns: &[u8]| match columns.get(..needed) {
+            Some(first) => Ok(((first.to_vec(), columns.len() - needed), needed)),
+            None => Err(Problem::malformed("more", "less")),
+        };
+        unpacker.first(content, read).ok()
+    }
+
+    #[test]
+    fn as_much_is_unpacked_as_is_needed() {
+        let (columns, content) = sample(1 << 20);
+        let mut unpacker = Unpacker::default();
+        for needed in [0, 1, FEWEST, FEWEST + 1, 500_000, 1 << 20] {
+            let (first, more) = read_first(&mut unpacker, &content, needed).unwrap();
+            assert!(first == columns[..needed]);
+            assert!(more <= needed.max(FEWEST), "{more} beyond {needed}");
+            // What was enough is what the next one begins with, whatever was unpacked in between.
+            assert!(unpacker.all(&content).unwrap() == columns);
+            let more = read_first(&mut unpacker, &content, needed).unwrap().1;
+            assert_eq!(more, FEWEST.saturating_sub(needed));
+        }
+        let (short, content) = sample(10);
+        assert_eq!(read_first(&mut unpacker, &content, 10), Some((short, 0)));
+    }
+
+    #[test]
+    fn what_is_not_there_is_not_unpacked() {
+        let (_, content) = sample(1 << 20);
+        let mut unpacker = Unpacker::default();
+        assert!(read_first(&mut unpacker, &content, (1 << 20) + 1).is_none());
+        assert!(read_first(&mut unpacker, &content[..content.len() / 2], 1 << 20).is_none());
+        assert!(unpacker.all(&content[..content.len() / 2]).is_err());
+        let mut longer = content.clone();
+        longer[0] = 1;
+        assert!(read_first(&mut unpacker, &longer, (1 << 20) + 1).is_none());
+        assert!(unpacker.all(&longer).is_err());
+        assert!(read_first(&mut unpacker, &content, 1 << 20).is_some());
+    }
+}
