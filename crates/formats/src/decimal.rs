@@ -26,24 +26,67 @@ pub(crate) fn leading_u64(bytes: &[u8]) -> Result<(u64, usize), NotANumber> {
 /// a loop over digits costs a mispredicted branch for nearly every number.
 #[inline]
 fn leading_of_eight(word: u64) -> (u64, usize) {
-    // A digit becomes its value; everything else becomes 10 or more.
-    let values = word ^ 0x3030_3030_3030_3030;
-    // A high nibble is set in each byte of 10 or more, for adding 6 carries into it. It may carry
-    // on into later bytes, but never out of a digit: the first byte that is marked is right.
-    let others = (values | values.wrapping_add(0x0606_0606_0606_0606)) & 0xf0f0_f0f0_f0f0_f0f0;
-    let len = others.trailing_zeros() / 8;
+    let values = word ^ ZEROS;
+    let len = no_digits(values).trailing_zeros() / 8;
     if len == 0 {
         return (0, 0);
     }
     // Zeros in front, where the little end is: the digits end in the last byte.
-    let digits = values << (64 - 8 * len);
+    (worth(values << (64 - 8 * len)), len as usize)
+}
+
+/// Two numbers of at most eight digits, each with a comma after it, and how many bytes come before the
+/// second comma. None for anything else.
+///
+/// Both commas are looked for at once: where the second number begins need not be waited for until the
+/// first one is read.
+#[inline]
+pub(crate) fn two_numbers(bytes: [u8; 16]) -> Option<(u64, u64, usize)> {
+    let word = u128::from_le_bytes(bytes);
+    let commas = marks_of(word, b',');
+    let first = commas.trailing_zeros() / 8;
+    let second = (commas & commas.wrapping_sub(1)).trailing_zeros() / 8;
+    let len = second.wrapping_sub(first + 1);
+    if !(1..=8).contains(&first) || !(1..=8).contains(&len) || second == 16 {
+        return None;
+    }
+    let number = |word: u128, len: u32| {
+        let digits = (word as u64 ^ ZEROS) << (64 - 8 * len);
+        (no_digits(digits) == 0).then(|| worth(digits))
+    };
+    Some((number(word, first)?, number(word >> (8 * (first + 1)), len)?, second as usize))
+}
+
+/// Marks the bytes that are `wanted` by their highest bits. The lowest mark is right. One above it may be
+/// wrong: what is found there has to be looked at.
+#[inline]
+pub(crate) fn marks_of(word: u128, wanted: u8) -> u128 {
+    const ONES: u128 = u128::MAX / 0xff;
+    // What is wanted becomes zero, from which nothing can be taken without borrowing from above.
+    let others = word ^ (ONES * u128::from(wanted));
+    others.wrapping_sub(ONES) & !others & (ONES << 7)
+}
+
+/// Eight digits of zero: a digit without them is its value, and everything else is 10 or more.
+const ZEROS: u64 = 0x3030_3030_3030_3030;
+
+/// Marks the values that are 10 or more in their high nibbles, where adding 6 carries into them. It may
+/// carry on into later bytes, but never out of a digit: the first byte that is marked is right.
+#[inline]
+const fn no_digits(values: u64) -> u64 {
+    (values | values.wrapping_add(0x0606_0606_0606_0606)) & 0xf0f0_f0f0_f0f0_f0f0
+}
+
+/// What the values of eight digits are worth, the first one in the lowest byte.
+#[inline]
+const fn worth(digits: u64) -> u64 {
     // Tens and units in bytes 0, 2, 4, 6, each the larger digit first.
     let pairs = digits.wrapping_mul(10).wrapping_add(digits >> 8);
     // Pairs 0 and 2 weigh 10^6 and 100, pairs 1 and 3 weigh 10^4 and 1; the products meet in the
     // high half, the low half cannot carry into it.
     let even = (pairs & 0x0000_00ff_0000_00ff).wrapping_mul(100 + (1_000_000 << 32));
     let odd = ((pairs >> 16) & 0x0000_00ff_0000_00ff).wrapping_mul(1 + (10_000 << 32));
-    (even.wrapping_add(odd) >> 32, len as usize)
+    even.wrapping_add(odd) >> 32
 }
 
 /// Goes on digit by digit from the first `done` digits, which are worth `value`.
@@ -111,6 +154,20 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn two_numbers_are_those_before_two_commas(bytes in "[0-9]{0,9}[,x-][0-9]{0,9}[,+:-][ -~]{16}") {
+            let parts: Vec<_> = bytes[..16].splitn(3, ',').collect();
+            let number = |text: &str| match text.len() {
+                1..=8 if text.bytes().all(|byte| byte.is_ascii_digit()) => text.parse::<u64>().ok(),
+                _ => None,
+            };
+            let expected = match parts[..] {
+                [one, two, _] => number(one).zip(number(two)).map(|(a, b)| (a, b, one.len() + 1 + two.len())),
+                _ => None,
+            };
+            prop_assert_eq!(two_numbers(*bytes.as_bytes().first_chunk().unwrap()), expected);
+        }
+
         #[test]
         fn agrees_with_the_standard_library(bytes in "[0-9]{0,12}[ -~]{0,9}") {
             let digits = bytes.bytes().take_while(u8::is_ascii_digit).count();

@@ -22,6 +22,7 @@ mod predicates;
 pub mod serialization_order;
 mod session_files;
 mod source;
+mod spare;
 mod stream;
 #[cfg(test)]
 mod test_support;

@@ -41,7 +41,7 @@ pub(crate) fn parse_chunks<'a, T: Send, F: Send>(
 /// Lines are counted before anything is parsed, so that every chunk knows its line numbers. That
 /// reads the file twice, which costs little: counting runs at the speed of memory.
 pub(crate) fn cut(bytes: &[u8], size: usize) -> Vec<Chunk<'_>> {
-    let parts = split_at_line_ends(bytes, size);
+    let parts: Vec<&[u8]> = split_at_line_ends(bytes, size).collect();
     let newlines: Vec<usize> =
         parts.par_iter().map(|part| memchr_iter(b'\n', part).count()).collect();
     let (mut start, mut first_line) = (0, 1);
@@ -59,17 +59,13 @@ pub(crate) fn cut(bytes: &[u8], size: usize) -> Vec<Chunk<'_>> {
 }
 
 /// Parts of at least `size` bytes but the last, each with the end of its last line.
-fn split_at_line_ends(bytes: &[u8], size: usize) -> Vec<&[u8]> {
-    let mut parts = Vec::new();
+pub(crate) fn split_at_line_ends(bytes: &[u8], size: usize) -> impl Iterator<Item = &[u8]> {
     let mut rest = bytes;
-    while !rest.is_empty() {
-        let from = size.clamp(1, rest.len()) - 1;
-        let end = memchr(b'\n', &rest[from..]).map_or(rest.len(), |newline| from + newline + 1);
-        let (part, tail) = rest.split_at(end);
-        parts.push(part);
-        rest = tail;
-    }
-    parts
+    std::iter::from_fn(move || {
+        let from = size.clamp(1, rest.len().max(1)) - 1;
+        let end = memchr(b'\n', rest.get(from..)?).map_or(rest.len(), |newline| from + newline + 1);
+        rest.split_off(..end).filter(|part| !part.is_empty())
+    })
 }
 
 /// A line without its end.

@@ -377,7 +377,7 @@ impl NameTable {
 
     /// The number of a name that is a small number itself, if it is there.
     #[inline]
-    fn find_whole(&self, name: ValueRef<'_>) -> Option<u32> {
+    pub(crate) fn find_whole(&self, name: ValueRef<'_>) -> Option<u32> {
         // A negative name is larger than any array as an index.
         let ValueRef::Int(i) = name else { return None };
         self.whole.get(i as usize).copied().filter(|number| *number != NOT_THERE)

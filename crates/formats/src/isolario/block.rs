@@ -4,6 +4,7 @@
 //! parts (see [`super::parts`]): a kind of operation takes from each stream what it needs, so that
 //! rare kinds need no columns of their own.
 
+use std::marker::PhantomData;
 use std::ops::Range;
 
 use isolario_model::{TupleParts, ValueRef};
@@ -11,50 +12,95 @@ use isolario_model::{TupleParts, ValueRef};
 use super::bytes::{Cursor, ValueParts, ValueSource, get_columns, get_scalar, put_varint, tag};
 use super::ints;
 use super::streams::{Stream, TextStream};
+use super::unpack::Unpacker;
 use crate::Problem;
+
+/// How the columns of a block are kept.
+pub(super) trait Form {
+    type Bytes: AsRef<[u8]> + Default;
+    type Ints: Rows + Default;
+    type Text: AsRef<str> + Default;
+}
+
+/// Each in an array of its own.
+#[derive(Default)]
+pub(super) struct Owned;
+
+impl Form for Owned {
+    type Bytes = Vec<u8>;
+    type Ints = Vec<i64>;
+    type Text = String;
+}
+
+/// As they stand in the file: nothing is copied, and numbers are put together when they are asked for.
+#[derive(Default)]
+pub(super) struct Viewed<'b>(PhantomData<&'b [u8]>);
+
+impl<'b> Form for Viewed<'b> {
+    type Bytes = &'b [u8];
+    type Ints = ints::Packed<'b>;
+    type Text = &'b str;
+}
+
+/// What has rows.
+pub(super) trait Rows {
+    fn rows(&self) -> usize;
+}
+
+impl Rows for Vec<i64> {
+    fn rows(&self) -> usize {
+        self.len()
+    }
+}
+
+impl Rows for ints::Packed<'_> {
+    fn rows(&self) -> usize {
+        self.len()
+    }
+}
 
 /// The columns of a block. [`Block::walk`] states their order in the file.
 #[derive(Default)]
-pub(super) struct Block {
-    pub(super) sessions: Names,
-    pub(super) keys: Names,
+pub(super) struct Block<F: Form = Owned> {
+    pub(super) sessions: Names<F>,
+    pub(super) keys: Names<F>,
     /// Values of operations and names of transactions that are not integers.
-    pub(super) values: Names,
+    pub(super) values: Names<F>,
 
-    pub(super) outcomes: Vec<u8>,
+    pub(super) outcomes: F::Bytes,
     /// Which facts each transaction has; each of the columns after `txn_ops` holds only those.
-    pub(super) facts: Vec<u8>,
-    pub(super) txn_sessions: Vec<i64>,
+    pub(super) facts: F::Bytes,
+    pub(super) txn_sessions: F::Ints,
     /// How many operations each has.
-    pub(super) txn_ops: Vec<i64>,
-    pub(super) txn_names: Values,
-    pub(super) lines: Vec<i64>,
-    pub(super) starts: Vec<i64>,
-    pub(super) finishes: Vec<i64>,
-    pub(super) db_starts: Pairs,
-    pub(super) db_commits: Pairs,
+    pub(super) txn_ops: F::Ints,
+    pub(super) txn_names: Values<F>,
+    pub(super) lines: F::Ints,
+    pub(super) starts: F::Ints,
+    pub(super) finishes: F::Ints,
+    pub(super) db_starts: Pairs<F>,
+    pub(super) db_commits: Pairs<F>,
     /// Snapshots and errors.
-    pub(super) txn_texts: Texts,
+    pub(super) txn_texts: Texts<F>,
 
     /// The kind of each operation, and which notes it has.
-    pub(super) heads: Vec<u8>,
-    pub(super) states: Vec<u8>,
-    pub(super) op_keys: Vec<i64>,
-    pub(super) op_values: Values,
+    pub(super) heads: F::Bytes,
+    pub(super) states: F::Bytes,
+    pub(super) op_keys: F::Ints,
+    pub(super) op_values: Values<F>,
     /// Numbers of rows; for lists, how much of the longest one so far is shared and how much is
     /// new.
-    pub(super) counts: Vec<i64>,
-    pub(super) op_texts: Texts,
-    pub(super) version_kinds: Vec<u8>,
-    pub(super) version_numbers: Pairs,
+    pub(super) counts: F::Ints,
+    pub(super) op_texts: Texts<F>,
+    pub(super) version_kinds: F::Bytes,
+    pub(super) version_numbers: Pairs<F>,
 }
 
 /// Values, each an integer of its own or a place in the block's dictionary of values.
 #[derive(Default)]
-pub(super) struct Values {
+pub(super) struct Values<F: Form = Owned> {
     /// [`INLINE`] or [`LISTED`].
-    pub(super) places: Vec<u8>,
-    pub(super) numbers: Vec<i64>,
+    pub(super) places: F::Bytes,
+    pub(super) numbers: F::Ints,
 }
 
 /// The number is the value.
@@ -64,9 +110,9 @@ pub(super) const LISTED: u8 = 1;
 
 /// Texts, one after the other.
 #[derive(Default)]
-pub(super) struct Texts {
-    pub(super) lengths: Vec<i64>,
-    pub(super) text: String,
+pub(super) struct Texts<F: Form = Owned> {
+    pub(super) lengths: F::Ints,
+    pub(super) text: F::Text,
 }
 
 impl Texts {
@@ -78,9 +124,9 @@ impl Texts {
 
 /// Things of two numbers: timestamps, versions.
 #[derive(Default)]
-pub(super) struct Pairs {
-    pub(super) firsts: Vec<i64>,
-    pub(super) seconds: Vec<i64>,
+pub(super) struct Pairs<F: Form = Owned> {
+    pub(super) firsts: F::Ints,
+    pub(super) seconds: F::Ints,
 }
 
 impl Pairs {
@@ -92,10 +138,23 @@ impl Pairs {
 
 /// A dictionary of values. The columns of a tuple follow its tag, and are not entries of their own.
 #[derive(Default)]
-pub(super) struct Names {
-    tags: Vec<u8>,
-    ints: Vec<i64>,
-    texts: Texts,
+pub(super) struct Names<F: Form = Owned> {
+    tags: F::Bytes,
+    ints: F::Ints,
+    texts: Texts<F>,
+}
+
+impl Names<Viewed<'_>> {
+    /// A copy, in the place of what was there.
+    pub(super) fn copy_to(&self, names: &mut Names) {
+        let Names { tags, ints, texts } = self;
+        names.tags.clear();
+        names.tags.extend_from_slice(tags);
+        ints.numbers().take(ints.len(), &mut names.ints);
+        texts.lengths.numbers().take(texts.lengths.len(), &mut names.texts.lengths);
+        names.texts.text.clear();
+        names.texts.text.push_str(texts.text);
+    }
 }
 
 impl Names {
@@ -147,6 +206,15 @@ impl Names {
     /// Tells one value after the other, for whoever does not need them all at once: those of a history of
     /// rows take more memory than all of the rest.
     pub(super) fn for_each(&self, mut tell: impl FnMut(ValueRef<'_>)) -> Result<(), Problem> {
+        // Most are of integers alone.
+        let has_texts = !self.texts.lengths.is_empty() || !self.texts.text.is_empty();
+        if !has_texts
+            && self.ints.len() == self.tags.len()
+            && self.tags.iter().all(|tag| *tag == tag::INT)
+        {
+            self.ints.iter().for_each(|int| tell(ValueRef::Int(*int)));
+            return Ok(());
+        }
         let mut source = NameStream::new(self);
         let mut columns = Vec::new();
         while !source.tags.rest().is_empty() {
@@ -254,43 +322,43 @@ impl<'b> ValueSource<'b> for NameStream<'b> {
     }
 }
 
-/// What is done with each column in turn: it is written, or read.
-trait Codec {
-    fn bytes(&mut self, column: &mut Vec<u8>) -> Result<(), Problem>;
-    fn ints(&mut self, column: &mut Vec<i64>) -> Result<(), Problem>;
-    fn text(&mut self, column: &mut String) -> Result<(), Problem>;
+/// What is done with each column in turn: it is written, read or looked at.
+trait Codec<F: Form> {
+    fn bytes(&mut self, column: &mut F::Bytes) -> Result<(), Problem>;
+    fn ints(&mut self, column: &mut F::Ints) -> Result<(), Problem>;
+    fn text(&mut self, column: &mut F::Text) -> Result<(), Problem>;
 
-    fn texts(&mut self, column: &mut Texts) -> Result<(), Problem> {
+    fn texts(&mut self, column: &mut Texts<F>) -> Result<(), Problem> {
         self.ints(&mut column.lengths)?;
         self.text(&mut column.text)
     }
 
-    fn values(&mut self, column: &mut Values) -> Result<(), Problem> {
+    fn values(&mut self, column: &mut Values<F>) -> Result<(), Problem> {
         self.bytes(&mut column.places)?;
         self.ints(&mut column.numbers)
     }
 
-    fn pairs(&mut self, column: &mut Pairs) -> Result<(), Problem> {
+    fn pairs(&mut self, column: &mut Pairs<F>) -> Result<(), Problem> {
         self.ints(&mut column.firsts)?;
         self.ints(&mut column.seconds)
     }
 
-    fn names(&mut self, column: &mut Names) -> Result<(), Problem> {
+    fn names(&mut self, column: &mut Names<F>) -> Result<(), Problem> {
         self.bytes(&mut column.tags)?;
         self.ints(&mut column.ints)?;
         self.texts(&mut column.texts)
     }
 }
 
-impl Block {
+impl<F: Form> Block<F> {
     /// Goes through the columns in the order of the file, which is stated here and in the two that follow.
-    fn walk(&mut self, codec: &mut impl Codec) -> Result<(), Problem> {
+    fn walk(&mut self, codec: &mut impl Codec<F>) -> Result<(), Problem> {
         self.walk_txns(codec)?;
         self.walk_ops(codec)
     }
 
     /// Names, and what is known of transactions.
-    fn walk_txns(&mut self, codec: &mut impl Codec) -> Result<(), Problem> {
+    fn walk_txns(&mut self, codec: &mut impl Codec<F>) -> Result<(), Problem> {
         codec.names(&mut self.sessions)?;
         codec.names(&mut self.keys)?;
         codec.names(&mut self.values)?;
@@ -308,7 +376,7 @@ impl Block {
         codec.texts(&mut self.txn_texts)
     }
 
-    fn walk_ops(&mut self, codec: &mut impl Codec) -> Result<(), Problem> {
+    fn walk_ops(&mut self, codec: &mut impl Codec<F>) -> Result<(), Problem> {
         codec.bytes(&mut self.heads)?;
         codec.bytes(&mut self.states)?;
         codec.ints(&mut self.op_keys)?;
@@ -332,11 +400,13 @@ impl Block {
             &values.texts.lengths,
         ];
         let texts = [&txn_texts.text, &values.texts.text];
-        columns.iter().any(|column| !column.is_empty())
-            || texts.iter().any(|text| !text.is_empty())
-            || !values.tags.is_empty()
+        columns.iter().any(|column| column.rows() > 0)
+            || texts.iter().any(|text| !text.as_ref().is_empty())
+            || !values.tags.as_ref().is_empty()
     }
+}
 
+impl Block {
     /// Writes the content of a block frame: the length of the columns, then the columns,
     /// compressed.
     pub(super) fn put(&mut self, out: &mut Vec<u8>) -> std::io::Result<()> {
@@ -347,68 +417,47 @@ impl Block {
         Ok(())
     }
 
-    /// Reads the content of a block frame, in the place of what was there. `columns` has no meaning but
-    /// memory: who reads one block after the other need not fetch it again and again.
-    pub(super) fn get(&mut self, content: &[u8], columns: &mut Vec<u8>) -> Result<(), Problem> {
-        unpack_content(content, columns)?;
-        let mut decoder = Decoder(Cursor::new(columns));
+    /// Reads the content of a block frame, in the place of what was there.
+    pub(super) fn get(&mut self, content: &[u8], unpacker: &mut Unpacker) -> Result<(), Problem> {
+        let mut decoder = Decoder(Viewer(Cursor::new(unpacker.all(content)?)));
         self.walk(&mut decoder)?;
-        match decoder.0.rest().len() {
-            0 => Ok(()),
-            rest => {
-                Err(Problem::malformed("the end of a block", format_args!("{rest} more bytes")))
-            }
-        }
-    }
-
-    /// As [`Block::get`], without operations: what is in their columns has no meaning.
-    pub(super) fn get_txns(
-        &mut self,
-        content: &[u8],
-        columns: &mut Vec<u8>,
-    ) -> Result<(), Problem> {
-        unpack_content(content, columns)?;
-        self.walk_txns(&mut Decoder(Cursor::new(columns)))
+        require_end(decoder.0.0)
     }
 }
 
-fn unpack_content(content: &[u8], columns: &mut Vec<u8>) -> Result<(), Problem> {
-    let mut cursor = Cursor::new(content);
-    let claimed = u64::from_le_bytes(cursor.array("the length of a block's columns")?);
-    let packed = cursor.rest();
-    let limit = packed.len().saturating_mul(MOST_UNPACKED_PER_BYTE);
-    let len = usize::try_from(claimed).ok().filter(|len| *len <= limit).ok_or_else(|| {
-        Problem::malformed(
-            format!("at most {limit} bytes of columns in {} packed ones", packed.len()),
-            claimed,
-        )
-    })?;
-    unpack(packed, len, columns)
+impl<'b> Block<Viewed<'b>> {
+    /// The columns of a block, unpacked.
+    pub(super) fn view(columns: &'b [u8]) -> Result<Self, Problem> {
+        let mut block = Block::default();
+        let mut viewer = Viewer(Cursor::new(columns));
+        block.walk(&mut viewer)?;
+        require_end(viewer.0)?;
+        Ok(block)
+    }
+
+    /// As [`Block::view`], without operations, which need not be there; and how much of `columns` it takes.
+    pub(super) fn view_txns(columns: &'b [u8]) -> Result<(Self, usize), Problem> {
+        let mut block = Block::default();
+        let mut viewer = Viewer(Cursor::new(columns));
+        block.walk_txns(&mut viewer)?;
+        Ok((block, columns.len() - viewer.0.rest().len()))
+    }
 }
 
-fn unpack(packed: &[u8], len: usize, columns: &mut Vec<u8>) -> Result<(), Problem> {
-    columns.clear();
-    let no_room = |_| Problem::malformed("columns that fit into memory", len);
-    columns.try_reserve_exact(len).map_err(no_room)?;
-    zstd::bulk::Decompressor::new()
-        .and_then(|mut zstd| zstd.decompress_to_buffer(packed, columns))
-        .map_err(|error| Problem::malformed("columns packed with zstd", error))?;
-    if columns.len() != len {
-        return Err(Problem::malformed(format!("{len} bytes of columns"), columns.len()));
+fn require_end(cursor: Cursor<'_>) -> Result<(), Problem> {
+    match cursor.rest().len() {
+        0 => Ok(()),
+        rest => Err(Problem::malformed("the end of a block", format_args!("{rest} more bytes"))),
     }
-    Ok(())
 }
 
 /// The level of compression: higher ones gain a few percent on noise and cost much time.
 const COMPRESSION: i32 = 3;
 
-/// The most that zstd can make of one byte: it packs runs of up to 128 KiB into four bytes.
-const MOST_UNPACKED_PER_BYTE: usize = 1 << 15;
-
 #[derive(Default)]
 struct Encoder(Vec<u8>);
 
-impl Codec for Encoder {
+impl Codec<Owned> for Encoder {
     fn bytes(&mut self, column: &mut Vec<u8>) -> Result<(), Problem> {
         put_varint(&mut self.0, column.len() as u64);
         self.0.extend_from_slice(column);
@@ -427,23 +476,47 @@ impl Codec for Encoder {
     }
 }
 
-struct Decoder<'a>(Cursor<'a>);
+struct Viewer<'b>(Cursor<'b>);
 
-impl Codec for Decoder<'_> {
-    fn bytes(&mut self, column: &mut Vec<u8>) -> Result<(), Problem> {
+impl<'b> Codec<Viewed<'b>> for Viewer<'b> {
+    fn bytes(&mut self, column: &mut &'b [u8]) -> Result<(), Problem> {
         let len = self.0.count("the rows of a column of bytes")?;
+        *column = self.0.take(len, "a column of bytes")?;
+        Ok(())
+    }
+
+    fn ints(&mut self, column: &mut ints::Packed<'b>) -> Result<(), Problem> {
+        *column = ints::Packed::get(&mut self.0)?;
+        Ok(())
+    }
+
+    fn text(&mut self, column: &mut &'b str) -> Result<(), Problem> {
+        *column = self.0.text("a column of texts")?;
+        Ok(())
+    }
+}
+
+/// Copies what is viewed.
+struct Decoder<'b>(Viewer<'b>);
+
+impl Codec<Owned> for Decoder<'_> {
+    fn bytes(&mut self, column: &mut Vec<u8>) -> Result<(), Problem> {
+        let mut viewed: &[u8] = &[];
+        self.0.bytes(&mut viewed)?;
         column.clear();
-        column.extend_from_slice(self.0.take(len, "a column of bytes")?);
+        column.extend_from_slice(viewed);
         Ok(())
     }
 
     fn ints(&mut self, column: &mut Vec<i64>) -> Result<(), Problem> {
-        ints::decode(&mut self.0, column)
+        ints::decode(&mut self.0.0, column)
     }
 
     fn text(&mut self, column: &mut String) -> Result<(), Problem> {
+        let mut viewed = "";
+        self.0.text(&mut viewed)?;
         column.clear();
-        column.push_str(self.0.text("a column of texts")?);
+        column.push_str(viewed);
         Ok(())
     }
 }

@@ -5,7 +5,7 @@ use isolario_model::{
     VersionRef,
 };
 
-use super::block::{Block, INLINE, LISTED, Listed, Values};
+use super::block::{Block, Form, INLINE, LISTED, Listed, Rows, Values};
 use super::bytes::Datum;
 use super::layout::unknown;
 use super::parts::{Elements, GetParts, code, fact, kind_code, version_from_parts, with_op};
@@ -47,17 +47,16 @@ pub(super) fn drain(block: &mut Block) -> Result<Batch, Problem> {
 
 /// Whether a block has operations of one key and one integer each, and nothing else: the largest
 /// histories do.
-pub(super) fn is_plain(block: &Block) -> bool {
-    let Block { heads, states, op_keys, op_values, counts, op_texts, .. } = block;
-    let Values { places, numbers } = op_values;
-    let is_empty = states.is_empty() && counts.is_empty() && op_texts.lengths.is_empty();
-    let has_notes = !block.version_kinds.is_empty() || !op_texts.text.is_empty();
-    let lengths = [op_keys.len(), places.len(), numbers.len()];
-    is_empty
-        && !has_notes
-        && block.version_numbers.firsts.is_empty()
-        && block.version_numbers.seconds.is_empty()
-        && !block.txn_names.places.contains(&LISTED)
+pub(super) fn is_plain<F: Form>(block: &Block<F>) -> bool {
+    let Block { op_keys, op_values, counts, op_texts, version_numbers, .. } = block;
+    let (heads, places) = (block.heads.as_ref(), op_values.places.as_ref());
+    let notes = [&op_texts.lengths, &version_numbers.firsts, &version_numbers.seconds, counts];
+    let lengths = [op_keys.rows(), places.len(), op_values.numbers.rows()];
+    notes.iter().all(|column| column.rows() == 0)
+        && block.states.as_ref().is_empty()
+        && block.version_kinds.as_ref().is_empty()
+        && op_texts.text.as_ref().is_empty()
+        && !block.txn_names.places.as_ref().contains(&LISTED)
         && lengths.iter().all(|len| *len == heads.len())
         && heads.iter().all(|head| plain_kind(*head).is_some())
         && places.iter().all(|place| *place == INLINE)

@@ -1,7 +1,8 @@
-//! Reads plain blocks twice: first what they hold, and then all of it, straight to where it belongs.
+//! Reads plain blocks twice: first how much they hold, and then all of it, straight to where it belongs.
 //!
 //! To unpack a block once more is far cheaper than to keep it until the place of its transactions is
-//! known: see [`History::in_place`].
+//! known: see [`History::in_place`]. Of what stands in front of the operations, only as much is unpacked
+//! the first time as tells their number.
 
 use isolario_model::{
     History, KeyId, Meta, NameTable, OpKind, Outline, PlainFacts, PlainOps, PlainTxn, Room, Size,
@@ -9,117 +10,256 @@ use isolario_model::{
 };
 use rayon::prelude::*;
 
-use super::block::{Block, INLINE, Names};
+use super::block::{Block, Form, INLINE, Names, Rows, Viewed};
 use super::drain::{is_plain, outcome_of, plain_kind};
 use super::frames::Frame;
+use super::ints::Numbers;
 use super::parts::fact;
+use super::unpack::Unpacker;
 use crate::Meter;
+use crate::spare::Spare;
 
 /// The history of blocks that are plain, all with the same facts. None for others, and for those that
 /// something is wrong with: whoever reads them one by one finds out what.
 pub(super) fn read(blocks: &[Frame<'_>], meta: &Meta, meter: &Meter) -> Option<History> {
-    let outline = |memory: &mut Memory, frame: &Frame<'_>| {
-        frame.require_intact().ok()?;
-        memory.outline(frame)
-    };
+    let memory = Spare::<Memory>::default();
     // The first one tells at once what most files are like.
-    Memory::default().get(blocks.first()?)?;
-    let outlines = blocks.par_iter().map_init(Memory::default, outline);
-    let outlines: Vec<Outline> = outlines.collect::<Option<_>>()?;
-    History::in_place(meta.clone(), outlines, Memory::default, |memory, part, room| {
-        memory.fill(&blocks[part], room)?;
+    memory.lend(|memory| memory.is_plain(blocks.first()?).then_some(()))?;
+    let outline = |frame: &Frame<'_>| {
+        frame.require_intact().ok()?;
+        memory.lend(|memory| memory.outline(frame))
+    };
+    let outlines: Vec<Outline> = blocks.par_iter().map(outline).collect::<Option<_>>()?;
+    let keys = memory.lend(|memory| memory.first_keys(blocks))?;
+    History::in_place(meta.clone(), keys, &outlines, |part, room| {
+        memory.lend(|memory| memory.fill(&blocks[part], room))?;
         meter.add(blocks[part].content.len());
         Some(())
     })
 }
 
-/// What a thread needs to read one block after the other.
+/// The most operations that are believed in for each byte of a block before they are seen: nobody makes
+/// room for a history by telling of it.
+const MOST_OPS_PER_BYTE: usize = 16;
+
+/// How many blocks are looked at for keys before operations are read. The keys of a long history are soon
+/// all known, and then its operations are written with the right ones at once.
+const BLOCKS_WITH_KEYS: usize = 8;
+
+/// How many transactions are read at a time: few enough for their operations to stay in the fastest cache.
+const TXNS_AT_ONCE: usize = 128;
+
+/// What is needed to read one block after the other.
 #[derive(Default)]
 struct Memory {
-    block: Block,
-    unpacked: Vec<u8>,
+    unpacker: Unpacker,
+    names: Names,
+    /// The numbers that the room gave to the block's keys.
+    key_numbers: Vec<KeyId>,
+    txns: TxnRows,
+    ops: OpRows,
+}
+
+impl Memory {
+    fn is_plain(&mut self, frame: &Frame<'_>) -> bool {
+        let columns = self.unpacker.all(frame.content).ok();
+        let block = columns.and_then(|columns| Block::view(columns).ok());
+        block.is_some_and(|block| is_plain(&block) && plain_facts(&block).is_some())
+    }
+
+    fn outline(&mut self, frame: &Frame<'_>) -> Option<Outline> {
+        let Memory { unpacker, names, txns, .. } = self;
+        let outline = unpacker.first(frame.content, |columns| {
+            let (block, len) = Block::view_txns(columns)?;
+            Ok((outline(&block, names, txns), len))
+        });
+        let outline = outline.ok().flatten()?;
+        let mut ops = outline.sizes.iter().map(|size| size.ops);
+        let ops = ops.try_fold(0, |sum: usize, ops| sum.checked_add(ops))?;
+        (ops / MOST_OPS_PER_BYTE <= frame.content.len()).then_some(outline)
+    }
+
+    /// The keys of the first blocks, up to the first one that brings no new ones.
+    fn first_keys(&mut self, blocks: &[Frame<'_>]) -> Option<NameTable> {
+        let Memory { unpacker, names, .. } = self;
+        let mut keys = NameTable::default();
+        for frame in blocks.iter().take(BLOCKS_WITH_KEYS) {
+            let before = keys.len();
+            let copied = unpacker.first(frame.content, |columns| {
+                let (block, len) = Block::view_txns(columns)?;
+                block.keys.copy_to(names);
+                Ok(((), len))
+            });
+            copied.ok()?;
+            names.for_each(|name| _ = keys.intern(name)).ok()?;
+            if keys.len() == before {
+                break;
+            }
+        }
+        Some(keys)
+    }
+
+    fn fill(&mut self, frame: &Frame<'_>, room: &mut Room<'_>) -> Option<()> {
+        let Memory { unpacker, names, key_numbers, txns, ops } = self;
+        let block = Block::view(unpacker.all(frame.content).ok()?).ok()?;
+        plain_facts(&block).filter(|_| is_plain(&block))?;
+        block.keys.copy_to(names);
+        key_numbers.clear();
+        names.for_each(|name| key_numbers.push(room.key(name))).ok()?;
+        let mut columns = Columns::of(&block);
+        for outcomes in block.outcomes.chunks(TXNS_AT_ONCE) {
+            columns.take_txns(outcomes.len(), txns);
+            let counts = txns.ops.iter().map(|count| usize::try_from(*count).ok());
+            let count = counts.sum::<Option<usize>>()?;
+            columns.take_ops(count, key_numbers, ops)?;
+            put(outcomes, txns, ops, room)?;
+        }
+        columns.heads.is_empty().then_some(())
+    }
+}
+
+/// Puts some transactions down.
+fn put(outcomes: &[u8], txns: &TxnRows, ops: &OpRows, room: &mut Room<'_>) -> Option<()> {
+    // A fact is there for all or for none, for whom it does not count.
+    let fact = |column: &[i64], row: usize| column.get(row).copied().unwrap_or_default();
+    let mut end = 0;
+    for (row, (session, count)) in txns.sessions.iter().zip(&txns.ops).enumerate() {
+        let rows = end..end + *count as usize;
+        end = rows.end;
+        let txn = PlainTxn {
+            outcome: outcome_of(outcomes[row]).ok()?,
+            name: ValueId::inline(fact(&txns.names, row))?,
+            line: fact(&txns.lines, row) as u64,
+            start: fact(&txns.starts, row),
+            finish: fact(&txns.finishes, row),
+        };
+        let ops = PlainOps {
+            kinds: ops.kinds.get(rows.clone())?,
+            keys: ops.keys.get(rows.clone())?,
+            values: ops.values.get(rows)?,
+        };
+        room.put(usize::try_from(*session).ok()?, &txn, &ops)?;
+    }
+    Some(())
+}
+
+/// The columns of a plain block, as far as they are not yet taken.
+struct Columns<'b> {
+    txn_sessions: Numbers<'b>,
+    txn_ops: Numbers<'b>,
+    txn_names: Numbers<'b>,
+    lines: Numbers<'b>,
+    starts: Numbers<'b>,
+    finishes: Numbers<'b>,
+    heads: &'b [u8],
+    op_keys: Numbers<'b>,
+    op_values: Numbers<'b>,
+}
+
+/// Some rows of those of transactions.
+#[derive(Default)]
+struct TxnRows {
+    sessions: Vec<i64>,
+    ops: Vec<i64>,
+    names: Vec<i64>,
+    lines: Vec<i64>,
+    starts: Vec<i64>,
+    finishes: Vec<i64>,
+}
+
+/// Some rows of those of operations.
+#[derive(Default)]
+struct OpRows {
+    numbers: Vec<i64>,
     kinds: Vec<OpKind>,
     keys: Vec<KeyId>,
     values: Vec<ValueId>,
 }
 
-impl Memory {
-    /// Reads a block. None if something is wrong with it or it is not plain.
-    fn get(&mut self, frame: &Frame<'_>) -> Option<()> {
-        self.block.get(frame.content, &mut self.unpacked).ok()?;
-        plain_facts(&self.block)?;
-        is_plain(&self.block).then_some(())
+impl<'b> Columns<'b> {
+    fn of(block: &Block<Viewed<'b>>) -> Self {
+        Columns {
+            txn_sessions: block.txn_sessions.numbers(),
+            txn_ops: block.txn_ops.numbers(),
+            txn_names: block.txn_names.numbers.numbers(),
+            lines: block.lines.numbers(),
+            starts: block.starts.numbers(),
+            finishes: block.finishes.numbers(),
+            heads: block.heads,
+            op_keys: block.op_keys.numbers(),
+            op_values: block.op_values.numbers.numbers(),
+        }
     }
 
-    fn outline(&mut self, frame: &Frame<'_>) -> Option<Outline> {
-        self.block.get_txns(frame.content, &mut self.unpacked).ok()?;
-        let facts = plain_facts(&self.block)?;
-        let block = &self.block;
-        let (keys, sessions) = (names(&block.keys)?, names(&block.sessions)?);
-        let mut sizes = vec![Size::default(); sessions.len()];
-        for (session, ops) in block.txn_sessions.iter().zip(&block.txn_ops) {
+    fn take_txns(&mut self, count: usize, rows: &mut TxnRows) {
+        self.txn_sessions.take(count, &mut rows.sessions);
+        self.txn_ops.take(count, &mut rows.ops);
+        self.txn_names.take(count, &mut rows.names);
+        self.lines.take(count, &mut rows.lines);
+        self.starts.take(count, &mut rows.starts);
+        self.finishes.take(count, &mut rows.finishes);
+    }
+
+    /// None if there are not so many, or one of them has no key or a value that does not fit into a word.
+    fn take_ops(&mut self, count: usize, keys: &[KeyId], rows: &mut OpRows) -> Option<()> {
+        let OpRows { numbers, .. } = rows;
+        let (is_kind, kind) = (|head: &u8| plain_kind(*head).is_some(), OpKind::Read);
+        let heads = self.heads.split_off(..count)?;
+        replace(&mut rows.kinds, heads, is_kind, |head| plain_kind(*head).unwrap_or(kind))?;
+        self.op_keys.take(count, numbers);
+        let has_key = |place: &i64| (*place as u64) < keys.len() as u64;
+        let key = |place: &i64| keys.get(*place as usize).copied().unwrap_or_default();
+        replace(&mut rows.keys, numbers, has_key, key)?;
+        self.op_values.take(count, numbers);
+        let (fits, zero) = (|number: &i64| ValueId::inline(*number).is_some(), ValueId::inline(0)?);
+        replace(&mut rows.values, numbers, fits, |number| ValueId::inline(*number).unwrap_or(zero))
+    }
+}
+
+/// Puts rows in the place of what was there. None if one of them is not good. Without a way out of the
+/// middle, both loops are several times faster than one that has to look at each row before it goes on.
+#[inline]
+fn replace<S, T>(
+    column: &mut Vec<T>,
+    rows: &[S],
+    is_good: impl Fn(&S) -> bool,
+    make: impl Fn(&S) -> T,
+) -> Option<()> {
+    column.clear();
+    column.extend(rows.iter().map(make));
+    rows.iter().fold(true, |all, row| all & is_good(row)).then_some(())
+}
+
+/// How much there is of each session. None if the block is not plain, as far as its transactions tell.
+fn outline(block: &Block<Viewed<'_>>, names: &mut Names, txns: &mut TxnRows) -> Option<Outline> {
+    let facts = plain_facts(block)?;
+    block.sessions.copy_to(names);
+    let (mut sessions, mut places) = (NameTable::default(), 0);
+    let mut add = |name: ValueRef<'_>| {
+        sessions.intern(name);
+        places += 1;
+    };
+    names.for_each(&mut add).ok()?;
+    // A session that is there twice would be two.
+    if sessions.len() != places {
+        return None;
+    }
+    let mut sizes = vec![Size::default(); sessions.len()];
+    let mut columns = Columns::of(block);
+    for outcomes in block.outcomes.chunks(TXNS_AT_ONCE) {
+        columns.take_txns(outcomes.len(), txns);
+        for (session, ops) in txns.sessions.iter().zip(&txns.ops) {
             let size = sizes.get_mut(usize::try_from(*session).ok()?)?;
             size.txns += 1;
             size.ops = size.ops.checked_add(usize::try_from(*ops).ok()?)?;
         }
-        // Every operation takes a byte at least: what there is no operation for, no room is made for.
-        let ops = sizes.iter().try_fold(0, |sum: usize, size| sum.checked_add(size.ops))?;
-        (ops <= self.unpacked.len()).then_some(Outline { keys, sessions, sizes, facts })
     }
-
-    fn fill(&mut self, frame: &Frame<'_>, room: &mut Room<'_>) -> Option<()> {
-        self.get(frame)?;
-        let Memory { block, kinds, keys, values, .. } = self;
-        replace(kinds, block.heads.iter().map(|head| plain_kind(*head)))?;
-        replace(keys, block.op_keys.iter().map(|key| room.key(usize::try_from(*key).ok()?)))?;
-        replace(values, block.op_values.numbers.iter().map(|number| ValueId::inline(*number)))?;
-        // A fact is there for all or for none, for whom it does not count.
-        let fact = |column: &[i64], row: usize| column.get(row).copied().unwrap_or_default();
-        let mut op = 0usize;
-        for (row, (session, count)) in block.txn_sessions.iter().zip(&block.txn_ops).enumerate() {
-            let ops = op..op.checked_add(usize::try_from(*count).ok()?)?;
-            op = ops.end;
-            let txn = PlainTxn {
-                outcome: outcome_of(block.outcomes[row]).ok()?,
-                name: ValueId::inline(fact(&block.txn_names.numbers, row))?,
-                line: fact(&block.lines, row) as u64,
-                start: fact(&block.starts, row),
-                finish: fact(&block.finishes, row),
-            };
-            let ops = PlainOps {
-                kinds: kinds.get(ops.clone())?,
-                keys: keys.get(ops.clone())?,
-                values: values.get(ops)?,
-            };
-            room.put(usize::try_from(*session).ok()?, &txn, &ops)?;
-        }
-        (op == kinds.len()).then_some(())
-    }
-}
-
-/// Puts what there is in the place of what was there, unless something is missing.
-fn replace<T>(column: &mut Vec<T>, rows: impl Iterator<Item = Option<T>>) -> Option<()> {
-    column.clear();
-    for row in rows {
-        column.push(row?);
-    }
-    Some(())
-}
-
-/// The names of a dictionary, by their places; none if one is there twice.
-fn names(dictionary: &Names) -> Option<NameTable> {
-    let (mut names, mut places) = (NameTable::default(), 0);
-    let mut add = |name: ValueRef<'_>| {
-        names.intern(name);
-        places += 1;
-    };
-    dictionary.for_each(&mut add).ok()?;
-    (names.len() == places).then_some(names)
+    Some(Outline { sessions, sizes, facts })
 }
 
 /// Which facts the transactions of a block have, if they all have the same ones, and these are plain.
-fn plain_facts(block: &Block) -> Option<PlainFacts> {
-    let first = *block.facts.first()?;
+fn plain_facts<F: Form>(block: &Block<F>) -> Option<PlainFacts> {
+    let first = *block.facts.as_ref().first()?;
     let has = |fact: u8| first & fact != 0;
     let facts = PlainFacts {
         names: has(fact::NAME),
@@ -127,21 +267,21 @@ fn plain_facts(block: &Block) -> Option<PlainFacts> {
         starts: has(fact::START),
         finishes: has(fact::FINISH),
     };
-    let txns = block.outcomes.len();
+    let txns = block.outcomes.as_ref().len();
     let rows = |is_there: bool| if is_there { txns } else { 0 };
     let lengths = [
-        (block.facts.len(), txns),
-        (block.txn_sessions.len(), txns),
-        (block.txn_ops.len(), txns),
-        (block.txn_names.numbers.len(), rows(facts.names)),
-        (block.txn_names.places.len(), rows(facts.names)),
-        (block.lines.len(), rows(facts.lines)),
-        (block.starts.len(), rows(facts.starts)),
-        (block.finishes.len(), rows(facts.finishes)),
+        (block.facts.as_ref().len(), txns),
+        (block.txn_sessions.rows(), txns),
+        (block.txn_ops.rows(), txns),
+        (block.txn_names.numbers.rows(), rows(facts.names)),
+        (block.txn_names.places.as_ref().len(), rows(facts.names)),
+        (block.lines.rows(), rows(facts.lines)),
+        (block.starts.rows(), rows(facts.starts)),
+        (block.finishes.rows(), rows(facts.finishes)),
     ];
-    let is_plain = block.facts.iter().all(|other| *other == first)
+    let is_plain = block.facts.as_ref().iter().all(|other| *other == first)
         && lengths.iter().all(|(length, rows)| length == rows)
-        && block.txn_names.places.iter().all(|place| *place == INLINE)
+        && block.txn_names.places.as_ref().iter().all(|place| *place == INLINE)
         && !block.has_rare_facts()
         && !has(fact::DB_START | fact::DB_COMMIT | fact::SNAPSHOT | fact::ERROR);
     is_plain.then_some(facts)

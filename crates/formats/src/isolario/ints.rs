@@ -16,9 +16,6 @@ use crate::Problem;
 /// Added to the width where rows hold differences.
 const DELTA: u8 = 0x10;
 
-/// How many rows are put together at a time: what stays in the fastest cache.
-const ROWS_AT_ONCE: usize = 2048;
-
 /// Writes the number of rows and the column.
 pub(super) fn encode(values: &[i64], out: &mut Vec<u8>) {
     put_varint(out, values.len() as u64);
@@ -76,48 +73,105 @@ fn put_planes(rows: impl Iterator<Item = i64>, count: usize, range: Range, out: 
     }
 }
 
-/// Reads what [`encode`] wrote, in the place of what was there.
-pub(super) fn decode(cursor: &mut Cursor<'_>, values: &mut Vec<i64>) -> Result<(), Problem> {
-    values.clear();
-    let rows = cursor.count("the rows of a column of numbers")?;
-    if rows == 0 {
-        return Ok(());
-    }
-    let form = cursor.byte("the form of a column")?;
-    let width = usize::from(form & !DELTA);
-    if !(1..=8).contains(&width) {
-        return Err(Problem::malformed("the width of a column, 1 to 8", width));
-    }
-    let least = i64::from_le_bytes(cursor.array("the least number of a column")?);
-    let first = match form & DELTA {
-        0 => None,
-        _ => Some(i64::from_le_bytes(cursor.array("the first number of a column")?)),
-    };
-    let len = rows.saturating_mul(width);
-    let planes = cursor.take(len, "a column of numbers")?;
-    values.resize(rows, least);
-    join_planes(planes, values);
-    if let Some(mut value) = first {
-        values[0] = value;
-        for row in &mut values[1..] {
-            value = value.wrapping_add(*row);
-            *row = value;
-        }
-    }
-    Ok(())
+/// A column as [`encode`] wrote it.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Packed<'b> {
+    rows: usize,
+    least: i64,
+    /// The first number, where rows hold differences.
+    first: Option<i64>,
+    /// A plane for each byte of a row.
+    planes: &'b [u8],
 }
 
-/// Adds to each row what the planes hold of it.
-fn join_planes(planes: &[u8], values: &mut [i64]) {
-    let rows = values.len();
-    for (stretch, values) in values.chunks_mut(ROWS_AT_ONCE).enumerate() {
-        let start = stretch * ROWS_AT_ONCE;
-        for (shift, plane) in (0..).step_by(8).zip(planes.chunks_exact(rows)) {
-            for (value, byte) in values.iter_mut().zip(&plane[start..]) {
-                *value = value.wrapping_add(i64::from(*byte) << shift);
+impl<'b> Packed<'b> {
+    pub(super) fn get(cursor: &mut Cursor<'b>) -> Result<Packed<'b>, Problem> {
+        let rows = cursor.count("the rows of a column of numbers")?;
+        if rows == 0 {
+            return Ok(Packed::default());
+        }
+        let form = cursor.byte("the form of a column")?;
+        let width = usize::from(form & !DELTA);
+        if !(1..=8).contains(&width) {
+            return Err(Problem::malformed("the width of a column, 1 to 8", width));
+        }
+        let least = i64::from_le_bytes(cursor.array("the least number of a column")?);
+        let first = match form & DELTA {
+            0 => None,
+            _ => Some(i64::from_le_bytes(cursor.array("the first number of a column")?)),
+        };
+        let len = rows.saturating_mul(width);
+        let planes = cursor.take(len, "a column of numbers")?;
+        Ok(Packed { rows, least, first, planes })
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.rows
+    }
+
+    /// The numbers, some at a time.
+    pub(super) fn numbers(self) -> Numbers<'b> {
+        Numbers { column: self, taken: 0, last: 0 }
+    }
+}
+
+/// Takes the numbers of a column one after the other. Whoever goes through several columns at once takes so
+/// few at a time that they stay in the fastest cache.
+pub(super) struct Numbers<'b> {
+    column: Packed<'b>,
+    taken: usize,
+    /// The number before the next one.
+    last: i64,
+}
+
+impl Numbers<'_> {
+    /// Puts the next ones in the place of what was there. There are fewer at the end.
+    pub(super) fn take(&mut self, count: usize, numbers: &mut Vec<i64>) {
+        let Packed { rows, first, planes, .. } = self.column;
+        numbers.clear();
+        let count = count.min(rows - self.taken);
+        if count == 0 {
+            return;
+        }
+        match planes.len() / rows {
+            1 => self.join::<1>(count, numbers),
+            2 => self.join::<2>(count, numbers),
+            3 => self.join::<3>(count, numbers),
+            4 => self.join::<4>(count, numbers),
+            5 => self.join::<5>(count, numbers),
+            6 => self.join::<6>(count, numbers),
+            7 => self.join::<7>(count, numbers),
+            _ => self.join::<8>(count, numbers),
+        }
+        if let Some(first) = first {
+            let is_first = self.taken == 0;
+            // Whatever stands in its place: it is the first number itself.
+            self.last = if is_first { first.wrapping_sub(numbers[0]) } else { self.last };
+            for number in numbers.iter_mut() {
+                self.last = self.last.wrapping_add(*number);
+                *number = self.last;
             }
         }
+        self.taken += count;
     }
+
+    /// Puts the next rows together from `WIDTH` planes.
+    fn join<const WIDTH: usize>(&self, count: usize, numbers: &mut Vec<i64>) {
+        let Packed { rows, least, planes, .. } = self.column;
+        let plane = |plane: usize| &planes[plane * rows + self.taken..][..count];
+        let planes: [&[u8]; WIDTH] = std::array::from_fn(plane);
+        numbers.extend((0..count).map(|row| {
+            let bytes = planes.iter().rev().fold(0, |sum, plane| sum << 8 | i64::from(plane[row]));
+            least.wrapping_add(bytes)
+        }));
+    }
+}
+
+/// Reads what [`encode`] wrote, in the place of what was there.
+pub(super) fn decode(cursor: &mut Cursor<'_>, values: &mut Vec<i64>) -> Result<(), Problem> {
+    let column = Packed::get(cursor)?;
+    column.numbers().take(column.rows, values);
+    Ok(())
 }
 
 #[cfg(test)]
@@ -134,6 +188,13 @@ mod tests {
         decode(&mut cursor, &mut decoded).unwrap();
         assert_eq!(decoded, values);
         assert!(cursor.is_empty());
+        let mut numbers = Packed::get(&mut Cursor::new(&out)).unwrap().numbers();
+        for some in values.chunks(3) {
+            numbers.take(3, &mut decoded);
+            assert_eq!(decoded, some);
+        }
+        numbers.take(3, &mut decoded);
+        assert!(decoded.is_empty());
         out.len()
     }
 

@@ -21,6 +21,7 @@ mod streams;
 mod tape;
 #[cfg(test)]
 mod tests;
+mod unpack;
 mod write;
 
 use isolario_model::SinkError;

@@ -10,6 +10,7 @@ use super::frames::{Frame, Frames, Next};
 use super::in_place;
 use super::layout::{Header, OPTIONAL, frame, read_header, unknown};
 use super::rows::{Replay, get_rows};
+use super::unpack::Unpacker;
 use crate::error::Fault;
 use crate::{Ignored, Loaded, Meter, Position, Problem, ReadError, Source, Warning};
 
@@ -61,9 +62,9 @@ pub(super) fn read_blocks(
     meta: &Meta,
     meter: &Meter,
 ) -> Result<Vec<Batch>, Fault> {
-    let read = |(block, columns): &mut (Block, Vec<u8>), frame: &Frame<'_>| {
+    let read = |(block, unpacker): &mut (Block, Unpacker), frame: &Frame<'_>| {
         frame.require_intact()?;
-        block.get(frame.content, columns)?;
+        block.get(frame.content, unpacker)?;
         let mut batch = drain(block)?;
         batch.meta(meta)?;
         meter.add(frame.content.len());

@@ -21,6 +21,7 @@
 //! snapshots, statements, and the names of aborted transactions, of which two that follow one
 //! another in a session become one. It refuses what would change the meaning: see [`mod@write`].
 
+mod in_place;
 mod scan;
 mod write;
 
@@ -69,6 +70,15 @@ impl HistoryFormat for Plume {
 
 /// Reads a whole history in chunks of about `chunk_size` bytes, which do not show in the result.
 fn read(bytes: &[u8], chunk_size: usize, meter: &Meter) -> Result<History, Fault> {
+    if let Some(history) = in_place::read(bytes, chunk_size, meter) {
+        return Ok(history);
+    }
+    meter.begin(bytes.len());
+    read_in_batches(bytes, chunk_size, meter)
+}
+
+/// Reads any history.
+fn read_in_batches(bytes: &[u8], chunk_size: usize, meter: &Meter) -> Result<History, Fault> {
     let mut batches = lines::parse_chunks(bytes, chunk_size, |chunk| {
         let batch = batch(chunk).map_err(|fault| fault.shifted(chunk.start));
         meter.add(chunk.bytes.len());

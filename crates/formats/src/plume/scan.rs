@@ -1,6 +1,8 @@
 //! The lines of Plume text.
 
-use crate::decimal::{NotANumber, leading_u64};
+use memchr::memchr;
+
+use crate::decimal::{NotANumber, leading_u64, marks_of, two_numbers};
 use crate::error::Fault;
 use crate::lines::Chunk;
 
@@ -34,8 +36,60 @@ pub(super) struct Scanner<'a> {
     /// The end of the last operation's line, from the comma before the session on, and what it
     /// says. Operations come in runs of one transaction: where the same bytes stand again, they
     /// mean the same and need not be parsed.
-    tail: &'a [u8],
+    tail: Tail<'a>,
     owner: Option<Owner>,
+}
+
+/// The end of a line, made to be looked for.
+#[derive(Clone, Copy)]
+struct Tail<'a> {
+    bytes: &'a [u8],
+    /// Short ones as a number, and which bits of others to compare it with: to call a function that
+    /// compares memory would take longer than all of the rest of a line.
+    word: u128,
+    mask: u128,
+}
+
+impl<'a> Tail<'a> {
+    /// What is found nowhere.
+    const NONE: Tail<'static> = Tail { bytes: &[], word: 1, mask: 0 };
+
+    fn new(bytes: &'a [u8]) -> Self {
+        let mut word = [0; 16];
+        match word.get_mut(..bytes.len()) {
+            None => Tail { bytes, ..Tail::NONE },
+            Some(_) if bytes.is_empty() => Tail::NONE,
+            Some(place) => {
+                place.copy_from_slice(bytes);
+                let mask = u128::MAX >> (8 * (word.len() - bytes.len()));
+                Tail { bytes, word: u128::from_le_bytes(word), mask }
+            }
+        }
+    }
+
+    /// Whether it stands at the beginning of some bytes.
+    #[inline(always)]
+    fn begins(&self, bytes: &[u8]) -> bool {
+        match bytes.first_chunk() {
+            Some(first) if self.mask != 0 => u128::from_le_bytes(*first) & self.mask == self.word,
+            _ => !self.bytes.is_empty() && bytes.starts_with(self.bytes),
+        }
+    }
+}
+
+/// The fewest bytes before the tail: `r(0,0`.
+const SHORTEST_HEAD: usize = 5;
+
+/// Where the first newline is. It is looked for at hand before others look for it at large.
+#[inline(always)]
+fn newline(bytes: &[u8]) -> Option<usize> {
+    if let Some(first) = bytes.first_chunk() {
+        let newlines = marks_of(u128::from_le_bytes(*first), b'\n');
+        if newlines != 0 {
+            return Some(newlines.trailing_zeros() as usize / 8);
+        }
+    }
+    memchr(b'\n', bytes)
 }
 
 /// Whether the first line that is not blank is an operation.
@@ -51,7 +105,7 @@ pub(super) fn looks_like_operations(bytes: &[u8]) -> bool {
 
 impl<'a> Scanner<'a> {
     pub(super) fn new(chunk: Chunk<'a>) -> Self {
-        Scanner { bytes: chunk.bytes, at: 0, line: chunk.first_line, tail: &[], owner: None }
+        Scanner { bytes: chunk.bytes, at: 0, line: chunk.first_line, tail: Tail::NONE, owner: None }
     }
 
     /// The next operation; none at the end.
@@ -81,6 +135,24 @@ impl<'a> Scanner<'a> {
         Ok(Some(Line { is_write, key, value, owner, begins_run, at, number }))
     }
 
+    /// The next operation if it is of the run of the one before and like most: with small numbers and
+    /// without spaces. None for others, which [`Scanner::next`] reads.
+    #[inline(always)]
+    pub(super) fn next_of_run(&mut self) -> Option<(bool, u64, u64)> {
+        let ([kind, b'('], rest) = self.bytes.get(self.at..)?.split_first_chunk()? else {
+            return None;
+        };
+        let (is_write, is_read) = (*kind == b'w', *kind == b'r');
+        let (key, value, len) = two_numbers(*rest.first_chunk()?)?;
+        // Without a branch for each kind, of which nobody can guess the next one.
+        if !(is_write | is_read) | !self.tail.begins(&rest[len..]) {
+            return None;
+        }
+        self.at += 2 + len + self.tail.bytes.len() - 1;
+        self.end_line();
+        Some((is_write, key, value))
+    }
+
     /// Goes on to what is not blank; none at the end.
     #[inline]
     fn skip_blank_lines(&mut self) -> Option<u8> {
@@ -96,12 +168,35 @@ impl<'a> Scanner<'a> {
     /// Steps over a tail that was parsed before, if it stands here again.
     #[inline(always)]
     fn repeats_tail(&mut self) -> bool {
-        let repeats = !self.tail.is_empty() && self.bytes[self.at..].starts_with(self.tail);
+        let repeats = self.tail.begins(&self.bytes[self.at..]);
         if repeats {
-            self.at += self.tail.len() - 1;
+            self.at += self.tail.bytes.len() - 1;
             self.end_line();
         }
         repeats
+    }
+
+    /// Steps over the lines that end as the last one did, whatever else they say, and tells how many
+    /// these are.
+    pub(super) fn skip_run(&mut self) -> usize {
+        let before = self.line;
+        let tail = self.tail;
+        // What begins as an operation has its newline no earlier, or is none. A blank line has.
+        let shortest = SHORTEST_HEAD + tail.bytes.len().saturating_sub(1);
+        while self.bytes.get(self.at + 1) == Some(&b'(')
+            && let Some(rest) = self.bytes.get(self.at + shortest..)
+            && let Some(more) = newline(rest)
+            && tail.begins(&self.bytes[self.at + SHORTEST_HEAD + more..])
+        {
+            self.at += shortest + more;
+            self.end_line();
+        }
+        (self.line - before) as usize
+    }
+
+    /// Where it is among the bytes of its chunk, and on which line.
+    pub(super) fn place(&self) -> (usize, u64) {
+        (self.at, self.line)
     }
 
     /// The session, the transaction and the end of the line.
@@ -117,7 +212,7 @@ impl<'a> Scanner<'a> {
         self.finish_line()?;
         let tail = &self.bytes[start..self.at];
         // Only whole lines: the tail without its newline is also how a bad line may begin.
-        self.tail = if tail.ends_with(b"\n") { tail } else { &[] };
+        self.tail = if tail.ends_with(b"\n") { Tail::new(tail) } else { Tail::NONE };
         Ok(owner)
     }
 

@@ -15,13 +15,12 @@ use crate::history::History;
 use crate::op::{OpKind, Outcome};
 use crate::sink::Meta;
 use crate::table::{NameTable, ValueId, ValueTable};
+use crate::value::ValueRef;
 
 /// What a part of a history holds: whole transactions, which come after those of the parts before.
 #[derive(Clone, Debug, Default)]
 pub struct Outline {
-    /// Its keys. It calls them by their numbers here.
-    pub keys: NameTable,
-    /// Its sessions, likewise.
+    /// Its sessions. It calls them by their numbers here.
     pub sessions: NameTable,
     /// How much there is of each of these sessions.
     pub sizes: Vec<Size>,
@@ -71,147 +70,200 @@ pub struct PlainTxn {
 pub struct PlainOps<'o> {
     /// What they are: reads, writes and appends.
     pub kinds: &'o [OpKind],
-    /// Their keys, by the numbers of the history.
+    /// Their keys, by the numbers that the room gave them.
     pub keys: &'o [KeyId],
     /// Their values.
     pub values: &'o [ValueId],
 }
 
 impl History {
-    /// Puts a history together. `fill` writes the part of a number into its room, on any thread, and is
-    /// lent `memory` that it may use again for other parts. None if it does not, if what it writes is not
-    /// what its outline says, or if parts do not have the same facts or are too many.
-    pub fn in_place<M>(
+    /// Puts a history together. `fill` writes the part of a number into its room, on any thread. `keys` are
+    /// those of the first parts, in the order in which they come up there, or none: those of the others are
+    /// added to them.
+    ///
+    /// None if `fill` does not write a part, if what it writes is not what its outline says, or if parts
+    /// do not have the same facts or are too many.
+    pub fn in_place(
         meta: Meta,
-        outlines: Vec<Outline>,
-        memory: impl Fn() -> M + Sync + Send,
-        fill: impl Fn(&mut M, usize, &mut Room<'_>) -> Option<()> + Sync + Send,
+        keys: NameTable,
+        outlines: &[Outline],
+        fill: impl Fn(usize, &mut Room<'_>) -> Option<()> + Sync + Send,
     ) -> Option<History> {
         let facts = outlines.first()?.facts;
-        let total = outlines.iter().flat_map(|outline| &outline.sizes).fold(
-            Size::default(),
-            |total, size| Size { txns: total.txns + size.txns, ops: total.ops + size.ops },
-        );
-        let fits = total.txns <= MAX_ROWS && total.ops <= MAX_ROWS;
+        let total = total(outlines)?;
         let agrees = |outline: &Outline| {
             outline.facts == facts && outline.sizes.len() == outline.sessions.len()
         };
-        if !fits || !outlines.iter().all(agrees) {
+        if total.txns > MAX_ROWS || total.ops > MAX_ROWS || !outlines.iter().all(agrees) {
             return None;
         }
-        let (sessions, session_maps) = joined(outlines.iter().map(|outline| &outline.sessions));
-        let (keys, key_maps) = joined(outlines.iter().map(|outline| &outline.keys));
-        let session_ends = session_ends(&outlines, &session_maps, sessions.len());
+        let (sessions, stretches) = Stretch::in_order(outlines);
         let mut columns = Columns::new(total, facts);
-        let rooms = columns.cut(&outlines, &session_maps, key_maps);
-        drop(outlines);
-        rooms.into_par_iter().enumerate().try_for_each_init(
-            memory,
-            |memory, (part, mut room)| {
-                fill(memory, part, &mut room)?;
-                room.is_full().then_some(())
-            },
-        )?;
+        let rooms = columns.cut(&stretches, &keys, outlines.len());
+        let fill = |(part, mut room): (usize, Room<'_>)| {
+            fill(part, &mut room)?;
+            room.is_full().then_some(room.more_keys)
+        };
+        let more_keys = rooms.into_par_iter().enumerate().map(fill);
+        let more_keys: Vec<NameTable> = more_keys.collect::<Option<_>>()?;
+        let keys = columns.settle_keys(keys, &more_keys, &stretches);
+        let session_ends = session_ends(&stretches, sessions.len());
         let (txns, ops) = columns.finish();
         let values = ValueTable::default();
         Some(History { meta, ops, txns, session_ends, keys, sessions, values })
     }
 }
 
-/// One table of all names, and what numbers those of each table have in it.
-fn joined<'t>(tables: impl Iterator<Item = &'t NameTable>) -> (NameTable, Vec<Vec<u32>>) {
-    let tables: Vec<&NameTable> = tables.collect();
-    let mut names = NameTable::default();
-    let maps = absorb_all(&mut names, &tables);
-    (names, maps)
+/// How much there is of all parts together. None if nobody can count it.
+fn total(outlines: &[Outline]) -> Option<Size> {
+    let mut sizes = outlines.iter().flat_map(|outline| &outline.sizes);
+    sizes.try_fold(Size::default(), |total, size| {
+        let txns = total.txns.checked_add(size.txns)?;
+        Some(Size { txns, ops: total.ops.checked_add(size.ops)? })
+    })
+}
+
+/// What a part has of a session: transactions that follow one another in the history.
+#[derive(Clone, Copy)]
+struct Stretch {
+    session: u32,
+    part: usize,
+    /// The number that the part calls the session by.
+    own: usize,
+    size: Size,
+}
+
+impl Stretch {
+    /// All sessions, and the stretches of all parts in the order of the history: a session is in one
+    /// piece, part by part.
+    fn in_order(outlines: &[Outline]) -> (NameTable, Vec<Stretch>) {
+        let mut sessions = NameTable::default();
+        let tables: Vec<&NameTable> = outlines.iter().map(|outline| &outline.sessions).collect();
+        let maps = absorb_all(&mut sessions, &tables);
+        let mut stretches = Vec::new();
+        for (part, (outline, map)) in outlines.iter().zip(maps).enumerate() {
+            let named = map.into_iter().zip(&outline.sizes).enumerate();
+            stretches.extend(named.map(|(own, (session, size))| Stretch {
+                session,
+                part,
+                own,
+                size: *size,
+            }));
+        }
+        stretches.sort_unstable_by_key(|stretch| (stretch.session, stretch.part, stretch.own));
+        (sessions, stretches)
+    }
 }
 
 /// One past the last transaction of each session.
-fn session_ends(outlines: &[Outline], maps: &[Vec<u32>], sessions: usize) -> Vec<u32> {
+fn session_ends(stretches: &[Stretch], sessions: usize) -> Vec<u32> {
     let mut ends = vec![0; sessions];
-    for (outline, map) in outlines.iter().zip(maps) {
-        let sizes = map.iter().zip(&outline.sizes);
-        sizes.for_each(|(session, size)| ends[*session as usize] += size.txns as u32);
-    }
     let mut total = 0;
-    for end in &mut ends {
-        total += *end;
-        *end = total;
+    for stretch in stretches {
+        total += stretch.size.txns as u32;
+        ends[stretch.session as usize] = total;
     }
     ends
 }
 
-/// The columns of a history, in the making.
+/// The columns of a history, in the making. Fresh memory is slow, and zeros come without being written:
+/// so columns are of plain numbers as far as possible until they are full.
 struct Columns {
     sessions: Vec<u32>,
     op_ends: Vec<u32>,
     outcomes: Vec<Outcome>,
-    names: Vec<ValueId>,
+    /// The words of names.
+    names: Vec<u64>,
     lines: Vec<u64>,
     starts: Vec<i64>,
     finishes: Vec<i64>,
     kinds: Vec<OpKind>,
-    keys: Vec<KeyId>,
+    /// The numbers of keys.
+    keys: Vec<u32>,
     words: Vec<u64>,
 }
 
 impl Columns {
-    /// Fresh memory is slow: all cores fetch it. Zeros come without being written.
     fn new(size: Size, facts: PlainFacts) -> Columns {
         let rows = |is_there: bool| if is_there { size.txns } else { 0 };
-        let no_name = ValueId::from_word(0);
         Columns {
             sessions: vec![0; size.txns],
             op_ends: vec![0; size.txns],
             outcomes: vec![Outcome::Unknown; size.txns],
-            names: rayon::iter::repeat_n(no_name, rows(facts.names)).collect(),
+            names: vec![0; rows(facts.names)],
             lines: vec![0; rows(facts.lines)],
             starts: vec![0; rows(facts.starts)],
             finishes: vec![0; rows(facts.finishes)],
+            // All cores fetch what has to be written.
             kinds: rayon::iter::repeat_n(OpKind::Read, size.ops).collect(),
-            keys: rayon::iter::repeat_n(KeyId(0), size.ops).collect(),
+            keys: vec![0; size.ops],
             words: vec![0; size.ops],
         }
     }
 
     /// A column without rows is one that is not there.
     fn finish(self) -> (TxnColumns, OpColumns) {
+        let names = self.names.into_iter().map(ValueId::from_word).collect();
         let txns = TxnColumns {
             sessions: self.sessions,
             op_ends: self.op_ends,
             outcomes: self.outcomes,
-            names: Column::full(self.names),
+            names: Column::full(names),
             lines: Column::full(self.lines),
             starts: Column::full(self.starts),
             finishes: Column::full(self.finishes),
             ..TxnColumns::default()
         };
-        let (kinds, keys, words) = (self.kinds, self.keys, self.words);
+        let keys = self.keys.into_iter().map(KeyId).collect();
+        let (kinds, words) = (self.kinds, self.words);
         (txns, OpColumns { kinds, keys, words, ..OpColumns::default() })
     }
 
-    /// Cuts them into rooms for parts, given what numbers their sessions and keys have.
+    /// Cuts them into rooms for parts.
     fn cut<'c>(
         &'c mut self,
-        outlines: &[Outline],
-        session_maps: &[Vec<u32>],
-        key_maps: Vec<Vec<u32>>,
+        stretches: &[Stretch],
+        keys: &'c NameTable,
+        parts: usize,
     ) -> Vec<Room<'c>> {
-        // A session is in one piece, part by part.
-        let mut pieces: Vec<(u32, usize, usize)> = Vec::new();
-        for (part, map) in session_maps.iter().enumerate() {
-            pieces.extend(map.iter().enumerate().map(|(own, session)| (*session, part, own)));
-        }
-        pieces.sort_unstable();
-        let room = |keys| Room { keys, sessions: Vec::new() };
-        let mut rooms: Vec<Room<'c>> = key_maps.into_iter().map(room).collect();
+        let room = || Room { keys, more_keys: NameTable::default(), sessions: Vec::new() };
+        let mut rooms: Vec<Room<'c>> = std::iter::repeat_with(room).take(parts).collect();
         let mut rest = Rest::of(self);
-        for (session, part, own) in pieces {
-            let stretch = rest.take(session, outlines[part].sizes[own]);
-            rooms[part].sessions.push((own, stretch));
+        for stretch in stretches {
+            let place = rest.take(stretch);
+            rooms[stretch.part].sessions.push((stretch.own, place));
         }
         rooms.iter_mut().for_each(|room| room.sessions.sort_unstable_by_key(|(own, _)| *own));
         rooms
+    }
+
+    /// Adds the keys that parts have beyond those known before, and gives all operations the numbers that
+    /// these have.
+    fn settle_keys(
+        &mut self,
+        keys: NameTable,
+        more_keys: &[NameTable],
+        stretches: &[Stretch],
+    ) -> NameTable {
+        if more_keys.iter().all(NameTable::is_empty) {
+            return keys;
+        }
+        let known = keys.len();
+        let mut keys = keys;
+        let tables: Vec<&NameTable> = more_keys.iter().collect();
+        let maps = absorb_all(&mut keys, &tables);
+        let mut rest = &mut self.keys[..];
+        let pieces: Vec<(&Stretch, &mut [u32])> =
+            stretches.iter().map(|stretch| (stretch, first(&mut rest, stretch.size.ops))).collect();
+        pieces.into_par_iter().for_each(|(stretch, rows)| {
+            let map = &maps[stretch.part];
+            for key in rows {
+                // What is not beyond those known before wraps around, and is in no map.
+                let own = (*key as usize).wrapping_sub(known);
+                *key = map.get(own).copied().unwrap_or(*key);
+            }
+        });
+        keys
     }
 }
 
@@ -220,12 +272,12 @@ struct Rest<'c> {
     sessions: &'c mut [u32],
     op_ends: &'c mut [u32],
     outcomes: &'c mut [Outcome],
-    names: &'c mut [ValueId],
+    names: &'c mut [u64],
     lines: &'c mut [u64],
     starts: &'c mut [i64],
     finishes: &'c mut [i64],
     kinds: &'c mut [OpKind],
-    keys: &'c mut [KeyId],
+    keys: &'c mut [u32],
     words: &'c mut [u64],
     /// The number of the next operation.
     op: u32,
@@ -249,12 +301,14 @@ impl<'c> Rest<'c> {
     }
 
     /// The next so many transactions, all of one session.
-    fn take(&mut self, session: u32, Size { txns, ops }: Size) -> Stretch<'c> {
-        first(&mut self.sessions, txns).fill(session);
-        let op = self.op;
+    fn take(&mut self, stretch: &Stretch) -> Place<'c> {
+        let Size { txns, ops } = stretch.size;
+        first(&mut self.sessions, txns).fill(stretch.session);
+        let first_op = self.op;
         self.op += ops as u32;
-        Stretch {
-            op,
+        Place {
+            filled: Size::default(),
+            first_op,
             op_ends: first(&mut self.op_ends, txns),
             outcomes: first(&mut self.outcomes, txns),
             names: first(&mut self.names, txns),
@@ -278,65 +332,85 @@ fn first<'c, T>(rest: &mut &'c mut [T], rows: usize) -> &'c mut [T] {
 /// Room for the transactions of a part.
 #[derive(Debug)]
 pub struct Room<'c> {
-    /// By its own keys.
-    keys: Vec<u32>,
+    /// The keys that were known before.
+    keys: &'c NameTable,
+    /// Those of the part that were not.
+    more_keys: NameTable,
     /// By its own sessions, each with its number.
-    sessions: Vec<(usize, Stretch<'c>)>,
+    sessions: Vec<(usize, Place<'c>)>,
 }
 
-/// Room for those of one session, as far as it is not filled.
+/// Room for those of one session.
 #[derive(Debug)]
-struct Stretch<'c> {
-    /// The number of the next operation.
-    op: u32,
+struct Place<'c> {
+    /// How many transactions and operations are there already.
+    filled: Size,
+    /// The number of its first operation.
+    first_op: u32,
     op_ends: &'c mut [u32],
     outcomes: &'c mut [Outcome],
-    names: &'c mut [ValueId],
+    names: &'c mut [u64],
     lines: &'c mut [u64],
     starts: &'c mut [i64],
     finishes: &'c mut [i64],
     kinds: &'c mut [OpKind],
-    keys: &'c mut [KeyId],
+    keys: &'c mut [u32],
     words: &'c mut [u64],
 }
 
 impl Room<'_> {
-    /// The number in the history of a key of the part; none if it has no such key.
+    /// The number by which the operations of the part call a key. Keys are asked for in the order in
+    /// which they come up.
     #[inline]
-    pub fn key(&self, own: usize) -> Option<KeyId> {
-        self.keys.get(own).map(|key| KeyId(*key))
+    pub fn key(&mut self, name: ValueRef<'_>) -> KeyId {
+        self.keys.find_whole(name).map_or_else(|| self.other_key(name), KeyId)
+    }
+
+    /// The number of a key that is no small number, or was not known before.
+    fn other_key(&mut self, name: ValueRef<'_>) -> KeyId {
+        let own = |number: u32| KeyId::at(self.keys.len() + number as usize);
+        if let Some(number) = self.more_keys.find_whole(name) {
+            return own(number);
+        }
+        match self.keys.find(name) {
+            Some(number) => KeyId(number),
+            None => own(self.more_keys.intern(name)),
+        }
     }
 
     /// Puts down the next transaction of a session of the part. None if there is no room for it.
     #[inline]
     pub fn put(&mut self, session: usize, txn: &PlainTxn, ops: &PlainOps<'_>) -> Option<()> {
-        let stretch = &mut self.sessions.get_mut(session)?.1;
-        let count = ops.kinds.len();
-        stretch.kinds.split_off_mut(..count)?.copy_from_slice(ops.kinds);
-        stretch.keys.split_off_mut(..count)?.copy_from_slice(ops.keys);
-        let words = stretch.words.split_off_mut(..count)?;
+        let place = &mut self.sessions.get_mut(session)?.1;
+        let (row, op) = (place.filled.txns, place.filled.ops);
+        let ops_end = op + ops.kinds.len();
+        place.kinds.get_mut(op..ops_end)?.copy_from_slice(ops.kinds);
+        let keys = place.keys.get_mut(op..ops_end)?;
+        keys.iter_mut().zip(ops.keys).for_each(|(number, key)| *number = key.0);
+        let words = place.words.get_mut(op..ops_end)?;
         words.iter_mut().zip(ops.values).for_each(|(word, value)| *word = value.word());
-        stretch.op += count as u32;
-        *stretch.op_ends.split_off_first_mut()? = stretch.op;
-        *stretch.outcomes.split_off_first_mut()? = txn.outcome;
-        put(&mut stretch.names, txn.name);
-        put(&mut stretch.lines, txn.line);
-        put(&mut stretch.starts, txn.start);
-        put(&mut stretch.finishes, txn.finish);
+        *place.op_ends.get_mut(row)? = place.first_op + ops_end as u32;
+        *place.outcomes.get_mut(row)? = txn.outcome;
+        put(place.names, row, txn.name.word());
+        put(place.lines, row, txn.line);
+        put(place.starts, row, txn.start);
+        put(place.finishes, row, txn.finish);
+        place.filled = Size { txns: row + 1, ops: ops_end };
         Some(())
     }
 
     fn is_full(&self) -> bool {
-        let is_full =
-            |stretch: &Stretch<'_>| stretch.op_ends.is_empty() && stretch.kinds.is_empty();
-        self.sessions.iter().all(|(_, stretch)| is_full(stretch))
+        let is_full = |place: &Place<'_>| {
+            place.filled.txns == place.op_ends.len() && place.filled.ops == place.kinds.len()
+        };
+        self.sessions.iter().all(|(_, place)| is_full(place))
     }
 }
 
-/// Puts down the next row of a column, if it is there.
+/// Puts down a row of a column, if it is there.
 #[inline]
-fn put<T>(column: &mut &mut [T], row: T) {
-    if let Some(place) = column.split_off_first_mut() {
-        *place = row;
+fn put<T>(column: &mut [T], row: usize, value: T) {
+    if let Some(place) = column.get_mut(row) {
+        *place = value;
     }
 }
