@@ -13,7 +13,7 @@ mod topo;
 
 pub(crate) use cycle::{BUDGET, Closing, shortest_closed, shortest_cycle};
 pub(crate) use leading_back::leading_back;
-pub(crate) use order::{Moved, Order, places};
+pub(crate) use order::{Moved, Order, cut, joined, places};
 pub(crate) use realtime::{InTime, Moments, RealTime, agrees, interval, precedes};
 pub(crate) use rows::Rows;
 pub(crate) use scc::components;

@@ -78,17 +78,21 @@ impl Order {
     pub(crate) fn stretches(&self, contradicted: &[(u32, u32)]) -> Vec<Range<usize>> {
         let place = |node: u32| self.places[node as usize] as usize;
         let span = |(before, after): &(u32, u32)| (place(*after), place(*before) + 1);
-        let mut spans: Vec<(usize, usize)> = contradicted.iter().map(span).collect();
-        spans.par_sort_unstable();
-        let mut stretches: Vec<Range<usize>> = Vec::new();
-        for (start, end) in spans {
-            match stretches.last_mut() {
-                Some(last) if start < last.end => last.end = last.end.max(end),
-                _ => stretches.push(start..end),
-            }
-        }
-        stretches
+        joined(contradicted.iter().map(span).collect())
     }
+}
+
+/// Spans, each from its start to its end, where those that overlap are one.
+pub(crate) fn joined(mut spans: Vec<(usize, usize)>) -> Vec<Range<usize>> {
+    spans.par_sort_unstable();
+    let mut stretches: Vec<Range<usize>> = Vec::new();
+    for (start, end) in spans {
+        match stretches.last_mut() {
+            Some(last) if start < last.end => last.end = last.end.max(end),
+            _ => stretches.push(start..end),
+        }
+    }
+    stretches
 }
 
 /// Per node, its place in an order of all nodes.
@@ -101,7 +105,7 @@ pub(crate) fn places(order: &[u32]) -> Vec<u32> {
 }
 
 /// Cuts stretches out of an order.
-fn cut<'n>(nodes: &'n mut [u32], stretches: &[Range<usize>]) -> Vec<&'n mut [u32]> {
+pub(crate) fn cut<'n>(nodes: &'n mut [u32], stretches: &[Range<usize>]) -> Vec<&'n mut [u32]> {
     let mut cut = Vec::with_capacity(stretches.len());
     let (mut rest, mut done) = (nodes, 0);
     for stretch in stretches {

@@ -45,6 +45,11 @@ impl Checker<'_> {
     pub fn plan(&self, result: &LevelResult) -> Plan {
         let (level, in_time) = (result.level, result.level.shape().real_time);
         match (result.verdict.kind(), result.engine) {
+            (VerdictKind::Satisfied | VerdictKind::Violated, Engine::Strong { .. })
+                if self.engines().is_ok_and(|engines| engines.searched_by_windows(level)) =>
+            {
+                Plan::Windows
+            }
             (VerdictKind::Violated, _) => Plan::Whole(Why::Violated),
             (_, Engine::Strong { .. }) => Plan::Whole(Why::Search),
             (VerdictKind::Satisfied, Engine::Weak) if level != Level::CutIsolation => {
