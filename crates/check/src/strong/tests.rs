@@ -157,16 +157,21 @@ fn a_part_that_takes_cases_refutes_the_whole() {
     }
 }
 
+/// Also of histories that the linear-time checker decides, which goes through the same oracle.
 fn agree(steps: Steps) {
-    for case in Case::first(volume() / 2) {
+    agree_on(steps, volume() / 2, |case| {
+        vec![case.draft(), case.read_modify_write_draft(), case.ambiguous_draft()]
+    });
+}
+
+fn agree_on(steps: Steps, cases: u64, drafts: impl Fn(Case) -> Vec<Draft>) {
+    for case in Case::first(cases) {
         let options = Options {
             session_order: !case.seed.is_multiple_of(4),
             clock_skew: [0, 0, 0, 1, 4][case.seed as usize % 5],
             ..Options::default()
         };
-        // Also those that the linear-time checker decides, which goes through the same oracle.
-        let drafts = [case.draft(), case.read_modify_write_draft(), case.ambiguous_draft()];
-        for draft in drafts {
+        for draft in drafts(case) {
             if complaint(&draft, &options, steps).is_some() {
                 let small = shrink(draft, |d| complaint(d, &options, steps).is_some());
                 let complaint = complaint(&small, &options, steps).unwrap_or_default();
@@ -184,6 +189,11 @@ fn oracle_solver_and_verifier_agree() {
 #[test]
 fn oracle_windows_and_verifier_agree() {
     agree(WINDOWS);
+}
+
+#[test]
+fn oracle_windows_and_verifier_agree_on_lists() {
+    agree_on(WINDOWS, volume() / 4, |case| vec![case.list_draft()]);
 }
 
 #[test]

@@ -116,10 +116,7 @@ pub(super) fn decide(
     let open = dependencies.reads.choices.open.as_ref()?;
     let question = Question { dependencies, layout, open, clock_skew: options.clock_skew };
     let commits = resolved.order.as_ref()?;
-    let nodes = match layout.is_split() {
-        true => starts::with_starts(&question, commits),
-        false => commits.clone(),
-    };
+    let nodes = starts::first_order(&question, commits);
     let mut row = Mending { question, options, limits, nodes };
     for round in 0..MOST_ROUNDS {
         let places = places(&row.nodes);
@@ -219,10 +216,11 @@ impl Mending<'_> {
     fn told_of(&self, txns: Vec<TxnId>) -> Option<Findings> {
         let history = self.question.history();
         let (part, ops) = Part::of_txns(history, txns).build_with_ids(history).ok()?;
-        let resolved = Resolved::with_met(&part, &[], self.options);
+        let options = Options { timeout: self.limits.time_left(), ..self.options.clone() };
+        let resolved = Resolved::with_met(&part, &[], &options);
         let level = self.question.layout.level;
         let Verdict::Violated(findings) =
-            check_with(&resolved, level, self.options, Steps::WHOLE).verdict
+            check_with(&resolved, level, &options, Steps::WHOLE).verdict
         else {
             return None;
         };

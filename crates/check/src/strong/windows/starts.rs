@@ -1,19 +1,64 @@
-//! When transactions start, where an order says when they commit.
+//! An order to begin with: transactions by when they commit, and what follows from that.
 //!
 //! A start comes after all commits that it has to come after: those of its session, of whomever the
 //! transaction read from, of whoever had ended by then if real time counts, and of the writers before it
 //! of what it writes if these may not overlap. It comes before the commits that overwrite what it read. So
 //! right after the last of those that it has to wait for is the best place for it: if that is too late, so is
 //! every other.
+//!
+//! Where a transaction is one node, the same goes for those that only read.
 
 use isolario_model::TxnId;
+use rayon::prelude::*;
 
 use super::Question;
 use crate::graph::{Rows, interval, places};
 use crate::resolved::writes;
 
-/// All starts and commits, with the commits in the order of transactions that is given.
-pub(super) fn with_starts(question: &Question<'_>, commits: &[u32]) -> Vec<u32> {
+/// All nodes, with the commits of those that write in the order of transactions that is given.
+pub(super) fn first_order(question: &Question<'_>, commits: &[u32]) -> Vec<u32> {
+    match question.layout.is_split() {
+        true => with_starts(question, commits),
+        false => with_early_readers(question, commits),
+    }
+}
+
+fn with_early_readers(question: &Question<'_>, commits: &[u32]) -> Vec<u32> {
+    let history = question.history();
+    let only_reads = |txn: u32| {
+        let kinds = &history.op_kinds()[history.op_range(TxnId(txn))];
+        question.reads().is_kept(TxnId(txn)) && !kinds.iter().any(|kind| writes(*kind))
+    };
+    let only_reads: Vec<bool> = (0..commits.len() as u32).into_par_iter().map(only_reads).collect();
+    if !only_reads.contains(&true) {
+        return commits.to_vec();
+    }
+    let ended = Ended::new(question, &places(commits));
+    // Per transaction, how many commits come before whoever follows it.
+    let mut follows = vec![0u32; commits.len()];
+    let mut early: Vec<(u32, u32)> = Vec::new();
+    for (place, txn) in (0u32..).zip(commits) {
+        follows[*txn as usize] = place + 1;
+        if only_reads[*txn as usize] {
+            let mut waits = ended.before(question, TxnId(*txn));
+            question.dependencies.for_each_before(TxnId(*txn), |before| {
+                waits = waits.max(follows[before as usize]);
+            });
+            follows[*txn as usize] = waits.min(place);
+            early.push((waits.min(place), *txn));
+        }
+    }
+    let early = Rows::group(commits.len() + 1, early.into_iter());
+    let mut nodes = Vec::with_capacity(commits.len());
+    for (place, txn) in commits.iter().enumerate() {
+        nodes.extend_from_slice(early.get(place));
+        nodes.extend(Some(*txn).filter(|txn| !only_reads[*txn as usize]));
+    }
+    nodes
+}
+
+/// All starts and commits.
+fn with_starts(question: &Question<'_>, commits: &[u32]) -> Vec<u32> {
     let layout = question.layout;
     let waits = waits(question, commits);
     let after = commits.iter().zip(waits).map(|(txn, commits)| (commits, *txn));
