@@ -129,11 +129,23 @@ pub(super) fn decide(
         if limits.reached(0).is_some() || inside * 100 > row.nodes.len() * widest_percent {
             return None;
         }
-        if let Some(findings) = row.mend(&windows, Row { places: &places, saw: &saw }) {
-            return Some(Verdict::Violated(findings));
+        match row.mend(&windows, Row { places: &places, saw: &saw }) {
+            Mended::Some => {}
+            Mended::Hardly => return None,
+            Mended::Never(findings) => return Some(Verdict::Violated(findings)),
         }
     }
     None
+}
+
+/// What became of the windows of an order.
+enum Mended {
+    /// Some are in order now.
+    Some,
+    /// One of them is hard: the whole may be easier, where more is known.
+    Hardly,
+    /// One of them cannot be put in order.
+    Never(Findings),
 }
 
 /// An order that is being mended.
@@ -162,8 +174,8 @@ impl Mending<'_> {
         joined(wrong.iter().map(grown).collect())
     }
 
-    /// Solves windows. What is wrong with them whatever the rest is told.
-    fn mend(&mut self, windows: &[Range<usize>], row: Row<'_>) -> Option<Findings> {
+    /// Solves windows, until one of them turns out to be hard.
+    fn mend(&mut self, windows: &[Range<usize>], row: Row<'_>) -> Mended {
         let question = &self.question;
         let mut window_of = vec![OUTSIDE; self.nodes.len()];
         for (number, window) in (0u32..).zip(windows) {
@@ -177,20 +189,24 @@ impl Mending<'_> {
             read_later: later.get(number),
             ordered: ordered.get(number),
         };
-        let solve = |number: usize| window::solve(question, row, &window(number), self.limits);
-        let answers: Vec<Answer> =
+        let solve = |number: usize| {
+            let answer = window::solve(question, row, &window(number), self.limits);
+            (!matches!(answer, Answer::Stopped)).then_some(answer)
+        };
+        let answers: Option<Vec<Answer>> =
             (0..windows.len()).into_par_iter().with_max_len(1).map(solve).collect();
+        let Some(answers) = answers else { return Mended::Hardly };
         let refuted = (0..windows.len()).filter(|n| matches!(answers[*n], Answer::None));
         let refuted: Vec<Window<'_>> = refuted.map(window).collect();
         if let Some(findings) = self.violations(&refuted, row.places) {
-            return Some(findings);
+            return Mended::Never(findings);
         }
         for (nodes, answer) in cut(&mut self.nodes, windows).into_iter().zip(answers) {
             if let Answer::Order(order) = answer {
                 nodes.copy_from_slice(&order);
             }
         }
-        None
+        Mended::Some
     }
 
     /// What is wrong with windows that have no order, whatever the rest does.
