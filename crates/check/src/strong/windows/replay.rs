@@ -140,7 +140,7 @@ impl<'q, 'a> Piece<'q, 'a> {
                     || last == writer
                     || self.commit(last) < self.place(self.question.layout.start(writer)) => {}
             Asked::Read { reader, writer } => {
-                self.wrong.push(self.wrong_read(reader, writer, last))
+                self.wrong.push(self.wrong_read(reader, writer, last));
             }
             Asked::Open { reader, read } => {
                 let nearest = self.nearest(reader, read);

@@ -93,7 +93,9 @@ fn waits<'c>(
             if question.layout.is_exclusive() {
                 for op in history.op_range(txn).filter(|op| writes(history.op_kinds()[*op])) {
                     let last = &mut last_writes[history.op_keys()[op].index()];
-                    waits = waits.max(std::mem::replace(last, place + 1));
+                    let before = std::mem::replace(last, place + 1);
+                    // Nobody waits for an earlier write of its own.
+                    waits = if before > place { waits } else { waits.max(before) };
                 }
             }
             waits.min(place)
