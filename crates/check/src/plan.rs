@@ -6,6 +6,7 @@ mod split;
 pub use split::{Plan, Why};
 
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -27,7 +28,7 @@ use crate::replay;
 use crate::resolved::{BlindWrite, MetRows, RESOLVED, Resolved, first_outside};
 use crate::serial::Serial;
 use crate::stop::{engine_of, unlooked, unlooked_level};
-use crate::strong;
+use crate::strong::{self, Decided};
 use crate::versions::{self, Ordered, Uncommitted};
 use crate::weak::Weak;
 use crate::weak::chosen::{self, Decider};
@@ -72,6 +73,8 @@ struct Engines<'h> {
     /// What shows that it satisfies a stronger level than the weak ones, if that was looked for and
     /// found.
     stronger: OnceLock<Option<Verdict>>,
+    /// A bit per level that a search decided window by window.
+    by_windows: AtomicU64,
 }
 
 impl<'h> Engines<'h> {
@@ -84,7 +87,18 @@ impl<'h> Engines<'h> {
             mini: OnceLock::new(),
             ordered: OnceLock::new(),
             stronger: OnceLock::new(),
+            by_windows: AtomicU64::new(0),
         }
+    }
+
+    /// Takes note of how a search decided a level.
+    fn note(&self, level: Level, by_windows: bool) {
+        self.by_windows.fetch_or(u64::from(by_windows) << level as u32, Ordering::Relaxed);
+    }
+
+    /// Whether a search decided a level window by window.
+    fn searched_by_windows(&self, level: Level) -> bool {
+        self.by_windows.load(Ordering::Relaxed) >> level as u32 & 1 == 1
     }
 }
 
@@ -423,7 +437,7 @@ impl<'h> Checker<'h> {
     fn stronger(&self, engines: &Engines<'h>, time: Duration) -> Option<Verdict> {
         let search = |level| {
             let options = Options { timeout: Some(time), ..self.options.clone() };
-            Some(strong::check(&engines.resolved, level, &options))
+            Some(strong::check(&engines.resolved, level, &options).verdict)
                 .filter(|verdict| verdict.kind() == VerdictKind::Satisfied)
         };
         let mut levels = [Level::Serializable, Level::Prefix].into_iter();
@@ -593,7 +607,9 @@ impl<'h> Checker<'h> {
     /// Searches for an order. Where there is none and the argument takes choices, a weaker level may
     /// tell in fewer words why; else fewer transactions may.
     fn search(&self, engines: &Engines<'h>, level: Level) -> Verdict {
-        let verdict = strong::check(&engines.resolved, level, &self.options);
+        let Decided { verdict, by_windows } =
+            strong::check(&engines.resolved, level, &self.options);
+        engines.note(level, by_windows);
         match &verdict {
             Verdict::Violated(findings) if has_no_name(findings) => {
                 match engines.weak.check(Level::Causal) {

@@ -12,6 +12,8 @@ pub enum Plan {
     /// An order that the history suggests was mended window by window until it gave all that the level
     /// demands.
     Windows,
+    /// A window of such an order, whose transactions have no order whatever the others do.
+    Window,
     /// Everything at once.
     Whole(Why),
 }
@@ -28,7 +30,8 @@ pub enum Why {
     RealTime,
     /// There is no order of whole transactions: their starts are apart from their commits.
     NoSerialOrder,
-    /// Writes follow no read of their key, so that the order of versions is searched for.
+    /// Writes follow no read of their key, so that the order of versions is searched for, and windows of
+    /// the order that the history suggests were too wide for that.
     Search,
     /// No order has to be found.
     NoOrder,
@@ -46,6 +49,14 @@ impl Checker<'_> {
         let (level, in_time) = (result.level, result.level.shape().real_time);
         match (result.verdict.kind(), result.engine) {
             (VerdictKind::Satisfied, _) if self.by_serial_order(level).is_some() => Plan::Windows,
+            (kind, Engine::Strong { .. })
+                if self.engines().is_ok_and(|engines| engines.searched_by_windows(level)) =>
+            {
+                match kind {
+                    VerdictKind::Violated => Plan::Window,
+                    _ => Plan::Windows,
+                }
+            }
             (VerdictKind::Violated, _) => Plan::Whole(Why::Violated),
             (_, Engine::Strong { .. }) => Plan::Whole(Why::Search),
             (VerdictKind::Satisfied, Engine::Weak) if level != Level::CutIsolation => {

@@ -176,25 +176,39 @@ impl Versions {
         txns: usize,
         number: impl Fn(TxnId) -> Option<TxnId>,
     ) -> Versions {
-        let mut part = Versions::none();
-        let mut accesses: Vec<(u32, KeyId)> =
-            others.filter_map(|(txn, key)| Some((number(txn)?.0, key))).collect();
-        for (key, group) in groups.iter().enumerate() {
-            let key = KeyId::at(key);
-            let writers = group.iter().filter_map(|version| number(self.writer(*version)));
-            part.writers.push(writers);
+        let (mut writers, mut readers) = (Rows::default(), Rows::default());
+        for group in groups {
+            writers.push(group.iter().filter_map(|version| number(self.writer(*version))));
             for version in group {
-                part.key_of.push(key);
                 let own = |reader: &Reader| Some(Reader { txn: number(reader.txn)?, ..*reader });
-                part.readers.push(self.readers(*version).iter().filter_map(own));
-                let readers = part.readers.get(part.readers.len() - 1);
-                accesses.extend(readers.iter().map(|reader| (reader.txn.0, key)));
-                accesses.extend(number(self.writer(*version)).map(|writer| (writer.0, key)));
+                readers.push(self.readers(*version).iter().filter_map(own));
             }
         }
-        groups.iter().for_each(|_| part.readers.push([]));
-        part.accesses = Rows::group(txns, accesses.iter().copied());
-        part
+        let others = others.filter_map(|(txn, key)| Some((number(txn)?, key)));
+        Versions::of_few(txns, writers, readers, others)
+    }
+
+    /// Versions by who wrote each key and who read each of them, without readers of initial versions.
+    /// `others` access these keys, too.
+    pub(crate) fn of_few(
+        txns: usize,
+        writers: Rows<TxnId>,
+        mut readers: Rows<Reader>,
+        others: impl Iterator<Item = (TxnId, KeyId)>,
+    ) -> Versions {
+        let mut accesses: Vec<(u32, KeyId)> = others.map(|(txn, key)| (txn.0, key)).collect();
+        let mut key_of = Vec::with_capacity(writers.entries().len());
+        for key in 0..writers.len() {
+            for version in writers.span(key) {
+                let of_version = readers.get(version).iter().map(|reader| reader.txn);
+                let all = of_version.chain([writers.entries()[version]]);
+                accesses.extend(all.map(|txn| (txn.0, KeyId::at(key))));
+                key_of.push(KeyId::at(key));
+            }
+        }
+        (0..writers.len()).for_each(|_| readers.push([]));
+        let accesses = Rows::group(txns, accesses.iter().copied());
+        Versions { writers, key_of, readers, accesses }
     }
 
     /// The keys that a transaction accesses; may name one more than once.

@@ -2,7 +2,7 @@
 //! reached.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use isolario_model::{Level, Limit, Parts, SearchProgress, Undecided, Verdict};
 
@@ -42,6 +42,11 @@ impl<'o> Limits<'o> {
             return Some(Limit::Time(timeout));
         }
         self.options.memory.filter(|memory| bytes > *memory).map(Limit::Memory)
+    }
+
+    /// The time that is left, if it has an end.
+    pub(crate) fn time_left(&self) -> Option<Duration> {
+        self.options.timeout.map(|timeout| timeout.saturating_sub(self.began.elapsed()))
     }
 
     /// How many bytes the argument against an order may take.

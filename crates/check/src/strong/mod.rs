@@ -1,9 +1,10 @@
 //! Serializable, snapshot isolation and their kin for any history of registers or lists, by search.
 //!
-//! Whether a history with blind writes is serializable is NP-complete. The plan: lower the level to
-//! a graph with known edges and choices ([`problem`]), settle what follows without trying anything
-//! ([`saturate`]), and search for the rest ([`search`]), beginning with a guess at the order of
-//! commits. Often the guess is the answer, and nothing else has to be done.
+//! Whether a history with blind writes is serializable is NP-complete. The plan: mend a guess at the
+//! order of commits window by window ([`windows`]). Often that is the answer, and nothing else has to
+//! be done. Where it is not, lower the level to a graph with known edges and choices ([`problem`]),
+//! settle what follows without trying anything ([`saturate`]), and search for the rest ([`search`]),
+//! beginning with the same guess.
 
 mod chains;
 mod choices;
@@ -31,6 +32,7 @@ mod sources;
 #[cfg(test)]
 mod tests;
 mod undecided;
+mod windows;
 
 use std::io;
 
@@ -61,14 +63,26 @@ const MOST_CHAINS: usize = 1_000;
 /// Nor is a bit per pair of nodes worth more bytes than these.
 const MOST_BYTES: usize = 2 << 30;
 
+/// With a larger share of the order in windows, all of it may as well be looked at, at once.
+const WIDEST_PERCENT: usize = 50;
+
+/// An answer, and how it was found.
+pub(crate) struct Decided {
+    pub(crate) verdict: Verdict,
+    /// Whether nothing was looked at as a whole.
+    pub(crate) by_windows: bool,
+}
+
 /// Decides a level of a history without wrong, ambiguous or non-repeatable reads.
-pub(crate) fn check(resolved: &Resolved<'_>, level: Level, options: &Options) -> Verdict {
+pub(crate) fn check(resolved: &Resolved<'_>, level: Level, options: &Options) -> Decided {
     check_with(resolved, level, options, Steps::ALL)
 }
 
 /// What is done before the search. It never changes the answer.
 #[derive(Clone, Copy, Debug)]
 struct Steps {
+    /// Up to which share of the order it is mended in windows; not at all if that is nothing.
+    widest_percent: usize,
     /// Whether a short search mends the guess.
     short_search: bool,
     /// Whether what follows is settled.
@@ -78,18 +92,26 @@ struct Steps {
 }
 
 impl Steps {
-    const ALL: Steps = Steps { short_search: true, saturation: true, most_chains: MOST_CHAINS };
+    const ALL: Steps = Steps { widest_percent: WIDEST_PERCENT, ..Steps::WHOLE };
+    /// Everything at once.
+    const WHOLE: Steps =
+        Steps { widest_percent: 0, short_search: true, saturation: true, most_chains: MOST_CHAINS };
 }
 
 /// As [`check`], with some of the steps.
-fn check_with(resolved: &Resolved<'_>, level: Level, options: &Options, steps: Steps) -> Verdict {
+fn check_with(resolved: &Resolved<'_>, level: Level, options: &Options, steps: Steps) -> Decided {
     let dependencies = &resolved.dependencies;
     let Some(layout) = Layout::of(level, dependencies.history.txn_count()) else {
-        return Verdict::NotApplicable(Inapplicable::NoChecker);
+        let verdict = Verdict::NotApplicable(Inapplicable::NoChecker);
+        return Decided { verdict, by_windows: false };
     };
     let limits = Limits::new(options, level);
+    if let Some(verdict) = windows::decide(resolved, layout, options, &limits, steps) {
+        return Decided { verdict, by_windows: true };
+    }
     let problem = lower::lower(resolved, layout, options.by_incarnation);
-    Solver { resolved, dependencies, options, problem, steps }.solve(&limits)
+    let solver = Solver { resolved, dependencies, options, problem, steps };
+    Decided { verdict: solver.solve(&limits), by_windows: false }
 }
 
 /// Writes down the problem of a level; false if the level makes none.

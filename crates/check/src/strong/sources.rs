@@ -138,10 +138,31 @@ impl Sources {
             part.read_of.resize(candidates.len(), at);
         }
         part.maybe = maybe.iter().filter_map(|n| of_txn(self.maybe[*n as usize])).collect();
-        part.index(versions);
-        let writers = |key| versions.of(key).map(|version| versions.writer(version)).collect();
-        part.find_first_writers(versions.key_count(), writers);
+        part.index_all(versions);
         (part, candidates)
+    }
+
+    /// Reads of a part in which everybody is there, each with the versions that it may have seen; none is
+    /// the one before all others.
+    pub(crate) fn of_few(
+        reads: impl Iterator<Item = (OpenRead, Vec<Option<Version>>)>,
+        versions: &Versions,
+    ) -> Sources {
+        let mut part = Sources::default();
+        for (at, (read, seen)) in (0u32..).zip(reads) {
+            part.reads.push(read);
+            part.seen.push(seen.into_iter().map(|version| Seen { version, if_there: None }));
+            part.read_of.resize(part.seen.entries().len(), at);
+        }
+        part.index_all(versions);
+        part
+    }
+
+    /// In a part, nobody knows of writers that others follow.
+    fn index_all(&mut self, versions: &Versions) {
+        self.index(versions);
+        let writers = |key| versions.of(key).map(|version| versions.writer(version)).collect();
+        self.find_first_writers(versions.key_count(), writers);
     }
 
     /// How many reads there are.

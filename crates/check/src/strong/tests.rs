@@ -12,7 +12,7 @@ use crate::Options;
 use crate::resolved::{RESOLVED, Resolved, first_outside};
 use crate::weak::Weak;
 
-const LEVELS: [Level; 5] = [
+pub(super) const LEVELS: [Level; 5] = [
     Level::Prefix,
     Level::SnapshotIsolation,
     Level::StrongSnapshotIsolation,
@@ -20,12 +20,15 @@ const LEVELS: [Level; 5] = [
     Level::StrictSerializable,
 ];
 
+/// Window by window, however wide windows grow.
+pub(super) const WINDOWS: Steps = Steps { widest_percent: 100, ..Steps::ALL };
+
 /// With everything, without the short search, with search alone, with every node as a chain.
 pub(super) const ALL_WAYS: [Steps; 4] = [
     Steps::ALL,
-    Steps { short_search: false, ..Steps::ALL },
-    Steps { short_search: false, saturation: false, ..Steps::ALL },
-    Steps { short_search: false, most_chains: 0, ..Steps::ALL },
+    Steps { short_search: false, ..Steps::WHOLE },
+    Steps { short_search: false, saturation: false, ..Steps::WHOLE },
+    Steps { short_search: false, most_chains: 0, ..Steps::WHOLE },
 ];
 
 fn complaint(draft: &Draft, options: &Options, steps: Steps) -> Option<String> {
@@ -45,7 +48,7 @@ fn complaint(draft: &Draft, options: &Options, steps: Steps) -> Option<String> {
         .with_session_order(options.session_order)
         .with_clock_skew(options.clock_skew);
     LEVELS.into_iter().find_map(|level| {
-        let verdict = check_with(&resolved, level, options, steps);
+        let verdict = check_with(&resolved, level, options, steps).verdict;
         let answer = satisfies(&history, level, oracle);
         let agrees = match &verdict {
             Verdict::Satisfied(_) => answer == Answer::Satisfied,
@@ -68,7 +71,7 @@ fn a_solver_that_is_asked_to_stop_does_before_its_long_work() {
     let history = Draft::parse(text).unwrap().history().unwrap();
     let options = Options::default();
     let resolved = Resolved::new(&history, &options);
-    let solve = || check_with(&resolved, Level::Serializable, &options, Steps::ALL);
+    let solve = || check_with(&resolved, Level::Serializable, &options, Steps::ALL).verdict;
     assert!(matches!(solve(), Verdict::Violated(_)));
     options.stop.ask();
     match solve() {
@@ -113,7 +116,7 @@ fn saturated(draft: &Draft, level: Level) -> Option<Verdict> {
     if !weak.plain_anomalies().is_empty() || resolved.dependencies.reads.choices.open.is_none() {
         return None;
     }
-    let verdict = check_with(&resolved, level, &Options::default(), ALL_WAYS[1]);
+    let verdict = check_with(&resolved, level, &Options::default(), ALL_WAYS[1]).verdict;
     let result = LevelResult { level, engine: Engine::Strong { blind: None }, verdict };
     isolario_verify::verify(&history, &result, &isolario_verify::Options::default())
         .unwrap_or_else(|refusal| panic!("{level}: {refusal}\n{draft}"));
@@ -154,16 +157,21 @@ fn a_part_that_takes_cases_refutes_the_whole() {
     }
 }
 
+/// Also of histories that the linear-time checker decides, which goes through the same oracle.
 fn agree(steps: Steps) {
-    for case in Case::first(volume() / 2) {
+    agree_on(steps, volume() / 2, |case| {
+        vec![case.draft(), case.read_modify_write_draft(), case.ambiguous_draft()]
+    });
+}
+
+fn agree_on(steps: Steps, cases: u64, drafts: impl Fn(Case) -> Vec<Draft>) {
+    for case in Case::first(cases) {
         let options = Options {
             session_order: !case.seed.is_multiple_of(4),
             clock_skew: [0, 0, 0, 1, 4][case.seed as usize % 5],
             ..Options::default()
         };
-        // Also those that the linear-time checker decides, which goes through the same oracle.
-        let drafts = [case.draft(), case.read_modify_write_draft(), case.ambiguous_draft()];
-        for draft in drafts {
+        for draft in drafts(case) {
             if complaint(&draft, &options, steps).is_some() {
                 let small = shrink(draft, |d| complaint(d, &options, steps).is_some());
                 let complaint = complaint(&small, &options, steps).unwrap_or_default();
@@ -176,6 +184,16 @@ fn agree(steps: Steps) {
 #[test]
 fn oracle_solver_and_verifier_agree() {
     agree(Steps::ALL);
+}
+
+#[test]
+fn oracle_windows_and_verifier_agree() {
+    agree(WINDOWS);
+}
+
+#[test]
+fn oracle_windows_and_verifier_agree_on_lists() {
+    agree_on(WINDOWS, volume() / 4, |case| vec![case.list_draft()]);
 }
 
 #[test]

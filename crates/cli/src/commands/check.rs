@@ -403,8 +403,14 @@ fn in_words(windows: &Windows) -> String {
 
 /// How a level was decided.
 fn plan_in_words(plan: Plan) -> &'static str {
-    let Plan::Whole(why) = plan else {
-        return "decided window by window: what leads back in the order of the history was mended there";
+    let why = match plan {
+        Plan::Whole(why) => why,
+        Plan::Window => {
+            return "decided in a window: its transactions have no order, whatever the others do";
+        }
+        _ => {
+            return "decided window by window: what leads back in the order of the history was mended there";
+        }
     };
     match why {
         Why::Violated => {
@@ -420,8 +426,8 @@ fn plan_in_words(plan: Plan) -> &'static str {
             "looked at as a whole, since there is no order of transactions as single moments"
         }
         Why::Search => {
-            "looked at as a whole, since writes that follow no read leave choices: these are searched for in parts \
-             that do not depend on each other"
+            "looked at as a whole, since windows of its order are too wide for choices that writes without a read \
+             leave: these are searched for in parts that do not depend on each other"
         }
         _ => "looked at as a whole, since it takes no order of transactions that is to be found",
     }
