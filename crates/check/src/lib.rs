@@ -49,7 +49,7 @@ use std::time::Duration;
 use isolario_model::{AnomalyKind, History, Level, LevelResult, PatternResult, PromisedOrder};
 
 pub use follow::{
-    Answer, Census, Doubt, Figures, Follower, Inquiry, Look, Places, Proven, Settling,
+    Answer, Census, Checkpoint, Doubt, Figures, Follower, Inquiry, Look, Places, Proven, Settling,
     SettlingStep, Unfit,
 };
 pub use isolario_model::{KeyAssumption, KeyAssumptions, StatedOrder, StatedSet};

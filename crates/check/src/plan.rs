@@ -219,6 +219,12 @@ impl<'h> Checker<'h> {
         }
     }
 
+    /// What is wrong with single reads, at every level that looks at them. Nothing where operations cannot be
+    /// resolved.
+    pub(crate) fn wrong_reads(&self) -> &[Anomaly] {
+        self.engines().map_or(&[], |engines| &engines.resolved.dependencies.reads.anomalies)
+    }
+
     fn engines(&self) -> Result<&Engines<'h>, OpId> {
         let resolve = || match first_outside(self.history, RESOLVED) {
             Some(op) => Err(op),

@@ -62,6 +62,16 @@ impl Stream {
         self
     }
 
+    /// Another stream that goes on where this one is, for somebody who wants to return there. None if another
+    /// file has taken the place of this one.
+    pub fn fork(&self) -> Result<Option<Stream>, ReadError> {
+        let kind = match &self.kind {
+            Kind::Lines(tail) => Some(Kind::Lines(tail.fork()?)),
+            Kind::Frames(pieces) => pieces.fork()?.map(|pieces| Kind::Frames(Box::new(pieces))),
+        };
+        Ok(kind.map(|kind| Stream { path: self.path.clone(), kind }))
+    }
+
     /// Begins again.
     pub fn rewind(&mut self) -> Result<(), ReadError> {
         self.kind = match self.kind {

@@ -388,6 +388,12 @@ impl History {
         self.values.intern(value)
     }
 
+    /// Tells another outcome of a transaction: whoever leaves one out for a while tells it as aborted, if
+    /// nobody read from it.
+    pub fn set_outcome(&mut self, txn: TxnId, outcome: Outcome) {
+        self.txns.outcomes[txn.index()] = outcome;
+    }
+
     /// Tells what reads of registers saw in other words. Whoever leaves out the beginning of a history
     /// tells the versions by then as initial ones.
     pub fn map_reads(&mut self, told: impl Fn(KeyId, ValueId) -> ValueId + Sync) {

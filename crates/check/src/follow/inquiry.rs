@@ -97,7 +97,7 @@ impl Inquiry {
             inquiry.suspects.entry(session).or_default().insert(index);
             for op in history.txn_ops(txn) {
                 if let Op::Read { key, value: Some(value) } = history.op(op) {
-                    let value = window.original(key, value, &follower.settled).to_owned();
+                    let value = window.original(key, value, follower.settled()).to_owned();
                     let key = history.key_name(key).to_owned();
                     inquiry.wanted.entry(key).or_default().insert(value);
                 }
@@ -148,16 +148,14 @@ impl Inquiry {
         for session in history.sessions() {
             let name = history.session_name(session);
             let suspects = self.suspects.get(&name.to_owned());
-            for txn in history.session_txns(session) {
-                self.census.add(&history, txn);
-                let (number, count) = self.census.session(name);
-                let is_suspect = suspects.is_some_and(|places| places.contains(count));
+            let (number, first) = self.census.tally().add(&history, session, 0);
+            for (index, txn) in (first..).zip(history.session_txns(session)) {
+                let is_suspect = suspects.is_some_and(|places| places.contains(&index));
                 if self.places.len() < self.most && (is_suspect || matters(&history, txn, &wanted))
                 {
                     history.replay_txn(txn, &mut self.picked)?;
-                    self.places.push((number, *count));
+                    self.places.push((number, index));
                 }
-                *count += 1;
             }
         }
         Ok(())

@@ -15,7 +15,7 @@
 //! So the checkers are asked about the rest alone, with the current versions in place of the initial
 //! ones, and that the level holds is certain. That it does not hold is not: the rest may be wrong about
 //! what was let go. Then whoever has the whole history is asked about the few transactions that matter
-//! ([`Inquiry`]), or more of it is kept ([`Follower::restart`]).
+//! ([`Inquiry`]), or more of it is kept, from an earlier moment on ([`Follower::return_to`]).
 
 mod excerpt;
 mod inquiry;
@@ -23,18 +23,18 @@ mod retire;
 mod window;
 
 use isolario_model::{
-    AnomalyKind, Batch, Engine, Evidence, Findings, History, KeyId, Level, LevelResult, Meta,
-    OpInput, OpKind, OpNotes, Outcome, Point, SinkError, TxnEnd, TxnId, TxnSink, TxnStart,
-    ValueRef, Verdict, Witness,
+    Anomaly, AnomalyKind, Batch, Engine, Evidence, History, KeyId, Level, LevelResult, Meta,
+    NameTable, OpInput, OpKind, OpNotes, Outcome, Point, SinkError, TxnEnd, TxnId, TxnSink,
+    TxnStart, ValueRef, Verdict, Witness,
 };
 use rustc_hash::FxHashSet;
 
-use crate::{Options, check};
+use crate::{Checker, Options};
 pub use excerpt::Places;
 pub use inquiry::{Answer, Inquiry, Proven};
 use retire::{Cut, Moment, Settled, for_each_point};
 pub use window::{Census, Figures};
-use window::{Kept, Window};
+use window::{Kept, Tally, Window};
 
 /// Why a history cannot be followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,20 +101,43 @@ pub struct Follower {
     options: Options,
     /// So many transactions are kept, however settled they are; and so long is a writer waited for.
     tail: usize,
-    settled: Settled,
-    kept: Kept,
-    census: Census,
+    /// All keys that there were.
+    keys: NameTable,
+    known: Checkpoint,
     new: Vec<Batch>,
-    /// How many transactions there were.
-    arrived: u64,
-    /// Whether something was let go.
-    forgot: bool,
     /// Whether there are no more to come.
     is_over: bool,
     restarts: u32,
     engine: Engine,
+    /// The level by whose orders the level is shown to hold: it, or a stronger one.
+    by: Level,
     /// The order of what is settled, since somebody took it last; none if nobody wants it.
     order: Option<Vec<Settling>>,
+}
+
+/// What a follower knows of what there was so far, but for the names of keys: all that it takes to
+/// [return](Follower::return_to) there. The usual one is that of the beginning.
+#[derive(Clone, Debug, Default)]
+pub struct Checkpoint {
+    settled: Settled,
+    kept: Kept,
+    tally: Tally,
+    /// How many transactions there were.
+    arrived: u64,
+    /// Whether something was let go.
+    forgot: bool,
+}
+
+impl Checkpoint {
+    /// How many transactions there were.
+    pub fn arrived(&self) -> u64 {
+        self.arrived
+    }
+
+    /// How much is known: the keys that have versions, and the transactions and operations that are kept.
+    pub fn size(&self) -> usize {
+        self.settled.len() + self.kept.len() + self.kept.op_count()
+    }
 }
 
 /// A moment in the order by which a level is satisfied.
@@ -149,15 +172,13 @@ impl Follower {
             level,
             options,
             tail: tail.max(1),
-            settled: Settled::default(),
-            kept: Kept::default(),
-            census: Census::default(),
+            keys: NameTable::default(),
+            known: Checkpoint::default(),
             new: Vec::new(),
-            arrived: 0,
-            forgot: false,
             is_over: false,
             restarts: 0,
             engine: Engine::Weak,
+            by: if Level::Causal.implies(level) { Level::Causal } else { level },
             order: None,
         })
     }
@@ -175,7 +196,7 @@ impl Follower {
 
     /// The names of the sessions, in the order in which they first came.
     pub fn sessions(&self) -> impl Iterator<Item = ValueRef<'_>> {
-        self.census.sessions()
+        self.known.tally.sessions()
     }
 
     /// The levels that can be followed: those that ask for an order of all transactions.
@@ -200,12 +221,12 @@ impl Follower {
 
     /// How many transactions there were.
     pub fn arrived(&self) -> u64 {
-        self.arrived
+        self.known.arrived
     }
 
     /// How many transactions are kept.
     pub fn kept(&self) -> usize {
-        self.kept.len()
+        self.known.kept.len()
     }
 
     /// How many transactions are kept at least.
@@ -215,7 +236,7 @@ impl Follower {
 
     /// How large the history is, as far as it was looked at.
     pub fn figures(&self) -> Figures {
-        self.census.figures()
+        self.known.tally.figures(&self.keys)
     }
 
     /// Which engine decides the level, so far.
@@ -227,7 +248,7 @@ impl Follower {
         }
     }
 
-    /// How often it began again.
+    /// How often it went back, to the beginning or to a later place.
     pub fn restarts(&self) -> u32 {
         self.restarts
     }
@@ -239,22 +260,23 @@ impl Follower {
 
     /// Adds transactions.
     pub fn add(&mut self, batch: Batch) {
-        self.arrived += batch.len() as u64;
+        self.known.arrived += batch.len() as u64;
         self.new.push(batch);
     }
 
     /// Looks at what is new, and lets go what is settled. After a doubt, it has to
-    /// [resume](Follower::resume) or to [begin again](Follower::restart).
+    /// [resume](Follower::resume) or to [go back](Follower::return_to).
     pub fn look(&mut self) -> Result<Look, SinkError> {
-        let (kept, new) = (std::mem::take(&mut self.kept), std::mem::take(&mut self.new));
-        let mut window = Window::new(kept, new, &mut self.census, self.arrived)?;
+        let (kept, new) = (std::mem::take(&mut self.known.kept), std::mem::take(&mut self.new));
+        let names = (&mut self.keys, &mut self.known.tally);
+        let mut window = Window::new(kept, new, names, self.known.arrived)?;
         if let Some(unfit) = window.unfit() {
             return Ok(Look::Unfit(unfit));
         }
-        window.rename(&self.settled);
+        window.rename(self.settled());
         let judged = match self.is_late(&window) {
             true => Judged::Open { found: None },
-            false => self.judge(&window)?,
+            false => self.judge(&mut window)?,
         };
         match judged {
             Judged::Holds { witness, waiting, engine } => {
@@ -263,7 +285,8 @@ impl Follower {
                 Ok(Look::Holds { waiting })
             }
             Judged::Open { found } => {
-                Ok(Look::Doubtful(Box::new(Doubt { window, found, forgot: self.forgot })))
+                let forgot = self.known.forgot;
+                Ok(Look::Doubtful(Box::new(Doubt { window, found, forgot })))
             }
         }
     }
@@ -272,9 +295,9 @@ impl Follower {
     /// their way.
     pub fn resume(&mut self, mut doubt: Doubt) -> Result<(), SinkError> {
         for origin in &mut doubt.window.origins {
-            origin.arrived = self.arrived;
+            origin.arrived = self.known.arrived;
         }
-        self.kept = doubt.window.keep(|_| true, &self.settled)?;
+        self.known.kept = doubt.window.keep(|_| true, self.settled())?;
         Ok(())
     }
 
@@ -286,77 +309,97 @@ impl Follower {
             return Err(SinkError::Sequence("nothing is said of what is kept"));
         };
         let window = part.unwrap_or(window);
-        let (part, places) = window.named(&self.settled, whole)?;
+        let (part, places) = window.named(self.settled(), whole)?;
         Ok(Proven { part, places, result, figures: whole.figures() })
+    }
+
+    /// What is known after a look.
+    pub fn checkpoint(&self) -> &Checkpoint {
+        &self.known
+    }
+
+    /// Goes back to what was known once, and keeps so many from there on. What came after that is told
+    /// again.
+    pub fn return_to(&mut self, checkpoint: Checkpoint, tail: usize) {
+        self.tail = tail;
+        self.restarts += 1;
+        self.known = checkpoint;
+        self.new.clear();
+        self.order.as_mut().map(Vec::clear);
+        self.is_over = false;
     }
 
     /// Begins again with nothing, and keeps so many from then on.
     pub fn restart(&mut self, tail: usize) {
-        self.tail = tail;
-        self.restarts += 1;
-        self.settled = Settled::default();
-        self.kept = Kept::default();
-        self.census = Census::default();
-        self.new.clear();
-        self.order.as_mut().map(Vec::clear);
-        self.arrived = 0;
-        (self.forgot, self.is_over) = (false, false);
+        self.return_to(Checkpoint::default(), tail);
+    }
+
+    fn settled(&self) -> &Settled {
+        &self.known.settled
     }
 
     /// Whether somebody new finished before a settled transaction had started. Skew removes orders: without
     /// it, one is doubted too often, and never too seldom.
     fn is_late(&self, window: &Window) -> bool {
-        let Some(latest) = self.settled.latest_start.filter(|_| self.in_time()) else {
+        let Some(latest) = self.settled().latest_start.filter(|_| self.in_time()) else {
             return false;
         };
         let history = &window.history;
         history.txns().any(|txn| {
-            window.origins[txn.index()].arrived == self.arrived
+            window.origins[txn.index()].arrived == self.known.arrived
                 && history.outcome(txn) == Outcome::Committed
                 && history.finish(txn).is_some_and(|finish| finish < latest)
         })
     }
 
     /// Decides the level of what is kept, but for what waits for its writers.
-    fn judge(&self, window: &Window) -> Result<Judged, SinkError> {
-        let history = &window.history;
-        let result = self.check(history);
-        let engine = result.engine;
-        let waiting = match result.verdict {
-            Verdict::Satisfied(witness) => {
-                return Ok(Judged::Holds { witness, waiting: 0, engine });
-            }
-            Verdict::Violated(ref findings) => unwritten(history, findings),
-            _ => Vec::new(),
-        };
+    fn judge(&mut self, window: &mut Window) -> Result<Judged, SinkError> {
+        let checker = Checker::new(&window.history, self.options.clone());
+        let waiting = unwritten(&window.history, checker.wrong_reads());
         if waiting.is_empty() || !waiting.iter().all(|txn| self.is_recent(window, *txn)) {
-            return Ok(Judged::Open { found: Some(Box::new(Found { result, part: None })) });
+            return Ok(Judged::of(self.decide(&checker), 0, None));
         }
-        let waits = self.depends_on(history, &waiting);
-        let others: Vec<TxnId> = history.txns().filter(|txn| !waits[txn.index()]).collect();
+        drop(checker);
+        let waits = self.depends_on(&window.history, &waiting);
+        let (waiting, others): (Vec<TxnId>, Vec<TxnId>) =
+            window.history.txns().partition(|txn| waits[txn.index()]);
+        let options = self.options.clone();
+        let result =
+            window.without(&waiting, |history| self.decide(&Checker::new(history, options)));
+        if result.verdict.is_satisfied() {
+            return Ok(Judged::of(result, waiting.len(), None));
+        }
+        // What is wrong is told of the others alone.
         let part = window.part(&others)?;
-        let result = self.check(&part.history);
-        let witness = match result.verdict {
-            Verdict::Satisfied(witness) => renumbered(witness, &others),
+        let mut result = self.decide(&Checker::new(&part.history, self.options.clone()));
+        result.verdict = match result.verdict {
+            Verdict::Satisfied(witness) => Verdict::Satisfied(renumbered(witness, &others)),
             // It may be that only those that wait have times.
-            Verdict::NotApplicable(_) => Witness::Empty,
-            _ => {
-                let found = Found { result, part: Some(part) };
-                return Ok(Judged::Open { found: Some(Box::new(found)) });
-            }
+            Verdict::NotApplicable(_) => Verdict::Satisfied(Witness::Empty),
+            verdict => verdict,
         };
-        Ok(Judged::Holds { witness, waiting: history.txn_count() - others.len(), engine })
+        Ok(Judged::of(result, waiting.len(), Some(part)))
+    }
+
+    /// Decides the level. An order by which causal holds is one by which the weaker levels do. It is tried
+    /// first, since it leaves less to keep: at read committed the version that everybody reads may well
+    /// come before another one that nobody has seen, and all who read it saw an old version then. Where
+    /// causal does not hold, it is not asked for again.
+    fn decide(&mut self, checker: &Checker<'_>) -> LevelResult {
+        if self.by != self.level && checker.wrong_reads().is_empty() {
+            let stronger = checker.check(self.by);
+            if stronger.verdict.is_satisfied() {
+                return LevelResult { level: self.level, ..stronger };
+            }
+            self.by = self.level;
+        }
+        checker.check(self.level)
     }
 
     /// Whether a transaction came so late that those that it waits for may still be on their way.
     fn is_recent(&self, window: &Window, txn: TxnId) -> bool {
-        let since = self.arrived.saturating_sub(window.origins[txn.index()].arrived);
+        let since = self.known.arrived.saturating_sub(window.origins[txn.index()].arrived);
         !self.is_over && since <= self.tail as u64
-    }
-
-    fn check(&self, history: &History) -> LevelResult {
-        let mut results = check(history, &[self.level], &self.options);
-        results.swap_remove(0)
     }
 
     /// By transaction, whether it is one of these or depends on one: by sessions, by reads, or by real
@@ -407,21 +450,21 @@ impl Follower {
             Outcome::Aborted => self.is_recent(window, txn),
             _ => !cut.is_settled(txn),
         };
-        let kept = window.keep(stays, &self.settled)?;
-        self.forgot |= kept.len() < history.txn_count();
-        self.kept = kept;
-        self.settled.extend(history, &cut);
+        let kept = window.keep(stays, self.settled())?;
+        self.known.forgot |= kept.len() < history.txn_count();
+        self.known.kept = kept;
+        self.known.settled.extend(history, &window.keys, &cut);
         self.settle_order(window, witness, &cut);
         Ok(())
     }
 
     /// Keeps the order of what is settled, if somebody wants it; at the end, that of everything.
-    fn settle_order(&mut self, window: &Window, witness: &Witness, cut: &Cut) {
+    fn settle_order(&mut self, window: &Window, witness: &Witness, cut: &Cut<'_>) {
         let Some(order) = &mut self.order else { return };
         let history = &window.history;
         let sessions: Vec<u32> = history
             .sessions()
-            .map(|one| self.census.session(history.session_name(one)).0)
+            .map(|one| self.known.tally.session(history.session_name(one)).0)
             .collect();
         for_each_point(witness, |moment| {
             let (txn, step) = match moment {
@@ -452,9 +495,20 @@ enum Judged {
     },
 }
 
+impl Judged {
+    /// What follows from an answer about all, or about the part that does not wait.
+    fn of(result: LevelResult, waiting: usize, part: Option<Window>) -> Judged {
+        let engine = result.engine;
+        match result.verdict {
+            Verdict::Satisfied(witness) => Judged::Holds { witness, waiting, engine },
+            _ => Judged::Open { found: Some(Box::new(Found { result, part })) },
+        }
+    }
+}
+
 /// Who read what nobody wrote.
-fn unwritten(history: &History, findings: &Findings) -> Vec<TxnId> {
-    let reads = findings.anomalies.iter().filter_map(|anomaly| match anomaly.evidence {
+fn unwritten(history: &History, wrong: &[Anomaly]) -> Vec<TxnId> {
+    let reads = wrong.iter().filter_map(|anomaly| match anomaly.evidence {
         Evidence::Read { read, .. } if anomaly.kind == AnomalyKind::ThinAirRead => Some(read),
         _ => None,
     });
@@ -501,7 +555,7 @@ impl TxnSink for Follower {
     }
 
     fn begin(&mut self, start: &TxnStart<'_>) -> Result<(), SinkError> {
-        self.arrived += 1;
+        self.known.arrived += 1;
         self.last().begin(start)
     }
 

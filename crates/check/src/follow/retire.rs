@@ -1,16 +1,15 @@
 //! Which transactions are settled, and what is kept of them.
 
-use isolario_model::{
-    History, KeyId, NameTable, OpId, OpKind, Outcome, Point, TxnId, Value, ValueRef, Witness,
-};
+use std::borrow::Cow;
+
+use isolario_model::{History, KeyId, Op, OpId, OpKind, Outcome, Point, TxnId, Value, Witness};
 use rustc_hash::FxHashMap;
 
 /// What is kept of all settled transactions.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Settled {
-    keys: NameTable,
-    /// By key, its current value.
-    current: Vec<Value>,
+    /// By key, its current value, if a settled transaction wrote it.
+    current: Vec<Option<Value>>,
     /// When the last of them started.
     pub(super) latest_start: Option<i64>,
 }
@@ -20,29 +19,41 @@ impl Settled {
         self.current.is_empty()
     }
 
-    /// The current value of a key that a settled transaction wrote.
-    pub(super) fn current(&self, key: ValueRef<'_>) -> Option<&Value> {
-        self.keys.find(key).map(|key| &self.current[key as usize])
+    /// How many keys there may be with a current value.
+    pub(super) fn len(&self) -> usize {
+        self.current.len()
     }
 
-    /// Adds the settled transactions of what was looked at.
-    pub(super) fn extend(&mut self, history: &History, cut: &Cut) {
+    /// The current value of a key that a settled transaction wrote.
+    pub(super) fn current(&self, key: u32) -> Option<&Value> {
+        self.current.get(key as usize)?.as_ref()
+    }
+
+    /// Adds the settled transactions of what was looked at, where the keys have these numbers.
+    pub(super) fn extend(&mut self, history: &History, keys: &[u32], cut: &Cut<'_>) {
+        let latest_start = cut.settled().iter().map(|txn| history.start(*txn)).max();
+        self.latest_start = self.latest_start.max(latest_start.flatten());
         let mut last: Vec<Option<OpId>> = vec![None; history.key_count()];
-        for txn in cut.settled() {
-            for op in history.txn_ops(txn).filter(|op| is(OpKind::Write, history, *op)) {
-                last[history.op_keys()[op.index()].index()] = Some(op);
+        // From the end on, until the last version of each key is found.
+        let mut missing = history.key_count();
+        for txn in cut.settled().iter().rev() {
+            if missing == 0 {
+                break;
             }
-            self.latest_start = self.latest_start.max(history.start(txn));
+            for op in history.txn_ops(*txn).rev().filter(|op| is(OpKind::Write, history, *op)) {
+                let last = &mut last[history.op_keys()[op.index()].index()];
+                missing -= usize::from(last.is_none());
+                last.get_or_insert(op);
+            }
         }
-        for (key, last) in last.iter().enumerate() {
+        for (key, last) in keys.iter().zip(last) {
             let Some(write) = last else { continue };
-            let isolario_model::Op::Write { value, .. } = history.op(*write) else { continue };
-            let value = history.value(value).to_owned();
-            let key = self.keys.intern(history.key_name(KeyId::at(key)));
-            match self.current.get_mut(key as usize) {
-                Some(current) => *current = value,
-                None => self.current.push(value),
+            let Op::Write { value, .. } = history.op(write) else { continue };
+            let key = *key as usize;
+            if self.current.len() <= key {
+                self.current.resize(key + 1, None);
             }
+            self.current[key] = Some(history.value(value).to_owned());
         }
     }
 }
@@ -56,11 +67,12 @@ fn is(kind: OpKind, history: &History, op: OpId) -> bool {
 const NOWHERE: u32 = u32::MAX;
 
 /// A cut through the order by which a history satisfies a level.
-pub(super) struct Cut {
+pub(super) struct Cut<'w> {
     /// The transactions of the order, by their commits.
-    order: Vec<TxnId>,
-    /// By transaction, where it starts and commits.
+    order: Cow<'w, [TxnId]>,
+    /// By transaction, where it starts, if that is not where it commits.
     starts: Vec<u32>,
+    /// By transaction, where it commits.
     commits: Vec<u32>,
     /// How long the order is.
     end: u32,
@@ -68,16 +80,18 @@ pub(super) struct Cut {
     place: u32,
 }
 
-impl Cut {
+impl<'w> Cut<'w> {
     /// Cuts at the last place that leaves `tail` transactions after it, that is in nobody's life, and
     /// where everybody after it saw, of what was written before it, current versions alone.
     /// Transactions that wait for their writers are after every place. Those of unknown outcome that
     /// nobody has seen are kept, but hold nothing up: what they saw counts only if somebody sees them.
-    pub(super) fn new(history: &History, witness: &Witness, tail: usize) -> Cut {
+    pub(super) fn new(history: &History, witness: &'w Witness, tail: usize) -> Cut<'w> {
         let mut cut = Cut::nowhere(history, witness);
         let mut barriers = Barriers::new(cut.end);
-        for txn in &cut.order {
-            barriers.forbid(cut.starts[txn.index()], cut.commits[txn.index()]);
+        if !cut.starts.is_empty() {
+            for txn in cut.order.iter() {
+                barriers.forbid(cut.starts[txn.index()], cut.commits[txn.index()]);
+            }
         }
         let old = cut.old_reads(history, witness);
         let versions = Versions::of(&old, history, &cut);
@@ -92,28 +106,39 @@ impl Cut {
     }
 
     /// The order, not yet cut. Where it is open what reads saw, there is none, and everything stays.
-    fn nowhere(history: &History, witness: &Witness) -> Cut {
-        let nowhere = vec![NOWHERE; history.txn_count()];
-        let mut cut =
-            Cut { order: Vec::new(), starts: nowhere.clone(), commits: nowhere, end: 0, place: 0 };
-        for_each_point(witness, |point| match point {
-            Moment::Start(txn) => {
-                cut.starts[txn.index()] = cut.end;
-                cut.end += 1;
+    fn nowhere(history: &History, witness: &'w Witness) -> Cut<'w> {
+        let nowhere = || vec![NOWHERE; history.txn_count()];
+        let order = Cow::Borrowed(&[][..]);
+        let mut cut = Cut { order, starts: Vec::new(), commits: nowhere(), end: 0, place: 0 };
+        match witness {
+            Witness::CommitOrder(txns) => {
+                (0..).zip(txns).for_each(|(place, txn)| cut.commits[txn.index()] = place);
+                (cut.order, cut.end) = (Cow::Borrowed(txns.as_slice()), txns.len() as u32);
             }
-            Moment::Commit(txn) => cut.commit(txn),
-            Moment::Both(txn) => {
-                cut.starts[txn.index()] = cut.end;
-                cut.commit(txn);
+            Witness::Points(points) => {
+                cut.starts = nowhere();
+                cut.end = points.len() as u32;
+                let mut order = Vec::with_capacity(points.len() / 2);
+                for (place, point) in (0..).zip(points) {
+                    match point {
+                        Point::Start(txn) => cut.starts[txn.index()] = place,
+                        Point::Commit(txn) => {
+                            cut.commits[txn.index()] = place;
+                            order.push(*txn);
+                        }
+                    }
+                }
+                cut.order = Cow::Owned(order);
             }
-        });
+            _ => {}
+        }
         cut
     }
 
-    fn commit(&mut self, txn: TxnId) {
-        self.commits[txn.index()] = self.end;
-        self.order.push(txn);
-        self.end += 1;
+    /// Where a transaction starts.
+    #[inline]
+    fn start(&self, txn: TxnId) -> u32 {
+        if self.starts.is_empty() { self.commits[txn.index()] } else { self.starts[txn.index()] }
     }
 
     fn is_ordered(&self, txn: TxnId) -> bool {
@@ -125,8 +150,8 @@ impl Cut {
     }
 
     /// The settled ones, in order.
-    fn settled(&self) -> impl Iterator<Item = TxnId> {
-        self.order.iter().copied().take_while(|txn| self.is_settled(*txn))
+    fn settled(&self) -> &[TxnId] {
+        &self.order[..self.order.partition_point(|txn| self.is_settled(*txn))]
     }
 
     /// The reads that saw another version than the last one before their place, and these places. One
@@ -152,10 +177,10 @@ impl Cut {
             }
         };
         for_each_point(witness, |point| match point {
-            Moment::Start(txn) => look(txn, self.starts[txn.index()], &last, &mut old),
+            Moment::Start(txn) => look(txn, self.start(txn), &last, &mut old),
             Moment::Commit(txn) => write(txn, &mut last),
             Moment::Both(txn) => {
-                look(txn, self.starts[txn.index()], &last, &mut old);
+                look(txn, self.start(txn), &last, &mut old);
                 write(txn, &mut last);
             }
         });
@@ -228,7 +253,7 @@ struct Versions {
 }
 
 impl Versions {
-    fn of(reads: &[(OpId, u32)], history: &History, cut: &Cut) -> Versions {
+    fn of(reads: &[(OpId, u32)], history: &History, cut: &Cut<'_>) -> Versions {
         let mut is_wanted = vec![false; history.key_count()];
         reads.iter().for_each(|(op, _)| is_wanted[history.op_keys()[op.index()].index()] = true);
         let (mut places, mut written) = (Vec::new(), FxHashMap::default());

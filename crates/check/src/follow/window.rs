@@ -2,8 +2,8 @@
 //! initial ones.
 
 use isolario_model::{
-    Batch, History, Initial, KeyId, NameTable, Op, OpKind, Outcome, Pieces, SinkError, TxnId,
-    TxnSink, TxnStart, Value, ValueId, ValueRef,
+    Batch, History, Initial, KeyId, NameTable, Op, OpKind, Outcome, Pieces, SessionId, SinkError,
+    TxnId, TxnSink, TxnStart, Value, ValueId, ValueRef,
 };
 
 use super::Unfit;
@@ -25,10 +25,16 @@ pub(super) struct Origin {
 /// What there was so far, counted.
 #[derive(Clone, Debug, Default)]
 pub struct Census {
+    tally: Tally,
+    keys: NameTable,
+}
+
+/// The same without the keys, of which there may be many.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tally {
     sessions: NameTable,
     /// By session, how many transactions it had.
     counts: Vec<u64>,
-    keys: NameTable,
     figures: Figures,
 }
 
@@ -52,17 +58,40 @@ impl Census {
     /// Counts the next transactions of a history.
     pub fn count(&mut self, batches: Vec<Batch>) -> Result<(), SinkError> {
         let history = History::from_batches(batches, Pieces::Whole)?;
-        for session in history.sessions() {
-            for txn in history.session_txns(session) {
-                self.add(&history, txn);
-            }
-            let (_, count) = self.session(history.session_name(session));
-            *count += history.session_txns(session).len() as u64;
-        }
         self.add_keys(&history);
+        for session in history.sessions() {
+            self.tally.add(&history, session, 0);
+        }
         Ok(())
     }
 
+    /// The same without the keys.
+    pub(super) fn tally(&mut self) -> &mut Tally {
+        &mut self.tally
+    }
+
+    pub(super) fn add_keys(&mut self, history: &History) {
+        number_keys(&mut self.keys, history);
+    }
+
+    /// The place of a transaction among all, session by session, by its place in its session.
+    pub(super) fn position(&self, session: ValueRef<'_>, index: u64) -> u64 {
+        let session = self.tally.sessions.find(session).unwrap_or_default() as usize;
+        self.tally.counts[..session].iter().sum::<u64>() + index
+    }
+
+    /// How large the history is.
+    pub fn figures(&self) -> Figures {
+        self.tally.figures(&self.keys)
+    }
+}
+
+/// The numbers of the keys of a history among those of all that there was.
+pub(super) fn number_keys(keys: &mut NameTable, history: &History) -> Vec<u32> {
+    (0..history.key_count()).map(|key| keys.intern(history.key_name(KeyId::at(key)))).collect()
+}
+
+impl Tally {
     /// The number of a session, in the order in which they first appear, and how many transactions it
     /// has.
     pub(super) fn session(&mut self, name: ValueRef<'_>) -> (u32, &mut u64) {
@@ -78,37 +107,39 @@ impl Census {
         (0..self.counts.len() as u32).map(|session| self.sessions.get(session))
     }
 
-    /// The place of a transaction among all, session by session, by its place in its session.
-    pub(super) fn position(&self, session: ValueRef<'_>, index: u64) -> u64 {
-        let session = self.sessions.find(session).unwrap_or_default() as usize;
-        self.counts[..session].iter().sum::<u64>() + index
-    }
-
-    /// How large the history is.
-    pub fn figures(&self) -> Figures {
-        let (sessions, keys) = (self.sessions.len() as u64, self.keys.len() as u64);
+    /// How large the history is, which has these keys.
+    pub(super) fn figures(&self, keys: &NameTable) -> Figures {
+        let (sessions, keys) = (self.sessions.len() as u64, keys.len() as u64);
         Figures { sessions, keys, ..self.figures }
     }
 
-    /// Counts a transaction, but for its session.
-    pub(super) fn add(&mut self, history: &History, txn: TxnId) {
-        let outcome = history.outcome(txn);
-        self.figures.outcomes[outcome as usize] += 1;
-        self.figures.operations += history.op_range(txn).len() as u64;
-        let shows = |kind: &OpKind| *kind != OpKind::ReadUnobserved;
-        self.figures.has_evidence |= outcome == Outcome::Committed
-            && history.op_kinds()[history.op_range(txn)].iter().any(shows);
-    }
-
-    pub(super) fn add_keys(&mut self, history: &History) {
-        for key in 0..history.key_count() {
-            self.keys.intern(history.key_name(KeyId::at(key)));
+    /// Counts the transactions of a session but for the first few; says which number it has, and how many
+    /// there were of it before.
+    pub(super) fn add(
+        &mut self,
+        history: &History,
+        session: SessionId,
+        but_for: usize,
+    ) -> (u32, u64) {
+        let mut new = 0;
+        for txn in history.session_txns(session).skip(but_for) {
+            let (outcome, ops) = (history.outcome(txn), history.op_range(txn));
+            let figures = &mut self.figures;
+            figures.outcomes[outcome as usize] += 1;
+            figures.operations += ops.len() as u64;
+            let shows = |kind: &OpKind| *kind != OpKind::ReadUnobserved;
+            figures.has_evidence = figures.has_evidence
+                || outcome == Outcome::Committed && history.op_kinds()[ops].iter().any(shows);
+            new += 1;
         }
+        let (number, count) = self.session(history.session_name(session));
+        *count += new;
+        (number, *count - new)
     }
 }
 
 /// Transactions that were kept, in the user's own values.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Kept {
     /// None before anything was looked at.
     batch: Option<Batch>,
@@ -122,6 +153,10 @@ impl Kept {
     pub(super) fn len(&self) -> usize {
         self.origins.len()
     }
+
+    pub(super) fn op_count(&self) -> usize {
+        self.batch.as_ref().map_or(0, Batch::op_count)
+    }
 }
 
 /// What was kept, and what is new.
@@ -133,6 +168,8 @@ pub(super) struct Window {
     pub(super) origins: Vec<Origin>,
     initial: ValueId,
     gone: ValueId,
+    /// By key, its number among all.
+    pub(super) keys: Vec<u32>,
     /// By key, the word of its current value. None is the word of a value.
     current: Vec<u64>,
 }
@@ -147,7 +184,7 @@ impl Window {
     pub(super) fn new(
         kept: Kept,
         new: Vec<Batch>,
-        census: &mut Census,
+        (keys, tally): (&mut NameTable, &mut Tally),
         arrived: u64,
     ) -> Result<Window, SinkError> {
         let batches = kept.batch.into_iter().chain(new).collect();
@@ -157,21 +194,18 @@ impl Window {
         for session in history.sessions() {
             let of_session = kept.sessions.get(session.index()).copied().unwrap_or_default();
             origins.extend(old.by_ref().take(of_session));
-            for txn in history.session_txns(session).skip(of_session) {
-                census.add(&history, txn);
-                let (_, count) = census.session(history.session_name(session));
-                origins.push(Origin { arrived, index: *count });
-                *count += 1;
-            }
+            let (_, first) = tally.add(&history, session, of_session);
+            let new = history.session_txns(session).len() - of_session;
+            origins.extend((first..).take(new).map(|index| Origin { arrived, index }));
         }
-        census.add_keys(&history);
+        let keys = number_keys(keys, &history);
         let initial = match history.initial() {
             Initial::Value(initial) => initial.clone(),
             _ => Value::Nil,
         };
         let initial = history.intern_value(initial.as_ref());
         let gone = history.intern_value(GONE);
-        Ok(Window { history, origins, initial, gone, current: Vec::new() })
+        Ok(Window { history, origins, initial, gone, keys, current: Vec::new() })
     }
 
     /// Why this cannot be followed, if so.
@@ -197,11 +231,11 @@ impl Window {
             self.current = vec![NOT_SETTLED; self.history.key_count()];
             return;
         }
-        let word = |key| match settled.current(self.history.key_name(KeyId::at(key))) {
+        let word = |key: &u32| match settled.current(*key) {
             None => NOT_SETTLED,
             Some(value) => self.history.find_value(value.as_ref()).map_or(NOT_HERE, ValueId::word),
         };
-        self.current = (0..self.history.key_count()).map(word).collect();
+        self.current = self.keys.iter().map(word).collect();
         let Window { history, initial, gone, current, .. } = self;
         history.map_reads(|key, value| match current[key.index()] {
             NOT_SETTLED => value,
@@ -211,6 +245,17 @@ impl Window {
         });
     }
 
+    /// Says something of the history without some transactions, from which none of the others read: it is
+    /// as if these had aborted.
+    pub(super) fn without<R>(&mut self, txns: &[TxnId], say: impl FnOnce(&History) -> R) -> R {
+        let outcomes: Vec<Outcome> = txns.iter().map(|txn| self.history.outcome(*txn)).collect();
+        txns.iter().for_each(|txn| self.history.set_outcome(*txn, Outcome::Aborted));
+        let said = say(&self.history);
+        let outcomes = txns.iter().zip(outcomes);
+        outcomes.for_each(|(txn, outcome)| self.history.set_outcome(*txn, outcome));
+        said
+    }
+
     /// Keeps the transactions that stay, as they were told at first.
     pub(super) fn keep(
         &self,
@@ -218,46 +263,19 @@ impl Window {
         settled: &Settled,
     ) -> Result<Kept, SinkError> {
         let mut kept = Kept::default();
-        let mut batch = Batch::new();
-        batch.meta(self.history.meta())?;
+        let mut retold = Retold::new(self, settled)?;
         for session in self.history.sessions() {
             let before = kept.origins.len();
             for txn in self.history.session_txns(session).filter(|txn| stays(*txn)) {
-                self.tell(txn, None, settled, &mut batch)?;
+                retold.tell(txn, None)?;
                 kept.origins.push(self.origins[txn.index()]);
             }
             if kept.origins.len() > before {
                 kept.sessions.push(kept.origins.len() - before);
             }
         }
-        kept.batch = Some(batch);
+        kept.batch = Some(retold.batch);
         Ok(kept)
-    }
-
-    /// Tells a transaction as it was told at first.
-    fn tell(
-        &self,
-        txn: TxnId,
-        name: Option<ValueRef<'_>>,
-        settled: &Settled,
-        batch: &mut Batch,
-    ) -> Result<(), SinkError> {
-        let history = &self.history;
-        batch.begin(&TxnStart {
-            session: history.session_name(history.session_of(txn)),
-            id: history.txn_name(txn).or(name),
-            line: history.line(txn),
-        })?;
-        for op in history.txn_ops(txn) {
-            match history.op(op) {
-                Op::Read { key, value: Some(value) } => {
-                    let value = Some(self.original(key, value, settled));
-                    batch.op(&Op::Read { key: history.key_name(key), value })?;
-                }
-                _ => history.with_op_input(op, |op| batch.op(op))?,
-            }
-        }
-        batch.end(&history.txn_end(txn))
     }
 
     /// All of it, as it was told at first, with the names that transactions go by in the whole.
@@ -266,16 +284,15 @@ impl Window {
         settled: &Settled,
         census: &Census,
     ) -> Result<(History, Places), SinkError> {
-        let (mut batch, mut places) = (Batch::new(), Places::default());
-        batch.meta(self.history.meta())?;
+        let (mut retold, mut places) = (Retold::new(self, settled)?, Places::default());
         for txn in self.history.txns() {
             let session = self.history.session_name(self.history.session_of(txn));
             let index = self.origins[txn.index()].index;
             let label = places.add_txn(census.position(session, index), index);
-            self.tell(txn, Some(ValueRef::Text(&label)), settled, &mut batch)?;
+            retold.tell(txn, Some(ValueRef::Text(&label)))?;
             places.ops.extend(0..self.history.op_range(txn).len() as u32);
         }
-        Ok((batch.build()?, places))
+        Ok((retold.batch.build()?, places))
     }
 
     /// A part of it that has only these transactions.
@@ -284,16 +301,18 @@ impl Window {
         part.meta(self.history.meta())?;
         txns.iter().try_for_each(|txn| self.history.replay_txn(*txn, &mut part))?;
         let mut history = part.build()?;
-        let word = |key| {
-            let key = self.history.find_key(history.key_name(KeyId::at(key)));
-            let current = key.and_then(|key| self.current.get(key.index()));
-            if current.is_some_and(|word| *word != NOT_SETTLED) { NOT_HERE } else { NOT_SETTLED }
+        let here = |key| self.history.find_key(history.key_name(KeyId::at(key)));
+        let here: Vec<KeyId> = (0..history.key_count()).filter_map(here).collect();
+        let keys = here.iter().map(|key| self.keys[key.index()]).collect();
+        let word = |key: &KeyId| match self.current[key.index()] {
+            NOT_SETTLED => NOT_SETTLED,
+            _ => NOT_HERE,
         };
-        let current = (0..history.key_count()).map(word).collect();
+        let current = here.iter().map(word).collect();
         let initial = history.intern_value(self.history.value(self.initial));
         let gone = history.intern_value(GONE);
         let origins = txns.iter().map(|txn| self.origins[txn.index()]).collect();
-        Ok(Window { history, origins, initial, gone, current })
+        Ok(Window { history, origins, initial, gone, keys, current })
     }
 
     /// What a value that was read is called by its writer.
@@ -303,7 +322,7 @@ impl Window {
         value: ValueId,
         settled: &'w Settled,
     ) -> ValueRef<'w> {
-        let current = || settled.current(self.history.key_name(key));
+        let current = || settled.current(self.keys[key.index()]);
         match self.current.get(key.index()) {
             Some(&NOT_SETTLED) | None => self.history.value(value),
             _ if value == self.gone => self.history.value(self.initial),
@@ -312,5 +331,72 @@ impl Window {
             }
             _ => self.history.value(value),
         }
+    }
+}
+
+/// Transactions of a window, told as they were at first. Each key is looked up once.
+struct Retold<'w> {
+    window: &'w Window,
+    settled: &'w Settled,
+    batch: Batch,
+    /// By key of the window, its id in the batch; [`KeyId::NONE`] if it was not told yet.
+    key_ids: Vec<KeyId>,
+    /// Operations of a transaction on their way.
+    kinds: Vec<OpKind>,
+    keys: Vec<KeyId>,
+    values: Vec<ValueId>,
+}
+
+impl<'w> Retold<'w> {
+    fn new(window: &'w Window, settled: &'w Settled) -> Result<Retold<'w>, SinkError> {
+        let mut batch = Batch::new();
+        batch.meta(window.history.meta())?;
+        let key_ids = vec![KeyId::NONE; window.history.key_count()];
+        let (kinds, keys, values) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(Retold { window, settled, batch, key_ids, kinds, keys, values })
+    }
+
+    fn tell(&mut self, txn: TxnId, name: Option<ValueRef<'_>>) -> Result<(), SinkError> {
+        let history = &self.window.history;
+        self.batch.begin(&TxnStart {
+            session: history.session_name(history.session_of(txn)),
+            id: history.txn_name(txn).or(name),
+            line: history.line(txn),
+        })?;
+        for op in history.txn_ops(txn) {
+            match history.op(op) {
+                Op::Read { key, value: Some(value) } => {
+                    let value = self.window.original(key, value, self.settled);
+                    self.add(OpKind::Read, key, value);
+                }
+                Op::Write { key, value } => self.add(OpKind::Write, key, history.value(value)),
+                _ => {
+                    self.flush()?;
+                    history.with_op_input(op, |op| self.batch.op(op))?;
+                }
+            }
+        }
+        self.flush()?;
+        self.batch.end(&history.txn_end(txn))
+    }
+
+    #[inline]
+    fn add(&mut self, kind: OpKind, key: KeyId, value: ValueRef<'_>) {
+        let id = &mut self.key_ids[key.index()];
+        if *id == KeyId::NONE {
+            *id = self.batch.key_id(self.window.history.key_name(key));
+        }
+        self.kinds.push(kind);
+        self.keys.push(*id);
+        self.values.push(self.batch.value_id(value));
+    }
+
+    /// Passes on what is on its way.
+    fn flush(&mut self) -> Result<(), SinkError> {
+        self.batch.ops_by_id(&self.kinds, &self.keys, &self.values)?;
+        self.kinds.clear();
+        self.keys.clear();
+        self.values.clear();
+        Ok(())
     }
 }

@@ -154,7 +154,7 @@ impl<'i> Levels<'_, 'i> {
                 }
                 Step::Again => {
                     let level = one.level;
-                    console.detail(&format!("{level}: reading the history again, to keep more"));
+                    console.detail(&format!("{level}: going back in the history, to keep more"));
                     most_new = u64::MAX;
                 }
                 Step::Decided(proven) => {
@@ -204,7 +204,7 @@ impl<'i> Levels<'_, 'i> {
             writeln!(console.out(), "{path}: {level} holds of all {txns} transactions so far")?;
             let (kept, restarts) = (grouped(follower.kept() as u64), follower.restarts());
             console.detail(&format!(
-                "{level}: {kept} transactions are kept; the history was read again {restarts} times"
+                "{level}: {kept} transactions are kept; it went back in the history {restarts} times"
             ));
         }
         console.out().flush()?;

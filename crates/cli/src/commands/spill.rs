@@ -26,12 +26,12 @@ const TIMES_IN_MEMORY: [(&str, u64); 2] = [("isolario", 11), ("jsonl", 4)];
 const USUAL_MEMORY: u64 = 4 << 30;
 
 /// So many transactions are kept at least where memory allows it: one per so many bytes.
-const MOST_KEPT: usize = 1 << 16;
-const BYTES_PER_KEPT: u64 = 10_000;
+const MOST_KEPT: usize = 1 << 17;
+const BYTES_PER_KEPT: u64 = 20_000;
 
 /// So many are looked at, at a time: what is kept is looked at again each time. So many bytes are read at a
 /// time, to be unpacked on all cores.
-const AT_A_TIME: usize = 1 << 19;
+const AT_A_TIME: usize = 1 << 20;
 const PIECE: usize = 1 << 24;
 
 /// Whether a history is to be read from front to back, and why.
@@ -128,9 +128,10 @@ pub(crate) fn write_proof(
 
 /// Says how it went.
 pub(crate) fn tell(name: &str, spilled: &Spilled, console: &mut Console) {
-    let Spilled { bytes, restarts, part, results, .. } = spilled;
+    let Spilled { bytes, returns, restarts, part, results, .. } = spilled;
     console.detail(&format!(
-        "{name}: read from front to back, {} bytes were sorted on disk, {restarts} times it was read again",
+        "{name}: read from front to back, {} bytes were sorted on disk, {returns} times it went back to keep \
+         more, {restarts} of them to the beginning",
         grouped(*bytes)
     ));
     if part.txn_count() > 0 {

@@ -57,6 +57,18 @@ impl Pieces {
         })
     }
 
+    /// The same file, from where the next frame begins; none if another file has taken its place.
+    pub(crate) fn fork(&self) -> Result<Option<Pieces>, ReadError> {
+        let there = Pieces::open(&self.path)?;
+        Ok((there.header.version == self.header.version).then(|| Pieces {
+            at: self.at,
+            told: self.told.clone(),
+            in_blocks: self.in_blocks,
+            at_a_time: self.at_a_time,
+            ..there
+        }))
+    }
+
     /// How many bytes were passed on.
     pub(crate) fn position(&self) -> u64 {
         self.at

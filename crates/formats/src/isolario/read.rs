@@ -99,6 +99,7 @@ struct Body<'b> {
 }
 
 /// What frames have told, but for blocks, which can be read on all cores.
+#[derive(Clone)]
 pub(super) struct Told<R> {
     pub(super) rows: Replay<R>,
     /// Where the first row record stands.

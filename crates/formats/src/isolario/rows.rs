@@ -236,9 +236,18 @@ impl<R> Default for Replay<R> {
 }
 
 /// The records of a transaction that has not ended.
+#[derive(Clone)]
 struct Open<R> {
     begin: R,
     ops: Vec<R>,
+}
+
+/// What was parsed of predicates is parsed again.
+impl<R: Clone> Clone for Replay<R> {
+    fn clone(&self) -> Self {
+        let (open, predicates) = (self.open.clone(), Predicates::default());
+        Replay { open, predicates, txns: self.txns, ops: self.ops }
+    }
 }
 
 impl<R: AsRef<[u8]>> Replay<R> {

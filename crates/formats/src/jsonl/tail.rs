@@ -48,6 +48,12 @@ impl Tail {
         })
     }
 
+    /// The same file, from the next line on.
+    pub(crate) fn fork(&self) -> Result<Tail, ReadError> {
+        let Tail { read, lines, has_rows, at_a_time, .. } = *self;
+        Ok(Tail { read, lines, has_rows, at_a_time, ..Tail::open(&self.path)? })
+    }
+
     /// How many bytes were passed on.
     pub(crate) fn position(&self) -> u64 {
         self.read

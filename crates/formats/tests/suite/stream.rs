@@ -170,6 +170,54 @@ fn a_recording_is_read_while_it_goes_on_and_when_it_is_packed() {
     assert!(stream.is_complete());
 }
 
+#[test]
+fn a_fork_goes_on_where_its_stream_was() {
+    let (bytes, history) = blocks();
+    for (format, bytes) in [("jsonl", LINES.as_bytes()), ("isolario", &bytes[..])] {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(bytes).unwrap();
+        let whole = joined(rest(&mut open(file.path(), format)));
+        assert!(format != "isolario" || whole == history);
+        let mut stream = open(file.path(), format).in_pieces_of(40);
+        let mut before = Vec::new();
+        loop {
+            let mut fork = stream.fork().unwrap().unwrap();
+            assert_eq!(fork.position(), stream.position());
+            let after = rest(&mut fork);
+            assert_eq!(fork.is_complete(), format == "isolario");
+            assert_eq!(joined([&before[..], &after].concat()), whole);
+            match stream.next_piece().unwrap() {
+                piece if piece.is_empty() => break,
+                piece => before.extend(piece),
+            }
+        }
+        assert!(!before.is_empty());
+    }
+}
+
+#[test]
+fn a_fork_of_a_recording_knows_what_has_begun_and_ends_when_it_is_packed() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let recorder = LiveRecorder::create(file.path(), &Meta::default()).unwrap();
+    let mut stream = open(file.path(), "isolario");
+    let mut session = recorder.session();
+    let write = Op::Write { key: ValueRef::Text("x"), value: 1i64.into() };
+    let start = TxnStart { session: 0i64.into(), id: None, line: None };
+    session.begin(&start, None, &[write]).unwrap();
+    session.flush().unwrap();
+    assert!(rest(&mut stream).is_empty());
+    let mut fork = stream.fork().unwrap().unwrap();
+    session.op(&write).unwrap();
+    session.end(&TxnEnd::new(Outcome::Committed)).unwrap();
+    session.flush().unwrap();
+    let told = joined(rest(&mut fork));
+    assert_eq!((told.txn_count(), told.op_count()), (1, 1));
+    assert_eq!(told, joined(rest(&mut stream)));
+    drop(session);
+    recorder.finish().unwrap();
+    assert!(stream.fork().unwrap().is_none());
+}
+
 fn write_word(history: &History, value: i64) -> u64 {
     history.find_value(value.into()).unwrap().word()
 }

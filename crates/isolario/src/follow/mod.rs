@@ -2,10 +2,11 @@
 //! its length: while it is written, or because it is too large to be loaded.
 //!
 //! [`Following`] follows one level: it reads what is new, has a [`Follower`] look at it, and clears up
-//! doubts by reading the file again. [`spill::decide`] follows levels to the end of a file.
+//! doubts by reading some of the file again, or all of it. [`spill::decide`] follows levels to the end of a file.
 
 mod delay;
 mod order;
+mod places;
 #[cfg(feature = "proof")]
 pub mod proof;
 mod reader;
@@ -27,7 +28,9 @@ use isolario_model::{
 
 pub use delay::Delays;
 use delay::Watch;
+use order::Mark;
 pub use order::Order;
+use places::{Place, Trail};
 use reader::Reader;
 use sorted::{Finishes, Runs};
 
@@ -166,6 +169,14 @@ const BYTES_PER_OPERATION: u64 = 150;
 /// So many transactions are sorted in memory, if there is no limit.
 const SORTED_AT_A_TIME: usize = 1 << 21;
 
+/// How much memory is used where nobody says how much.
+const USUAL_MEMORY: u64 = 4 << 30;
+
+/// Places to go back to take this share of the memory at most. What is known at a place takes so many bytes
+/// per key, transaction and operation.
+const SHARE_OF_PLACES: u64 = 16;
+const BYTES_PER_KNOWN: u64 = 32;
+
 /// One level of a file, followed.
 pub struct Following<'i> {
     input: Input<'i>,
@@ -182,6 +193,12 @@ pub struct Following<'i> {
     watch: Watch,
     /// The order by which the level holds, if it is kept.
     order: Option<Order>,
+    /// Where to go back to.
+    places: Trail,
+    /// How many transactions had come when there was doubt for the last time.
+    doubted: Option<u64>,
+    /// How often everything was read again.
+    restarts: u32,
 }
 
 /// What became of a step.
@@ -194,7 +211,7 @@ pub enum Step {
         /// How many wait.
         waiting: usize,
     },
-    /// There was doubt: everything is read again, and more is kept.
+    /// There was doubt: some is read again, or everything, and more is kept.
     Again,
     /// The level does not hold, or cannot be decided.
     Decided(Box<Decided>),
@@ -242,6 +259,9 @@ impl<'i> Following<'i> {
             runs: None,
             watch: Watch::default(),
             order: None,
+            places: Trail::default(),
+            doubted: None,
+            restarts: 0,
         })
     }
 
@@ -281,6 +301,11 @@ impl<'i> Following<'i> {
     /// Who follows the level.
     pub fn follower(&self) -> &Follower {
         &self.follower
+    }
+
+    /// How often everything was read again, and not only some.
+    pub fn restarts(&self) -> u32 {
+        self.restarts
     }
 
     /// Whether the file says that nothing will be added any more, and all of it was read.
@@ -368,10 +393,53 @@ impl<'i> Following<'i> {
         if let (Some(order), Some(settled)) = (&mut self.order, self.follower.take_order()) {
             order.add(&settled).map_err(|error| failed(self.input.path, error))?;
         }
-        match self.most() {
-            Some(most) if self.follower.kept() > most / 2 => Ok(self.too_large()),
-            _ => self.clear_up(look, |_| false),
+        let step = match (look, self.most()) {
+            (_, Some(most)) if self.follower.kept() > most / 2 => self.too_large(),
+            (Look::Doubtful(doubt), _) if self.is_worth_going_back(&doubt) => {
+                drop(doubt);
+                self.go_back(self.follower.tail().saturating_mul(2))?
+            }
+            (look, _) => self.clear_up(look, |_| false)?,
+        };
+        if let Step::Holds { .. } = step {
+            self.remember_place();
         }
+        Ok(step)
+    }
+
+    /// Remembers where it is, if that costs little: one may want to go back there.
+    fn remember_place(&mut self) {
+        let known = self.follower.checkpoint();
+        if self.is_closed || !self.places.are_due(known) {
+            return;
+        }
+        let Some(stream) = self.reader.take_place() else { return };
+        let order = self.order.as_ref().map_or_else(Mark::default, Order::mark);
+        let (known, finishes) = (known.clone(), self.finishes.clone());
+        let memory = self.settings.memory.unwrap_or(USUAL_MEMORY);
+        let most = (memory / SHARE_OF_PLACES / BYTES_PER_KNOWN) as usize;
+        self.places.add(Place { stream, known, finishes, order }, most);
+    }
+
+    /// Whether to go back before anybody is asked: to read a little again takes less time than to look for a
+    /// few transactions in the whole file. Not twice for the same doubt, and not where the end of a file that
+    /// grows was reached: there the answer is wanted at once.
+    fn is_worth_going_back(&self, doubt: &Doubt) -> bool {
+        let (tail, arrived) = (self.follower.tail().saturating_mul(2), self.follower.arrived());
+        let may_help = doubt.result().is_none_or(|result| result.verdict.is_violated());
+        let span = (tail + 2 * self.at_a_time()) as u64;
+        let is_new = self.doubted.is_none_or(|doubted| arrived > doubted + span);
+        let is_in_time = !self.reader.is_here() || self.reader.is_complete() || self.is_closed;
+        may_help
+            && is_new
+            && is_in_time
+            && self.may_keep(tail)
+            && self.places.reach(arrived.saturating_sub(tail as u64))
+    }
+
+    /// Whether memory allows to keep so many transactions.
+    fn may_keep(&self, tail: usize) -> bool {
+        self.most().is_none_or(|most| tail <= most / 2)
     }
 
     /// How many transactions to look at.
@@ -403,7 +471,7 @@ impl<'i> Following<'i> {
     }
 
     /// Clears up a doubt, by asking the whole file about those that matter; if that does not help, by
-    /// reading it again and keeping more.
+    /// going back and keeping more.
     fn clear_up(
         &mut self,
         look: Look,
@@ -438,8 +506,8 @@ impl<'i> Following<'i> {
             }
             (_, Some(_)) if doubt.is_about_everything() => self.prove(doubt),
             _ => match self.follower.tail().saturating_mul(2) {
-                tail if self.most().is_some_and(|most| tail > most / 2) => Ok(self.too_large()),
-                tail => self.begin_again(tail),
+                tail if self.may_keep(tail) => self.go_back(tail),
+                _ => Ok(self.too_large()),
             },
         }
     }
@@ -450,14 +518,34 @@ impl<'i> Following<'i> {
         Ok(Step::Decided(Box::new(Decided::from(proven))))
     }
 
+    /// Goes back a whole tail at least, and keeps so many from there on: all that are between there and here.
+    fn go_back(&mut self, tail: usize) -> Result<Step, FollowError> {
+        let arrived = self.follower.arrived();
+        self.doubted = Some(arrived);
+        match self.places.go_back(arrived.saturating_sub(tail as u64)) {
+            Some(Place { stream, known, finishes, order }) => {
+                self.follower.return_to(known, tail);
+                self.finishes = finishes;
+                self.go_on_with(Reader::ahead(stream), order)
+            }
+            None => self.begin_again(tail),
+        }
+    }
+
     fn begin_again(&mut self, tail: usize) -> Result<Step, FollowError> {
+        self.restarts += 1;
         self.follower.restart(tail);
         self.finishes = Finishes::new(self.settings.tail);
+        self.places.clear();
+        self.go_on_with(self.reader_from_the_beginning()?, Mark::default())
+    }
+
+    fn go_on_with(&mut self, reader: Reader, mark: Mark) -> Result<Step, FollowError> {
+        self.reader = reader;
         self.is_closed = false;
         if let Some(order) = &mut self.order {
-            order.clear().map_err(|error| failed(self.input.path, error))?;
+            order.return_to(mark).map_err(|error| failed(self.input.path, error))?;
         }
-        self.reader = self.reader_from_the_beginning()?;
         Ok(Step::Again)
     }
 }

@@ -28,6 +28,13 @@ pub struct Order {
     sessions: Vec<Value>,
 }
 
+/// How far an order had come; at first, nowhere.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Mark {
+    count: u64,
+    in_points: bool,
+}
+
 impl Order {
     pub(super) fn create(parent: &Path) -> io::Result<Order> {
         let directory = private(parent)?;
@@ -47,11 +54,18 @@ impl Order {
         Ok(())
     }
 
-    /// Begins again.
-    pub(super) fn clear(&mut self) -> io::Result<()> {
-        self.file.seek(SeekFrom::Start(0))?;
-        self.file.get_ref().set_len(0)?;
-        (self.count, self.in_points) = (0, false);
+    /// How far it has come.
+    pub(super) fn mark(&self) -> Mark {
+        Mark { count: self.count, in_points: self.in_points }
+    }
+
+    /// Forgets what came after a mark.
+    pub(super) fn return_to(&mut self, mark: Mark) -> io::Result<()> {
+        let Mark { count, in_points } = mark;
+        let end = count * BYTES as u64;
+        self.file.seek(SeekFrom::Start(end))?;
+        self.file.get_ref().set_len(end)?;
+        (self.count, self.in_points) = (count, in_points);
         Ok(())
     }
 

@@ -21,6 +21,7 @@ const AT_A_TIME: usize = 1 << 20;
 
 /// Watches whether transactions come about in the order in which they finished: whether one finished
 /// before another that came a whole tail earlier.
+#[derive(Clone)]
 pub(super) struct Finishes {
     tail: usize,
     /// How many came since the last one that ended a tail.

@@ -1,10 +1,13 @@
 //! Levels of a file that is too large to be loaded, followed to its end.
 
+use std::cmp::Reverse;
 use std::path::Path;
 use std::rc::Rc;
 
 use isolario_check::{Figures, Inquiry, Options, Places, check};
-use isolario_model::{Findings, History, Level, LevelResult, Verdict, VerdictKind, Witness};
+use isolario_model::{
+    Engine, Findings, History, Level, LevelResult, Nodes, Verdict, VerdictKind, Witness,
+};
 
 use super::sorted::Runs;
 use super::{Decided, FollowError, Following, Input, Order, Settings};
@@ -23,17 +26,20 @@ pub struct Spilled {
     pub places: Places,
     /// By level, the order by which it is satisfied, if it was to be kept, and if it takes no more than an
     /// order.
-    pub orders: Vec<Option<Order>>,
+    pub orders: Vec<Option<Rc<Order>>>,
     /// How large the history is, as far as it was read.
     pub figures: Figures,
     /// How many bytes were sorted on disk.
     pub bytes: u64,
-    /// How often a level had to read the file again.
+    /// How often a level went back, to read some of the file again, or all of it.
+    pub returns: u32,
+    /// How often that was to the beginning.
     pub restarts: u32,
 }
 
 /// Decides levels of a file in bounded memory. Where transactions are not about in the order in which they
-/// finished, they are sorted in a directory first.
+/// finished, they are sorted in a directory first. The file is read once per level, stronger ones first: what
+/// they show of weaker ones need not be shown again.
 pub fn decide(
     input: Input<'_>,
     levels: &[Level],
@@ -42,10 +48,14 @@ pub fn decide(
     directory: &Path,
 ) -> Result<Spilled, FollowError> {
     let mut runs: Option<Rc<Runs>> = None;
-    let (mut figures, mut restarts) = (Figures::default(), 0);
-    let (mut answers, mut orders) = (Vec::new(), Vec::new());
-    for level in levels {
-        let mut following = Following::new(input, *level, options, settings)?;
+    let (mut figures, mut returns, mut restarts) = (Figures::default(), 0, 0);
+    let mut found: Vec<Option<Shown>> = levels.iter().map(|_| None).collect();
+    for at in stronger_first(levels) {
+        if let Some(shown) = shown_by_stronger(at, levels, &found) {
+            found[at] = Some(shown);
+            continue;
+        }
+        let mut following = Following::new(input, levels[at], options, settings)?;
         following.sort_into(directory, runs.take())?;
         if settings.orders {
             following.keep_order_in(directory)?;
@@ -55,24 +65,51 @@ pub fn decide(
         if read.operations >= figures.operations {
             figures = read;
         }
-        restarts += following.follower().restarts();
-        let holds = || LevelResult {
-            level: *level,
-            engine: following.follower().engine(),
-            verdict: Verdict::Satisfied(Witness::Empty),
-        };
-        answers.push(decided.ok_or_else(holds));
+        returns += following.follower().restarts();
+        restarts += following.restarts();
+        let answer = decided.ok_or_else(|| holds(levels[at], following.follower().engine()));
         runs = following.runs.take();
-        orders.push(following.into_order()?);
+        found[at] = Some((answer, following.into_order()?.map(Rc::new)));
     }
+    let (answers, orders): (Vec<Answered>, Vec<_>) = found.into_iter().flatten().unzip();
     let bytes = runs.map_or(0, |runs| runs.bytes());
     let (part, places) = common_part(&input, settings.piece, &answers)?;
     let results = told_of(&part, &places, answers, options);
-    Ok(Spilled { results, part, places, orders, figures, bytes, restarts })
+    Ok(Spilled { results, part, places, orders, figures, bytes, returns, restarts })
+}
+
+fn holds(level: Level, engine: Engine) -> LevelResult {
+    LevelResult { level, engine, verdict: Verdict::Satisfied(Witness::Empty) }
+}
+
+/// Where levels are among those that are asked for, none after one that it implies.
+fn stronger_first(levels: &[Level]) -> Vec<usize> {
+    let implied = |at: &usize| levels.iter().filter(|other| levels[*at].implies(**other)).count();
+    let mut order: Vec<usize> = (0..levels.len()).collect();
+    order.sort_by_key(|at| Reverse(implied(at)));
+    order
+}
+
+/// What a stronger level that holds shows of a weak one: an order of whole transactions that gives what the
+/// one demands gives what the other does.
+fn shown_by_stronger(at: usize, levels: &[Level], found: &[Option<Shown>]) -> Option<Shown> {
+    let shows = |stronger: &Level| {
+        stronger.shape().nodes == Nodes::One
+            && stronger.implies(levels[at])
+            && Level::Causal.implies(levels[at])
+    };
+    let mut stronger = levels.iter().zip(found).filter(|(stronger, _)| shows(stronger));
+    stronger.find_map(|(_, found)| match found {
+        Some((Err(_), order)) => Some((Err(holds(levels[at], Engine::Weak)), order.clone())),
+        _ => None,
+    })
 }
 
 /// A level's answer, if it is more than that the level holds.
 type Answered = Result<Box<Decided>, LevelResult>;
+
+/// The same with the order that shows it, if that was kept.
+type Shown = (Answered, Option<Rc<Order>>);
 
 /// The answers that have evidence, in terms of a part of the history.
 fn told_by_parts(answers: &[Answered]) -> impl Iterator<Item = &Decided> {
