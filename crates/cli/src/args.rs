@@ -61,7 +61,7 @@ Examples:
   isolario verify isolario-runs/LAST          the proof of a run, by its directory
 
 Exit codes: 0 the proof is right, whatever its verdict; 1 it is wrong, or about another history;
-2 an error: a file cannot be read, or is not a proof.";
+2 an error: a file cannot be read, or is not a proof; 3 it takes more memory than may be used.";
 
 const CONVERT_EXAMPLES: &str = "\
 Examples:
@@ -472,6 +472,10 @@ pub(crate) struct VerifyArgs {
     /// Who `isolario check` was told to ask for what predicates match
     #[arg(long, value_name = "DATABASE")]
     pub(crate) matches: Option<MatchesBy>,
+
+    /// How much memory the proof of a spilled history may take: `500MB`; 4 GB if not given
+    #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
+    pub(crate) memory: Option<u64>,
 }
 
 #[derive(Debug, ClapArgs)]

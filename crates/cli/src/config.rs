@@ -97,6 +97,8 @@ pub(crate) struct Verify {
     pub(crate) assume: KeyAssumptions,
     pub(crate) serialization_order: Option<SerializationOrder>,
     pub(crate) matches: Option<MatchesBy>,
+    /// How many bytes an order may take that is replayed without loading the history.
+    pub(crate) memory: Option<u64>,
 }
 
 /// Where the order is that a database promises for its transactions.
@@ -196,6 +198,7 @@ impl Verify {
             assume: args.assume.into_iter().collect(),
             serialization_order,
             matches: args.matches,
+            memory: args.memory,
         })
     }
 }

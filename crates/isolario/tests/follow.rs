@@ -3,10 +3,12 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+use std::io::Cursor;
 use std::path::Path;
 use std::rc::Rc;
 
 use isolario::check::{Follower, Inquiry, Look, Options, check};
+use isolario::follow::proof::{Means, Told, Verified};
 use isolario::follow::spill::{Spilled, decide};
 use isolario::follow::{Decided, FollowError, Following, Input, Order, Settings, Step, proof};
 use isolario::formats::{LiveRecorder, Target, find};
@@ -15,6 +17,7 @@ use isolario::model::{
     TxnId, TxnSink, TxnStart, ValueRef, Verdict, VerdictKind,
 };
 use isolario::sim::{Config, Kind, Plant, Workload, generate, templates};
+use isolario::verify::proof::VerifiedProof;
 use isolario::verify::{self, verify};
 use isolario_oracle::random::Case;
 use isolario_oracle::{Draft, volume};
@@ -212,7 +215,7 @@ fn spill(path: &Path, format: &str, tail: usize) -> Spilled {
     let settings = Settings::default().with_tail(tail).with_pieces_of(PIECE).with_orders(true);
     let mut spilled = decide(input, &LEVELS, &options, settings, directory.path()).unwrap();
     let whole = isolario::formats::read(path).unwrap().history;
-    prove(input, &spilled, &whole);
+    prove(input, &spilled, &whole, directory.path());
     prove_by_part(input, &spilled.results, &whole, directory.path());
     spilled.orders.clear();
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "it is removed");
@@ -233,7 +236,7 @@ fn spill(path: &Path, format: &str, tail: usize) -> Spilled {
 }
 
 /// The proof of what was decided piece by piece is one of the whole history.
-fn prove(input: Input<'_>, spilled: &Spilled, whole: &History) {
+fn prove(input: Input<'_>, spilled: &Spilled, whole: &History, directory: &Path) {
     let is_open = |(result, order): (&LevelResult, &Option<Rc<Order>>)| {
         result.verdict.is_satisfied() && order.is_none()
     };
@@ -247,10 +250,43 @@ fn prove(input: Input<'_>, spilled: &Spilled, whole: &History) {
     let verified = verify::proof::verify_proof(whole, &file).unwrap();
     assert_eq!(verified.proof.results.len(), LEVELS.len());
     assert!(verified.is_right(), "{:?}", verified.refusals);
-    assert_eq!(proof::takes_an_excerpt(&file), verified.proof.results.iter().all(is_violated));
+    for memory in [ENOUGH, LITTLE] {
+        match by_pieces(input, &file, memory, directory) {
+            Verified::Told(told) => is_as_right(&told, &verified, whole),
+            Verified::TooLarge(_) => assert_eq!(memory, LITTLE),
+            // Why a level does not apply is asked of the whole history.
+            Verified::TakesAll => {
+                let kind = VerdictKind::NotApplicable;
+                assert!(spilled.results.iter().any(|result| result.verdict.kind() == kind));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
     // It is about this history, and no other one.
     let other = Batch::new().build().unwrap();
     assert!(verify::proof::verify_proof(&other, &file).unwrap_err().is_wrong_proof());
+}
+
+/// Memory for any of these histories, and for some hundred operations.
+const ENOUGH: u64 = 1 << 30;
+const LITTLE: u64 = 1 << 14;
+
+fn by_pieces(input: Input<'_>, file: &[u8], memory: u64, directory: &Path) -> Verified {
+    let means = Means { memory, directory };
+    proof::verify(input, &mut Cursor::new(file), means).unwrap()
+}
+
+/// What came of a proof piece by piece is what comes of it by the whole history.
+fn is_as_right(told: &Told, by_all: &VerifiedProof, whole: &History) {
+    assert_eq!(told.txns, whole.txn_count() as u64);
+    let has_unknown = whole.txns().any(|txn| whole.outcome(txn) == Outcome::Unknown);
+    let claims = by_all.proof.results.iter().zip(&told.orders);
+    for ((result, order), refusal) in claims.zip(&told.verified.refusals) {
+        // One of unknown outcome may be known to have committed by others of unknown outcome.
+        let may_be_open = result.verdict.is_violated() && has_unknown;
+        assert!(refusal.is_none() || may_be_open, "{}: {refusal:?}", result.level);
+        assert_eq!(order.is_some(), result.verdict.is_satisfied());
+    }
 }
 
 fn is_violated(result: &LevelResult) -> bool {
@@ -271,8 +307,9 @@ fn prove_by_part(input: Input<'_>, results: &[LevelResult], whole: &History, dir
     let mut file = Vec::new();
     let options = verify::Options::default();
     proof::write(input, &spilled, &options, "whole", &mut file).unwrap();
-    assert!(proof::takes_an_excerpt(&file));
-    let (_, verified) = proof::verify(input, &file).unwrap().unwrap().unwrap();
+    let told = by_pieces(input, &file, ENOUGH, directory);
+    let Verified::Told(told) = told else { panic!("{told:?}") };
+    let verified = told.verified;
     assert_eq!(verified.proof.results.len(), violated.len());
     // One of unknown outcome may be known to have committed by others of unknown outcome.
     let has_unknown = whole.txns().any(|txn| whole.outcome(txn) == Outcome::Unknown);
@@ -282,8 +319,10 @@ fn prove_by_part(input: Input<'_>, results: &[LevelResult], whole: &History, dir
         let text = String::from_utf8(file.clone()).unwrap();
         let name = |level: &Level| format!("\"{}\"", level.name());
         let forged = text.replace(&name(&violated[0]), &name(&level));
-        let verified = proof::verify(input, forged.as_bytes()).unwrap().unwrap();
-        let is_refused = verified.map_or(true, |(_, verified)| verified.refusals[0].is_some());
+        let is_refused = match by_pieces(input, forged.as_bytes(), ENOUGH, directory) {
+            Verified::Told(told) => told.verified.refusals[0].is_some(),
+            other => matches!(other, Verified::NoProof(_)),
+        };
         assert!(is_refused, "{level}: {forged}");
     }
 }

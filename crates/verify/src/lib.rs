@@ -65,6 +65,8 @@ mod single_reads;
 mod span;
 mod stated;
 mod store;
+#[cfg(feature = "proof")]
+mod streamed;
 mod times;
 mod uncommitted;
 mod weak;

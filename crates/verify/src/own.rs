@@ -67,13 +67,13 @@ impl Own {
 
 /// The last write of each key by the transaction that is gone through.
 #[derive(Default)]
-struct LastWrites {
+pub(crate) struct LastWrites {
     few: Vec<(KeyId, OpId)>,
     many: FxHashMap<KeyId, OpId>,
 }
 
 impl LastWrites {
-    fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.few.clear();
         // Clearing a map takes as long as it was ever large: large ones are left behind.
         if !self.many.is_empty() {
@@ -81,12 +81,12 @@ impl LastWrites {
         }
     }
 
-    fn get(&self, key: KeyId) -> Option<OpId> {
+    pub(crate) fn get(&self, key: KeyId) -> Option<OpId> {
         let few = self.few.iter().find(|(other, _)| *other == key).map(|(_, op)| *op);
         few.or_else(|| self.many.get(&key).copied())
     }
 
-    fn replace(&mut self, key: KeyId, write: OpId) -> Option<OpId> {
+    pub(crate) fn replace(&mut self, key: KeyId, write: OpId) -> Option<OpId> {
         if let Some((_, last)) = self.few.iter_mut().find(|(other, _)| *other == key) {
             return Some(std::mem::replace(last, write));
         }

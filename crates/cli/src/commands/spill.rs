@@ -23,7 +23,7 @@ use crate::outfile::write_whole;
 const TIMES_IN_MEMORY: [(&str, u64); 2] = [("isolario", 11), ("jsonl", 4)];
 
 /// How much memory is used where nobody says how much.
-const USUAL_MEMORY: u64 = 4 << 30;
+pub(crate) const USUAL_MEMORY: u64 = 4 << 30;
 
 /// So many transactions are kept at least where memory allows it: one per so many bytes.
 const MOST_KEPT: usize = 1 << 17;

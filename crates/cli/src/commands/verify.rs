@@ -1,14 +1,15 @@
 //! Proofs: what `isolario check --proof` writes, and `isolario verify`, which says whether it is right by
 //! the history alone.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, BufReader};
 use std::path::Path;
 
 use isolario::check;
-use isolario::follow::Input;
-use isolario::follow::proof::{takes_an_excerpt, verify as verify_by_part};
+use isolario::follow::proof::{Means, Told, Verified, verify as verify_by_pieces};
+use isolario::follow::{FollowError, Input};
 use isolario::formats::version_order::Statements;
-use isolario::model::{History, Inapplicable, LevelResult, Verdict, Witness};
+use isolario::model::{History, Inapplicable, Level, LevelResult, Verdict, Witness};
 use isolario::report::grouped;
 use isolario::run::{LostCommits, Outage};
 use isolario::verify::proof::{
@@ -18,7 +19,8 @@ use isolario::verify::{NotLost, Options, Refusal};
 use serde::Serialize;
 
 use crate::args::OutputForm;
-use crate::commands::follow::{self, format_of};
+use crate::commands::follow::format_of;
+use crate::commands::spill::USUAL_MEMORY;
 use crate::config::Verify;
 use crate::console::Console;
 use crate::exit::Outcome;
@@ -72,10 +74,12 @@ pub(crate) fn run(
     console: &mut Console,
 ) -> Result<Outcome, Failure> {
     let name = config.proof.display().to_string();
-    let file = std::fs::read(&config.proof).map_err(|error| unreadable(&name, &error))?;
-    let verification = match by_a_part(config, &name, &file)? {
+    let verification = match piece_by_piece(config, &name)? {
         Some(verification) => verification,
-        None => by_all(config, &name, &file, console)?,
+        None => {
+            let file = std::fs::read(&config.proof).map_err(|error| unreadable(&name, &error))?;
+            by_all(config, &name, &file, console)?
+        }
     };
     match output {
         OutputForm::Human => verification.say(&name, console.out())?,
@@ -84,28 +88,54 @@ pub(crate) fn run(
             verification.write_json(&history, &name, console.out())?;
         }
     }
-    Ok(if verification.right { Outcome::Done } else { Outcome::Violated })
+    Ok(match verification.right {
+        Some(true) => Outcome::Done,
+        Some(false) => Outcome::Violated,
+        None => Outcome::Undecided,
+    })
 }
 
 /// Re-checks a proof without loading the history, if that can be done.
-fn by_a_part(config: &Verify, name: &str, file: &[u8]) -> Result<Option<Verification>, Failure> {
+fn piece_by_piece(config: &Verify, name: &str) -> Result<Option<Verification>, Failure> {
+    // Both are read several times.
+    let are_files = config.history.is_file() && config.proof.is_file();
     let is_plain = config.version_order.is_none()
         && config.serialization_order.is_none()
         && config.matches.is_none()
         && config.assume.is_empty();
-    if !is_plain || !takes_an_excerpt(file) {
+    if !are_files || !is_plain {
         return Ok(None);
     }
     // What cannot be read piece by piece is loaded.
     let Ok(format) = format_of(config.format, &config.history) else { return Ok(None) };
-    let verified = verify_by_part(Input { path: &config.history, format }, file);
-    match verified.map_err(|error| follow::failed(&error, config.format))? {
+    let input = Input { path: &config.history, format };
+    let proof = File::open(&config.proof).map_err(|error| unreadable(name, &error))?;
+    let directory = std::env::temp_dir();
+    let means = Means { memory: config.memory.unwrap_or(USUAL_MEMORY), directory: &directory };
+    let verified = verify_by_pieces(input, &mut BufReader::new(proof), means);
+    match verified.map_err(|error| unread(&error, config))? {
         // What a part does not bear out, the whole may.
-        Some(Ok((part, verified))) => Ok(Some(verified)
-            .filter(VerifiedProof::is_right)
-            .map(|verified| Verification::of(&part, &verified))),
-        Some(Err(error)) => refused(name, &error).map(Some),
-        None => Ok(None),
+        Verified::Told(told) if has_open_violation(&told.verified) => Ok(None),
+        Verified::Told(told) => Ok(Some(Verification::of_pieces(&told))),
+        Verified::NoProof(error) => refused(name, &error).map(Some),
+        Verified::TooLarge(level) => Ok(Some(Verification::too_large(level))),
+        _ => Ok(None),
+    }
+}
+
+/// Whether a part of the history does not show that a level is violated.
+fn has_open_violation(verified: &VerifiedProof) -> bool {
+    let mut claims = verified.proof.results.iter().zip(&verified.refusals);
+    claims.any(|(result, refusal)| result.verdict.is_violated() && refusal.is_some())
+}
+
+/// A history that could not be read piece by piece.
+fn unread(error: &FollowError, config: &Verify) -> Failure {
+    match error {
+        FollowError::Read(error) => Failure::reading(error, config.format),
+        FollowError::Spill { .. } => Failure::new(error.to_string())
+            .with_hint("allow more memory with --memory, or set TMPDIR to another directory"),
+        error => Failure::new(error.to_string()),
     }
 }
 
@@ -193,7 +223,8 @@ fn malformed(name: &str, error: &ProofError) -> Failure {
 
 /// What came of a proof.
 struct Verification {
-    right: bool,
+    /// None if that takes more memory than may be used.
+    right: Option<bool>,
     /// Why nothing in it could be looked at.
     reason: Option<String>,
     claims: Vec<Claim>,
@@ -233,15 +264,41 @@ impl Verification {
             .map(|(result, refusal)| Claim::new(history, result, refusal.as_ref()))
             .collect();
         let lost = LostClaims::of(&verified.not_lost);
-        Verification { right, reason: None, claims, lost }
+        Verification { right: Some(right), reason: None, claims, lost }
+    }
+
+    /// What came of a proof without loading the history.
+    fn of_pieces(told: &Told) -> Verification {
+        let mut verification = Verification::of(&told.part, &told.verified);
+        for (claim, order) in verification.claims.iter_mut().zip(&told.orders) {
+            if let (Some(checked), Some(order)) = (&mut claim.checked, order) {
+                *checked = match order.in_points {
+                    true => looked_through(told.txns),
+                    false => replayed(order.count),
+                };
+            }
+        }
+        verification
     }
 
     fn wrong(reason: String) -> Verification {
-        Verification { right: false, reason: Some(reason), claims: Vec::new(), lost: None }
+        Verification { right: Some(false), reason: Some(reason), claims: Vec::new(), lost: None }
+    }
+
+    fn too_large(level: Level) -> Verification {
+        let reason = format!(
+            "{level}: too much of the history is out of order to be replayed in so little memory; allow \
+             more with --memory"
+        );
+        Verification { right: None, reason: Some(reason), claims: Vec::new(), lost: None }
     }
 
     fn say(&self, name: &str, out: &mut dyn io::Write) -> io::Result<()> {
-        let answer = if self.right { "the proof is right" } else { "the proof is wrong" };
+        let answer = match self.right {
+            Some(true) => "the proof is right",
+            Some(false) => "the proof is wrong",
+            None => "it is not known whether the proof is right",
+        };
         writeln!(out, "{name}: {answer}")?;
         if let Some(reason) = &self.reason {
             writeln!(out, "  {reason}")?;
@@ -269,7 +326,7 @@ impl Verification {
             schema: &'static str,
             history: &'a str,
             proof: &'a str,
-            right: bool,
+            right: Option<bool>,
             #[serde(skip_serializing_if = "Option::is_none")]
             reason: Option<&'a str>,
             results: &'a [Claim],
@@ -310,17 +367,14 @@ impl Claim {
 fn checked(history: &History, verdict: &Verdict) -> String {
     match verdict {
         Verdict::Satisfied(Witness::CommitOrder(order) | Witness::Chosen { order, .. }) => {
-            format!("replayed {}", counted(order.len(), "transaction", "transactions"))
+            replayed(order.len() as u64)
         }
         Verdict::Satisfied(Witness::Linearization(ops)) => {
-            format!("replayed {}", counted(ops.len(), "operation", "operations"))
+            format!("replayed {}", counted(ops.len() as u64, "operation", "operations"))
         }
-        Verdict::Satisfied(_) => {
-            let count = counted(history.txn_count(), "transaction", "transactions");
-            format!("looked through {count}")
-        }
+        Verdict::Satisfied(_) => looked_through(history.txn_count() as u64),
         Verdict::Violated(findings) => {
-            let count = counted(findings.anomalies.len(), "anomaly", "anomalies");
+            let count = counted(findings.anomalies.len() as u64, "anomaly", "anomalies");
             format!("{count} re-checked")
         }
         Verdict::NotApplicable(Inapplicable::NoVersionOrder) => {
@@ -331,7 +385,15 @@ fn checked(history: &History, verdict: &Verdict) -> String {
     }
 }
 
+fn replayed(txns: u64) -> String {
+    format!("replayed {}", counted(txns, "transaction", "transactions"))
+}
+
+fn looked_through(txns: u64) -> String {
+    format!("looked through {}", counted(txns, "transaction", "transactions"))
+}
+
 /// A count with its noun, in groups of three digits.
-fn counted(count: usize, one: &str, many: &str) -> String {
-    format!("{} {}", grouped(count as u64), if count == 1 { one } else { many })
+fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{} {}", grouped(count), if count == 1 { one } else { many })
 }

@@ -144,6 +144,42 @@ fn a_spilled_history_gets_the_answers_of_a_loaded_one() {
     }
 }
 
+/// The file has one session after the other, so that in little memory it has to be sorted.
+#[test]
+fn what_a_spilled_proof_says_is_verified_in_bounded_memory() {
+    let sandbox = Sandbox::new();
+    let history = ["--level", "sser", "--txns", "2000", "--keys", "50", "--seed", "7"];
+    let gen_history = [&["gen", "history"], &history[..], &["-o", "h.txt"]].concat();
+    assert!(sandbox.run(&gen_history).status.success());
+    assert!(sandbox.run(&["convert", "h.txt", "h.iso"]).status.success());
+    let levels = "pl-2,rc,ra,cc,prefix,si,strong-si,ser,sser";
+    let check = ["check", "--spill", ".", "--level", levels, "--proof", "p", "h.iso"];
+    let checked = sandbox.run(&check);
+    assert!(checked.status.success(), "{}", String::from_utf8(checked.stderr).unwrap());
+    let all = sandbox.run(&["verify", "h.txt", "p"]);
+    let expected = String::from_utf8(all.stdout).unwrap();
+    assert!(expected.contains("the proof is right"), "{expected}");
+    for memory in ["1GB", "500kB"] {
+        let pieces = sandbox.run(&["verify", "--memory", memory, "h.iso", "p"]);
+        assert_eq!(String::from_utf8(pieces.stdout).unwrap(), expected);
+    }
+    let little = sandbox.run(&["verify", "--memory", "5kB", "h.iso", "p"]);
+    let said = String::from_utf8(little.stdout).unwrap();
+    assert_eq!(little.status.code(), Some(3), "{said}");
+    assert!(said.contains("allow more with --memory"), "{said}");
+    // Whatever is wrong is said of the same transactions in the same words.
+    let proof = sandbox.read("p");
+    let lines: Vec<&str> = proof.lines().collect();
+    let (first, second) = (lines[2], lines[3]);
+    let forged = proof.replacen(&format!("{first}\n{second}"), &format!("{second}\n{first}"), 1);
+    std::fs::write(sandbox.path("q"), forged).unwrap();
+    let [all, pieces] = ["h.txt", "h.iso"].map(|history| sandbox.run(&["verify", history, "q"]));
+    assert_eq!((all.status.code(), pieces.status.code()), (Some(1), Some(1)));
+    let said = String::from_utf8(pieces.stdout).unwrap();
+    assert!(said.contains("adya-read-committed: satisfied, refused: "), "{said}");
+    assert_eq!(said, String::from_utf8(all.stdout).unwrap());
+}
+
 #[test]
 fn what_cannot_be_spilled_is_refused_with_a_remedy() {
     let sandbox = Sandbox::new()

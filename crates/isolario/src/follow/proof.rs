@@ -1,20 +1,23 @@
 //! The proof of what was decided of a file that is not in memory.
 
-use std::io;
+use std::io::{self, BufRead, Seek, SeekFrom};
+use std::ops::ControlFlow;
+use std::path::Path;
 
 use isolario_check::{Settling, SettlingStep};
-use isolario_model::{Findings, History, LevelResult, Pieces, SinkError, Verdict};
+use isolario_model::{Findings, History, Level, LevelResult, Pieces, SinkError, Verdict};
 use isolario_verify::Options;
-pub use isolario_verify::proof::takes_an_excerpt;
 use isolario_verify::proof::{
-    Excerpt, Moment, OfWhole, Order as ProofOrder, Places, ProofError, SessionDigests,
+    Excerpt, Further, Moment, OfWhole, Order as ProofOrder, OrderAt, OrderRefusal, OrderReplay,
+    Outline, Places, Positions, ProofError, ReplayError, Replayed, Room, SessionDigests,
     VerifiedProof, write_of_whole,
 };
 
 use super::order::Order;
 use super::reader::Reader;
+use super::sorted::Runs;
 use super::spill::Spilled;
-use super::{FollowError, Input};
+use super::{FollowError, Input, SORTED_AT_A_TIME};
 
 /// Writes the proof of what was decided of a file, in the form in which any history is proven. `name` is what the
 /// file is called.
@@ -46,59 +49,204 @@ pub fn write(
     Ok(written.map_err(SinkError::from)?)
 }
 
-/// What came of a proof, and the part of the history by which it was re-checked.
-pub type Verified = Result<(History, VerifiedProof), ProofError>;
+/// What came of a proof that was re-checked without loading the history.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Verified {
+    /// All its claims were looked at.
+    Told(Box<Told>),
+    /// It says nothing about the history.
+    NoProof(ProofError),
+    /// The history or the proof is of a kind that takes all of the history.
+    TakesAll,
+    /// An order takes more memory than may be used.
+    TooLarge(Level),
+}
 
-/// Re-checks a proof that [takes no more than a part](takes_an_excerpt) of a file; none if no part can be taken
-/// of what is in the file.
-pub fn verify(input: Input<'_>, proof: &[u8]) -> Result<Option<Verified>, FollowError> {
+/// The claims of a proof, re-checked.
+#[derive(Debug)]
+pub struct Told {
+    /// The part of the history that claims and refusals are about. Transactions without a name have the one that
+    /// they go by in the whole.
+    pub part: History,
+    /// What came of the claims. That a level is satisfied comes without an order.
+    pub verified: VerifiedProof,
+    /// By level, the order that was replayed.
+    pub orders: Vec<Option<OrderAt>>,
+    /// How many transactions the history has.
+    pub txns: u64,
+}
+
+/// What may be used to re-check a proof.
+#[derive(Clone, Copy, Debug)]
+pub struct Means<'m> {
+    /// So many bytes of memory, about.
+    pub memory: u64,
+    /// A directory in which a history is sorted whose transactions are not about in the order in which they
+    /// finished, if memory does not suffice.
+    pub directory: &'m Path,
+}
+
+/// An operation of a transaction that waits for its turn in an order, or that has had it and may still matter, takes about
+/// so many bytes; there may be as many of the one kind as of the other.
+const BYTES_PER_OPERATION: u64 = 2 * 64;
+
+/// So many operations of the end of an order are kept at first, and so many times as many where that does not do.
+const FIRST_KEPT: usize = 1 << 20;
+const MORE: usize = 8;
+
+/// Re-checks a proof against a file that is read from front to back.
+pub fn verify(
+    input: Input<'_>,
+    proof: &mut (impl BufRead + Seek),
+    means: Means<'_>,
+) -> Result<Verified, FollowError> {
+    let Some(outline) = Outline::read(proof).map_err(SinkError::from)? else {
+        return Ok(Verified::TakesAll);
+    };
     let (mut sessions, mut is_fit) = (SessionDigests::default(), true);
-    for_each_piece(&input, |piece| {
-        is_fit &= Excerpt::is_fit(piece);
+    for_each_piece(from_the_beginning(&input)?, |piece| {
+        is_fit &= Outline::is_fit(piece);
         sessions.add(piece);
-        Ok(())
+        Ok(ControlFlow::Continue(()))
     })?;
     if !is_fit {
-        return Ok(None);
+        return Ok(Verified::TakesAll);
     }
-    let mut excerpt = match Excerpt::new(proof, sessions) {
-        Ok(excerpt) => excerpt,
-        Err(error) => return Ok(Some(Err(error))),
+    let positions = match outline.of_history(sessions) {
+        Ok(positions) => positions,
+        Err(error) => return Ok(Verified::NoProof(error)),
     };
-    for_each_piece(&input, |piece| excerpt.find(piece))?;
-    excerpt.begin_again();
-    for_each_piece(&input, |piece| excerpt.pick(piece))?;
-    Ok(Some(excerpt.verify()))
+    let mut replaying = Replaying { input, outline: &outline, positions, means, runs: None };
+    let mut refused = Vec::new();
+    for (at, order) in outline.orders().enumerate() {
+        let Some(order) = order else {
+            refused.push(None);
+            continue;
+        };
+        match replaying.replay(at, order, proof)? {
+            Ok(Replayed::Right) => refused.push(None),
+            Ok(Replayed::Refused(refusal)) => refused.push(Some(refusal)),
+            Ok(Replayed::ByNames) => return Ok(Verified::TakesAll),
+            Ok(_) => return Ok(Verified::TooLarge(outline.level(at))),
+            Err(error) => return Ok(Verified::NoProof(error)),
+        }
+    }
+    replaying.tell(refused)
 }
+
+/// The orders of a proof, one after the other.
+struct Replaying<'i> {
+    input: Input<'i>,
+    outline: &'i Outline,
+    positions: Positions,
+    means: Means<'i>,
+    /// The history, sorted.
+    runs: Option<Runs>,
+}
+
+impl Replaying<'_> {
+    /// Replays an order: again if the history has to be sorted first, or if more of the end has to be kept.
+    fn replay(
+        &mut self,
+        at: usize,
+        order: OrderAt,
+        proof: &mut (impl BufRead + Seek),
+    ) -> Result<Result<Replayed, ProofError>, FollowError> {
+        let most = (self.means.memory / BYTES_PER_OPERATION) as usize;
+        let mut room = Room { waiting: most, recent: FIRST_KEPT.min(most) };
+        let mut sought: Option<Further> = None;
+        loop {
+            proof.seek(SeekFrom::Start(order.offset)).map_err(SinkError::from)?;
+            let of = (self.outline, at);
+            let sought_now = sought.clone();
+            let mut replay =
+                OrderReplay::new(of, order, &self.positions, &mut *proof, room, sought_now);
+            for_each_piece(self.reader()?, |piece| replay.tell(piece))?;
+            match replay.finish() {
+                Ok(Replayed::TooLarge) if self.runs.is_none() => self.sort(most)?,
+                Ok(Replayed::Further(further))
+                    if room.recent < most || sought.as_ref() != Some(&further) =>
+                {
+                    room.recent = room.recent.saturating_mul(MORE).min(most);
+                    sought = Some(further);
+                }
+                Err(ReplayError::Io(error)) => return Err(SinkError::from(error).into()),
+                Err(ReplayError::Proof(error)) => return Ok(Err(error)),
+                Ok(replayed) => return Ok(Ok(replayed)),
+            }
+        }
+    }
+
+    fn reader(&self) -> Result<Reader, FollowError> {
+        match &self.runs {
+            Some(runs) => Reader::sorted(runs),
+            None => from_the_beginning(&self.input),
+        }
+    }
+
+    fn sort(&mut self, most: usize) -> Result<(), FollowError> {
+        let at_a_time = (most / OPERATIONS_PER_TXN).clamp(1, SORTED_AT_A_TIME);
+        self.runs = Some(Runs::sort(&self.input, self.means.directory, at_a_time)?);
+        Ok(())
+    }
+
+    /// Looks up those whom claims of violations and refusals are about.
+    fn tell(self, refused: Vec<Option<OrderRefusal>>) -> Result<Verified, FollowError> {
+        let mut excerpt = Excerpt::new(self.outline, &self.positions, refused);
+        if !excerpt.names_nobody() {
+            for_each_piece(self.reader()?, |piece| excerpt.find(piece).map(ControlFlow::Continue))?;
+            excerpt.begin_again();
+            for_each_piece(self.reader()?, |piece| excerpt.pick(piece).map(ControlFlow::Continue))?;
+        }
+        let (orders, txns) = (self.outline.orders().collect(), self.positions.count());
+        Ok(match excerpt.verify() {
+            Ok((part, verified)) => Verified::Told(Box::new(Told { part, verified, orders, txns })),
+            Err(error) => Verified::NoProof(error),
+        })
+    }
+}
+
+/// A transaction that is sorted is taken to have so many operations.
+const OPERATIONS_PER_TXN: usize = 16;
 
 /// Which history a file has, and how many transactions its sessions.
 fn survey(input: &Input<'_>) -> Result<SessionDigests, FollowError> {
     let mut sessions = SessionDigests::default();
-    for_each_piece(input, |piece| {
+    for_each_piece(from_the_beginning(input)?, |piece| {
         sessions.add(piece);
-        Ok(())
+        Ok(ControlFlow::Continue(()))
     })?;
     Ok(sessions)
 }
 
-/// Reads a file from front to back.
+/// So many bytes of the file are read at a time: little enough not to matter besides what waits for its turn.
+const PIECE: usize = 1 << 21;
+
+fn from_the_beginning(input: &Input<'_>) -> Result<Reader, FollowError> {
+    Ok(Reader::ahead(input.open()?.in_pieces_of(PIECE)))
+}
+
+/// Reads a file from front to back, or until that is enough.
 fn for_each_piece(
-    input: &Input<'_>,
-    mut take: impl FnMut(&History) -> Result<(), SinkError>,
+    mut reader: Reader,
+    mut take: impl FnMut(&History) -> Result<ControlFlow<()>, SinkError>,
 ) -> Result<(), FollowError> {
-    let mut reader = Reader::ahead(input.open()?);
     loop {
         let piece = reader.next()?;
         if piece.is_empty() {
             break;
         }
-        take(&History::from_batches(piece, Pieces::Whole)?)?;
+        if take(&History::from_batches(piece, Pieces::Whole)?)?.is_break() {
+            return Ok(());
+        }
     }
     let rest = reader.close()?;
-    match rest.is_empty() {
-        true => Ok(()),
-        false => Ok(take(&rest.build()?)?),
+    if !rest.is_empty() {
+        // There is nothing to break off.
+        let _ = take(&rest.build()?)?;
     }
+    Ok(())
 }
 
 /// By session, the position of its first transaction.

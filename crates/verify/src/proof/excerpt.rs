@@ -1,4 +1,4 @@
-//! Re-checks what a proof says is violated of a history that is not in memory.
+//! Re-checks what a proof says is violated of a history that is not in memory, and tells what is wrong with its orders.
 //!
 //! What is looked at are the transactions that the evidence names, with everybody who wrote what these
 //! read. Whatever the whole history satisfies, they satisfy by themselves: take an order of the whole,
@@ -13,23 +13,24 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use isolario_model::{
-    Batch, History, Level, LevelResult, Op, OpKind, Outcome, SinkError, TxnId, TxnSink, TxnStart,
-    Value, Verdict,
+    Batch, History, LevelResult, Op, OpKind, Outcome, SinkError, TxnId, TxnSink, TxnStart, Value,
+    ValueRef, Verdict,
 };
-use rustc_hash::FxHashMap;
 
-use super::digest::SessionDigests;
-use super::read::{header, read_part};
-use super::{ProofError, ProofProblem, VerifiedProof};
+use super::outline::Outline;
+use super::read::read_part;
+use super::replay::OrderRefusal;
+use super::{Positions, ProofError, ProofProblem, VerifiedProof};
 use crate::{Refusal, Verifier};
 
-/// A proof that says of levels that they are violated, and the transactions that it takes to see whether
-/// that is so. They are looked for in the history, which is told twice, in pieces that each have the next
-/// transactions of some sessions.
+/// A proof, and the transactions that it takes to see whether what it says of violated levels is so, and what is
+/// wrong with its orders. They are looked for in the history, which is told twice, in pieces that each have the
+/// next transactions of some sessions.
 pub struct Excerpt<'f> {
-    file: &'f [u8],
-    sessions: Vec<Session>,
-    numbers: FxHashMap<Value, usize>,
+    outline: &'f Outline,
+    /// By level, why its order is refused.
+    refused: Vec<Option<OrderRefusal>>,
+    positions: Positions,
     /// Who is named, by position.
     named: BTreeSet<u64>,
     /// What they read, by key, and what those of unknown outcome wrote.
@@ -37,88 +38,34 @@ pub struct Excerpt<'f> {
     /// What those of unknown outcome wrote, and nobody who was picked has read.
     unseen: BTreeSet<(Value, Value)>,
     picked: Batch,
+    /// By session, the positions of those that were picked.
+    places: BTreeMap<Value, Vec<u64>>,
 }
-
-/// How far a session was told.
-#[derive(Default)]
-struct Session {
-    /// The position of its first transaction, and of its next one.
-    first: u64,
-    next: u64,
-    /// The positions of those that were picked.
-    picked: Vec<u64>,
-}
-
-/// Whether a part of the history is enough to see whether a proof is right: if it says of levels that they
-/// are violated, and nothing else, and names the history by the digests of its sessions.
-pub fn takes_an_excerpt(file: &[u8]) -> bool {
-    let Ok(header) = header(file) else { return false };
-    let options = &header.options;
-    let stands_alone = header.lost == 0
-        && !options.trust_version_order
-        && !options.promised_order
-        && options.assume.is_empty();
-    let lines =
-        file.split(|byte| *byte == b'\n').skip((header.anomalies as usize).saturating_add(1));
-    let claims = lines.filter(|line| !line.is_empty()).collect::<Vec<_>>();
-    let is_violated =
-        |line: &&[u8]| std::str::from_utf8(line).is_ok_and(|line| line.contains(VIOLATED));
-    header.digest.is_by_session()
-        && stands_alone
-        && header.levels.iter().all(|level| LEVELS.contains(level))
-        && claims.len() == header.levels.len()
-        && claims.iter().all(is_violated)
-}
-
-/// The levels that ask for an order of all transactions.
-const LEVELS: [Level; 9] = [
-    Level::AdyaReadCommitted,
-    Level::ReadCommitted,
-    Level::ReadAtomic,
-    Level::Causal,
-    Level::Prefix,
-    Level::SnapshotIsolation,
-    Level::StrongSnapshotIsolation,
-    Level::Serializable,
-    Level::StrictSerializable,
-];
-
-/// What the line of a level says that is violated, as it is written.
-const VIOLATED: &str = "\"verdict\":\"violated\"";
 
 impl<'f> Excerpt<'f> {
-    /// Whether a history is of a kind of which a part can be taken: it has operations on registers alone, and
-    /// their versions go by their values.
-    pub fn is_fit(piece: &History) -> bool {
-        let is_known =
-            |kind: &OpKind| matches!(kind, OpKind::Read | OpKind::ReadUnobserved | OpKind::Write);
-        !piece.names_versions() && piece.op_kinds().iter().all(is_known)
-    }
-
-    /// Looks for those that a proof names, which must be one of this history.
-    pub fn new(file: &'f [u8], history: SessionDigests) -> Result<Excerpt<'f>, ProofError> {
-        let session = |next: &mut u64, count: &u64| {
-            let first = *next;
-            *next += count;
-            Some(Session { first, next: first, picked: Vec::new() })
-        };
-        let excerpt = Excerpt {
-            file,
-            sessions: history.counts().iter().scan(0, session).collect(),
-            numbers: history.names().clone(),
-            named: positions(file),
+    /// Looks for those that a proof names, and for those by whom its orders are refused, if they are.
+    pub fn new(
+        outline: &'f Outline,
+        of_all: &Positions,
+        refused: Vec<Option<OrderRefusal>>,
+    ) -> Excerpt<'f> {
+        let mut named = positions(&outline.rest);
+        named.extend(refused.iter().flatten().flat_map(|OrderRefusal(wrong)| wrong.named()));
+        Excerpt {
+            outline,
+            refused,
+            positions: of_all.clone(),
+            named,
             wanted: BTreeMap::new(),
             unseen: BTreeSet::new(),
             picked: Batch::new(),
-        };
-        let (proof, history) = (header(file)?.digest, history.finish());
-        match proof == history {
-            true => Ok(excerpt),
-            false => {
-                let problem = ProofProblem::OtherHistory { proof, history };
-                Err(ProofError { position: None, problem })
-            }
+            places: BTreeMap::new(),
         }
+    }
+
+    /// Whether nobody has to be looked for.
+    pub fn names_nobody(&self) -> bool {
+        self.named.is_empty()
     }
 
     /// Tells the next piece, the first time.
@@ -141,7 +88,7 @@ impl<'f> Excerpt<'f> {
 
     /// Everything was told, and will be once more.
     pub fn begin_again(&mut self) {
-        self.sessions.iter_mut().for_each(|session| session.next = session.first);
+        self.positions.begin_again();
     }
 
     /// Tells the next piece, the second time.
@@ -160,18 +107,18 @@ impl<'f> Excerpt<'f> {
                     }
                 };
             }
-            if is_taken {
-                excerpt.take(piece, txn)?;
-                excerpt.session(piece, txn).picked.push(position);
-            }
-            Ok(())
+            if is_taken { excerpt.take(piece, txn, position) } else { Ok(()) }
         })
     }
 
-    /// Takes a transaction. What it read is told if everybody who wrote that is picked.
-    fn take(&mut self, piece: &History, txn: TxnId) -> Result<(), SinkError> {
+    /// Takes a transaction. What it read is told if everybody who wrote that is picked. Without a name of its own, it
+    /// has the one that it goes by in the whole.
+    fn take(&mut self, piece: &History, txn: TxnId, position: u64) -> Result<(), SinkError> {
         let session = piece.session_name(piece.session_of(txn));
-        self.picked.begin(&TxnStart { session, id: piece.txn_name(txn), line: None })?;
+        self.places.entry(session.to_owned()).or_default().push(position);
+        let place = format!("#{position}");
+        let id = piece.txn_name(txn).or(Some(ValueRef::Text(&place)));
+        self.picked.begin(&TxnStart { session, id, line: None })?;
         for op in piece.txn_ops(txn) {
             match piece.op(op) {
                 Op::Read { key, value: Some(value) } => {
@@ -189,32 +136,23 @@ impl<'f> Excerpt<'f> {
         self.wanted.get(key).is_some_and(|values| values.contains(value))
     }
 
-    fn session(&mut self, piece: &History, txn: TxnId) -> &mut Session {
-        let name = piece.session_name(piece.session_of(txn)).to_owned();
-        &mut self.sessions[self.numbers.get(&name).copied().unwrap_or_default()]
-    }
-
     /// Calls a function for each transaction of a piece, with its position.
     fn for_each(
         &mut self,
         piece: &History,
         mut take: impl FnMut(&mut Self, u64, TxnId) -> Result<(), SinkError>,
     ) -> Result<(), SinkError> {
-        for session in piece.sessions() {
-            let name = piece.session_name(session).to_owned();
-            let Some(number) = self.numbers.get(&name).copied() else {
-                return Err(SinkError::Sequence("the history has changed"));
-            };
-            for txn in piece.session_txns(session) {
-                let position = self.sessions[number].next;
+        for of_session in self.positions.tell(piece)? {
+            let txns = piece.session_txns(of_session.session);
+            for (txn, position) in txns.zip(of_session.positions) {
                 take(self, position, txn)?;
-                self.sessions[number].next += 1;
             }
         }
         Ok(())
     }
 
-    /// Re-checks what the proof says, and gives the part by which that was done.
+    /// Re-checks what the proof says of levels that are violated, and gives the part by which that was done. Orders
+    /// are as right as was said; that a level is satisfied comes without one.
     pub fn verify(self) -> Result<(History, VerifiedProof), ProofError> {
         let refused = |error: SinkError| ProofError {
             position: None,
@@ -223,17 +161,23 @@ impl<'f> Excerpt<'f> {
         let part = self.picked.build().map_err(refused)?;
         let mut positions = BTreeMap::new();
         for session in part.sessions() {
-            let number = self.numbers.get(&part.session_name(session).to_owned());
-            let picked = number.map_or(&[][..], |number| &self.sessions[*number].picked);
-            positions.extend(picked.iter().copied().zip(part.session_txns(session)));
+            let picked = self.places.get(&part.session_name(session).to_owned());
+            positions.extend(picked.into_iter().flatten().copied().zip(part.session_txns(session)));
         }
-        let proof = read_part(&part, positions, self.file)?;
+        let proof = read_part(&part, positions.clone(), &self.outline.rest)?;
         let verifier = Verifier::new(&part, &proof.options);
-        let refusal = |result: &LevelResult| match result.verdict {
-            Verdict::Violated(_) => verifier.verify(result).err(),
-            _ => Some(Refusal::Unsupported("a part shows only what is violated")),
+        let refusal = |(result, refused): (&LevelResult, &Option<OrderRefusal>)| match (
+            &result.verdict,
+            refused,
+        ) {
+            (Verdict::Satisfied(_), None) => None,
+            (_, Some(OrderRefusal(wrong))) => {
+                let refusal = wrong.told_of(&part, result.level, |at| positions.get(&at).copied());
+                refusal.or(Some(Refusal::Unsupported("a history that has changed")))
+            }
+            (_, None) => verifier.verify(result).err(),
         };
-        let refusals = proof.results.iter().map(refusal).collect();
+        let refusals = proof.results.iter().zip(&self.refused).map(refusal).collect();
         drop(verifier);
         Ok((part, VerifiedProof { proof, refusals, not_lost: Vec::new() }))
     }

@@ -40,16 +40,22 @@ mod digest;
 mod error;
 mod excerpt;
 mod names;
+mod outline;
+mod positions;
 mod read;
+mod replay;
 mod write;
 
 use isolario_model::{History, KeyAssumptions, LevelResult, PromisedOrder, StatedOrder, StatedSet};
 
 pub use digest::{Digest, SessionDigests};
 pub use error::{ProofError, ProofProblem};
-pub use excerpt::{Excerpt, takes_an_excerpt};
+pub use excerpt::Excerpt;
 pub use names::Places;
+pub use outline::{OrderAt, Outline};
+pub use positions::Positions;
 pub use read::read;
+pub use replay::{Further, OrderRefusal, OrderReplay, ReplayError, Replayed, Room};
 pub use write::{Moment, OfWhole, Order, write, write_of_whole, write_with_lost};
 
 use crate::{LostCommit, NotLost, Options, Outage, Refusal, Verifier, verify_lost};

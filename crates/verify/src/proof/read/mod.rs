@@ -29,11 +29,11 @@ pub fn read(history: &History, file: &[u8]) -> Result<Proof, ProofError> {
         let problem = ProofProblem::OtherHistory { proof: header.digest, history: digest };
         return Err(ProofError { position: None, problem });
     }
-    read_claims(header, References::new(history), lines)
+    read_claims(header, References::new(history), lines, Orders::Here)
 }
 
-/// Reads a proof of a history of which this is a part, with those who stand at these positions in the whole.
-/// Whoever has the whole has to compare digests.
+/// Reads a proof of a history of which this is a part, with those who stand at these positions in the whole. It
+/// comes without its orders. Whoever has the whole has to compare digests.
 pub(super) fn read_part(
     part: &History,
     positions: BTreeMap<u64, TxnId>,
@@ -41,7 +41,7 @@ pub(super) fn read_part(
 ) -> Result<Proof, ProofError> {
     let mut lines = Lines { rest: file, number: 0 };
     let header = Header::read(&lines.next("the header of a proof")?)?;
-    read_claims(header, References::of_part(part, positions), lines)
+    read_claims(header, References::of_part(part, positions), lines, Orders::Elsewhere)
 }
 
 /// What the first line of a proof says.
@@ -53,8 +53,9 @@ fn read_claims(
     header: Header,
     refer: References<'_>,
     lines: Lines<'_>,
+    orders: Orders,
 ) -> Result<Proof, ProofError> {
-    let sections = Sections { refer, lines, anomalies: Vec::new() };
+    let sections = Sections { refer, lines, orders, anomalies: Vec::new() };
     let (results, lost) = sections.read(header.anomalies, &header.levels, header.lost)?;
     let Header { tool, history, options, outages, .. } = header;
     Ok(Proof { tool, history, options, results, outages, lost })
@@ -193,10 +194,18 @@ fn levels(node: Node<'_>) -> Result<Vec<Level>, ProofError> {
     Ok(levels)
 }
 
+/// Where the lines of orders are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Orders {
+    Here,
+    Elsewhere,
+}
+
 /// The sections that follow the header.
 struct Sections<'l, 'h> {
     refer: References<'h>,
     lines: Lines<'l>,
+    orders: Orders,
     anomalies: Vec<Anomaly>,
 }
 
@@ -275,6 +284,10 @@ impl<'l, 'h> Sections<'l, 'h> {
         let form = fields.take("witness")?;
         let witness = match form.string()?.as_str() {
             "empty" => Witness::Empty,
+            "commit-order" | "points" if self.orders == Orders::Elsewhere => {
+                fields.take("count")?.unsigned()?;
+                Witness::Empty
+            }
             "commit-order" => {
                 let (count, sources) = (fields.take("count")?, fields.optional("sources"));
                 let order = self.in_parts("order", "transactions", count, References::txn)?;

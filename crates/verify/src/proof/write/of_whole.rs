@@ -33,6 +33,17 @@ pub enum Moment {
     Commits(u64),
 }
 
+impl Moment {
+    /// The position of the transaction.
+    pub fn position(self) -> u64 {
+        match self {
+            Moment::Takes(position) | Moment::Starts(position) | Moment::Commits(position) => {
+                position
+            }
+        }
+    }
+}
+
 /// An order that shows that a level is satisfied.
 pub struct Order {
     /// Whether starts and commits are two moments.
