@@ -6,12 +6,14 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, Field, Schema};
 use datafusion::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use datafusion::parquet::file::reader::{FileReader, SerializedFileReader};
+use isolario_formats::{Source, by_extension, sniff};
 use isolario_model::{Clock, Initial, Meta, Value, ValueRef};
 
 use crate::Error;
@@ -256,9 +258,32 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, Error> {
     Ok(files)
 }
 
+/// What every Parquet file begins with.
+const PARQUET: &[u8] = b"PAR1";
+
+/// What to do with a file that is something else: who has a history wants its table.
+fn not_parquet(path: &Path) -> String {
+    let looks_like = Source::open(path).ok().and_then(|source| sniff(&source));
+    match looks_like.or_else(|| by_extension(path)) {
+        Some(format) => format!(
+            "this is a history file ({}), not a table of operations; make one with `isolario-cluster convert {} {}`",
+            format.name(),
+            path.display(),
+            path.with_extension("parquet").display()
+        ),
+        None => "this is not a Parquet file".to_owned(),
+    }
+}
+
 fn open_file(path: &Path) -> Result<(About, Layout), Error> {
     let wrong = |problem: String| Error::part(path, problem);
-    let file = File::open(path).map_err(Error::file(path))?;
+    let mut file = File::open(path).map_err(Error::file(path))?;
+    let mut beginning = Vec::new();
+    let magic = (&mut file).take(PARQUET.len() as u64).read_to_end(&mut beginning);
+    magic.map_err(Error::file(path))?;
+    if beginning != PARQUET {
+        return Err(wrong(not_parquet(path)));
+    }
     let reader = SerializedFileReader::new(file).map_err(|error| wrong(error.to_string()))?;
     let metadata = reader.metadata().file_metadata();
     let pairs = metadata.key_value_metadata().into_iter().flatten();
