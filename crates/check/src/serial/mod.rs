@@ -17,6 +17,8 @@ mod stretch;
 #[cfg(test)]
 mod tests;
 
+use std::ops::Range;
+
 use isolario_model::{
     Engine, History, Initial, Level, OpId, Outcome, Point, TxnId, Verdict, Witness,
 };
@@ -47,6 +49,13 @@ const LEAST_OPERATIONS: usize = 1 << 16;
 /// How often an order is tried. If mending does not help soon, it does not help.
 const ROUNDS: usize = 5;
 
+/// How many transactions are tried before all of them are.
+const BEGINNING: usize = 1 << 16;
+
+/// Of the stretches that are contradicted at first, one in so many may be left to a second look, and some in any case.
+const FEW: usize = 256;
+const SOME: usize = 4;
+
 /// An order in which the committed transactions of a history may have run one after the other.
 pub(crate) struct Serial {
     order: Vec<u32>,
@@ -69,17 +78,15 @@ impl Serial {
         if !fits(history, options) {
             return None;
         }
-        let mut order = suggested_order(history)?;
-        let mut stubborn = Vec::new();
-        for _ in 0..ROUNDS {
-            let sweep = Sweep::along(&order, history, options.session_order, &stubborn)?;
-            if sweep.spans.is_empty() {
-                order.retain(|txn| history.outcome(TxnId(*txn)) == Outcome::Committed);
-                return Some(Serial { order, is_unique: sweep.is_unique, blind: sweep.blind });
-            }
-            stubborn = mend(&mut order, sweep, history, options.session_order)?;
+        let order = suggested_order(history)?;
+        // Where a history is not serializable, that mostly shows soon.
+        if order.len() > BEGINNING {
+            mended(order[..BEGINNING].to_vec(), history, options.session_order)?;
         }
-        None
+        let (mut order, sweep) = mended(order, history, options.session_order)?;
+        order.retain(|txn| history.outcome(TxnId(*txn)) == Outcome::Committed);
+        let Sweep { is_explained, is_unique, blind, .. } = sweep;
+        is_explained.then_some(Serial { order, is_unique, blind })
     }
 
     /// Who answers for a level, and the answer, if the order shows that the level holds.
@@ -111,6 +118,33 @@ impl Serial {
             _ => Witness::CommitOrder(txns.collect()),
         }
     }
+}
+
+/// An order of transactions, mended until nothing contradicts it, and what came of replaying it.
+fn mended(
+    mut order: Vec<u32>,
+    history: &History,
+    session_order: bool,
+) -> Option<(Vec<u32>, Sweep)> {
+    let mut stubborn: Option<Vec<Range<usize>>> = None;
+    for _ in 0..ROUNDS {
+        let places = stubborn.as_deref().unwrap_or_default();
+        let sweep = Sweep::along(&order, history, session_order, places)?;
+        if sweep.spans.is_empty() {
+            return Some((order, sweep));
+        }
+        // Where there is no serial order, much is left at first, or as much each time.
+        let most = match &stubborn {
+            None => SOME.max(sweep.spans.len() / FEW),
+            Some(before) => before.len().saturating_sub(1),
+        };
+        let left = mend(&mut order, sweep, history, session_order)?;
+        if left.len() > most {
+            return None;
+        }
+        stubborn = Some(left);
+    }
+    None
 }
 
 /// Whether a replay says all there is to say about a history. Of a transaction of unknown outcome

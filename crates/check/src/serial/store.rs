@@ -12,10 +12,10 @@ const NOWHERE: u32 = u32::MAX;
 const VERSIONS: usize = 4;
 
 /// One operation in so many may contradict the order. If there are more, the order is none to begin with.
-const FEW: usize = 8;
+const FEW: usize = 32;
 
 /// That many may in any case.
-const SOME: usize = 1 << 12;
+const SOME: usize = 1 << 8;
 
 /// What comes of running all transactions in a given order.
 pub(super) struct Sweep {
@@ -24,6 +24,8 @@ pub(super) struct Sweep {
     pub(super) spans: Vec<(usize, usize)>,
     /// Writers of one key that are probably the wrong way round, by the earlier place.
     pub(super) flips: Vec<Flip>,
+    /// Whether somebody wrote whatever was read.
+    pub(super) is_explained: bool,
     /// Whether all values were written once, as far as they are numbers that count the writes.
     pub(super) is_unique: bool,
     /// The first write whose transaction had not read the key. Whoever gives a key its first value need not.
@@ -65,10 +67,10 @@ impl Sweep {
             }
             std::mem::swap(&mut now, &mut next);
         }
-        let is_explained = run.awaited.is_empty() && !run.is_hopeless;
-        let Run { spans, mut flips, blind, written, .. } = run;
+        let Run { spans, mut flips, awaited, blind, written, is_hopeless, .. } = run;
         flips.sort_unstable();
-        is_explained.then(|| Sweep { spans, flips, blind, is_unique: written.are_different() })
+        let (is_explained, is_unique) = (awaited.is_empty(), written.are_different());
+        (!is_hopeless).then_some(Sweep { spans, flips, is_explained, is_unique, blind })
     }
 }
 
