@@ -442,6 +442,23 @@ impl Level {
         TABLE.iter().map(|row| row.level).filter(|level| level.is_decided())
     }
 
+    /// The levels of registers that hold of a history if its transactions can be put into some order, and whose
+    /// witness is that order, of commits or of starts and commits; weaker ones first. Any serial order shows that they hold,
+    /// if it agrees with real time where that counts.
+    pub const fn by_order() -> &'static [Level] {
+        &[
+            Self::AdyaReadCommitted,
+            Self::ReadCommitted,
+            Self::ReadAtomic,
+            Self::Causal,
+            Self::Prefix,
+            Self::SnapshotIsolation,
+            Self::StrongSnapshotIsolation,
+            Self::Serializable,
+            Self::StrictSerializable,
+        ]
+    }
+
     /// Whether a history that satisfies this level satisfies the other, too.
     pub fn implies(self, other: Level) -> bool {
         self == other || self.weaker().iter().any(|level| level.implies(other))

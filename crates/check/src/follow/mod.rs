@@ -201,17 +201,7 @@ impl Follower {
 
     /// The levels that can be followed: those that ask for an order of all transactions.
     pub fn levels() -> &'static [Level] {
-        &[
-            Level::AdyaReadCommitted,
-            Level::ReadCommitted,
-            Level::ReadAtomic,
-            Level::Causal,
-            Level::Prefix,
-            Level::SnapshotIsolation,
-            Level::StrongSnapshotIsolation,
-            Level::Serializable,
-            Level::StrictSerializable,
-        ]
+        Level::by_order()
     }
 
     /// The level that it follows.

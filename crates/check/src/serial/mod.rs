@@ -29,19 +29,6 @@ use crate::resolved::suggested_order;
 use store::Sweep;
 use stretch::mend;
 
-/// The levels that a serial order shows to hold, some of them if it agrees with real time.
-const LEVELS: [Level; 9] = [
-    Level::AdyaReadCommitted,
-    Level::ReadCommitted,
-    Level::ReadAtomic,
-    Level::Causal,
-    Level::Prefix,
-    Level::SnapshotIsolation,
-    Level::StrongSnapshotIsolation,
-    Level::Serializable,
-    Level::StrictSerializable,
-];
-
 /// Histories with fewer operations are decided before anybody notices, by engines that know more about
 /// them.
 const LEAST_OPERATIONS: usize = 1 << 16;
@@ -97,7 +84,7 @@ impl Serial {
         options: &Options,
     ) -> Option<(Engine, Verdict)> {
         let is_weak = Level::Causal.implies(level);
-        let is_shown = LEVELS.contains(&level)
+        let is_shown = Level::by_order().contains(&level)
             && (self.is_unique || !is_weak)
             && (!level.shape().real_time || agrees(history, options.clock_skew, &self.order));
         let engine = match self.blind {

@@ -24,7 +24,7 @@ fn complaint(draft: &Draft, options: &Options) -> Option<String> {
     let oracle = isolario_oracle::Options::default()
         .with_session_order(options.session_order)
         .with_clock_skew(options.clock_skew);
-    LEVELS.into_iter().find_map(|level| {
+    Level::by_order().iter().copied().find_map(|level| {
         if level.needs().times && !history.has_times() {
             return None;
         }
@@ -72,7 +72,7 @@ fn the_orders_of_a_serializable_store_are_found() {
         let history = simulated(kind, Level::StrictSerializable, 1);
         let serial = Serial::of(&history, &options).expect("an order");
         assert_eq!(serial.blind.is_some(), kind == Kind::General);
-        for level in LEVELS {
+        for level in Level::by_order().iter().copied() {
             let (_, verdict) = serial.check(&history, level, &options).expect("it holds");
             assert_eq!(refusal(&history, level, &options, verdict), None);
         }

@@ -39,19 +39,6 @@ pub struct OrderAt {
     pub count: u64,
 }
 
-/// The levels that ask for an order of all transactions.
-const LEVELS: [Level; 9] = [
-    Level::AdyaReadCommitted,
-    Level::ReadCommitted,
-    Level::ReadAtomic,
-    Level::Causal,
-    Level::Prefix,
-    Level::SnapshotIsolation,
-    Level::StrongSnapshotIsolation,
-    Level::Serializable,
-    Level::StrictSerializable,
-];
-
 /// What the lines of orders begin with, as they are written.
 pub(super) const ORDERS: [&[u8]; 2] = [b"{\"order\":", b"{\"points\":"];
 
@@ -76,7 +63,7 @@ impl Outline {
             && !options.trust_version_order
             && !options.promised_order
             && options.assume.is_empty();
-        let is_known = header.levels.iter().all(|level| LEVELS.contains(level));
+        let is_known = header.levels.iter().all(|level| Level::by_order().contains(level));
         if !stands_alone || !is_known || !header.digest.is_by_session() {
             return Ok(None);
         }
