@@ -2,10 +2,7 @@
 
 use std::process::ExitCode;
 
-use isolario::model::LevelResult;
-use isolario::report::{Asked, Meaning};
-
-use crate::config::Request;
+use isolario::report::Judgement;
 
 /// How a command ended, in the order in which outcomes outweigh each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,20 +34,15 @@ pub(crate) fn leave() -> ! {
     std::process::exit(2)
 }
 
-impl From<Meaning> for Outcome {
-    fn from(meaning: Meaning) -> Outcome {
-        match meaning {
-            Meaning::Undecided => Outcome::Undecided,
-            Meaning::Violated => Outcome::Violated,
-            Meaning::DoesNotApply => Outcome::Error,
-            _ => Outcome::Done,
+impl From<Judgement> for Outcome {
+    fn from(judgement: Judgement) -> Outcome {
+        match judgement {
+            Judgement::Unasked | Judgement::Satisfied => Outcome::Done,
+            Judgement::Undecided => Outcome::Undecided,
+            Judgement::Violated => Outcome::Violated,
+            _ => Outcome::Error,
         }
     }
-}
-
-/// What the answers about one history come to.
-pub(crate) fn judge(request: &Request, results: &[LevelResult]) -> Outcome {
-    Asked { named: &request.named, weakest_only: request.open }.overall(results).into()
 }
 
 #[cfg(test)]
@@ -65,9 +57,10 @@ mod tests {
 
     #[test]
     fn answers_outweigh_each_other_as_the_outcomes_do() {
-        use Meaning::{DoesNotApply, Satisfied, Unasked, Undecided, Violated};
-        let meanings = [Unasked, Satisfied, Undecided, Violated, DoesNotApply];
-        assert!(meanings.is_sorted());
-        assert!(meanings.map(Outcome::from).is_sorted());
+        use Judgement::{NotDecidable, NothingToCheck, Satisfied, Unasked, Undecided, Violated};
+        let judgements =
+            [Unasked, Satisfied, Undecided, Violated, NotDecidable, NothingToCheck];
+        assert!(judgements.is_sorted());
+        assert!(judgements.map(Outcome::from).is_sorted());
     }
 }

@@ -131,7 +131,7 @@ impl<'c> Files<'c> {
     /// Writes that a history could not be checked.
     pub(crate) fn failure(&mut self, name: &str, error: &str, console: &mut Console) -> bool {
         if self.config.junit.is_some() {
-            let _ = Junit.failure(name, error, &mut self.junit);
+            let _ = Junit.failure(name.into(), error, &mut self.junit);
         }
         if self.config.are_several() {
             let _ = self.page.add_failure(name, error);

@@ -105,6 +105,12 @@ pub trait Database: Send + Sync {
         Vec::new()
     }
 
+    /// The settings by which it keeps what it acknowledges, in its own words, where it can be asked:
+    /// `appendonly=yes, appendfsync=everysec`.
+    fn durability(&self) -> Option<String> {
+        None
+    }
+
     /// Opens a connection and sets its isolation level.
     ///
     /// A server that cannot be reached is [`Retryable`](crate::ErrorClass::Retryable): the runner

@@ -301,6 +301,12 @@ impl Database for MySql {
         Ok(self.product(&mut self.line()?)?.version.clone())
     }
 
+    fn durability(&self) -> Option<String> {
+        let question = "SELECT CONCAT('innodb_flush_log_at_trx_commit=', \
+                        @@innodb_flush_log_at_trx_commit, ', sync_binlog=', @@sync_binlog)";
+        self.line().ok()?.query_first(question).ok()?
+    }
+
     fn isolation(&self) -> &str {
         self.site.isolation
     }

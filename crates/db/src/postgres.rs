@@ -289,6 +289,12 @@ impl Database for Postgres {
         Ok(self.product.get_or_init(|| product).version.clone())
     }
 
+    fn durability(&self) -> Option<String> {
+        let setting = |name: &str| format!("'{name}=' || current_setting('{name}')");
+        let question = format!("SELECT {} || ', ' || {}", setting("fsync"), setting("synchronous_commit"));
+        self.server.line().ok()?.query(&question).ok()
+    }
+
     fn isolation(&self) -> &str {
         self.server.site.isolation
     }

@@ -120,6 +120,16 @@ impl Database for Redis {
         Ok(product(info.as_deref().unwrap_or_default()))
     }
 
+    fn durability(&self) -> Option<String> {
+        let mut wire = self.wire().ok()?;
+        let mut setting = |name: &str| {
+            let answer = wire.one(&["CONFIG", "GET", name], Stage::Connect).ok()?;
+            let [_, value] = answer.array().ok()?;
+            Some(format!("{name}={}", value.text().ok()??))
+        };
+        Some([setting("appendonly")?, setting("appendfsync")?].join(", "))
+    }
+
     fn isolation(&self) -> &str {
         self.site.isolation
     }

@@ -164,6 +164,10 @@ impl Database for Sqlite {
         Ok(format!("SQLite {}", rusqlite::version()))
     }
 
+    fn durability(&self) -> Option<String> {
+        Some(format!("synchronous={}", if self.durable { "full" } else { "off" }))
+    }
+
     fn isolation(&self) -> &str {
         self.isolation
     }

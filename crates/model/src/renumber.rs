@@ -114,7 +114,9 @@ impl Renumber<'_> {
                 Evidence::Concurrent { key: *key, first: self.op(*first), second: self.op(*second) }
             }
             // These are about whole operations, and so never about a view.
-            Evidence::Row { .. } | Evidence::Unexpected { .. } => evidence.clone(),
+            Evidence::Row { .. } | Evidence::Unexpected { .. } | Evidence::Lost { .. } => {
+                evidence.clone()
+            }
         }
     }
 

@@ -62,6 +62,9 @@ pub struct RunRecord {
     /// How many transactions were acknowledged before a fault of the server and are missing after it.
     #[serde(skip_serializing_if = "is_zero")]
     pub lost_commits: u64,
+    /// The settings by which the server was to keep what it acknowledges, where it could be asked.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub durability: String,
     /// When a server that was alone ended and was back after a fault, in nanoseconds on the clock of the history.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub outages: Vec<[i64; 2]>,
@@ -76,6 +79,12 @@ pub struct RunRecord {
     pub claim: Vec<Level>,
     /// Where the claim comes from, in words.
     pub claim_words: String,
+    /// The levels that were asked for by name instead of the claim.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub asked: Vec<Level>,
+    /// Whether every level was to be decided.
+    #[serde(skip_serializing_if = "is_false")]
+    pub asked_all: bool,
     /// What the check came to, level by level; empty while it is not done.
     pub verdicts: Vec<RunVerdict>,
     /// Where in the history the first counterexample starts: as the number of transactions that
@@ -368,6 +377,10 @@ impl<'de> Deserialize<'de> for AnomalyKind {
 
 fn is_zero(count: &u64) -> bool {
     *count == 0
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 impl RunRecord {

@@ -493,6 +493,17 @@ pub enum Evidence {
         /// The write of the other one.
         second: OpId,
     },
+    /// An acknowledged write that is gone after the server has been down.
+    Lost {
+        /// The key.
+        key: KeyId,
+        /// The write.
+        write: OpId,
+        /// When the server ended, and when it was back, on the clock of the history.
+        down: [i64; 2],
+        /// A read after that, of what was there before the write.
+        found: OpId,
+    },
 }
 
 /// Which version of a key was there, by the order that the database promises.
@@ -512,7 +523,8 @@ impl Evidence {
             | Evidence::Row { .. }
             | Evidence::Operations { .. }
             | Evidence::Unexpected { .. }
-            | Evidence::Concurrent { .. } => &[],
+            | Evidence::Concurrent { .. }
+            | Evidence::Lost { .. } => &[],
             Evidence::Reads { edges, .. } | Evidence::Cycle { edges } => edges,
             Evidence::Cases { cycles } => cycles.first().map_or(&[], Vec::as_slice),
         }

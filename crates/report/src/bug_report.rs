@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use isolario_model::RunRecord;
+use isolario_model::{AnomalyKind, RunRecord};
 
 use crate::card::card;
 use crate::excerpt::{Cell, Excerpt, SessionTable};
@@ -25,6 +25,13 @@ pub fn write(report: &Report<'_>, run: Option<&RunRecord>, out: &mut dyn Write) 
     writeln!(out, "# {}\n", text(&heading(report, &found, run)))?;
     write!(out, "{}", what_was_tested(report, run))?;
     writeln!(out, "\n## What was found\n\n{}\n", verdicts(report, &found))?;
+    let names = Names::new(report.history);
+    let lost = found.findings.first().filter(|first| first.kind() == AnomalyKind::LostCommit);
+    if let Some(first) = lost {
+        let count = report.lost.map_or(0, |lost| lost.total());
+        let count = counted(count, "acknowledged commit");
+        writeln!(out, "## What is lost\n\n{count}. The first:\n\n{}", card(names, first))?;
+    }
     let excerpt = report.excerpt.and_then(|excerpt| Some((excerpt, excerpt.finding()?)));
     if let Some((excerpt, finding)) = &excerpt {
         smallest_part(report, excerpt, finding, run, out)?;
@@ -33,12 +40,13 @@ pub fn write(report: &Report<'_>, run: Option<&RunRecord>, out: &mut dyn Write) 
     let is_told = |finding: &&Finding<'_>| {
         excerpt.as_ref().is_none_or(|(excerpt, _)| !excerpt.shows(report.history, finding))
     };
-    let told: Vec<&Finding<'_>> = shown.iter().filter(is_told).collect();
+    let told = shown.iter().skip(usize::from(lost.is_some())).filter(is_told);
+    let told: Vec<&Finding<'_>> = told.collect();
     if excerpt.is_some() && !told.is_empty() {
         writeln!(out, "## What else is in the history\n")?;
     }
     for finding in &told {
-        writeln!(out, "{}", card(Names::new(report.history), finding))?;
+        writeln!(out, "{}", card(names, finding))?;
     }
     let more = found.total() - shown.len();
     if more > 0 {
@@ -106,7 +114,7 @@ fn side_by_side(sessions: &SessionTable<'_>) -> String {
 fn heading(report: &Report<'_>, found: &Found<'_>, run: Option<&RunRecord>) -> String {
     let what = found.findings.first().map_or("No anomaly", |finding| finding.kind().title());
     match run {
-        Some(run) => report.headline(run).0,
+        Some(run) => report.headline(run),
         None => format!("{what} in {}", report.name),
     }
 }
@@ -124,6 +132,7 @@ fn what_was_tested(report: &Report<'_>, run: Option<&RunRecord>) -> String {
         ["Isolation setting", &of_run(|run| run.isolation.clone())],
         ["What it claims to give", &of_run(claimed)],
         ["Source of the claim", &of_run(|run| run.claim_words.clone())],
+        ["Durability", &of_run(|run| run.durability.clone())],
         ["Nodes", &of_run(|run| run.urls.join(", "))],
         ["Workload", &of_run(workload)],
         ["Seed", &of_run(|run| run.seed.clone())],
@@ -192,7 +201,7 @@ fn verdicts(report: &Report<'_>, found: &Found<'_>) -> String {
 /// The flag that asks for the same levels; nothing where none was asked for.
 fn levels(report: &Report<'_>) -> String {
     match report.results.len() {
-        _ if report.weakest_only => String::new(),
+        _ if report.asked.weakest_only => String::new(),
         0 => String::new(),
         many if many > MOST_LEVELS => "--level all ".to_owned(),
         _ => {
@@ -232,7 +241,7 @@ fn how_to_repeat(
 #[cfg(test)]
 mod tests {
     use isolario_model::{
-        Anomaly, AnomalyKind, Batch, Engine, Evidence, Findings, KeyId, Level, LevelResult, Op,
+        Anomaly, Batch, Engine, Evidence, Findings, KeyId, Level, LevelResult, Op,
         OpId, OpNotes, Outcome, Reason, RunShape, RunVerdict, TxnEnd, TxnId, TxnSink, TxnStart,
         Verdict, VerdictKind, VersionOrder,
     };

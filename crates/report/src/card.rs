@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use isolario_model::{Edge, Evidence, TxnId};
+use isolario_model::{Edge, Evidence, OpId, TxnId};
 
 use crate::finding::Finding;
 use crate::involved::Involved;
@@ -10,8 +10,8 @@ use crate::markdown::{block, code, table, text};
 use crate::names::{Names, counted};
 use crate::txn_facts::TxnFacts;
 use crate::words::{
-    HOW_TO_READ_CASES, Step, advice, alike, began, capitalised, case, happened, in_time,
-    other_names_of_finding, refutation, rules_out, supposed, title_of, told,
+    HOW_TO_READ_CASES, Step, acknowledged, advice, alike, asked_for, began, breaks, capitalised, case,
+    down_in_words, happened, in_time, other_names_of_finding, refutation, supposed, title_of, told,
 };
 
 /// How many cases are spelt out.
@@ -26,7 +26,7 @@ pub fn card(names: Names<'_>, finding: &Finding<'_>) -> String {
     let mut card = String::new();
     let _ = writeln!(card, "### {}\n", text(&title_of(finding.anomaly)));
     let other = other_names_of_finding(finding).join(", ");
-    let _ = writeln!(card, "{}; {}.\n", text(&other), rules_out(finding.rules_out));
+    let _ = writeln!(card, "{}; {}.\n", text(&other), breaks(finding.kind(), finding.rules_out));
     let _ = writeln!(card, "{}\n", text(&happened(names, finding.anomaly)));
     let mut involved = finding.involved.clone();
     involved.sort_by_key(|part| part.txn);
@@ -36,8 +36,14 @@ pub fn card(names: Names<'_>, finding: &Finding<'_>) -> String {
     if !in_time.is_empty() {
         let _ = writeln!(card, "\nIn time: {}.", text(&in_time.join("; ")));
     }
+    if let Some(durability) = finding.durability {
+        let _ = writeln!(card, "\n{}.", text(&asked_for(durability)));
+    }
     let edges = finding.anomaly.evidence.edges();
     card += &picture(names.about(&finding.keys), edges, &involved);
+    if let Evidence::Lost { write, down, found, .. } = finding.anomaly.evidence {
+        card += &sequence(names, write, down, found);
+    }
     card += &argument(names, &finding.anomaly.evidence);
     for paragraph in advice(names.history(), finding.anomaly) {
         let _ = writeln!(card, "\nWhere to look: {}", text(&paragraph));
@@ -94,6 +100,26 @@ fn picture(names: Names<'_>, edges: &[Edge], involved: &[Involved]) -> String {
         let _ = writeln!(graph, "  {} -->|\"{why}\"| {}", node(edge.from), node(edge.to));
     }
     format!("\n{}", block("mermaid", &graph))
+}
+
+/// A lost commit as a sequence of messages between clients and the server, in the language of Mermaid.
+fn sequence(names: Names<'_>, write: OpId, down: [i64; 2], found: OpId) -> String {
+    let history = names.history();
+    let client = |op: OpId| label(&names.txn_of(op));
+    let (writer, reader) = (client(write), client(found));
+    let acknowledged = acknowledged(history, write).unwrap_or_else(|| "acknowledged".to_owned());
+    let lines = [
+        "sequenceDiagram".to_owned(),
+        format!("  participant w as {writer}"),
+        "  participant s as server".to_owned(),
+        format!("  participant r as {reader}"),
+        format!("  w->>s: {}", label(&names.op(write))),
+        format!("  s-->>w: {}", label(&acknowledged)),
+        format!("  note over s: {}", label(&down_in_words(history, down))),
+        "  r->>s: read".to_owned(),
+        format!("  s-->>r: {}", label(&names.op(found))),
+    ];
+    format!("\n{}", block("mermaid", &(lines.join("\n") + "\n")))
 }
 
 /// Text in a graph: whatever could be more than text is written as its number.

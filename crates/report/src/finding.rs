@@ -41,6 +41,8 @@ pub struct Finding<'h> {
     pub involved: Vec<Involved>,
     /// The keys it is about, the one that matters most first; none where it is about none.
     pub keys: Vec<KeyId>,
+    /// Of a lost commit, the settings by which the server was to keep it, empty where they are not known.
+    pub durability: Option<&'h str>,
 }
 
 impl<'h> Finding<'h> {
@@ -63,13 +65,17 @@ impl<'h> Finding<'h> {
 
     /// The anomaly that shows it at a level: the telling one, unless it rules out other levels only.
     pub fn at(&self, level: Level) -> &'h Anomaly {
-        self.anomalies().find(|anomaly| anomaly.rules_out.contains(level)).unwrap_or(self.anomaly)
+        let rules_out = |anomaly: &&Anomaly| anomaly.rules_out.contains(level);
+        let is_of_levels = |anomaly: &&Anomaly| anomaly.kind != AnomalyKind::LostCommit;
+        let found = self.anomalies().find(rules_out);
+        found.or_else(|| self.anomalies().find(is_of_levels)).unwrap_or(self.anomaly)
     }
 }
 
 /// What was found in a history: every bug once, in the order in which to tell of them.
 ///
-/// One of each kind comes first: who reads no further has seen everything that is wrong once. Of a
+/// Lost commits come before all else, and what violates a claim before what does not. Of each of these,
+/// one of each kind comes first: who reads no further has seen everything that is wrong once. Of a
 /// kind, what rests on data alone comes before what needs the order of a session. A renderer shows
 /// the first [`Report::max_anomalies`] of the first [`Found::told`] in full, lists all
 /// [`Found::groups`], and takes every number from here, so that all renderers agree.
@@ -108,13 +114,21 @@ impl<'h> Found<'h> {
         }
         let weakest: LevelSet = report.weakest_violated().into_iter().collect();
         let is_told = |finding: &Finding<'_>| {
-            !report.weakest_only || finding.found_at.iter().any(|level| weakest.contains(level))
+            !report.asked.weakest_only
+                || finding.kind() == AnomalyKind::LostCommit
+                || finding.found_at.iter().any(|level| weakest.contains(level))
         };
-        let (told, rest): (Vec<_>, Vec<_>) =
-            merge.into_findings(report.history, &versions).into_iter().partition(is_told);
+        let mut findings = merge.into_findings(report.history, &versions);
+        for finding in findings.iter_mut().filter(|one| one.kind() == AnomalyKind::LostCommit) {
+            finding.durability = report.lost.map(|lost| lost.durability);
+        }
+        let (told, rest): (Vec<_>, Vec<_>) = findings.into_iter().partition(is_told);
         let count = told.len();
-        let findings = one_of_each_kind_first(told).into_iter().chain(one_of_each_kind_first(rest));
-        Found { findings: findings.collect(), told: count, exact: exact(report) }
+        let is_first =
+            |finding: &Finding<'_>| report.asked.claim.is_empty() || report.counts(finding);
+        let (first, told): (Vec<_>, Vec<_>) = told.into_iter().partition(is_first);
+        let findings = [first, told, rest].into_iter().flat_map(one_of_each_kind_first).collect();
+        Found { findings, told: count, exact: exact(report) }
     }
 
     /// How many there are.
@@ -288,7 +302,9 @@ impl<'h> Bug<'h> {
         self.members.sort_by_key(|Member { anomaly, .. }| {
             let explained = found_at.iter().filter(|level| anomaly.rules_out.contains(*level));
             let needs_session = anomaly.evidence.needs_session_order();
-            (std::cmp::Reverse(explained.count()), vagueness(anomaly.kind), needs_session)
+            let is_of_levels = anomaly.kind != AnomalyKind::LostCommit;
+            let explained = std::cmp::Reverse(explained.count());
+            (is_of_levels, explained, vagueness(anomaly.kind), needs_session)
         });
         // A bug begins with its first member.
         let anomaly = self.members[0].anomaly;
@@ -299,6 +315,7 @@ impl<'h> Bug<'h> {
             found_at,
             involved: involved_with(history, anomaly, versions),
             keys: keys(history, anomaly),
+            durability: None,
         }
     }
 }
@@ -319,6 +336,10 @@ fn identities(history: &History, versions: &Versions<'_>, anomaly: &Anomaly) -> 
     let mut all = vec![Identity::Txns(in_order(involved.iter().map(|part| part.txn).collect()))];
     if let Evidence::Cycle { edges } = &anomaly.evidence {
         all.push(Identity::Cycle(in_order(edges.iter().map(|edge| edge.from).collect())));
+    }
+    // As far as levels can tell, the reader misses a write that came before it.
+    if let Evidence::Lost { write, found, .. } = anomaly.evidence {
+        all.push(Identity::Cycle(in_order(vec![history.op_txn(write), history.op_txn(found)])));
     }
     all
 }
@@ -353,7 +374,10 @@ pub(crate) fn each_once(kinds: impl Iterator<Item = AnomalyKind>) -> Vec<Anomaly
 }
 
 fn one_of_each_kind_first(mut findings: Vec<Finding<'_>>) -> Vec<Finding<'_>> {
-    findings.sort_by_key(|finding| finding.anomaly.evidence.needs_session_order());
+    findings.sort_by_key(|finding| {
+        let is_of_levels = finding.kind() != AnomalyKind::LostCommit;
+        (is_of_levels, finding.anomaly.evidence.needs_session_order())
+    });
     let mut kinds = BTreeSet::new();
     let (first, further): (Vec<_>, Vec<_>) =
         findings.into_iter().partition(|finding| kinds.insert(finding.kind()));
@@ -367,7 +391,8 @@ fn keys(history: &History, anomaly: &Anomaly) -> Vec<KeyId> {
         Evidence::Reads { key, .. }
         | Evidence::Row { key, .. }
         | Evidence::Operations { key, .. }
-        | Evidence::Concurrent { key, .. } => return vec![*key],
+        | Evidence::Concurrent { key, .. }
+        | Evidence::Lost { key, .. } => return vec![*key],
         Evidence::Unexpected { expected, .. } => {
             return expected.iter().map(|version| version.key).collect();
         }

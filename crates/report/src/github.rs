@@ -10,11 +10,11 @@ use isolario_model::{Level, LevelResult};
 
 use crate::finding::Finding;
 use crate::human::finding_text;
-use crate::meaning::{Meaning, deciding};
+use crate::meaning::{Judgement, deciding};
 use crate::names::{Names, counted, listed};
-use crate::report::{Renderer, Report};
+use crate::report::{HistoryName, Renderer, Report};
 use crate::summary::Summary;
-use crate::words::{began, rules_out, why_no_answer};
+use crate::words::{began, breaks, why_no_answer};
 
 /// Renders reports as annotations.
 #[derive(Clone, Copy, Debug, Default)]
@@ -23,26 +23,29 @@ pub struct Github;
 impl Renderer for Github {
     fn report(&mut self, report: &Report<'_>, out: &mut dyn io::Write) -> io::Result<()> {
         let names = Names::new(report.history);
-        let fails = !report.patterns.is_empty()
-            || report.results.iter().any(|r| report.meaning(r) == Meaning::Violated);
-        // What nobody asked for is told, and fails nothing.
-        let command = if fails { "error" } else { "notice" };
         let (found, began) = (report.found(), began(report.history));
         let shown = found.shown(report.max_anomalies);
         for finding in shown {
-            write_finding(command, names, report.name, finding, began, out)?;
+            // A violation of what was not asked for is reported, and fails nothing.
+            let command = if report.counts(finding) { "error" } else { "notice" };
+            write_finding(command, names, report.file, finding, began, out)?;
         }
         let hidden = found.told - shown.len();
         if hidden > 0 {
             let text = format!("{} not shown", counted(hidden as u64, "more anomaly"));
-            annotation("notice", &[("file", report.name), ("title", "Isolario")], &text, out)?;
+            annotation("notice", report.file, &[("title", "Isolario")], &text, out)?;
         }
         without_answer(report, names, out)?;
         conclusion(report, out)
     }
 
-    fn failure(&mut self, name: &str, error: &str, out: &mut dyn io::Write) -> io::Result<()> {
-        annotation("error", &[("file", name), ("title", "history not checked")], error, out)
+    fn failure(
+        &mut self,
+        name: HistoryName<'_>,
+        error: &str,
+        out: &mut dyn io::Write,
+    ) -> io::Result<()> {
+        annotation("error", name.file, &[("title", "history not checked")], error, out)
     }
 
     /// Nothing: each history has said what it comes to.
@@ -54,19 +57,18 @@ impl Renderer for Github {
 fn write_finding(
     command: &str,
     names: Names<'_>,
-    file: &str,
+    file: Option<&str>,
     finding: &Finding<'_>,
     began: i64,
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
     let kind = finding.kind();
-    let title = format!("{} ({kind}) {}", kind.title(), rules_out(finding.rules_out));
+    let title = format!("{} ({kind}) {}", kind.title(), breaks(kind, finding.rules_out));
     let line = finding.involved.iter().find_map(|part| names.history().line(part.txn));
     let line = line.map(|line| line.to_string());
-    let mut properties = vec![("file", file)];
-    properties.extend(line.as_deref().map(|line| ("line", line)));
-    properties.push(("title", &title));
-    annotation(command, &properties, finding_text(names, finding, began).trim_end(), out)
+    let mut properties = vec![("title", title.as_str())];
+    properties.splice(0..0, line.as_deref().filter(|_| file.is_some()).map(|line| ("line", line)));
+    annotation(command, file, &properties, finding_text(names, finding, began).trim_end(), out)
 }
 
 /// The levels that should have had an answer and have none.
@@ -77,12 +79,12 @@ fn without_answer(
 ) -> io::Result<()> {
     for result in report.results {
         let (command, title) = match report.meaning(result) {
-            Meaning::Undecided => ("warning", format!("{} is undecided", result.level)),
-            Meaning::DoesNotApply => ("error", format!("{} does not apply", result.level)),
+            Judgement::Undecided => ("warning", format!("{} is undecided", result.level)),
+            Judgement::NotDecidable => ("error", format!("{} does not apply", result.level)),
             _ => continue,
         };
         let why = why_no_answer(names, &result.verdict).unwrap_or_default();
-        annotation(command, &[("file", report.name), ("title", &title)], &why, out)?;
+        annotation(command, report.file, &[("title", &title)], &why, out)?;
     }
     Ok(())
 }
@@ -93,7 +95,12 @@ fn conclusion(report: &Report<'_>, out: &mut dyn io::Write) -> io::Result<()> {
     if report.results.is_empty() {
         return Ok(());
     }
-    let text = if report.weakest_only {
+    let lost = report.lost.map_or(0, |lost| lost.total());
+    let lost = match lost {
+        0 => String::new(),
+        lost => format!("{} lost; ", counted(lost, "commit")),
+    };
+    let text = if report.asked.weakest_only {
         without_question(report)
     } else {
         let answer = |result: &LevelResult| {
@@ -101,7 +108,7 @@ fn conclusion(report: &Report<'_>, out: &mut dyn io::Write) -> io::Result<()> {
         };
         report.results.iter().map(answer).collect::<Vec<_>>().join("; ")
     };
-    annotation("notice", &[("file", report.name), ("title", "Isolario")], &text, out)
+    annotation("notice", report.file, &[("title", "Isolario")], &format!("{lost}{text}"), out)
 }
 
 fn without_question(report: &Report<'_>) -> String {
@@ -124,12 +131,13 @@ fn without_question(report: &Report<'_>) -> String {
 
 fn annotation(
     command: &str,
+    file: Option<&str>,
     properties: &[(&str, &str)],
     message: &str,
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
-    let properties: Vec<String> = (properties.iter())
-        .filter(|(name, value)| !(*name == "file" && *value == "-"))
+    let file = file.map(|file| ("file", file));
+    let properties: Vec<String> = (file.iter().chain(properties))
         .map(|(name, value)| format!("{name}={}", Encoded { text: value, in_property: true }))
         .collect();
     let message = Encoded { text: message, in_property: false };

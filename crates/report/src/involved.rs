@@ -79,6 +79,12 @@ fn gather<'h>(history: &'h History, anomaly: &Anomaly) -> Gathered<'h> {
         Evidence::Concurrent { first, second, .. } => {
             [first, second].into_iter().for_each(|op| gathered.op(*op));
         }
+        Evidence::Lost { key, write, found, .. } => {
+            let of_key = |op: &OpId| history.op(*op).key() == Some(*key);
+            let writer = history.txn_ops(history.op_txn(*write));
+            writer.take_while(|op| op <= write).filter(of_key).for_each(|op| gathered.op(op));
+            gathered.op(*found);
+        }
         _ => {}
     }
     gathered

@@ -6,15 +6,15 @@
 
 use std::io;
 
-use isolario_model::{Level, LevelResult, PatternResult, Verdict};
+use isolario_model::{AnomalyKind, Level, LevelResult, PatternResult, Verdict};
 
 use crate::finding::{Finding, Found};
 use crate::human::finding_text;
 use crate::implied::{Known, known};
-use crate::meaning::Meaning;
+use crate::meaning::Judgement;
 use crate::names::{Names, counted};
 use crate::printable::printable;
-use crate::report::{Renderer, Report};
+use crate::report::{HistoryName, Renderer, Report};
 use crate::summary::Summary;
 use crate::words::{at_least, began, summary, why_no_answer};
 use crate::xml::Escaped;
@@ -30,16 +30,23 @@ impl Renderer for Junit {
 
     fn report(&mut self, report: &Report<'_>, out: &mut dyn io::Write) -> io::Result<()> {
         let found = report.found();
+        let lost = report.lost.map(|lost| no_lost_commit(report, &found, lost.result));
         let levels = report.results.iter().map(|result| level(report, &found, result));
         let patterns = report.patterns.iter().map(|result| pattern(report, result));
         let seconds = (report.timing.load + report.timing.check).as_secs_f64();
-        suite(report.name, seconds, &levels.chain(patterns).collect::<Vec<_>>(), out)
+        let cases: Vec<Case> = lost.into_iter().chain(levels).chain(patterns).collect();
+        suite(report.test, seconds, &cases, out)
     }
 
-    fn failure(&mut self, name: &str, error: &str, out: &mut dyn io::Write) -> io::Result<()> {
+    fn failure(
+        &mut self,
+        name: HistoryName<'_>,
+        error: &str,
+        out: &mut dyn io::Write,
+    ) -> io::Result<()> {
         let message = error.to_owned();
         let end = End::Error { kind: "unreadable", message };
-        suite(name, 0.0, &[Case { name: "read the history".to_owned(), end }], out)
+        suite(name.test, 0.0, &[Case { name: "read the history".to_owned(), end }], out)
     }
 
     /// Nothing: CI servers count for themselves.
@@ -67,8 +74,8 @@ enum End {
 
 fn level(report: &Report<'_>, found: &Found<'_>, result: &LevelResult) -> Case {
     let end = match report.meaning(result) {
-        Meaning::Satisfied => End::Passed,
-        Meaning::Violated => match known(report.results, result.level) {
+        Judgement::Satisfied => End::Passed,
+        Judgement::Violated => match known(report.results, result.level) {
             Some(Known { follows_from: Some(source), .. }) => {
                 let message = format!("violated, since {source} is, which it implies");
                 End::Failure { kind: "implied", message, text: String::new() }
@@ -79,16 +86,27 @@ fn level(report: &Report<'_>, found: &Found<'_>, result: &LevelResult) -> Case {
                 failure(report, &findings, total, &result.verdict, Some(result.level))
             }
         },
-        Meaning::Undecided => End::Error { kind: "undecided", message: why(report, found, result) },
-        Meaning::DoesNotApply => {
+        Judgement::Undecided => End::Error { kind: "undecided", message: why(report, found, result) },
+        Judgement::NotDecidable => {
             End::Error { kind: "not-applicable", message: why(report, found, result) }
         }
-        Meaning::Unasked => {
+        _ => {
             let why = why(report, found, result);
             End::Skipped { message: format!("{}: {why}", result.verdict.name()) }
         }
     };
     Case { name: result.level.name().to_owned(), end }
+}
+
+/// Whether what was acknowledged was there after the server had been down.
+fn no_lost_commit(report: &Report<'_>, found: &Found<'_>, result: &PatternResult) -> Case {
+    let findings = found.findings.iter().filter(|one| one.kind() == AnomalyKind::LostCommit);
+    let findings: Vec<&Finding<'_>> = findings.collect();
+    let end = match findings.len() as u64 {
+        0 => End::Passed,
+        total => failure(report, &findings, total, &result.verdict, None),
+    };
+    Case { name: format!("no {}", result.kind), end }
 }
 
 fn pattern(report: &Report<'_>, result: &PatternResult) -> Case {
@@ -146,6 +164,10 @@ fn failure(
     }
     let first = findings.first().map(|first| level.map_or(first.anomaly, |level| first.at(level)));
     let (kind, message) = match first {
+        Some(first) if first.kind == AnomalyKind::LostCommit => {
+            let commits = counted(total, "commit");
+            (first.kind.name(), format!("{commits} lost: {}", summary(names, first)))
+        }
         Some(first) => (first.kind.name(), format!("{}: {}", first.kind, summary(names, first))),
         None => ("violated", counted(total, "anomaly")),
     };
@@ -200,7 +222,7 @@ mod tests {
     use std::time::Duration;
 
     use isolario_model::{
-        Anomaly, AnomalyKind, Engine, Evidence, Findings, Inapplicable, Limit, OpId, Undecided,
+        Anomaly, Engine, Evidence, Findings, Inapplicable, Limit, OpId, Undecided,
         Witness,
     };
 
@@ -217,7 +239,7 @@ mod tests {
         let mut out = Vec::new();
         Junit.begin(&mut out).unwrap();
         Junit.report(report, &mut out).unwrap();
-        Junit.failure("missing<.txt", "no such file", &mut out).unwrap();
+        Junit.failure("missing<.txt".into(), "no such file", &mut out).unwrap();
         Junit.end(&mut out).unwrap();
         String::from_utf8(out).unwrap()
     }

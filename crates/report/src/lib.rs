@@ -76,7 +76,7 @@ pub use involved::{Involved, first_counterexample, involved};
 #[cfg(feature = "json")]
 pub use json::Json;
 pub use junit::Junit;
-pub use meaning::{Asked, Meaning, deciding, overall_of_patterns};
+pub use meaning::{Asked, Judgement, deciding, overall_of_patterns};
 pub use names::{Names, grouped};
 pub use not_ruled_out::not_ruled_out;
 pub use printable::{is_unprintable, printable};
@@ -85,7 +85,7 @@ pub use probes::{
     TranscriptLine,
 };
 pub use provenance::{Provenance, Utc, shell_word};
-pub use report::{Lost, Renderer, Report, Size, Stated, Timing};
+pub use report::{HistoryName, Lost, Renderer, Report, Size, Stated, Timing};
 pub use show::{ShownVersion, Sources, Subject, Versions};
 pub use stats::StatsReport;
 pub use summary::Summary;

@@ -1,13 +1,12 @@
 //! What there is to say about one history, and the interface of those who say it.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use isolario_model::{
-    Anomaly, History, Level, LevelResult, Outcome, PatternResult, Verdict, VerdictKind,
+    Anomaly, AnomalyKind, History, Level, LevelResult, Outcome, PatternResult, Verdict, VerdictKind,
 };
 #[cfg(feature = "html")]
 use isolario_model::{RunRecord, RunVerdict};
@@ -17,11 +16,34 @@ use crate::excerpt::Excerpt;
 use crate::finding::Found;
 use crate::implied::levels_known;
 use crate::involved::first_counterexample;
-use crate::names::grouped;
+use crate::meaning::{Asked, Judgement};
 use crate::provenance::Provenance;
 use crate::summary::Summary;
 #[cfg(feature = "html")]
-use crate::words::headline_of;
+use crate::words::headline;
+
+/// How reports call a history. A string is the path of its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HistoryName<'a> {
+    /// What people read.
+    pub name: &'a str,
+    /// Its file, where it is in one.
+    pub file: Option<&'a str>,
+    /// What was tested, for tools that follow it from run to run: without times, numbers and verdicts.
+    pub test: &'a str,
+}
+
+impl<'a> From<&'a str> for HistoryName<'a> {
+    fn from(path: &'a str) -> Self {
+        HistoryName { name: path, file: Some(path).filter(|path| *path != "-"), test: path }
+    }
+}
+
+impl<'a> From<&'a String> for HistoryName<'a> {
+    fn from(path: &'a String) -> Self {
+        path.as_str().into()
+    }
+}
 
 /// What there is to say about one history.
 #[derive(Clone, Debug)]
@@ -29,6 +51,10 @@ use crate::words::headline_of;
 pub struct Report<'h> {
     /// The name by which the user knows the history: its path.
     pub name: &'h str,
+    /// Its file, where it is in one.
+    pub file: Option<&'h str>,
+    /// What was tested, by a name that is the same in every run.
+    pub test: &'h str,
     /// What was observed.
     pub history: &'h History,
     /// How large it is.
@@ -37,11 +63,9 @@ pub struct Report<'h> {
     pub results: &'h [LevelResult],
     /// The answers for single anomalies, where these were asked for instead of levels.
     pub patterns: &'h [PatternResult],
-    /// Whether no level was asked for: then the weakest one decides, and only what violates the
-    /// weakest ones is shown in full.
-    pub weakest_only: bool,
-    /// The levels that were named, so that each of them must apply.
-    pub named: &'h [Level],
+    /// Which of the answers count. Where no level was asked for, only what violates the weakest ones is
+    /// shown in full.
+    pub asked: Asked<'h>,
     /// How long it took.
     pub timing: Timing,
     /// How many anomalies to show in full.
@@ -50,7 +74,7 @@ pub struct Report<'h> {
     pub provenance: Provenance,
     /// What the database's own word has to do with the answers, where it is part of the question.
     pub stated: Option<&'h Stated>,
-    /// What was acknowledged before a fault of the server and is missing after it.
+    /// Whether commits were lost, where the server was down.
     pub lost: Option<Lost<'h>>,
     /// The smallest part that still shows what is wrong, where somebody looked for it.
     #[cfg(feature = "html")]
@@ -67,20 +91,22 @@ pub struct Stated {
     pub operations_without_set: u64,
 }
 
-/// Transactions that were acknowledged before a fault of the server and are missing after it.
+/// The answer whether commits were lost, where the server was down during the history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lost<'h> {
-    /// How many there are.
-    pub total: u64,
-    /// One of them, in words.
-    pub words: &'h str,
+    /// The answer: violated where some were, by an anomaly for each.
+    pub result: &'h PatternResult,
+    /// The settings by which the server was to keep what it acknowledges; empty where they are not known.
+    pub durability: &'h str,
 }
 
-impl fmt::Display for Lost<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let txns = if self.total == 1 { "transaction is" } else { "transactions are" };
-        let Lost { total, words } = *self;
-        write!(f, "{} acknowledged {txns} missing after a fault: {words}", grouped(total))
+impl Lost<'_> {
+    /// How many transactions were acknowledged before the server ended and are missing since it was back.
+    pub fn total(&self) -> u64 {
+        match &self.result.verdict {
+            Verdict::Violated(findings) => findings.total,
+            _ => 0,
+        }
     }
 }
 
@@ -137,15 +163,21 @@ impl Size {
 
 impl<'h> Report<'h> {
     /// A report on a history, without timings.
-    pub fn new(name: &'h str, history: &'h History, results: &'h [LevelResult]) -> Self {
+    pub fn new(
+        name: impl Into<HistoryName<'h>>,
+        history: &'h History,
+        results: &'h [LevelResult],
+    ) -> Self {
+        let HistoryName { name, file, test } = name.into();
         Report {
             name,
+            file,
+            test,
             history,
             size: Size::of(history),
             results,
             patterns: &[],
-            weakest_only: false,
-            named: &[],
+            asked: Asked::default(),
             timing: Timing::default(),
             max_anomalies: 10,
             provenance: Provenance::default(),
@@ -163,27 +195,37 @@ impl<'h> Report<'h> {
         is_whole.then(|| first_counterexample(self.history, self.results)).flatten()
     }
 
-    /// With what was lost in a fault of the server.
+    /// Adds whether commits were lost.
     #[must_use]
     pub fn with_lost(self, lost: Option<Lost<'h>>) -> Self {
         Report { lost, ..self }
     }
 
     /// A report on single anomalies in a history.
-    pub fn of_patterns(name: &'h str, history: &'h History, patterns: &'h [PatternResult]) -> Self {
+    pub fn of_patterns(
+        name: impl Into<HistoryName<'h>>,
+        history: &'h History,
+        patterns: &'h [PatternResult],
+    ) -> Self {
         Report { patterns, ..Report::new(name, history, &[]) }
     }
 
     /// Shows in full only what violates the weakest levels; of the rest, the names.
     #[must_use]
     pub fn with_weakest_only(self, weakest_only: bool) -> Self {
-        Report { weakest_only, ..self }
+        Report { asked: Asked { weakest_only, ..self.asked }, ..self }
     }
 
     /// Sets the levels that were named.
     #[must_use]
     pub fn with_named(self, named: &'h [Level]) -> Self {
-        Report { named, ..self }
+        Report { asked: Asked { named, ..self.asked }, ..self }
+    }
+
+    /// Sets which of the answers count.
+    #[must_use]
+    pub fn with_asked(self, asked: Asked<'h>) -> Self {
+        Report { asked, ..self }
     }
 
     /// Adds what it cost.
@@ -240,6 +282,19 @@ impl<'h> Report<'h> {
         found.findings[..found.told].iter().map(|finding| finding.anomaly).collect()
     }
 
+    /// The first finding that a level's answer lists: the weakest such level that counts, and the name it
+    /// has there.
+    pub fn first_at_a_level(&self) -> Option<(Level, AnomalyKind)> {
+        let found = self.found();
+        let first = found.findings.iter().find(|finding| finding.found_at.iter().next().is_some())?;
+        let counts = |level: &Level| {
+            let result = self.results.iter().find(|result| result.level == *level);
+            result.is_some_and(|result| self.meaning(result) == Judgement::Violated)
+        };
+        let level = first.found_at.iter().find(counts).or_else(|| first.found_at.iter().next())?;
+        Some((level, first.at(level).kind))
+    }
+
     /// Everything that was found, each bug once, in the order in which to tell of it.
     pub fn found(&self) -> Found<'h> {
         Found::of(self)
@@ -257,20 +312,19 @@ impl<'h> Report<'h> {
         self.results.iter().map(short).collect()
     }
 
-    /// What was tested in a run, and what these answers say of it; what the run itself found, where
-    /// there are none.
+    /// What was tested in a run and what these answers come to: `PostgreSQL 15.4 at repeatable read: claim
+    /// kept`.
     #[cfg(feature = "html")]
-    pub(crate) fn headline(&self, run: &RunRecord) -> (String, VerdictKind) {
-        match self.answers_in_short() {
-            none if none.is_empty() => headline_of(run, &run.verdicts),
-            answers => headline_of(run, &answers),
-        }
+    pub fn headline(&self, run: &RunRecord) -> String {
+        headline(self, run).0
     }
 
-    /// All verdicts, with the level where they are about one.
+    /// All verdicts, with the level where they are about one. That on lost commits comes first.
     pub(crate) fn verdicts(&self) -> impl Iterator<Item = (Option<Level>, &'h Verdict)> + use<'h> {
+        let lost = self.lost.map(|lost| (None, &lost.result.verdict));
         let levels = self.results.iter().map(|result| (Some(result.level), &result.verdict));
-        levels.chain(self.patterns.iter().map(|result| (None, &result.verdict)))
+        let patterns = self.patterns.iter().map(|result| (None, &result.verdict));
+        lost.into_iter().chain(levels).chain(patterns)
     }
 }
 
@@ -292,7 +346,12 @@ pub trait Renderer {
     fn report(&mut self, report: &Report<'_>, out: &mut dyn io::Write) -> io::Result<()>;
 
     /// Writes that a history could not be read or checked.
-    fn failure(&mut self, name: &str, error: &str, out: &mut dyn io::Write) -> io::Result<()>;
+    fn failure(
+        &mut self,
+        name: HistoryName<'_>,
+        error: &str,
+        out: &mut dyn io::Write,
+    ) -> io::Result<()>;
 
     /// Writes what several histories come to.
     fn summary(&mut self, summary: &Summary, out: &mut dyn io::Write) -> io::Result<()>;

@@ -1,9 +1,10 @@
 //! What several histories come to.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use isolario_model::AnomalyKind;
 
+use crate::finding::Finding;
 use crate::report::Report;
 
 /// How many histories show which anomaly (Plume, Table 4).
@@ -23,7 +24,11 @@ pub struct Summary {
 impl Summary {
     /// Counts a history that was checked.
     pub fn add(&mut self, report: &Report<'_>) {
-        let kinds: Vec<_> = report.found().kinds().into_iter().map(|(kind, _)| kind).collect();
+        // Under each of its names: whether a history shows an anomaly does not depend on what else the
+        // same transactions show.
+        let found = report.found();
+        let anomalies = found.findings.iter().flat_map(Finding::anomalies);
+        let kinds: BTreeSet<AnomalyKind> = anomalies.map(|anomaly| anomaly.kind).collect();
         self.checked += 1;
         self.anomalous += u64::from(!kinds.is_empty());
         for kind in kinds {

@@ -11,7 +11,7 @@ use isolario_model::{Anomaly, EdgeKind};
 use crate::names::{Names, counted};
 use crate::picture::{Layout, Link, Node, Picture, Point, Rect, Route, Shown};
 use crate::report::Report;
-use crate::words::{happened, rules_out};
+use crate::words::{breaks, happened};
 use crate::wrap::wrap;
 use crate::xml::Escaped;
 
@@ -65,7 +65,7 @@ impl Part {
         let part = |picture: Picture| {
             let (title, text) = match picture.case {
                 None => {
-                    (format!("{}: {}", kind.title(), rules_out(levels)), happened(names, anomaly))
+                    (format!("{}: {}", kind.title(), breaks(kind, levels)), happened(names, anomaly))
                 }
                 Some(case) => {
                     let text = match (case.number, case.undrawn()) {
@@ -75,7 +75,7 @@ impl Part {
                         }
                         _ => String::new(),
                     };
-                    (format!("{}, {case}: {}", kind.title(), rules_out(levels)), text)
+                    (format!("{}, {case}: {}", kind.title(), breaks(kind, levels)), text)
                 }
             };
             let caption = wrap(&text, CAPTION_WIDTH, "", "").lines().map(str::to_owned).collect();

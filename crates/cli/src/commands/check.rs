@@ -1,15 +1,23 @@
 //! `isolario check`: which levels recorded histories satisfy.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use isolario::check::{self, Checker, Options, Plan, RankedBy, Stop, Why, WindowSizes, Windows};
-use isolario::model::{History, KeyAssumption, Level, LevelResult, Outcome as TxnOutcome, TxnId};
-use isolario::report::{
-    Provenance, Renderer, Report, Stated, Summary, Timing, deciding, grouped, overall_of_patterns,
-    shell_word,
+use isolario::db::Claim;
+use isolario::model::{
+    History, KeyAssumption, Level, LevelResult, Outcome as TxnOutcome, RunRecord, TxnId,
 };
-use isolario::run::{LostCommits, Shrinking, peak_rss_bytes};
+use isolario::report::words::test_name;
+use isolario::report::{
+    Asked, HistoryName, Provenance, Renderer, Report, Stated, Summary, Timing, deciding, grouped,
+    overall_of_patterns, shell_word,
+};
+use isolario::run::{
+    Ask, LostCommits, Shrinking, examine_own_word_again, examine_with, peak_rss_bytes, recorded_ask,
+    recorded_outages, report_of_lost,
+};
 use isolario::shrink::{self, Shrunk, ShrunkHistory};
 use isolario::verify::proof::Digest;
 use isolario::verify::verify;
@@ -20,7 +28,7 @@ use crate::commands::spill;
 use crate::commands::verify::{Proof, read_as};
 use crate::config::{Check, Question, SerializationOrder, Spill};
 use crate::console::Console;
-use crate::exit::{Outcome, judge};
+use crate::exit::Outcome;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::join::load_joined;
@@ -32,6 +40,7 @@ use crate::outfile::write_whole;
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::reports::{Files, renderer, tell};
+use crate::run::whitebox;
 use crate::run_directory;
 
 /// How long the smallest parts of all histories of one page are looked for.
@@ -50,6 +59,7 @@ pub(crate) fn run(config: &Check, console: &mut Console) -> Result<Outcome, Fail
         summary: Summary::default(),
         is_lost: false,
         left_for_excerpts: ALL_EXCERPTS,
+        tests: BTreeMap::new(),
     };
     let mut outcome = Outcome::Done;
     if let (Some(follow), [history]) = (&config.follow, &config.histories[..])
@@ -80,6 +90,8 @@ struct Checking<'c> {
     is_lost: bool,
     /// How long the smallest parts of all histories may be looked for from now on.
     left_for_excerpts: Duration,
+    /// How many histories there were of each test.
+    tests: BTreeMap<String, u32>,
 }
 
 impl Checking<'_> {
@@ -90,7 +102,8 @@ impl Checking<'_> {
         if let Some(spill) = &self.config.spill {
             let choice = spill::choose(spill, self.config.format, path);
             console.detail(&format!("{name}: {choice}"));
-            if choice.spills {
+            // Lost commits are not looked for piece by piece.
+            if choice.spills && run_directory::outages_beside(path).is_empty() {
                 return self.spilled(spill, &name, path, console);
             }
         }
@@ -112,7 +125,17 @@ impl Checking<'_> {
                 {
                     console.detail(&format!("{name}: {}", in_words(&windows)));
                 }
-                let results = checker.check_named(&request.levels, &request.named);
+                let mut record = run_directory::record_beside(path);
+                let examination = self.as_in_the_run(record.as_ref()).map(|(ask, claim)| {
+                    examine_with(&checker, &loaded.history, &ask, &claim)
+                });
+                let (results, asked) = match &examination {
+                    Some(examination) => (examination.results.clone(), examination.asked()),
+                    None => (
+                        checker.check_named(&request.levels, &request.named),
+                        Asked { named: &request.named, weakest_only: request.open, claim: &[] },
+                    ),
+                };
                 if console.verbose {
                     results.iter().for_each(|result| {
                         let plan = plan_in_words(checker.plan(result));
@@ -121,22 +144,45 @@ impl Checking<'_> {
                 }
                 let stated = self.stated(&checker, &results, begun);
                 drop(progress);
-                let excerpt = self.excerpt(&loaded.history, &results, &options);
-                let outages = run_directory::outages_beside(path);
+                let outages = record.as_ref().map_or_else(Vec::new, recorded_outages);
+                let durability = record.as_ref().map_or("", |record| &record.durability);
                 let lost = LostCommits::find(&loaded.history, &outages);
-                let report = Report::new(&name, &loaded.history, &results)
+                let test = self.test_name(&name, record.as_ref());
+                let history = HistoryName { test: &test, ..self.named(&name) };
+                let report = Report::new(history, &loaded.history, &results)
+                    .with_asked(asked)
+                    .with_lost(report_of_lost(lost.as_ref(), &outages, durability));
+                let excerpt = self.excerpt(&report, &options);
+                let report = report
                     .with_excerpt(excerpt.as_ref().map(ShrunkHistory::excerpt))
-                    .with_weakest_only(request.open)
-                    .with_named(&request.named)
-                    .with_lost(lost.as_ref().map(LostCommits::report))
                     .with_timing(timing(&loaded, begun))
                     .with_provenance(self.provenance(path, &loaded.history));
                 let report = match &stated {
                     Some(stated) => report.with_stated(stated),
                     None => report,
                 };
-                self.report(report, path, console)?;
-                if request.open && deciding(&results).is_none() {
+                let own_word = match (&mut record, &examination, path.parent()) {
+                    (Some(record), Some(_), Some(directory)) => {
+                        examine_own_word_again(&loaded.history, directory, record, &options)
+                    }
+                    _ => Ok(Default::default()),
+                };
+                let judgement = match &record {
+                    Some(record) => report.judgement_of_run(record),
+                    None => report.judgement(),
+                };
+                self.report(report, record.as_ref(), console)?;
+                let own_word = own_word.unwrap_or_else(|why| {
+                    console.warning(&format!("no answer by the database's own log: {why}"));
+                    Default::default()
+                });
+                let own_word = [&own_word[0][..], &own_word[1][..]];
+                whitebox::by_basis(history, own_word, |name, results| {
+                    let asked = Asked { weakest_only: false, ..asked };
+                    let report = Report::new(name, &loaded.history, results).with_asked(asked);
+                    self.renderer.report(&report, console.out())
+                })?;
+                if request.open && examination.is_none() && deciding(&results).is_none() {
                     console.warning(&format!("{name}: no level could be decided"));
                 }
                 if let Some(file) = &self.config.proof {
@@ -153,16 +199,18 @@ impl Checking<'_> {
                     let written = dump_problems(&checker, &request.levels, file);
                     self.is_lost |= !tell(written, "the problem", file, console);
                 }
-                let judged = judge(request, &results);
-                Ok(if lost.is_some() { judged.max(Outcome::Violated) } else { judged })
+                Ok(judgement.into())
             }
             Question::Patterns { kinds, named } => {
                 let begun = Instant::now();
                 let results = check::patterns(&loaded.history, kinds, &self.plain_options());
-                let report = Report::of_patterns(&name, &loaded.history, &results)
+                let record = run_directory::record_beside(path);
+                let test = self.test_name(&name, record.as_ref());
+                let history = HistoryName { test: &test, ..self.named(&name) };
+                let report = Report::of_patterns(history, &loaded.history, &results)
                     .with_timing(timing(&loaded, begun))
                     .with_provenance(self.provenance(path, &loaded.history));
-                self.report(report, path, console)?;
+                self.report(report, record.as_ref(), console)?;
                 Ok(overall_of_patterns(&results, *named).into())
             }
         }
@@ -199,17 +247,21 @@ impl Checking<'_> {
         let timing = Timing { check, peak_rss_bytes: peak_rss_bytes(), ..Timing::default() };
         let verify = self.config.proof.iter().map(|proof| self.verify(path, proof));
         let provenance = verify.fold(Provenance::new(), Provenance::with_verify);
-        let mut report = Report::new(name, &spilled.part, &spilled.results)
+        let record = run_directory::record_beside(path);
+        let test = self.test_name(name, record.as_ref());
+        let history = HistoryName { test: &test, ..self.named(name) };
+        let mut report = Report::new(history, &spilled.part, &spilled.results)
             .with_named(&request.named)
             .with_timing(timing)
             .with_provenance(provenance);
         report.size = spill::size(&spilled.figures);
-        self.report(report, path, console)?;
+        let judgement = report.judgement();
+        self.report(report, record.as_ref(), console)?;
         if let Some(file) = &self.config.proof {
             let written = spill::write_proof(self.config, path, &spilled, &options, file);
             self.is_lost |= !tell(written, "the proof", file, console);
         }
-        Ok(judge(request, &spilled.results))
+        Ok(judgement.into())
     }
 
     /// What the answers owe to a version order that is trusted: whether another one would have done, as
@@ -243,6 +295,30 @@ impl Checking<'_> {
         Ok(Outcome::Undecided)
     }
 
+    /// What the run was asked that recorded a history, where nothing else is asked now.
+    fn as_in_the_run(&self, record: Option<&RunRecord>) -> Option<(Ask, Claim)> {
+        let Question::Levels(request) = &self.config.question else { return None };
+        let is_plain = request.open && self.config.serialization_order.is_none();
+        // A part of a history cannot keep a claim.
+        record.filter(|record| is_plain && record.host.is_none()).map(recorded_ask)
+    }
+
+    /// What reports call a history. One in parts has no file of its own.
+    fn named<'n>(&self, name: &'n str) -> HistoryName<'n> {
+        let is_file = self.config.join.as_ref().is_none_or(|join| join.whole.is_some());
+        let named = HistoryName::from(name);
+        HistoryName { file: named.file.filter(|_| is_file), ..named }
+    }
+
+    /// What a history is a test of: of a run, what was run, since its directory has another name each
+    /// time. Of several alike, all but the first have a number.
+    fn test_name(&mut self, name: &str, record: Option<&RunRecord>) -> String {
+        let test = record.map_or_else(|| name.to_owned(), test_name);
+        let count = self.tests.entry(test.clone()).or_default();
+        *count += 1;
+        if *count == 1 { test } else { format!("{test} ({count})") }
+    }
+
     fn plain_options(&self) -> Options {
         let mut options = self.config.options.clone();
         options.stop = self.stop.clone();
@@ -271,7 +347,7 @@ impl Checking<'_> {
 
     /// Reports that there is no answer about a history.
     fn failure(&mut self, name: &str, why: &str, console: &mut Console) -> Result<(), Failure> {
-        self.renderer.failure(name, why, console.out())?;
+        self.renderer.failure(self.named(name), why, console.out())?;
         self.is_lost |= !self.files.failure(name, why, console);
         self.summary.add_failure();
         Ok(())
@@ -281,15 +357,14 @@ impl Checking<'_> {
     fn report(
         &mut self,
         report: Report<'_>,
-        path: &Path,
+        run: Option<&RunRecord>,
         console: &mut Console,
     ) -> Result<(), Failure> {
         let report = report.with_max_anomalies(self.config.max_anomalies);
         self.summary.add(&report);
         self.renderer.report(&report, console.out())?;
         console.out().flush()?;
-        let run = run_directory::record_beside(path);
-        self.is_lost |= !self.files.report(&report, run.as_ref(), console);
+        self.is_lost |= !self.files.report(&report, run, console);
         Ok(())
     }
 
@@ -297,17 +372,17 @@ impl Checking<'_> {
     /// it. Of many histories, the first ones have theirs.
     fn excerpt(
         &mut self,
-        history: &History,
-        results: &[LevelResult],
+        report: &Report<'_>,
         options: &Options,
     ) -> Option<ShrunkHistory> {
         let reports = &self.config.reports;
         reports.bug_report.as_ref().or(reports.html.as_ref()).filter(|_| options.minimize)?;
         let wanted = shrink::Settings::default()
             .with_options(options.clone())
+            .with_first_of(report)
             .with_timeout(Shrinking::BRIEFLY.min(self.left_for_excerpts));
         let begun = Instant::now();
-        let found = ShrunkHistory::find(history, results, &wanted);
+        let found = ShrunkHistory::find(report.history, report.results, &wanted);
         self.left_for_excerpts = self.left_for_excerpts.saturating_sub(begun.elapsed());
         let found = found?;
         let Shrunk { history, result, .. } = &found.shrunk;

@@ -1,8 +1,9 @@
 //! `isolario shrink`: the smallest part of a history that still shows an anomaly.
 
-use isolario::model::{History, Verdict, VerdictKind};
-use isolario::report::{Human, Renderer, Report};
-use isolario::shrink::{ShrinkError, Shrunk, shrink};
+use isolario::model::{History, LevelResult, Verdict, VerdictKind};
+use isolario::report::{Human, Judgement, Renderer, Report};
+use isolario::run::{LostCommits, examine, recorded_ask, recorded_outages};
+use isolario::shrink::{Settings, ShrinkError, Shrunk, shrink_known};
 use isolario::verify::verify;
 
 use crate::commands::verify::{Proof, read_as};
@@ -13,6 +14,7 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::load::load;
 use crate::outfile::{refuse_replacing, write_whole};
+use crate::run_directory;
 
 pub(crate) fn run(config: &Shrink, console: &mut Console) -> Result<Outcome, Failure> {
     refuse_existing(&config.to)?;
@@ -21,7 +23,9 @@ pub(crate) fn run(config: &Shrink, console: &mut Console) -> Result<Outcome, Fai
     let history = load(&config.history, config.format, console)?.history;
     let mut settings = config.settings.clone();
     settings.options = settings.options.with_stop(interrupt.stop());
-    let shrunk = shrink(&history, &settings).map_err(|error| nothing_to_shrink(&name, &error))?;
+    let known = as_in_the_run(config, &history, &mut settings)?;
+    let shrunk = shrink_known(&history, &known, &settings);
+    let shrunk = shrunk.map_err(|error| nothing_to_shrink(&name, &error))?;
     refuse_untestable(&shrunk, config)?;
     recheck(&shrunk, config)?;
     tell(&history, &shrunk, console);
@@ -33,6 +37,37 @@ pub(crate) fn run(config: &Shrink, console: &mut Console) -> Result<Outcome, Fai
         console.info(&format!("wrote the proof to {}", file.display()));
     }
     Ok(Outcome::Done)
+}
+
+/// The answers of the run that recorded the history, where nothing else is asked: what stays is what the
+/// run was headed by.
+fn as_in_the_run(
+    config: &Shrink,
+    history: &History,
+    settings: &mut Settings,
+) -> Result<Vec<LevelResult>, Failure> {
+    let record = run_directory::record_beside(&config.history);
+    let is_open = settings.level.is_none() && settings.anomaly.is_none();
+    let Some(record) = record.filter(|record| is_open && record.host.is_none()) else {
+        return Ok(Vec::new());
+    };
+    let (ask, claim) = recorded_ask(&record);
+    let mut options = settings.options.clone();
+    options.timeout = settings.timeout;
+    let examination = examine(history, &ask, &claim, &options);
+    let name = config.history.display().to_string();
+    let report = Report::new(&name, history, &examination.results).with_asked(examination.asked());
+    if report.judgement() != Judgement::Violated {
+        let lost = match LostCommits::find(history, &recorded_outages(&record)) {
+            Some(lost) => format!("; what it lost is no part of a history: {lost}"),
+            None => String::new(),
+        };
+        let why = "the run broke no level that it claims or was asked for";
+        return Err(Failure::new(format!("{name}: nothing to shrink: {why}{lost}"))
+            .with_hint("--level L shrinks what violates another level"));
+    }
+    *settings = settings.clone().with_first_of(&report);
+    Ok(examination.results)
 }
 
 fn refuse_existing(to: &Written) -> Result<(), Failure> {

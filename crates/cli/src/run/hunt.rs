@@ -134,7 +134,7 @@ fn conclude(
 ) -> Result<Outcome, Failure> {
     covered.found = found.is_some();
     match found {
-        Some(found) => super::tell(found, what.form, console)?,
+        Some(found) => super::tell(found, what.form, 1, console)?,
         // There is nothing left in it.
         None => _ = std::fs::remove_dir(out),
     }

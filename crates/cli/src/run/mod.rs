@@ -15,10 +15,10 @@ mod repeat;
 mod settings;
 mod summary;
 mod watch;
-mod whitebox;
+pub(crate) mod whitebox;
 
 use isolario::model::StopReason;
-use isolario::report::words;
+use isolario::report::{HistoryName, words};
 use isolario::run::{Handle, Judgement, RunOutcome, Settings};
 
 pub(crate) use args::{EXAMPLES, RunArgs, db_help};
@@ -38,22 +38,41 @@ use watch::Watch;
 pub(crate) fn run(what: &Run, console: &mut Console) -> Result<Outcome, Failure> {
     let handle = Handle::new();
     Interrupt::listen(console.quiet)?.run(&handle);
+    let is_part = what.settings.host.is_some();
+    if is_part || !matches!(what.form, ReportForm::Junit | ReportForm::Github) {
+        return conduct(what, &handle, console);
+    }
+    // However many runs there are, and whatever becomes of them, it is one document.
+    let mut renderer = renderer(what.form, console);
+    renderer.begin(console.out())?;
+    let done = conduct(what, &handle, console);
+    if let Err(failure) = &done {
+        let name = HistoryName { name: "isolario run", file: None, test: "isolario run" };
+        renderer.failure(name, &failure.message, console.out())?;
+    }
+    renderer.end(console.out())?;
+    console.out().flush()?;
+    done
+}
+
+fn conduct(what: &Run, handle: &Handle, console: &mut Console) -> Result<Outcome, Failure> {
     if let Some(time) = what.hunt {
-        return hunt::run(what, time, &handle, console);
+        return hunt::run(what, time, handle, console);
     }
     if what.settings.host.is_some() {
-        return part::run(&what.settings, what.form, &handle, console);
+        return part::run(&what.settings, what.form, handle, console);
     }
     match what.repeat {
-        1 => Ok(once(&what.settings, what.form, &handle, console)?.0),
-        _ => repeat::run(what, &handle, console),
+        1 => Ok(once(&what.settings, what.form, 1, handle, console)?.0),
+        _ => repeat::run(what, handle, console),
     }
 }
 
-/// One run, from the first connection to the last word.
+/// One run, from the first connection to the last word; of several, with its number.
 fn once(
     settings: &Settings,
     output: ReportForm,
+    number: u64,
     handle: &Handle,
     console: &mut Console,
 ) -> Result<(Outcome, RunOutcome), Failure> {
@@ -62,7 +81,7 @@ fn once(
     for warning in &outcome.warnings {
         console.warning(&format!("{}: {}", outcome.name(), warning.message));
     }
-    tell(&outcome, output, console)?;
+    tell(&outcome, output, number, console)?;
     let mut exit = exit_of(&outcome);
     for error in &outcome.unwritten {
         console.error(&failure(error));
@@ -71,7 +90,12 @@ fn once(
     Ok((exit, outcome))
 }
 
-fn tell(outcome: &RunOutcome, output: ReportForm, console: &mut Console) -> Result<(), Failure> {
+fn tell(
+    outcome: &RunOutcome,
+    output: ReportForm,
+    number: u64,
+    console: &mut Console,
+) -> Result<(), Failure> {
     let told = Told { outcome };
     match output {
         ReportForm::Json => told.json(console.out())?,
@@ -79,12 +103,12 @@ fn tell(outcome: &RunOutcome, output: ReportForm, console: &mut Console) -> Resu
             if outcome.judgement() != Judgement::NothingToCheck {
                 let (name, mut renderer) = (outcome.name(), renderer(output, console));
                 renderer.report(&outcome.report(&name), console.out())?;
-                whitebox::report(outcome, renderer.as_mut(), console.out())?;
+                whitebox::report(outcome, (&name).into(), renderer.as_mut(), console.out())?;
                 renderer.end(console.out())?;
             }
             told.human(console)?;
         }
-        ReportForm::Junit | ReportForm::Github => ci(outcome, output, console)?,
+        ReportForm::Junit | ReportForm::Github => ci(outcome, output, number, console)?,
     }
     told.warn(console);
     Ok(())
@@ -92,29 +116,31 @@ fn tell(outcome: &RunOutcome, output: ReportForm, console: &mut Console) -> Resu
 
 /// For CI: the history as `check` reports it, called after what was tested. What ended a run too early,
 /// or left nothing to check, is a failure of its own.
-fn ci(outcome: &RunOutcome, form: ReportForm, console: &mut Console) -> Result<(), Failure> {
-    let name = words::headline(&outcome.record);
+fn ci(
+    outcome: &RunOutcome,
+    form: ReportForm,
+    number: u64,
+    console: &mut Console,
+) -> Result<(), Failure> {
+    let (path, mut test) = (outcome.name(), words::test_name(&outcome.record));
+    if number > 1 {
+        test += &format!(" ({number})");
+    }
+    let name = HistoryName { test: &test, ..HistoryName::from(&path) };
     let mut renderer = renderer(form, console);
-    renderer.begin(console.out())?;
-    let why = match outcome.judgement() {
-        Judgement::NothingToCheck => Some("no transaction committed that read or wrote".to_owned()),
-        Judgement::NotDecidable => Some(told_missing(outcome)),
-        _ => outcome.record.stopped_because.clone(),
+    let has_answers = outcome.judgement() != Judgement::NothingToCheck;
+    if has_answers {
+        renderer.report(&outcome.report(name), console.out())?;
+        whitebox::report(outcome, name, renderer.as_mut(), console.out())?;
+    }
+    let why = match has_answers {
+        true => outcome.record.stopped_because.clone(),
+        false => Some("no transaction committed that read or wrote".to_owned()),
     };
-    if outcome.judgement() != Judgement::NothingToCheck {
-        renderer.report(&outcome.report(&name), console.out())?;
-        whitebox::report(outcome, renderer.as_mut(), console.out())?;
-    }
     if let Some(why) = why {
-        renderer.failure(&name, &why, console.out())?;
+        renderer.failure(name, &why, console.out())?;
     }
-    Ok(renderer.end(console.out())?)
-}
-
-/// That what was claimed could not be decided.
-fn told_missing(outcome: &RunOutcome) -> String {
-    let missing = outcome.examination.missing.iter().map(|level| level.name());
-    format!("could not be decided: {}", missing.collect::<Vec<_>>().join(", "))
+    Ok(())
 }
 
 /// A run that the database or the recording ended is an error, whatever its history shows.
@@ -125,10 +151,5 @@ fn exit_of(outcome: &RunOutcome) -> Outcome {
     if outcome.whitebox.as_ref().is_some_and(|own| own.failure.is_some()) {
         return Outcome::Error;
     }
-    match outcome.judgement() {
-        Judgement::Satisfied => Outcome::Done,
-        Judgement::Undecided => Outcome::Undecided,
-        Judgement::Violated => Outcome::Violated,
-        _ => Outcome::Error,
-    }
+    outcome.judgement().into()
 }

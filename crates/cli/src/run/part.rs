@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use isolario::model::{HostClock, HostRecord, RunRecord, StopReason};
-use isolario::report::words::headline;
+use isolario::report::words::tested;
 use isolario::report::{grouped, printable, shell_word};
 use isolario::run::{Handle, Host, PartOutcome, Settings, run_part};
 use serde::Serialize;
@@ -62,7 +62,7 @@ fn json(record: &RunRecord, directory: &Path, out: &mut dyn Write) -> io::Result
 fn human(record: &RunRecord, directory: &Path, out: &mut dyn Write) -> io::Result<()> {
     let HostRecord { number, of, clock } = record.host.unwrap_or_default();
     let counts = &record.counts;
-    writeln!(out, "\nHost {number} of {of}: {}", printable(&headline(record)))?;
+    writeln!(out, "\nHost {number} of {of}: {}", printable(&tested(record)))?;
     writeln!(out, "  committed   {}", grouped(counts.committed))?;
     writeln!(out, "  aborted     {}", grouped(counts.aborted))?;
     writeln!(out, "  unknown     {}", grouped(counts.unknown))?;

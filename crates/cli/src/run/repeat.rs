@@ -33,7 +33,7 @@ pub(super) fn run(what: &Run, handle: &Handle, console: &mut Console) -> Result<
         let settings = (first.clone())
             .with_seed(first.seed.wrapping_add(number))
             .with_out(out.join((number + 1).to_string()));
-        let (outcome, found) = super::once(&settings, output, handle, console)?;
+        let (outcome, found) = super::once(&settings, output, number + 1, handle, console)?;
         let is_violated = found.examination.results.iter().any(|one| one.verdict.is_violated());
         findings.push(Finding { outcome, is_violated, record: found.record });
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use isolario::model::{Contention, Latency, RunRecord, Verdict};
-use isolario::report::words::{headline, why_no_answer};
+use isolario::report::words::why_no_answer;
 use isolario::report::{Names, Style, grouped, printable, wrap};
 use isolario::run::{Judgement, RunOutcome, SHRUNK};
 use serde::Serialize;
@@ -21,11 +21,13 @@ pub(super) struct Told<'r> {
 }
 
 #[derive(Serialize)]
-struct Json<'r> {
+struct Json<'r, F> {
     #[serde(flatten)]
     record: &'r RunRecord,
     directory: &'r Path,
     missing: Vec<&'static str>,
+    judgement: &'static str,
+    findings: F,
 }
 
 impl Told<'_> {
@@ -33,7 +35,10 @@ impl Told<'_> {
     pub(super) fn json(&self, out: &mut dyn Write) -> io::Result<()> {
         let RunOutcome { record, directory, examination, .. } = self.outcome;
         let missing = examination.missing.iter().map(|level| level.name()).collect();
-        serde_json::to_writer(&mut *out, &Json { record, directory, missing })?;
+        let judgement = self.outcome.judgement().name();
+        let findings = isolario::report::Json::findings(&self.outcome.report(""));
+        let line = Json { record, directory, missing, judgement, findings };
+        serde_json::to_writer(&mut *out, &line)?;
         writeln!(out)
     }
 
@@ -44,7 +49,7 @@ impl Told<'_> {
         let (links, width) = (console.links, console.columns.unwrap_or(80));
         let out = console.out();
         let shape = &record.workload;
-        writeln!(out, "\n{}{}{}", bold.0, printable(&headline(record)), bold.1)?;
+        writeln!(out, "\n{}{}{}", bold.0, printable(&self.outcome.report("").headline(record)), bold.1)?;
         let shape = format!(
             "{} workload, {} sessions, {} keys, seed {}",
             shape.kind,

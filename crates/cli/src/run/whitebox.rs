@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use isolario::model::{Level, LevelResult, VerdictKind};
-use isolario::report::{Renderer, grouped};
+use isolario::report::{HistoryName, Renderer, grouped};
 use isolario::run::{RunOutcome, VERSION_ORDER, Whitebox};
 
 use super::summary::seconds;
@@ -11,14 +11,27 @@ use super::summary::seconds;
 /// The answers in full, after those from what clients saw alone.
 pub(super) fn report(
     outcome: &RunOutcome,
+    name: HistoryName<'_>,
     renderer: &mut dyn Renderer,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let Some(Whitebox { by_versions, by_order, .. }) = &outcome.whitebox else { return Ok(()) };
-    for (results, what) in [(by_versions, BY_VERSIONS), (by_order, BY_ORDER)] {
+    by_basis(name, [by_versions, by_order], |name, results| {
+        renderer.report(&outcome.whitebox_report(name, results), out)
+    })
+}
+
+/// Reports the answers that there are by the order of versions, and by that which the database promises,
+/// each by a name of its own.
+pub(crate) fn by_basis<E>(
+    name: HistoryName<'_>,
+    results: [&[LevelResult]; 2],
+    mut report: impl FnMut(HistoryName<'_>, &[LevelResult]) -> Result<(), E>,
+) -> Result<(), E> {
+    for (results, what) in results.into_iter().zip([BY_VERSIONS, BY_ORDER]) {
         if !results.is_empty() {
-            let name = format!("{}, {what}", outcome.name());
-            renderer.report(&outcome.whitebox_report(&name, results), out)?;
+            let (shown, test) = (format!("{}, {what}", name.name), format!("{}, {what}", name.test));
+            report(HistoryName { name: &shown, test: &test, ..name }, results)?;
         }
     }
     Ok(())

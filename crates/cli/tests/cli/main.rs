@@ -1,6 +1,7 @@
 //! The command as its users meet it: every message, every exit code.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod agreement;
 mod assume;
 mod bug_reports;
 mod check;

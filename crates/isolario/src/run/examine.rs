@@ -2,8 +2,9 @@
 
 use isolario_check::{Checker, Options, supported};
 use isolario_db::Claim;
-use isolario_model::{Contention, History, Level, LevelResult, RunVerdict, Verdict, VerdictKind};
-use isolario_report::{Asked, Meaning, Report};
+use isolario_model::{Contention, History, Level, LevelResult, RunRecord, RunVerdict, Verdict};
+pub use isolario_report::Judgement;
+use isolario_report::{Asked, Report};
 
 use super::settings::Ask;
 
@@ -15,7 +16,9 @@ pub struct Examination {
     pub results: Vec<LevelResult>,
     /// The levels that were named, each of which must apply.
     pub named: Vec<Level>,
-    /// Whether nothing was asked for and nothing is claimed: then the weakest level decides.
+    /// The levels that the database claims, where these are the question.
+    pub claim: Vec<Level>,
+    /// Whether no level was named and nothing is claimed: then the weakest level decides.
     pub weakest_only: bool,
     /// Claimed levels that could not be decided.
     pub missing: Vec<Level>,
@@ -25,30 +28,42 @@ pub struct Examination {
     pub contention: Option<Contention>,
 }
 
-/// What an examination means for whoever asked. What outweighs comes last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum Judgement {
-    /// Everything that was asked for is satisfied.
-    Satisfied,
-    /// A limit was reached first, and nothing was found to be violated.
-    Undecided,
-    /// A level that was asked for is violated, or one that it implies.
-    Violated,
-    /// A level that was asked for cannot be decided for such a history.
-    NotDecidable,
-    /// No transaction committed that read or wrote.
-    NothingToCheck,
+/// What a run was asked, as its record tells; a check of its history answers the same.
+pub fn recorded_ask(record: &RunRecord) -> (Ask, Claim) {
+    let claim = Claim { levels: record.claim.clone(), words: record.claim_words.clone() };
+    let named = record.asked.clone();
+    let ask = match (record.asked_all, named.is_empty()) {
+        (true, _) => Ask::Levels { levels: supported().to_vec(), named },
+        (false, false) => Ask::levels(named),
+        (false, true) => Ask::Claim,
+    };
+    (ask, claim)
 }
 
 /// Decides what was asked. Of a claim that cannot be decided, it decides whatever weaker level it
 /// can: to break one of those is to break the claim. Without a claim, it decides all levels.
 pub fn examine(history: &History, ask: &Ask, claim: &Claim, options: &Options) -> Examination {
-    let checker = Checker::new(history, options.clone());
+    examine_with(&Checker::new(history, options.clone()), history, ask, claim)
+}
+
+/// As [`examine`], by a checker of the history.
+pub fn examine_with(
+    checker: &Checker<'_>,
+    history: &History,
+    ask: &Ask,
+    claim: &Claim,
+) -> Examination {
     let claimed = match ask {
         Ask::Levels { levels, named } => {
             let results = checker.check_named(levels, named);
-            return Examination { named: named.clone(), ..Examination::of(history, results) };
+            // Where all levels are decided, it is still the claim that has to be kept.
+            let claim = if levels.len() > named.len() { &claim.levels[..] } else { &[] };
+            return Examination {
+                claim: claim.to_vec(),
+                weakest_only: named.is_empty() && claim.is_empty(),
+                named: named.clone(),
+                ..Examination::of(history, results)
+            };
         }
         Ask::Claim if claim.levels.is_empty() => {
             let results = checker.check_all(supported());
@@ -81,7 +96,7 @@ pub fn examine(history: &History, ask: &Ask, claim: &Claim, options: &Options) -
         results.extend(answers.filter(|answer| is_answer(&answer.verdict)));
     }
     results.sort_by_key(|result| result.level);
-    Examination { missing, ..Examination::of(history, results) }
+    Examination { claim: claimed.clone(), missing, ..Examination::of(history, results) }
 }
 
 impl Examination {
@@ -89,6 +104,7 @@ impl Examination {
         Examination {
             results,
             named: Vec::new(),
+            claim: Vec::new(),
             weakest_only: false,
             missing: Vec::new(),
             has_evidence: history.has_evidence(),
@@ -96,38 +112,19 @@ impl Examination {
         }
     }
 
-    /// What it means for whoever asked.
-    ///
-    /// A level that does not apply, or whose claim cannot be decided, is an error, unless one that
-    /// it implies is violated: then it is violated as well, whatever its own checker says.
-    pub fn judgement(&self) -> Judgement {
-        if !self.has_evidence {
-            return Judgement::NothingToCheck;
-        }
-        let asked = Asked { named: &self.named, weakest_only: self.weakest_only };
-        let answers =
-            self.results.iter().map(|result| match asked.meaning(result, &self.results) {
-                Meaning::Undecided => Judgement::Undecided,
-                Meaning::Violated => Judgement::Violated,
-                Meaning::DoesNotApply => self.without_answer(result.level),
-                _ => Judgement::Satisfied,
-            });
-        let missing = self.missing.iter().map(|level| self.without_answer(*level));
-        answers.chain(missing).max().unwrap_or(Judgement::Satisfied)
+    /// Which of the answers count.
+    pub fn asked(&self) -> Asked<'_> {
+        Asked { named: &self.named, claim: &self.claim, weakest_only: self.weakest_only }
     }
 
-    /// What it means that there is no answer for a level that was asked for.
-    fn without_answer(&self, level: Level) -> Judgement {
-        let breaks = |result: &LevelResult| {
-            level.is_ruled_out_by(result.level) && result.verdict.kind() == VerdictKind::Violated
-        };
-        if self.results.iter().any(breaks) {
-            return Judgement::Violated;
-        }
-        let own = self.results.iter().find(|result| result.level == level);
-        match own.map(|result| result.verdict.kind()) {
-            Some(VerdictKind::Undecided) => Judgement::Undecided,
-            _ => Judgement::NotDecidable,
+    /// What the answers come to.
+    ///
+    /// A level that was named or claimed and cannot be decided is an error, unless one that it implies is
+    /// violated: then it is violated as well, whatever its own checker says.
+    pub fn judgement(&self) -> Judgement {
+        match self.has_evidence {
+            true => self.asked().overall(&self.results).max(Judgement::Satisfied),
+            false => Judgement::NothingToCheck,
         }
     }
 

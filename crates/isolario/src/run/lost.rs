@@ -19,8 +19,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use isolario_model::{History, KeyId, Op, OpId, Outcome, TxnId, ValueId, ValueRef};
-use isolario_report::Lost;
+use isolario_model::{
+    Anomaly, AnomalyKind, Evidence, Findings, History, KeyId, Op, OpId, Outcome, PatternResult, TxnId,
+    ValueId, ValueRef, Verdict, Witness,
+};
+use isolario_report::words::summary;
+use isolario_report::{Lost, Names, grouped};
 use isolario_verify::LostCommit;
 pub use isolario_verify::Outage;
 
@@ -30,12 +34,10 @@ pub use isolario_verify::Outage;
 pub struct LostCommits {
     /// How many.
     pub total: u64,
-    /// One of them.
-    pub lost: TxnId,
-    /// A transaction that shows it.
-    pub shown_by: TxnId,
-    /// Both, in words.
+    /// The first of them, in words.
     pub words: String,
+    /// An anomaly for each of them, as reports show it.
+    pub result: PatternResult,
     /// Evidence, to be [re-checked](isolario_verify::verify_lost): those that wrote over what was found again, and
     /// appended what was not found. Others have written over what these wrote.
     pub evidence: Vec<LostCommit>,
@@ -43,16 +45,33 @@ pub struct LostCommits {
 
 impl fmt::Display for LostCommits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.report().fmt(f)
+        let txns = if self.total == 1 { "transaction is" } else { "transactions are" };
+        let LostCommits { total, words, .. } = self;
+        write!(f, "{} acknowledged {txns} missing after a fault: {words}", grouped(*total))
     }
 }
 
-impl LostCommits {
-    /// What a report says of them.
-    pub fn report(&self) -> Lost<'_> {
-        Lost { total: self.total, words: &self.words }
-    }
+/// The answer where the server was down and everything was there again.
+static NOTHING_LOST: PatternResult = PatternResult {
+    kind: AnomalyKind::LostCommit,
+    verdict: Verdict::Satisfied(Witness::Empty),
+};
 
+/// What a report has to say of lost commits: nothing, unless the server was down during the history.
+pub fn report_of_lost<'h>(
+    lost: Option<&'h LostCommits>,
+    outages: &[Outage],
+    durability: &'h str,
+) -> Option<Lost<'h>> {
+    let result = match lost {
+        Some(lost) => &lost.result,
+        None if outages.is_empty() => return None,
+        None => &NOTHING_LOST,
+    };
+    Some(Lost { result, durability })
+}
+
+impl LostCommits {
     /// Looks for them in the history of a server that was down at these times, one after the other.
     pub fn find(history: &History, outages: &[Outage]) -> Option<LostCommits> {
         if outages.is_empty() {
@@ -61,9 +80,12 @@ impl LostCommits {
         let mut search = Search::new(history, outages);
         let committed = history.txns().filter(|txn| history.outcome(*txn) == Outcome::Committed);
         committed.for_each(|txn| search.look_at(txn));
-        let (lost, shown_by, words) = search.first?;
+        let words = summary(Names::new(history), search.anomalies.first()?);
+        // More may be lost than certainly are: of what was written over blindly, nothing is known.
+        let verdict = Verdict::Violated(Findings::new(search.anomalies, false));
+        let result = PatternResult { kind: AnomalyKind::LostCommit, verdict };
         let (total, evidence) = (search.lost.len() as u64, search.evidence);
-        Some(LostCommits { total, lost, shown_by, words, evidence })
+        Some(LostCommits { total, words, result, evidence })
     }
 }
 
@@ -86,7 +108,8 @@ struct Search<'h> {
     lists: BTreeSet<(KeyId, usize)>,
     lost: BTreeSet<TxnId>,
     evidence: Vec<LostCommit>,
-    first: Option<(TxnId, TxnId, String)>,
+    /// One for each of those lost.
+    anomalies: Vec<Anomaly>,
 }
 
 impl<'h> Search<'h> {
@@ -128,7 +151,7 @@ impl<'h> Search<'h> {
             lists: BTreeSet::new(),
             lost: BTreeSet::new(),
             evidence: Vec::new(),
-            first: None,
+            anomalies: Vec::new(),
         }
     }
 
@@ -175,8 +198,7 @@ impl<'h> Search<'h> {
                 self.overwritten.get(&version).cloned().unwrap_or_default()
             {
                 if self.is_acknowledged(txn, outage) {
-                    self.lost.insert(txn);
-                    self.note(txn, found, version, written);
+                    self.note(version.0, lost, found, outage);
                     if let Some(via) = via.clone() {
                         self.evidence.push(LostCommit { lost, via, found });
                     }
@@ -197,40 +219,19 @@ impl<'h> Search<'h> {
         }
         for (txn, (lost, element)) in self.appended.get(&key).cloned().unwrap_or_default() {
             if !shown.contains(&element) && self.is_acknowledged(txn, outage) {
-                self.lost.insert(txn);
+                self.note(key, lost, found, outage);
                 self.evidence.push(LostCommit { lost, via: Vec::new(), found });
-                if self.first.is_none() {
-                    let reader = self.history.op_txn(found);
-                    let (lost, shown_by) = self.labels(txn, reader);
-                    let (key, element) = (self.key(key), plain(self.history.value(element)));
-                    let words = format!(
-                        "{lost} appended {element} to {key}, and {shown_by} does not find it"
-                    );
-                    self.first = Some((txn, reader, words));
-                }
             }
         }
     }
 
-    fn note(&mut self, txn: TxnId, found: OpId, (key, old): Version, new: ValueId) {
-        if self.first.is_some() {
-            return;
+    /// Counts the transaction of a write, once.
+    fn note(&mut self, key: KeyId, write: OpId, found: OpId, outage: usize) {
+        if self.lost.insert(self.history.op_txn(write)) {
+            let Outage { begun, over } = self.outages[outage];
+            let evidence = Evidence::Lost { key, write, down: [begun, over], found };
+            self.anomalies.push(Anomaly::new(AnomalyKind::LostCommit, evidence));
         }
-        let reader = self.history.op_txn(found);
-        let value = |id: ValueId| plain(self.history.value(id));
-        let (lost, shown_by) = self.labels(txn, reader);
-        let (key, old, new) = (self.key(key), value(old), value(new));
-        let words =
-            format!("{lost} wrote {key}={new} over {old}, and {shown_by} finds {old} again");
-        self.first = Some((txn, reader, words));
-    }
-
-    fn labels(&self, txn: TxnId, reader: TxnId) -> (String, String) {
-        (self.history.txn_label(txn), self.history.txn_label(reader))
-    }
-
-    fn key(&self, key: KeyId) -> String {
-        plain(self.history.key_name(key))
     }
 }
 
@@ -268,11 +269,4 @@ fn registers(history: &History, txn: TxnId) -> BTreeMap<KeyId, Use> {
         entry.1 = written.map(|written| (op, written)).or(entry.1);
     }
     found
-}
-
-fn plain(value: ValueRef<'_>) -> String {
-    match value {
-        ValueRef::Nil => "nothing".to_owned(),
-        other => other.to_string(),
-    }
 }

@@ -63,7 +63,7 @@ use isolario_db::{self as db, Database, Progress};
 use isolario_formats as formats;
 use isolario_model::{GoneNode, History, HostRecord, LevelResult, RunRecord, RunShape, StopReason};
 use isolario_report::words::stopped_because;
-use isolario_report::{Json, Renderer, Timing, bug_report, first_counterexample, html};
+use isolario_report::{Json, Renderer, Report, Timing, bug_report, first_counterexample, html};
 use isolario_verify::proof;
 use isolario_workload::Generator;
 
@@ -72,17 +72,17 @@ pub use directory::{
     HISTORY, PROOF, RECORD, SHRUNK, SHRUNK_PROOF, VERSION_ORDER, default_directory,
 };
 pub use error::RunError;
-pub use examine::{Examination, Judgement, examine};
+pub use examine::{Examination, Judgement, examine, examine_with, recorded_ask};
 pub use faults::{Disk, Fault, Faults, FaultyServer};
 pub use handle::{Handle, Stage};
 pub use host::{Host, MeetingError};
 pub use hunt::Hunt;
-pub use lost::{LostCommits, Outage};
+pub use lost::{LostCommits, Outage, report_of_lost};
 pub use outcome::{Promise, RunOutcome};
 pub use resources::peak_rss_bytes;
 pub use settings::{Ask, Settings, Shrinking};
 pub use target::Target;
-pub use whitebox::Whitebox;
+pub use whitebox::{Whitebox, examine_own_word_again};
 
 use directory::{Directory, unix_seconds};
 use drive::Course;
@@ -326,7 +326,17 @@ pub fn recorded_outages(record: &RunRecord) -> Vec<Outage> {
 /// What is known before anything has happened.
 fn begin(settings: &Settings, target: &Target) -> RunRecord {
     let workload = &settings.workload;
+    let (asked, asked_all) = match &settings.ask {
+        Ask::Claim => (Vec::new(), false),
+        Ask::Levels { levels, named } => (named.clone(), levels.len() > named.len()),
+    };
+    // It matters where the server is going to end.
+    let is_to_end = settings.faults.is_some() || settings.to_be_killed.is_some();
+    let first = target.nodes.first().filter(|_| is_to_end);
     RunRecord {
+        asked,
+        asked_all,
+        durability: first.and_then(|node| node.durability()).unwrap_or_default(),
         schema: RunRecord::SCHEMA.to_owned(),
         isolario: env!("CARGO_PKG_VERSION").to_owned(),
         began_unix_s: unix_seconds(),
@@ -436,7 +446,8 @@ fn shrink_found(
     examination: &Examination,
     options: &Options,
 ) -> Option<ShrunkHistory> {
-    let wanted = shrink::Settings::default().with_options(options.clone());
+    let report = Report::new("", history, &examination.results).with_asked(examination.asked());
+    let wanted = shrink::Settings::default().with_options(options.clone()).with_first_of(&report);
     let wanted = match settings.shrink {
         Shrinking::Never => return None,
         Shrinking::Briefly => wanted.with_timeout(Shrinking::BRIEFLY),

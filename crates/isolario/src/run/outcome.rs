@@ -4,14 +4,15 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use isolario_formats::Warning;
-use isolario_model::{History, Level, LevelResult, RunRecord};
-use isolario_report::{Provenance, Report, Timing, grouped, shell_word};
+use isolario_model::{History, Level, LevelResult, RunRecord, VerdictKind};
+use isolario_report::{Asked, HistoryName, Provenance, Report, Timing, grouped, known, shell_word};
 use isolario_verify::proof::Digest;
 
 use super::directory::{HISTORY, PROOF};
 use super::error::RunError;
 use super::examine::{Examination, Judgement};
-use super::lost::LostCommits;
+use super::lost::{LostCommits, report_of_lost};
+use super::recorded_outages;
 use super::whitebox::{Basis, Whitebox};
 use crate::shrink::ShrunkHistory;
 
@@ -46,17 +47,9 @@ pub struct RunOutcome {
 }
 
 impl RunOutcome {
-    /// What it means for whoever asked. A database that loses what it has acknowledged keeps no promise.
+    /// What it all comes to.
     pub fn judgement(&self) -> Judgement {
-        match self.lost {
-            Some(_) => Judgement::Violated,
-            None => self.judgement_of_levels(),
-        }
-    }
-
-    fn judgement_of_levels(&self) -> Judgement {
-        let blackbox = || self.examination.judgement();
-        self.whitebox.as_ref().map_or_else(blackbox, |own| own.judgement(&self.examination))
+        self.report("").judgement_of_run(&self.record).max(Judgement::Satisfied)
     }
 
     /// The name by which reports call the history: its file.
@@ -65,21 +58,26 @@ impl RunOutcome {
     }
 
     /// The report on the history, by a name.
-    pub fn report<'o>(&'o self, name: &'o str) -> Report<'o> {
-        let Examination { results, named, weakest_only, .. } = &self.examination;
-        Report::new(name, &self.history, results)
-            .with_weakest_only(*weakest_only)
-            .with_named(named)
+    pub fn report<'o>(&'o self, name: impl Into<HistoryName<'o>>) -> Report<'o> {
+        let outages = recorded_outages(&self.record);
+        Report::new(name, &self.history, &self.examination.results)
+            .with_asked(self.examination.asked())
             .with_max_anomalies(self.max_anomalies)
             .with_timing(self.timing)
             .with_provenance(self.provenance.clone())
-            .with_lost(self.lost.as_ref().map(LostCommits::report))
+            .with_lost(report_of_lost(self.lost.as_ref(), &outages, &self.record.durability))
             .with_excerpt(self.excerpt.as_ref().map(ShrunkHistory::excerpt))
     }
 
     /// The report on answers that rest on the database's own word, by a name.
-    pub fn whitebox_report<'o>(&'o self, name: &'o str, results: &'o [LevelResult]) -> Report<'o> {
+    pub fn whitebox_report<'o>(
+        &'o self,
+        name: impl Into<HistoryName<'o>>,
+        results: &'o [LevelResult],
+    ) -> Report<'o> {
+        let asked = Asked { weakest_only: false, ..self.examination.asked() };
         Report::new(name, &self.history, results)
+            .with_asked(asked)
             .with_max_anomalies(self.max_anomalies)
             .with_timing(self.timing)
     }
@@ -108,16 +106,19 @@ impl RunOutcome {
             |results: &[LevelResult]| results.iter().any(|result| result.verdict.is_violated());
         let mut own = self.whitebox.iter().flat_map(Whitebox::answers);
         match own.find(|(_, results)| is_violated(results)) {
-            Some((basis, results)) if self.examination.judgement() != Judgement::Violated => {
+            Some((basis, results))
+                if self.lost.is_none() && self.examination.judgement() != Judgement::Violated =>
+            {
                 self.own_word_report(name, basis, results)
             }
             _ => self.report(name),
         }
     }
 
-    /// Whether the database does not give a level that it claims, or that was asked of it.
+    /// Whether the database does not give a level that it claims, or that was asked of it, or has lost
+    /// commits.
     pub fn is_broken(&self) -> bool {
-        self.judgement_of_levels() == Judgement::Violated
+        self.judgement() == Judgement::Violated
     }
 
     /// Whether nothing is violated but the order that the database promises.
@@ -132,13 +133,24 @@ impl RunOutcome {
 
     /// Whether the database kept its promise, or what else was asked of it.
     pub fn promise(&self) -> Promise {
-        let claimed = !self.record.claim.is_empty() && self.examination.named.is_empty();
-        let asked = if claimed { &self.record.claim } else { &self.examination.named };
+        let Examination { named, claim, results, .. } = &self.examination;
+        let judgement = self.judgement();
+        let own = self.whitebox.iter().flat_map(|own| own.by_versions.iter().chain(&own.by_order));
+        let all: Vec<LevelResult> = results.iter().chain(own).cloned().collect();
+        let is = |level: &Level, kind| known(&all, *level).is_some_and(|known| known.verdict == kind);
+        let asked: Vec<Level> = claim.iter().chain(named).copied().collect();
+        // A sentence that accuses names nothing but what is violated.
+        let mut levels = asked.clone();
+        levels.retain(|level| match judgement {
+            Judgement::Violated => is(level, VerdictKind::Violated),
+            Judgement::Undecided | Judgement::NotDecidable => !is(level, VerdictKind::Satisfied),
+            _ => true,
+        });
         Promise {
             database: self.record.database_version.clone(),
-            is_promise: claimed,
-            levels: asked.clone(),
-            judgement: self.judgement(),
+            is_promise: named.is_empty() && !claim.is_empty(),
+            levels: if levels.is_empty() { asked } else { levels },
+            judgement,
             not_as_promised: self.is_only_out_of_order(),
             committed: self.record.counts.committed,
             lost: self.record.lost_commits,
@@ -168,7 +180,8 @@ pub struct Promise {
     pub database: String,
     /// Whether the levels are the database's own claim; else somebody asked for them.
     pub is_promise: bool,
-    /// The levels; none where nothing was promised and nothing was asked for.
+    /// The levels that the sentence is about: those violated, those left undecided, or else all; none
+    /// where nothing was promised and nothing was asked for.
     pub levels: Vec<Level>,
     /// What came of it.
     pub judgement: Judgement,

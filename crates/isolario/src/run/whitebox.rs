@@ -9,13 +9,13 @@ use isolario_db::certificate::{Capture, Certificate, Log, assemble, difference};
 use isolario_db::{DbError, Sighting};
 use isolario_formats::{self as formats, Source, Target as File, version_order};
 use isolario_model::{
-    Batch, History, Level, LevelResult, PromisedOrder, RunVerdict, SinkError, WhiteboxRecord,
+    Batch, History, Level, LevelResult, PromisedOrder, RunRecord, RunVerdict, SinkError, WhiteboxRecord,
 };
 use isolario_report::{Report, shell_word};
 use isolario_workload::Kind;
 
 use super::directory::{Directory, HISTORY, VERSION_ORDER};
-use super::examine::{Examination, Judgement};
+use super::examine::Examination;
 use super::target::Target;
 
 /// What was begun before the clients came.
@@ -89,8 +89,6 @@ pub struct Whitebox {
     pub by_order: Vec<LevelResult>,
     /// How long it took to read the log and to put it together with the history.
     pub assembled: Duration,
-    /// The levels that it was asked about.
-    pub asked: Vec<Level>,
 }
 
 /// Begins, before there are clients.
@@ -179,12 +177,11 @@ impl Whitebox {
         levels: &[Level],
         options: &Options,
     ) -> Whitebox {
-        let asked = levels.to_vec();
         match captured {
             Captured::Failed(why) => Whitebox::failed(why),
             Captured::Told(level) => {
                 let by_order = by_order(history, level, options);
-                Whitebox { by_order, asked, ..Whitebox::default() }
+                Whitebox { by_order, ..Whitebox::default() }
             }
             Captured::Log { log, disagreement, sightings, took } => {
                 let begun = Instant::now();
@@ -202,36 +199,10 @@ impl Whitebox {
                             by_order: promised
                                 .map_or_else(Vec::new, |level| by_order(history, level, options)),
                             assembled,
-                            asked,
                         }
                     }
                 }
             }
-        }
-    }
-
-    /// What it means beside the answers from what clients saw alone. A violation by either is one; where
-    /// these leave something open, what the log decides counts.
-    pub(super) fn judgement(&self, blackbox: &Examination) -> Judgement {
-        let own = blackbox.judgement();
-        let answers = || self.by_versions.iter().chain(&self.by_order);
-        let is_split = self.disagreement.is_some();
-        if is_split
-            || own == Judgement::Violated
-            || answers().any(|result| result.verdict.is_violated())
-        {
-            return Judgement::Violated;
-        }
-        let is_open = matches!(own, Judgement::NotDecidable | Judgement::Undecided);
-        let is_decided = |level: &Level| {
-            answers().any(|result| {
-                result.verdict.is_satisfied()
-                    && (result.level == *level || result.level.implies(*level))
-            })
-        };
-        match is_open && !self.asked.is_empty() && self.asked.iter().all(is_decided) {
-            true => Judgement::Satisfied,
-            false => own,
         }
     }
 
@@ -275,6 +246,34 @@ impl Whitebox {
             not_as_promised: self.not_as_promised(blackbox),
         }
     }
+}
+
+/// The answers of a run by its database's own word, once more, by what is in its directory: those by the
+/// order of versions, and those by the order that the database promises. The record takes them over.
+pub fn examine_own_word_again(
+    history: &History,
+    directory: &Path,
+    record: &mut RunRecord,
+    options: &Options,
+) -> Result<[Vec<LevelResult>; 2], String> {
+    let Some(own) = &mut record.whitebox else { return Ok(Default::default()) };
+    let levels = |answers: &[RunVerdict]| -> Vec<Level> {
+        answers.iter().map(|answer| answer.level).collect()
+    };
+    let file = directory.join(VERSION_ORDER);
+    let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", file.display());
+    let mut again = [Vec::new(), Vec::new()];
+    if !own.by_versions.is_empty() {
+        let source = Source::open(&file).map_err(|error| failed(&error))?;
+        let stated = version_order::read(&source, history).map_err(|error| failed(&error))?;
+        again[0] = by_versions(history, stated, &levels(&own.by_versions), options);
+    }
+    if let Some(level) = levels(&own.by_order).first() {
+        again[1] = by_order(history, *level, options);
+    }
+    own.by_versions = Report::new("", history, &again[0]).answers_in_short();
+    own.by_order = Report::new("", history, &again[1]).answers_in_short();
+    Ok(again)
 }
 
 /// The certificate, the history with what it adds, and the order of versions as `check` would read it.

@@ -40,7 +40,7 @@ use isolario_check::{Checker, Options};
 use isolario_model::{
     Anomaly, AnomalyKind, History, Level, LevelResult, OpId, Part, SinkError, TxnId, Verdict,
 };
-use isolario_report::{Versions, involved};
+use isolario_report::{Report, Versions, involved};
 
 /// How many steps back along what was read it takes to explain an anomaly, at most.
 const ROUNDS: usize = 4;
@@ -70,6 +70,16 @@ impl Settings {
     #[must_use]
     pub fn with_anomaly(self, anomaly: AnomalyKind) -> Settings {
         Settings { anomaly: Some(anomaly), ..self }
+    }
+
+    /// With the first finding of a report as what stays: that which the report is headed by. Nothing
+    /// changes where the report has none.
+    #[must_use]
+    pub fn with_first_of(self, report: &Report<'_>) -> Settings {
+        match report.first_at_a_level() {
+            Some((level, kind)) => self.with_level(level).with_anomaly(kind),
+            None => self,
+        }
     }
 
     /// With a limit on the time it may take.

@@ -98,6 +98,11 @@ pub enum AnomalyKind {
     OrderContradiction,
     /// No single cycle: every case leads to one.
     NoOrderPossible,
+    /// An acknowledged commit that is missing after the server has been down.
+    ///
+    /// It is about durability: no level forbids it, and a history alone does not show it. So it is not
+    /// among [`AnomalyKind::all`].
+    LostCommit,
 }
 
 /// The names of an anomaly.
@@ -123,7 +128,8 @@ pub struct AnomalyNames {
     pub elle: Option<&'static str>,
     /// IsoRel's name.
     pub isorel: Option<&'static str>,
-    /// The weakest levels that forbid it: those, and whatever implies one of them, do. Consistent
+    /// The weakest levels that forbid it: those, and whatever implies one of them, do; empty for what
+    /// is not about isolation. Consistent
     /// view is named where session order is never a part of it; else it forbids what parallel
     /// snapshot isolation does, as far as that takes no session order.
     pub forbidden_by: &'static [Level],
@@ -132,9 +138,9 @@ pub struct AnomalyNames {
 }
 
 impl AnomalyKind {
-    /// Every kind, in the order of the table.
+    /// Every kind that levels forbid, in the order of the table.
     pub fn all() -> impl ExactSizeIterator<Item = AnomalyKind> {
-        TABLE.iter().map(|row| row.kind)
+        TABLE[..AnomalyKind::LostCommit as usize].iter().map(|row| row.kind)
     }
 
     /// Its names.
@@ -168,7 +174,7 @@ impl AnomalyKind {
     /// The kind of a name: ours (in any case) or Plume's. Other tools' names may mean several
     /// kinds.
     pub fn find(name: &str) -> Option<AnomalyKind> {
-        AnomalyKind::all().find(|kind| {
+        AnomalyKind::all().chain([AnomalyKind::LostCommit]).find(|kind| {
             kind.name().eq_ignore_ascii_case(name)
                 || kind.pattern().is_some_and(|pattern| pattern.eq_ignore_ascii_case(name))
         })
@@ -188,11 +194,12 @@ mod tests {
     #[test]
     fn the_table_is_indexed_by_kind_and_names_are_unique() {
         let mut names = std::collections::BTreeSet::new();
-        for (index, kind) in AnomalyKind::all().enumerate() {
-            assert_eq!(kind as usize, index);
-            assert!(names.insert(kind.name().to_ascii_lowercase()), "{kind} twice");
-            assert!(!kind.names().forbidden_by.is_empty());
+        for (index, row) in TABLE.iter().enumerate() {
+            assert_eq!(row.kind as usize, index);
+            assert!(names.insert(row.name.to_ascii_lowercase()), "{} twice", row.kind);
+            assert_eq!(row.forbidden_by.is_empty(), row.kind == AnomalyKind::LostCommit);
         }
+        assert_eq!(AnomalyKind::all().len() + 1, TABLE.len());
     }
 
     #[test]

@@ -6,7 +6,7 @@ use AnomalyKind as A;
 use Level as L;
 
 /// In the order of the declaration, so that a kind is its own index.
-pub(super) static TABLE: [AnomalyNames; 41] = [
+pub(super) static TABLE: [AnomalyNames; 42] = [
     AnomalyNames {
         plume: Some('a'),
         mtc: Some('a'),
@@ -487,6 +487,14 @@ pub(super) static TABLE: [AnomalyNames; 41] = [
         &[],
         &[L::Prefix],
         "Every way to order the writes leads to a cycle of dependencies.",
+    ),
+    row(
+        A::LostCommit,
+        "LostCommit",
+        "Lost commit",
+        &[],
+        &[],
+        "A transaction was acknowledged, and is missing after the server has been down.",
     ),
 ];
 

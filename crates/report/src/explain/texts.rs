@@ -50,6 +50,7 @@ pub(super) fn anomaly(kind: A) -> &'static str {
         A::NotLinearizable => include_str!("anomalies/NotLinearizable.md"),
         A::OrderContradiction => include_str!("anomalies/OrderContradiction.md"),
         A::NoOrderPossible => include_str!("anomalies/NoOrderPossible.md"),
+        A::LostCommit => include_str!("lost-commit.md"),
         _ => "",
     }
 }

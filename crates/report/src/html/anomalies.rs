@@ -18,8 +18,8 @@ use crate::picture::{Picture, Shown};
 use crate::report::Report;
 use crate::svg;
 use crate::words::{
-    HOW_TO_READ_CASES, Step, advice, alike, capitalised, case, happened, other_names_of_finding,
-    rules_out, summary, supposed, title, told,
+    HOW_TO_READ_CASES, Step, advice, alike, asked_for, breaks, capitalised, case, happened,
+    other_names_of_finding, summary, supposed, title, told,
 };
 use crate::xml::Escaped;
 
@@ -148,10 +148,13 @@ impl Page<'_, '_> {
         writeln!(
             out,
             "<p class=\"rules-out\">{}</p>\n<p class=\"aka\">{}</p>",
-            Escaped(&rules_out(finding.rules_out)),
+            Escaped(&breaks(kind, finding.rules_out)),
             Escaped(&other_names_of_finding(finding).join(", "))
         )?;
         writeln!(out, "<p class=\"happened\">{}</p>", Linked(&happened(names, anomaly)))?;
+        if let Some(durability) = finding.durability {
+            writeln!(out, "<p>{}.</p>", Escaped(&asked_for(durability)))?;
+        }
         let mut involved = finding.involved.clone();
         involved.sort_by_key(|part| part.txn);
         self.shown(finding, &involved, out)?;

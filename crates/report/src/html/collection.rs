@@ -10,6 +10,7 @@ use super::{class_of, head, lattice, part, scripts, summary};
 use crate::marks::Part;
 use crate::names::{counted, grouped};
 use crate::report::Report;
+use crate::words::headline;
 use crate::xml::Escaped;
 
 /// A page that grows by a history at a time and can be written after each. What is behind the table is what
@@ -30,6 +31,8 @@ struct Row {
     class: &'static str,
     verdict: String,
     transactions: Option<u64>,
+    /// How many findings there are, and how many go by each name: some have several.
+    anomalies: u64,
     kinds: BTreeMap<AnomalyKind, u64>,
 }
 
@@ -43,18 +46,23 @@ impl Collection {
     pub fn add(&mut self, report: &Report<'_>, run: Option<&RunRecord>) -> io::Result<()> {
         let (class, verdict) = match run {
             Some(run) => {
-                let (text, verdict) = report.headline(run);
-                (class_of(verdict), text)
+                let (text, judgement) = headline(report, run);
+                (class_of(judgement), text)
             }
             None => summary::verdict(report),
         };
-        let kinds = report.found().kinds().into_iter();
-        let kinds = kinds.map(|(kind, count)| (kind, count as u64)).collect();
+        let found = report.found();
+        let mut kinds: BTreeMap<AnomalyKind, u64> = BTreeMap::new();
+        for finding in &found.findings {
+            let names: BTreeSet<_> = finding.anomalies().map(|anomaly| anomaly.kind).collect();
+            names.into_iter().for_each(|kind| *kinds.entry(kind).or_default() += 1);
+        }
         self.rows.push(Row {
             name: report.name.to_owned(),
             class,
             verdict,
             transactions: Some(report.size.transactions),
+            anomalies: found.total() as u64,
             kinds,
         });
         self.open(report.name, class)?;
@@ -70,6 +78,7 @@ impl Collection {
             class: "open",
             verdict: "Not checked.".to_owned(),
             transactions: None,
+            anomalies: 0,
             kinds: BTreeMap::new(),
         });
         self.open(name, "open")?;
@@ -145,7 +154,7 @@ impl Collection {
                 lattice::mark(class),
                 Escaped(&row.verdict),
                 row.transactions.map_or("–".to_owned(), grouped),
-                grouped(row.kinds.values().sum())
+                grouped(row.anomalies)
             )?;
         }
         writeln!(out, "</table>\n</section>")

@@ -21,11 +21,13 @@ mod untimed;
 
 use std::io::{self, Write};
 
-use isolario_model::{RunRecord, VerdictKind};
+use isolario_model::RunRecord;
 
 use crate::marks::Part;
+use crate::meaning::Judgement;
 use crate::names::grouped;
 use crate::report::Report;
+use crate::words::headline;
 use crate::xml::Escaped;
 use anomalies::Chosen;
 use embed::{Embedded, PAGE};
@@ -97,8 +99,8 @@ fn section(id: &str, title: &str, part: Part, out: &mut dyn Write) -> io::Result
 /// What was tested and what came of it: how that looks, and in words.
 fn heading(report: &Report<'_>, run: Option<&RunRecord>) -> (&'static str, String) {
     if let Some(run) = run {
-        let (text, verdict) = report.headline(run);
-        return (class_of(verdict), text);
+        let (text, judgement) = headline(report, run);
+        return (class_of(judgement), text);
     }
     let (class, verdict) = summary::verdict(report);
     // How much it satisfies stands below.
@@ -110,10 +112,10 @@ fn heading(report: &Report<'_>, run: Option<&RunRecord>) -> (&'static str, Strin
 }
 
 /// How an answer looks in a heading.
-fn class_of(verdict: VerdictKind) -> &'static str {
-    match verdict {
-        VerdictKind::Satisfied => "satisfied",
-        VerdictKind::Violated => "violated",
+fn class_of(judgement: Judgement) -> &'static str {
+    match judgement {
+        Judgement::Satisfied => "satisfied",
+        Judgement::Violated => "violated",
         _ => "open",
     }
 }

@@ -49,6 +49,7 @@ fn tested(run: &RunRecord) -> Vec<(&'static str, String)> {
         ("Nodes", run.urls.join(", ")),
         ("Isolation", run.isolation.clone()),
         ("It claims", claim(run)),
+        ("Durability", run.durability.clone()),
         ("Workload", shape.kind.clone()),
         (
             "Shape",

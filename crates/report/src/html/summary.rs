@@ -6,9 +6,10 @@ use isolario_model::{Level, Verdict};
 
 use super::{lattice, section};
 use crate::marks::Part;
+use crate::meaning::Judgement;
 use crate::names::{counted, grouped, listed};
 use crate::report::Report;
-use crate::words::{behind, how_often, stated};
+use crate::words::{behind, how_often, lost_in_words, stated};
 use crate::xml::Escaped;
 
 pub(super) fn write(report: &Report<'_>, part: Part, out: &mut dyn Write) -> io::Result<()> {
@@ -45,7 +46,8 @@ pub(super) fn verdict(report: &Report<'_>) -> (&'static str, String) {
     };
     let (strongest, weakest) = (report.strongest(), report.weakest_violated());
     let found = report.found().total() as u64;
-    match (&strongest[..], &weakest[..]) {
+    let lost = report.lost.map_or(0, |lost| lost.total());
+    let (class, text) = match (&strongest[..], &weakest[..]) {
         _ if report.results.is_empty() && found > 0 => {
             ("violated", format!("{} found.", counted(found, "anomaly")))
         }
@@ -59,6 +61,15 @@ pub(super) fn verdict(report: &Report<'_>) -> (&'static str, String) {
             "violated",
             format!("Violates {}; satisfies no more than {}.", names(weakest), names(strongest)),
         ),
+    };
+    let claim = report.asked.claim;
+    match report.judgement() {
+        _ if lost > 0 => ("violated", format!("{} lost. {text}", counted(lost, "commit"))),
+        // What is violated beyond the claim breaks nothing.
+        Judgement::Satisfied if class == "violated" && !claim.is_empty() => {
+            ("satisfied", format!("Gives what is claimed, {}. {text}", names(claim)))
+        }
+        _ => (class, text),
     }
 }
 
@@ -67,6 +78,11 @@ fn levels(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
                 <th scope=\"col\">Why</th></tr>";
     writeln!(out, "<table class=\"verdicts\">\n<caption>Verdict per level</caption>\n{head}")?;
     let found = report.found();
+    if let Some(lost) = report.lost {
+        let word = if lost.total() > 0 { "found" } else { "not found" };
+        let verdict = lost.result.verdict.name();
+        row(lost.result.kind.name(), verdict, word, &lost_in_words(report, lost), out)?;
+    }
     for result in report.results {
         let (level, verdict) = (result.level.name(), result.verdict.name());
         let why = behind(report, &found, result, usize::MAX);

@@ -11,8 +11,8 @@ use crate::names::{Names, counted};
 use crate::printable::printable;
 use crate::txn_facts::TxnFacts;
 use crate::words::{
-    HOW_TO_READ_CASES, Step, advice, alike, capitalised, case, happened, in_time,
-    other_names_of_finding, refutation, rules_out, supposed, title_of, told,
+    HOW_TO_READ_CASES, Step, advice, alike, asked_for, breaks, capitalised, case, happened, in_time,
+    other_names_of_finding, refutation, supposed, title_of, told,
 };
 use crate::wrap::wrap;
 
@@ -44,6 +44,10 @@ pub(super) fn write(
         involved.sort_by_key(|part| part.txn);
     }
     transactions(names.about(&finding.keys), &involved, began, palette, out)?;
+    if let Some(durability) = finding.durability {
+        let text = format!("{}.", asked_for(durability));
+        writeln!(out, "\n{}", wrap(&printable(&text), palette.width, "  ", "    "))?;
+    }
     let txns: Vec<TxnId> = involved.iter().map(|part| part.txn).collect();
     let in_time = in_time(names, &txns);
     if !in_time.is_empty() {
@@ -94,7 +98,7 @@ fn title(finding: &Finding<'_>, palette: &Palette, out: &mut dyn io::Write) -> i
     let text = wrap(&title_of(finding.anomaly), palette.width, "", "  ");
     writeln!(out, "{}{}", palette.bad(name), text.strip_prefix(name).unwrap_or_default())?;
     let names = other_names_of_finding(finding).join(", ");
-    let text = format!("{names}; {}", rules_out(finding.rules_out));
+    let text = format!("{names}; {}", breaks(finding.kind(), finding.rules_out));
     writeln!(out, "{}", palette.dim(&wrap(&text, palette.width, "  ", "  ")))
 }
 

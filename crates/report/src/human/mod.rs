@@ -18,7 +18,7 @@ use crate::finding::{Finding, Found, each_once};
 use crate::names::{Names, counted, grouped, listed};
 use crate::not_ruled_out::not_ruled_out;
 use crate::printable::printable;
-use crate::report::{Renderer, Report, Size, Timing};
+use crate::report::{HistoryName, Renderer, Report, Size, Timing};
 use crate::summary::Summary;
 use crate::words::{at_least, began, verdict};
 use crate::wrap::{WIDTH, wrap};
@@ -104,7 +104,12 @@ impl Renderer for Human {
     }
 
     /// Nothing: people read on the error stream what could not be read.
-    fn failure(&mut self, _name: &str, _error: &str, _out: &mut dyn io::Write) -> io::Result<()> {
+    fn failure(
+        &mut self,
+        _name: HistoryName<'_>,
+        _error: &str,
+        _out: &mut dyn io::Write,
+    ) -> io::Result<()> {
         Ok(())
     }
 

@@ -9,9 +9,10 @@ use super::Palette;
 use crate::finding::Found;
 use crate::meaning::deciding;
 use crate::names::{Names, counted, grouped, listed};
-use crate::printable::printable;
 use crate::report::Report;
-use crate::words::{behind, how_often, stated, why_not_applicable, why_searched};
+use crate::words::{
+    behind, how_often, lost_in_words, stated, why_not_applicable, why_searched,
+};
 use crate::wrap::wrap;
 
 /// How many kinds of anomaly are named in a line.
@@ -46,14 +47,16 @@ pub(super) fn write(
         verdict: &result.verdict,
         detail: how_often(report, result),
     });
-    table(&rows.chain(patterns).collect::<Vec<_>>(), palette, out)?;
+    let lost = report.lost.map(|lost| Row {
+        subject: lost.result.kind.to_string(),
+        word: if lost.total() > 0 { "found".to_owned() } else { "not found".to_owned() },
+        verdict: &lost.result.verdict,
+        detail: lost_in_words(report, lost),
+    });
+    table(&lost.into_iter().chain(rows).chain(patterns).collect::<Vec<_>>(), palette, out)?;
     not_applicable(report, palette, out)?;
     for sentence in stated(report) {
         writeln!(out, "\n{}", wrap(&sentence, palette.width, "  ", "  "))?;
-    }
-    if let Some(lost) = &report.lost {
-        let sentence = format!("Lost commits: {lost}.");
-        writeln!(out, "\n{}", wrap(&printable(&sentence), palette.width, "  ", "  "))?;
     }
     searched(report, palette, out)?;
     // One level needs no summing up.
@@ -146,7 +149,13 @@ fn exit_code(
     palette: &Palette,
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
-    let Some(deciding) = deciding(report.results).filter(|_| report.weakest_only) else {
+    let claim = report.asked.claim;
+    let is_beyond = |result: &LevelResult| !claim.iter().any(|level| level.implies(result.level));
+    if report.results.iter().any(is_beyond) && !claim.is_empty() {
+        let text = format!("The exit code follows what is claimed, {}.", listed(claim));
+        return writeln!(out, "\n{}", wrap(&text, palette.width, "  ", "    "));
+    }
+    let Some(deciding) = deciding(report.results).filter(|_| report.asked.weakest_only) else {
         return Ok(());
     };
     let mut text =

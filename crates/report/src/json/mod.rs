@@ -25,7 +25,7 @@ use crate::meaning::deciding;
 use crate::names::Names;
 use crate::not_ruled_out::not_ruled_out;
 use crate::provenance::{Provenance, Utc};
-use crate::report::{Renderer, Report, Size};
+use crate::report::{HistoryName, Lost, Renderer, Report, Size};
 use crate::summary::Summary;
 use crate::txn_facts::TxnFacts;
 use crate::words::{Step, argument, in_time, stated, summary, why_no_answer, why_searched};
@@ -38,13 +38,25 @@ const SCHEMA: &str = "isolario.verdict/1";
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Json;
 
+impl Json {
+    /// What was found, in numbers, as it is in the object on a history.
+    pub fn findings<'h>(report: &Report<'h>) -> impl Serialize + use<'h> {
+        JsonTotals::of(Names::new(report.history), &report.found(), report.max_anomalies)
+    }
+}
+
 impl Renderer for Json {
     fn report(&mut self, report: &Report<'_>, out: &mut dyn io::Write) -> io::Result<()> {
         write_line(&JsonReport::of(report), out)
     }
 
-    fn failure(&mut self, name: &str, error: &str, out: &mut dyn io::Write) -> io::Result<()> {
-        write_line(&JsonFailure { schema: SCHEMA, history: name, error }, out)
+    fn failure(
+        &mut self,
+        name: HistoryName<'_>,
+        error: &str,
+        out: &mut dyn io::Write,
+    ) -> io::Result<()> {
+        write_line(&JsonFailure { schema: SCHEMA, history: name.name, error }, out)
     }
 
     fn summary(&mut self, summary: &Summary, out: &mut dyn io::Write) -> io::Result<()> {
@@ -74,6 +86,9 @@ struct JsonReport<'a> {
     /// Where no level was asked for: the one that the exit code follows.
     #[serde(skip_serializing_if = "Option::is_none")]
     exit_code_follows: Option<&'static str>,
+    /// Where the question is what the database claims.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    claim: Option<JsonClaim>,
     results: Vec<JsonResult<'a>>,
     /// Where single anomalies were asked for instead of levels.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -89,7 +104,7 @@ struct JsonReport<'a> {
     /// What the answers owe to the database's own word, where that is part of the question.
     #[serde(skip_serializing_if = "Option::is_none")]
     stated: Option<JsonStated>,
-    /// What was acknowledged before a fault of the server and is missing after it.
+    /// What was acknowledged before the server was down and is missing since then.
     #[serde(skip_serializing_if = "Option::is_none")]
     lost_commits: Option<JsonLost<'a>>,
     timing: JsonTiming,
@@ -97,10 +112,22 @@ struct JsonReport<'a> {
 }
 
 #[derive(Serialize)]
+struct JsonClaim {
+    levels: Vec<&'static str>,
+    judgement: &'static str,
+}
+
+#[derive(Serialize)]
 struct JsonLost<'a> {
     total: u64,
     /// One of them, in words.
-    example: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    example: Option<String>,
+    /// The settings by which the server was to keep what it acknowledges.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    durability: &'a str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    anomalies: Vec<JsonAnomaly<'a>>,
 }
 
 #[derive(Serialize)]
@@ -266,8 +293,12 @@ impl<'a> JsonReport<'a> {
             size: report.size,
             strongest: report.strongest().iter().map(|level| level.name()).collect(),
             exit_code_follows: deciding(report.results)
-                .filter(|_| report.weakest_only)
+                .filter(|_| report.asked.weakest_only)
                 .map(|result| result.level.name()),
+            claim: Some(report.asked.claim).filter(|claim| !claim.is_empty()).map(|claim| {
+                let levels = claim.iter().map(|level| level.name()).collect();
+                JsonClaim { levels, judgement: report.judgement().name() }
+            }),
             results: (report.results.iter())
                 .map(|result| JsonResult::of(names, &found, result, most))
                 .collect(),
@@ -276,9 +307,7 @@ impl<'a> JsonReport<'a> {
             not_ruled_out: not_ruled_out(report, &found).into_iter().map(open).collect(),
             first_counterexample: report.first_counterexample(),
             stated: JsonStated::of(report),
-            lost_commits: report
-                .lost
-                .map(|lost| JsonLost { total: lost.total, example: lost.words }),
+            lost_commits: report.lost.map(|lost| JsonLost::of(names, &found, lost, most)),
             timing: JsonTiming {
                 load_ms: milliseconds(report.timing.load),
                 check_ms: milliseconds(report.timing.check),
@@ -290,6 +319,24 @@ impl<'a> JsonReport<'a> {
                 digest: report.provenance.digest.as_deref(),
                 verify: report.provenance.verify.as_deref(),
             },
+        }
+    }
+}
+
+impl<'a> JsonLost<'a> {
+    fn of(names: Names<'a>, found: &Found<'a>, lost: Lost<'a>, most: usize) -> Self {
+        let is_lost = |finding: &&Finding<'a>| finding.kind() == AnomalyKind::LostCommit;
+        let anomaly = |finding: &Finding<'a>| {
+            let aliases = finding.anomalies().map(|other| other.kind);
+            JsonAnomaly::of(names, finding.anomaly, aliases, finding.involved.clone())
+        };
+        let anomalies: Vec<_> =
+            found.findings.iter().filter(is_lost).take(most).map(anomaly).collect();
+        JsonLost {
+            total: lost.total(),
+            example: anomalies.first().map(|first| first.summary.clone()),
+            durability: lost.durability,
+            anomalies,
         }
     }
 }
@@ -533,7 +580,7 @@ mod tests {
     #[test]
     fn failures_have_the_history_and_the_error() {
         let mut out = Vec::new();
-        Json.failure("h.txt", "line 3: no", &mut out).unwrap();
+        Json.failure("h.txt".into(), "line 3: no", &mut out).unwrap();
         assert_eq!(
             String::from_utf8(out).unwrap(),
             "{\"schema\":\"isolario.verdict/1\",\"history\":\"h.txt\",\"error\":\"line 3: no\"}\n"

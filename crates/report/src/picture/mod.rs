@@ -12,12 +12,13 @@ mod wrapped;
 use std::fmt;
 
 use isolario_model::{
-    Anomaly, Edge, EdgeKind, Evidence, KeyId, OpId, Outcome, Reason, SessionId, TxnId, VersionOrder,
+    Anomaly, Edge, EdgeKind, Evidence, History, KeyId, OpId, Outcome, Reason, SessionId, TxnId,
+    VersionOrder,
 };
 
 use crate::involved::{Involved, involved};
 use crate::names::{Names, counted, middle_cut};
-use crate::words::{explain, last_write, summary};
+use crate::words::{acknowledged, down_in_words, explain, last_write, summary};
 
 pub(crate) use geometry::{Point, Rect};
 pub(crate) use layout::{LINE, Layout, PADDING};
@@ -147,9 +148,15 @@ impl Picture {
                 Evidence::Row { key, read, saw, .. } => {
                     picture.bad_read(names, Some(*key), *read, *saw);
                 }
+                Evidence::Lost { key, write, down, found } => {
+                    picture.lost_commit(names, *key, [*write, *found], *down);
+                }
                 _ => picture.argument(names, edges, shown),
             }
             picture.fill(names, &involved, shown);
+            if let Evidence::Lost { write, .. } = &anomaly.evidence {
+                picture.acknowledged(names.history(), *write);
+            }
             picture
         };
         match &anomaly.evidence {
@@ -204,6 +211,36 @@ impl Picture {
         let Some(key) = key else { return };
         let reason = Reason::Read { key, read, write: saw };
         self.edge(names, &Edge { from: history.op_txn(write), to: reader, reason }, None);
+    }
+
+    /// From the write to its acknowledgement, the time when the server was down, and the read.
+    fn lost_commit(&mut self, names: Names<'_>, key: KeyId, ops: [OpId; 2], down: [i64; 2]) {
+        let history = names.history();
+        let [writer, reader] = ops.map(|op| history.op_txn(op));
+        let from = self.node(names, writer);
+        let server = self.node(names, TxnId::INIT);
+        self.nodes[server].title = "the server".to_owned();
+        let text = down_in_words(history, down);
+        self.nodes[server].lines = vec![Line { text, matters: true }];
+        let to = self.node(names, reader);
+        let x = names.key(key);
+        for (from, to, kind, label, why) in [
+            (from, server, EdgeKind::RealTime, "then ended".to_owned(), "acknowledged before the server ended"),
+            (server, to, EdgeKind::RealTime, "then began".to_owned(), "began after the server was back"),
+            (to, from, EdgeKind::ReadWrite, format!("misses {x}"), "does not find what was acknowledged"),
+        ] {
+            let (label, why) = (cut(&label), why.to_owned());
+            self.links.push(Link { from, to, kind, label, why, is_supposed: false, behind: None });
+        }
+    }
+
+    /// Says when the client learnt that its transaction had committed.
+    fn acknowledged(&mut self, history: &History, write: OpId) {
+        let writer = self.nodes.iter_mut().find(|node| node.txn == history.op_txn(write));
+        let line = acknowledged(history, write).map(|text| Line { text, matters: true });
+        if let Some(writer) = writer {
+            writer.lines.extend(line);
+        }
     }
 
     fn argument(&mut self, names: Names<'_>, edges: &[Edge], shown: Shown) {

@@ -7,7 +7,7 @@ use super::counting;
 use super::cycle;
 use super::naming::meaning;
 use super::observed::{left, own_writes_between, saw};
-use super::{promised, supposed};
+use super::{lost, promised, supposed};
 use crate::names::{Names, counted};
 
 /// What happened, in one sentence.
@@ -56,6 +56,7 @@ pub fn summary(names: Names<'_>, anomaly: &Anomaly) -> String {
             names.txn_of(*second),
             names.key(*key)
         ),
+        Evidence::Lost { key, write, found, .. } => lost::summary(names, *key, *write, *found),
         _ => meaning(anomaly.kind),
     }
 }

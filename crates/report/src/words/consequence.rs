@@ -4,7 +4,7 @@ use isolario_model::{
     Anomaly, AnomalyKind as A, Edge, EdgeKind, Evidence, History, KeyId, Op, OpId, Reason, TxnId,
 };
 
-use super::counting;
+use super::{counting, lost};
 use super::observed::{deed, left};
 use crate::explain::Topic;
 use crate::names::Names;
@@ -42,6 +42,9 @@ pub fn consequence(names: Names<'_>, anomaly: &Anomaly) -> String {
             "so the order that the database promises is not the one in which things happened; \
              another order may explain what the clients saw"
                 .to_owned()
+        }
+        Evidence::Lost { write, down, found, .. } => {
+            lost::consequence(names, *write, *down, *found)
         }
         Evidence::Cases { .. } if counting::summary(names, anomaly).is_some() => {
             "so one of their updates is lost".to_owned()

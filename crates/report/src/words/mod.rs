@@ -10,6 +10,7 @@ mod counting;
 mod cycle;
 mod edge;
 mod level;
+mod lost;
 mod naming;
 mod no_answer;
 mod observed;
@@ -30,19 +31,23 @@ pub use naming::{
 };
 pub use no_answer::{why_no_answer, why_not_applicable, why_searched};
 #[cfg(feature = "html")]
-pub use run::{headline, product, stopped_because};
+pub use run::{product, stopped_because, test_name, tested};
 pub use times::{Times, began, duration, in_time};
 pub use verdict::verdict;
 
 pub(crate) use alike::alike;
 pub(crate) use anomaly::{capitalised, happened};
 pub(crate) use edge::{refutation, told};
+pub(crate) use lost::asked_for;
+pub(crate) use naming::breaks;
+#[cfg(feature = "html")]
+pub(crate) use lost::{acknowledged, down_in_words};
 pub(crate) use observed::{last_write, own_writes_between};
 #[cfg(feature = "html")]
-pub(crate) use run::headline_of;
+pub(crate) use run::{headline, is_satisfied_by, own_word};
 pub(crate) use stated::stated;
 pub(crate) use supposed::{HOW_TO_READ_CASES, case, supposed};
-pub(crate) use verdict::{at_least, behind, how_often};
+pub(crate) use verdict::{at_least, behind, how_often, lost_in_words};
 
 #[cfg(test)]
 mod tests;

@@ -99,6 +99,17 @@ fn letters(name: &str) -> impl Iterator<Item = char> {
     name.chars().filter(|c| c.is_alphanumeric()).map(|c| c.to_ascii_lowercase())
 }
 
+/// What an anomaly of a kind rules out, in words: levels, and durability.
+pub(crate) fn breaks(kind: AnomalyKind, levels: LevelSet) -> String {
+    match (kind, levels.is_empty()) {
+        (AnomalyKind::LostCommit, true) => "breaks durability, whatever the level".to_owned(),
+        (AnomalyKind::LostCommit, false) => {
+            format!("breaks durability, whatever the level, and {}", rules_out(levels))
+        }
+        _ => rules_out(levels),
+    }
+}
+
 /// The levels that are ruled out, in words: the weakest by name.
 pub fn rules_out(levels: LevelSet) -> String {
     let goes_without_saying = |level: Level| match level {

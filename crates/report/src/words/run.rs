@@ -3,45 +3,41 @@
 use isolario_model::{AnomalyKind, Level, RunRecord, RunVerdict, StopCause, VerdictKind};
 
 use super::naming::level_name;
-use crate::names::grouped;
+use crate::implied::known;
+use crate::meaning::Judgement;
+use crate::names::{grouped, listed};
+use crate::report::Report;
 
-/// What was tested and what came of it, as a heading: `PostgreSQL 15.4 at repeatable read: claim kept`.
-pub fn headline(run: &RunRecord) -> String {
-    headline_of(run, &run.verdicts).0
+/// What was tested and what the answers come to, as a heading and as a judgement:
+/// `PostgreSQL 15.4 at repeatable read: claim kept`.
+pub(crate) fn headline(report: &Report<'_>, run: &RunRecord) -> (String, Judgement) {
+    let judgement = report.judgement_of_run(run);
+    let lost = report.lost.map_or(0, |lost| lost.total());
+    let result = match judgement {
+        Judgement::Violated if lost > 0 => {
+            let commits = if lost == 1 { "commit" } else { "commits" };
+            format!(" lost {} {commits}", grouped(lost))
+        }
+        _ if report.results.is_empty() && !report.patterns.is_empty() => looked_for(report),
+        Judgement::Violated => violated(report, run),
+        Judgement::Satisfied => satisfied(report, run),
+        Judgement::NothingToCheck => ": nothing to check".to_owned(),
+        _ => ": not decided".to_owned(),
+    };
+    (format!("{}{result}", tested(run)), judgement)
 }
 
-/// The same, by other answers than those of the run; and whether that is good.
-pub(crate) fn headline_of(run: &RunRecord, verdicts: &[RunVerdict]) -> (String, VerdictKind) {
+/// The database and its setting: `PostgreSQL 15.4 at repeatable read`.
+pub fn tested(run: &RunRecord) -> String {
     let isolation = run.isolation.replace('-', " ");
     let setting = if isolation.is_empty() { String::new() } else { format!(" at {isolation}") };
-    let titled = |kind: Option<AnomalyKind>| kind.map(plain_title);
-    if run.lost_commits > 0 {
-        let lost = grouped(run.lost_commits);
-        let commits = if run.lost_commits == 1 { "commit" } else { "commits" };
-        let words = format!("{}{setting} lost {lost} {commits}", product(run));
-        return (words, VerdictKind::Violated);
-    }
-    let (verdict, result) = match came_to(run, &with_own_word(run, verdicts)) {
-        Came::Broken(kind) => {
-            let kind = titled(kind).map_or(String::new(), |kind| format!(": {kind}"));
-            (VerdictKind::Violated, format!(" broke its claim{kind}"))
-        }
-        Came::NotAsPromised(level) => {
-            let level = level_name(level);
-            let words = format!(": {level} satisfied, but not by the order that it promises");
-            (VerdictKind::Violated, words)
-        }
-        Came::Kept => (VerdictKind::Satisfied, ": claim kept".to_owned()),
-        Came::Violated(level, kind) => {
-            let kind = titled(kind).map_or(String::new(), |kind| format!(" ({kind})"));
-            (VerdictKind::Violated, format!(": {} violated{kind}", level_name(level)))
-        }
-        Came::Satisfied(level) => {
-            (VerdictKind::Satisfied, format!(": {} satisfied", level_name(level)))
-        }
-        Came::Open => (VerdictKind::Undecided, ": not decided".to_owned()),
-    };
-    (format!("{}{setting}{result}", product(run)), verdict)
+    format!("{}{setting}", product(run))
+}
+
+/// What was tested, by a name that is the same in every run: without the version, the time and the seed.
+pub fn test_name(run: &RunRecord) -> String {
+    let parts = [&run.database, &run.isolation, &run.workload.kind].map(String::as_str);
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 /// The database and its version, as it calls itself.
@@ -50,65 +46,75 @@ pub fn product(run: &RunRecord) -> String {
     if version.is_empty() { name.clone() } else { version.clone() }
 }
 
-/// What came of a run.
-enum Came {
-    /// The claim was broken, by this.
-    Broken(Option<AnomalyKind>),
-    /// The level is satisfied, but not by the order that the database promises.
-    NotAsPromised(Level),
-    /// The claim was kept.
-    Kept,
-    /// Something was asked for that is no claim, and is violated.
-    Violated(Level, Option<AnomalyKind>),
-    /// Something was asked for that is no claim, and is satisfied.
-    Satisfied(Level),
-    /// No answer.
-    Open,
+/// The answers by the database's own word.
+pub(crate) fn own_word(run: &RunRecord) -> impl Iterator<Item = &RunVerdict> {
+    run.whitebox.iter().flat_map(|own| own.by_versions.iter().chain(&own.by_order))
 }
 
-/// Together with the answers by the database's own word, weakest level first.
-fn with_own_word(run: &RunRecord, verdicts: &[RunVerdict]) -> Vec<RunVerdict> {
-    let own = run.whitebox.iter().flat_map(|own| own.by_versions.iter().chain(&own.by_order));
-    let mut all: Vec<RunVerdict> = verdicts.iter().chain(own).cloned().collect();
-    all.sort_by_key(|verdict| verdict.level);
-    all
+fn looked_for(report: &Report<'_>) -> String {
+    let is_found = |verdict: VerdictKind| verdict == VerdictKind::Violated;
+    let found = report.patterns.iter().filter(|result| is_found(result.verdict.kind()));
+    let found: Vec<&str> = found.map(|result| result.kind.title()).collect();
+    match found.is_empty() {
+        true => ": none of the anomalies that were looked for".to_owned(),
+        false => format!(": {}", listed(&found)),
+    }
 }
 
-fn came_to(run: &RunRecord, verdicts: &[RunVerdict]) -> Came {
-    let violated = |verdict: &&RunVerdict| verdict.verdict == VerdictKind::Violated;
-    let out_of_order = run.whitebox.as_ref().map_or(&[][..], |own| &own.not_as_promised[..]);
-    if let Some(level) = out_of_order.last()
-        && verdicts.iter().filter(violated).all(|verdict| out_of_order.contains(&verdict.level))
-    {
-        return Came::NotAsPromised(*level);
-    }
-    let breaks = |verdict: &&RunVerdict| {
-        violated(verdict) && run.claim.iter().any(|claim| claim.is_ruled_out_by(verdict.level))
+/// What is violated, and by what: the weakest level that counts, and the first finding.
+fn violated(report: &Report<'_>, run: &RunRecord) -> String {
+    let counts = |result: &&isolario_model::LevelResult| {
+        report.meaning(result) == Judgement::Violated && result.verdict.is_violated()
     };
-    if let Some(verdict) = verdicts.iter().find(breaks) {
-        return Came::Broken(verdict.anomalies.first().copied());
-    }
-    let satisfied = |level: Level| {
-        let shows = |verdict: &RunVerdict| {
-            let strongest = match verdict.level {
-                // Of single operations, it is strict serializability.
-                Level::Linearizable => Level::StrictSerializable,
-                level => level,
-            };
-            verdict.verdict == VerdictKind::Satisfied
-                && (verdict.level == level || strongest.implies(level))
-        };
-        verdicts.iter().any(shows)
+    let found = report.found();
+    let first = found.findings.first().filter(|first| report.counts(first));
+    let own = own_word(run).filter(|answer| answer.verdict == VerdictKind::Violated);
+    let own = own.min_by_key(|answer| answer.level);
+    let (level, kind) = match (report.results.iter().find(counts), own, &run.whitebox) {
+        (Some(result), ..) => (result.level, first.map(|first| first.kind())),
+        (None, Some(own), Some(record)) => {
+            if let Some(level) = record.not_as_promised.last().filter(|level| **level == own.level) {
+                let level = level_name(*level);
+                return format!(": {level} satisfied, but not by the order that it promises");
+            }
+            (own.level, own.anomalies.first().copied())
+        }
+        (None, _, Some(record)) if record.disagreement.is_some() => {
+            return ": the logs of its nodes differ".to_owned();
+        }
+        _ => return " broke its claim".to_owned(),
     };
-    if !run.claim.is_empty() && run.claim.iter().all(|level| satisfied(*level)) {
-        return Came::Kept;
+    let kind = kind.map(plain_title);
+    match run.claim.iter().any(|claim| *claim == level || claim.is_ruled_out_by(level)) {
+        true => {
+            format!(" broke its claim{}", kind.map_or(String::new(), |kind| format!(": {kind}")))
+        }
+        false => {
+            let kind = kind.map_or(String::new(), |kind| format!(" ({kind})"));
+            format!(": {} violated{kind}", level_name(level))
+        }
     }
-    let mut right = verdicts.iter().filter(|verdict| verdict.verdict == VerdictKind::Satisfied);
-    match (verdicts.iter().find(violated), right.next_back()) {
-        (Some(first), _) => Came::Violated(first.level, first.anomalies.first().copied()),
-        (None, Some(strongest)) => Came::Satisfied(strongest.level),
-        (None, None) => Came::Open,
+}
+
+fn satisfied(report: &Report<'_>, run: &RunRecord) -> String {
+    let is_kept = |claim: &Level| {
+        let by_clients = known(report.results, *claim);
+        by_clients.is_some_and(|known| known.verdict == VerdictKind::Satisfied)
+            || own_word(run).any(|answer| is_satisfied_by(*claim, answer))
+    };
+    if !run.claim.is_empty() && run.claim.iter().all(is_kept) {
+        return ": claim kept".to_owned();
     }
+    match report.results.iter().rfind(|result| result.verdict.is_satisfied()) {
+        Some(strongest) => format!(": {} satisfied", level_name(strongest.level)),
+        None => ": not decided".to_owned(),
+    }
+}
+
+/// Whether an answer shows that a level is satisfied.
+pub(crate) fn is_satisfied_by(level: Level, answer: &RunVerdict) -> bool {
+    answer.verdict == VerdictKind::Satisfied
+        && (answer.level == level || answer.level.implies(level))
 }
 
 /// The title of a kind, in the middle of a sentence.
@@ -145,56 +151,88 @@ fn seconds(ms: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use isolario_model::WhiteboxRecord;
+    use isolario_model::{
+        Anomaly, Engine, Evidence, Findings, History, KeyId, LevelResult, Limit, OpId, PatternResult,
+        Undecided, Verdict, WhiteboxRecord, Witness,
+    };
 
     use super::*;
+    use crate::meaning::Asked;
+    use crate::report::Lost;
+    use crate::testing::{History as Builder, r, w};
 
-    #[test]
-    fn the_heading_of_a_run_says_what_was_tested_and_what_came_of_it() {
-        let verdict = |level, verdict, anomalies: &[AnomalyKind]| RunVerdict {
-            level,
-            verdict,
-            anomalies: anomalies.to_vec(),
+    fn history() -> History {
+        Builder::new().txn(&[r("x", 0), w("x", 1)]).txn(&[r("x", 7)]).build()
+    }
+
+    fn result(level: Level, verdict: VerdictKind) -> LevelResult {
+        let verdict = match verdict {
+            VerdictKind::Satisfied => Verdict::Satisfied(Witness::Empty),
+            VerdictKind::Violated => {
+                let evidence = Evidence::Read { read: OpId(2), saw: None, instead: None };
+                let anomalies = vec![Anomaly::new(AnomalyKind::ThinAirRead, evidence)];
+                Verdict::Violated(Findings::new(anomalies, true))
+            }
+            _ => Verdict::Undecided(Undecided::new(Limit::Steps)),
         };
-        let run = |verdicts: Vec<RunVerdict>| RunRecord {
+        LevelResult { level, engine: Engine::Weak, verdict }
+    }
+
+    fn postgres() -> RunRecord {
+        RunRecord {
             database: "postgres".to_owned(),
             database_version: "PostgreSQL 15.4".to_owned(),
             isolation: "repeatable-read".to_owned(),
             claim: vec![Level::SnapshotIsolation],
-            verdicts,
             ..RunRecord::default()
-        };
+        }
+    }
+
+    /// The heading, by the claim where no level is named.
+    fn heading(run: &RunRecord, named: &[Level], verdicts: &[(Level, VerdictKind)]) -> String {
+        let history = history();
+        let results: Vec<_> = verdicts.iter().map(|(level, kind)| result(*level, *kind)).collect();
+        let claim = if named.is_empty() { &run.claim[..] } else { &[] };
+        let asked = Asked { named, claim, weakest_only: false };
+        Report::new("h", &history, &results).with_asked(asked).headline(run)
+    }
+
+    #[test]
+    fn the_heading_of_a_run_says_what_was_tested_and_what_came_of_it() {
+        use Level::{ReadCommitted, Serializable, SnapshotIsolation};
         use VerdictKind::{Satisfied, Undecided, Violated};
-        let lost = [AnomalyKind::LostUpdate];
-        for (verdicts, text) in [
-            (vec![verdict(Level::SnapshotIsolation, Satisfied, &[])], ": claim kept"),
+        for (named, verdicts, text) in [
+            (&[][..], &[(SnapshotIsolation, Satisfied)][..], ": claim kept"),
+            (&[], &[(SnapshotIsolation, Violated)], " broke its claim: thin-air read"),
+            (&[], &[(ReadCommitted, Violated)], " broke its claim: thin-air read"),
+            (&[], &[(SnapshotIsolation, Satisfied), (Serializable, Violated)], ": claim kept"),
+            (&[], &[(SnapshotIsolation, Undecided)], ": not decided"),
+            (&[Serializable], &[(Serializable, Violated)], ": serializable violated (thin-air read)"),
+            (&[ReadCommitted], &[(ReadCommitted, Satisfied)], ": read-committed satisfied"),
             (
-                vec![verdict(Level::SnapshotIsolation, Violated, &lost)],
-                " broke its claim: lost update",
+                &[SnapshotIsolation, Serializable],
+                &[(SnapshotIsolation, Satisfied), (Serializable, Violated)],
+                ": serializable violated (thin-air read)",
             ),
-            (
-                vec![verdict(Level::Serializable, Violated, &lost)],
-                ": serializable violated (lost update)",
-            ),
-            (vec![verdict(Level::ReadCommitted, Satisfied, &[])], ": read-committed satisfied"),
-            (vec![verdict(Level::SnapshotIsolation, Undecided, &[])], ": not decided"),
         ] {
-            let heading = headline(&run(verdicts));
-            assert_eq!(heading, format!("PostgreSQL 15.4 at repeatable read{text}"));
+            let heading = heading(&postgres(), named, verdicts);
+            assert_eq!(heading, format!("PostgreSQL 15.4 at repeatable read{text}"), "{verdicts:?}");
         }
     }
 
     #[test]
     fn lost_commits_outweigh_whatever_the_levels_say() {
-        let (database_version, isolation) = ("MariaDB 10.11".to_owned(), String::new());
-        let run = RunRecord {
-            database_version,
-            isolation,
-            lost_commits: 1986,
-            claim: vec![Level::ReadAtomic],
-            ..RunRecord::default()
-        };
-        assert_eq!(headline(&run), "MariaDB 10.11 lost 1,986 commits");
+        let history = history();
+        let evidence =
+            Evidence::Lost { key: KeyId(0), write: OpId(1), down: [1, 2], found: OpId(2) };
+        let anomalies = vec![Anomaly::new(AnomalyKind::LostCommit, evidence)];
+        let verdict = Verdict::Violated(Findings::new(anomalies, false));
+        let lost = PatternResult { kind: AnomalyKind::LostCommit, verdict };
+        let results = [result(Level::SnapshotIsolation, VerdictKind::Satisfied)];
+        let report = Report::new("h", &history, &results)
+            .with_lost(Some(Lost { result: &lost, durability: "" }));
+        let heading = report.headline(&postgres());
+        assert_eq!(heading, "PostgreSQL 15.4 at repeatable read lost 1 commit");
     }
 
     #[test]
@@ -203,11 +241,10 @@ mod tests {
         let verdict = |verdict| {
             vec![RunVerdict { level: Level::Serializable, verdict, anomalies: Vec::new() }]
         };
-        let heading = |clients, versions, order, not_as_promised: &[Level]| {
-            headline(&RunRecord {
+        let own = |clients, versions, order, not_as_promised: &[Level]| {
+            let run = RunRecord {
                 database: "mariadb".to_owned(),
                 claim: vec![Level::Serializable],
-                verdicts: verdict(clients),
                 whitebox: Some(WhiteboxRecord {
                     by_versions: verdict(versions),
                     by_order: verdict(order),
@@ -215,12 +252,13 @@ mod tests {
                     ..WhiteboxRecord::default()
                 }),
                 ..RunRecord::default()
-            })
+            };
+            heading(&run, &[], &[(Level::Serializable, clients)])
         };
-        assert_eq!(heading(Undecided, Satisfied, Satisfied, &[]), "mariadb: claim kept");
-        assert_eq!(heading(Satisfied, Violated, Violated, &[]), "mariadb broke its claim");
+        assert_eq!(own(Undecided, Satisfied, Satisfied, &[]), "mariadb: claim kept");
+        assert_eq!(own(Satisfied, Violated, Violated, &[]), "mariadb broke its claim");
         assert_eq!(
-            heading(Satisfied, Satisfied, Violated, &[Level::Serializable]),
+            own(Satisfied, Satisfied, Violated, &[Level::Serializable]),
             "mariadb: serializable satisfied, but not by the order that it promises"
         );
     }

@@ -5,7 +5,8 @@ use isolario_model::{Level, LevelResult, PatternResult, Verdict};
 use super::no_answer::why_no_answer;
 use crate::finding::Found;
 use crate::names::{Names, counted, grouped, listed};
-use crate::report::Report;
+use crate::report::{Lost, Report};
+use crate::words::summary;
 
 /// What the answers come to: `violates serializable; satisfies no more than snapshot-isolation`.
 /// Nothing where no level was asked for.
@@ -14,14 +15,31 @@ pub fn verdict(report: &Report<'_>) -> Option<String> {
         return None;
     }
     let names = |levels: &[Level]| listed(levels);
-    Some(match (&report.strongest()[..], &report.weakest_violated()[..]) {
+    let verdict = match (&report.strongest()[..], &report.weakest_violated()[..]) {
         ([], []) => "no level was decided".to_owned(),
         (strongest, []) => format!("satisfies {}", names(strongest)),
         ([], weakest) => format!("violates {}", names(weakest)),
         (strongest, weakest) => {
             format!("violates {}; satisfies no more than {}", names(weakest), names(strongest))
         }
+    };
+    Some(match report.lost.map_or(0, |lost| lost.total()) {
+        0 => verdict,
+        lost => format!("shows {}; {verdict}", counted(lost, "lost commit")),
     })
+}
+
+/// What the answer on lost commits says, in half a sentence.
+pub(crate) fn lost_in_words(report: &Report<'_>, lost: Lost<'_>) -> String {
+    let first = lost.result.verdict.anomalies().first();
+    match (lost.total(), first) {
+        (0, _) | (_, None) => "what was acknowledged before the server was down is there".to_owned(),
+        (total, Some(first)) => {
+            let are = if total == 1 { "commit is" } else { "commits are" };
+            let example = summary(Names::new(report.history), first);
+            format!("{} acknowledged {are} missing: {example}", grouped(total))
+        }
+    }
 }
 
 /// What stands behind the answer for a level: how many anomalies and which, or why there is no answer.
