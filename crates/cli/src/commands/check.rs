@@ -145,13 +145,13 @@ impl Checking<'_> {
                 let stated = self.stated(&checker, &results, begun);
                 drop(progress);
                 let outages = record.as_ref().map_or_else(Vec::new, recorded_outages);
-                let durability = record.as_ref().map_or("", |record| &record.durability);
+                let durability = record.as_ref().map_or_else(String::new, |run| run.durability.clone());
                 let lost = LostCommits::find(&loaded.history, &outages);
                 let test = self.test_name(&name, record.as_ref());
                 let history = HistoryName { test: &test, ..self.named(&name) };
                 let report = Report::new(history, &loaded.history, &results)
                     .with_asked(asked)
-                    .with_lost(report_of_lost(lost.as_ref(), &outages, durability));
+                    .with_lost(report_of_lost(lost.as_ref(), &outages, &durability));
                 let excerpt = self.excerpt(&report, &options);
                 let report = report
                     .with_excerpt(excerpt.as_ref().map(ShrunkHistory::excerpt))

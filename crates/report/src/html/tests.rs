@@ -2,7 +2,7 @@
 
 use isolario_model::{
     Anomaly, AnomalyKind, Engine, Evidence, Findings, History, Level, LevelResult, OpId,
-    RunVerdict, Verdict, WhiteboxRecord,
+    RunVerdict, Verdict, VerdictKind, WhiteboxRecord,
 };
 
 use super::*;

@@ -268,7 +268,7 @@ fn reports_on_several_histories_stand_apart() {
     let mut human = Human::default();
     let mut out = Vec::new();
     human.report(&report, &mut out).unwrap();
-    human.failure("bad.txt", "cannot be read", &mut out).unwrap();
+    human.failure("bad.txt".into(), "cannot be read", &mut out).unwrap();
     human.report(&report, &mut out).unwrap();
     insta::assert_snapshot!(String::from_utf8(out).unwrap());
 }

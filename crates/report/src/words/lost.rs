@@ -17,13 +17,14 @@ pub(super) fn summary(names: Names<'_>, key: KeyId, write: OpId, found: OpId) ->
     let Some(old) = seen(history, found) else { return format!("{wrote}, which is gone") };
     let is_first_read = |op: &OpId| history.op(*op).key() == Some(key);
     let before = history.txn_ops(history.op_txn(write)).find(is_first_read);
-    let old_words = match history.value(old) {
-        ValueRef::Nil => "nothing".to_owned(),
-        _ => names.value(old),
+    let is_over = before.and_then(|op| seen(history, op)) == Some(old);
+    let (found, ending) = match history.value(old) {
+        ValueRef::Nil => ("nothing".to_owned(), ""),
+        _ => (names.value(old), ", which is older"),
     };
-    match before.and_then(|op| seen(history, op)) == Some(old) {
-        true => format!("{wrote} over {old_words}, and {reader} finds {old_words} again"),
-        false => format!("{wrote}, and {reader} finds {old_words}, which is older"),
+    match is_over {
+        true => format!("{wrote} over {found}, and {reader} finds {found} again"),
+        false => format!("{wrote}, and {reader} finds {found}{ending}"),
     }
 }
 
