@@ -58,8 +58,7 @@ mod tests {
     #[test]
     fn answers_outweigh_each_other_as_the_outcomes_do() {
         use Judgement::{NotDecidable, NothingToCheck, Satisfied, Unasked, Undecided, Violated};
-        let judgements =
-            [Unasked, Satisfied, Undecided, Violated, NotDecidable, NothingToCheck];
+        let judgements = [Unasked, Satisfied, Undecided, Violated, NotDecidable, NothingToCheck];
         assert!(judgements.is_sorted());
         assert!(judgements.map(Outcome::from).is_sorted());
     }

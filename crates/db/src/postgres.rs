@@ -291,7 +291,8 @@ impl Database for Postgres {
 
     fn durability(&self) -> Option<String> {
         let setting = |name: &str| format!("'{name}=' || current_setting('{name}')");
-        let question = format!("SELECT {} || ', ' || {}", setting("fsync"), setting("synchronous_commit"));
+        let question =
+            format!("SELECT {} || ', ' || {}", setting("fsync"), setting("synchronous_commit"));
         self.server.line().ok()?.query(&question).ok()
     }
 

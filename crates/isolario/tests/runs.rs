@@ -11,8 +11,10 @@ use isolario::Level;
 use isolario::db::{
     self, Access, Claim, Connection, Database, DbError, Held, Layout, Progress, Receipt,
 };
-use isolario::model::StopReason;
-use isolario::run::{Handle, Judgement, Observer, RunError, Settings, Stage, run, run_against};
+use isolario::model::{RunVerdict, StopReason, VerdictKind};
+use isolario::run::{
+    Ask, Handle, Judgement, Observer, RunError, RunOutcome, Settings, Stage, run, run_against,
+};
 use isolario::workload::Kind;
 
 /// A store behind one lock, which refuses or goes away as it is told.
@@ -177,6 +179,40 @@ fn a_run_that_is_interrupted_is_checked() {
     let said = outcome.promise().to_string();
     assert!(said.starts_with("Store 1 kept its promise, read committed, in this run of"), "{said}");
     assert!(outcome.record.overlapped.is_some() && outcome.unwritten.is_empty());
+}
+
+/// A simulated store at read committed, until it has shown that it gives no more.
+fn at_read_committed(ask: &Ask) -> RunOutcome {
+    let run_of = |seed: u64| {
+        let out = tempfile::tempdir().unwrap();
+        let settings = Settings::new(Kind::Mini).with_url("sim:rc").unwrap();
+        let mut settings = settings.with_txns(500 * seed).with_seed(seed).with_out(out.path());
+        (settings.workload.keys, settings.ask) = (3, ask.clone());
+        run(&settings, &Handle::new(), &mut ()).unwrap()
+    };
+    let shows = |outcome: &RunOutcome| {
+        let violated = |level| {
+            let of_level = |answer: &&RunVerdict| answer.level == level;
+            let answer = outcome.record.verdicts.iter().find(of_level);
+            answer.is_some_and(|answer| answer.verdict == VerdictKind::Violated)
+        };
+        violated(Level::SnapshotIsolation) && violated(Level::Serializable)
+    };
+    (1..=30).map(run_of).find(shows).unwrap()
+}
+
+#[test]
+fn a_sentence_accuses_of_nothing_but_what_is_violated() {
+    let outcome = at_read_committed(&Ask::all());
+    assert_eq!(outcome.judgement(), Judgement::Satisfied);
+    assert!(!outcome.is_broken());
+    let said = outcome.promise().to_string();
+    assert!(said.contains(" kept its promise, read committed, "), "{said}");
+    let levels = [Level::ReadCommitted, Level::SnapshotIsolation, Level::Serializable];
+    let outcome = at_read_committed(&Ask::levels(levels));
+    assert_eq!(outcome.judgement(), Judgement::Violated);
+    let said = outcome.promise().to_string();
+    assert!(said.contains(" did not give snapshot isolation and serializability in "), "{said}");
 }
 
 #[test]

@@ -241,9 +241,9 @@ fn how_to_repeat(
 #[cfg(test)]
 mod tests {
     use isolario_model::{
-        Anomaly, Batch, Engine, Evidence, Findings, KeyId, Level, LevelResult, Op,
-        OpId, OpNotes, Outcome, Reason, RunShape, RunVerdict, TxnEnd, TxnId, TxnSink, TxnStart,
-        Verdict, VerdictKind, VersionOrder,
+        Anomaly, Batch, Engine, Evidence, Findings, KeyId, Level, LevelResult, Op, OpId, OpNotes,
+        Outcome, Reason, RunShape, RunVerdict, TxnEnd, TxnId, TxnSink, TxnStart, Verdict,
+        VerdictKind, VersionOrder,
     };
 
     use super::*;

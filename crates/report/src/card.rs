@@ -10,8 +10,9 @@ use crate::markdown::{block, code, table, text};
 use crate::names::{Names, counted};
 use crate::txn_facts::TxnFacts;
 use crate::words::{
-    HOW_TO_READ_CASES, Step, acknowledged, advice, alike, asked_for, began, breaks, capitalised, case,
-    down_in_words, happened, in_time, other_names_of_finding, refutation, supposed, title_of, told,
+    HOW_TO_READ_CASES, Step, acknowledged, advice, alike, asked_for, began, breaks, capitalised,
+    case, down_in_words, happened, in_time, other_names_of_finding, refutation, supposed, title_of,
+    told,
 };
 
 /// How many cases are spelt out.

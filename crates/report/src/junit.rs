@@ -86,7 +86,9 @@ fn level(report: &Report<'_>, found: &Found<'_>, result: &LevelResult) -> Case {
                 failure(report, &findings, total, &result.verdict, Some(result.level))
             }
         },
-        Judgement::Undecided => End::Error { kind: "undecided", message: why(report, found, result) },
+        Judgement::Undecided => {
+            End::Error { kind: "undecided", message: why(report, found, result) }
+        }
         Judgement::NotDecidable => {
             End::Error { kind: "not-applicable", message: why(report, found, result) }
         }
@@ -222,8 +224,7 @@ mod tests {
     use std::time::Duration;
 
     use isolario_model::{
-        Anomaly, Engine, Evidence, Findings, Inapplicable, Limit, OpId, Undecided,
-        Witness,
+        Anomaly, Engine, Evidence, Findings, Inapplicable, Limit, OpId, Undecided, Witness,
     };
 
     use super::*;

@@ -263,6 +263,32 @@ mod tests {
     }
 
     #[test]
+    fn of_a_claim_only_what_it_implies_counts_and_all_of_it_must_be_decided() {
+        use Level::{ReadCommitted, Serializable, SnapshotIsolation, StrictSerializable};
+        let kept = |claim: &[Level], verdicts: &[_]| {
+            Asked { claim, ..Asked::default() }.overall(&results(verdicts))
+        };
+        let all = [
+            (ReadCommitted, satisfied()),
+            (SnapshotIsolation, violated()),
+            (Serializable, undecided()),
+            (StrictSerializable, not_applicable()),
+        ];
+        assert_eq!(kept(&[ReadCommitted], &all), Judgement::Satisfied);
+        assert_eq!(kept(&[SnapshotIsolation], &all), Judgement::Violated);
+        assert_eq!(kept(&[Serializable], &all), Judgement::Violated);
+        assert_eq!(kept(&[SnapshotIsolation], &all[..1]), Judgement::NotDecidable);
+        assert_eq!(kept(&[Serializable], &all[2..]), Judgement::Undecided);
+        assert_eq!(kept(&[StrictSerializable], &all[2..]), Judgement::NotDecidable);
+        let stronger = [(Serializable, satisfied())];
+        assert_eq!(kept(&[SnapshotIsolation], &stronger), Judgement::Satisfied);
+        // What is named besides the claim counts, too.
+        let asked =
+            Asked { claim: &[ReadCommitted], named: &[SnapshotIsolation], weakest_only: false };
+        assert_eq!(asked.overall(&results(&all)), Judgement::Violated);
+    }
+
+    #[test]
     fn named_levels_must_apply_and_others_need_not() {
         use Level::{ReadCommitted, StrictSerializable};
         let verdicts = [(ReadCommitted, satisfied()), (StrictSerializable, not_applicable())];

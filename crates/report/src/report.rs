@@ -286,7 +286,8 @@ impl<'h> Report<'h> {
     /// has there.
     pub fn first_at_a_level(&self) -> Option<(Level, AnomalyKind)> {
         let found = self.found();
-        let first = found.findings.iter().find(|finding| finding.found_at.iter().next().is_some())?;
+        let first =
+            found.findings.iter().find(|finding| finding.found_at.iter().next().is_some())?;
         let counts = |level: &Level| {
             let result = self.results.iter().find(|result| result.level == *level);
             result.is_some_and(|result| self.meaning(result) == Judgement::Violated)

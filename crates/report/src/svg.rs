@@ -64,9 +64,10 @@ impl Part {
         let (kind, levels) = (anomaly.kind, anomaly.rules_out);
         let part = |picture: Picture| {
             let (title, text) = match picture.case {
-                None => {
-                    (format!("{}: {}", kind.title(), breaks(kind, levels)), happened(names, anomaly))
-                }
+                None => (
+                    format!("{}: {}", kind.title(), breaks(kind, levels)),
+                    happened(names, anomaly),
+                ),
                 Some(case) => {
                     let text = match (case.number, case.undrawn()) {
                         (1, 0) => happened(names, anomaly),

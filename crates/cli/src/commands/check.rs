@@ -15,8 +15,8 @@ use isolario::report::{
     overall_of_patterns, shell_word,
 };
 use isolario::run::{
-    Ask, LostCommits, Shrinking, examine_own_word_again, examine_with, peak_rss_bytes, recorded_ask,
-    recorded_outages, report_of_lost,
+    Ask, LostCommits, Shrinking, examine_own_word_again, examine_with, peak_rss_bytes,
+    recorded_ask, recorded_outages, report_of_lost,
 };
 use isolario::shrink::{self, Shrunk, ShrunkHistory};
 use isolario::verify::proof::Digest;
@@ -126,9 +126,9 @@ impl Checking<'_> {
                     console.detail(&format!("{name}: {}", in_words(&windows)));
                 }
                 let mut record = run_directory::record_beside(path);
-                let examination = self.as_in_the_run(record.as_ref()).map(|(ask, claim)| {
-                    examine_with(&checker, &loaded.history, &ask, &claim)
-                });
+                let examination = self
+                    .as_in_the_run(record.as_ref())
+                    .map(|(ask, claim)| examine_with(&checker, &loaded.history, &ask, &claim));
                 let (results, asked) = match &examination {
                     Some(examination) => (examination.results.clone(), examination.asked()),
                     None => (
@@ -145,7 +145,8 @@ impl Checking<'_> {
                 let stated = self.stated(&checker, &results, begun);
                 drop(progress);
                 let outages = record.as_ref().map_or_else(Vec::new, recorded_outages);
-                let durability = record.as_ref().map_or_else(String::new, |run| run.durability.clone());
+                let durability =
+                    record.as_ref().map_or_else(String::new, |run| run.durability.clone());
                 let lost = LostCommits::find(&loaded.history, &outages);
                 let test = self.test_name(&name, record.as_ref());
                 let history = HistoryName { test: &test, ..self.named(&name) };
@@ -370,11 +371,7 @@ impl Checking<'_> {
 
     /// The smallest part that shows what is wrong, for a page or a bug report; if the verifier accepts
     /// it. Of many histories, the first ones have theirs.
-    fn excerpt(
-        &mut self,
-        report: &Report<'_>,
-        options: &Options,
-    ) -> Option<ShrunkHistory> {
+    fn excerpt(&mut self, report: &Report<'_>, options: &Options) -> Option<ShrunkHistory> {
         let reports = &self.config.reports;
         reports.bug_report.as_ref().or(reports.html.as_ref()).filter(|_| options.minimize)?;
         let wanted = shrink::Settings::default()

@@ -49,7 +49,13 @@ impl Told<'_> {
         let (links, width) = (console.links, console.columns.unwrap_or(80));
         let out = console.out();
         let shape = &record.workload;
-        writeln!(out, "\n{}{}{}", bold.0, printable(&self.outcome.report("").headline(record)), bold.1)?;
+        writeln!(
+            out,
+            "\n{}{}{}",
+            bold.0,
+            printable(&self.outcome.report("").headline(record)),
+            bold.1
+        )?;
         let shape = format!(
             "{} workload, {} sessions, {} keys, seed {}",
             shape.kind,

@@ -30,7 +30,8 @@ pub(crate) fn by_basis<E>(
 ) -> Result<(), E> {
     for (results, what) in results.into_iter().zip([BY_VERSIONS, BY_ORDER]) {
         if !results.is_empty() {
-            let (shown, test) = (format!("{}, {what}", name.name), format!("{}, {what}", name.test));
+            let (shown, test) =
+                (format!("{}, {what}", name.name), format!("{}, {what}", name.test));
             report(HistoryName { name: &shown, test: &test, ..name }, results)?;
         }
     }

@@ -31,7 +31,12 @@ impl Reported<'_> {
         let output = self.sandbox.run(&[&self.command[..], more].concat());
         let text = String::from_utf8(output.stdout).unwrap();
         let code = output.status.code().unwrap();
-        assert_eq!(code, i32::from(self.expected.is_violated), "{:?} {more:?}: {text}", self.command);
+        assert_eq!(
+            code,
+            i32::from(self.expected.is_violated),
+            "{:?} {more:?}: {text}",
+            self.command
+        );
         text
     }
 
@@ -101,7 +106,8 @@ fn number(text: &str) -> u64 {
 /// What the JSON of a verdict tells: by the claim where that is the question, else by its levels.
 fn of_json(text: &str) -> Told {
     let json: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
-    let is = |results: &Value| results.as_array().unwrap().iter().any(|r| r["verdict"] == "violated");
+    let is =
+        |results: &Value| results.as_array().unwrap().iter().any(|r| r["verdict"] == "violated");
     let is_violated = match json["claim"]["judgement"].as_str() {
         Some(judgement) => judgement == "violated",
         None => is(&json["results"]) || json["lost_commits"]["total"].as_u64() > Some(0),
@@ -227,7 +233,8 @@ fn assert_run(url: &str, more: &[&str], is_right: impl Fn(&Told) -> bool) {
     for form in FORMS {
         // Threads take turns as they like, so that it may take more than one run.
         let told = (1..=20).map(|seed: u32| {
-            let (out, seed, txns) = (format!("{form}-{seed}"), seed.to_string(), (600 * seed).to_string());
+            let (out, seed, txns) =
+                (format!("{form}-{seed}"), seed.to_string(), (600 * seed).to_string());
             let run = ["run", "--db", url, "--keys", "3", "--txns", &txns, "--seed", &seed];
             run_as(&sandbox, &out, form, &[&run[..], more].concat())
         });
@@ -269,4 +276,35 @@ fn lost_commits_are_the_first_finding_in_every_form() {
             serde_json::from_str(&sandbox.read(&format!("{form}/verdict.json"))).unwrap();
         assert_eq!(json["lost_commits"]["durability"], "appendonly=no, appendfsync=everysec");
     }
+}
+
+/// Some transactions show several patterns: the table over all histories counts each of them.
+#[test]
+fn a_table_of_several_histories_counts_what_occurs() {
+    let mut sandbox = Sandbox::new();
+    std::fs::create_dir(sandbox.path("all")).unwrap();
+    for seed in 1..=20 {
+        let (seed, file) = (seed.to_string(), format!("all/{seed}.txt"));
+        let shape =
+            ["--txns", "30", "--sessions", "4", "--keys", "6", "--seed", &seed, "-o", &file];
+        let history = ["gen", "history", "--workload", "general", "--level", "rc", "-q"];
+        assert_eq!(sandbox.code(&[&history[..], &shape].concat()), 0);
+    }
+    sandbox = sandbox.file("all/fine.txt", crate::sandbox::FINE);
+    let text = sandbox.stdout(&["check", "--pattern", "all", "--json", "all"]);
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let (summary, histories) = lines.split_last().unwrap();
+    let of_history = |history: &Value| history["patterns"].as_array().unwrap().clone();
+    let occurs = |name: &Value| {
+        let occurs = |of: &&Value| {
+            of_history(of).iter().any(|one| one["name"] == *name && one["occurs"] == true)
+        };
+        histories.iter().filter(occurs).count() as u64
+    };
+    let mut several = 0;
+    for anomaly in summary["anomalies"].as_array().unwrap() {
+        assert_eq!(anomaly["histories"], occurs(&anomaly["name"]), "{anomaly}");
+        several += u64::from(occurs(&anomaly["name"]) > 10);
+    }
+    assert!(several >= 3, "{summary}");
 }

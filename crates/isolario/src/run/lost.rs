@@ -20,8 +20,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use isolario_model::{
-    Anomaly, AnomalyKind, Evidence, Findings, History, KeyId, Op, OpId, Outcome, PatternResult, TxnId,
-    ValueId, ValueRef, Verdict, Witness,
+    Anomaly, AnomalyKind, Evidence, Findings, History, KeyId, Op, OpId, Outcome, PatternResult,
+    TxnId, ValueId, ValueRef, Verdict, Witness,
 };
 use isolario_report::words::summary;
 use isolario_report::{Lost, Names, grouped};
@@ -52,10 +52,8 @@ impl fmt::Display for LostCommits {
 }
 
 /// The answer where the server was down and everything was there again.
-static NOTHING_LOST: PatternResult = PatternResult {
-    kind: AnomalyKind::LostCommit,
-    verdict: Verdict::Satisfied(Witness::Empty),
-};
+static NOTHING_LOST: PatternResult =
+    PatternResult { kind: AnomalyKind::LostCommit, verdict: Verdict::Satisfied(Witness::Empty) };
 
 /// What a report has to say of lost commits: nothing, unless the server was down during the history.
 pub fn report_of_lost<'h>(

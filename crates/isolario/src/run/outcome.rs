@@ -137,7 +137,8 @@ impl RunOutcome {
         let judgement = self.judgement();
         let own = self.whitebox.iter().flat_map(|own| own.by_versions.iter().chain(&own.by_order));
         let all: Vec<LevelResult> = results.iter().chain(own).cloned().collect();
-        let is = |level: &Level, kind| known(&all, *level).is_some_and(|known| known.verdict == kind);
+        let is =
+            |level: &Level, kind| known(&all, *level).is_some_and(|known| known.verdict == kind);
         let asked: Vec<Level> = claim.iter().chain(named).copied().collect();
         // A sentence that accuses names nothing but what is violated.
         let mut levels = asked.clone();

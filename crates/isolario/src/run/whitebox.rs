@@ -9,7 +9,8 @@ use isolario_db::certificate::{Capture, Certificate, Log, assemble, difference};
 use isolario_db::{DbError, Sighting};
 use isolario_formats::{self as formats, Source, Target as File, version_order};
 use isolario_model::{
-    Batch, History, Level, LevelResult, PromisedOrder, RunRecord, RunVerdict, SinkError, WhiteboxRecord,
+    Batch, History, Level, LevelResult, PromisedOrder, RunRecord, RunVerdict, SinkError,
+    WhiteboxRecord,
 };
 use isolario_report::{Report, shell_word};
 use isolario_workload::Kind;

@@ -11,8 +11,8 @@ use crate::names::{Names, counted};
 use crate::printable::printable;
 use crate::txn_facts::TxnFacts;
 use crate::words::{
-    HOW_TO_READ_CASES, Step, advice, alike, asked_for, breaks, capitalised, case, happened, in_time,
-    other_names_of_finding, refutation, supposed, title_of, told,
+    HOW_TO_READ_CASES, Step, advice, alike, asked_for, breaks, capitalised, case, happened,
+    in_time, other_names_of_finding, refutation, supposed, title_of, told,
 };
 use crate::wrap::wrap;
 

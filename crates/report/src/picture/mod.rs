@@ -225,9 +225,27 @@ impl Picture {
         let to = self.node(names, reader);
         let x = names.key(key);
         for (from, to, kind, label, why) in [
-            (from, server, EdgeKind::RealTime, "then ended".to_owned(), "acknowledged before the server ended"),
-            (server, to, EdgeKind::RealTime, "then began".to_owned(), "began after the server was back"),
-            (to, from, EdgeKind::ReadWrite, format!("misses {x}"), "does not find what was acknowledged"),
+            (
+                from,
+                server,
+                EdgeKind::RealTime,
+                "then ended".to_owned(),
+                "acknowledged before the server ended",
+            ),
+            (
+                server,
+                to,
+                EdgeKind::RealTime,
+                "then began".to_owned(),
+                "began after the server was back",
+            ),
+            (
+                to,
+                from,
+                EdgeKind::ReadWrite,
+                format!("misses {x}"),
+                "does not find what was acknowledged",
+            ),
         ] {
             let (label, why) = (cut(&label), why.to_owned());
             self.links.push(Link { from, to, kind, label, why, is_supposed: false, behind: None });

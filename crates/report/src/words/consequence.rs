@@ -4,8 +4,8 @@ use isolario_model::{
     Anomaly, AnomalyKind as A, Edge, EdgeKind, Evidence, History, KeyId, Op, OpId, Reason, TxnId,
 };
 
-use super::{counting, lost};
 use super::observed::{deed, left};
+use super::{counting, lost};
 use crate::explain::Topic;
 use crate::names::Names;
 

@@ -39,9 +39,9 @@ pub(crate) use alike::alike;
 pub(crate) use anomaly::{capitalised, happened};
 pub(crate) use edge::{refutation, told};
 pub(crate) use lost::asked_for;
-pub(crate) use naming::breaks;
 #[cfg(feature = "html")]
 pub(crate) use lost::{acknowledged, down_in_words};
+pub(crate) use naming::breaks;
 pub(crate) use observed::{last_write, own_writes_between};
 #[cfg(feature = "html")]
 pub(crate) use run::{headline, is_satisfied_by, own_word};

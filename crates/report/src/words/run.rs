@@ -73,7 +73,8 @@ fn violated(report: &Report<'_>, run: &RunRecord) -> String {
     let (level, kind) = match (report.results.iter().find(counts), own, &run.whitebox) {
         (Some(result), ..) => (result.level, first.map(|first| first.kind())),
         (None, Some(own), Some(record)) => {
-            if let Some(level) = record.not_as_promised.last().filter(|level| **level == own.level) {
+            if let Some(level) = record.not_as_promised.last().filter(|level| **level == own.level)
+            {
                 let level = level_name(*level);
                 return format!(": {level} satisfied, but not by the order that it promises");
             }
@@ -152,8 +153,8 @@ fn seconds(ms: f64) -> String {
 #[cfg(test)]
 mod tests {
     use isolario_model::{
-        Anomaly, Engine, Evidence, Findings, History, KeyId, LevelResult, Limit, OpId, PatternResult,
-        Undecided, Verdict, WhiteboxRecord, Witness,
+        Anomaly, Engine, Evidence, Findings, History, KeyId, LevelResult, Limit, OpId,
+        PatternResult, Undecided, Verdict, WhiteboxRecord, Witness,
     };
 
     use super::*;
@@ -207,7 +208,11 @@ mod tests {
             (&[], &[(ReadCommitted, Violated)], " broke its claim: thin-air read"),
             (&[], &[(SnapshotIsolation, Satisfied), (Serializable, Violated)], ": claim kept"),
             (&[], &[(SnapshotIsolation, Undecided)], ": not decided"),
-            (&[Serializable], &[(Serializable, Violated)], ": serializable violated (thin-air read)"),
+            (
+                &[Serializable],
+                &[(Serializable, Violated)],
+                ": serializable violated (thin-air read)",
+            ),
             (&[ReadCommitted], &[(ReadCommitted, Satisfied)], ": read-committed satisfied"),
             (
                 &[SnapshotIsolation, Serializable],
@@ -216,7 +221,11 @@ mod tests {
             ),
         ] {
             let heading = heading(&postgres(), named, verdicts);
-            assert_eq!(heading, format!("PostgreSQL 15.4 at repeatable read{text}"), "{verdicts:?}");
+            assert_eq!(
+                heading,
+                format!("PostgreSQL 15.4 at repeatable read{text}"),
+                "{verdicts:?}"
+            );
         }
     }
 

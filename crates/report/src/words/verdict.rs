@@ -33,7 +33,9 @@ pub fn verdict(report: &Report<'_>) -> Option<String> {
 pub(crate) fn lost_in_words(report: &Report<'_>, lost: Lost<'_>) -> String {
     let first = lost.result.verdict.anomalies().first();
     match (lost.total(), first) {
-        (0, _) | (_, None) => "what was acknowledged before the server was down is there".to_owned(),
+        (0, _) | (_, None) => {
+            "what was acknowledged before the server was down is there".to_owned()
+        }
         (total, Some(first)) => {
             let are = if total == 1 { "commit is" } else { "commits are" };
             let example = summary(Names::new(report.history), first);
