@@ -154,8 +154,7 @@ impl Database for Exec {
     /// A driver that cannot be started supports everything: what is wrong with it is reported when it
     /// is to make room.
     fn supports(&self, kind: Kind) -> bool {
-        self.greeting()
-            .map_or(true, |greeting| greeting.workloads.contains(&kind))
+        self.greeting().map_or(true, |greeting| greeting.workloads.contains(&kind))
     }
 
     fn claim(&self, _: Kind, _: usize) -> Claim {

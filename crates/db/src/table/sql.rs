@@ -152,8 +152,7 @@ impl Query {
 
 /// The columns with which PostgreSQL reports the state that a statement sees, and the number of its
 /// transaction: by the functions that every version has, not by their successors of version 13.
-const EVIDENCE: &str =
-    "txid_current_snapshot()::text, txid_current_if_assigned()";
+const EVIDENCE: &str = "txid_current_snapshot()::text, txid_current_if_assigned()";
 /// What it says of the transaction, behind each row.
 const NUMBER: &str = "txid_current()";
 
