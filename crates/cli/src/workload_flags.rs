@@ -1,8 +1,6 @@
 //! The flags that describe a workload: what `gen` and `run` have in common.
 
-use isolario::workload::{
-    Aim, Application, Distribution, DistributionError, Kind, Mix, Preset, TablePreset,
-};
+use isolario::workload::{Aim, Application, Distribution, DistributionError, Kind, Mix, Preset};
 
 use crate::failure::Failure;
 use crate::suggest::no_such;
@@ -75,21 +73,26 @@ pub(crate) fn refuse_for_no_application(kind: Kind, flags: &[(bool, &str)]) -> R
         .with_hint(format!("it is for --workload {applications}")))
 }
 
-pub(crate) fn find_preset(name: &str) -> Result<&'static Preset, Failure> {
-    Preset::find(name).ok_or_else(|| {
-        if TablePreset::find(name).is_some() {
-            return Failure::new(format!("the preset {name} is about operations on a table"))
-                .with_hint(format!("it is for --workload {PREDICATE}"));
-        }
+/// The preset of a name, for the kind of workload that was named, if one was.
+pub(crate) fn find_preset(name: &str, kind: Option<Kind>) -> Result<&'static Preset, Failure> {
+    let preset = Preset::find(name).ok_or_else(|| {
         let names = preset_names();
         let there_are = format!("presets: {}", names.join(", "));
         no_such("preset", name, "--preset", names, there_are)
-    })
+    })?;
+    let is_of_table = preset.is_of_table();
+    match kind {
+        Some(kind) if (kind == Kind::Predicate) != is_of_table => {
+            let what = if is_of_table { "a table" } else { "registers" };
+            Err(Failure::new(format!("the preset {name} is about operations on {what}"))
+                .with_hint("leave out --workload"))
+        }
+        _ => Ok(preset),
+    }
 }
 
 fn preset_names() -> Vec<&'static str> {
-    let of_tables = TablePreset::all().iter().map(|preset| preset.name);
-    Preset::all().iter().map(|preset| preset.name).chain(of_tables).collect()
+    Preset::all().iter().map(|preset| preset.name).collect()
 }
 
 pub(crate) fn find_distribution(text: &str) -> Result<Distribution, Failure> {

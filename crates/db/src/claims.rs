@@ -4,8 +4,8 @@
 
 use isolario_model::Level::{
     self, AdyaReadCommitted, Causal, CutIsolation, Linearizable, ParallelSnapshotIsolation, Prefix,
-    ReadAtomic, ReadCommitted, Serializable, SnapshotIsolation, StrictSerializable,
-    StrongSnapshotIsolation,
+    ReadAtomic, ReadCommitted, ReadUncommitted, Serializable, SnapshotIsolation,
+    StrictSerializable, StrongSnapshotIsolation,
 };
 use isolario_workload::Kind;
 
@@ -87,6 +87,9 @@ const STANDBY: &str = "a standby replays the log of the primary: its snapshots a
 const CURRENT: &str = "reads come from a snapshot, and updates and deletes find the newest rows: a \
                        transaction may see both, one after the other";
 
+/// What is promised where reads may be dirty.
+const DIRTY: &str = "reads take no locks and may be dirty; writes lock rows until the end";
+
 /// The promise of several servers together.
 const fn over_nodes(row: ClaimRow) -> ClaimRow {
     ClaimRow { nodes: Nodes::Several, ..row }
@@ -141,6 +144,7 @@ pub static CLAIMS: &[ClaimRow] = &[
     )),
     over_nodes(row("postgres", "serializable", ORDERED, &[ParallelSnapshotIsolation], STANDBY)),
     over_nodes(row("postgres", "serializable", &[Kind::General], &[Causal], STANDBY)),
+    row("mariadb", "read-uncommitted", EVERY, &[ReadUncommitted], DIRTY),
     row("mariadb", "read-committed", EVERY, &[ReadCommitted], "each read gets its own snapshot"),
     row(
         "mariadb",
@@ -165,6 +169,7 @@ pub static CLAIMS: &[ClaimRow] = &[
         &[Serializable],
         "reads lock what they read, so that nothing they saw changes before the end",
     ),
+    on_one_node(row("mysql", "read-uncommitted", EVERY, &[ReadUncommitted], DIRTY)),
     on_one_node(row(
         "mysql",
         "read-committed",
@@ -219,6 +224,7 @@ pub static CLAIMS: &[ClaimRow] = &[
          newest row",
     ),
     row("tidb", "repeatable-read", ROWS, &[AdyaReadCommitted], CURRENT),
+    row("galera", "read-uncommitted", EVERY, &[ReadUncommitted], "as MariaDB"),
     row("galera", "read-committed", EVERY, &[ReadCommitted], "as MariaDB"),
     row(
         "galera",
@@ -438,7 +444,8 @@ mod tests {
         let snapshots = [CutIsolation, ReadAtomic];
         for product in ["mysql", "mariadb", "galera", "tidb"] {
             let mini = |isolation| levels(product, isolation, Kind::Mini, 1);
-            assert!(mini("read-uncommitted").is_empty(), "{product}");
+            let dirty = mini("read-uncommitted");
+            assert_eq!(dirty == [ReadUncommitted], product != "tidb", "{product}");
             assert_eq!(mini("read-committed"), [ReadCommitted], "{product}");
             assert_eq!(mini("repeatable-read"), snapshots, "{product}");
             assert!(levels(product, "repeatable-read", Kind::Append, 1).is_empty(), "{product}");

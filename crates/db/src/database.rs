@@ -160,11 +160,12 @@ pub fn prepare(nodes: &[Box<dyn Database>], layout: &Layout) -> Result<(), (usiz
     };
     let at_first = |error| (first, error);
     nodes[first].prepare(layout).map_err(at_first)?;
-    let position = nodes[first].log_position().map_err(at_first)?;
+    if followers.is_empty() {
+        return Ok(());
+    }
+    let Some(position) = nodes[first].log_position().map_err(at_first)? else { return Ok(()) };
     for follower in followers {
-        if let Some(position) = &position {
-            nodes[follower].follow(position).map_err(|error| (follower, error))?;
-        }
+        nodes[follower].follow(&position).map_err(|error| (follower, error))?;
     }
     Ok(())
 }

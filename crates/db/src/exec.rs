@@ -10,7 +10,6 @@ mod wire;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use isolario_model::Level;
 use isolario_workload::Kind;
 use serde_json::json;
 
@@ -81,7 +80,7 @@ impl Exec {
             _ => error.with_class(ErrorClass::Fatal),
         };
         let answer = line.ask(hello, PATIENCE).map_err(fatal)?;
-        let greeting = Greeting::read(&answer).map_err(fatal)?;
+        let greeting = Greeting::read(&answer, self.isolation.as_deref())?;
         Ok((process, line, greeting))
     }
 
@@ -155,16 +154,15 @@ impl Database for Exec {
     /// A driver that cannot be started supports everything: what is wrong with it is reported when it
     /// is to make room.
     fn supports(&self, kind: Kind) -> bool {
-        self.greeting()
-            .map_or(true, |greeting| greeting.workloads.iter().any(|it| it == kind.name()))
+        self.greeting().map_or(true, |greeting| greeting.workloads.contains(&kind))
     }
 
     fn claim(&self, _: Kind, _: usize) -> Claim {
-        let names = self.greeting().map_or(&[][..], |greeting| &greeting.claim);
-        let levels: Vec<Level> = names.iter().filter_map(|name| Level::find(name)).collect();
-        match levels.is_empty() {
-            true => Claim::none("the driver claims nothing"),
-            false => Claim { levels, words: "what the driver says".to_owned() },
+        match self.greeting() {
+            Ok(Greeting { claim, .. }) if !claim.is_empty() => {
+                Claim { levels: claim.clone(), words: "what the driver says".to_owned() }
+            }
+            _ => Claim::none("the driver claims nothing"),
         }
     }
 

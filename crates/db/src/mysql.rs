@@ -19,6 +19,7 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, DriverError, OptsBuilder, SslOpts};
 
 use crate::certificate::Capture;
+use crate::claims::{self, Claim};
 use crate::database::{Connection, Database, Layout, LockView};
 use crate::error::DbError;
 use crate::registry::{Driver, Settings};
@@ -309,6 +310,19 @@ impl Database for MySql {
 
     fn isolation(&self) -> &str {
         self.site.isolation
+    }
+
+    /// A server whose `innodb_snapshot_isolation` is on gives at repeatable read what the setting of that
+    /// name gives elsewhere.
+    fn claim(&self, kind: Kind, nodes: usize) -> Claim {
+        let name = self.name();
+        let has_snapshots =
+            self.product.get().is_some_and(|product| product.has_snapshot_isolation);
+        let isolation = match self.site.isolation {
+            REPEATABLE_READ if has_snapshots && name == "mariadb" => SNAPSHOT_ISOLATION,
+            other => other,
+        };
+        claims::look_up(name, isolation, kind, nodes)
     }
 
     fn supports(&self, _: Kind) -> bool {

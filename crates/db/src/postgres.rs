@@ -347,7 +347,11 @@ impl Database for Postgres {
 
     fn log_position(&self) -> Result<Option<String>, DbError> {
         match self.name() {
-            "postgres" => self.server.line()?.query("SELECT pg_current_wal_lsn()::text").map(Some),
+            "postgres" => {
+                let line = self.server.line()?;
+                line.require(10, "to follow a primary to its standbys")?;
+                line.query("SELECT pg_current_wal_lsn()::text").map(Some)
+            }
             _ => Ok(None),
         }
     }

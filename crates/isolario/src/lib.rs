@@ -72,6 +72,7 @@ pub mod recorder;
 #[cfg(feature = "run")]
 pub mod run;
 pub mod shrink;
+mod text;
 
 pub use isolario_check as check;
 #[cfg(feature = "run")]

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 
 use isolario::check::Options;
-use isolario::model::{Contention, History, Op, Outcome, ValueRef, Verdict};
+use isolario::model::{History, Op, Outcome, ValueRef, Verdict};
 use isolario::recorder::Session;
 use isolario::verify::{self, verify};
 use isolario::{Level, Recorder};
@@ -75,10 +75,10 @@ fn a_transaction_without_an_end_is_of_unknown_outcome() {
     let mut txn = reader.begin();
     txn.read("x", 3);
     txn.commit();
-    recorder.assert(Level::StrictSerializable);
+    assert!(recorder.check(Level::StrictSerializable).unwrap().is_satisfied());
     open.commit();
     assert_eq!(outcomes(&recorder.history().unwrap())[5], Committed);
-    recorder.assert(Level::Serializable);
+    assert!(recorder.check(Level::Serializable).unwrap().is_satisfied());
 }
 
 #[test]
@@ -150,6 +150,10 @@ fn sessions_and_transactions_go_to_threads_and_tasks() {
     });
     let history = recorder.history().unwrap();
     assert_eq!((history.session_count(), history.txn_count()), (9, 4001));
-    assert_eq!(Contention::of(&history).unwrap().conflicted, 0);
-    recorder.assert(Level::StrictSerializable);
+    let checked = recorder.check(Level::StrictSerializable).unwrap();
+    assert!(checked.is_satisfied());
+    assert_eq!(checked.contention().unwrap().conflicted, 0);
+    let failed = catch_unwind(AssertUnwindSafe(|| recorder.assert(Level::StrictSerializable)));
+    let words = failed.unwrap_err().downcast::<String>().unwrap();
+    assert!(words.contains("and 0 did on a key: too few to show"), "{words}");
 }

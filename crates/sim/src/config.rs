@@ -242,6 +242,12 @@ mod tests {
 
     #[test]
     fn presets_are_valid() {
-        assert!(Preset::all().iter().all(|preset| Config::from(preset).validate().is_ok()));
+        assert!(
+            Preset::all().iter().filter(|preset| !preset.is_of_table()).all(|preset| Config::from(
+                preset
+            )
+            .validate()
+            .is_ok())
+        );
     }
 }

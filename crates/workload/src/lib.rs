@@ -44,7 +44,7 @@ pub use distribution::{Distribution, DistributionError};
 pub use mix::{Mix, MixError, TableOpKind};
 pub use plan::{Generator, Place, PlannedOp, Rendezvous};
 pub use planner::Planner;
-pub use preset::{Preset, TablePreset};
+pub use preset::Preset;
 pub use rng::{Chance, Rng};
 pub use sampler::Sampler;
 pub use shape::{Kind, Workload, WorkloadError};

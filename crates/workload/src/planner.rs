@@ -63,7 +63,9 @@ impl Planner {
             list_positions: list_positions(workload, sessions),
             attempts: 1,
             table: match workload.kind {
-                Kind::Predicate => Some(TablePlanner::new(&table(workload), sessions, seed)?),
+                Kind::Predicate => {
+                    Some(TablePlanner::new(&TableWorkload::from(workload), sessions, seed)?)
+                }
                 _ => None,
             },
         })
@@ -182,12 +184,6 @@ impl Planner {
             PlannedOp::CompareAndSet { key, new: value }
         });
     }
-}
-
-/// The part of a workload that is about a table.
-fn table(workload: &Workload) -> TableWorkload {
-    let Workload { ops, keys, distribution, mix, .. } = *workload;
-    TableWorkload { ops, keys, distribution, mix }
 }
 
 impl Generator for Planner {

@@ -3,7 +3,6 @@
 use crate::distribution::Distribution;
 use crate::mix::Mix;
 use crate::shape::{Kind, Workload};
-use crate::table::TableWorkload;
 
 /// A named workload with its size.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,13 +17,13 @@ pub struct Preset {
     /// How many sessions.
     pub sessions: u32,
     ops: u32,
+    keys: u32,
     read_ratio: f64,
     rmw_ratio: f64,
     one_kind_per_txn: bool,
+    /// How often each operation comes, for operations on a table; the others are on registers.
+    mix: Option<Mix>,
 }
-
-/// All have 10,000 keys, alike in popularity.
-const KEYS: u32 = 10_000;
 
 /// PolySI's general workloads, with the size Plume gives (Section 5.1).
 const GENERAL: Preset = Preset {
@@ -33,16 +32,22 @@ const GENERAL: Preset = Preset {
     txns: 16_000,
     sessions: 25,
     ops: 20,
+    keys: 10_000,
     read_ratio: 0.5,
     rmw_ratio: 0.0,
     one_kind_per_txn: false,
+    mix: None,
 };
 
 /// King Cobra's workloads (Emme, Section 8.4). The paper leaves operations per transaction and
 /// keys open; these are Cobra's own.
 const KING_COBRA: Preset = Preset { txns: 10_000, sessions: 20, ops: 8, ..GENERAL };
 
-static TABLE: [Preset; 8] = [
+/// The workloads of Emme's evaluation (Section 8.2), five operations per transaction. The paper leaves the
+/// number of sessions open.
+const EMME: Preset = Preset { txns: 2_500, sessions: 10, ops: 5, keys: 1000, ..GENERAL };
+
+static TABLE: [Preset; 11] = [
     Preset {
         name: "blindw-rw",
         description: "Cobra's BlindW-RW: transactions of 8 reads or of 8 blind writes, half and half",
@@ -61,6 +66,7 @@ static TABLE: [Preset; 8] = [
         read_ratio: 0.2,
         rmw_ratio: 0.4,
         one_kind_per_txn: true,
+        ..GENERAL
     },
     Preset {
         name: "general-rh",
@@ -98,69 +104,27 @@ static TABLE: [Preset; 8] = [
         rmw_ratio: 0.1,
         ..KING_COBRA
     },
-];
-
-/// A named workload on a table with its size.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct TablePreset {
-    /// Its name.
-    pub name: &'static str,
-    /// What it is, in one sentence.
-    pub description: &'static str,
-    /// How many transactions.
-    pub txns: u64,
-    /// How many sessions.
-    pub sessions: u32,
-    keys: u32,
-    mix: Mix,
-}
-
-/// The workloads of Emme's evaluation (Section 8.2), five operations per transaction. The paper leaves the
-/// number of sessions open.
-static TABLES: [TablePreset; 3] = [
-    TablePreset {
+    Preset {
         name: "emme-items",
         description: "Emme's item histories: 30% updates, 40% reads, 20% increments, 10% inserts by key",
         txns: 100_000,
-        sessions: 10,
-        keys: 1000,
-        mix: Mix::ITEMS,
+        mix: Some(Mix::ITEMS),
+        ..EMME
     },
-    TablePreset {
+    Preset {
         name: "emme-predicates",
         description: "Emme's predicate histories: 10% inserts, else reads and updates, a fifth by range",
-        txns: 2_500,
-        sessions: 10,
         keys: 100,
-        mix: Mix::PREDICATES,
+        mix: Some(Mix::PREDICATES),
+        ..EMME
     },
-    TablePreset {
+    Preset {
         name: "emme-ranges",
         description: "Emme's item histories with 10% reads by range",
-        txns: 2_500,
-        sessions: 10,
-        keys: 1000,
-        mix: Mix::RANGES,
+        mix: Some(Mix::RANGES),
+        ..EMME
     },
 ];
-
-impl TablePreset {
-    /// Every preset.
-    pub fn all() -> &'static [TablePreset] {
-        &TABLES
-    }
-
-    /// The preset of a name.
-    pub fn find(name: &str) -> Option<&'static TablePreset> {
-        TABLES.iter().find(|preset| preset.name == name)
-    }
-
-    /// Its workload.
-    pub fn workload(&self) -> TableWorkload {
-        TableWorkload { keys: self.keys, mix: self.mix, ..TableWorkload::default() }
-    }
-}
 
 impl Preset {
     /// Every preset.
@@ -173,12 +137,18 @@ impl Preset {
         TABLE.iter().find(|preset| preset.name == name)
     }
 
+    /// Whether its operations are on a table, not on registers.
+    pub fn is_of_table(&self) -> bool {
+        self.mix.is_some()
+    }
+
     /// Its workload.
     pub fn workload(&self) -> Workload {
         Workload {
-            kind: Kind::General,
+            kind: if self.is_of_table() { Kind::Predicate } else { Kind::General },
             ops: self.ops,
-            keys: KEYS,
+            keys: self.keys,
+            mix: self.mix.unwrap_or_default(),
             read_ratio: self.read_ratio,
             rmw_ratio: self.rmw_ratio,
             one_kind_per_txn: self.one_kind_per_txn,
@@ -199,11 +169,6 @@ mod tests {
             assert_eq!(preset.workload().validate(), Ok(()));
         }
         assert_eq!(Preset::find("blindw"), None);
-        for preset in TablePreset::all() {
-            assert_eq!(TablePreset::find(preset.name), Some(preset));
-            assert_eq!(preset.workload().validate(), Ok(()));
-            assert_eq!(Preset::find(preset.name), None);
-        }
     }
 
     #[test]

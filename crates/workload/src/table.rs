@@ -8,7 +8,7 @@ use crate::mix::{Mix, TableOpKind};
 use crate::plan::Place;
 use crate::rng::Rng;
 use crate::sampler::Sampler;
-use crate::shape::WorkloadError;
+use crate::shape::{Workload, WorkloadError};
 
 /// The shape of a workload on one table: a key, two columns of numbers from 0 to 999 that
 /// ranges are about, and a column that tells versions of a row apart.
@@ -33,6 +33,14 @@ impl Default for TableWorkload {
             distribution: Distribution::Uniform,
             mix: Mix::default(),
         }
+    }
+}
+
+/// The part of a workload that is about a table.
+impl From<&Workload> for TableWorkload {
+    fn from(workload: &Workload) -> Self {
+        let Workload { ops, keys, distribution, mix, .. } = *workload;
+        TableWorkload { ops, keys, distribution, mix }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use isolario::model::Level;
 use isolario::sim::{Config, ConfigError, Kind, Plant, Workload, WorkloadError, templates};
-use isolario::workload::{Application, TablePreset};
+use isolario::workload::{Application, Preset};
 
 use super::args::{GenArgs, HistoryArgs};
 use super::orders::Orders;
@@ -39,8 +39,9 @@ impl Generate {
 }
 
 fn subject(args: &HistoryArgs) -> Result<Subject, Failure> {
-    let preset = args.preset.as_deref().and_then(TablePreset::find);
-    if args.workload.as_deref() == Some(PREDICATE) || args.workload.is_none() && preset.is_some() {
+    let kind = args.workload.as_deref().and_then(|name| name.parse().ok());
+    let preset = args.preset.as_deref().map(|name| find_preset(name, kind)).transpose()?;
+    if kind == Some(Kind::Predicate) || kind.is_none() && preset.is_some_and(Preset::is_of_table) {
         let config = table::config(args, preset)?;
         config.validate().map_err(|error| wrong(&error))?;
         return Ok(Subject::Table(config));
@@ -51,7 +52,7 @@ fn subject(args: &HistoryArgs) -> Result<Subject, Failure> {
                 .with_hint(format!("it is for --workload {PREDICATE}")));
         }
     }
-    let config = config(args)?;
+    let config = config(args, preset)?;
     config.validate().map_err(|error| wrong(&error))?;
     Ok(Subject::Registers(config))
 }
@@ -85,8 +86,7 @@ fn output(args: HistoryArgs) -> Result<Output, Failure> {
 }
 
 /// The preset if one is named, overridden by whatever was given.
-fn config(args: &HistoryArgs) -> Result<Config, Failure> {
-    let preset = args.preset.as_deref().map(find_preset).transpose()?;
+fn config(args: &HistoryArgs, preset: Option<&Preset>) -> Result<Config, Failure> {
     let base = preset.map_or_else(Config::default, Config::from);
     let workload = workload(args, &base.workload)?;
     let level = find_level(&args.level)?;

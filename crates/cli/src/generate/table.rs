@@ -2,7 +2,7 @@
 
 use isolario::model::Level;
 use isolario::sim::{TableAnomaly, TableConfig, TableDefect, TablePlant, TableWorkload};
-use isolario::workload::TablePreset;
+use isolario::workload::Preset;
 
 use super::args::HistoryArgs;
 use super::settings::find_level;
@@ -11,11 +11,8 @@ use crate::suggest::no_such;
 use crate::workload_flags::{PREDICATE, find_distribution, find_mix};
 
 /// The preset if there is one, overridden by whatever was given.
-pub(super) fn config(
-    args: &HistoryArgs,
-    preset: Option<&TablePreset>,
-) -> Result<TableConfig, Failure> {
-    refuse_idle_flags(args, preset.is_some())?;
+pub(super) fn config(args: &HistoryArgs, preset: Option<&Preset>) -> Result<TableConfig, Failure> {
+    refuse_idle_flags(args)?;
     let base = preset.map_or_else(TableConfig::default, TableConfig::from);
     let level = find_level(&args.level)?;
     if level == Level::Linearizable {
@@ -45,9 +42,8 @@ pub(super) fn config(
 }
 
 /// A flag that would change nothing is a mistake.
-fn refuse_idle_flags(args: &HistoryArgs, has_preset: bool) -> Result<(), Failure> {
+fn refuse_idle_flags(args: &HistoryArgs) -> Result<(), Failure> {
     let idle = [
-        (args.preset.is_some() && !has_preset, "--preset"),
         (args.read_ratio.is_some(), "--read-ratio"),
         (args.rmw_ratio.is_some(), "--rmw-ratio"),
         (args.duplicate_ratio.is_some(), "--duplicate-ratio"),

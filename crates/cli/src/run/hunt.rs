@@ -170,7 +170,7 @@ impl Phase {
             workload: settings.workload.kind.to_string(),
             sessions: settings.sessions,
             keys: settings.workload.keys,
-            think_us: settings.think.as_micros() as u64,
+            think_us: settings.think.unwrap_or_default().as_micros() as u64,
             value_size: settings.value_size,
             seed: seed.clone(),
             committed: counts.committed,

@@ -36,7 +36,9 @@ impl Run {
     pub(crate) fn build(args: RunArgs, form: ReportForm) -> Result<Run, Failure> {
         let parse = |text: &String| DbUrl::parse(text).map_err(|error| Failure::new(error.message));
         let urls: Result<Vec<_>, _> = args.db.iter().map(parse).collect();
-        let preset = args.shape.preset.as_deref().map(find_preset).transpose()?;
+        let kind = args.shape.workload.as_deref().and_then(|name| name.parse().ok());
+        let find = |name| find_preset(name, kind);
+        let preset = args.shape.preset.as_deref().map(find).transpose()?;
         let run = shape(&args.shape, preset)?;
         let mut settings = Settings::new(run.workload.kind);
         settings.urls = urls?;
@@ -52,7 +54,7 @@ impl Run {
         };
         settings.duration = args.shape.duration;
         settings.rate = args.drive.rate;
-        settings.think = args.drive.think.unwrap_or_default();
+        settings.think = args.drive.think;
         settings.value_size = args.drive.value_size.unwrap_or(0);
         settings.max_retries = args.drive.max_retries;
         settings.seed = args.shape.seed.unwrap_or_else(any_seed);

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use isolario::model::{Contention, Latency, RunRecord, Verdict};
-use isolario::report::words::why_no_answer;
+use isolario::model::{Latency, RunRecord, Verdict};
+use isolario::report::words::{too_few_overlapped, why_no_answer};
 use isolario::report::{Names, Style, grouped, printable, wrap};
 use isolario::run::{Judgement, RunOutcome, SHRUNK};
 use serde::Serialize;
@@ -159,14 +159,9 @@ impl Told<'_> {
                  that could be are above"
             ));
         }
-        if let Some(contention) = examination.contention.filter(Contention::is_thin) {
-            let overlapped = grouped(contention.overlapped);
-            let committed = grouped(contention.committed);
+        if let Some(too_few) = examination.contention.as_ref().and_then(too_few_overlapped) {
             console.warning(&format!(
-                "{overlapped} of {committed} transactions overlapped another one, and {} did on a \
-                 key: too few to show what the database does about it; more --sessions or fewer \
-                 --keys make them meet",
-                grouped(contention.conflicted)
+                "{too_few}; use more --sessions, fewer --keys or a longer --think"
             ));
         }
     }

@@ -183,7 +183,7 @@ fn every_workload_runs_on_sqlite() {
         assert_eq!(output.status.code(), Some(0), "{kind}: {text}");
         assert_eq!(record(&sandbox, kind)["counts"]["committed"], 300, "{kind}");
     }
-    for preset in ["general-rh", "cobra-mix"] {
+    for preset in ["general-rh", "cobra-mix", "emme-ranges"] {
         let args = ["run", "--preset", preset, "--txns", "100", "--out", preset];
         assert_eq!(sandbox.code(&args), 0, "{preset}");
     }

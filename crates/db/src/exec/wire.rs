@@ -1,38 +1,79 @@
 //! The answers of drivers: read strictly, so that a mistake in a driver is found at once.
 
+use isolario_model::Level;
+use isolario_workload::Kind;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::error::{DbError, ErrorClass};
 
-/// What a driver says of itself.
-#[derive(Debug, Deserialize)]
+/// The driver's answer to `hello`.
+#[derive(Debug)]
 pub(super) struct Greeting {
     /// The product and its version.
     pub(super) name: String,
     /// The isolation level in force, by the database's own name.
-    #[serde(default)]
     pub(super) isolation: Option<String>,
     /// The workloads it can run.
-    #[serde(default = "registers")]
-    pub(super) workloads: Vec<String>,
+    pub(super) workloads: Vec<Kind>,
     /// The levels it claims to give.
-    #[serde(default)]
-    pub(super) claim: Vec<String>,
+    pub(super) claim: Vec<Level>,
     /// Whether one process serves every session.
-    #[serde(default)]
     pub(super) shared: bool,
 }
 
-fn registers() -> Vec<String> {
-    vec!["mini".to_owned(), "general".to_owned()]
+#[derive(Deserialize)]
+struct GreetingFields {
+    name: String,
+    isolation: Option<String>,
+    workloads: Option<Vec<String>>,
+    #[serde(default)]
+    claim: Vec<String>,
+    #[serde(default)]
+    shared: bool,
 }
 
 impl Greeting {
-    pub(super) fn read(answer: &Value) -> Result<Greeting, DbError> {
-        Greeting::deserialize(answer)
-            .map_err(|error| wrong(&answer.to_string(), &error.to_string()))
+    /// Reads the answer. A name that means nothing here is fatal: a misspelt level would be a claim
+    /// that is never checked.
+    pub(super) fn read(answer: &Value, isolation: Option<&str>) -> Result<Greeting, DbError> {
+        let wrong = |why: String| wrong(&answer.to_string(), &why);
+        let fields =
+            GreetingFields::deserialize(answer).map_err(|error| wrong(error.to_string()))?;
+        if let (Some(asked), Some(in_force)) = (isolation, &fields.isolation)
+            && plain_name(asked) != plain_name(in_force)
+        {
+            return Err(DbError::fatal(format!(
+                "the driver was asked for the isolation level `{asked}` and answered with \
+                 `{in_force}`: it should refuse a level that it cannot set"
+            )));
+        }
+        let workloads = match fields.workloads {
+            Some(names) => each(&names, |name| Kind::ALL.into_iter().find(|it| it.name() == name))
+                .map_err(|name| {
+                    let known: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
+                    wrong(format!("there is no workload `{name}`, but {}", known.join(", ")))
+                })?,
+            None => vec![Kind::Mini, Kind::General],
+        };
+        let claim = each(&fields.claim, Level::find).map_err(|name| {
+            let known: Vec<&str> = Level::decided().map(Level::name).collect();
+            wrong(format!("there is no level `{name}` to claim, but {}", known.join(", ")))
+        })?;
+        let GreetingFields { name, isolation, shared, .. } = fields;
+        Ok(Greeting { name, isolation, workloads, claim, shared })
     }
+}
+
+/// The values of all names, or the first name that has none.
+fn each<'n, T>(names: &'n [String], find: impl Fn(&str) -> Option<T>) -> Result<Vec<T>, &'n str> {
+    names.iter().map(|name| find(name).ok_or(name.as_str())).collect()
+}
+
+/// The name of an isolation level without differences that mean nothing: `READ COMMITTED` is
+/// `read-committed`.
+fn plain_name(isolation: &str) -> String {
+    isolation.trim().to_lowercase().replace([' ', '_'], "-")
 }
 
 #[derive(Deserialize)]
@@ -121,6 +162,33 @@ mod tests {
         assert_eq!(gone, DbError::unknown("gone"));
         let lost = error(r#"{"error":{"class":"aborted","message":"x","disconnected":true}}"#);
         assert!(lost.disconnected);
+    }
+
+    #[test]
+    fn names_in_a_greeting_must_mean_something() {
+        let greet = |line: &str, isolation| Greeting::read(&read(line).unwrap(), isolation);
+        let refused = |line: &str, isolation| {
+            let error = greet(line, isolation).unwrap_err();
+            assert_eq!(error.class, ErrorClass::Fatal);
+            error.message
+        };
+        for misspelt in ["superb", "snapshot_isolation", "Serializable"] {
+            let line = format!(r#"{{"name":"x","claim":["si","{misspelt}"]}}"#);
+            let message = refused(&line, None);
+            assert!(message.contains(&format!("no level `{misspelt}`")), "{message}");
+            assert!(message.contains("snapshot-isolation, "), "{message}");
+        }
+        let message = refused(r#"{"name":"x","workloads":["mini","mnii"]}"#, None);
+        assert!(message.contains("no workload `mnii`, but mini, general"), "{message}");
+
+        let greeting = greet(r#"{"name":"x","claim":["si"]}"#, Some("snapshot")).unwrap();
+        assert_eq!(greeting.claim, [Level::SnapshotIsolation]);
+        assert_eq!(greeting.workloads, [Kind::Mini, Kind::General]);
+        let line = r#"{"name":"x","isolation":"READ COMMITTED"}"#;
+        assert!(greet(line, Some("read-committed")).is_ok());
+        assert!(greet(line, None).is_ok());
+        let message = refused(line, Some("serializable"));
+        assert!(message.contains("`serializable` and answered with `READ COMMITTED`"), "{message}");
     }
 
     #[test]

@@ -13,6 +13,9 @@ pub(super) struct Product {
     pub(super) name: &'static str,
     /// Name and version for people.
     pub(super) version: String,
+    /// Whether updates at repeatable read are refused if the row changed since the snapshot
+    /// (MariaDB's `innodb_snapshot_isolation`, on by default from 11.6.2 on).
+    pub(super) has_snapshot_isolation: bool,
 }
 
 impl Product {
@@ -25,7 +28,11 @@ impl Product {
         let cluster: Option<(String, String)> =
             conn.query_first("SHOW GLOBAL VARIABLES LIKE 'wsrep_on'").map_err(failed)?;
         let is_cluster = cluster.is_some_and(|(_, on)| on == "ON");
-        Ok(Product::known(&full, &comment.unwrap_or_default(), is_cluster))
+        let snapshots: Option<(String, String)> =
+            conn.query_first("SHOW VARIABLES LIKE 'innodb_snapshot_isolation'").map_err(failed)?;
+        let has_snapshot_isolation = snapshots.is_some_and(|(_, on)| on == "ON");
+        let known = Product::known(&full, &comment.unwrap_or_default(), is_cluster);
+        Ok(Product { has_snapshot_isolation, ..known })
     }
 
     /// By what the server calls its version: `10.11.6-MariaDB-0+deb12u1-log`, `8.0.36`,
@@ -47,7 +54,7 @@ impl Product {
         // Those who pretend to be a MySQL put their own number after their name.
         let own = ["TiDB-v", "OceanBase-v"].iter().find_map(|mark| full.split_once(mark));
         let number = own.map_or(full, |(_, number)| number).split('-').next().unwrap_or_default();
-        Product { name, version: format!("{words} {number}") }
+        Product { name, version: format!("{words} {number}"), has_snapshot_isolation: false }
     }
 
     /// What a connection to a node of a cluster does before it looks at tables: nodes apply each

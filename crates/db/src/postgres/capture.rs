@@ -42,6 +42,7 @@ pub(super) fn start(postgres: &Postgres) -> Result<Box<dyn Capture>, DbError> {
             "a standby cannot tell the order of versions: name the primary alone with --db",
         ));
     }
+    line.require(10, "the order of versions is read from the log by `pgoutput`, which")?;
     let level: String = line.query("SELECT current_setting('wal_level')")?;
     if level != "logical" {
         return Err(DbError::fatal(format!(
@@ -138,7 +139,7 @@ impl Slot {
             "SET synchronous_commit = on; SELECT pg_logical_emit_message(true, 'isolario', 'end')",
         )?;
         let last: String =
-            self.line.query("SELECT pg_snapshot_xmax(pg_current_snapshot())::text")?;
+            self.line.query("SELECT txid_snapshot_xmax(txid_current_snapshot())::text")?;
         let last: u64 = last.parse().unwrap_or(u64::MAX);
         let mut decoder = Decoder::default();
         loop {

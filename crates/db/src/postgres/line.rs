@@ -119,6 +119,16 @@ impl Line {
         row.try_get(0).map_err(|error| DbError::fatal(format!("{question}: {error}")))
     }
 
+    /// Refuses servers before a major version, with what needs it.
+    pub(super) fn require(&self, major: i64, what: &str) -> Result<(), DbError> {
+        let number: i64 = self.query("SELECT current_setting('server_version_num')::BIGINT")?;
+        if number >= major * 10_000 {
+            return Ok(());
+        }
+        let version = self.greeting.as_deref().unwrap_or("older");
+        Err(DbError::fatal(format!("{what} needs PostgreSQL {major} or later; this is {version}")))
+    }
+
     /// Whether the server follows another one. Servers that only speak the protocol may not know the
     /// question; a line that is broken shows at the next one.
     pub(super) fn is_standby(&self) -> bool {

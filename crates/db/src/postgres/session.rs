@@ -48,7 +48,7 @@ pub(super) enum Evidence {
 const COMMIT_AND_TELL: &str = "SHOW COMMIT TIMESTAMP; COMMIT";
 
 /// Takes the snapshot of a transaction, and tells it.
-const SNAPSHOT: &str = "SELECT pg_current_snapshot()::text";
+const SNAPSHOT: &str = "SELECT txid_current_snapshot()::text";
 
 pub(super) struct Session {
     line: Line,

@@ -150,11 +150,11 @@ impl Query {
     }
 }
 
-/// What PostgreSQL says of the state that a statement sees, and of the transaction.
-const EVIDENCE: &str =
-    "pg_current_snapshot()::text, pg_current_xact_id_if_assigned()::text::BIGINT";
+/// The columns with which PostgreSQL reports the state that a statement sees, and the number of its
+/// transaction: by the functions that every version has, not by their successors of version 13.
+const EVIDENCE: &str = "txid_current_snapshot()::text, txid_current_if_assigned()";
 /// What it says of the transaction, behind each row.
-const NUMBER: &str = "pg_current_xact_id()::text::BIGINT";
+const NUMBER: &str = "txid_current()";
 
 impl TableSql {
     fn new(dialect: Dialect) -> TableSql {

@@ -37,12 +37,15 @@ use std::time::Instant;
 
 use isolario_check::{Options, check};
 use isolario_model::{
-    Batch, History, Initial, Level, LevelResult, Meta, Op, OpInput, Outcome, Pieces, SinkError,
-    TxnEnd, TxnSink, TxnStart,
+    Batch, Contention, History, Initial, Level, LevelResult, Meta, Op, OpInput, Outcome, Pieces,
+    SinkError, TxnEnd, TxnSink, TxnStart,
 };
-use isolario_report::{Human, Renderer, Report};
+use isolario_report::Report;
+use isolario_report::words::too_few_overlapped;
 
 pub use value::AsValue;
+
+use crate::text::as_text;
 
 /// Records what the clients of a store do and see. See the [module](self).
 ///
@@ -127,14 +130,24 @@ impl Recorder {
     }
 
     /// Panics unless what was recorded satisfies a level; with the explanation that `isolario check`
-    /// prints. A history in which nothing committed satisfies nothing.
+    /// prints. A history in which nothing committed satisfies nothing, and one in which hardly any
+    /// transactions overlapped shows nothing: it panics, too. [`Recorder::check`] answers without that
+    /// demand.
     #[track_caller]
     #[expect(clippy::panic, reason = "that is how a test fails")]
     pub fn assert(&self, level: Level) {
-        match self.check(level) {
-            Ok(checked) if checked.is_satisfied() => {}
-            Ok(checked) => panic!("{checked}"),
+        let checked = match self.check(level) {
+            Ok(checked) => checked,
             Err(error) => panic!("the history could not be recorded: {error}"),
+        };
+        if !checked.is_satisfied() {
+            panic!("{checked}");
+        }
+        if let Some(too_few) = checked.contention().as_ref().and_then(too_few_overlapped) {
+            panic!(
+                "{too_few}: use more threads and fewer keys, or let clients pause between the \
+                 operations of a transaction"
+            );
         }
     }
 }
@@ -346,6 +359,11 @@ impl Checked {
             && self.results.iter().all(|result| result.verdict.is_satisfied())
     }
 
+    /// How often transactions overlapped: a history in which they hardly did shows little.
+    pub fn contention(&self) -> Option<Contention> {
+        Contention::of(&self.history)
+    }
+
     /// Whether the level is violated.
     pub fn is_violated(&self) -> bool {
         self.results.iter().any(|result| result.verdict.is_violated())
@@ -361,11 +379,7 @@ impl fmt::Display for Checked {
         let report = Report::new("recorded", &self.history, &self.results)
             .with_named(&named)
             .with_max_anomalies(SHOWN);
-        let mut text = Vec::new();
-        let mut human = Human::default();
-        let rendered = human.report(&report, &mut text).and_then(|()| human.end(&mut text));
-        rendered.map_err(|_| fmt::Error)?;
-        f.write_str(String::from_utf8_lossy(&text).trim_end())
+        f.write_str(&as_text(&report))
     }
 }
 

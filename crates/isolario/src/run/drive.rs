@@ -66,7 +66,7 @@ impl Course<'_> {
             txns: settings.txns,
             duration: settings.duration,
             rate: settings.rate,
-            think: settings.think,
+            think: settings.think.unwrap_or_default(),
             max_retries: settings.max_retries,
             patience: PATIENCE.max(settings.statement_timeout * PATIENT_STATEMENTS),
             history: Some(self.history),

@@ -77,7 +77,7 @@ impl Hunt {
         Settings {
             workload: Workload { keys, read_ratio, ops, ..workload },
             sessions: SESSIONS[pick(SESSIONS.len())],
-            think: Duration::from_micros(THINK[pick(THINK.len())]),
+            think: Some(Duration::from_micros(THINK[pick(THINK.len())])),
             value_size: if self.has_value_sizes { value_size } else { 0 },
             duration: Some(PHASE.min(left)),
             txns: Some(if kind == Kind::Predicate { MOST_ON_ROWS } else { MOST_TXNS }),

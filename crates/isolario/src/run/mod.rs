@@ -137,13 +137,16 @@ pub fn run(
     conduct(settings, &generator, || Target::open(settings), handle, observer)
 }
 
-/// As [`run`], against a database of one's own, given by its nodes.
+/// As [`run`], against a database of one's own, given by its nodes. Clients pause within their
+/// transactions, unless [`Settings::think`] says otherwise, so that transactions overlap.
 pub fn run_against(
     settings: &Settings,
     nodes: Vec<Box<dyn Database>>,
     handle: &Handle,
     observer: &mut dyn Observer,
 ) -> Result<RunOutcome, RunError> {
+    let think = Some(settings.think.unwrap_or(Settings::THINK_IN_PROCESS));
+    let settings = &Settings { think, ..settings.clone() };
     let generator = settings.planner()?;
     conduct(settings, &generator, || Target::of(nodes, settings), handle, observer)
 }
@@ -354,7 +357,8 @@ fn begin(settings: &Settings, target: &Target) -> RunRecord {
             txns: settings.txns,
             duration_ms: settings.duration.map(|duration| duration.as_secs_f64() * 1e3),
             rate: settings.rate,
-            think_ms: Some(settings.think.as_secs_f64() * 1e3).filter(|think| *think > 0.0),
+            think_ms: (settings.think.map(|think| think.as_secs_f64() * 1e3))
+                .filter(|think| *think > 0.0),
             max_retries: settings.max_retries,
         },
         seed: settings.seed.to_string(),

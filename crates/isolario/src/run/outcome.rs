@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use isolario_formats::Warning;
 use isolario_model::{History, Level, LevelResult, RunRecord, VerdictKind};
+use isolario_report::words::too_few_overlapped;
 use isolario_report::{Asked, HistoryName, Provenance, Report, Timing, grouped, known, shell_word};
 use isolario_verify::proof::Digest;
 
@@ -15,6 +16,7 @@ use super::lost::{LostCommits, report_of_lost};
 use super::recorded_outages;
 use super::whitebox::{Basis, Whitebox};
 use crate::shrink::ShrunkHistory;
+use crate::text::as_text;
 
 /// What a run found.
 #[derive(Debug)]
@@ -50,6 +52,21 @@ impl RunOutcome {
     /// What it all comes to.
     pub fn judgement(&self) -> Judgement {
         self.report("").judgement_of_run(&self.record).max(Judgement::Satisfied)
+    }
+
+    /// Panics unless the database kept its promise, or satisfied the levels that were asked for, in a run
+    /// in which enough transactions overlapped to show otherwise. The message is the explanation.
+    #[track_caller]
+    #[expect(clippy::panic, reason = "that is how a test fails")]
+    pub fn assert_kept(&self) {
+        let contention = self.examination.contention.as_ref();
+        match (self.judgement(), contention.and_then(too_few_overlapped)) {
+            (Judgement::Satisfied, None) => {}
+            (Judgement::Satisfied, Some(too_few)) => panic!(
+                "{too_few}: ask for more sessions, fewer keys or longer pauses (Settings::with_think)"
+            ),
+            _ => panic!("{}\n\n{}", self.promise(), as_text(&self.report(&self.name()))),
+        }
     }
 
     /// The name by which reports call the history: its file.

@@ -26,8 +26,8 @@ pub(super) fn command(settings: &Settings, isolation: &str) -> String {
     if let Some(rate) = settings.rate {
         flag("rate", rate.to_string());
     }
-    if !settings.think.is_zero() {
-        flag("think", span(settings.think));
+    if let Some(think) = settings.think.filter(|think| !think.is_zero()) {
+        flag("think", span(think));
     }
     if settings.value_size > 0 {
         flag("value-size", settings.value_size.to_string());

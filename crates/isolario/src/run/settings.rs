@@ -37,8 +37,9 @@ pub struct Settings {
     pub duration: Option<Duration>,
     /// The most transactions to begin per second.
     pub rate: Option<u64>,
-    /// The longest pause before an operation or a commit; each has a random length up to it.
-    pub think: Duration,
+    /// The longest pause before an operation or a commit; each has a random length up to it. By default
+    /// none, but for [`run_against`](super::run_against): [`Settings::THINK_IN_PROCESS`].
+    pub think: Option<Duration>,
     /// How many bytes a register is to take at least, in databases that store bytes.
     pub value_size: u32,
     /// How often to try a transaction again that the database refused.
@@ -132,6 +133,10 @@ impl Ask {
 }
 
 impl Settings {
+    /// The longest pause by default for a store in the process of the run. Such a store answers within
+    /// microseconds: without pauses, a transaction is over before another thread begins the next one.
+    pub const THINK_IN_PROCESS: Duration = Duration::from_micros(200);
+
     /// A run of the default workload of a kind, of its default size, with seed 1; against no database
     /// yet: see [`Settings::with_url`] and [`run_against`](super::run_against).
     pub fn new(kind: Kind) -> Settings {
@@ -147,7 +152,7 @@ impl Settings {
             txns: Some(txns),
             duration: None,
             rate: None,
-            think: Duration::ZERO,
+            think: None,
             value_size: 0,
             max_retries: 5,
             seed: 1,
@@ -210,7 +215,7 @@ impl Settings {
     /// With random pauses up to this long before operations and commits.
     #[must_use]
     pub fn with_think(self, think: Duration) -> Settings {
-        Settings { think, ..self }
+        Settings { think: Some(think), ..self }
     }
 
     /// With another seed.

@@ -6,6 +6,7 @@
 mod alike;
 mod anomaly;
 mod consequence;
+mod contention;
 mod counting;
 mod cycle;
 mod edge;
@@ -24,6 +25,7 @@ mod verdict;
 
 pub use anomaly::summary;
 pub use consequence::{advice, consequence};
+pub use contention::too_few_overlapped;
 pub use edge::{Step, argument, explain};
 pub use level::applies_to;
 pub use naming::{

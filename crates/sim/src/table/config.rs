@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use isolario_model::Level;
-use isolario_workload::{TablePreset, TableWorkload, WorkloadError};
+use isolario_workload::{Preset, TableWorkload, WorkloadError};
 
 use crate::config::{ConfigError, check_shares};
 use crate::interleave::Pace;
@@ -53,10 +53,10 @@ impl Default for TableConfig {
     }
 }
 
-impl From<&TablePreset> for TableConfig {
-    fn from(preset: &TablePreset) -> Self {
+impl From<&Preset> for TableConfig {
+    fn from(preset: &Preset) -> Self {
         TableConfig {
-            workload: preset.workload(),
+            workload: TableWorkload::from(&preset.workload()),
             txns: preset.txns,
             sessions: preset.sessions,
             ..TableConfig::default()
