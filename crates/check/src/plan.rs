@@ -376,18 +376,27 @@ impl<'h> Checker<'h> {
     }
 
     fn decide_weak(&self, engines: &Engines<'h>, level: Level) -> Verdict {
-        let check = |weak: &Weak<'h>| weak.check(level);
-        match check(&engines.weak) {
-            Verdict::NotApplicable(reason) if level.shape().nodes == Nodes::One => {
+        if level.shape().nodes == Nodes::None {
+            return self.cut_isolation(engines);
+        }
+        match engines.weak.check(level) {
+            Verdict::NotApplicable(reason) => self.choose_weak(engines, level, reason),
+            Verdict::Satisfied(_) if let Some(reason) = self.met_refusal() => {
                 self.choose_weak(engines, level, reason)
             }
-            Verdict::Satisfied(_) if let Some(reason) = self.met_refusal() => {
-                match level.shape().nodes {
-                    Nodes::One => self.choose_weak(engines, level, reason),
-                    _ if self.is_met_again() => Verdict::NotApplicable(reason),
-                    _ => check(&engines.weak),
-                }
-            }
+            verdict => verdict,
+        }
+    }
+
+    /// Rows that were met do not count unless they are read again: what was met may have been an aborted
+    /// write, and nothing follows from that.
+    fn cut_isolation(&self, engines: &Engines<'h>) -> Verdict {
+        let Some(reason) = self.met_refusal() else {
+            return engines.weak.check(Level::CutIsolation);
+        };
+        let resolved = Resolved::with_met(self.history, &[], &self.options);
+        match Weak::new(Arc::new(resolved)).check(Level::CutIsolation) {
+            Verdict::Satisfied(_) if self.is_met_again() => Verdict::NotApplicable(reason),
             verdict => verdict,
         }
     }
@@ -426,10 +435,7 @@ impl<'h> Checker<'h> {
         decider: &Decider<'_, 'h>,
     ) -> Verdict {
         match &engines.resolved.dependencies.reads.choices.open {
-            // What a transaction that may be absent does to lists, nobody works out.
-            Some(open)
-                if self.may_choose(engines) && (open.maybe.is_empty() || !self.has_lists()) =>
-            {
+            Some(open) if self.may_choose(engines) && self.maybe_lists(engines).is_empty() => {
                 let verdict =
                     chosen::decide(&engines.resolved, open, level, &self.options, decider);
                 self.in_fewer_words(level, verdict)
@@ -559,6 +565,19 @@ impl<'h> Checker<'h> {
         let stated = self.options.version_order.iter().filter(|_| self.options.trusts_orders());
         !self.options.assume.order_versions()
             && !stated.flat_map(|order| &order.writers).any(may_lack)
+    }
+
+    /// Reads of lists by transactions of which it is open whether they committed, one of each. No level is
+    /// decided by what these returned.
+    pub(crate) fn open_lists(&self) -> Vec<OpId> {
+        self.engines().map_or_else(|_| Vec::new(), |engines| self.maybe_lists(engines))
+    }
+
+    fn maybe_lists(&self, engines: &Engines<'h>) -> Vec<OpId> {
+        let open = engines.resolved.dependencies.reads.choices.open.as_ref();
+        let is_list = |op: &OpId| self.history.op_kinds()[op.index()] == OpKind::ReadList;
+        let maybe = open.map_or(&[][..], |open| &open.maybe).iter();
+        maybe.filter_map(|txn| self.history.txn_ops(*txn).find(is_list)).collect()
     }
 
     /// Whether right reads and what is known of versions agree with some serial order. Then session order,
