@@ -574,9 +574,9 @@ impl<'h> Checker<'h> {
     }
 
     fn maybe_lists(&self, engines: &Engines<'h>) -> Vec<OpId> {
-        let open = engines.resolved.dependencies.reads.choices.open.as_ref();
+        let Some(open) = &engines.resolved.dependencies.reads.choices.open else { return Vec::new() };
         let is_list = |op: &OpId| self.history.op_kinds()[op.index()] == OpKind::ReadList;
-        let maybe = open.map_or(&[][..], |open| &open.maybe).iter();
+        let maybe = open.maybe.iter().filter(|txn| open.writers.entries().contains(txn));
         maybe.filter_map(|txn| self.history.txn_ops(*txn).find(is_list)).collect()
     }
 
@@ -649,11 +649,13 @@ impl<'h> Checker<'h> {
     }
 
     /// The same verdict with arguments about fewer transactions and operations, where arguments take
-    /// more than what clients saw. What predicates or conditional writes may have met is not part of a
-    /// history: nothing can be left out there.
+    /// more than what clients saw. What predicates or conditional writes may have met, and what is taken to
+    /// have committed, is not part of a history: nothing can be left out there.
     fn in_fewer_words(&self, level: Level, verdict: Verdict) -> Verdict {
         let fewer = match &verdict {
-            Verdict::Violated(findings) if self.met.is_empty() => {
+            Verdict::Violated(findings)
+                if self.met.is_empty() && self.options.committed.is_empty() =>
+            {
                 minimal(self.history, level, &self.options, findings)
             }
             _ => None,

@@ -177,10 +177,9 @@ impl<'a> Collector<'a> {
         let is_kept =
             |(read, _): &&(OpId, Vec<TxnId>)| self.kept[self.history.op_txn(*read).index()];
         found.extend(self.met.iter().filter(is_kept).map(Open::of_met));
-        let mut maybe = self.maybe(&mut found);
+        let maybe = self.maybe(&mut found);
         let shares_initial = *self.history.initial() == Initial::Unwritten;
         self.drop_impossible(&mut found);
-        maybe.retain(|txn| found.iter().any(|open| open.writers.contains(txn)));
         let is_certain = |read: OpId| self.kept[self.history.op_txn(read).index()];
         // A key has one initial value, whichever it is. Two reads that are of it only perhaps would
         // depend on each other.
