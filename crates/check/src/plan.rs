@@ -574,7 +574,9 @@ impl<'h> Checker<'h> {
     }
 
     fn maybe_lists(&self, engines: &Engines<'h>) -> Vec<OpId> {
-        let Some(open) = &engines.resolved.dependencies.reads.choices.open else { return Vec::new() };
+        let Some(open) = &engines.resolved.dependencies.reads.choices.open else {
+            return Vec::new();
+        };
         let is_list = |op: &OpId| self.history.op_kinds()[op.index()] == OpKind::ReadList;
         let maybe = open.maybe.iter().filter(|txn| open.writers.entries().contains(txn));
         maybe.filter_map(|txn| self.history.txn_ops(*txn).find(is_list)).collect()
