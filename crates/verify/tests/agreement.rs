@@ -329,7 +329,7 @@ fn a_failed_insert_shows_that_a_transaction_committed_with_all_that_it_did_to_li
     }
     for text in [
         "a: append x 5\n a unknown: w q 1, r x [5]\n b: insert q 2 failed",
-        "a: insert q 1 failed, r y [11]\n b unknown: append y 14, w q 3\n c: append y 11\n d: r y [11 14]",
+        "a: insert q 1 failed, r y [11 14]\n b unknown: append y 14, w q 3\n c: append y 11",
         // Somebody else may be why it failed.
         "a unknown: w q 1, r x [10]\n c unknown: w q 3, r x []\n b: insert q 2 failed",
         "a unknown: w q 1, r x [10]\n c: w q 3\n b: insert q 2 failed",
