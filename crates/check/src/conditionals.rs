@@ -116,8 +116,8 @@ impl<'h> Registers<'h> {
         }
     }
 
-    /// A level that is satisfied with some outcomes of the transactions of these operations: first if none of
-    /// them committed.
+    /// The result for some outcomes of the transactions of these operations that satisfy the level: first, that
+    /// none of them committed.
     fn by_outcomes(&self, options: &Options, level: Level, open: &[OpId]) -> Option<LevelResult> {
         let ways = if open.len() > MOST_OUTCOMES { 1 } else { 1 << open.len() };
         let decide = |way: usize| {
@@ -125,7 +125,7 @@ impl<'h> Registers<'h> {
             for (at, op) in open.iter().enumerate() {
                 match way >> at & 1 {
                     1 => committed.push(self.view.history().op_txn(*op)),
-                    // Nobody explains what it read, so it cannot have committed.
+                    // A read that no write explains: its transaction cannot have committed.
                     _ => met.push((*op, Vec::new())),
                 }
             }

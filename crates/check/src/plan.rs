@@ -16,6 +16,8 @@ use isolario_model::{
     StatedOrder, TxnId, Undecided, Verdict, VerdictKind,
 };
 
+use rustc_hash::FxHashSet;
+
 use crate::Options;
 use crate::certificate::{self, Certificate};
 use crate::conditionals::{self, Registers};
@@ -578,8 +580,13 @@ impl<'h> Checker<'h> {
             return Vec::new();
         };
         let is_list = |op: &OpId| self.history.op_kinds()[op.index()] == OpKind::ReadList;
-        let maybe = open.maybe.iter().filter(|txn| open.writers.entries().contains(txn));
-        maybe.filter_map(|txn| self.history.txn_ops(*txn).find(is_list)).collect()
+        let maybe = open.maybe.iter().filter_map(|txn| self.history.txn_ops(*txn).find(is_list));
+        let mut lists: Vec<OpId> = maybe.collect();
+        if !lists.is_empty() {
+            let writers: FxHashSet<&TxnId> = open.writers.entries().iter().collect();
+            lists.retain(|op| writers.contains(&self.history.op_txn(*op)));
+        }
+        lists
     }
 
     /// Whether right reads and what is known of versions agree with some serial order. Then session order,

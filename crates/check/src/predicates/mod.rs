@@ -374,7 +374,7 @@ impl BlackBox<'_> {
         Ok(self.candidates.get_or_init(new))
     }
 
-    /// Whether a transaction committed, by its outcome or because somebody read what it wrote.
+    /// Whether a transaction committed, by its outcome or because a committed one read what it wrote.
     fn has_committed(&self, txn: TxnId) -> bool {
         self.history.outcome(txn) == Outcome::Committed
             || self.reads.get_or_init(|| Reads::with_met(self.view.history(), &[])).is_kept(txn)

@@ -201,7 +201,7 @@ impl Reads {
     }
 }
 
-/// Rows that nobody but one transaction of unknown outcome can have written as they were met.
+/// The rows that only one transaction, of unknown outcome, can have written as they were met.
 fn met_alone(history: &History, met: &MetRows) -> impl Iterator<Item = (OpId, TxnId)> {
     met.iter().filter_map(|(read, writers)| match writers[..] {
         [only] if !only.is_init() && history.outcome(only) == Outcome::Unknown => {
