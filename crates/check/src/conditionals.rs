@@ -6,6 +6,10 @@
 //! for it, too. So it is a choice like that of a read of a value which several transactions wrote, and the
 //! engines decide it as they do any other ([`MetRows`](crate::resolved::MetRows)).
 //!
+//! A transaction of unknown outcome that may have been the reason may have read lists. If it committed, they
+//! must fit, and no engine asks for that under a condition. So the outcomes of such transactions are tried
+//! ([`Registers::by_outcomes`]).
+//!
 //! What it asked for and its own transaction had written before, it must have found; and where nobody wrote
 //! anything else, it cannot have found anything else. That is wrong whatever the order.
 
@@ -23,6 +27,9 @@ use crate::{Checker, Options};
 
 /// More candidates than this, of all reads together, are not worth their memory.
 const MOST_CANDIDATES: usize = 1 << 25;
+
+/// The outcomes of more transactions than this are not tried in all combinations.
+const MOST_OUTCOMES: usize = 4;
 
 /// Decides levels of a history with conditional writes. Linearizability knows them anyway.
 pub(crate) fn check(checker: &Checker<'_>, levels: &[Level]) -> Vec<LevelResult> {
@@ -62,15 +69,16 @@ impl<'h> Registers<'h> {
             return Some(Err(Inapplicable::OpenConditional { op }));
         }
         let open = Candidates::new(&view).of_all(history)?;
+        let of_item = |open: &Open| (open.item, open.writers.clone());
+        let met: Arc<[(OpId, Vec<TxnId>)]> = open.iter().map(of_item).collect();
         let mut unexplained = Vec::new();
         if open.iter().any(|open| open.writers.is_empty()) {
-            let reads = Reads::with_met(view.history(), &[]);
+            let reads = Reads::with_met(view.history(), &met);
             let is_wrong = |open: &&Open| {
                 open.writers.is_empty() && reads.is_kept(view.history().op_txn(open.item))
             };
             unexplained = open.iter().filter(is_wrong).map(Open::anomaly).collect();
         }
-        let met = open.into_iter().map(|open| (open.item, open.writers)).collect();
         Some(Ok(Registers { history, view, met, unexplained }))
     }
 
@@ -85,7 +93,15 @@ impl<'h> Registers<'h> {
             let verdict = Verdict::Violated(Findings::new(self.unexplained.clone(), false));
             return LevelResult { level, engine: engine_of(level), verdict };
         }
-        let result = self.view.told_of(self.history, items.decide(level));
+        let mut result = items.decide(level);
+        let open = items.open_lists();
+        if result.verdict.is_satisfied() && !open.is_empty() && explains_reads(level) {
+            result.verdict = Verdict::Undecided(Undecided::new(Limit::Steps));
+        }
+        if !result.verdict.is_violated() && !open.is_empty() {
+            result = self.by_outcomes(items.options(), level, &open).unwrap_or(result);
+        }
+        let result = self.view.told_of(self.history, result);
         match (&result.verdict, self.met.first()) {
             // They were never searched for: the order of versions depends on what reads saw, or nobody who
             // may be the source of one can have committed.
@@ -100,10 +116,36 @@ impl<'h> Registers<'h> {
         }
     }
 
+    /// The result for some outcomes of the transactions of these operations that satisfy the level: first, that
+    /// none of them committed.
+    fn by_outcomes(&self, options: &Options, level: Level, open: &[OpId]) -> Option<LevelResult> {
+        let ways = if open.len() > MOST_OUTCOMES { 1 } else { 1 << open.len() };
+        let decide = |way: usize| {
+            let (mut committed, mut met) = (Vec::new(), self.met.to_vec());
+            for (at, op) in open.iter().enumerate() {
+                match way >> at & 1 {
+                    1 => committed.push(self.view.history().op_txn(*op)),
+                    // A read that no write explains: its transaction cannot have committed.
+                    _ => met.push((*op, Vec::new())),
+                }
+            }
+            let options = Options { committed, ..options.clone() };
+            let items = Checker::with_met(self.view.history(), options, Arc::from(met));
+            let is_open = !items.open_lists().is_empty();
+            (!is_open).then(|| items.decide(level)).filter(|found| found.verdict.is_satisfied())
+        };
+        (0..ways).find_map(decide)
+    }
+
     /// Whether a level forbids what nothing explains.
     fn is_wrong_at(&self, level: Level) -> bool {
-        !self.unexplained.is_empty() && AnomalyKind::ThinAirRead.forbidden_at(level)
+        !self.unexplained.is_empty() && explains_reads(level)
     }
+}
+
+/// Whether every read must have seen what somebody wrote who committed.
+fn explains_reads(level: Level) -> bool {
+    AnomalyKind::ThinAirRead.forbidden_at(level)
 }
 
 /// A conditional write that is not told enough about.

@@ -46,7 +46,9 @@ mod windows;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use isolario_model::{AnomalyKind, History, Level, LevelResult, PatternResult, PromisedOrder};
+use isolario_model::{
+    AnomalyKind, History, Level, LevelResult, PatternResult, PromisedOrder, TxnId,
+};
 
 pub use follow::{
     Answer, Census, Checkpoint, Doubt, Figures, Follower, Inquiry, Look, Places, Proven, Settling,
@@ -92,6 +94,8 @@ pub struct Options {
     /// Whether a row that is inserted after a delete is another one, as far as writers of a key exclude
     /// each other: so for histories with predicates.
     by_incarnation: bool,
+    /// Transactions of unknown outcome that are taken to have committed.
+    committed: Vec<TxnId>,
     /// Ends the check early if it is asked to.
     pub stop: Stop,
     /// Who is told how far the check has come.
@@ -112,6 +116,7 @@ impl Default for Options {
             promised_order: None,
             minimize: true,
             by_incarnation: false,
+            committed: Vec::new(),
             stop: Stop::default(),
             watcher: Watcher::default(),
         }

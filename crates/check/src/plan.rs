@@ -16,6 +16,8 @@ use isolario_model::{
     StatedOrder, TxnId, Undecided, Verdict, VerdictKind,
 };
 
+use rustc_hash::FxHashSet;
+
 use crate::Options;
 use crate::certificate::{self, Certificate};
 use crate::conditionals::{self, Registers};
@@ -376,18 +378,27 @@ impl<'h> Checker<'h> {
     }
 
     fn decide_weak(&self, engines: &Engines<'h>, level: Level) -> Verdict {
-        let check = |weak: &Weak<'h>| weak.check(level);
-        match check(&engines.weak) {
-            Verdict::NotApplicable(reason) if level.shape().nodes == Nodes::One => {
+        if level.shape().nodes == Nodes::None {
+            return self.cut_isolation(engines);
+        }
+        match engines.weak.check(level) {
+            Verdict::NotApplicable(reason) => self.choose_weak(engines, level, reason),
+            Verdict::Satisfied(_) if let Some(reason) = self.met_refusal() => {
                 self.choose_weak(engines, level, reason)
             }
-            Verdict::Satisfied(_) if let Some(reason) = self.met_refusal() => {
-                match level.shape().nodes {
-                    Nodes::One => self.choose_weak(engines, level, reason),
-                    _ if self.is_met_again() => Verdict::NotApplicable(reason),
-                    _ => check(&engines.weak),
-                }
-            }
+            verdict => verdict,
+        }
+    }
+
+    /// Rows that were met do not count unless they are read again: what was met may have been an aborted
+    /// write, and nothing follows from that.
+    fn cut_isolation(&self, engines: &Engines<'h>) -> Verdict {
+        let Some(reason) = self.met_refusal() else {
+            return engines.weak.check(Level::CutIsolation);
+        };
+        let resolved = Resolved::with_met(self.history, &[], &self.options);
+        match Weak::new(Arc::new(resolved)).check(Level::CutIsolation) {
+            Verdict::Satisfied(_) if self.is_met_again() => Verdict::NotApplicable(reason),
             verdict => verdict,
         }
     }
@@ -426,10 +437,7 @@ impl<'h> Checker<'h> {
         decider: &Decider<'_, 'h>,
     ) -> Verdict {
         match &engines.resolved.dependencies.reads.choices.open {
-            // What a transaction that may be absent does to lists, nobody works out.
-            Some(open)
-                if self.may_choose(engines) && (open.maybe.is_empty() || !self.has_lists()) =>
-            {
+            Some(open) if self.may_choose(engines) && self.maybe_lists(engines).is_empty() => {
                 let verdict =
                     chosen::decide(&engines.resolved, open, level, &self.options, decider);
                 self.in_fewer_words(level, verdict)
@@ -561,6 +569,26 @@ impl<'h> Checker<'h> {
             && !stated.flat_map(|order| &order.writers).any(may_lack)
     }
 
+    /// Reads of lists by transactions of which it is open whether they committed, one of each. No level is
+    /// decided by what these returned.
+    pub(crate) fn open_lists(&self) -> Vec<OpId> {
+        self.engines().map_or_else(|_| Vec::new(), |engines| self.maybe_lists(engines))
+    }
+
+    fn maybe_lists(&self, engines: &Engines<'h>) -> Vec<OpId> {
+        let Some(open) = &engines.resolved.dependencies.reads.choices.open else {
+            return Vec::new();
+        };
+        let is_list = |op: &OpId| self.history.op_kinds()[op.index()] == OpKind::ReadList;
+        let maybe = open.maybe.iter().filter_map(|txn| self.history.txn_ops(*txn).find(is_list));
+        let mut lists: Vec<OpId> = maybe.collect();
+        if !lists.is_empty() {
+            let writers: FxHashSet<&TxnId> = open.writers.entries().iter().collect();
+            lists.retain(|op| writers.contains(&self.history.op_txn(*op)));
+        }
+        lists
+    }
+
     /// Whether right reads and what is known of versions agree with some serial order. Then session order,
     /// reads and versions have no cycle, and nobody has to look for one.
     fn is_serial(&self, engines: &Engines<'h>) -> bool {
@@ -630,11 +658,13 @@ impl<'h> Checker<'h> {
     }
 
     /// The same verdict with arguments about fewer transactions and operations, where arguments take
-    /// more than what clients saw. What predicates or conditional writes may have met is not part of a
-    /// history: nothing can be left out there.
+    /// more than what clients saw. What predicates or conditional writes may have met, and what is taken to
+    /// have committed, is not part of a history: nothing can be left out there.
     fn in_fewer_words(&self, level: Level, verdict: Verdict) -> Verdict {
         let fewer = match &verdict {
-            Verdict::Violated(findings) if self.met.is_empty() => {
+            Verdict::Violated(findings)
+                if self.met.is_empty() && self.options.committed.is_empty() =>
+            {
                 minimal(self.history, level, &self.options, findings)
             }
             _ => None,

@@ -60,6 +60,22 @@ fn a_transaction_of_unknown_outcome_may_be_why_it_failed() {
     assert_eq!(kinds(text), [Satisfied; 5]);
 }
 
+/// The transaction that explains it did commit, and what it saw of lists, or appended to them, counts.
+#[test]
+fn it_shows_what_a_transaction_of_unknown_outcome_did_to_lists() {
+    for text in [
+        "a unknown: w q 1, r x [10]\n b: insert q 2 failed",
+        "a: append x 5\n a unknown: w q 1, r x []\n b: insert q 2 failed",
+        "a: insert q 1 failed, r y [11]\n b unknown: append y 14, w q 3\n c: append y 11",
+    ] {
+        assert_eq!(kinds(text)[2..], [Violated; 3], "{text}");
+    }
+    let right = "a: append x 5\n a unknown: w q 1, r x [5]\n b: insert q 2 failed";
+    assert_eq!(kinds(right), [Satisfied; 5]);
+    let other = "a unknown: w q 1, r x [10]\n b: insert q 2 failed\n c unknown: w q 3";
+    assert_eq!(kinds(other), [Satisfied; 5]);
+}
+
 #[test]
 fn what_nothing_explains_is_wrong_in_itself() {
     let kind = |text: &str| match verdict(text, Level::ReadCommitted) {

@@ -29,7 +29,7 @@ fn histories() -> impl Iterator<Item = (u64, History)> {
             ..plain.clone()
         },
         Shape { deletes: 40, stale: 40, forked: 20, wandering: 0, ..plain.clone() },
-        Shape { lists: true, reads: 25, stale: 30, forked: 5, wandering: 0, ..plain },
+        Shape { lists: usize::MAX, reads: 25, stale: 30, forked: 5, wandering: 0, ..plain },
     ];
     (0..).map(move |seed| {
         let shape = &shapes[seed as usize % shapes.len()];

@@ -534,3 +534,21 @@ fn levels_below_prefix_are_violated_by_single_rows_or_left_open() {
         assert_eq!(kinds(dirty, level), [AnomalyKind::AbortedRead]);
     }
 }
+
+/// What nobody wrote can explain the results of a transaction of unknown outcome, and another one read from
+/// it: it did commit.
+#[test]
+fn a_transaction_that_was_read_from_has_to_be_explained() {
+    let text = "
+        T1: w k 3
+        T2 unknown: select value > 0 -> {}, update value > 0 -> {k: 5}
+        T3: r k 5";
+    for level in [Level::Prefix, SI, SER] {
+        assert!(!holds(text, level), "{level}");
+    }
+    let unseen = "
+        T1: w k 3
+        T2 unknown: select value > 0 -> {}, update value > 0 -> {k: 5}
+        T3: r k 3";
+    assert!(holds(unseen, SER));
+}

@@ -7,7 +7,8 @@
 //!   elements, and transactions of which a part is missing, mean nothing. What remains of all reads
 //!   are prefixes of one list: lists never forget.
 //! - Who read a register and then wrote it wrote the later version, unless no order that agrees with what
-//!   is stated of the key says so: G0 is about the order of versions, and reads only suggest one.
+//!   is stated of the key says so: G0 is about the order of versions, and reads only suggest one. A version
+//!   is the last write of the key by its transaction: a read of an earlier one says nothing.
 //! - What is stated is stated, and what is assumed of registers holds of the versions that committed.
 //!
 //! The elements of one transaction may stand in any order among themselves: G0 is about different
@@ -188,9 +189,14 @@ impl<'s, 'h> Writes<'s, 'h> {
             return None;
         }
         let before = |first| overwrites.then_some(Before { first, second: txn, key });
+        // A version is the last write of the key by its transaction.
+        let is_version = |w: &Write| {
+            let mut last = self.small.writes_of(key, word);
+            last.any(|last| last.txn == w.txn && !last.replaced)
+        };
         let writers = self.small.writes_of(key, word).map(|w| {
             let is_there = self.committed & bit(w.txn) != 0 && w.txn != txn;
-            let first = Some(w.txn).filter(|_| is_there);
+            let first = Some(w.txn).filter(|_| is_there && is_version(&w));
             SeenVersion { overwritten: before(first), access: first.and_then(|w| access(Some(w))) }
         });
         let init = SeenVersion { overwritten: before(None), access: access(None) };

@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 
 use isolario_model::{
-    Anomaly, Ended, Findings, History, Inapplicable, Initial, ItemView, KeyId, LevelResult, Op,
-    OpId, OpKind, Outcome, StatedOrder, TxnId, ValueRef, Verdict, Witness,
+    Anomaly, Ended, Findings, History, Inapplicable, Initial, ItemView, KeyId, LevelResult, Nodes,
+    Op, OpId, OpKind, Outcome, StatedOrder, TxnId, ValueRef, Verdict, Witness,
 };
 
 use crate::facts::{Facts, is_write};
@@ -52,7 +52,10 @@ pub(crate) fn verify(
         verdict => verdict.clone(),
     };
     let mut facts = Facts::new(view.history(), options, stated);
-    facts.met = met(history, &view);
+    // At cut isolation, what was met may have been an aborted write.
+    if result.level.shape().nodes != Nodes::None {
+        facts.met = met(history, &view);
+    }
     let verifier = Verifier::new(view.history(), &options).with_facts(facts, stated);
     verifier.verify_plain(&LevelResult { verdict, ..result.clone() })
 }

@@ -45,10 +45,15 @@ impl<'a> Claim<'a, '_> {
     /// comes before it whenever it commits.
     pub(crate) fn is_about_maybe(&self) -> bool {
         let is_placed = |known: &VersionOrder| {
-            use VersionOrder::{Assumed, Initial, Path, ReadModifyWrite, Refuted};
+            use VersionOrder::{Assumed, Initial, NotShown, Path, ReadModifyWrite, Refuted};
             matches!(
                 known,
-                Assumed | Initial | Path { .. } | ReadModifyWrite { .. } | Refuted { .. }
+                Assumed
+                    | Initial
+                    | NotShown { .. }
+                    | Path { .. }
+                    | ReadModifyWrite { .. }
+                    | Refuted { .. }
             )
         };
         let ends = [self.edge.from, self.edge.to];
@@ -297,6 +302,8 @@ impl<'a> Claim<'a, '_> {
             let first = self.facts.own_before(read).is_none();
             self.holds(first, "the later writer read only after it had written")?;
             let Edge { from, to, .. } = *self.edge;
+            let is_version = self.facts.is_of_version(read, from);
+            self.holds(is_version, "the earlier writer replaced what was read")?;
             let is_reverse = self.facts.is_stated(self.facts.key(read), to, from);
             self.holds(!is_reverse, "the stated order of versions is the reverse")?;
         }

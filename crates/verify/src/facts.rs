@@ -155,7 +155,8 @@ impl<'h> Facts<'h> {
         committed
     }
 
-    /// The transactions that a read certainly read from: of a list, whoever appended an element.
+    /// The transactions that a read certainly read from: of a list, whoever appended an element; of a row
+    /// that was met, the only one that may have written it.
     /// What lists have in common is followed only once.
     fn certain_writers(&self, read: OpId, followed: &mut [usize]) -> Vec<TxnId> {
         match self.history.op(read) {
@@ -168,8 +169,9 @@ impl<'h> Facts<'h> {
                 let new = elements[begin..].iter();
                 new.filter_map(|element| self.appender(key, *element)).collect()
             }
-            _ => match self.source(read) {
-                Some(Source::Write(write)) => vec![self.txn(write)],
+            _ => match (self.source(read), self.met.get(&read).map(Vec::as_slice)) {
+                (_, Some([only])) if !only.is_init() => vec![*only],
+                (Some(Source::Write(write)), _) => vec![self.txn(write)],
                 _ => Vec::new(),
             },
         }
@@ -296,6 +298,13 @@ impl Facts<'_> {
         let is_append = |op: &OpId| self.history.op_kinds()[op.index()] == OpKind::Append;
         self.writes_of(self.key(read), self.history.version_word(read))
             .filter(move |op| !is_append(op))
+    }
+
+    /// Whether a read of a register returned the last value that a writer wrote to its key, and not one that
+    /// the writer replaced.
+    pub(crate) fn is_of_version(&self, read: OpId, writer: TxnId) -> bool {
+        let mut written = self.candidates(read);
+        written.any(|write| self.txn(write) == writer && self.next_own(write).is_none())
     }
 
     /// Every append of an element, by anyone, in the order of their ids.

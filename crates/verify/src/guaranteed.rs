@@ -21,7 +21,8 @@ fn access(facts: &Facts<'_>, op: OpId) -> Access {
         OpKind::Read => match facts.source(op) {
             Some(Source::Init) => Access::Of(TxnId::INIT),
             Some(Source::Write(write)) if facts.txn(write) != facts.txn(op) => {
-                Access::Of(facts.txn(write))
+                let writer = facts.txn(write);
+                if facts.is_of_version(op, writer) { Access::Of(writer) } else { Access::Nothing }
             }
             Some(Source::Ambiguous) => Access::OneOfSeveral,
             _ => Access::Nothing,
@@ -125,7 +126,9 @@ fn placed(
         Access::Nothing => Ok(None),
         Access::OneOfSeveral => {
             let mut writers = facts.candidates(op).map(|write| facts.txn(write));
-            let is_none = |writer: TxnId| writer == txn || place(writer).is_none();
+            let is_none = |writer: TxnId| {
+                writer == txn || place(writer).is_none() || !facts.is_of_version(op, writer)
+            };
             match crate::allows_dirty_reads(level) && writers.any(is_none) {
                 true => Ok(None),
                 false => Err(Refusal::Ambiguous(op)),

@@ -3,7 +3,8 @@
 //! Reads may be dirty. Of a list, elements whose appends are not in the order mean nothing; what
 //! remains shows in which order transactions appended: of each everything, but for the last one that
 //! is shown, and nobody is left out before it, since lists never forget. Who read a register and then
-//! wrote it wrote the later version, unless statements say the reverse.
+//! wrote it wrote the later version, unless statements say the reverse. A version is the last write of its
+//! key by its transaction, so a read of an earlier write says nothing.
 
 use isolario_model::{KeyId, OpId, OpKind, TxnId, ValueId};
 
@@ -52,6 +53,7 @@ fn follows_what_it_overwrote(
     let may_be_first = |writer: TxnId| {
         !order.contains(writer)
             || writer == second
+            || !facts.is_of_version(read, writer)
             || order.place(writer) < order.place(second)
             || facts.is_stated(facts.key(read), second, writer)
     };

@@ -107,8 +107,40 @@ fn agree(seed: u64, history: &History, levels: &[Level], tally: &mut Tally) {
 /// Whether a history may be left undecided at every level: somebody saw two rows of one key, or what
 /// a transaction was told about rows rules out that it committed, and nothing else tells its outcome.
 fn may_be_undecided(history: &History) -> bool {
-    let is_unknown = |txn: TxnId| history.outcome(txn) == Outcome::Unknown;
-    apart(history).is_some() || history.txns().any(is_unknown)
+    let certain = certainly_committed(history);
+    let is_open = |txn: &TxnId| history.outcome(*txn) == Outcome::Unknown && !certain.contains(txn);
+    apart(history).is_some() || history.txns().any(|txn| is_open(&txn))
+}
+
+/// The transactions that committed by their outcome, or since such a one read what nobody else wrote.
+fn certainly_committed(history: &History) -> Vec<TxnId> {
+    let view = ItemView::new(history).expect("small");
+    let items = view.history();
+    let version = |op: OpId| (items.op_keys()[op.index()], items.version_word(op));
+    let of_kind = |txn: TxnId, writes: bool| {
+        let ops = items.txn_ops(txn).filter(move |op| match items.op(*op) {
+            Op::Write { .. } | Op::Delete { .. } => writes,
+            Op::Read { value: Some(_), .. } => !writes,
+            _ => false,
+        });
+        ops.map(version).collect::<Vec<_>>()
+    };
+    let committed = |txn: &TxnId| items.outcome(*txn) == Outcome::Committed;
+    let mut certain: Vec<TxnId> = items.txns().filter(committed).collect();
+    let mut at = 0;
+    while let Some(reader) = certain.get(at).copied() {
+        at += 1;
+        for seen in of_kind(reader, false) {
+            let mut writers = items.txns().filter(|txn| of_kind(*txn, true).contains(&seen));
+            let only = writers.next().filter(|_| writers.next().is_none());
+            let is_new =
+                |txn: &TxnId| items.outcome(*txn) == Outcome::Unknown && !certain.contains(txn);
+            if items.initial_word() != Some(seen.1) {
+                certain.extend(only.filter(is_new));
+            }
+        }
+    }
+    certain
 }
 
 #[test]

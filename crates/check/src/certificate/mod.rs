@@ -133,7 +133,8 @@ impl<'h> Certificate<'h> {
         let Ok(view) = ItemView::new(history) else {
             return Err(Inapplicable::Operation { op: OpId(0) });
         };
-        let reads = Arc::new(Reads::resolve_and_keep(view.history(), &settled(history, options)));
+        let reads =
+            Arc::new(Reads::resolve_and_keep(view.history(), &settled(history, options), &[]));
         let dependencies =
             Dependencies::new(view.history(), Arc::clone(&reads), options.session_order);
         let guess = guess_order(&dependencies);

@@ -38,7 +38,7 @@ use isolario_model::{
 
 use crate::graph::precedes;
 use crate::replay::Moments;
-use crate::resolved::{Resolved, first_outside};
+use crate::resolved::{Reads, first_outside};
 use crate::stop::{engine_of, unlooked_level};
 use crate::{Checker, Options, replay};
 use candidates::{Candidates, Met};
@@ -114,8 +114,9 @@ fn decide(
         Checker::new(view.history(), options)
     };
     let (possible, candidates, deleters) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-    let view = &view;
-    let black_box = BlackBox { original, history, both, view, possible, candidates, deleters };
+    let (view, reads) = (&view, OnceLock::new());
+    let black_box =
+        BlackBox { original, history, both, view, reads, possible, candidates, deleters };
     let (by_incarnation, by_key) = (items(true), items(false));
     let decide = |level: &Level| black_box.decide(&by_incarnation, &by_key, *level);
     levels.iter().map(decide).collect()
@@ -130,6 +131,8 @@ struct BlackBox<'a> {
     /// Who saw two rows of which key.
     both: &'a [(TxnId, KeyId)],
     view: &'a ItemView,
+    /// The reads of single rows.
+    reads: OnceLock<Reads>,
     possible: OnceLock<Result<Possible, Inapplicable>>,
     candidates: OnceLock<Candidates<'a>>,
     deleters: OnceLock<Deleters>,
@@ -320,7 +323,7 @@ impl BlackBox<'_> {
                 let verdict = if is_proof { result.verdict } else { undecided() };
                 return Ok(LevelResult { verdict, ..result });
             };
-            if let Some(verdict) = self.impossible(possible, witness, options) {
+            if let Some(verdict) = self.impossible(possible, witness) {
                 return Ok(LevelResult { verdict, ..result });
             }
             let is_excluding = exclude(possible, witness, &mut met);
@@ -346,17 +349,10 @@ impl BlackBox<'_> {
 
     /// Why no order is one: a transaction cannot have committed that somebody read from, or nobody knows
     /// all that one wrote.
-    fn impossible(
-        &self,
-        possible: &Possible,
-        witness: &Witness,
-        options: &Options,
-    ) -> Option<Verdict> {
+    fn impossible(&self, possible: &Possible, witness: &Witness) -> Option<Verdict> {
         let txns = committed(witness);
         if possible.contradictory().any(|(txn, _)| txns.binary_search(&txn).is_ok()) {
-            let resolved = Resolved::with_met(self.view.history(), &[], options);
-            let is_there = |txn| resolved.dependencies.reads.is_kept(txn);
-            let findings = possible.contradictions(is_there);
+            let findings = possible.contradictions(|txn| self.has_committed(txn));
             return findings.map(Verdict::Violated);
         }
         let unobserved_write = |txn: &TxnId| {
@@ -376,6 +372,12 @@ impl BlackBox<'_> {
         let possible = self.possible()?;
         let new = || Candidates::new(self.history, self.view, &possible.may_be_met);
         Ok(self.candidates.get_or_init(new))
+    }
+
+    /// Whether a transaction committed, by its outcome or because a committed one read what it wrote.
+    fn has_committed(&self, txn: TxnId) -> bool {
+        self.history.outcome(txn) == Outcome::Committed
+            || self.reads.get_or_init(|| Reads::with_met(self.view.history(), &[])).is_kept(txn)
     }
 
     /// Adds the rows that make a difference to those that were met. Says why that is the end, if it is.
@@ -398,7 +400,7 @@ impl BlackBox<'_> {
                     continue;
                 }
                 let Some(row) = candidates.met(txn, key)? else { continue };
-                if row.writers.is_empty() && self.history.outcome(txn) == Outcome::Committed {
+                if row.writers.is_empty() && self.has_committed(txn) {
                     unexplained.push(candidates.unexplained(txn, key)?);
                 }
                 met.insert((txn, key), row);

@@ -76,7 +76,7 @@ impl<'h> Resolved<'h> {
 
     /// The same with rows that were met, and nobody knows in which version.
     pub(crate) fn with_met(history: &'h History, met: &MetRows, options: &Options) -> Self {
-        let mut reads = Reads::with_met(history, met);
+        let mut reads = Reads::resolve_and_keep(history, &options.committed, met);
         if options.trusts_orders() {
             let is_kept = |txn| reads.is_kept(txn);
             let stated = stated(history, is_kept, &options.version_order);

@@ -163,12 +163,14 @@ impl<'a> Readings<'a> {
             let is_kept = self.reads.is_kept(self.history.op_txn(ops[0]));
             let counted: Vec<(OpId, Vec<TxnId>)> =
                 ops.iter().filter_map(|op| Some((*op, self.seen(*op)?))).collect();
-            let Some((first, all)) = counted.first() else { continue };
+            let Some((_, all)) = counted.first() else { continue };
             let mut common = all.clone();
-            for (second, seen) in &counted[1..] {
+            for (at, (second, seen)) in counted.iter().enumerate().skip(1) {
                 common.retain(|writer| seen.contains(writer));
-                let are_apart = !all.iter().any(|writer| seen.contains(writer));
-                if are_apart && is_kept && self.is_open(*first, *second) {
+                let is_apart = |(first, all): &&(OpId, Vec<TxnId>)| {
+                    self.is_open(*first, *second) && !all.iter().any(|w| seen.contains(w))
+                };
+                if let Some((first, _)) = counted[..at].iter().find(is_apart).filter(|_| is_kept) {
                     let key = self.history.op_keys()[first.index()];
                     let (first, second) = (*first, *second);
                     let evidence = Evidence::Reads { key, first, second, edges: Vec::new() };

@@ -194,6 +194,16 @@ fn own_writes_settle_a_value_that_others_wrote_too() {
     assert_eq!(names(missed, Level::AdyaReadCommitted), ["NotMyOwnWrite"]);
 }
 
+/// A version is the last write of its key by its transaction. Reads of others say nothing about the order of
+/// versions.
+#[test]
+fn an_intermediate_write_is_no_version() {
+    let text = "session a\n T1: r y 1, w y 2, w y 3\nsession b\n T2: r y 2, w y 1";
+    assert!(names(text, Level::ReadUncommitted).is_empty());
+    let text = "session a\n T1: r y 1, w y 2, w y 3\nsession b\n T2: r y 3, w y 1";
+    assert_eq!(names(text, Level::ReadUncommitted), ["CyclicVersions"]);
+}
+
 #[test]
 fn an_intermediate_write_is_not_for_others() {
     let text = "session a\n T1: w x 1, w x 2\nsession b\n T2: r x 1";

@@ -82,19 +82,23 @@ impl Store<'_> {
     }
 
     fn plan_read(&self, key: usize) -> DraftOp {
-        match self.shape.lists {
+        match self.is_list(key) {
             true => DraftOp::ReadList(key_name(key), None),
             false => DraftOp::Read(key_name(key), None),
         }
     }
 
+    fn is_list(&self, key: usize) -> bool {
+        self.shape.keys - key <= self.shape.lists
+    }
+
     fn plan_write(&mut self, key: usize) -> (Value, DraftOp) {
         let name = key_name(key);
-        if !self.shape.lists && self.rng.percent(self.shape.deletes) {
+        if !self.is_list(key) && self.rng.percent(self.shape.deletes) {
             return (Value::Nil, DraftOp::Delete(name));
         }
         let value = self.new_value();
-        let op = match self.shape.lists {
+        let op = match self.is_list(key) {
             true => DraftOp::Append(name, value.clone()),
             false => DraftOp::Write(name, value.clone()),
         };

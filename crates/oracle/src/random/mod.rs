@@ -66,6 +66,16 @@ impl Case {
         self.of_one_of(&Shape::lists())
     }
 
+    /// A history of registers and lists with conditional writes and transactions of unknown outcome.
+    pub fn mixed_draft(self) -> Draft {
+        conditionals::with_conditionals(self.of_one_of(&Shape::mixed()), &mut Rng::new(!self.seed))
+    }
+
+    /// A history in which many reads saw a write that its transaction replaced.
+    pub fn intermediate_draft(self) -> Draft {
+        self.of_one_of(&Shape::intermediate())
+    }
+
     /// A history of single operations on registers.
     pub fn single_draft(self) -> Draft {
         let mut rng = Rng::new(self.seed);

@@ -46,8 +46,8 @@ pub struct Shape {
     pub times: bool,
     /// Of transactions with times, those that have the times of another turn.
     pub mistimed: usize,
-    /// Whether keys are lists.
-    pub lists: bool,
+    /// Number of keys that are lists: the last ones.
+    pub lists: usize,
     /// The initial state.
     pub initial: Initial,
 }
@@ -76,7 +76,7 @@ impl Default for Shape {
             repeated: 45,
             times: false,
             mistimed: 0,
-            lists: false,
+            lists: 0,
             initial: Initial::Value(Value::Nil),
         }
     }
@@ -176,7 +176,7 @@ impl Shape {
 
     /// Shapes of list histories.
     pub fn lists() -> Vec<Shape> {
-        let plain = Shape { lists: true, stray: 4, ..Shape::default() };
+        let plain = Shape { lists: usize::MAX, stray: 4, ..Shape::default() };
         let calm = Shape { stray: 0, wandering: 0, forked: 10, ..plain.clone() };
         vec![
             plain.clone(),
@@ -200,6 +200,59 @@ impl Shape {
                 forked: 95,
                 ..calm
             },
+        ]
+    }
+
+    /// Shapes of histories of registers and lists, with many transactions of unknown outcome.
+    pub fn mixed() -> Vec<Shape> {
+        let plain = Shape {
+            txns: (3, 5),
+            keys: 2,
+            lists: 1,
+            ops: (1, 3),
+            unknown: 35,
+            repeated: 10,
+            stale: 15,
+            forked: 5,
+            wandering: 4,
+            stray: 2,
+            ..Shape::default()
+        };
+        vec![
+            plain.clone(),
+            Shape { keys: 3, ..plain.clone() },
+            Shape { keys: 3, lists: 2, ..plain.clone() },
+            Shape { txns: (2, 4), unknown: 50, ..plain.clone() },
+            Shape { reads: 70, ops: (2, 3), ..plain.clone() },
+            Shape { read_first: 60, sessions: 4, duplicates: 10, ..plain.clone() },
+            Shape { duplicates: 30, deletes: 20, ..plain.clone() },
+            Shape { aborted: 15, stray: 10, unobserved: 5, ..plain.clone() },
+            Shape { times: true, unknown: 20, stale: 30, ..plain.clone() },
+            Shape { times: true, mistimed: 20, stray: 0, ..plain },
+        ]
+    }
+
+    /// Shapes of register histories in which transactions write a key more than once, and others read
+    /// any of these writes before they write the key themselves.
+    pub fn intermediate() -> Vec<Shape> {
+        let plain = Shape {
+            txns: (2, 4),
+            sessions: 4,
+            keys: 1,
+            ops: (2, 5),
+            reads: 30,
+            read_first: 80,
+            repeated: 0,
+            stray: 70,
+            ..Shape::default()
+        };
+        vec![
+            plain.clone(),
+            Shape { keys: 2, ..plain.clone() },
+            Shape { aborted: 15, unknown: 15, unobserved: 5, ..plain.clone() },
+            Shape { duplicates: 15, deletes: 10, ..plain.clone() },
+            Shape { times: true, mistimed: 20, ..plain.clone() },
+            Shape { keys: 2, lists: 1, unknown: 10, ..plain },
         ]
     }
 }

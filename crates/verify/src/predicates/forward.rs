@@ -106,8 +106,9 @@ impl Forward<'_> {
         let items = self.view.history();
         let is_such = |item: &OpId| {
             let kind = items.op_kinds()[item.index()];
-            let is_of_kind = matches!(kind, OpKind::Read | OpKind::ReadUnobserved) == is_read;
-            items.op_keys()[item.index()] == key && is_of_kind
+            use OpKind::{Read, ReadList, ReadListUnobserved, ReadUnobserved};
+            let reads = matches!(kind, Read | ReadUnobserved | ReadList | ReadListUnobserved);
+            items.op_keys()[item.index()] == key && reads == is_read
         };
         let found: Vec<OpId> = self.view.items(op).filter(is_such).collect();
         match found.is_empty() {
@@ -304,6 +305,10 @@ impl Forward<'_> {
             },
             VersionOrder::ReadModifyWrite { read } => {
                 VersionOrder::ReadModifyWrite { read: self.read_from(*read, key, before)? }
+            }
+            VersionOrder::List { read } => VersionOrder::List { read: self.read(*read, key)? },
+            VersionOrder::NotShown { read } => {
+                VersionOrder::NotShown { read: self.read(*read, key)? }
             }
             VersionOrder::Refuted { cycle } => VersionOrder::Refuted { cycle: self.edges(cycle)? },
             VersionOrder::Path { edges } => VersionOrder::Path { edges: self.edges(edges)? },

@@ -75,18 +75,15 @@ impl Reads {
 
     /// The same with rows that were met, and nobody knows in which version.
     pub(crate) fn with_met(history: &History, met: &MetRows) -> Reads {
-        Reads::resolve_all(history, &[], met)
+        Reads::resolve_and_keep(history, &[], met)
     }
 
     /// The same, with transactions of unknown outcome that are known to have committed from elsewhere.
-    pub(crate) fn resolve_and_keep(history: &History, committed: &[TxnId]) -> Reads {
-        Reads::resolve_all(history, committed, &[])
-    }
-
-    fn resolve_all(history: &History, committed: &[TxnId], met: &MetRows) -> Reads {
+    pub(crate) fn resolve_and_keep(history: &History, committed: &[TxnId], met: &MetRows) -> Reads {
         let Joined { sources, suspects, mut ambiguous, mut unknown_reads } = join::join(history);
         let (lists, mut sources) = lists::resolve(history, sources);
         unknown_reads.extend(lists.unknown_reads());
+        unknown_reads.extend(met_alone(history, met));
         unknown_reads.sort_unstable();
         let kept = kept(history, &unknown_reads, committed);
         let (mut anomalies, mut wrong_but_seen) =
@@ -98,7 +95,8 @@ impl Reads {
         anomalies.extend(wrong_anyhow.anomalies);
         anomalies.extend(classify::two_initial_values(history, &kept, &sources));
         let choices = Choices::new(history, &kept, &ambiguous, &wrong_anyhow.repeated, met);
-        let settled = lists.settle(history, &kept);
+        let maybe = choices.open.as_ref().map_or(&[][..], |open| &open.maybe);
+        let settled = lists.settle(history, &kept, maybe);
         anomalies.extend(settled.anomalies);
         wrong_but_seen.extend(settled.wrong_but_seen);
         wrong_but_seen.sort_unstable();
@@ -201,6 +199,16 @@ impl Reads {
     pub(crate) fn is_kept(&self, txn: TxnId) -> bool {
         self.kept[txn.index()]
     }
+}
+
+/// The rows that only one transaction, of unknown outcome, can have written as they were met.
+fn met_alone(history: &History, met: &MetRows) -> impl Iterator<Item = (OpId, TxnId)> {
+    met.iter().filter_map(|(read, writers)| match writers[..] {
+        [only] if !only.is_init() && history.outcome(only) == Outcome::Unknown => {
+            Some((*read, only))
+        }
+        _ => None,
+    })
 }
 
 /// Which transactions take part in the order: committed ones, and those of unknown outcome that a

@@ -232,7 +232,11 @@ impl Mending<'_> {
     fn told_of(&self, txns: Vec<TxnId>) -> Option<Findings> {
         let history = self.question.history();
         let (part, ops) = Part::of_txns(history, txns).build_with_ids(history).ok()?;
-        let options = Options { timeout: self.limits.time_left(), ..self.options.clone() };
+        let options = Options {
+            timeout: self.limits.time_left(),
+            committed: Vec::new(),
+            ..self.options.clone()
+        };
         let resolved = Resolved::with_met(&part, &[], &options);
         let level = self.question.layout.level;
         let Verdict::Violated(findings) =

@@ -5,7 +5,8 @@
 //! - The elements of a list whose appends committed are in the order of their versions, and what the
 //!   longest list of a key does not show came later. Other elements mean nothing. The reader's own
 //!   appends so far, at the end of what it read, are not in their final place yet.
-//! - Who read a register and then wrote it wrote a later version, unless it is stated otherwise.
+//! - Who read a register and then wrote it wrote a later version, unless it is stated otherwise. A version is
+//!   the last write of its key by its transaction: a read of an earlier one says nothing.
 //! - What is stated is stated, and what is assumed of registers holds of the versions that committed.
 //!
 //! A transaction of unknown outcome may have aborted, even if somebody read from it. To leave it out
@@ -179,7 +180,11 @@ impl<'a, 'h> Uncommitted<'a, 'h> {
                     continue;
                 }
                 match reads.foreign_writer(read) {
-                    Some(before) if before != after && self.is_committed(before) => {
+                    Some(before)
+                        if before != after
+                            && self.is_committed(before)
+                            && self.is_of_version(read, before) =>
+                    {
                         let known = KnownBy::ReadModifyWrite { read };
                         found.push(VersionEdge { before, after, key, known });
                     }
@@ -190,6 +195,18 @@ impl<'a, 'h> Uncommitted<'a, 'h> {
         }
         self.overwrites.extend(found);
         self.ambiguous = self.ambiguous.take().or_else(|| self.saw_one_of_several(&unsettled));
+    }
+
+    /// Whether a read returned the last value that a writer wrote to its key, and not one that the writer
+    /// replaced.
+    fn is_of_version(&self, read: OpId, writer: TxnId) -> bool {
+        let history = self.history();
+        let is_of_key = |op: &OpId| {
+            history.op_keys()[op.index()] == history.op_keys()[read.index()]
+                && writes(history.op_kinds()[op.index()])
+        };
+        let is_seen = |op: OpId| history.version_word(op) == history.version_word(read);
+        writer.is_init() || history.txn_ops(writer).rfind(is_of_key).is_some_and(is_seen)
     }
 
     /// A read that saw one of several versions, and two of them, if there is such a read among these: all
@@ -218,6 +235,8 @@ impl<'a, 'h> Uncommitted<'a, 'h> {
                 let writer = history.op_txn(*op);
                 writer != history.op_txn(*read) && self.is_committed(writer)
             };
+            let is_settled =
+                |op: &OpId| is_settled(op) && self.is_of_version(*read, history.op_txn(*op));
             let all = writes[&(key, word)].iter().all(is_settled);
             let all = all && history.op_txn(*first) != history.op_txn(*second);
             (all && history.initial_word() != Some(word)).then_some(Inapplicable::AmbiguousRead {
@@ -251,7 +270,10 @@ impl<'a, 'h> Uncommitted<'a, 'h> {
             self.options.assume,
             self.options.clock_skew,
             |txn| self.is_committed(txn),
-            |read| reads.foreign_writer(read).filter(counts),
+            |read| {
+                let writer = reads.foreign_writer(read).filter(counts)?;
+                self.is_of_version(read, writer).then_some(writer)
+            },
         );
         let committed = history.txns().filter(|txn| self.is_committed(*txn));
         let is_unsettled = |read: &OpId| {

@@ -19,10 +19,16 @@ pub(in crate::resolved::reads) struct Settled {
 }
 
 impl ListReads {
-    /// Leaves out the reads of transactions that do not count, and puts the others together.
-    pub(in crate::resolved::reads) fn settle(&self, history: &History, kept: &[bool]) -> Settled {
+    /// Leaves out the reads of transactions that do not count, and puts the others together. What those
+    /// appended that only `maybe` committed comes after all that was read, if they did.
+    pub(in crate::resolved::reads) fn settle(
+        &self,
+        history: &History,
+        kept: &[bool],
+        maybe: &[TxnId],
+    ) -> Settled {
         let settle = |part: &Part| {
-            let mut settling = Settling { history, kept, part: SettledPart::default() };
+            let mut settling = Settling { history, kept, maybe, part: SettledPart::default() };
             settling.settle(self, part);
             settling.part
         };
@@ -63,6 +69,8 @@ struct Right<'h> {
 struct Settling<'a> {
     history: &'a History,
     kept: &'a [bool],
+    /// Sorted.
+    maybe: &'a [TxnId],
     part: SettledPart,
 }
 
@@ -173,7 +181,7 @@ impl<'a> Settling<'a> {
         let mut last = None;
         for after in appends.iter().map(|append| append.txn) {
             if last.replace(after) != Some(after)
-                && self.kept[after.index()]
+                && (self.kept[after.index()] || self.maybe.binary_search(&after).is_ok())
                 && shown.binary_search(&after).is_err()
             {
                 self.part.edges.push(VersionEdge { before, after, key, known });
