@@ -33,6 +33,8 @@ pub(super) struct Draft {
     pub(super) start: u64,
     pub(super) commit: u64,
     pub(super) has_place: bool,
+    /// When its client says that it started and finished.
+    times: (i64, i64),
 }
 
 /// What is asked of the store.
@@ -104,7 +106,8 @@ fn black_box(rng: &mut Rng, drafts: &[Draft], on_snapshots: bool) -> Result<Hist
 pub fn table_case(seed: u64) -> Result<TableCase, SinkError> {
     let mut rng = Rng::new(seed);
     let on_snapshots = rng.below(2) == 0;
-    let drafts = drafts(&mut rng, on_snapshots);
+    let mut drafts = drafts(&mut rng, on_snapshots);
+    other_times(&mut drafts, &mut rng);
     let recorded = Store::new(&mut rng).run(&drafts);
     let history = record(&drafts, &recorded)?;
     let order = promise(&history, on_snapshots, &mut rng);
@@ -123,8 +126,8 @@ pub(super) fn record(drafts: &[Draft], recorded: &[Vec<Done>]) -> Result<History
         batch.end(&TxnEnd {
             db_start: stamp(draft.start),
             db_commit: stamp(draft.commit),
-            start: Some(draft.start as i64 * 10),
-            finish: Some(draft.commit as i64 * 10 + 5),
+            start: Some(draft.times.0),
+            finish: Some(draft.times.1),
             ..TxnEnd::new(draft.outcome)
         })?;
     }
@@ -152,9 +155,23 @@ pub(super) fn drafts(rng: &mut Rng, on_snapshots: bool) -> Vec<Draft> {
             ops,
             start: start / moments,
             commit: commit / moments,
+            times: ((start / moments) as i64 * 10, (commit / moments) as i64 * 10 + 5),
         }
     };
     places.into_iter().enumerate().map(draft).collect()
+}
+
+/// Lets clients have times of their own in some histories, which need not agree with the database's.
+pub(super) fn other_times(drafts: &mut [Draft], rng: &mut Rng) {
+    if !rng.percent(40) {
+        return;
+    }
+    for draft in drafts {
+        let start = rng.below(100) as i64;
+        if rng.percent(60) {
+            draft.times = (start, start + rng.below(25) as i64);
+        }
+    }
 }
 
 /// Where transactions start and commit, by start.
