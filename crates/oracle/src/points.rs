@@ -23,6 +23,16 @@ pub(crate) fn has_starts(level: Level) -> Option<bool> {
     }
 }
 
+/// A conditional write.
+struct Swap<'h> {
+    key: KeyId,
+    expected: ValueRef<'h>,
+    new: (u64, ValueRef<'h>),
+    applied: bool,
+    /// What it found, where it says so.
+    seen: Option<ValueRef<'h>>,
+}
+
 /// What the rows hold; those that are not there hold nothing.
 type Contents = BTreeMap<KeyId, (u64, Value)>;
 
@@ -39,6 +49,8 @@ pub(crate) struct Search<'a> {
     pub(crate) by_incarnation: bool,
     /// Who committed.
     pub(crate) txns: Vec<TxnId>,
+    /// Of conditional writes whose effect is unknown, whether they took effect.
+    pub(crate) effects: BTreeMap<OpId, bool>,
 }
 
 impl Search<'_> {
@@ -201,10 +213,27 @@ impl Search<'_> {
                 Op::PredicateWrite { rows, .. } => {
                     keys.extend(rows.unwrap_or_default().iter().map(|row| row.key));
                 }
-                _ => {}
+                _ => keys.extend(self.swap(op).filter(|swap| swap.applied).map(|swap| swap.key)),
             }
         }
         keys
+    }
+
+    /// A conditional write, if the operation is one.
+    fn swap(&self, op: OpId) -> Option<Swap<'_>> {
+        let history = self.history;
+        let (key, expected, new, applied, seen) = match history.op(op) {
+            Op::InsertIfAbsent { key, value, applied, seen } => {
+                (key, ValueRef::Nil, value, applied, seen)
+            }
+            Op::CompareAndSet { key, expected, new, applied, seen } => {
+                (key, history.value(expected), new, applied, seen)
+            }
+            _ => return None,
+        };
+        let applied = applied.or(self.effects.get(&op).copied())?;
+        let seen = seen.map(|seen| history.value(seen));
+        Some(Swap { key, expected, new: (new.word(), history.value(new)), applied, seen })
     }
 
     /// What the rows hold after a point; none if a result is not what it had to be.
@@ -239,7 +268,11 @@ impl Search<'_> {
                     put(row.key, history.row_version_word(row), history.value(row.value));
                 }
             }
-            _ => {}
+            _ => {
+                if let Some(Swap { key, new: (word, value), applied: true, .. }) = self.swap(op) {
+                    put(key, word, value);
+                }
+            }
         }
     }
 
@@ -275,7 +308,10 @@ impl Search<'_> {
                 let rows = matching.iter().map(|(key, (_, value))| self.row(*key, value));
                 aggregate(function, rows)?.as_ref() == history.value(result)
             }
-            _ => true,
+            _ => self.swap(op).is_none_or(|swap| {
+                let held = contents.get(&swap.key).map_or(ValueRef::Nil, |(_, held)| held.as_ref());
+                swap.applied == (held == swap.expected) && swap.seen.is_none_or(|seen| seen == held)
+            }),
         })
     }
 }

@@ -1,5 +1,7 @@
 //! Levels of histories with predicate operations, where nobody says which versions these met.
 
+use std::collections::BTreeMap;
+
 use isolario_model::{History, Initial, Level, Op, Outcome, TxnId};
 
 use crate::points::{Search, has_starts};
@@ -30,7 +32,9 @@ pub fn satisfies_predicates(history: &History, level: Level, options: Options) -
         txns.sort_unstable();
         // Without predicates, keys are registers, and a deleted one is the same register afterwards.
         let (promised, by_incarnation) = (None, history.has_predicates());
-        let search = Search { history, level, options, promised, has_starts, by_incarnation, txns };
+        let effects = BTreeMap::new();
+        let search =
+            Search { history, level, options, promised, has_starts, by_incarnation, txns, effects };
         search.answer() == Answer::Satisfied
     });
     match satisfied && !committed.iter().any(is_open) {

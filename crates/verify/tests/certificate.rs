@@ -8,7 +8,8 @@ use std::sync::Arc;
 use isolario_check::check;
 use isolario_model::{
     Anomaly, AnomalyKind, Edge, Evidence, Findings, History, Inapplicable, Level, LevelResult,
-    OpId, Outcome, Reason, Stamp, TxnId, Verdict, VerdictKind, VersionOrder, Witness,
+    OpId, Outcome, Reason, Stamp, StatedSet, TxnId, Verdict, VerdictKind, VersionOrder, VersionSet,
+    Witness,
 };
 use isolario_oracle::random::certificates::{CertificateCase, certificate_case};
 use isolario_oracle::{Answer, Shown, satisfies_certificate, volume};
@@ -29,9 +30,15 @@ const LEVELS: [Level; 12] = [
     Level::StrictSerializable,
 ];
 
-fn options(case: &CertificateCase, session_order: bool) -> isolario_check::Options {
+/// By how much clocks may differ in a case.
+fn skew(seed: u64) -> u64 {
+    [0, 0, 0, 3][seed as usize / 3 % 4]
+}
+
+fn options(case: &CertificateCase, session_order: bool, skew: u64) -> isolario_check::Options {
     isolario_check::Options::default()
         .with_session_order(session_order)
+        .with_clock_skew(skew)
         .with_version_order(case.orders.clone())
         .with_version_sets(case.sets.clone())
         .with_trusted_version_order(true)
@@ -42,13 +49,24 @@ fn the_checker_agrees_with_all_changers_and_all_cycles() {
     let (mut satisfied, mut violated, mut refused) = (0u64, 0u64, 0u64);
     let (mut unstated, mut left_open) = (0u64, 0u64);
     let (mut by_snapshots, mut by_cases) = (0u64, 0u64);
+    let (mut timed, mut by_time) = (0u64, 0u64);
     for seed in 0..volume() {
         let case = certificate_case(seed).expect("a history");
         if !case.history.has_predicates() || case.orders.is_empty() && case.sets.is_empty() {
             continue;
         }
-        let session_order = !seed.is_multiple_of(3);
-        let results = check(&case.history, &LEVELS, &options(&case, session_order));
+        let (session_order, skew) = (!seed.is_multiple_of(3), skew(seed));
+        let has_snapshot = case.sets.iter().any(is_snapshot);
+        let results = check(&case.history, &LEVELS, &options(&case, session_order, skew));
+        let kind_at = |level| {
+            let mut results = results.iter().filter(|result: &&LevelResult| result.level == level);
+            results.next().map(|result| result.verdict.kind())
+        };
+        by_time += u64::from(
+            has_snapshot
+                && kind_at(Level::SnapshotIsolation) == Some(VerdictKind::Satisfied)
+                && kind_at(Level::StrongSnapshotIsolation) == Some(VerdictKind::Violated),
+        );
         if let Some((anomaly, level)) = claims_too_much(&results) {
             panic!(
                 "seed {seed}: {anomaly:?} does not rule out {level}\n{:#?}",
@@ -57,8 +75,10 @@ fn the_checker_agrees_with_all_changers_and_all_cycles() {
         }
         for result in results {
             let level = result.level;
-            let by_oracle = isolario_oracle::Options::default().with_session_order(session_order);
-            let accepted = verify(&case, session_order, &result);
+            let by_oracle = isolario_oracle::Options::default()
+                .with_session_order(session_order)
+                .with_clock_skew(skew);
+            let accepted = verify(&case, session_order, skew, &result);
             assert!(
                 accepted.is_ok(),
                 "seed {seed}, {level}: {accepted:?} {:?}\n{:#?}\n{:#?}\n{:#?}",
@@ -104,8 +124,12 @@ fn the_checker_agrees_with_all_changers_and_all_cycles() {
                 case.sets,
                 Shown(&case.history)
             );
+            let is_decided = result.verdict.kind() != VerdictKind::NotApplicable;
+            timed += u64::from(has_snapshot && is_decided && level.shape().real_time);
         }
     }
+    // Of levels in real time, those of histories with snapshots, and those that real time alone violates.
+    assert!(timed > volume() && by_time > volume() / 100, "{timed} {by_time}");
     let decided = satisfied + violated;
     assert!(
         satisfied > decided / 10 && violated > decided / 10 && refused < decided / 5,
@@ -128,6 +152,10 @@ fn claims_too_much(results: &[LevelResult]) -> Option<(&Anomaly, Level)> {
     })
 }
 
+fn is_snapshot(set: &StatedSet) -> bool {
+    matches!(set.versions, VersionSet::Snapshot(_))
+}
+
 /// Whether it is not stated what some operation met.
 fn lacks_sets(case: &CertificateCase) -> bool {
     let history = &case.history;
@@ -139,10 +167,12 @@ fn lacks_sets(case: &CertificateCase) -> bool {
 fn verify(
     case: &CertificateCase,
     session_order: bool,
+    skew: u64,
     result: &LevelResult,
 ) -> Result<(), Refusal> {
     let options = isolario_verify::Options::default()
         .with_session_order(session_order)
+        .with_clock_skew(skew)
         .with_trusted_version_order(true);
     Verifier::new(&case.history, &options)
         .with_version_order(&case.orders)
@@ -160,9 +190,9 @@ fn spoilt_proofs_are_refused() {
         if !case.history.has_predicates() || case.orders.is_empty() && case.sets.is_empty() {
             continue;
         }
-        for result in check(&case.history, &LEVELS, &options(&case, true)) {
+        for result in check(&case.history, &LEVELS, &options(&case, true, 0)) {
             for spoilt in spoilt(&case.history, &result) {
-                let accepted = verify(&case, true, &spoilt);
+                let accepted = verify(&case, true, 0, &spoilt);
                 assert!(accepted.is_err(), "seed {seed}: {spoilt:?}\n{:#?}", Shown(&case.history));
                 refused += 1;
             }

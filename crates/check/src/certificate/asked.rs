@@ -181,6 +181,8 @@ impl Gathering<'_, '_> {
                 for (key, writer) in writers {
                     match self.chains.version(*key, *writer) {
                         Some(version) => versions.push((*key, version)),
+                        // Of a row that it wrote itself, an operation met what it left there.
+                        None if self.wrote_before(txn, op, *key) => {}
                         None => self.no_version(op, *key, *writer),
                     }
                     if *writer == txn && !self.wrote_before(txn, op, *key) {

@@ -19,6 +19,9 @@ use super::InEdges;
 /// A graph whose nodes are moments in the lives of transactions: one for each, unless it says
 /// otherwise.
 pub(crate) trait Moments: InEdges {
+    /// Number of chains that were added to the graph.
+    const CHAINS: u32 = 0;
+
     /// The transaction that begins with a node.
     #[inline]
     fn begins(&self, node: u32) -> Option<TxnId> {
@@ -186,8 +189,11 @@ impl<G: Moments> InTime<'_, G> {
     }
 }
 
-/// A cursor past the graph's own edges and past real time.
-const DONE: u32 = u32::MAX;
+impl<G: Moments> InTime<'_, G> {
+    /// A cursor past the graph's own edges and past this chain. A graph with a chain may be given a second
+    /// one, so each has a number of its own.
+    const DONE: u32 = u32::MAX - G::CHAINS;
+}
 
 impl<G: Moments> InEdges for InTime<'_, G> {
     fn node_count(&self) -> usize {
@@ -200,13 +206,13 @@ impl<G: Moments> InEdges for InTime<'_, G> {
         if node >= own {
             return self.next_before_helper(node - own, cursor);
         }
-        if *cursor == DONE {
+        if *cursor == Self::DONE {
             return None;
         }
         if let Some(before) = self.graph.next_in(node, cursor) {
             return Some(before);
         }
-        *cursor = DONE;
+        *cursor = Self::DONE;
         let finished = self.time.before[self.graph.begins(node)?.index()];
         (finished > 0).then(|| own + finished - 1)
     }
@@ -214,6 +220,8 @@ impl<G: Moments> InEdges for InTime<'_, G> {
 
 /// Helpers are moments of nobody.
 impl<G: Moments> Moments for InTime<'_, G> {
+    const CHAINS: u32 = G::CHAINS + 1;
+
     fn begins(&self, node: u32) -> Option<TxnId> {
         self.is_own(node).then(|| self.graph.begins(node))?
     }
@@ -282,6 +290,19 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Each chain has a step into the third transaction, and only the outer one leads back.
+    #[test]
+    fn a_chain_around_another_one_keeps_both() {
+        let chain = |finished: u32, before: [u32; 3]| {
+            RealTime::of_ends(vec![TxnId(finished)], before.to_vec())
+        };
+        let graph = Rows::graph(3, &[(2, 1)]);
+        let (inner, outer) = (chain(0, [0, 0, 1]), chain(1, [0, 0, 1]));
+        let once = InTime { graph: &graph, time: &inner };
+        assert!(components(&once).is_empty());
+        assert_eq!(components(&InTime { graph: &once, time: &outer }).len(), 1);
     }
 
     #[test]

@@ -52,7 +52,8 @@ fn sessions(schedule: &Schedule<'_>, places: &Places, found: &mut Found) {
             if let Some((first, committed)) = before
                 && committed > start
             {
-                found.add(contradiction((first, txn), Reason::Session, start));
+                let evidence = contradiction((first, txn), Reason::Session, start);
+                add(schedule, evidence, first, found);
             }
             if history.outcome(txn) == Outcome::Committed {
                 before = Some((txn, commit));
@@ -77,11 +78,21 @@ fn real_time(schedule: &Schedule<'_>, events: &[Event], skew: u64, found: &mut F
             && let Some((start, other)) = latest
             && i128::from(finish) + i128::from(skew) < i128::from(start) - i128::from(skew)
         {
-            found.add(contradiction((txn, other), Reason::RealTime { finish, start }, at));
+            let evidence = contradiction((txn, other), Reason::RealTime { finish, start }, at);
+            add(schedule, evidence, txn, found);
         }
         if let Some(start) = history.start(txn) {
             latest = latest.max(Some((start, txn)));
         }
+    }
+}
+
+/// Adds a contradiction that is about the commit of a transaction: where that depends on whether it wrote
+/// anything, on what it read.
+fn add(schedule: &Schedule<'_>, evidence: Evidence, first: TxnId, found: &mut Found) {
+    match schedule.has_open_effects(first) {
+        true => found.add_result(evidence),
+        false => found.add(evidence),
     }
 }
 

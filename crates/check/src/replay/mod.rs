@@ -29,7 +29,7 @@ mod waiting;
 
 use isolario_model::{
     Anomaly, AnomalyKind, Evidence, Findings, History, Inapplicable, Level, Nodes, PromisedOrder,
-    Verdict, Visible, Witness,
+    TxnId, Verdict, Visible, Witness,
 };
 
 use crate::Options;
@@ -64,15 +64,16 @@ fn answer(
         moments(level, order.is_by_stamps())?,
         level.shape().real_time,
     )?;
-    let mut found = Found::new(level);
+    let mut found = Found::new(level, schedule.left_out);
     let Some(events) = run::run(&schedule, options, &mut found)? else {
         return Ok(crate::stop::unlooked());
     };
     agreement::look(&schedule, &events, options, &mut found);
-    Ok(match found.total {
-        0 => Verdict::Satisfied(schedule.witness(&events)),
-        _ => Verdict::Violated(found.findings()),
-    })
+    match (found.total, found.inconclusive) {
+        (0, Some(txn)) => Err(Inapplicable::NoPlace { txn }),
+        (0, None) => Ok(Verdict::Satisfied(schedule.witness(&events))),
+        _ => Ok(Verdict::Violated(found.findings())),
+    }
 }
 
 /// How many moments a transaction has at a level that a promised order decides.
@@ -109,11 +110,24 @@ struct Found {
     level: Level,
     anomalies: Vec<Anomaly>,
     total: u64,
+    /// A transaction of unknown outcome that the order left out.
+    left_out: Option<TxnId>,
+    /// The same one, if it may be the reason why something does not come out right.
+    inconclusive: Option<TxnId>,
 }
 
 impl Found {
-    fn new(level: Level) -> Found {
-        Found { level, anomalies: Vec::new(), total: 0 }
+    fn new(level: Level, left_out: Option<TxnId>) -> Found {
+        Found { level, anomalies: Vec::new(), total: 0, left_out, inconclusive: None }
+    }
+
+    /// Adds a contradiction that depends on what the transactions in the order wrote. It shows nothing where
+    /// another one may have written something, too.
+    fn add_result(&mut self, evidence: Evidence) {
+        match self.left_out {
+            Some(_) => self.inconclusive = self.left_out,
+            None => self.add(evidence),
+        }
     }
 
     fn add(&mut self, evidence: Evidence) {

@@ -16,6 +16,9 @@ impl State<'_> {
     /// Does what an operation does. Tells how its result differs from what it had to be.
     pub(super) fn perform(&mut self, op: OpId) -> Result<Option<Evidence>, Inapplicable> {
         let differs = self.compare(op)?;
+        if has_open_effect(self.history, op) {
+            self.set_effect(op, self.is_due(op));
+        }
         self.install(op);
         Ok(differs)
     }
@@ -55,7 +58,8 @@ impl State<'_> {
         })
     }
 
-    /// Leaves behind what an operation wrote.
+    /// Leaves behind what an operation wrote. A conditional write of unknown effect is decided by the state on
+    /// which it was performed.
     pub(super) fn install(&mut self, op: OpId) {
         let history = self.history;
         match history.op(op) {
@@ -71,7 +75,7 @@ impl State<'_> {
             Op::Append { key, element } => self.append(key, element),
             Op::InsertIfAbsent { key, value, applied, .. }
             | Op::CompareAndSet { key, new: value, applied, .. }
-                if applied.unwrap_or_else(|| self.is_due(op)) =>
+                if applied.or(self.effect(op)) == Some(true) =>
             {
                 self.put(key, Held { word: value.word(), value, write: op });
             }
@@ -169,6 +173,19 @@ impl State<'_> {
         let value = |key| self.value(key);
         self.rows().matching(id, predicate, value).map_err(|_| Inapplicable::Predicate { op })
     }
+}
+
+/// Whether an operation is a conditional write of which the client does not know whether it took effect.
+pub(super) fn has_open_effect(history: &History, op: OpId) -> bool {
+    matches!(
+        history.op(op),
+        Op::InsertIfAbsent { applied: None, .. } | Op::CompareAndSet { applied: None, .. }
+    )
+}
+
+/// Whether an operation wrote rows that nothing tells.
+pub(super) fn is_unobserved_write(history: &History, op: OpId) -> bool {
+    matches!(history.op(op), Op::PredicateWrite { rows: None, .. })
 }
 
 /// The keys that an operation may have written.

@@ -1,12 +1,15 @@
 //! The replay itself.
 
 use isolario_model::{Evidence, Inapplicable, KeyId, OpId, Outcome, Point, TxnId};
+use rustc_hash::FxHashSet;
 
+use super::operation::{has_open_effect, is_unobserved_write};
 use super::schedule::{Event, Schedule};
 use super::state::State;
 use super::waiting::Waiting;
 use super::{Found, Moments};
 use crate::Options;
+use crate::graph::precedes;
 
 /// The most events at one moment of which all orders are tried: 720 of them.
 const TRIED: usize = 6;
@@ -18,7 +21,7 @@ pub(super) fn run(
     options: &Options,
     found: &mut Found,
 ) -> Result<Option<Vec<Event>>, Inapplicable> {
-    let mut replay = Replay::new(schedule, options.session_order);
+    let mut replay = Replay::new(schedule, options, found.level.shape().real_time);
     replay.waiting.begin(&mut replay.state, &mut replay.events)?;
     for moment in schedule.by_moment() {
         if options.stop.is_asked() {
@@ -33,6 +36,8 @@ pub(super) fn run(
 struct Replay<'s, 'h> {
     schedule: &'s Schedule<'h>,
     session_order: bool,
+    /// By how much clocks may differ, where real time counts.
+    clock_skew: Option<u64>,
     state: State<'h>,
     waiting: Waiting<'h>,
     /// Per key, where among the events its last writer committed, and which write it was.
@@ -41,22 +46,26 @@ struct Replay<'s, 'h> {
     former_commits: Vec<(KeyId, Option<(usize, OpId)>)>,
     /// Per transaction, where among the events it started.
     starts: Vec<usize>,
+    /// Transactions that committed at their start, since none of their conditional writes took effect.
+    without_effect: FxHashSet<TxnId>,
     /// What has happened so far.
     events: Vec<Event>,
 }
 
 impl<'s, 'h> Replay<'s, 'h> {
-    fn new(schedule: &'s Schedule<'h>, session_order: bool) -> Self {
+    fn new(schedule: &'s Schedule<'h>, options: &Options, real_time: bool) -> Self {
         let history = schedule.history;
         let exclusive = matches!(schedule.moments, Moments::Two { exclusive_writers: true });
         Replay {
             schedule,
-            session_order,
+            session_order: options.session_order,
+            clock_skew: real_time.then_some(options.clock_skew),
             state: State::new(history),
-            waiting: Waiting::new(schedule, session_order),
+            waiting: Waiting::new(schedule, options.session_order),
             last_commits: vec![None; if exclusive { history.key_count() } else { 0 }],
             former_commits: Vec::new(),
             starts: vec![0; history.txn_count()],
+            without_effect: FxHashSet::default(),
             events: Vec::with_capacity(schedule.event_count()),
         }
     }
@@ -67,7 +76,9 @@ impl<'s, 'h> Replay<'s, 'h> {
             return self.pass(*only, found);
         }
         let mut order: Vec<Event> = at.iter().map(|(_, event)| *event).collect();
+        order.retain(|event| !self.is_over(*event));
         if order.iter().any(|event| event.txn() != order[0].txn()) {
+            self.decide_effects(&order)?;
             self.refuse_rivals(&order)?;
             self.arrange(&mut order)?;
             self.waiting.note_tie(&order);
@@ -77,15 +88,76 @@ impl<'s, 'h> Replay<'s, 'h> {
 
     /// Lets one event happen for good, with what it means for others.
     fn pass(&mut self, event: Event, found: &mut Found) -> Result<(), Inapplicable> {
+        if self.is_over(event) {
+            return Ok(());
+        }
         self.waiting.expect(event, &mut self.state, found)?;
         let mark = self.state.mark();
-        let differences = self.happen(event)?;
-        self.doubt(&differences)?;
-        differences.into_iter().for_each(|difference| found.add(difference));
+        let history = self.schedule.history;
+        for difference in self.happen(event)? {
+            match difference {
+                Evidence::Concurrent { first, second, .. }
+                    if ![first, second].iter().any(|op| has_open_effect(history, *op)) =>
+                {
+                    found.add(difference);
+                }
+                _ => found.add_result(difference),
+            }
+        }
         self.events.push(event);
         self.waiting.wake(mark, event, &mut self.state, &mut self.events)?;
         self.state.keep();
         self.former_commits.clear();
+        match event {
+            // A transaction that wrote nothing leaves nothing behind: all of it happens at its start.
+            Event(Point::Start(txn))
+                if self.schedule.has_open_effects(txn) && !self.has_written(txn) =>
+            {
+                self.pass(Event(Point::Commit(txn)), found)?;
+                self.without_effect.insert(txn);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether an event is the commit of a transaction that committed at its start.
+    fn is_over(&self, Event(point): Event) -> bool {
+        matches!(point, Point::Commit(txn) if self.without_effect.contains(&txn))
+    }
+
+    /// Whether a transaction has written anything, as far as the effects of its operations are known.
+    fn has_written(&self, txn: TxnId) -> bool {
+        let mut ops = self.schedule.history.txn_ops(txn);
+        self.written(txn).next().is_some()
+            || ops.any(|op| is_unobserved_write(self.schedule.history, op))
+    }
+
+    /// Decides the conditional writes of unknown effect of the transactions that start at one moment. Fails
+    /// where another one that commits at that moment may have written such a key.
+    fn decide_effects(&mut self, order: &[Event]) -> Result<(), Inapplicable> {
+        let history = self.schedule.history;
+        for Event(point) in order {
+            let Point::Start(txn) = *point else { continue };
+            if !self.schedule.has_open_effects(txn) {
+                continue;
+            }
+            let open = history.txn_ops(txn).filter(|op| has_open_effect(history, *op));
+            let keys: Vec<KeyId> = open.map(|op| history.op_keys()[op.index()]).collect();
+            for Event(point) in order {
+                if let Point::Commit(other) = *point
+                    && other != txn
+                    && self.written(other).any(|(key, _)| keys.contains(&key))
+                {
+                    return Err(Inapplicable::SamePlace { first: other, second: txn });
+                }
+            }
+        }
+        for event in order {
+            if matches!(event, Event(Point::Start(txn)) if self.schedule.has_open_effects(*txn)) {
+                self.happen(*event)?;
+            }
+        }
         Ok(())
     }
 
@@ -95,15 +167,22 @@ impl<'s, 'h> Replay<'s, 'h> {
         if self.may_be(order) && self.is_right(order)? {
             return Ok(());
         }
-        let mut usual = order.to_vec();
-        usual.sort_by_key(|event| class(*event, order));
-        if self.may_be(&usual) && self.is_right(&usual)? {
-            order.copy_from_slice(&usual);
-            return Ok(());
+        let mut as_begun = order.to_vec();
+        if self.clock_skew.is_some() {
+            as_begun.sort_by_key(|event| self.schedule.history.start(event.txn()));
         }
+        let mut usual = as_begun.clone();
+        usual.sort_by_key(|event| class(*event, order));
+        for likely in [as_begun, usual] {
+            if self.may_be(&likely) && self.is_right(&likely)? {
+                order.copy_from_slice(&likely);
+                return Ok(());
+            }
+        }
+        let (first, second) = (order[0].txn(), order[1].txn());
+        let leaves_open = Inapplicable::SamePlace { first, second };
         if order.len() > TRIED {
-            let (first, second) = (order[0].txn(), order[1].txn());
-            return Err(Inapplicable::SamePlace { first, second });
+            return Err(leaves_open);
         }
         let mut first = self.may_be(order).then(|| order.to_vec());
         while next_permutation(order) {
@@ -114,9 +193,7 @@ impl<'s, 'h> Replay<'s, 'h> {
                 first.get_or_insert_with(|| order.to_vec());
             }
         }
-        if let Some(first) = first {
-            order.copy_from_slice(&first);
-        }
+        order.copy_from_slice(&first.ok_or(leaves_open)?);
         Ok(())
     }
 
@@ -222,24 +299,17 @@ impl<'s, 'h> Replay<'s, 'h> {
         rivals
     }
 
-    /// The keys that a transaction wrote, with the writes.
+    /// The keys that a transaction wrote, with the writes; those that it may have written where it has not
+    /// started yet.
     fn written(&self, txn: TxnId) -> impl Iterator<Item = (KeyId, OpId)> {
         let history = self.schedule.history;
-        history
-            .txn_ops(txn)
-            .flat_map(move |op| super::operation::written(history, op).map(move |key| (key, op)))
-    }
-
-    /// What does not come out right may be due to a writer without a place, if there is any.
-    fn doubt(&self, differences: &[Evidence]) -> Result<(), Inapplicable> {
-        match self.schedule.doubtful.first() {
-            Some(txn) if !differences.is_empty() => Err(Inapplicable::NoPlace { txn: *txn }),
-            _ => Ok(()),
-        }
+        let ops = history.txn_ops(txn).filter(|op| self.state.effect(*op) != Some(false));
+        ops.flat_map(move |op| super::operation::written(history, op).map(move |key| (key, op)))
     }
 
     /// Whether each transaction starts before it commits, those of one session are in its order where
-    /// that counts, and rivals do not run at the same time.
+    /// that counts, those that had finished come before those that started later where real time counts, and
+    /// rivals do not run at the same time.
     fn may_be(&self, order: &[Event]) -> bool {
         if self.will_clash(order) {
             return false;
@@ -251,7 +321,10 @@ impl<'s, 'h> Replay<'s, 'h> {
                 && first < second
                 && history.session_of(first) == history.session_of(second)
                 && history.outcome(first) == Outcome::Committed;
-            by_session || first == second && event_key(a) < event_key(b)
+            let by_time = |skew| first != second && precedes(history, skew, first, second);
+            by_session
+                || self.clock_skew.is_some_and(by_time)
+                || first == second && event_key(a) < event_key(b)
         };
         order.iter().enumerate().all(|(at, event)| {
             let mut later = order[at + 1..].iter();

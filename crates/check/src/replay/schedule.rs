@@ -1,9 +1,9 @@
 //! Who takes part in a replay, and in which order.
 
-use isolario_model::{History, Inapplicable, Op, Outcome, Place, Point, PromisedOrder, TxnId};
+use isolario_model::{History, Inapplicable, Outcome, Place, Point, PromisedOrder, TxnId};
 
 use super::Moments;
-use super::operation::written;
+use super::operation::{has_open_effect, is_unobserved_write, written};
 
 /// The events of a replay, moment by moment, and who has no place among them.
 pub(super) struct Schedule<'h> {
@@ -13,9 +13,9 @@ pub(super) struct Schedule<'h> {
     events: Vec<(u32, Event)>,
     /// Who only read and has no place.
     pub(super) unplaced: Vec<TxnId>,
-    /// Who may have written, is perhaps not committed, and has no place. Without it nothing was
-    /// missed, unless something does not come out right.
-    pub(super) doubtful: Vec<TxnId>,
+    /// The first transaction of unknown outcome that may have written and has no place. Without it nothing
+    /// was missed, unless something does not come out right.
+    pub(super) left_out: Option<TxnId>,
 }
 
 /// A transaction starts or commits. Where it has one moment, that is its commit.
@@ -38,7 +38,7 @@ impl<'h> Schedule<'h> {
         moments: Moments,
         real_time: bool,
     ) -> Result<Self, Inapplicable> {
-        let (mut events, mut unplaced, mut doubtful) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut events, mut unplaced, mut left_out) = (Vec::new(), Vec::new(), None);
         for txn in history.txns() {
             match (history.outcome(txn), order.place(txn)) {
                 (Outcome::Aborted, _) => {}
@@ -54,7 +54,9 @@ impl<'h> Schedule<'h> {
                     unplaced.push(txn);
                 }
                 (Outcome::Committed, None) => return Err(Inapplicable::NoPlace { txn }),
-                (Outcome::Unknown, None) if writes(history, txn) => doubtful.push(txn),
+                (Outcome::Unknown, None) if left_out.is_none() && writes(history, txn) => {
+                    left_out = Some(txn);
+                }
                 (Outcome::Unknown, None) => {}
             }
         }
@@ -62,12 +64,19 @@ impl<'h> Schedule<'h> {
             Point::Start(txn) => (*moment, txn, 0),
             Point::Commit(txn) => (*moment, txn, 1),
         });
-        Ok(Schedule { history, moments, events, unplaced, doubtful })
+        Ok(Schedule { history, moments, events, unplaced, left_out })
     }
 
     /// The events of one moment after the other.
     pub(super) fn by_moment(&self) -> impl Iterator<Item = &[(u32, Event)]> {
         self.events.chunk_by(|a, b| a.0 == b.0)
+    }
+
+    /// Whether what a transaction wrote depends on the state as of its start.
+    pub(super) fn has_open_effects(&self, txn: TxnId) -> bool {
+        self.moments != Moments::One
+            && self.history.has_conditionals()
+            && self.history.txn_ops(txn).any(|op| has_open_effect(self.history, op))
     }
 
     pub(super) fn event_count(&self) -> usize {
@@ -84,8 +93,6 @@ fn push_events(events: &mut Vec<(u32, Event)>, moments: Moments, txn: TxnId, pla
 
 /// Whether a transaction may have written something.
 fn writes(history: &History, txn: TxnId) -> bool {
-    history.txn_ops(txn).any(|op| {
-        let is_unobserved = matches!(history.op(op), Op::PredicateWrite { rows: None, .. });
-        is_unobserved || written(history, op).next().is_some()
-    })
+    let mut ops = history.txn_ops(txn);
+    ops.any(|op| is_unobserved_write(history, op) || written(history, op).next().is_some())
 }

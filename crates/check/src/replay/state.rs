@@ -1,6 +1,7 @@
 //! What all keys hold at some moment of a replay.
 
 use isolario_model::{History, KeyId, OpId, ValueId, ValueRef};
+use rustc_hash::FxHashMap;
 
 use super::rows::Rows;
 use crate::resolved::{InitialContent, InitialContents};
@@ -15,6 +16,8 @@ pub(super) struct State<'h> {
     lists: Vec<Vec<ValueId>>,
     rows: Rows<'h>,
     changes: Vec<Change>,
+    /// Per conditional write of unknown effect, whether it took effect when it was last performed.
+    effects: FxHashMap<OpId, bool>,
 }
 
 /// A version that somebody wrote.
@@ -43,7 +46,17 @@ impl<'h> State<'h> {
             lists: vec![Vec::new(); keys],
             rows,
             changes: Vec::new(),
+            effects: FxHashMap::default(),
         }
+    }
+
+    /// Whether a conditional write of unknown effect took effect; none if it was not performed yet.
+    pub(super) fn effect(&self, op: OpId) -> Option<bool> {
+        self.effects.get(&op).copied()
+    }
+
+    pub(super) fn set_effect(&mut self, op: OpId, effect: bool) {
+        self.effects.insert(op, effect);
     }
 
     pub(super) fn held(&self, key: KeyId) -> Option<Held> {

@@ -155,7 +155,7 @@ impl<'h> Waiting<'h> {
                 if let Some((first, second)) = self.tie {
                     return Err(Inapplicable::SamePlace { first, second });
                 }
-                found.add(difference);
+                found.add_result(difference);
             }
         }
         Ok(())

@@ -189,6 +189,31 @@ fn what_an_aborted_transaction_wrote_must_not_have_been_met() {
     assert!(satisfies(&history, certificate, Level::ReadUncommitted));
 }
 
+/// Of a row that a transaction has written itself, it meets what it left there: the set says nothing about
+/// it, aborted version or not.
+#[test]
+fn a_set_says_nothing_about_the_own_row() {
+    let own = history(
+        "
+        T1 aborted: w t(id=1) (a=9)
+        T2: w t(id=1) (a=0), select from t where a > 5 -> {}",
+    );
+    let certificate =
+        r#"{"txn": "T2", "op": 1, "versions": [[{"table": "t", "row": {"id": 1}}, "T1"]]}"#;
+    for level in [Level::AdyaReadCommitted, Level::SnapshotIsolation, Level::Serializable] {
+        assert!(satisfies(&own, certificate, level), "{level}");
+    }
+    // Before its write, the row is not its own.
+    let others = history(
+        "
+        T1 aborted: w t(id=1) (a=9)
+        T2: select from t where a > 5 -> {}, w t(id=1) (a=0)",
+    );
+    let certificate = certificate.replace("\"op\": 1", "\"op\": 0");
+    let aborted = [AnomalyKind::AbortedRead];
+    assert_eq!(wrong(&others, &certificate, Level::AdyaReadCommitted), aborted);
+}
+
 #[test]
 fn a_certificate_says_everything() {
     let two = history("T1: w x 1\n T2: w x 2\n T3: select value > 0 -> {x: 2}");

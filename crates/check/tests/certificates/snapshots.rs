@@ -143,3 +143,24 @@ fn a_cycle_may_take_a_snapshot_and_real_time() {
     let contradiction = [AnomalyKind::OrderContradiction];
     assert_eq!(wrong(&both, snapshot, Level::StrongSnapshotIsolation), contradiction);
 }
+
+/// T3 started after T2 had finished, so T2 comes first in real time, and last by the versions of the row. A
+/// snapshot of T3 that shows T1 changes nothing about that.
+#[test]
+fn real_time_counts_beside_a_snapshot() {
+    let overtaken = history(
+        "
+        T1 db [?, 10]: w t(id=2) (a=0)
+        T2 [1, 2] db [?, 30]: w t(id=1) (a=2)
+        T3 [5, 6] db [?, 20]: w t(id=1) (a=1), select from t where a > 5 -> {}",
+    );
+    let order = r#"{"key": {"table": "t", "row": {"id": 1}}, "writers": ["T3", "T2"]}"#;
+    let none = r#"{"txn": "T3", "op": 1, "versions": []}"#;
+    let snapshot = r#"{"txn": "T3", "op": 1, "snapshot": 11}"#;
+    for set in [none, snapshot] {
+        let certificate = format!("{order}\n{set}");
+        assert!(satisfies(&overtaken, &certificate, Level::SnapshotIsolation), "{set}");
+        let found = wrong(&overtaken, &certificate, Level::StrongSnapshotIsolation);
+        assert_eq!(found, [AnomalyKind::OrderContradiction], "{set}");
+    }
+}

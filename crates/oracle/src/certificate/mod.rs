@@ -289,8 +289,8 @@ impl<'a> World<'a> {
             self.sets.iter().find(|set| set.op == op)
         {
             let is_wrong = |(key, writer): &(KeyId, TxnId)| {
-                history.outcome(*writer) == Outcome::Aborted
-                    || *writer == txn && !own.contains_key(key)
+                let is_never_there = history.outcome(*writer) == Outcome::Aborted;
+                (is_never_there || *writer == txn) && !own.contains_key(key)
             };
             if writers.iter().any(is_wrong) {
                 return Err(Wrong);
@@ -303,7 +303,11 @@ impl<'a> World<'a> {
         let mut due: Vec<(KeyId, Option<u64>, Value, Option<usize>)> = Vec::new();
         let mut maybe = Vec::new();
         for key in self.keys() {
-            let met = self.met(txn, op, key)?;
+            // Of a row that the transaction itself wrote before, the set says nothing.
+            let met = match own.contains_key(&key) {
+                true => self.met(txn, op, key).unwrap_or(0),
+                false => self.met(txn, op, key)?,
+            };
             let version = &self.chains[key.index()][met];
             let is_match = self.is_match(predicate, key, &version.value);
             let of_other = (key, version.word, version.value.clone(), Some(met));

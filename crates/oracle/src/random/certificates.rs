@@ -12,7 +12,9 @@ use isolario_model::{
 };
 
 use super::Rng;
-use super::tables::{Asked, Done, Draft, Rows, Store, drafts, matching, record, row_key};
+use super::tables::{
+    Asked, Done, Draft, Rows, Store, drafts, matching, other_times, record, row_key,
+};
 
 /// A history of a table, and its certificate.
 #[derive(Debug)]
@@ -37,6 +39,7 @@ pub fn certificate_case(seed: u64) -> Result<CertificateCase, SinkError> {
         // The database knows whether it committed.
         draft.has_place |= draft.outcome == Outcome::Unknown;
     }
+    other_times(&mut drafts, &mut rng);
     let mut recorded = Store::new(&mut rng).run(&drafts);
     let (seen, commits) = replay(&drafts, &recorded);
     both_incarnations(&mut recorded, &seen, &mut rng);
@@ -195,13 +198,18 @@ impl Certificate<'_> {
                 writers.push((key, self.txn(writer)));
             }
         }
-        // What the transaction itself wrote before may be named as well.
+        // What the transaction itself wrote before may be named as well, or anything else in its place.
         for (row, _) in last_writes(&self.recorded[draft][..op]) {
-            if self.rng.percent(20)
+            let writer = match self.rng.percent(70) {
+                true => draft,
+                false => self.rng.below(self.drafts.len()),
+            };
+            if self.rng.percent(30)
+                && last_writes(&self.recorded[writer]).contains_key(&row)
                 && let Some(key) = self.key(row)
             {
                 writers.retain(|(named, _)| *named != key);
-                writers.push((key, self.txn(draft)));
+                writers.push((key, self.txn(writer)));
             }
         }
         VersionSet::Writers(writers)

@@ -33,6 +33,8 @@ pub(super) struct Draft {
     pub(super) start: u64,
     pub(super) commit: u64,
     pub(super) has_place: bool,
+    /// When its client says that it started and finished.
+    times: (i64, i64),
 }
 
 /// What is asked of the store.
@@ -44,6 +46,7 @@ pub(super) enum Asked {
     Select(Predicate),
     Update(Predicate, Option<i64>),
     Aggregate(Aggregate, Predicate),
+    Swap(i64, i64),
 }
 
 pub(super) type Rows = BTreeMap<i64, Value>;
@@ -104,8 +107,16 @@ fn black_box(rng: &mut Rng, drafts: &[Draft], on_snapshots: bool) -> Result<Hist
 pub fn table_case(seed: u64) -> Result<TableCase, SinkError> {
     let mut rng = Rng::new(seed);
     let on_snapshots = rng.below(2) == 0;
-    let drafts = drafts(&mut rng, on_snapshots);
-    let recorded = Store::new(&mut rng).run(&drafts);
+    let mut drafts = drafts(&mut rng, on_snapshots);
+    other_times(&mut drafts, &mut rng);
+    with_swaps(&mut drafts, &mut rng);
+    let mut recorded = Store::new(&mut rng).run(&drafts);
+    for (draft, ops) in drafts.iter_mut().zip(&mut recorded) {
+        forget_effects(draft, ops, &mut rng);
+        if draft.outcome == Outcome::Unknown {
+            draft.has_place &= rng.percent(60);
+        }
+    }
     let history = record(&drafts, &recorded)?;
     let order = promise(&history, on_snapshots, &mut rng);
     Ok(TableCase { history, order })
@@ -123,8 +134,8 @@ pub(super) fn record(drafts: &[Draft], recorded: &[Vec<Done>]) -> Result<History
         batch.end(&TxnEnd {
             db_start: stamp(draft.start),
             db_commit: stamp(draft.commit),
-            start: Some(draft.start as i64 * 10),
-            finish: Some(draft.commit as i64 * 10 + 5),
+            start: Some(draft.times.0),
+            finish: Some(draft.times.1),
             ..TxnEnd::new(draft.outcome)
         })?;
     }
@@ -152,9 +163,48 @@ pub(super) fn drafts(rng: &mut Rng, on_snapshots: bool) -> Vec<Draft> {
             ops,
             start: start / moments,
             commit: commit / moments,
+            times: ((start / moments) as i64 * 10, (commit / moments) as i64 * 10 + 5),
         }
     };
     places.into_iter().enumerate().map(draft).collect()
+}
+
+/// Puts conditional writes in place of other operations in some histories, and leaves more outcomes unknown.
+fn with_swaps(drafts: &mut [Draft], rng: &mut Rng) {
+    if !rng.percent(60) {
+        return;
+    }
+    for draft in drafts {
+        for op in draft.ops.iter_mut().filter(|op| !matches!(op, Asked::Aggregate(..))) {
+            if rng.percent(35) {
+                *op = Asked::Swap(rng.between(1, 3) as i64, rng.below(4) as i64);
+            }
+        }
+        if draft.outcome == Outcome::Committed && rng.percent(15) {
+            draft.outcome = Outcome::Unknown;
+        }
+    }
+}
+
+/// Makes clients forget whether conditional writes took effect: all those of a transaction or none.
+fn forget_effects(draft: &Draft, ops: &mut [Done], rng: &mut Rng) {
+    let share = if draft.outcome == Outcome::Unknown { 70 } else { 25 };
+    if rng.percent(share) {
+        ops.iter_mut().filter_map(|op| op.swap.as_mut()).for_each(|swap| swap.is_told = false);
+    }
+}
+
+/// Lets clients have times of their own in some histories, which need not agree with the database's.
+pub(super) fn other_times(drafts: &mut [Draft], rng: &mut Rng) {
+    if !rng.percent(40) {
+        return;
+    }
+    for draft in drafts {
+        let start = rng.below(100) as i64;
+        if rng.percent(60) {
+            draft.times = (start, start + rng.below(25) as i64);
+        }
+    }
 }
 
 /// Where transactions start and commit, by start.
@@ -214,7 +264,7 @@ fn predicate(rng: &mut Rng) -> Result<Predicate, ExprError> {
 
 impl Asked {
     fn writes(&self) -> bool {
-        matches!(self, Asked::Write(..) | Asked::Delete(_) | Asked::Update(..))
+        matches!(self, Asked::Write(..) | Asked::Delete(_) | Asked::Update(..) | Asked::Swap(..))
     }
 }
 
@@ -224,6 +274,16 @@ pub(super) struct Done {
     /// The rows that were read or written, each with what it held or holds from then on.
     pub(super) rows: Vec<(i64, Value)>,
     pub(super) result: Value,
+    swap: Option<Swap>,
+}
+
+/// What came of a conditional write.
+struct Swap {
+    expected: Value,
+    found: Value,
+    /// Whether it took effect, as its client says where it says so.
+    applied: bool,
+    is_told: bool,
 }
 
 impl Done {
@@ -241,6 +301,9 @@ impl Done {
             .collect();
         let rows = is_seen.then_some(&rows[..]);
         let (written, result) = (self.result.as_ref(), is_seen.then_some(self.result.as_ref()));
+        if let (Asked::Swap(key, _), Some(swap)) = (&self.asked, &self.swap) {
+            return swap.record(batch, *key, written);
+        }
         match &self.asked {
             Asked::Read(key) => batch.op(&Op::Read { key: row_key(*key).as_ref(), value: result }),
             Asked::Write(key, _) => {
@@ -252,6 +315,20 @@ impl Done {
             Asked::Aggregate(function, predicate) => {
                 batch.op(&Op::Aggregate { function, predicate, result })
             }
+            Asked::Swap(..) => Ok(()),
+        }
+    }
+}
+
+impl Swap {
+    fn record(&self, batch: &mut Batch, key: i64, new: ValueRef<'_>) -> Result<(), SinkError> {
+        let (row, expected) = (row_key(key), self.expected.as_ref());
+        let (key, applied) = (row.as_ref(), self.is_told.then_some(self.applied));
+        let is_seen = self.is_told && !self.applied && self.found != self.expected;
+        let seen = is_seen.then_some(self.found.as_ref());
+        match expected {
+            ValueRef::Nil => batch.op(&Op::InsertIfAbsent { key, value: new, applied, seen }),
+            _ => batch.op(&Op::CompareAndSet { key, expected, new, applied, seen }),
         }
     }
 }
@@ -299,11 +376,24 @@ impl<'r> Store<'r> {
     }
 
     fn perform(&mut self, asked: &Asked, view: &mut Rows) -> Done {
-        let mut done = Done { asked: asked.clone(), rows: Vec::new(), result: Value::Nil };
+        let mut done =
+            Done { asked: asked.clone(), rows: Vec::new(), result: Value::Nil, swap: None };
         match asked {
             Asked::Read(key) => done.result = view.get(key).cloned().unwrap_or(Value::Nil),
             Asked::Write(_, v) => done.result = self.version(*v),
             Asked::Delete(_) => {}
+            Asked::Swap(key, v) => {
+                done.result = self.version(*v);
+                let found = view.get(key).cloned().unwrap_or(Value::Nil);
+                // Mostly it asks for what is there, or for nothing.
+                let expected = match self.rng.below(10) {
+                    0..5 => found.clone(),
+                    5..8 => Value::Nil,
+                    _ => self.rows.values().next().cloned().unwrap_or(Value::Nil),
+                };
+                let applied = (found == expected) ^ self.rng.percent(self.mistakes / 3);
+                done.swap = Some(Swap { expected, found, applied, is_told: true });
+            }
             Asked::Select(predicate) => done.rows = matching(predicate, view),
             Asked::Update(predicate, v) => {
                 for (key, _) in matching(predicate, view) {
@@ -362,6 +452,9 @@ impl Done {
         };
         match &self.asked {
             Asked::Write(key, _) | Asked::Delete(key) => {
+                put(*key, &self.result);
+            }
+            Asked::Swap(key, _) if self.swap.as_ref().is_some_and(|swap| swap.applied) => {
                 put(*key, &self.result);
             }
             Asked::Update(..) => {

@@ -209,13 +209,14 @@ impl<'h> Certificate<'h> {
     ) -> bool {
         let writer = self.history.op_txn(saw);
         let wrote = self.written(saw, key).is_some();
-        match kind {
-            AnomalyKind::AbortedRead => wrote && self.history.outcome(writer) == Outcome::Aborted,
-            AnomalyKind::FutureRead => {
-                wrote && writer == reader && !self.written_before(reader, read).contains_key(&key)
-            }
+        // Of a row that it wrote itself, an operation met what it left there, whatever the set says.
+        let is_own = self.written_before(reader, read).contains_key(&key);
+        let is_wrong = match kind {
+            AnomalyKind::AbortedRead => self.history.outcome(writer) == Outcome::Aborted,
+            AnomalyKind::FutureRead => writer == reader,
             _ => false,
-        }
+        };
+        wrote && !is_own && is_wrong
     }
 
     /// What an operation wrote of a row.

@@ -204,11 +204,13 @@ impl Certificate<'_> {
                 false => unexplained("nothing that it may have met explains it"),
             };
         }
-        self.keys().try_for_each(|key| match self.named(op, key) {
+        let own = self.written_before(txn, op);
+        let mut of_others = self.keys().filter(|key| !own.contains_key(key));
+        of_others.try_for_each(|key| match self.named(op, key) {
             Some(writer) if self.place(writer, key).is_none() => {
                 unexplained("it met a version that was never committed")
             }
-            Some(writer) if writer == txn && !self.written_before(txn, op).contains_key(&key) => {
+            Some(writer) if writer == txn => {
                 unexplained("it met what its transaction wrote only later")
             }
             _ => Ok(()),

@@ -18,7 +18,7 @@ use crate::predicates::deletes;
 use crate::times::{InTurn, Times};
 use crate::{Options, Refusal};
 use replay::Replay;
-use table::{Difference, Table};
+use table::{Difference, Table, is_open};
 
 /// A level, and the promise by which it is to be decided.
 #[derive(Clone, Copy)]
@@ -65,11 +65,11 @@ pub(crate) fn verify(
 
 impl<'h> Promise<'h> {
     /// The moment of a point; none where nothing is promised.
-    pub(crate) fn moment(&self, point: Point) -> Option<u32> {
+    fn moment(&self, point: Point, table: &Table<'_>) -> Option<u32> {
         match point {
             Point::Start(txn) => self.place(txn).map(|place| place.start),
             // Who wrote nothing leaves nothing behind: all of it happens at its start.
-            Point::Commit(txn) if self.has_starts && !self.may_write(txn) => {
+            Point::Commit(txn) if self.has_starts && !self.may_write(txn, table) => {
                 self.place(txn).map(|place| place.start)
             }
             Point::Commit(txn) => self.place(txn).map(|place| place.commit),
@@ -80,10 +80,11 @@ impl<'h> Promise<'h> {
         self.order?.place(txn)
     }
 
-    fn may_write(&self, txn: TxnId) -> bool {
+    /// Whether a transaction may have written anything, as far as the table knows its effects.
+    fn may_write(&self, txn: TxnId, table: &Table<'_>) -> bool {
         let is_unobserved =
             |op| matches!(self.history.op(op), Op::PredicateWrite { rows: None, .. });
-        !self.written(txn).is_empty() || self.history.txn_ops(txn).any(is_unobserved)
+        !self.written(txn, table).is_empty() || self.history.txn_ops(txn).any(is_unobserved)
     }
 
     fn takes_part(&self, txn: TxnId) -> bool {
@@ -108,10 +109,18 @@ impl<'h> Promise<'h> {
             && self.history.outcome(first) == Outcome::Committed
     }
 
-    /// The keys that a transaction wrote, with the writes.
-    pub(crate) fn written(&self, txn: TxnId) -> Vec<(KeyId, OpId)> {
+    /// Whether one transaction must have committed before another starts, by their session or by real time.
+    fn must_precede(&self, first: TxnId, second: TxnId) -> bool {
+        let times = Times::new(self.history, self.options.clock_skew);
+        self.follows_in_session(first, second)
+            || self.level.shape().real_time && times.in_order(first, second)
+    }
+
+    /// The keys that a transaction wrote, with the writes; those that it may have written where the table does
+    /// not know yet.
+    fn written(&self, txn: TxnId, table: &Table<'_>) -> Vec<(KeyId, OpId)> {
         let mut written = Vec::new();
-        for op in self.history.txn_ops(txn) {
+        for op in self.history.txn_ops(txn).filter(|op| !table.has_no_effect(*op)) {
             match self.history.op(op) {
                 Op::Write { key, .. } | Op::Delete { key } | Op::Append { key, .. } => {
                     written.push((key, op));
@@ -143,7 +152,6 @@ impl Promise<'_> {
             _ => return Err(Refusal::WrongWitness(self.level)),
         };
         self.is_complete(&points)?;
-        self.keeps_the_promise(&points)?;
         self.keeps_sessions_and_times(&points)?;
         let mut table = Table::new(self.history);
         for (at, point) in points.iter().enumerate() {
@@ -152,8 +160,9 @@ impl Promise<'_> {
                 let why = "something else was there at its turn";
                 return Err(Refusal::Unexplained { read, why });
             }
-            self.excludes_rivals(&points[..at], *point)?;
+            self.excludes_rivals(&points[..at], *point, &table)?;
         }
+        self.keeps_the_promise(&points, &table)?;
         match table.unknown() {
             Some(_) => Err(Refusal::Unsupported("a predicate that cannot be evaluated")),
             None => Ok(()),
@@ -190,11 +199,11 @@ impl Promise<'_> {
         self.history.txns().find(is_missing).map_or(Ok(()), |txn| Err(Refusal::Missing(txn)))
     }
 
-    fn keeps_the_promise(&self, points: &[Point]) -> Result<(), Refusal> {
+    fn keeps_the_promise(&self, points: &[Point], table: &Table<'_>) -> Result<(), Refusal> {
         let mut latest: Option<(u32, TxnId)> = None;
         for point in points {
             let (Point::Start(txn) | Point::Commit(txn)) = *point;
-            let Some(moment) = self.moment(*point) else { continue };
+            let Some(moment) = self.moment(*point, table) else { continue };
             match latest {
                 Some((later, second)) if later > moment => {
                     let why = "the promised order";
@@ -231,16 +240,22 @@ impl Promise<'_> {
         Ok(())
     }
 
-    fn excludes_rivals(&self, past: &[Point], point: Point) -> Result<(), Refusal> {
+    fn excludes_rivals(
+        &self,
+        past: &[Point],
+        point: Point,
+        table: &Table<'_>,
+    ) -> Result<(), Refusal> {
         let Point::Commit(second) = point else { return Ok(()) };
         if !self.level.shape().exclusive_writers {
             return Ok(());
         }
-        let mut written: Vec<KeyId> = self.written(second).iter().map(|(key, _)| *key).collect();
+        let mut written: Vec<KeyId> =
+            self.written(second, table).iter().map(|(key, _)| *key).collect();
         let since_start = past.iter().rev().take_while(|other| **other != Point::Start(second));
         for other in since_start {
             let Point::Commit(first) = *other else { continue };
-            for (key, _) in self.written(first) {
+            for (key, _) in self.written(first, table) {
                 if !written.contains(&key) {
                     continue;
                 }
@@ -263,6 +278,7 @@ impl Promise<'_> {
         for op in self.history.txn_ops(txn) {
             if is_start || !self.has_starts {
                 differences.extend(table.difference(op));
+                table.decide(op);
             }
             table.write(op);
         }
@@ -278,9 +294,14 @@ impl Promise<'_> {
     fn verify_findings(&self, findings: &Findings) -> Result<(), Refusal> {
         are_counted(findings)?;
         let replay = Replay::run(self)?;
+        let is_left_out = self.leaves_out_a_writer();
         for anomaly in &findings.anomalies {
             if anomaly.kind != AnomalyKind::OrderContradiction {
                 return Err(Refusal::Unsupported("an anomaly of this kind in a promised order"));
+            }
+            if is_left_out && self.depends_on_results(&anomaly.evidence) {
+                let (kind, why) = (anomaly.kind, "a transaction without a place may be the reason");
+                return Err(Refusal::WrongKind { kind, why });
             }
             let is_right = match &anomaly.evidence {
                 Evidence::Unexpected { op, expected, result } => {
@@ -292,9 +313,9 @@ impl Promise<'_> {
                     })
                 }
                 Evidence::Concurrent { key, first, second } => {
-                    self.are_concurrent(*key, *first, *second)
+                    self.are_concurrent(*key, *first, *second, &replay.table)
                 }
-                Evidence::Cycle { edges } => self.contradicts(edges),
+                Evidence::Cycle { edges } => self.contradicts(edges, &replay.table),
                 _ => return Err(Refusal::Unsupported("evidence of this kind")),
             };
             if !is_right {
@@ -305,14 +326,41 @@ impl Promise<'_> {
         Ok(())
     }
 
+    /// Whether a transaction that may have committed and written something has no place.
+    fn leaves_out_a_writer(&self) -> bool {
+        let table = Table::new(self.history);
+        let mut txns = self.history.txns();
+        txns.any(|txn| {
+            self.history.outcome(txn) == Outcome::Unknown
+                && self.place(txn).is_none()
+                && self.may_write(txn, &table)
+        })
+    }
+
+    /// Whether evidence depends on what operations saw, and so on what every transaction wrote.
+    fn depends_on_results(&self, evidence: &Evidence) -> bool {
+        let ops = self.history.op_count();
+        let is_open = |op: OpId| op.index() < ops && is_open(self.history, op);
+        match evidence {
+            Evidence::Concurrent { first, second, .. } => is_open(*first) || is_open(*second),
+            // A transaction whose conditional writes take no effect commits at its start.
+            Evidence::Cycle { edges } => edges.first().is_some_and(|known| {
+                self.has_starts
+                    && known.from.index() < self.history.txn_count()
+                    && self.history.txn_ops(known.from).any(is_open)
+            }),
+            _ => true,
+        }
+    }
+
     /// Whether two writers of a key ran at the same time, by their timestamps.
-    fn are_concurrent(&self, key: KeyId, first: OpId, second: OpId) -> bool {
+    fn are_concurrent(&self, key: KeyId, first: OpId, second: OpId, table: &Table<'_>) -> bool {
         let ops = self.history.op_count();
         if first.index() >= ops || second.index() >= ops || !self.level.shape().exclusive_writers {
             return false;
         }
         let (a, b) = (self.history.op_txn(first), self.history.op_txn(second));
-        let wrote = |txn, op| self.takes_part(txn) && self.written(txn).contains(&(key, op));
+        let wrote = |txn, op| self.takes_part(txn) && self.written(txn, table).contains(&(key, op));
         match (self.place(a), self.place(b)) {
             (Some(one), Some(two)) => {
                 a != b
@@ -327,7 +375,7 @@ impl Promise<'_> {
 
     /// Whether a pair of edges says that one must come before another by its session or by real
     /// time, and the other before the one by the promise.
-    fn contradicts(&self, edges: &[isolario_model::Edge]) -> bool {
+    fn contradicts(&self, edges: &[isolario_model::Edge], table: &Table<'_>) -> bool {
         let [known, stated] = edges else { return false };
         let (first, second) = (known.from, known.to);
         let count = self.history.txn_count();
@@ -345,7 +393,7 @@ impl Promise<'_> {
         };
         let begin = if self.has_starts { Point::Start(second) } else { Point::Commit(second) };
         let is_stated = matches!(stated.reason, Reason::Stated { .. })
-            && match (self.moment(begin), self.moment(Point::Commit(first))) {
+            && match (self.moment(begin, table), self.moment(Point::Commit(first), table)) {
                 (Some(begin), Some(commit)) => begin < commit,
                 _ => false,
             };

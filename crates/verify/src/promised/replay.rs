@@ -11,7 +11,7 @@ const TRIED: usize = 6;
 
 pub(super) struct Replay<'p, 'h> {
     promise: &'p Promise<'h>,
-    table: Table<'h>,
+    pub(super) table: Table<'h>,
     /// Those without a place that wait for one, session by session.
     waiting: Vec<Vec<TxnId>>,
     /// Those that have committed, or have been given up.
@@ -35,7 +35,8 @@ impl<'p, 'h> Replay<'p, 'h> {
         for txn in history.txns().filter(|txn| history.outcome(*txn) != Outcome::Aborted) {
             let starts = [Point::Start(txn)].into_iter().filter(|_| promise.has_starts);
             for point in starts.chain([Point::Commit(txn)]) {
-                points.extend(promise.moment(point).map(|moment| (moment, point)));
+                let moment = promise.moment(point, &replay.table);
+                points.extend(moment.map(|moment| (moment, point)));
             }
         }
         points.sort_by_key(|(moment, point)| (*moment, rank(*point)));
@@ -53,8 +54,9 @@ impl<'p, 'h> Replay<'p, 'h> {
             let (promise, next) = (self.promise, txn_of(point));
             self.give_up(|txn| promise.follows_in_session(txn, next));
             self.differences.extend(self.promise.happen(point, &mut self.table));
-            if let Point::Commit(txn) = point {
-                self.done[txn.index()] = true;
+            // A transaction that wrote nothing leaves nothing behind: all of it happens at its start.
+            if matches!(point, Point::Commit(_)) || !promise.may_write(next, &self.table) {
+                self.done[next.index()] = true;
             }
             self.admit();
         }
@@ -66,6 +68,10 @@ impl<'p, 'h> Replay<'p, 'h> {
     fn arranged(&mut self, points: Vec<Point>) -> Result<Vec<Point>, Refusal> {
         if points.len() > TRIED {
             return Err(Refusal::Unsupported("so many transactions at one moment"));
+        }
+        // None of the points of one moment changes what conditional writes of the others find.
+        for point in points.iter().filter(|point| matches!(point, Point::Start(_))) {
+            self.promise.happen(*point, &mut self.table);
         }
         let mut orders = Vec::new();
         permute(&points, &mut Vec::new(), &mut orders);
@@ -83,25 +89,24 @@ impl<'p, 'h> Replay<'p, 'h> {
     }
 
     /// Whether the points of one moment may come in this order: transactions start before they
-    /// commit, sessions keep their order, and rivals do not run at the same time.
+    /// commit, sessions and real time keep their order, and rivals do not run at the same time.
     fn may_be(&self, order: &[Point]) -> bool {
         let promise = self.promise;
         let is_before = |at: usize, point: Point| order[..at].contains(&point);
         order.iter().enumerate().all(|(at, point)| {
             order[at + 1..].iter().all(|later| {
                 let (a, b) = (txn_of(*point), txn_of(*later));
-                let by_session = a != b && promise.follows_in_session(b, a);
+                let is_late = a != b && promise.must_precede(b, a);
                 let inverted = a == b && rank(*later) < rank(*point);
                 let are_rivals = promise.level.shape().exclusive_writers
                     && a != b
                     && matches!((point, later), (Point::Start(_), Point::Commit(_)))
                     && !order.contains(&Point::Commit(a))
                     && !is_before(at, Point::Commit(a))
-                    && promise
-                        .written(a)
-                        .iter()
-                        .any(|one| promise.written(b).iter().any(|two| one.0 == two.0));
-                !by_session && !inverted && !are_rivals
+                    && promise.written(a, &self.table).iter().any(|one| {
+                        promise.written(b, &self.table).iter().any(|two| one.0 == two.0)
+                    });
+                !is_late && !inverted && !are_rivals
             })
         })
     }

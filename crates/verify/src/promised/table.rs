@@ -29,6 +29,8 @@ pub(crate) struct Table<'h> {
     index: Index<'h>,
     lists: Vec<Vec<ValueId>>,
     log: Vec<(KeyId, Logged)>,
+    /// Per conditional write of unknown effect whose transaction has read, whether it takes effect.
+    effects: BTreeMap<OpId, bool>,
     /// The first operation of which nobody can tell what it had to return.
     unknown: Option<OpId>,
 }
@@ -57,6 +59,7 @@ impl<'h> Table<'h> {
             index: Index::new(history),
             lists: vec![Vec::new(); history.key_count()],
             log: Vec::new(),
+            effects: BTreeMap::new(),
             unknown: None,
         };
         if !table.index.is_empty() {
@@ -149,7 +152,7 @@ impl<'h> Table<'h> {
             }
             Op::InsertIfAbsent { key, value, applied, .. }
             | Op::CompareAndSet { key, new: value, applied, .. }
-                if applied.unwrap_or_else(|| self.takes_effect(op)) =>
+                if applied.or(self.effects.get(&op).copied()) == Some(true) =>
             {
                 self.put(op, key, value.word(), value);
             }
@@ -172,6 +175,19 @@ impl<'h> Table<'h> {
         let after = self.row(key);
         self.index.moved(key, row, after);
         before
+    }
+
+    /// Decides a conditional write of unknown effect by what is there now: for good, also where its transaction
+    /// commits only later.
+    pub(crate) fn decide(&mut self, op: OpId) {
+        if is_open(self.history, op) {
+            self.effects.insert(op, self.takes_effect(op));
+        }
+    }
+
+    /// Whether it is known that a conditional write of unknown effect takes none.
+    pub(crate) fn has_no_effect(&self, op: OpId) -> bool {
+        self.effects.get(&op) == Some(&false)
     }
 
     fn takes_effect(&self, op: OpId) -> bool {
@@ -276,6 +292,14 @@ impl<'h> Table<'h> {
         }
         Ok(matching)
     }
+}
+
+/// Whether an operation is a conditional write of which the client does not know whether it took effect.
+pub(super) fn is_open(history: &History, op: OpId) -> bool {
+    matches!(
+        history.op(op),
+        Op::InsertIfAbsent { applied: None, .. } | Op::CompareAndSet { applied: None, .. }
+    )
 }
 
 /// The values of reads that saw a key before anybody wrote it, where only the reads tell.
