@@ -129,7 +129,7 @@ fn the_checker_agrees_with_all_changers_and_all_cycles() {
         }
     }
     // Of levels in real time, those of histories with snapshots, and those that real time alone violates.
-    assert!(timed > volume() && by_time > volume() / 100, "{timed} {by_time}");
+    assert!(timed > volume() / 5 * 9 && by_time > volume() / 100, "{timed} {by_time}");
     let decided = satisfied + violated;
     assert!(
         satisfied > decided / 10 && violated > decided / 10 && refused < decided / 5,
