@@ -177,8 +177,20 @@ fn may_be_refused(history: &History, level: Level, reading: Reading) -> bool {
         let weakest = Level::AdyaReadCommitted;
         satisfies_stated(history, weakest, reading.by_oracle(), &[]) == Answer::Violated
     };
+    // Each two of a transaction's reads may have seen one transaction, but not all of them.
+    let may_be_apart_together = || {
+        let is_read = |op: OpId| matches!(history.op(op), Op::Read { .. });
+        history.txns().any(|txn| {
+            let reads: Vec<OpId> = history.txn_ops(txn).filter(|op| is_read(*op)).collect();
+            let of_key = |one: &OpId| {
+                let keys = history.op_keys();
+                reads.iter().filter(|op| keys[op.index()] == keys[one.index()]).count()
+            };
+            reads.iter().any(|read| of_key(read) > 2)
+        })
+    };
     level.needs().version_order
-        || level == Level::CutIsolation && has_unknown
+        || level == Level::CutIsolation && (has_unknown || may_be_apart_together())
         || has_lists
         || reading.assume.order_versions()
         || *history.initial() == Initial::Unwritten
@@ -270,7 +282,8 @@ fn count_decided(draft: &Draft, decided: &mut [u64; 3]) {
 #[test]
 fn oracle_checkers_and_verifier_agree_on_lists_and_conditional_writes() {
     let (mut decided, mut open) = ([0; 3], 0);
-    for case in Case::first(volume()) {
+    let count = volume() / 2;
+    for case in Case::first(count) {
         let draft = case.mixed_draft();
         if may_depend_on_lists(&draft.history().expect("small")) {
             count_decided(&draft, &mut decided);
@@ -279,13 +292,13 @@ fn oracle_checkers_and_verifier_agree_on_lists_and_conditional_writes() {
         agree(draft, Reading::of(case));
     }
     let [satisfied, violated, undecided] = decided;
-    assert!(open > volume() / 5 && satisfied + violated > 8 * undecided, "{open} {decided:?}");
+    assert!(open > count / 5 && satisfied + violated > 8 * undecided, "{open} {decided:?}");
     assert!(violated > open / 5, "{open} {decided:?}");
 }
 
 #[test]
 fn oracle_checkers_and_verifier_agree_on_lists_and_conditional_writes_with_a_stated_order() {
-    for case in Case::first(volume() / 4) {
+    for case in Case::first(volume() / 8) {
         agree(case.mixed_draft(), Reading::with_statements(case));
         agree(case.mixed_draft(), Reading::with_assumptions(case));
     }
@@ -392,12 +405,21 @@ fn reads_are_compared_with_all_that_came_before() {
     }
 }
 
+/// A transaction that may not be there follows its session, whatever it read of lists.
+#[test]
+fn session_order_is_the_reason_that_needs_no_outcome() {
+    let text = "b: append y 1\n a: cas x nil -> 3 failed, r y []\n a unknown: w x 3
+                b unknown: w x 4, r y [1]";
+    agree(Draft::parse(text).expect("well formed"), Reading::default());
+}
+
 /// A version is the last write of its key by its transaction: a read of an earlier one orders nothing at
 /// read uncommitted.
 #[test]
 fn oracle_checkers_and_verifier_agree_on_reads_of_intermediate_writes() {
     let (mut intermediate, mut decided) = (0, 0);
-    for case in Case::first(volume()) {
+    let count = volume() / 4;
+    for case in Case::first(count) {
         let draft = case.intermediate_draft();
         let history = draft.history().expect("small");
         if history.txns().any(|txn| overwrites_after_intermediate_read(&history, txn)) {
@@ -415,7 +437,7 @@ fn oracle_checkers_and_verifier_agree_on_reads_of_intermediate_writes() {
         };
         agree(draft, reading);
     }
-    assert!(intermediate > volume() / 4 && decided > volume() / 20, "{intermediate} {decided}");
+    assert!(intermediate > count / 4 && decided > count / 20, "{intermediate} {decided}");
 }
 
 /// Whether a committed transaction read a write that another committed one replaced, and then wrote the

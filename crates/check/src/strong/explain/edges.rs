@@ -95,10 +95,14 @@ impl Reasons<'_> {
     pub(super) fn seen(&self, (from, _): Arc, from_txn: TxnId, to_txn: TxnId) -> Reason {
         let Explainer { dependencies, problem, .. } = self.explainer;
         let leaves_commit = from == problem.layout.commit(from_txn);
-        if leaves_commit && let Some(edge) = dependencies.edge(from_txn, to_txn) {
+        // Of a transaction that may not be there, only session order is certain, and it is not among the
+        // dependencies.
+        if leaves_commit
+            && dependencies.reads.is_kept(to_txn)
+            && let Some(edge) = dependencies.edge(from_txn, to_txn)
+        {
             return edge.reason;
         }
-        // One that may not be there has no predecessor among the dependencies.
         if leaves_commit && dependencies.precedes_in_session(from_txn, to_txn) {
             return Reason::Session;
         }
