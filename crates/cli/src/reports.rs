@@ -128,6 +128,14 @@ impl<'c> Files<'c> {
         self.write_so_far(console) && all
     }
 
+    /// Adds further answers about the history of the last report: those by the database's own word.
+    pub(crate) fn further(&mut self, report: &Report<'_>) {
+        if self.config.junit.is_some() {
+            // Writing to memory does not fail.
+            let _ = Junit.report(report, &mut self.junit);
+        }
+    }
+
     /// Writes that a history could not be checked.
     pub(crate) fn failure(&mut self, name: &str, error: &str, console: &mut Console) -> bool {
         if self.config.junit.is_some() {

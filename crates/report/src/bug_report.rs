@@ -132,7 +132,6 @@ fn what_was_tested(report: &Report<'_>, run: Option<&RunRecord>) -> String {
         ["Isolation setting", &of_run(|run| run.isolation.clone())],
         ["What it claims to give", &of_run(claimed)],
         ["Source of the claim", &of_run(|run| run.claim_words.clone())],
-        ["Durability", &of_run(|run| run.durability.clone())],
         ["Nodes", &of_run(|run| run.urls.join(", "))],
         ["Workload", &of_run(workload)],
         ["Seed", &of_run(|run| run.seed.clone())],
@@ -146,6 +145,8 @@ fn what_was_tested(report: &Report<'_>, run: Option<&RunRecord>) -> String {
     let to_fill_in = rows.len() - 1;
     let digest = digest.as_ref().map(|digest| ["Digest of the history".to_owned(), code(digest)]);
     rows.splice(to_fill_in..to_fill_in, digest);
+    let durability = run.map(|run| text(&run.durability)).filter(|text| !text.is_empty());
+    rows.extend(durability.map(|text| ["Durability that the server was set to".to_owned(), text]));
     table(["What was tested", ""], &rows)
 }
 

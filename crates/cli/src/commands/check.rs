@@ -181,6 +181,7 @@ impl Checking<'_> {
                 whitebox::by_basis(history, own_word, |name, results| {
                     let asked = Asked { weakest_only: false, ..asked };
                     let report = Report::new(name, &loaded.history, results).with_asked(asked);
+                    self.files.further(&report);
                     self.renderer.report(&report, console.out())
                 })?;
                 if request.open && examination.is_none() && deciding(&results).is_none() {

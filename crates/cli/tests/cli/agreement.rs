@@ -268,7 +268,7 @@ fn lost_commits_are_the_first_finding_in_every_form() {
         );
         let url = format!("redis://127.0.0.1:{port}");
         let base = ["run", "--db", &url, "--check", "read-committed", "--fault", "kill"];
-        let shape = ["--server", &server, "--duration", "3s", "--sessions", "4", "--keys", "10"];
+        let shape = ["--server", &server, "--txns", "500", "--sessions", "4", "--keys", "10"];
         let told = run_as(&sandbox, form, form, &[&base[..], &shape].concat());
         assert_eq!(told.first.as_deref(), Some("LostCommit"));
         assert!(told.is_violated && told.total > 0);

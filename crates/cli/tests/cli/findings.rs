@@ -224,10 +224,8 @@ fn a_run_reports_in_the_forms_of_ci() {
     let xml = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(1), "{xml}");
     assert!(xml.starts_with("<?xml ") && xml.ends_with("</testsuites>\n"), "{xml}");
-    assert!(
-        xml.contains("at read committed broke its claim: thin-air read\" tests=\"1\""),
-        "{xml}"
-    );
+    let suite = "<testsuite name=\"sim read-committed mini\" tests=\"1\" failures=\"1\"";
+    assert!(xml.contains(suite), "{xml}");
     assert!(xml.contains("<failure type=\"ThinAirRead\""), "{xml}");
     let output = run(wrong, "b", "github");
     let annotations = String::from_utf8(output.stdout).unwrap();
@@ -237,5 +235,23 @@ fn a_run_reports_in_the_forms_of_ci() {
     let output = run("sim:serializable", "c", "junit");
     let xml = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(0), "{xml}");
-    assert!(xml.contains("claim kept\" tests=\"1\" failures=\"0\" errors=\"0\""), "{xml}");
+    let suite = "name=\"sim serializable mini\" tests=\"1\" failures=\"0\" errors=\"0\"";
+    assert!(xml.contains(suite), "{xml}");
+}
+
+#[test]
+fn several_runs_are_one_document_of_ci_and_so_is_one_that_fails() {
+    let sandbox = Sandbox::new();
+    let junit = |args: &[&str]| {
+        let xml = sandbox.stdout(&[&["run", "--output", "junit", "-q"], args].concat());
+        assert!(xml.starts_with("<?xml ") && xml.ends_with("</testsuites>\n"), "{xml}");
+        assert_eq!(xml.matches("<testsuites").count(), 1, "{xml}");
+        xml
+    };
+    let xml = junit(&["--db", "sim:ser", "--txns", "50", "--repeat", "2", "--out", "two"]);
+    for suite in ["sim serializable mini", "sim serializable mini (2)"] {
+        assert!(xml.contains(&format!("<testsuite name=\"{suite}\"")), "{xml}");
+    }
+    let xml = junit(&["--db", "sim:no-such-level"]);
+    assert!(xml.contains("errors=\"1\"") && xml.contains("no-such-level"), "{xml}");
 }
