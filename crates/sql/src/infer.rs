@@ -147,12 +147,7 @@ impl<'r> Facts<'r> {
         for Seen { row, list, .. } in &statement.deleted {
             self.row(row).deletes.push((element, list));
         }
-        let may_leak = match statement.kind {
-            crate::StatementKind::Replace => true,
-            crate::StatementKind::Delete => !statement.deletes_known,
-            crate::StatementKind::Other => statement.table.is_some(),
-            _ => false,
-        };
+        let may_leak = statement.may_delete_unseen();
         self.leaky.extend(statement.table.as_deref().filter(|_| may_leak));
     }
 

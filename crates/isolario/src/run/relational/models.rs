@@ -64,6 +64,9 @@ impl Models {
         }
         if !self.templates.is_empty() && round % 2 == 1 {
             let script = &self.templates[rng.below(self.templates.len() as u64) as usize];
+            if !script.schema.is_writable() {
+                return (any, Plan::Script(script));
+            }
             let (schema, models) = (script.schema.clone(), script.models());
             return (any, Plan::Random { schema, models });
         }
