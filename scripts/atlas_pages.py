@@ -223,8 +223,28 @@ def setting_part(setting, found):
         what = "found a violation" if hunt["found"] else "found nothing"
         parts.append(f"A hunt {what} in {hunt['seconds']} s, {phases} and {committed} transactions.")
     parts.append(f"```sh\n{hunt['command']}\n```")
+    if "sql" in found:
+        parts += random_sql(found["sql"])
     _, first = first_finding(found) or (None, None)
     return [*parts, *finding(first)] if first else parts
+
+
+def random_sql(found):
+    """What rounds of random SQL came to, and the smallest scripts of what no history shows."""
+    link = "[random SQL](../guide/relational.md)"
+    parts = [f"With {link}, it failed: {found['failure']}"]
+    if "failure" not in found:
+        what = f"{found['rounds']:,} rounds of {link} with {found['committed']:,} transactions"
+        anomalies = ", ".join(found["anomalies"])
+        parts = [f"Adya's level of that name forbids what {what} showed: {anomalies}."]
+        if not found["anomalies"]:
+            parts = [f"In {what}, nothing was found that Adya's level of that name forbids."]
+        if found["broken"]:
+            parts.append(f"The claim was **broken** in {found['broken']:,} of these rounds.")
+    parts.append(f"```sh\n{found['command']}\n```")
+    for kind, script in found.get("scripts", {}).items():
+        parts += [f"The smallest script that shows {kind}:", f"```sql\n{script.strip()}\n```"]
+    return parts
 
 
 def workloads(runs):

@@ -4,8 +4,8 @@
 
 use isolario_model::Level::{
     self, AdyaReadCommitted, Causal, CutIsolation, Linearizable, ParallelSnapshotIsolation, Prefix,
-    ReadAtomic, ReadCommitted, Serializable, SnapshotIsolation, StrictSerializable,
-    StrongSnapshotIsolation,
+    ReadAtomic, ReadCommitted, ReadUncommitted, Serializable, SnapshotIsolation,
+    StrictSerializable, StrongSnapshotIsolation,
 };
 use isolario_workload::Kind;
 
@@ -60,6 +60,7 @@ const ROWS_TOO: &[Kind] = &[Kind::Mini, Kind::General, Kind::Append, Kind::Predi
 const ROWS: &[Kind] = &[Kind::Predicate];
 /// Whose histories tell the order of versions.
 const ORDERED: &[Kind] = &[Kind::Mini, Kind::Append];
+const LISTS: &[Kind] = &[Kind::Append];
 const SINGLE: &[Kind] = &[Kind::Lwt];
 const EVERY: &[Kind] = &Kind::ALL;
 const KEYED: &[Kind] = &Kind::KEYED;
@@ -86,6 +87,10 @@ const STANDBY: &str = "a standby replays the log of the primary: its snapshots a
 /// Why updates by range promise little where reads come from a snapshot.
 const CURRENT: &str = "reads come from a snapshot, and updates and deletes find the newest rows: a \
                        transaction may see both, one after the other";
+
+/// What read uncommitted is on MySQL and its kin.
+const DIRTY: &str = "\"a possible earlier version of a row might be used\" by reads; \"otherwise, this isolation \
+                     level works like READ COMMITTED\": writes keep their locks";
 
 /// The promise of several servers together.
 const fn over_nodes(row: ClaimRow) -> ClaimRow {
@@ -141,6 +146,7 @@ pub static CLAIMS: &[ClaimRow] = &[
     )),
     over_nodes(row("postgres", "serializable", ORDERED, &[ParallelSnapshotIsolation], STANDBY)),
     over_nodes(row("postgres", "serializable", &[Kind::General], &[Causal], STANDBY)),
+    row("mariadb", "read-uncommitted", LISTS, &[ReadUncommitted], DIRTY),
     row("mariadb", "read-committed", EVERY, &[ReadCommitted], "each read gets its own snapshot"),
     row(
         "mariadb",
@@ -165,6 +171,7 @@ pub static CLAIMS: &[ClaimRow] = &[
         &[Serializable],
         "reads lock what they read, so that nothing they saw changes before the end",
     ),
+    on_one_node(row("mysql", "read-uncommitted", LISTS, &[ReadUncommitted], DIRTY)),
     on_one_node(row(
         "mysql",
         "read-committed",
@@ -219,6 +226,7 @@ pub static CLAIMS: &[ClaimRow] = &[
          newest row",
     ),
     row("tidb", "repeatable-read", ROWS, &[AdyaReadCommitted], CURRENT),
+    on_one_node(row("galera", "read-uncommitted", LISTS, &[ReadUncommitted], DIRTY)),
     row("galera", "read-committed", EVERY, &[ReadCommitted], "as MariaDB"),
     row(
         "galera",
@@ -448,8 +456,9 @@ mod tests {
         for (product, claimed) in
             [("mysql", true), ("mariadb", true), ("galera", true), ("tidb", false)]
         {
-            let serializable = levels(product, "serializable", Kind::Append, 1);
-            assert_eq!(serializable == [Serializable], claimed, "{product}");
+            let lists = |isolation| levels(product, isolation, Kind::Append, 1);
+            assert_eq!(lists("serializable") == [Serializable], claimed, "{product}");
+            assert_eq!(lists("read-uncommitted") == [ReadUncommitted], claimed, "{product}");
         }
     }
 

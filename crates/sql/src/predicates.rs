@@ -148,6 +148,7 @@ impl<'r> Facts<'r> {
                 }
             }
         }
+        facts.shows_no_old_version().then_some(())?;
         for (name, row) in &facts.rows {
             for (at, element) in row.longest.iter().enumerate() {
                 facts.txns.get(&element.txn)?;
@@ -168,6 +169,25 @@ impl<'r> Facts<'r> {
         row.longest.starts_with(&seen.list).then_some(())?;
         row.held.insert(seen.list.len(), values);
         Some(())
+    }
+
+    /// Whether each transaction finds its own writes before each of its statements. Where writes change newer rows than
+    /// those of the snapshot, it may not: see [`OldVersion`](crate::OldVersion).
+    fn shows_no_old_version(&self) -> bool {
+        let is_old = |txn: &RecordedTxn, statement: &Recorded, seen: &Seen| {
+            let row = &self.rows[&*seen.row];
+            let newer = row.longest[seen.list.len()..].iter().chain(&row.deleted);
+            let is_own =
+                |element: &Element| element.txn == txn.id && element.statement < statement.number;
+            newer.into_iter().any(is_own)
+        };
+        let has_old = |txn: &RecordedTxn| {
+            txn.statements.iter().any(|statement| {
+                let mut looked = statement.looked.iter().flatten();
+                looked.any(|(seen, _)| is_old(txn, statement, seen))
+            })
+        };
+        !self.reading.without_locking_reads || !self.txns.values().any(|txn| has_old(txn))
     }
 
     fn table_of(name: &str) -> &str {

@@ -28,16 +28,6 @@ pub(super) enum Plan<'m> {
     Random { schema: Schema, models: Vec<Vec<String>> },
 }
 
-impl Plan<'_> {
-    /// The schema.
-    pub(super) fn schema(&self) -> &Schema {
-        match self {
-            Plan::Script(script) => &script.schema,
-            Plan::Random { schema, .. } => schema,
-        }
-    }
-}
-
 impl Models {
     /// What the settings ask for.
     pub(super) fn of(settings: &Settings) -> Result<Models, RunError> {
