@@ -49,6 +49,8 @@ since sled last wrote by itself, every 500 ms: it "automatically tries to sync a
 background", says its README, and `flush` is for who requires "high durability guarantees". So a commit that is \
 missing there is no violation.""",
 }
+# Where the book says what random SQL finds and no history shows.
+SECTIONS = {"OldVersionBesideOwnWrite": "old-versions", "WrongResult": "wrong-results"}
 # Less than this tells nothing.
 ENOUGH = 500
 
@@ -231,19 +233,21 @@ def setting_part(setting, found):
 
 def random_sql(found):
     """What rounds of random SQL came to, and the smallest scripts of what no history shows."""
-    link = "[random SQL](../guide/relational.md)"
-    parts = [f"With {link}, it failed: {found['failure']}"]
-    if "failure" not in found:
-        what = f"{found['rounds']:,} rounds of {link} with {found['committed']:,} transactions"
+    link, command = "[random SQL](../guide/relational.md)", f"```sh\n{found['command']}\n```"
+    if "failure" in found:
+        return [f"With {link}, it failed: {found['failure']}", command]
+    what = f"{found['rounds']:,} rounds of {link} with {found['committed']:,} transactions"
+    if found["anomalies"]:
         anomalies = ", ".join(found["anomalies"])
-        parts = [f"Adya's level of that name forbids what {what} showed: {anomalies}."]
-        if not found["anomalies"]:
-            parts = [f"In {what}, nothing was found that Adya's level of that name forbids."]
-        if found["broken"]:
-            parts.append(f"The claim was **broken** in {found['broken']:,} of these rounds.")
-    parts.append(f"```sh\n{found['command']}\n```")
+        parts = [f"In {what}, these showed, which Adya's level of that name forbids: {anomalies}."]
+    else:
+        parts = [f"In {what}, nothing showed that Adya's level of that name forbids."]
+    if found["broken"]:
+        parts.append(f"The claim was **broken** in {found['broken']:,} of these rounds.")
+    parts.append(command)
     for kind, script in found.get("scripts", {}).items():
-        parts += [f"The smallest script that shows {kind}:", f"```sql\n{script.strip()}\n```"]
+        link = f"[{kind}](../guide/relational.md#{SECTIONS[kind]})"
+        parts += [f"The smallest script that shows {link}:", f"```sql\n{script.strip()}\n```"]
     return parts
 
 

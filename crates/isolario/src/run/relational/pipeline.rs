@@ -253,23 +253,24 @@ fn side_by_side<M: Send, D: Send, E>(
 #[cfg(test)]
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::Arc;
     use std::sync::mpsc::channel;
     use std::time::Duration;
 
     use super::*;
 
     /// Something that a step owns; how many there are at a time is counted.
-    struct Owned<'c>(&'c AtomicU64, u64);
+    struct Owned(Arc<AtomicU64>, u64);
 
-    impl<'c> Owned<'c> {
-        fn new(count: &'c AtomicU64, number: u64) -> Owned<'c> {
+    impl Owned {
+        fn new(count: &Arc<AtomicU64>, number: u64) -> Owned {
             let before = count.fetch_add(1, Ordering::SeqCst);
             assert!(before < 3, "one is with each step at most");
-            Owned(count, number)
+            Owned(Arc::clone(count), number)
         }
     }
 
-    impl Drop for Owned<'_> {
+    impl Drop for Owned {
         fn drop(&mut self) {
             self.0.fetch_sub(1, Ordering::SeqCst);
         }
@@ -285,7 +286,7 @@ mod tests {
     /// Runs three steps, of which one ends or panics at a number; returns what was examined, and whether there was a
     /// panic.
     fn examined(step: usize, at: u64, event: Event, slow: usize) -> (u64, bool) {
-        let count = AtomicU64::new(0);
+        let count = Arc::new(AtomicU64::new(0));
         let happens = |here: usize, number: u64| {
             if here == slow {
                 thread::sleep(Duration::from_millis(1));
@@ -299,8 +300,8 @@ mod tests {
             let number = numbers.next()?;
             (!happens(0, number)).then(|| Owned::new(&count, number))
         };
-        let drive = |owned: Owned<'_>| (!happens(1, owned.1)).then_some(owned);
-        let examine = |owned: Owned<'_>| {
+        let drive = |owned: Owned| (!happens(1, owned.1)).then_some(owned);
+        let examine = |owned: Owned| {
             examined += 1;
             Ok::<bool, ()>(!happens(2, owned.1))
         };
