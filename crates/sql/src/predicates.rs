@@ -7,9 +7,9 @@
 //! by predicate follow from it.
 //!
 //! A history is made only if all of it is known: how every transaction ended, the values of every
-//! version, and its place in the order. Conditions are those over integer columns of one table, about which all databases agree; a query
-//! with another one counts as reads of the rows it showed, and so do the reads of writes. That leaves
-//! dependencies out, and makes none up.
+//! version, and its place in the order. Conditions are those over integer columns of one table, about which
+//! all databases agree; a query with another one counts as reads of the rows it showed, and so do the reads
+//! of writes. That leaves dependencies out, and makes none up.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

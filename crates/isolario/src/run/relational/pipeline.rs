@@ -48,7 +48,7 @@ pub(super) struct Driven<'s> {
     pub(super) refused: Option<DbError>,
 }
 
-/// Examines a round, and tells whether to go on.
+/// Examines a round, and returns whether to go on.
 pub(super) type Examine<'e, 's> = dyn FnMut(Driven<'s>) -> Result<bool, RunError> + 'e;
 
 /// The rounds of a run.
