@@ -455,7 +455,8 @@ fn random_sql_ends_when_it_is_asked_to() {
     for (name, more) in [("-INT", &[][..]), ("-TERM", &["--predicates"][..])] {
         let run = ["run", "--workload", "sql", "--duration", "1h", "--out", name];
         let mut command = sandbox.command(&[&run[..], more].concat());
-        let mut child = command.stdout(std::process::Stdio::null()).spawn().unwrap();
+        command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+        let mut child = command.spawn().unwrap();
         std::thread::sleep(Duration::from_secs(2));
         signal(&child, name);
         let begun = std::time::Instant::now();
