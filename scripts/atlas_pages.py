@@ -49,6 +49,8 @@ since sled last wrote by itself, every 500 ms: it "automatically tries to sync a
 background", says its README, and `flush` is for who requires "high durability guarantees". So a commit that is \
 missing there is no violation.""",
 }
+# Where the book says what random SQL finds and no history shows.
+SECTIONS = {"OldVersionBesideOwnWrite": "old-versions", "WrongResult": "wrong-results"}
 # Less than this tells nothing.
 ENOUGH = 500
 
@@ -223,8 +225,30 @@ def setting_part(setting, found):
         what = "found a violation" if hunt["found"] else "found nothing"
         parts.append(f"A hunt {what} in {hunt['seconds']} s, {phases} and {committed} transactions.")
     parts.append(f"```sh\n{hunt['command']}\n```")
+    if "sql" in found:
+        parts += random_sql(found["sql"])
     _, first = first_finding(found) or (None, None)
     return [*parts, *finding(first)] if first else parts
+
+
+def random_sql(found):
+    """What rounds of random SQL came to, and the smallest scripts of what no history shows."""
+    link, command = "[random SQL](../guide/relational.md)", f"```sh\n{found['command']}\n```"
+    if "failure" in found:
+        return [f"With {link}, it failed: {found['failure']}", command]
+    what = f"{found['rounds']:,} rounds of {link} with {found['committed']:,} transactions"
+    if found["anomalies"]:
+        anomalies = ", ".join(found["anomalies"])
+        parts = [f"In {what}, these showed, which Adya's level of that name forbids: {anomalies}."]
+    else:
+        parts = [f"In {what}, nothing showed that Adya's level of that name forbids."]
+    if found["broken"]:
+        parts.append(f"The claim was **broken** in {found['broken']:,} of these rounds.")
+    parts.append(command)
+    for kind, script in found.get("scripts", {}).items():
+        link = f"[{kind}](../guide/relational.md#{SECTIONS[kind]})"
+        parts += [f"The smallest script that shows {link}:", f"```sql\n{script.strip()}\n```"]
+    return parts
 
 
 def workloads(runs):

@@ -27,7 +27,7 @@ impl Dice {
         self.0.happens(Chance::new(f64::from(share) / 100.0))
     }
 
-    /// One of the items, of which there is at least one.
+    /// One of the items. There must be at least one: callers whose list may be empty check that first.
     pub(crate) fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
         &items[self.below(items.len())]
     }

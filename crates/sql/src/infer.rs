@@ -24,6 +24,10 @@
 //!   that all other reads come from. They are left out there (IsoRel, Section 3.4). The same holds at
 //!   serializable for a locking read outside of any transaction that has a subquery: reads do not lock
 //!   there unless they say so, and the subquery does not.
+//! - **Old versions.** There, a write changes the newest row, too. Where another transaction has changed the key of
+//!   the row since the snapshot, InnoDB keeps the row under both keys, and the transaction goes on seeing the
+//!   version of its snapshot beside the one that it has written. That is no read that came before the write. It is
+//!   left out, and reported as [what it is](OldVersion).
 
 use std::collections::HashMap;
 
@@ -57,6 +61,35 @@ impl Reading {
         let is_mixed = || txn.autocommit && statement.reads.iter().any(|other| !other.locked);
         seen.locked && (self.without_locking_reads || self.without_mixed_reads && is_mixed())
     }
+}
+
+/// A read of a version of a row that its own transaction has overwritten or deleted before: that of its snapshot. The
+/// write was based on a newer version, which is why the snapshot still has the old one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OldVersion {
+    /// The statement that read it.
+    pub read: Element,
+    /// The statement of the same transaction that wrote the row.
+    pub own: Element,
+    /// The statement of another transaction that wrote the row in between.
+    pub between: Element,
+}
+
+/// The reads of a round that show a version which their own transaction has overwritten, where writes change the newest
+/// row and not that of the snapshot.
+pub fn old_versions(round: &Round, reading: Reading) -> Vec<OldVersion> {
+    if !reading.without_locking_reads {
+        return Vec::new();
+    }
+    let facts = Facts::of(round);
+    let mut old = Vec::new();
+    for txn in round.transactions.iter().filter(|txn| txn.outcome == Outcome::Committed) {
+        for statement in &txn.statements {
+            let reads = statement.reads.iter().filter(|seen| !seen.locked);
+            old.extend(reads.filter_map(|seen| facts.old_version(txn, statement, seen)));
+        }
+    }
+    old
 }
 
 /// The history that a round shows.
@@ -147,12 +180,7 @@ impl<'r> Facts<'r> {
         for Seen { row, list, .. } in &statement.deleted {
             self.row(row).deletes.push((element, list));
         }
-        let may_leak = match statement.kind {
-            crate::StatementKind::Replace => true,
-            crate::StatementKind::Delete => !statement.deletes_known,
-            crate::StatementKind::Other => statement.table.is_some(),
-            _ => false,
-        };
+        let may_leak = statement.may_delete_unseen();
         self.leaky.extend(statement.table.as_deref().filter(|_| may_leak));
     }
 
@@ -186,7 +214,9 @@ impl<'r> Facts<'r> {
             // What was undone is told with what was rolled back.
             let reads = statement.reads.iter().filter(|_| statement.undone_by.is_none());
             for seen in reads {
-                let is_left_out = reading.leaves_out(txn, statement, seen);
+                let is_old = || self.old_version(txn, statement, seen).is_some();
+                let is_left_out = reading.leaves_out(txn, statement, seen)
+                    || reading.without_locking_reads && is_old();
                 let list = without_undone(txn, statement, &seen.list);
                 if !is_left_out && !self.ends_with_own(txn, statement, &seen.row, &list) {
                     read(sink, &seen.row, &list, &notes)?;
@@ -238,19 +268,35 @@ impl<'r> Facts<'r> {
         sink.end(&TxnEnd { start, finish, ..TxnEnd::new(Outcome::Aborted) })
     }
 
-    /// Whether a list ends with what the transaction has written to the row itself, all of it.
-    fn ends_with_own(&self, txn: &RecordedTxn, at: &Recorded, row: &str, list: &[Element]) -> bool {
-        let Some(number) = self.numbers.get(row) else { return false };
-        let earlier = |statement: &&Recorded| {
-            let stood = statement.undone_by.is_none_or(|by| by > at.number);
-            statement.number < at.number && statement.failure.is_none() && stood
-        };
-        let own: Vec<Element> = (txn.statements.iter().filter(earlier))
+    /// What a transaction has written to a row before a statement, and not undone later.
+    fn own(&self, txn: &RecordedTxn, at: &Recorded, row: &str) -> Vec<Element> {
+        let Some(number) = self.numbers.get(row) else { return Vec::new() };
+        let earlier = |statement: &&Recorded| statement.number < at.number && statement.holds();
+        (txn.statements.iter().filter(earlier))
             .map(|statement| Element { txn: txn.id, statement: statement.number })
             .filter(|element| self.appends.binary_search(&(*element, *number)).is_ok())
-            .filter(|element| self.statement(*element).is_some_and(|s| s.undone_by.is_none()))
-            .collect();
+            .collect()
+    }
+
+    /// Whether a list ends with what the transaction has written to the row itself, all of it.
+    fn ends_with_own(&self, txn: &RecordedTxn, at: &Recorded, row: &str, list: &[Element]) -> bool {
+        let own = self.own(txn, at, row);
         !own.is_empty() && list.ends_with(&own)
+    }
+
+    /// What a read shows, if it is a version that its transaction has overwritten on top of that of another one.
+    fn old_version(&self, txn: &RecordedTxn, at: &Recorded, seen: &Seen) -> Option<OldVersion> {
+        let row = &self.rows[*self.numbers.get(seen.row.as_str())?];
+        self.own(txn, at, &seen.row).into_iter().find_map(|own| {
+            let deleted = row.deletes.iter().find(|(element, _)| *element == own);
+            let below = match deleted {
+                Some((_, list)) => *list,
+                None => &row.longest[..row.longest.iter().position(|element| *element == own)?],
+            };
+            let between = *below.strip_prefix(seen.list.as_slice())?.first()?;
+            let read = Element { txn: txn.id, statement: at.number };
+            (between.txn != txn.id).then_some(OldVersion { read, own, between })
+        })
     }
 
     /// The rows that a read of a whole table at the end did not find: deleted ones, as the delete left

@@ -37,7 +37,7 @@ mod schema;
 mod script;
 
 pub use generate::{Mix, MixError, Part, Planned, Planner, Shape, Style};
-pub use infer::{Reading, history};
+pub use infer::{OldVersion, Reading, history, old_versions};
 pub use instrument::{Instrument, Instrumented, Refusal, Shown, StatementKind, kind_of};
 pub use predicates::{Certified, certified};
 pub use product::{Limit, Product};

@@ -6,10 +6,10 @@
 //! lists of rows, which tell the order of versions, that is a version certificate, and the dependencies
 //! by predicate follow from it.
 //!
-//! A history is made only if all of it is known: the values of every version, and its place in the
-//! order. Conditions are those over integer columns of one table, about which all databases agree; a query
-//! with another one counts as reads of the rows it showed, and so do the reads of writes. That leaves
-//! dependencies out, and makes none up.
+//! A history is made only if all of it is known: how every transaction ended, the values of every
+//! version, and its place in the order. Conditions are those over integer columns of one table, about which
+//! all databases agree; a query with another one counts as reads of the rows it showed, and so do the reads
+//! of writes. That leaves dependencies out, and makes none up.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -71,7 +71,7 @@ struct Row<'r> {
 }
 
 impl Row<'_> {
-    /// Whether it was there before anybody came.
+    /// Whether it was there before any transaction.
     fn is_first(&self) -> bool {
         self.held.contains_key(&0)
     }
@@ -87,6 +87,8 @@ struct Facts<'r> {
     rows: BTreeMap<&'r str, Row<'r>>,
     /// The rows that a statement wrote, each with the length of its list from then on.
     writes: BTreeMap<Element, Vec<(&'r str, usize)>>,
+    /// Tables from which rows may have gone without a statement that shows their delete.
+    leaky: BTreeSet<&'r str>,
 }
 
 /// A read by predicate: its transaction, its position there, and the versions that it met.
@@ -104,6 +106,10 @@ impl<'r> Facts<'r> {
         isolation: &str,
     ) -> Option<Facts<'r>> {
         let is_committed = |txn: &&RecordedTxn| txn.outcome == Outcome::Committed;
+        let is_unknown = |txn: &RecordedTxn| txn.outcome == Outcome::Unknown;
+        if round.transactions.iter().any(is_unknown) {
+            return None;
+        }
         let txns =
             round.transactions.iter().filter(is_committed).map(|txn| (txn.id, txn)).collect();
         let mut facts = Facts {
@@ -114,6 +120,7 @@ impl<'r> Facts<'r> {
             txns,
             rows: BTreeMap::new(),
             writes: BTreeMap::new(),
+            leaky: BTreeSet::new(),
         };
         for (seen, values) in round.first.iter().flatten() {
             facts.see(seen, values)?;
@@ -130,12 +137,18 @@ impl<'r> Facts<'r> {
             }
             for statement in &txn.statements {
                 statement.undone_by.is_none().then_some(())?;
+                // A write that was sent as it is leaves no mark on the rows that it wrote.
+                (statement.refusal.is_none() || statement.kind.is_read()).then_some(())?;
+                if statement.failure.is_none() && statement.may_delete_unseen() {
+                    facts.leaky.extend(statement.table.as_deref());
+                }
                 let element = Element { txn: txn.id, statement: statement.number };
                 for Seen { row, .. } in &statement.deleted {
                     facts.rows.entry(row).or_default().deleted = Some(element);
                 }
             }
         }
+        facts.shows_no_old_version().then_some(())?;
         for (name, row) in &facts.rows {
             for (at, element) in row.longest.iter().enumerate() {
                 facts.txns.get(&element.txn)?;
@@ -156,6 +169,25 @@ impl<'r> Facts<'r> {
         row.longest.starts_with(&seen.list).then_some(())?;
         row.held.insert(seen.list.len(), values);
         Some(())
+    }
+
+    /// Whether each transaction finds its own writes before each of its statements. Where writes change newer rows than
+    /// those of the snapshot, it may not: see [`OldVersion`](crate::OldVersion).
+    fn shows_no_old_version(&self) -> bool {
+        let is_old = |txn: &RecordedTxn, statement: &Recorded, seen: &Seen| {
+            let row = &self.rows[&*seen.row];
+            let newer = row.longest[seen.list.len()..].iter().chain(&row.deleted);
+            let is_own =
+                |element: &Element| element.txn == txn.id && element.statement < statement.number;
+            newer.into_iter().any(is_own)
+        };
+        let has_old = |txn: &RecordedTxn| {
+            txn.statements.iter().any(|statement| {
+                let mut looked = statement.looked.iter().flatten();
+                looked.any(|(seen, _)| is_old(txn, statement, seen))
+            })
+        };
+        !self.reading.without_locking_reads || !self.txns.values().any(|txn| has_old(txn))
     }
 
     fn table_of(name: &str) -> &str {
@@ -308,7 +340,8 @@ impl<'r> Facts<'r> {
                     versions.push((*name, list.last().map_or(MAKER, |element| element.txn)));
                 }
                 None => {
-                    let writer = self.absent(txn, snapshot, row)?;
+                    let is_leaky = self.leaky.contains(table);
+                    let writer = self.absent(txn, statement, snapshot, row, is_leaky)?;
                     versions.extend(writer.map(|writer| (*name, writer)));
                 }
             }
@@ -316,24 +349,39 @@ impl<'r> Facts<'r> {
         Some(versions)
     }
 
-    /// Who wrote the version of a row that is not there: whoever deleted it, or nobody yet. None where
-    /// it may be either, by when the snapshot was taken.
+    /// The transaction that wrote the version of a row that a statement did not find: its deleter, or
+    /// none where it was not inserted yet. None where it may be either, by when the snapshot was taken.
     fn absent(
         &self,
         txn: &RecordedTxn,
+        statement: &Recorded,
         snapshot: (u64, u64),
         row: &Row<'_>,
+        is_leaky: bool,
     ) -> Option<Option<u32>> {
-        let Some(deleter) = row.deleted.map(|element| element.txn) else { return Some(None) };
-        if row.is_first() || deleter == txn.id {
-            return Some(Some(deleter));
+        // Of its own writes, only those before the statement count.
+        let is_yet_to_come =
+            |element: &Element| element.txn == txn.id && element.statement >= statement.number;
+        let ended = |txn: u32| self.txns.get(&txn).map(|txn| txn.end_turn);
+        let is_deleted = match row.deleted.filter(|element| !is_yet_to_come(element)) {
+            Some(Element { txn: deleter, .. }) => {
+                let is_certain = row.is_first() || deleter == txn.id;
+                if is_certain || ended(deleter)?.1 < snapshot.0 {
+                    return Some(Some(deleter));
+                }
+                true
+            }
+            None => is_leaky && row.deleted.is_none(),
+        };
+        if is_deleted {
+            let inserter = row.longest.first().filter(|_| !row.is_first())?;
+            let is_later = match inserter.txn == txn.id {
+                true => is_yet_to_come(inserter),
+                false => ended(inserter.txn)?.0 > snapshot.1,
+            };
+            is_later.then_some(())?;
         }
-        if self.txns.get(&deleter)?.end_turn.1 < snapshot.0 {
-            return Some(Some(deleter));
-        }
-        let inserter = row.longest.first()?.txn;
-        let is_later = self.txns.get(&inserter)?.end_turn.0 > snapshot.1;
-        is_later.then_some(None)
+        Some(None)
     }
 
     /// Puts what is known of versions in the words of the history.

@@ -190,6 +190,16 @@ impl Recorded {
         self.inserted.clone_from(&sent.inserts);
     }
 
+    /// Whether it may have deleted rows that it does not show.
+    pub(crate) fn may_delete_unseen(&self) -> bool {
+        match self.kind {
+            StatementKind::Replace => true,
+            StatementKind::Delete => !self.deletes_known,
+            StatementKind::Other => self.table.is_some(),
+            _ => false,
+        }
+    }
+
     /// Whether it took effect, as far as the transaction did.
     pub fn holds(&self) -> bool {
         self.failure.is_none() && self.undone_by.is_none()

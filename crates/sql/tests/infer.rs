@@ -6,7 +6,7 @@ use isolario_check::{Checker, Options};
 use isolario_model::{AnomalyKind, History, Level, Outcome};
 use isolario_sql::{
     Aux, Element, Instrument, Product, Reading, Recorded, RecordedTxn, Round, Schema, Seen, Table,
-    Type, history,
+    Type, history, old_versions,
 };
 
 /// A list in its text: `1.2,3.1`.
@@ -146,6 +146,33 @@ fn a_locking_read_with_a_subquery_by_itself_sees_two_states_of_mysql() {
     reader.autocommit = true;
     assert!(read(&reader, &Product::MARIADB).is_empty());
     assert_eq!(read(&reader, &Product::POSTGRES), wrong);
+}
+
+#[test]
+fn a_version_under_an_own_write_is_old_only_if_another_transaction_wrote_between() {
+    let mysql = Reading::of(&Product::MARIADB, "repeatable-read");
+    let told = |reading, rows: &[(&str, &str)], own: Recorded, end: &[(&str, &str)]| {
+        let reader = txn(1, 1, vec![own, statement(2, READ, rows)]);
+        let writer = txn(2, 2, vec![statement(1, WRITE, &[])]);
+        let round =
+            Round { transactions: vec![reader, writer, last(3, 1, end)], ..Round::default() };
+        let history = history(&round, reading).unwrap();
+        (old_versions(&round, reading).len(), kinds(&history, Level::AdyaReadCommitted))
+    };
+    let update = || statement(1, WRITE, &[]);
+    let delete = || statement(1, DELETE, &[("t/1", "2.1")]);
+    let end = [("t/1", "2.1,1.1")];
+    let (not_seen, nothing) = (vec![AnomalyKind::NotMyOwnWrite], Vec::new());
+    // Both versions, or only the old one.
+    let both = [("t/1", "2.1,1.1"), ("t/1", "")];
+    assert_eq!(told(mysql, &both, update(), &end), (1, nothing.clone()));
+    assert_eq!(told(mysql, &both[1..], update(), &end), (1, nothing.clone()));
+    assert_eq!(told(mysql, &both[..1], update(), &end), (0, nothing.clone()));
+    assert_eq!(told(mysql, &both[1..], delete(), &[]), (1, nothing));
+    // Elsewhere, and where the own write came right after what is shown, it is what it looks like.
+    assert_eq!(told(Reading::default(), &both, update(), &end), (0, not_seen.clone()));
+    assert_eq!(told(mysql, &[("t/1", "2.1")], update(), &end), (0, not_seen.clone()));
+    assert_eq!(told(mysql, &[("t/1", "2.1")], delete(), &[]), (0, not_seen));
 }
 
 #[test]

@@ -448,6 +448,33 @@ fn an_interrupted_run_is_complete_and_checked() {
     assert_eq!(sandbox.code(&["verify", "out/history.iso", "out/proof"]), 0);
 }
 
+#[cfg(unix)]
+#[test]
+fn random_sql_ends_when_it_is_asked_to() {
+    let sandbox = Sandbox::new();
+    for (name, more) in [("-INT", &[][..]), ("-TERM", &["--predicates"][..])] {
+        let run = ["run", "--workload", "sql", "--duration", "1h", "--out", name];
+        let mut command = sandbox.command(&[&run[..], more].concat());
+        command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+        let mut child = command.spawn().unwrap();
+        std::thread::sleep(Duration::from_secs(2));
+        signal(&child, name);
+        let begun = std::time::Instant::now();
+        let code = loop {
+            if let Some(status) = child.try_wait().unwrap() {
+                break status.code();
+            }
+            if begun.elapsed() > Duration::from_secs(60) {
+                child.kill().unwrap();
+                panic!("no end after {name}");
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        };
+        // On a busy machine, nothing may have committed yet.
+        assert!(matches!(code, Some(0 | 2)), "{code:?} after {name}");
+    }
+}
+
 /// The slot goes with the connection; tables and the publication, with the next run.
 #[cfg(unix)]
 #[test]

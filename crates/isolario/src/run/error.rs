@@ -140,6 +140,9 @@ pub enum RunError {
         "one of several hosts records a part of a run, which is checked once all parts are there"
     )]
     OnlyAPart,
+    /// A thread of the run panicked, and has said why on the error stream.
+    #[error("a part of the run panicked: this is a bug of Isolario")]
+    Panicked,
     /// Somebody interrupted it before any transaction was sent. Nothing is left behind.
     #[error("interrupted before the first transaction: nothing was recorded")]
     Interrupted,

@@ -19,6 +19,7 @@ pub fn script(tables: Vec<Table>, steps: &[(u32, &str)]) -> Script {
         action: match *sql {
             "BEGIN" => Action::Begin,
             "COMMIT" => Action::Commit,
+            "ROLLBACK" => Action::Rollback,
             sql => Action::Statement(sql.to_owned()),
         },
     };

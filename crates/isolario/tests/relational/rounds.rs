@@ -1,16 +1,17 @@
 //! What rounds must find, and what they must not.
 
 use std::collections::BTreeSet;
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use isolario::check::{Checker, Options};
 use isolario::db::{DbUrl, Settings as DbSettings, open};
 use isolario::model::{AnomalyKind, Level, Outcome};
 use isolario::run::relational::{
-    FindingKind, Outcome as Found, replay_script, run, simplify_script,
+    Figures, FindingKind, Observer, Outcome as Found, replay_script, run, simplify_script,
 };
 use isolario::run::{Ask, Handle, Judgement, RunError};
-use isolario::sql::{Product, Script, Table, Type};
+use isolario::sql::{Element, OldVersion, Product, Reading, Script, Table, Type, old_versions};
 use isolario_servers::Kind;
 
 use super::figures::script;
@@ -89,6 +90,64 @@ fn what_is_refused_is_told() {
     assert!(outcome.refusals.keys().any(|why| why.starts_with("PRAGMA: cannot be parsed")));
 }
 
+/// What a simplified script leaves of a schema need not have an integer in it.
+#[test]
+fn templates_without_an_integer_are_gone_through() {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, ty, value) in [("a", "TEXT", "'a'"), ("b", "BOOLEAN", "TRUE"), ("c", "DATE", "NULL")]
+    {
+        let script = format!(
+            "CREATE TABLE t ({name} {ty});\nINSERT INTO t ({name}) VALUES ({value});\n\
+             /* session 1, T1 */ BEGIN;\n\
+             /* session 1, T1 */ UPDATE t SET {name} = {value};\n\
+             /* session 1, T1 */ COMMIT;\n"
+        );
+        std::fs::write(dir.path().join(format!("{name}.sql")), script).unwrap();
+    }
+    // No statement can be made up where there is no table.
+    let without = "/* session 1, T1 */ SELECT 1;\n";
+    std::fs::write(dir.path().join("d.sql"), without).unwrap();
+    let mut settings = settings("sqlite:", "serializable", 600, 1);
+    settings.templates = Some(dir.path().to_owned());
+    let outcome = go(settings);
+    assert!(outcome.findings.is_empty(), "{:?}", outcome.findings);
+    assert_eq!(outcome.judgement, Judgement::Satisfied);
+    assert!(outcome.figures.refused * 5 < outcome.figures.statements, "{:?}", outcome.figures);
+}
+
+/// When the time is up at whatever moment, or a part of it panics, a run ends, and leaves nothing in the database.
+fn every_run_ends(url: &str) {
+    struct Panics;
+    impl Observer for Panics {
+        fn round(&mut self, _: &Figures) {
+            panic!("a panic of the test");
+        }
+    }
+    let (url, (done, over)) = (url.to_owned(), channel());
+    std::thread::spawn(move || {
+        for seed in 1..=8 {
+            let mut timed = settings(&url, "serializable", 0, seed);
+            (timed.txns, timed.duration) = (None, Some(Duration::from_millis(60 * seed)));
+            timed.predicates = seed % 2 == 0;
+            let outcome = go(timed);
+            assert!(outcome.findings.is_empty(), "{:?}", outcome.findings);
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let mut panics = settings(&url, "serializable", 1000, 1);
+        panics.out = Some(dir.path().join("run"));
+        let error = run(&panics, &Handle::new(), &mut Panics).unwrap_err();
+        assert!(matches!(error, RunError::Panicked), "{error}");
+        done.send(()).unwrap();
+    });
+    // Each takes a second or so; one that hangs would never end.
+    over.recv_timeout(Duration::from_secs(300)).unwrap();
+}
+
+#[test]
+fn every_run_ends_on_sqlite() {
+    every_run_ends("sqlite:");
+}
+
 #[test]
 fn a_schema_that_is_kept_stays() {
     let dir = tempfile::tempdir().unwrap();
@@ -118,6 +177,7 @@ fn postgres_gives_what_it_claims() {
     }
 
     what_comes_before_is_there_from_the_beginning(url);
+    every_run_ends(url);
 
     // A run that stops early, while other rounds are on their way.
     let mut stopped = settings(url, "read-committed", 1200, 3);
@@ -166,6 +226,8 @@ fn mariadb_loses_updates_at_its_repeatable_read_only() {
     let url = servers.url();
     is_clean(&go(settings(url, "serializable", 200, 3)));
     is_clean(&go(settings(url, "read-committed", 200, 3)));
+    reads_may_be_dirty_at_read_uncommitted(url);
+    an_old_version_beside_an_own_write(url);
     a_deadlock_by_another_name(url);
     a_refusal_outside_of_a_transaction(url);
 
@@ -185,6 +247,88 @@ fn mariadb_loses_updates_at_its_repeatable_read_only() {
     // Consistent reads come from one snapshot, and nothing uncommitted is seen.
     for kind in [AnomalyKind::AbortedRead, AnomalyKind::IntermediateRead, AnomalyKind::DirtyWrite] {
         assert!(!found.contains(&FindingKind::Anomaly(kind)), "{kind:?}");
+    }
+}
+
+/// A dirty read breaks nothing that is claimed there; the claim is what the verdict follows.
+fn reads_may_be_dirty_at_read_uncommitted(url: &str) {
+    let held = go(settings(url, "read-uncommitted", 300, 3));
+    assert_eq!(held.judgement, Judgement::Satisfied, "{:?}", held.findings);
+    assert_eq!(held.asked["read-uncommitted"], "read-uncommitted");
+    let dirty = script(
+        vec![Table::plain("t", &[("c", Type::Integer)], &[&["1"]])],
+        &[
+            (1, "BEGIN"),
+            (2, "BEGIN"),
+            (1, "UPDATE t SET c = 2"),
+            (2, "SELECT c FROM t"),
+            (1, "ROLLBACK"),
+            (2, "COMMIT"),
+        ],
+    );
+    let (_, history) = replay_script(&settings(url, "read-uncommitted", 1, 1), &dirty).unwrap();
+    let satisfies =
+        |level| Checker::new(&history, Options::default()).check(level).verdict.is_satisfied();
+    assert!(satisfies(Level::ReadUncommitted) && !satisfies(Level::AdyaReadCommitted));
+}
+
+/// InnoDB keeps a row whose primary key was changed under both keys. A transaction with an older snapshot that
+/// changes the row as well sees its own version under the new key, and that of its snapshot under the old one.
+fn an_old_version_beside_an_own_write(url: &str) {
+    let columns = [("c0", Type::Integer), ("c1", Type::Decimal)];
+    let mut table = Table::plain("t1", &columns, &[&["0", "1"]]);
+    table.primary_key = vec![0, 1];
+    (table.columns[0].not_null, table.columns[1].not_null) = (true, true);
+    let select = "SELECT c0, c1 FROM t1 WHERE c1 BETWEEN 0 AND 1";
+    for (own, shown) in [("UPDATE t1 SET c1 = c1 + 0", 2), ("DELETE FROM t1", 1)] {
+        let moved = script(
+            vec![table.clone(), Table::plain("t0", &[("c", Type::Integer)], &[])],
+            &[
+                (1, "BEGIN"),
+                (2, "BEGIN"),
+                (2, "SELECT c FROM t0"),
+                (1, "UPDATE t1 SET c1 = 0"),
+                (2, own),
+                (1, "COMMIT"),
+                (2, select),
+                (2, "COMMIT"),
+            ],
+        );
+        let (round, history) =
+            replay_script(&settings(url, "repeatable-read", 1, 1), &moved).unwrap();
+        assert_eq!(round.transactions[1].statements[2].rows.len(), shown, "{round:?}");
+        let reading = Reading::of(&Product::MARIADB, "repeatable-read");
+        let old = old_versions(&round, reading);
+        let element = |txn, statement| Element { txn, statement };
+        let expected =
+            OldVersion { read: element(2, 3), own: element(2, 2), between: element(1, 1) };
+        assert_eq!(old, [expected]);
+        // It is not taken for a read that does not see the own write.
+        let result = Checker::new(&history, Options::default()).check(Level::AdyaReadCommitted);
+        assert!(result.verdict.is_satisfied(), "{:?}", result.verdict);
+
+        let found = simplify_script(
+            &settings(url, "repeatable-read", 1, 1),
+            &moved,
+            FindingKind::OldVersion,
+        );
+        let found = found.unwrap().unwrap();
+        assert_eq!((found.size(), found.shown), ((2, 3), (3, 3)), "{:?}", found.script);
+        // Nothing is claimed there that it would break; with a claim, there is nothing of the kind.
+        let dir = tempfile::tempdir().unwrap();
+        let script = moved.to_sql(&Product::MARIADB, None);
+        std::fs::write(dir.path().join("moved.sql"), script).unwrap();
+        let mut templates = settings(url, "repeatable-read", 1, 1);
+        templates.templates = Some(dir.path().to_owned());
+        let outcome = go(templates);
+        assert_eq!(outcome.judgement, Judgement::Satisfied, "{:?}", outcome.findings);
+        let kinds: Vec<FindingKind> = outcome.findings.iter().map(|found| found.kind).collect();
+        assert!(kinds.contains(&FindingKind::OldVersion), "{kinds:?}");
+        for isolation in ["innodb-snapshot-isolation", "serializable"] {
+            let at = settings(url, isolation, 1, 1);
+            let found = simplify_script(&at, &moved, FindingKind::OldVersion).unwrap();
+            assert!(found.is_none(), "{found:?}");
+        }
     }
 }
 

@@ -167,7 +167,7 @@ pub struct Planned {
 /// Writes transactions over a schema.
 #[derive(Clone, Copy, Debug)]
 pub struct Planner<'s> {
-    /// The schema.
+    /// The schema, which must be [writable](Schema::is_writable).
     pub schema: &'s Schema,
     /// The product that has to understand them.
     pub product: &'s Product,

@@ -119,17 +119,23 @@ impl Writer<'_> {
     /// Two queries of one column of the same type, put together.
     fn compound(&mut self) -> String {
         let operator = *self.dice.pick(&["UNION", "UNION ALL", "UNION", "INTERSECT", "EXCEPT"]);
-        let first = self.one_column(Type::Integer);
-        let second = self.one_column(Type::Integer);
-        format!("{first} {operator} {second}")
+        let first = self.relation();
+        // Random tables begin with an integer; those of a template need not have any.
+        let has = |(_, columns): &(String, Vec<Column>), ty| columns.iter().any(|c| c.ty == ty);
+        let ty = match has(&first, Type::Integer) {
+            true => Type::Integer,
+            false => first.1[0].ty,
+        };
+        let left = self.one_column(&first, ty);
+        let second = Some(self.relation()).filter(|second| has(second, ty)).unwrap_or(first);
+        let right = self.one_column(&second, ty);
+        format!("{left} {operator} {right}")
     }
 
-    /// A query of one column: the first of every table is an integer.
-    fn one_column(&mut self, ty: Type) -> String {
-        let (name, columns) = self.relation();
-        let source = Source::bare(&columns);
-        let of_type = source.of_type(ty);
-        let column = self.dice.pick(&of_type).name.clone();
+    /// A query of one column, of a type that the relation has.
+    fn one_column(&mut self, (name, columns): &(String, Vec<Column>), ty: Type) -> String {
+        let source = Source::bare(columns);
+        let column = self.dice.pick(&source.of_type(ty)).name.clone();
         let room = Room { depth: 1, subqueries: false, except: None };
         let condition = self.condition(std::slice::from_ref(&source), room);
         format!("SELECT {column} FROM {name} WHERE {condition}")

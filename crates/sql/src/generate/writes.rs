@@ -19,7 +19,10 @@ impl Writer<'_> {
 
     /// Rows for a table, by a statement that begins with these words.
     pub(super) fn insert_into(&mut self, table: &Table, rows: usize, words: &str) -> String {
-        let columns: Vec<Column> = table.given().cloned().collect();
+        let mut columns: Vec<Column> = table.given().cloned().collect();
+        if columns.is_empty() {
+            columns.clone_from(&table.columns);
+        }
         let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
         let rows: Vec<String> = (0..rows)
             .map(|_| {
@@ -54,7 +57,8 @@ impl Writer<'_> {
     /// Rows of a table made of those of another. Those of a key would hardly ever be new.
     pub(super) fn insert_select(&mut self) -> Option<String> {
         let open = |table: &&Table| {
-            table.given().all(|c| !table.is_in_key(c) && c.references.is_none() && !c.not_null)
+            let is_free = |c: &Column| !table.is_in_key(c) && c.references.is_none() && !c.not_null;
+            table.given().next().is_some() && table.given().all(is_free)
         };
         let targets: Vec<&Table> = self.schema.tables.iter().filter(open).collect();
         if targets.is_empty() {
@@ -189,10 +193,11 @@ impl Writer<'_> {
     /// Mostly one or few rows: tables are not to run empty.
     pub(super) fn delete(&mut self) -> String {
         let table = self.table();
-        let first = &table.columns[0].name;
+        let Column { name, ty, .. } = &table.columns[0];
         let condition = match self.dice.percent(75) {
-            true => format!("{first} = {}", self.dice.between(1, 9)),
-            false => format!("{first} > {}", self.dice.between(8, 400)),
+            _ if *ty != Type::Integer => format!("{name} = {}", literal(&mut self.dice, *ty)),
+            true => format!("{name} = {}", self.dice.between(1, 9)),
+            false => format!("{name} > {}", self.dice.between(8, 400)),
         };
         format!("DELETE FROM {} WHERE {condition}", table.name)
     }

@@ -239,6 +239,11 @@ impl Schema {
         self.views.iter().find(|view| view.name.eq_ignore_ascii_case(name))
     }
 
+    /// Whether statements can be written over it: there is a table, and each table has a column.
+    pub fn is_writable(&self) -> bool {
+        !self.tables.is_empty() && self.tables.iter().all(|table| !table.columns.is_empty())
+    }
+
     /// The columns of a table or view.
     pub fn columns(&self, relation: &str) -> Option<&[Column]> {
         let of_table = self.table(relation).map(|table| table.columns.as_slice());

@@ -72,7 +72,7 @@ impl<'s> Catalogue<'s> {
                     false => parts_of(round, finding),
                 };
                 looked_at.insert(at);
-                if !self.add(finding, &scripts, time)? {
+                if !self.add(finding, &scripts, time, handle)? {
                     left.push(at);
                 }
             }
@@ -87,11 +87,12 @@ impl<'s> Catalogue<'s> {
         finding: &Finding,
         scripts: &[Script],
         time: Duration,
+        handle: &Handle,
     ) -> Result<bool, DbError> {
         let begun = Instant::now();
         let wanted =
             Wanted { kind: finding.kind, isolation: &finding.isolation, round: finding.round };
-        let found = simplify(self.site, &wanted, scripts, time)?;
+        let found = simplify(self.site, &wanted, scripts, time, handle)?;
         *self.spent(finding) += begun.elapsed();
         Ok(found.map(|found| self.enter(found)).is_some())
     }

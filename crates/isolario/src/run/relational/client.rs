@@ -130,17 +130,17 @@ pub(super) fn first_state(clients: &mut [Client<'_>]) -> Result<Option<Snapshot>
 }
 
 impl Client<'_> {
-    /// Runs a transaction, from its beginning to its end.
-    pub(super) fn transaction(&mut self, planned: &Planned) -> Ran {
+    /// Runs a transaction, from its beginning to its end, or until it is to stop: then it is rolled back.
+    pub(super) fn transaction(&mut self, planned: &Planned, stop: &dyn Fn() -> bool) -> Ran {
         let mut txn = RecordedTxn::new(self.shared.next_txn(), self.session);
         let start = self.shared.now();
-        let is_lost = self.run(planned, &mut txn);
+        let is_lost = self.run(planned, stop, &mut txn);
         txn.times = Some((start, self.shared.now()));
         Ran { txn, is_lost }
     }
 
     /// Tells whether the connection was lost.
-    fn run(&mut self, planned: &Planned, txn: &mut RecordedTxn) -> bool {
+    fn run(&mut self, planned: &Planned, stop: &dyn Fn() -> bool, txn: &mut RecordedTxn) -> bool {
         // A statement by itself has no time to look around.
         if planned.autocommit && self.shared.companion.is_none() {
             let sent = self.shared.prepared(&planned.statements[0], txn.id, 1);
@@ -156,6 +156,9 @@ impl Client<'_> {
             return false;
         }
         for (number, sql) in (1..).zip(&planned.statements) {
+            if stop() {
+                return self.roll_back();
+            }
             let sent = self.shared.prepared(sql, txn.id, number);
             match self.statement(sql, &sent, number, txn) {
                 None | Some(Aftermath::GoesOn) => {}

@@ -5,10 +5,10 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use isolario_check::{Checker, Options};
-use isolario_db::DbError;
+use isolario_db::{Control, DbError};
 use isolario_model::{Anomaly, History, Level, LevelResult, Outcome as TxnOutcome, StopReason};
 use isolario_report::{Report, deciding};
-use isolario_sql::{Reading, Round, Schema, Script, history};
+use isolario_sql::{Reading, Round, Schema, Script, history, old_versions};
 
 use super::catalogue::Catalogue;
 use super::certified::ByPredicate;
@@ -126,7 +126,7 @@ impl<'s> Course<'s> {
         let rounds = Rounds::new(self.settings, self.models, self.site, &control, self.begun);
         let options = Options::default().with_timeout(self.settings.check_timeout);
         rounds.examine_each(&mut |driven| {
-            let examined = self.examine(driven, &options)?;
+            let examined = self.examine(driven, &options, &control)?;
             let is_broken = examined.judgement() == Judgement::Violated;
             self.take(examined);
             observer.round(&self.figures);
@@ -160,7 +160,12 @@ impl<'s> Course<'s> {
     }
 
     /// Checks a round, and drops its schema.
-    fn examine(&self, driven: Driven<'_>, options: &Options) -> Result<Examined, RunError> {
+    fn examine(
+        &self,
+        driven: Driven<'_>,
+        options: &Options,
+        control: &Control,
+    ) -> Result<Examined, RunError> {
         let Driven { number, stage, schema, round, refused } = driven;
         let isolation = stage.isolation().to_owned();
         let database =
@@ -176,12 +181,16 @@ impl<'s> Course<'s> {
             && self.settings.instrumented
             && !self.settings.keep
             && beside.verdict.is_satisfied();
+        let begun = Instant::now();
+        let stop = || control.is_stopped() || begun.elapsed() >= self.settings.check_timeout;
         let serially = match is_compared {
-            true => Some(serial::compare(self.site, &stage, &schema, &round).map_err(database)?),
+            true => {
+                Some(serial::compare(self.site, &stage, &schema, &round, &stop).map_err(database)?)
+            }
             false => None,
         };
         if !self.settings.keep {
-            stage.clear(&schema).map_err(database)?;
+            stage.clear().map_err(database)?;
         }
         Ok(Examined {
             number,
@@ -246,6 +255,9 @@ impl<'s> Course<'s> {
         if let Some(known) = &examined.by_predicate {
             found.extend(known.anomalies().map(|anomaly| of(anomaly, &known.history)));
         }
+        let reading = Reading::of(&self.site.product, isolation);
+        let old = old_versions(round, reading).into_iter();
+        found.extend(old.map(|old| (FindingKind::OldVersion, Trace::of_old_version(old, round))));
         self.figures.anomalies += found.len() as u64;
         if let Some(difference) = examined.difference() {
             let txns = difference.txn.into_iter().collect();

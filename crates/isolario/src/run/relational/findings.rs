@@ -27,19 +27,24 @@ pub fn level_of_name(isolation: &str) -> Level {
 pub enum FindingKind {
     /// Its dependencies show an anomaly.
     Anomaly(AnomalyKind),
+    /// A transaction reads a version of a row that it has overwritten itself: that of its snapshot, where its write
+    /// was based on a newer one.
+    OldVersion,
     /// Its dependencies are in order, but no order of its transactions, one after the other, gives
     /// the same answers.
     WrongResult,
 }
 
 impl FindingKind {
-    const WRONG_RESULT: &'static str = "WrongResult";
+    /// Those that are no anomaly of a history, by name.
+    const OTHERS: [FindingKind; 2] = [FindingKind::OldVersion, FindingKind::WrongResult];
 
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             FindingKind::Anomaly(kind) => kind.name(),
-            FindingKind::WrongResult => FindingKind::WRONG_RESULT,
+            FindingKind::OldVersion => "OldVersionBesideOwnWrite",
+            FindingKind::WrongResult => "WrongResult",
         }
     }
 
@@ -47,16 +52,15 @@ impl FindingKind {
     pub fn title(self) -> &'static str {
         match self {
             FindingKind::Anomaly(kind) => kind.names().title,
+            FindingKind::OldVersion => "Old version of a row beside the transaction's own write",
             FindingKind::WrongResult => "Wrong result, no wrong dependency",
         }
     }
 
     /// The kind of this name, as `findings.json` has it.
     pub fn find(name: &str) -> Option<FindingKind> {
-        match name {
-            FindingKind::WRONG_RESULT => Some(FindingKind::WrongResult),
-            _ => AnomalyKind::find(name).map(FindingKind::Anomaly),
-        }
+        let other = FindingKind::OTHERS.into_iter().find(|kind| kind.name() == name);
+        other.or_else(|| AnomalyKind::find(name).map(FindingKind::Anomaly))
     }
 }
 

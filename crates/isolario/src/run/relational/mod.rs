@@ -45,6 +45,7 @@ mod simplify;
 mod site;
 mod trace;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -96,11 +97,16 @@ pub fn replay_script(settings: &Settings, script: &Script) -> Result<(Round, His
     let isolation = site.isolations.last().cloned().unwrap_or_default();
     let stage = site.at(&isolation).map_err(failed)?;
     let round = replay::replay(&site, &stage, script).map_err(failed)?;
-    stage.clear(&script.schema).map_err(failed)?;
+    stage.clear().map_err(failed)?;
     let reading = Reading::of(&site.product, &isolation);
     let history = history(&round, reading)
         .map_err(|error| RunError::Recording { path: PathBuf::new(), error })?;
     Ok((round, history))
+}
+
+/// Does something that a run consists of. A panic in it, or in a thread of it, is an error.
+fn guarded<T>(work: impl FnOnce() -> Result<T, RunError>) -> Result<T, RunError> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or(Err(RunError::Panicked))
 }
 
 /// As long as it takes.
@@ -117,18 +123,23 @@ pub fn simplify_script(
     let isolation = &site.isolations.last().cloned().unwrap_or_default();
     let wanted = Wanted { kind, isolation, round: 0 };
     let budget = settings.simplify.unwrap_or(LONG);
-    simplify::simplify(&site, &wanted, std::slice::from_ref(script), budget)
+    simplify::simplify(&site, &wanted, std::slice::from_ref(script), budget, &Handle::new())
         .map_err(|error| RunError::Database { url: settings.urls.first().cloned(), error })
 }
 
-/// Runs rounds until there are enough transactions, the time is up, or somebody stops it.
+/// Runs rounds until there are enough transactions, the time is up, or it is interrupted.
+///
+/// When the time is up, each session ends the statement that it has sent, and reads all tables once; both take no longer
+/// than the statement timeout allows. The round is checked, and what was found is simplified; both have their own
+/// limits in the settings. An interruption ends the round likewise, and nothing is simplified after it.
 pub fn run(
     settings: &Settings,
     handle: &Handle,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, RunError> {
     handle.enter(Stage::Opening);
-    let outcome = Models::of(settings).and_then(|models| {
+    let outcome = guarded(|| {
+        let models = Models::of(settings)?;
         let site = Site::open(settings)?;
         if handle.is_interrupted() {
             return Err(RunError::Interrupted);

@@ -28,16 +28,6 @@ pub(super) enum Plan<'m> {
     Random { schema: Schema, models: Vec<Vec<String>> },
 }
 
-impl Plan<'_> {
-    /// The schema.
-    pub(super) fn schema(&self) -> &Schema {
-        match self {
-            Plan::Script(script) => &script.schema,
-            Plan::Random { schema, .. } => schema,
-        }
-    }
-}
-
 impl Models {
     /// What the settings ask for.
     pub(super) fn of(settings: &Settings) -> Result<Models, RunError> {
@@ -64,6 +54,9 @@ impl Models {
         }
         if !self.templates.is_empty() && round % 2 == 1 {
             let script = &self.templates[rng.below(self.templates.len() as u64) as usize];
+            if !script.schema.is_writable() {
+                return (any, Plan::Script(script));
+            }
             let (schema, models) = (script.schema.clone(), script.models());
             return (any, Plan::Random { schema, models });
         }

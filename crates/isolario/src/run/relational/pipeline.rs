@@ -1,12 +1,15 @@
 //! Rounds on their way: while one is driven, the schema of the next one is made, and the one before is examined.
 //!
 //! To make a schema and to drop it is mostly to wait for the disk. On MariaDB that takes longer than the
-//! transactions of a round do, and so does the comparison of a round with its transactions one after the other. So each
-//! step has a thread of its own, and each round a namespace, until it was examined. A few namespaces go
-//! round, which is also what keeps rounds from piling up where one step takes longer than the others.
+//! transactions of a round do, and so does the comparison of a round with its transactions one after the other. So
+//! each step has a thread of its own.
+//!
+//! A step hands a round over and waits until the next step takes it, so at most one round is with each step. A round
+//! owns its namespace until it is dropped, wherever that happens. No step waits for anything but its neighbours: when
+//! one of them ends, for whatever reason, its channels close, and the others end as well.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::mpsc::sync_channel;
 use std::thread;
 use std::time::Instant;
 
@@ -23,12 +26,10 @@ use super::settings::Settings;
 use super::site::{Site, Stage};
 use crate::run::RunError;
 
-/// One that is made, one that is driven, and one that is examined.
-const NAMESPACES: u32 = 3;
-
 /// A round that is ready to be driven.
 struct Made<'s> {
     number: u64,
+    /// Where its schema is.
     stage: Stage<'s>,
     plan: Plan<'s>,
     /// A connection per session of a random round, if its schema was understood. Scripts are replayed on a schema
@@ -46,6 +47,9 @@ pub(super) struct Driven<'s> {
     /// Why there is nothing in it, if its schema was refused.
     pub(super) refused: Option<DbError>,
 }
+
+/// Examines a round, and returns whether to go on.
+pub(super) type Examine<'e, 's> = dyn FnMut(Driven<'s>) -> Result<bool, RunError> + 'e;
 
 /// The rounds of a run.
 pub(super) struct Rounds<'s> {
@@ -82,88 +86,43 @@ impl<'s> Rounds<'s> {
         }
     }
 
-    /// Goes through rounds until there are enough transactions, the time is up, or somebody stops it. Each one is
-    /// examined in the order of their numbers; that tells whether to go on.
-    pub(super) fn examine_each(
-        &self,
-        examine: &mut dyn FnMut(Driven<'s>) -> Result<bool, RunError>,
-    ) -> Result<(), RunError> {
+    /// Goes through rounds until there are enough transactions, the time is up, or the run is stopped. Each one is
+    /// examined in the order of their numbers; the result says whether to go on.
+    pub(super) fn examine_each(&self, examine: &mut Examine<'_, 's>) -> Result<(), RunError> {
         // The schema that is to be kept is that of the last round, and SQLite has no namespaces: one round
         // after the other.
         let is_alone = self.settings.keep || self.site.is_sqlite();
-        let namespaces = if is_alone { 1 } else { NAMESPACES };
-        thread::scope(|scope| {
-            let (give_back, free) = channel();
-            let (made, ready) = sync_channel(1);
-            let (driven, to_examine) = sync_channel(1);
-            for namespace in 0..namespaces {
-                let _ = give_back.send(namespace);
+        let mut numbers = 0..;
+        let make = || {
+            let number = numbers.next().filter(|_| !self.is_done())?;
+            Some(self.make(number))
+        };
+        let drive = |made: Result<Made<'s>, DbError>| {
+            (!self.is_done()).then(|| made.and_then(|made| self.drive(made)))
+        };
+        let examine = |driven: Result<Driven<'s>, DbError>| {
+            let next = driven.map_err(|error| self.failure(error)).and_then(&mut *examine);
+            if !matches!(next, Ok(true)) {
+                self.is_enough.store(true, Ordering::Relaxed);
             }
-            scope.spawn(move || self.make_all(&free, &made));
-            scope.spawn(move || self.drive_all(&ready, &driven));
-            let examined = self.examine_all(&to_examine, &give_back, examine);
-            self.is_enough.store(true, Ordering::Relaxed);
-            drop(give_back);
-            // Nobody examines what was driven in the meantime, and whether it can be dropped is of no interest either.
-            for Driven { stage, schema, .. } in to_examine.into_iter().flatten() {
-                let _ = stage.clear(&schema);
-            }
-            examined
-        })
+            next
+        };
+        if is_alone { in_turn(make, drive, examine) } else { side_by_side(make, drive, examine) }
     }
 
-    /// Examines rounds as they come, and gives their namespaces back.
-    fn examine_all(
-        &self,
-        driven: &Receiver<Result<Driven<'s>, DbError>>,
-        give_back: &Sender<u32>,
-        examine: &mut dyn FnMut(Driven<'s>) -> Result<bool, RunError>,
-    ) -> Result<(), RunError> {
-        for driven in driven {
-            let url = self.settings.urls.first().cloned();
-            let driven = driven.map_err(|error| RunError::Database { url, error })?;
-            let namespace = driven.stage.namespace;
-            if !examine(driven)? {
-                break;
-            }
-            // Nobody needs it if no other round is made.
-            let _ = give_back.send(namespace);
-        }
-        Ok(())
-    }
-
-    /// Makes the schemas of rounds for as long as there are namespaces.
-    fn make_all(&self, free: &Receiver<u32>, made: &SyncSender<Result<Made<'s>, DbError>>) {
-        let mut last = None;
-        for number in 0.. {
-            let Ok(namespace) = free.recv() else { return };
-            if self.is_done() {
-                return;
-            }
-            let next = self.make(number, namespace, last.as_ref());
-            last = next.as_ref().ok().map(|made| made.plan.schema().clone());
-            if made.send(next).is_err() {
-                return;
-            }
-        }
+    fn failure(&self, error: DbError) -> RunError {
+        RunError::Database { url: self.settings.urls.first().cloned(), error }
     }
 
     /// Makes the schema of a round. What it is made of, its isolation level and how many sessions it has
-    /// follow from the seed. The schema of the last round is there until then, if it is kept.
-    fn make(
-        &self,
-        number: u64,
-        namespace: u32,
-        last: Option<&Schema>,
-    ) -> Result<Made<'s>, DbError> {
+    /// follow from the seed.
+    fn make(&self, number: u64) -> Result<Made<'s>, DbError> {
         let Rounds { settings, site, .. } = self;
         let mut rng = Rng::derive(settings.seed, &[number, 2]);
         let choices = site.isolations.len() as u64;
         let (at, plan) = self.models.plan(settings, &site.product, number, choices, &mut rng);
-        let stage = site.at_namespace(&site.isolations[at], namespace)?;
-        if let Some(last) = last.filter(|_| settings.keep) {
-            stage.clear(last)?;
-        }
+        let mut stage = site.at(&site.isolations[at])?;
+        stage.adopt_kept();
         let connections = match &plan {
             Plan::Script(_) => Ok(Vec::new()),
             Plan::Random { schema, models } => {
@@ -177,23 +136,6 @@ impl<'s> Rounds<'s> {
             }
         };
         Ok(Made { number, stage, plan, connections })
-    }
-
-    /// Drives rounds. When it is done, what was made in the meantime is dropped.
-    fn drive_all(
-        &self,
-        ready: &Receiver<Result<Made<'s>, DbError>>,
-        driven: &SyncSender<Result<Driven<'s>, DbError>>,
-    ) {
-        for made in ready {
-            if self.is_done() {
-                let _ = made.map(Made::clear);
-                continue;
-            }
-            if driven.send(made.and_then(|made| self.drive(made))).is_err() {
-                return;
-            }
-        }
     }
 
     fn drive(
@@ -271,12 +213,138 @@ impl<'s> Rounds<'s> {
     }
 }
 
-impl Made<'_> {
-    /// Drops the schema.
-    fn clear(self) -> Result<(), DbError> {
-        match self.plan {
-            Plan::Script(_) => Ok(()),
-            Plan::Random { schema, .. } => self.stage.clear(&schema),
+/// Makes, drives and examines one thing after the other, until a step says that it is over.
+fn in_turn<M, D, E>(
+    mut make: impl FnMut() -> Option<M>,
+    mut drive: impl FnMut(M) -> Option<D>,
+    mut examine: impl FnMut(D) -> Result<bool, E>,
+) -> Result<(), E> {
+    while let Some(driven) = make().and_then(&mut drive) {
+        if !examine(driven)? {
+            break;
         }
+    }
+    Ok(())
+}
+
+/// The same with a thread for each step. A panic in one of them ends the others, and goes on here.
+fn side_by_side<M: Send, D: Send, E>(
+    mut make: impl FnMut() -> Option<M> + Send,
+    mut drive: impl FnMut(M) -> Option<D> + Send,
+    mut examine: impl FnMut(D) -> Result<bool, E>,
+) -> Result<(), E> {
+    thread::scope(|scope| {
+        let (made, ready) = sync_channel(0);
+        let (driven, to_examine) = sync_channel(0);
+        scope.spawn(move || while make().is_some_and(|next| made.send(next).is_ok()) {});
+        scope.spawn(move || {
+            let mut ready = ready.into_iter();
+            while ready.next().and_then(&mut drive).is_some_and(|next| driven.send(next).is_ok()) {}
+        });
+        for driven in to_examine {
+            if !examine(driven)? {
+                break;
+            }
+        }
+        Ok(())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::Arc;
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    use super::*;
+
+    /// Something that a step owns; how many there are at a time is counted.
+    struct Owned(Arc<AtomicU64>, u64);
+
+    impl Owned {
+        fn new(count: &Arc<AtomicU64>, number: u64) -> Owned {
+            let before = count.fetch_add(1, Ordering::SeqCst);
+            assert!(before < 3, "one is with each step at most");
+            Owned(Arc::clone(count), number)
+        }
+    }
+
+    impl Drop for Owned {
+        fn drop(&mut self) {
+            self.0.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+
+    /// What happens to a step at a number.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum Event {
+        Ends,
+        Panics,
+    }
+
+    /// Runs three steps, of which one ends or panics at a number; returns what was examined, and whether there was a
+    /// panic.
+    fn examined(step: usize, at: u64, event: Event, slow: usize) -> (u64, bool) {
+        let count = Arc::new(AtomicU64::new(0));
+        let happens = |here: usize, number: u64| {
+            if here == slow {
+                thread::sleep(Duration::from_millis(1));
+            }
+            let is_it = (here, number) == (step, at);
+            assert!(!is_it || event != Event::Panics, "a panic of the test");
+            is_it
+        };
+        let (mut numbers, mut examined) = (0.., 0);
+        let make = || {
+            let number = numbers.next()?;
+            (!happens(0, number)).then(|| Owned::new(&count, number))
+        };
+        let drive = |owned: Owned| (!happens(1, owned.1)).then_some(owned);
+        let examine = |owned: Owned| {
+            examined += 1;
+            Ok::<bool, ()>(!happens(2, owned.1))
+        };
+        let ran = catch_unwind(AssertUnwindSafe(|| side_by_side(make, drive, examine)));
+        assert_eq!(count.load(Ordering::SeqCst), 0, "everything was given back");
+        (examined, ran.is_err())
+    }
+
+    #[test]
+    fn whatever_happens_to_a_step_ends_all_of_them() {
+        let (done, over) = channel();
+        thread::spawn(move || {
+            for step in 0..3 {
+                for (at, slow) in (0..6).flat_map(|at| (0..4).map(move |slow| (at, slow))) {
+                    for event in [Event::Ends, Event::Panics] {
+                        let (examined, is_panic) = examined(step, at, event, slow);
+                        let what = (step, at, event, slow, examined);
+                        assert_eq!(is_panic, event == Event::Panics, "{what:?}");
+                        // The examiner counts the one at which it ends.
+                        let most = if step == 2 { at + 1 } else { at };
+                        assert!(examined <= most, "{what:?}");
+                        assert!(event == Event::Panics || examined == most, "{what:?}");
+                    }
+                }
+            }
+            done.send(()).unwrap();
+        });
+        // A step that waits for ever would never say so.
+        over.recv_timeout(Duration::from_secs(120)).unwrap();
+    }
+
+    #[test]
+    fn in_turn_there_is_one_at_a_time() {
+        let examined = |last: u64| {
+            let (mut numbers, mut examined) = (0.., Vec::new());
+            let examine = |number: u64| {
+                examined.push(number);
+                Ok::<bool, ()>(number < last)
+            };
+            let drive = |number| (number < 3).then_some(number);
+            in_turn(|| numbers.next(), drive, examine).unwrap();
+            examined
+        };
+        assert_eq!((examined(1), examined(9)), (vec![0, 1], vec![0, 1, 2]));
     }
 }

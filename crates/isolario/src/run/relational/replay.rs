@@ -7,6 +7,7 @@
 //! from it.
 
 use std::collections::VecDeque;
+use std::panic::resume_unwind;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
@@ -23,7 +24,7 @@ const BETWEEN_QUESTIONS: Duration = Duration::from_millis(5);
 /// How long a statement may take before it is taken for blocked, where the database does not tell.
 const PATIENCE: Duration = Duration::from_millis(60);
 
-/// Replays a script on a fresh schema, which stays until the next one takes its place.
+/// Replays a script on a fresh schema, which stays until the next one takes its place, or the stage is dropped.
 pub(super) fn replay(
     site: &Site<'_>,
     stage: &Stage<'_>,
@@ -54,23 +55,18 @@ pub(super) fn replay(
             lines.push(Line { orders: line, waiting: VecDeque::new(), is_busy: false, id });
             let schema = &script.schema;
             threads.push(scope.spawn(move || {
-                Actor { client, current: None, done: Vec::new(), is_lost: false }.play(
-                    &orders,
-                    schema,
-                    &|| answered.send(session).is_ok(),
-                )
+                let reporter = Reporter { answered, session };
+                let actor = Actor { client, current: None, done: Vec::new(), is_lost: false };
+                actor.play(orders, schema, &|| reporter.report())
             }));
         }
         Conductor { lines, answers, views: &mut views }.conduct(&script.steps);
         for thread in threads {
-            round.transactions.extend(thread.join().unwrap_or_default());
+            let done = thread.join().unwrap_or_else(|panic| resume_unwind(panic));
+            round.transactions.extend(done);
         }
     });
     number_last_looks(&mut round);
-    if site.is_sqlite() {
-        // Without a namespace of their own, tables do not go by themselves.
-        stage.clear(&script.schema)?;
-    }
     Ok(round)
 }
 
@@ -99,6 +95,26 @@ struct Line {
     is_busy: bool,
     /// The database's own number of its connection.
     id: Option<u64>,
+}
+
+/// Tells the conductor that a session is free. Dropped, it does so once more: by then, the session takes no further
+/// orders, even if it ended in a panic.
+struct Reporter {
+    answered: Sender<usize>,
+    session: usize,
+}
+
+impl Reporter {
+    /// Whether the conductor is still there.
+    fn report(&self) -> bool {
+        self.answered.send(self.session).is_ok()
+    }
+}
+
+impl Drop for Reporter {
+    fn drop(&mut self) {
+        self.report();
+    }
 }
 
 /// Sends the steps of a script, in turn.
@@ -170,9 +186,12 @@ impl Conductor<'_> {
     fn answer(&mut self, patience: Duration) -> bool {
         match self.answers.recv_timeout(patience) {
             Ok(session) => {
-                self.lines[session].is_busy = false;
-                if let Some(order) = self.lines[session].waiting.pop_front() {
-                    self.lines[session].is_busy = self.lines[session].orders.send(order).is_ok();
+                let line = &mut self.lines[session];
+                line.is_busy = false;
+                while !line.is_busy
+                    && let Some(order) = line.waiting.pop_front()
+                {
+                    line.is_busy = line.orders.send(order).is_ok();
                 }
                 true
             }
@@ -193,7 +212,7 @@ impl Actor<'_> {
     /// Does what it is told, and says so after each step, until nobody tells it anything any more.
     fn play(
         mut self,
-        orders: &Receiver<Order>,
+        orders: Receiver<Order>,
         schema: &Schema,
         answer: &dyn Fn() -> bool,
     ) -> Vec<RecordedTxn> {
@@ -203,7 +222,7 @@ impl Actor<'_> {
                 Order::Step(step) => self.step(step),
                 Order::LastLook => {
                     self.end(false);
-                    let mut ran = self.client.transaction(&full_read(schema));
+                    let mut ran = self.client.transaction(&full_read(schema), &|| false);
                     mark_final(&mut ran.txn, schema);
                     self.done.push(ran.txn);
                 }

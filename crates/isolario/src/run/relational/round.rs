@@ -1,6 +1,8 @@
 //! One round: a fresh schema, some sessions, and a look at all tables in the end.
 
+use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
 
 use isolario_db::{DbError, SqlConnection};
 use isolario_model::Outcome;
@@ -19,9 +21,9 @@ pub(super) struct Drive<'r> {
 }
 
 impl Drive<'_> {
-    /// Drives all sessions, each in a thread of its own, until all transactions are sent or somebody
-    /// says stop. Then every session reads all tables once, after everything else: what nobody has
-    /// read of the last writes shows there, and a session has to find its own.
+    /// Drives all sessions, each in a thread of its own, until all transactions are sent or it is to stop; then
+    /// what has not ended is rolled back. After that, every session reads all tables once: the last writes show
+    /// there, and a session has to find its own.
     pub(super) fn round(
         &self,
         connections: Vec<Box<dyn SqlConnection>>,
@@ -32,14 +34,13 @@ impl Drive<'_> {
         let mut clients: Vec<Client<'_>> = (0..).zip(connections).map(client).collect();
         let first = first_state(&mut clients)?;
         let sent = AtomicU32::new(0);
-        let more = || !stop() && sent.fetch_add(1, Ordering::Relaxed) < self.txns;
-        let driven: Vec<Result<Vec<RecordedTxn>, DbError>> = std::thread::scope(|scope| {
+        let driven: Vec<Result<Vec<RecordedTxn>, DbError>> = thread::scope(|scope| {
             let threads: Vec<_> = clients
                 .iter_mut()
-                .map(|client| scope.spawn(|| self.session(client, &more)))
+                .map(|client| scope.spawn(|| self.session(client, &sent, stop)))
                 .collect();
-            let gone = || Err(DbError::fatal("a session ended in a panic"));
-            threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| gone())).collect()
+            let joined = threads.into_iter().map(thread::ScopedJoinHandle::join);
+            joined.map(|driven| driven.unwrap_or_else(|panic| resume_unwind(panic))).collect()
         });
         let mut round = Round { first, ..Round::default() };
         for txns in driven {
@@ -55,14 +56,15 @@ impl Drive<'_> {
     fn session(
         &self,
         client: &mut Client<'_>,
-        more: &(dyn Fn() -> bool + Sync),
+        sent: &AtomicU32,
+        stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<Vec<RecordedTxn>, DbError> {
         let mut txns = Vec::new();
         let mut position = 0;
-        while more() {
+        while !stop() && sent.fetch_add(1, Ordering::Relaxed) < self.txns {
             let planned = self.planner.transaction(u64::from(client.session), position);
             position += 1;
-            let ran = client.transaction(&planned);
+            let ran = client.transaction(&planned, stop);
             txns.push(ran.txn);
             if ran.is_lost {
                 client.connection = self.stage.connect(client.session)?;
@@ -77,7 +79,7 @@ impl Drive<'_> {
         let planned = full_read(self.planner.schema);
         let mut txns = Vec::new();
         for _ in 0..ATTEMPTS {
-            let mut ran = client.transaction(&planned);
+            let mut ran = client.transaction(&planned, &|| false);
             mark_final(&mut ran.txn, self.planner.schema);
             let is_done = ran.txn.outcome == Outcome::Committed;
             txns.push(ran.txn);

@@ -37,6 +37,9 @@ pub(super) fn write(
         directory.write(&format!("{name}.md"), |out| {
             match &found.difference {
                 Some(difference) => tell_difference(difference, out)?,
+                None if found.kind == FindingKind::OldVersion => {
+                    writeln!(out, "# {}\n\n{OLD_VERSION}", found.kind.title())?;
+                }
                 None => {
                     let results = std::slice::from_ref(&found.result);
                     let report = Report::new(&history, &found.history, results);
@@ -49,6 +52,13 @@ pub(super) fn write(
     ];
     written.into_iter().filter_map(Result::err).collect()
 }
+
+/// What a read of an old version is.
+const OLD_VERSION: &str = "\
+A transaction wrote a row after another one, which had committed meanwhile. Then it read the row, and got the version of its
+snapshot, which the other transaction had overwritten: beside the version that it had written itself, or although it
+had deleted the row. One statement can return both versions of one row. InnoDB keeps a row whose primary key was
+changed under its old key and its new one; a snapshot from before the change finds it under the old one.";
 
 /// What the names of rows and versions mean.
 const HOW_TO_READ: &str = "\

@@ -57,39 +57,33 @@ pub struct Difference {
 /// Rounds with more transactions are left out.
 const MOST: usize = 2000;
 
-/// Compares a round with its transactions one after the other. The schema of the round is made anew.
+/// Compares a round with its transactions one after the other, unless it is to stop before. The schema of
+/// the round is made anew.
 pub(super) fn compare(
     site: &Site<'_>,
     stage: &Stage<'_>,
     schema: &Schema,
     round: &Round,
+    stop: &dyn Fn() -> bool,
 ) -> Result<Serially, DbError> {
     let product = &site.product;
     let Some(txns) = comparable(product, schema, round) else { return Ok(Serially::Open) };
     let last = round.transactions.iter().rfind(|txn| txn.is_final);
     let statements = round.transactions.iter().map(|txn| txn.statements.len()).sum();
     let aux = Aux::avoiding(schema).with_room_for(statements);
-    // Where there are namespaces, the next one takes the place of the last one.
-    if site.is_sqlite() {
-        stage.clear(schema)?;
-    }
     stage.make(schema, Some(&aux))?;
     let shared = Shared::new(product, Some(Instrument { product, schema, aux: &aux }));
     let mut client = Client { shared: &shared, session: 0, connection: stage.connect(0)? };
     client.connection.statement(product.begin(), false)?;
     let spans: Vec<Span> = txns.iter().map(|txn| Span::of(txn, product)).collect();
     let mut replay = Replay { client, txns: &txns, last, played: Vec::new(), difference: None };
-    let found = find_order(&spans, &mut replay)?;
+    let found = find_order(&spans, &mut replay, stop)?;
     let Replay { mut client, difference, .. } = replay;
     client.roll_back();
-    drop(client);
-    if site.is_sqlite() {
-        stage.clear(schema)?;
-    }
     Ok(match (found, difference) {
         (Found::Order, _) => Serially::Same,
         (Found::NoOrder, Some(difference)) => Serially::Different(difference),
-        (Found::NoOrder | Found::TooMany, _) => Serially::Open,
+        (Found::NoOrder | Found::GivenUp, _) => Serially::Open,
     })
 }
 
@@ -170,12 +164,16 @@ enum Found {
     Order,
     /// There is none.
     NoOrder,
-    /// So many were tried that it was given up.
-    TooMany,
+    /// Too many were tried, or time is up.
+    GivenUp,
 }
 
 /// Looks for an order that respects real time and in which every transaction gets its answers.
-fn find_order<T: Trial>(spans: &[Span], trial: &mut T) -> Result<Found, T::Error> {
+fn find_order<T: Trial>(
+    spans: &[Span],
+    trial: &mut T,
+    stop: &dyn Fn() -> bool,
+) -> Result<Found, T::Error> {
     let most = 500 + 10 * spans.len();
     let mut by_place: Vec<usize> = (0..spans.len()).collect();
     by_place.sort_by_key(|txn| spans[*txn].place);
@@ -194,8 +192,8 @@ fn find_order<T: Trial>(spans: &[Span], trial: &mut T) -> Result<Found, T::Error
         match (next..by_place.len()).find(fits) {
             Some(at) => {
                 tried += 1;
-                if tried > most {
-                    return Ok(Found::TooMany);
+                if tried > most || stop() {
+                    return Ok(Found::GivenUp);
                 }
                 next = at + 1;
                 if trial.play(by_place[at])? {
@@ -350,7 +348,7 @@ mod tests {
 
     fn order(spans: &[Span], txns: &[(i64, i64)], last: i64) -> (Found, usize) {
         let mut counter = Counter { txns, values: vec![0], last, plays: 0 };
-        let found = find_order(spans, &mut counter).unwrap();
+        let found = find_order(spans, &mut counter, &|| false).unwrap();
         (found, counter.plays)
     }
 
@@ -399,6 +397,6 @@ mod tests {
         assert_eq!(order(&spans, &txns, 0), (Found::NoOrder, 100));
         // All at once, there are too many.
         let spans: Vec<Span> = (0..100).map(|at| span(at, 1000)).collect();
-        assert_eq!(order(&spans, &txns, 0).0, Found::TooMany);
+        assert_eq!(order(&spans, &txns, 0).0, Found::GivenUp);
     }
 }

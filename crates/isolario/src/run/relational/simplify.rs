@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use isolario_check::{Checker, Options};
 use isolario_db::{Claim, DbError};
 use isolario_model::{Anomaly, AnomalyKind, History, LevelResult};
-use isolario_sql::{Reading, Reduction, Round, Script, history};
+use isolario_sql::{Reading, Reduction, Round, Script, history, old_versions};
 
 use super::cause::Cause;
 use super::certified::ByPredicate;
@@ -22,6 +22,7 @@ use super::orders::Orders;
 use super::replay::replay;
 use super::serial::{self, Difference, Serially};
 use super::site::{Site, Stage};
+use crate::run::Handle;
 
 /// How often the smallest script is replayed in the end.
 const TRIALS: u32 = 3;
@@ -114,12 +115,14 @@ pub(super) fn simplify(
     wanted: &Wanted<'_>,
     scripts: &[Script],
     budget: Duration,
+    handle: &Handle,
 ) -> Result<Option<Simplified>, DbError> {
     let stage = site.at(wanted.isolation)?;
-    let mut search = Search { site, stage, wanted, tried: 0, deadline: Instant::now() + budget };
+    let deadline = Instant::now() + budget;
+    let mut search = Search { site, stage, wanted, tried: 0, deadline, handle };
     let mut first = None;
     for script in scripts {
-        if Instant::now() >= search.deadline {
+        if search.is_over() {
             break;
         }
         let script = script.renumbered();
@@ -129,7 +132,7 @@ pub(super) fn simplify(
         }
     }
     let Some((mut script, mut shown)) = first else {
-        search.clear(scripts.last())?;
+        search.stage.clear()?;
         return Ok(None);
     };
     let is_cut_short = search.reduce_all(&mut script, &mut shown);
@@ -143,7 +146,7 @@ pub(super) fn simplify(
     }
     // What it comes to otherwise is worth knowing, but not worth losing it.
     let orders = Orders::of(site, &search.stage, &script, &shown.round).ok().flatten();
-    search.clear(Some(&script))?;
+    search.stage.clear()?;
     Ok(Some(Simplified {
         claim: search.stage.claim(),
         orders,
@@ -154,8 +157,8 @@ pub(super) fn simplify(
         findings: 1,
         pattern: pattern(&shown.round, &script.txns()),
         cause: match wanted.kind {
-            FindingKind::Anomaly(_) => Cause::of(&shown.round, &site.product, wanted.isolation),
             FindingKind::WrongResult => Cause::Other,
+            _ => Cause::of(&shown.round, &site.product, wanted.isolation),
         },
         script,
         replayed: shown.round,
@@ -182,9 +185,15 @@ struct Search<'s> {
     wanted: &'s Wanted<'s>,
     tried: u32,
     deadline: Instant,
+    handle: &'s Handle,
 }
 
 impl Search<'_> {
+    /// Whether there is no time for another script.
+    fn is_over(&self) -> bool {
+        Instant::now() >= self.deadline || self.handle.is_interrupted()
+    }
+
     /// Takes whatever can go, until nothing more can; tells whether time was up.
     fn reduce_all(&mut self, script: &mut Script, shown: &mut Shows) -> bool {
         loop {
@@ -210,7 +219,7 @@ impl Search<'_> {
         loop {
             let smaller = script.reductions(kind, &self.site.product);
             let Some(next) = smaller.into_iter().nth(at) else { return false };
-            if Instant::now() >= self.deadline {
+            if self.is_over() {
                 return true;
             }
             match self.shows(&next).filter(|again| !is_plain || self.is_plain(&next, again)) {
@@ -231,7 +240,7 @@ impl Search<'_> {
     fn fold(&mut self, script: &mut Script, shown: &mut Shows) -> bool {
         let mut at = 0;
         while let Some(txn) = script.txns().get(at) {
-            if Instant::now() >= self.deadline {
+            if self.is_over() {
                 return true;
             }
             let folded = self.folded(script, *txn);
@@ -255,7 +264,8 @@ impl Search<'_> {
         self.tried += 1;
         let round = replay(self.site, &self.stage, script).ok()?;
         let isolation = self.wanted.isolation;
-        let history = history(&round, Reading::of(&self.site.product, isolation)).ok()?;
+        let reading = Reading::of(&self.site.product, isolation);
+        let history = history(&round, reading).ok()?;
         let checker = Checker::new(&history, Options::default());
         let result = checker.check(level_of_name(isolation));
         drop(checker);
@@ -267,8 +277,13 @@ impl Search<'_> {
                 }
                 Some(None)
             }
+            FindingKind::OldVersion => (!old_versions(&round, reading).is_empty()).then_some(None),
             FindingKind::WrongResult if result.verdict.is_satisfied() => {
-                match serial::compare(self.site, &self.stage, &script.schema, &round).ok()? {
+                match serial::compare(self.site, &self.stage, &script.schema, &round, &|| {
+                    self.is_over()
+                })
+                .ok()?
+                {
                     Serially::Different(difference) => Some(Some(difference)),
                     Serially::Same | Serially::Open => None,
                 }
@@ -293,10 +308,5 @@ impl Search<'_> {
         let ByPredicate { history, results, .. } = known;
         let result = results.into_iter().next_back()?;
         Some(Shows { round, history, result, difference: None })
-    }
-
-    /// Leaves nothing of the last script behind.
-    fn clear(&self, last: Option<&Script>) -> Result<(), DbError> {
-        last.map_or(Ok(()), |script| self.stage.clear(&script.schema))
     }
 }

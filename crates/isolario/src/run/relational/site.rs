@@ -1,6 +1,7 @@
 //! Where rounds take place: the database, and a namespace of the run's own in it.
 
-use std::sync::{Mutex, PoisonError};
+use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use isolario_db::{
     self as db, Claim, DRIVERS, Database, DbError, LockView, Obstacle, SqlConnection,
@@ -26,16 +27,22 @@ pub(super) struct Site<'s> {
     pub(super) isolations: Vec<String>,
     /// What the schemas or databases that everything of the run is in are called.
     namespace: String,
+    /// The numbers of the namespaces that are in use.
+    in_use: Mutex<BTreeSet<u32>>,
+    /// The schema of the last round, where it is to stay, and its namespace, which stays in use.
+    kept: Mutex<Option<(u32, Schema)>>,
 }
 
-/// The database at one isolation level.
+/// The database at one isolation level, and a namespace in it that belongs to this stage alone. When the stage is
+/// dropped, the schema in the namespace is dropped, unless it is to stay, and the namespace can be used again.
 pub(super) struct Stage<'s> {
     site: &'s Site<'s>,
-    /// Which namespace of the run, by its number.
-    pub(super) namespace: u32,
+    namespace: u32,
     nodes: Vec<Box<dyn Database>>,
     /// The connection that makes schemas, once there is one.
     maker: Mutex<Option<Box<dyn SqlConnection>>>,
+    /// The schema in the namespace.
+    made: Mutex<Option<Schema>>,
 }
 
 impl<'s> Site<'s> {
@@ -60,7 +67,9 @@ impl<'s> Site<'s> {
             None => known.iter().map(|name| (*name).to_owned()).collect(),
         };
         let namespace = format!("isolario_sql_{:x}", settings.seed ^ (settings.seed >> 32));
-        let mut site = Site { settings, product, version, name, isolations, namespace };
+        let (in_use, kept) = (Mutex::default(), Mutex::default());
+        let mut site =
+            Site { settings, product, version, name, isolations, namespace, in_use, kept };
         site.isolations = site.available().map_err(at)?;
         Ok(site)
     }
@@ -82,17 +91,8 @@ impl<'s> Site<'s> {
         }
     }
 
-    /// The database at an isolation level.
+    /// The database at an isolation level, and the first namespace that is not in use.
     pub(super) fn at(&'s self, isolation: &str) -> Result<Stage<'s>, DbError> {
-        self.at_namespace(isolation, 0)
-    }
-
-    /// The same, with another namespace than the first.
-    pub(super) fn at_namespace(
-        &'s self,
-        isolation: &str,
-        namespace: u32,
-    ) -> Result<Stage<'s>, DbError> {
         let options = db::Settings {
             isolation: Some(isolation.to_owned()),
             statement_timeout: self.settings.statement_timeout,
@@ -100,7 +100,12 @@ impl<'s> Site<'s> {
         };
         let nodes: Result<Vec<_>, _> =
             self.settings.urls.iter().map(|url| db::open(url, &options)).collect();
-        Ok(Stage { site: self, namespace, nodes: nodes?, maker: Mutex::new(None) })
+        let nodes = nodes?;
+        let mut in_use = locked(&self.in_use);
+        let namespace = (0..).find(|number| !in_use.contains(number)).unwrap_or(u32::MAX);
+        in_use.insert(namespace);
+        let (maker, made) = (Mutex::default(), Mutex::default());
+        Ok(Stage { site: self, namespace, nodes, maker, made })
     }
 
     /// Whether rounds at an isolation level are compared with their transactions one after the other:
@@ -163,20 +168,31 @@ impl Stage<'_> {
         self.nodes[0].claim(Kind::Append, self.nodes.len())
     }
 
-    /// Makes a schema, in a namespace that has nothing else in it.
+    /// Takes the place of the last round, whose schema was kept until now.
+    pub(super) fn adopt_kept(&mut self) {
+        let Some((namespace, schema)) = locked(&self.site.kept).take() else { return };
+        let own = std::mem::replace(&mut self.namespace, namespace);
+        locked(&self.site.in_use).remove(&own);
+        *locked(&self.made) = Some(schema);
+    }
+
+    /// Makes a schema, in place of an earlier one.
     pub(super) fn make(&self, schema: &Schema, aux: Option<&Aux>) -> Result<(), DbError> {
         let product = &self.site.product;
         if self.site.is_sqlite() {
+            self.clear()?;
             refuse_strangers(&mut *self.nodes[0].connect_sql()?, schema)?;
         }
+        *locked(&self.made) = Some(schema.clone());
         let namespace = &self.name();
         let statements = product.make_namespace(namespace).into_iter();
         let statements = statements.chain(product.enter_namespace(namespace));
         self.send(statements.chain(schema.create(product, aux)))
     }
 
-    /// Drops a schema, and with it its namespace.
-    pub(super) fn clear(&self, schema: &Schema) -> Result<(), DbError> {
+    /// Drops the schema, and with it its namespace in the database.
+    pub(super) fn clear(&self) -> Result<(), DbError> {
+        let Some(schema) = locked(&self.made).take() else { return Ok(()) };
         match self.site.is_sqlite() {
             true => self.send(schema.drop().into_iter()),
             false => self.send(self.site.product.drop_namespace(&self.name()).into_iter()),
@@ -186,7 +202,7 @@ impl Stage<'_> {
     /// Sends statements of our own over the connection that makes schemas. After an error, the next ones
     /// get another connection.
     fn send(&self, statements: impl Iterator<Item = String>) -> Result<(), DbError> {
-        let mut maker = self.maker.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut maker = locked(&self.maker);
         let mut connection = match maker.take() {
             Some(connection) => connection,
             None => self.nodes[0].connect_sql()?,
@@ -211,6 +227,25 @@ impl Stage<'_> {
     pub(super) fn lock_views(&self) -> Result<Vec<Option<Box<dyn LockView>>>, DbError> {
         self.nodes.iter().map(|node| node.lock_view()).collect()
     }
+}
+
+impl Drop for Stage<'_> {
+    fn drop(&mut self) {
+        if self.site.settings.keep
+            && let Some(schema) = locked(&self.made).take()
+        {
+            *locked(&self.site.kept) = Some((self.namespace, schema));
+            return;
+        }
+        // Where an error of it matters, it was cleared before.
+        let _ = self.clear();
+        locked(&self.site.in_use).remove(&self.namespace);
+    }
+}
+
+/// What is behind a lock, whatever became of the thread that held it before.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// SQLite has no namespaces: nobody's tables of the same names are touched.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use isolario_model::{Anomaly, History, TxnId, ValueRef};
 use isolario_report::involved;
-use isolario_sql::{Element, Recorded, RecordedTxn, Round};
+use isolario_sql::{Element, OldVersion, Recorded, RecordedTxn, Round};
 
 /// What of a round an anomaly takes, most likely: whether it really shows without the rest, a replay tells.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,6 +32,16 @@ impl Trace {
                 statements.extend(sent.map(|statement| element(txn, statement)));
             }
         }
+        Trace::from(txns, statements, round)
+    }
+
+    /// The trace of a read of an old version.
+    pub(super) fn of_old_version(old: OldVersion, round: &Round) -> Trace {
+        let statements = BTreeSet::from([old.read, old.own, old.between]);
+        Trace::from(statements.iter().map(|statement| statement.txn).collect(), statements, round)
+    }
+
+    fn from(txns: BTreeSet<u32>, statements: BTreeSet<Element>, round: &Round) -> Trace {
         let before = before(round, &statements);
         let (txns, statements) = (txns.into_iter().collect(), statements.into_iter().collect());
         Trace { txns, statements, before }
