@@ -231,11 +231,8 @@ impl Follower {
 
     /// Which engine decides the level, so far.
     pub fn engine(&self) -> Engine {
-        match self.engine {
-            // Which write it is that takes search is said in numbers of what was let go.
-            Engine::Strong { .. } => Engine::Strong { blind: None },
-            engine => engine,
-        }
+        // The operation that it names may have been let go.
+        self.engine.without_operation()
     }
 
     /// How often it went back, to the beginning or to a later place.

@@ -13,11 +13,13 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::load::load;
 use crate::outfile::{refuse_replacing, write_whole};
+use crate::run_directory::refuse_part;
 
 pub(crate) fn run(config: &Shrink, console: &mut Console) -> Result<Outcome, Failure> {
     refuse_existing(&config.to)?;
     let interrupt = Interrupt::listen(console.quiet)?;
     let name = config.history.display().to_string();
+    refuse_part(&config.history)?;
     let history = load(&config.history, config.format, console)?.history;
     let mut settings = config.settings.clone();
     settings.options = settings.options.with_stop(interrupt.stop());

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod assume;
+mod bad_times;
 mod bug_reports;
 mod check;
 mod convert;
