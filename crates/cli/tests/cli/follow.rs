@@ -233,7 +233,7 @@ fn an_undecided_level_of_a_spilled_history_is_reported_in_every_form() {
 #[test]
 fn the_proof_of_a_spilled_history_without_a_commit_is_right() {
     let text = HEADER.to_owned()
-        + "{\"session\": 0, \"outcome\": \"aborted\", \"ops\": [[\"w\", \"x\", 1]]}\n";
+        + "{\"session\": 0, \"outcome\": \"aborted\", \"start\": 1, \"finish\": 2, \"ops\": [[\"w\", \"x\", 1]]}\n";
     let sandbox = Sandbox::new().file("h.jsonl", &text);
     let levels = "rc,ra,cc,prefix,si,strong-si,ser,sser";
     let check = ["check", "--allow-empty", "--spill", ".", "--level", levels, "--proof", "p"];

@@ -23,7 +23,8 @@ use isolario_check::{
 };
 use isolario_formats::{BadTimes, HistoryFormat, ReadError, Stream};
 use isolario_model::{
-    AnomalyKind, History, Level, LevelResult, Limit, SinkError, Undecided, ValueRef, Verdict,
+    AnomalyKind, History, Inapplicable, Level, LevelResult, Limit, SinkError, Undecided, ValueRef,
+    Verdict,
 };
 
 pub use delay::Delays;
@@ -519,12 +520,25 @@ impl<'i> Following<'i> {
             Look::Unfit(unfit) => return Err(FollowError::Unfit(unfit)),
             Look::Doubtful(doubt) => *doubt,
         };
+        let mut is_ahead = false;
         let answer = match Inquiry::new(&doubt, &self.follower) {
-            Some(question) => told(question, &self.input, self.settings.piece, self.is_closed)?
-                .answer(&self.options)?,
+            Some(question) => {
+                let told = told(question, &self.input, self.settings.piece, self.is_closed)?;
+                is_ahead = told.is_ahead_of(&self.follower);
+                told.answer(&self.options)?
+            }
             None => Answer::Open,
         };
         match (answer, doubt.result().map(|result| &result.verdict)) {
+            // None that is kept has a time.
+            (_, Some(Verdict::NotApplicable(Inapplicable::NoTimes)))
+                if !self.follower.expects_times()
+                    && census(&self.input, self.settings.piece)?.has_times() =>
+            {
+                self.follower.expect_times();
+                self.follower.resume(doubt)?;
+                self.look()
+            }
             (Answer::Proven(proven), _) if !may_change(&proven) => {
                 Ok(Step::Decided(Box::new(Decided::from(*proven))))
             }
@@ -534,9 +548,12 @@ impl<'i> Following<'i> {
             }
             // A part of the history cannot be decided, and so the whole cannot.
             (_, Some(Verdict::Undecided(_) | Verdict::NotApplicable(_))) => self.prove(doubt),
-            // The whole file has what nobody wrote so far: it comes later.
+            // The whole file has what no transaction wrote so far, or another writer of what was read: it
+            // comes later.
             (_, Some(verdict))
-                if doubt.is_about_everything() && !self.is_closed && has_unwritten(verdict) =>
+                if doubt.is_about_everything()
+                    && !self.is_closed
+                    && (is_ahead || has_unwritten(verdict)) =>
             {
                 self.follower.resume(doubt)?;
                 Ok(Step::Holds { waiting: self.follower.kept() })
