@@ -698,3 +698,56 @@ fn spill_and_compare(spilling: &Spilling, directory: &Path, compared: &mut Compa
         compared.empty += u64::from(spilled.figures.outcomes[0] == 0);
     }
 }
+
+/// Decides levels of lines with one transaction kept, and compares with a check of all of them.
+fn decided_line_by_line(lines: &str, levels: &[Level]) -> Vec<VerdictKind> {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("history");
+    std::fs::write(&path, format!("{{\"isolario\":2,\"initial\":null}}\n{lines}")).unwrap();
+    let input = Input::new(&path, find("jsonl").unwrap());
+    let settings = Settings::default().with_tail(1).with_pieces_of(40).with_orders(true);
+    let options = Options::default();
+    let spilled = decide(input, levels, &options, settings, directory.path()).unwrap();
+    let whole = isolario::formats::read(&path).unwrap().history;
+    let kinds = |results: &[LevelResult]| -> Vec<VerdictKind> {
+        results.iter().map(|result| result.verdict.kind()).collect()
+    };
+    assert_eq!(kinds(&spilled.results), kinds(&check(&whole, levels, &options)));
+    prove(input, &spilled, &whole, &verify::Options::default(), directory.path());
+    kinds(&spilled.results)
+}
+
+/// A read saw what an aborted transaction had written, until another one turns out to have written it, too.
+#[test]
+fn a_violation_is_none_before_all_writers_of_what_was_read_are_there() {
+    let lines = "{\"session\":1,\"outcome\":\"aborted\",\"ops\":[[\"w\",\"y\",4]]}\n\
+        {\"session\":1,\"ops\":[[\"r\",\"y\",4]]}\n\
+        {\"session\":0,\"ops\":[[\"w\",\"x\",1]]}\n\
+        {\"session\":0,\"ops\":[[\"w\",\"x\",2]]}\n\
+        {\"session\":0,\"ops\":[[\"w\",\"y\",4]]}\n";
+    for level in Follower::levels().iter().filter(|level| !level.shape().real_time) {
+        assert_eq!(decided_line_by_line(lines, &[*level]), [VerdictKind::Satisfied], "{level}");
+    }
+}
+
+#[test]
+fn times_may_come_late_or_end_early() {
+    let levels = [Level::StrongSnapshotIsolation, Level::StrictSerializable];
+    let line = |n: u32, times: bool| {
+        let times = if times {
+            format!("\"start\":{},\"finish\":{},", 10 * n, 10 * n + 5)
+        } else {
+            String::new()
+        };
+        let before = if n == 0 { "null".to_owned() } else { n.to_string() };
+        let ops = format!("[\"r\",\"x\",{before}],[\"w\",\"x\",{}]", n + 1);
+        format!("{{\"session\":{n},{times}\"ops\":[{ops}]}}\n")
+    };
+    let lines =
+        |has_times: fn(u32) -> bool| -> String { (0..12).map(|n| line(n, has_times(n))).collect() };
+    let satisfied = [VerdictKind::Satisfied; 2];
+    assert_eq!(decided_line_by_line(&lines(|n| n >= 8), &levels), satisfied);
+    assert_eq!(decided_line_by_line(&lines(|n| n < 4), &levels), satisfied);
+    assert_eq!(decided_line_by_line(&lines(|n| n == 6), &levels), satisfied);
+    assert_eq!(decided_line_by_line(&lines(|_| false), &levels), [VerdictKind::NotApplicable; 2]);
+}
