@@ -233,10 +233,10 @@ fn is_unknown(history: &History, txn: TxnId) -> bool {
 }
 
 /// With all bits of the time: real time never leads back by finish, for what finished before another
-/// started finished before that one finished. A finish before the own start is none.
+/// started finished before that one finished.
 fn finish(history: &History, txn: TxnId) -> Rank {
     match history.finish(txn).filter(|_| !is_unknown(history, txn)) {
-        Some(finish) => (since(history.start(txn).map_or(finish, |s| s.max(finish))), COMMIT),
+        Some(finish) => (since(finish), COMMIT),
         None => NEVER,
     }
 }

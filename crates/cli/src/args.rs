@@ -177,6 +177,12 @@ pub(crate) enum MatchesBy {
     Sqlite,
 }
 
+/// What to make of times that contradict themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BadTimesPolicy {
+    Unknown,
+}
+
 /// The forms every other result can take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OutputForm {
@@ -311,6 +317,9 @@ pub(crate) struct CheckArgs {
     pub(crate) format: String,
 
     #[command(flatten)]
+    pub(crate) times: TimesArgs,
+
+    #[command(flatten)]
     pub(crate) semantics: SemanticsArgs,
 
     /// How long each level that needs search may take: `10s`, `5m`; 60 seconds if no level is named
@@ -339,6 +348,15 @@ pub(crate) struct CheckArgs {
 
     #[command(flatten)]
     pub(crate) reports: ReportArgs,
+}
+
+/// What to make of the times of a history.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct TimesArgs {
+    /// What to make of a transaction that finishes before it starts: `unknown` leaves out both of its
+    /// times, since either may be wrong; without this flag, a history with such a transaction is refused
+    #[arg(long, value_name = "unknown", hide_possible_values = true)]
+    pub(crate) bad_times: Option<BadTimesPolicy>,
 }
 
 /// What the order of a history means.
@@ -449,6 +467,9 @@ pub(crate) struct VerifyArgs {
     )]
     pub(crate) format: String,
 
+    #[command(flatten)]
+    pub(crate) times: TimesArgs,
+
     /// The file of version orders that `isolario check` was given
     #[arg(long, value_name = "FILE")]
     pub(crate) version_order: Option<PathBuf>,
@@ -495,6 +516,9 @@ pub(crate) struct ConvertArgs {
     )]
     pub(crate) from_format: String,
 
+    #[command(flatten)]
+    pub(crate) times: TimesArgs,
+
     /// The format of TO [default: by its extension]
     #[arg(id = "to-format", long = "to", value_name = "FORMAT")]
     pub(crate) to_format: Option<String>,
@@ -511,6 +535,9 @@ pub(crate) struct StatsArgs {
 
     #[arg(long, value_name = "FORMAT", default_value = "auto", help = format_help("The format"))]
     pub(crate) format: String,
+
+    #[command(flatten)]
+    pub(crate) times: TimesArgs,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -525,6 +552,9 @@ pub(crate) struct ShowArgs {
 
     #[arg(long, value_name = "FORMAT", default_value = "auto", help = format_help("The format"))]
     pub(crate) format: String,
+
+    #[command(flatten)]
+    pub(crate) times: TimesArgs,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -542,6 +572,9 @@ pub(crate) struct ShrinkArgs {
 
     #[arg(long, value_name = "FORMAT", default_value = "auto", help = format_help("The format"))]
     pub(crate) format: String,
+
+    #[command(flatten)]
+    pub(crate) times: TimesArgs,
 
     #[command(flatten)]
     pub(crate) semantics: SemanticsArgs,

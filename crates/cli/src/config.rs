@@ -11,8 +11,8 @@ use isolario::model::KeyAssumptions;
 use isolario::report::explain::{self, Found, Topic};
 
 use crate::args::{
-    Args, Command as RawCommand, ConvertArgs, GlobalArgs, MatchesBy, OutputForm, ReportForm,
-    ShowArgs, StatsArgs, VerifyArgs,
+    Args, BadTimesPolicy, Command as RawCommand, ConvertArgs, GlobalArgs, MatchesBy, OutputForm,
+    ReportForm, ShowArgs, StatsArgs, TimesArgs, VerifyArgs,
 };
 use crate::clashes::Files;
 use crate::failure::Failure;
@@ -33,7 +33,14 @@ pub(crate) struct InputFormat {
     pub(crate) named: Option<&'static dyn HistoryFormat>,
     /// The flag that names it.
     pub(crate) flag: &'static str,
+    /// Whether both times of transactions that finish before they start are left out; else they are refused.
+    pub(crate) leaves_out_bad_times: bool,
+    /// Number of lines of such transactions to name.
+    pub(crate) most_lines: usize,
 }
+
+/// Number of lines that a message names where nobody wants all of them.
+const FEW_LINES: usize = 10;
 
 pub(crate) struct Config {
     pub(crate) threads: Option<u16>,
@@ -139,14 +146,14 @@ impl Config {
             }
             RawCommand::Run(args) => Command::Run(Box::new(Run::build(*args, form)?)),
             RawCommand::Probe(args) => Command::Probe(Probing::build(args)?),
-            RawCommand::Stats(StatsArgs { history, format }) => {
-                let format = InputFormat::build("--format", &format)?;
+            RawCommand::Stats(StatsArgs { history, format, times }) => {
+                let format = InputFormat::build("--format", &format, &times)?;
                 Command::Stats(Stats { history: history_of(history), format })
             }
-            RawCommand::Show(ShowArgs { history, name, format }) => Command::Show(Show {
+            RawCommand::Show(ShowArgs { history, name, format, times }) => Command::Show(Show {
                 history: history_of(history),
                 name: name.join(" "),
-                format: InputFormat::build("--format", &format)?,
+                format: InputFormat::build("--format", &format, &times)?,
             }),
             RawCommand::Shrink(args) => match shrink::of_sql_run(&args)? {
                 Some(what) => Command::ShrinkSql(Box::new(what)),
@@ -180,7 +187,7 @@ fn report_form(args: &GlobalArgs) -> Result<ReportForm, Failure> {
 
 impl Verify {
     fn build(args: VerifyArgs) -> Result<Verify, Failure> {
-        let format = InputFormat::build("--format", &args.format)?;
+        let format = InputFormat::build("--format", &args.format, &args.times)?;
         let VerifyArgs { history, version_order, trust_version_order, .. } = args;
         let proof = args.proof.or_else(|| proof_in(&history)).ok_or_else(|| {
             Failure::new(format!("there is no proof for {}", history.display())).with_hint(
@@ -209,9 +216,10 @@ fn only_for_verdicts() -> Failure {
 }
 
 impl InputFormat {
-    fn build(flag: &'static str, name: &str) -> Result<InputFormat, Failure> {
+    fn build(flag: &'static str, name: &str, times: &TimesArgs) -> Result<InputFormat, Failure> {
         let named = if name == "auto" { None } else { Some(find_format(flag, name)?) };
-        Ok(InputFormat { named, flag })
+        let leaves_out_bad_times = times.bad_times == Some(BadTimesPolicy::Unknown);
+        Ok(InputFormat { named, flag, leaves_out_bad_times, most_lines: FEW_LINES })
     }
 }
 
@@ -229,8 +237,9 @@ impl Convert {
         let format = output_format("--to", args.to_format.as_deref(), &args.to)?;
         let to = (args.to.as_os_str() != "-").then_some(&args.to);
         Files::reading([args.from.as_path()]).writing("TO", to).refuse_clashes()?;
+        let from_format = InputFormat::build("--from", &args.from_format, &args.times)?;
         Ok(Convert {
-            from_format: InputFormat::build("--from", &args.from_format)?,
+            from_format: InputFormat { most_lines: usize::MAX, ..from_format },
             from: history_of(args.from),
             to: Output { path: args.to, format, flag: "--to", force: args.force },
         })

@@ -73,8 +73,13 @@ impl Console {
     /// Says what is wrong, unless told to be quiet.
     pub(crate) fn warning(&mut self, message: &str) {
         if !self.quiet {
-            self.say("warning", AnsiColor::Yellow.on_default().bold(), message);
+            self.caution(message);
         }
+    }
+
+    /// Says what the answer does not take into account, even if told to be quiet.
+    pub(crate) fn caution(&mut self, message: &str) {
+        self.say("warning", AnsiColor::Yellow.on_default().bold(), message);
     }
 
     /// Says what happened, unless told to be quiet.

@@ -6,6 +6,7 @@ use isolario::formats::{FORMATS, Problem, ReadError};
 use isolario::model::SinkError;
 
 use crate::config::InputFormat;
+use crate::load::place;
 
 /// An error for a person: what and where, and the remedy.
 #[derive(Debug)]
@@ -35,6 +36,11 @@ impl Failure {
                     format.flag,
                     names.join(", ")
                 ))
+            }
+            Problem::BadTimes(found) => {
+                let (file, place) = (&error.file, place(error.position));
+                Failure::new(format!("{file}{place}: {}", found.describe(format.most_lines)))
+                    .with_hint("--bad-times unknown leaves out both times of such transactions")
             }
             Problem::UnpacksTooLarge { .. } => failure.with_hint(
                 "if that is expected, unpack it first: a plain file is not held in memory",

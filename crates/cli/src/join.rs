@@ -49,7 +49,7 @@ pub(crate) fn load_joined(
         time += loaded.time;
         has_times |= loaded.history.has_times();
         let offset = match &clocks {
-            Some(clocks) => Some(clocks[number].offset_us.saturating_mul(1000)),
+            Some(clocks) => clocks[number].offset_us.checked_mul(1000),
             None => stated_skew.map(|_| 0),
         };
         joiner.add(&part.name, &loaded.history, offset).map_err(|error| failed(&error))?;

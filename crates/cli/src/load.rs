@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use isolario::formats::version_order::{self, Statements, Unknown};
 use isolario::formats::{
-    self, Content, Meter, Position, Problem, ReadError, Source, serialization_order,
+    self, BadTimes, Content, Meter, Position, Problem, ReadError, Source, serialization_order,
 };
-use isolario::model::{History, PromisedOrder, Remark, Severity};
+use isolario::model::{History, Oddity, PromisedOrder, Remark, Severity};
 
 use crate::args::MatchesBy;
 use crate::config::{InputFormat, SerializationOrder};
@@ -38,6 +38,9 @@ pub(crate) fn load(
     for warning in &loaded.warnings {
         console.warning(&format!("{name}{}: {}", place(warning.position), warning.message));
     }
+    if let Some(found) = BadTimes::of(&loaded.history) {
+        report_bad_times(&name.to_string(), &found, format, console);
+    }
     for ignored in &loaded.ignored {
         let first = place(ignored.first);
         console.detail(&format!(
@@ -46,6 +49,18 @@ pub(crate) fn load(
         ));
     }
     Ok(LoadedHistory { history: loaded.history, time })
+}
+
+/// Says which transactions finish before they start, where both times of these are left out.
+pub(crate) fn report_bad_times(
+    name: &str,
+    found: &BadTimes,
+    format: InputFormat,
+    console: &mut Console,
+) {
+    let of_each = if found.count() == 1 { "" } else { " of each" };
+    let (place, found) = (place(found.position()), found.describe(format.most_lines));
+    console.caution(&format!("{name}{place}: {found}; both times{of_each} are left out"));
 }
 
 /// Says what is odd about a history. Gives back the contradiction, if there is one: no verdict
@@ -57,7 +72,9 @@ pub(crate) fn report_remarks(
     console: &mut Console,
 ) -> Option<Failure> {
     let mut contradiction = None;
-    for remark in remarks {
+    // Bad times were reported when the history was read.
+    let is_new = |remark: &&Remark| !matches!(remark.first, Oddity::FinishBeforeStart { .. });
+    for remark in remarks.iter().filter(is_new) {
         let text = format!("{name}: {}", remark.describe(history));
         match remark.severity() {
             Severity::Fatal => contradiction = contradiction.or(Some(Failure::new(text))),
@@ -71,14 +88,14 @@ pub(crate) fn report_remarks(
 fn read(path: &Path, format: InputFormat, meter: Meter) -> Result<formats::Loaded, Failure> {
     let failed = |error: &ReadError| Failure::reading(error, format);
     let source = Source::open_metered(path, meter).map_err(|error| failed(&error))?;
+    let source = source.leaving_out_bad_times(format.leaves_out_bad_times);
     let guess = formats::sniff(&source);
     if let Some(named) = format.named {
         return named.read(&source).map_err(|error| match guess {
-            Some(guess) if guess.name() != named.name() => failed(&error).with_hint(format!(
-                "it looks like {0}: {1} {0}",
-                guess.name(),
-                format.flag
-            )),
+            Some(guess) if is_about_format(&error) && guess.name() != named.name() => failed(
+                &error,
+            )
+            .with_hint(format!("it looks like {0}: {1} {0}", guess.name(), format.flag)),
             _ => failed(&error),
         });
     }
@@ -95,6 +112,11 @@ fn read(path: &Path, format: InputFormat, meter: Meter) -> Result<formats::Loade
         };
     };
     guess.read(&source).map_err(|error| failed(&error).with_guess(guess.name(), format.flag))
+}
+
+/// Whether a history may have been read in a wrong format.
+fn is_about_format(error: &ReadError) -> bool {
+    !matches!(error.problem, Problem::BadTimes(_))
 }
 
 /// A source that looks like no format, and what it may be instead.
@@ -152,7 +174,7 @@ fn has_content(source: &Source) -> bool {
 }
 
 /// A position, as it follows the name of a file.
-fn place(position: Position) -> String {
+pub(crate) fn place(position: Position) -> String {
     match position {
         Position::Whole => String::new(),
         Position::Line(line) => format!(":{line}"),

@@ -4,6 +4,7 @@ use std::fmt;
 
 use isolario_model::SinkError;
 
+use crate::bad_times::BadTimes;
 use crate::source::Source;
 
 /// A place in an input.
@@ -47,6 +48,9 @@ pub enum Problem {
     /// It reads well and makes no sense: a transaction in two sessions, say.
     #[error("{0}")]
     Inconsistent(#[from] SinkError),
+    /// Transactions finish before they start.
+    #[error("{0}")]
+    BadTimes(BadTimes),
     /// An order of versions names one that was never there.
     #[error("{txn} wrote {version} to {key} and aborted, so that there is no such version")]
     AbortedVersion {

@@ -3,6 +3,7 @@
 //! [`read`] opens a path, recognises its format and builds a [`History`]; [`find`] gives a format
 //! by name, and [`HistoryFormat::writer`] the sink that writes it.
 
+mod bad_times;
 mod by_value;
 mod chronos;
 mod cobra;
@@ -36,6 +37,7 @@ use std::path::{Path, PathBuf};
 
 use isolario_model::{History, SinkError, TxnSink};
 
+pub use bad_times::BadTimes;
 pub use error::{Position, Problem, ReadError};
 pub use isolario::{LiveRecorder, SessionRecorder};
 pub use source::{Bytes, Content, Meter, Source};
@@ -120,8 +122,14 @@ pub trait HistoryFormat: Sync {
     /// Whether the source looks like this format. Looks at a beginning, not at everything.
     fn sniff(&self, source: &Source) -> bool;
 
-    /// Reads a whole history.
-    fn read(&self, source: &Source) -> Result<Loaded, ReadError>;
+    /// Makes a history of a source: what is special about the format.
+    fn parse(&self, source: &Source) -> Result<Loaded, ReadError>;
+
+    /// Reads a whole history. One with transactions that finish before they start is refused, unless the
+    /// source [leaves out](Source::leaving_out_bad_times) their times.
+    fn read(&self, source: &Source) -> Result<Loaded, ReadError> {
+        self.parse(source)?.with_sound_times(source)
+    }
 
     /// A sink that writes this format.
     fn writer(&self, target: Target) -> Result<Box<dyn HistoryWriter>, SinkError>;

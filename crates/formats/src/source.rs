@@ -107,6 +107,7 @@ pub struct Source {
     name: String,
     content: Content,
     meter: Meter,
+    pub(crate) leaves_out_bad_times: bool,
 }
 
 impl Source {
@@ -142,7 +143,7 @@ impl Source {
         match content {
             Ok(content) => {
                 meter.begin(content.len());
-                Ok(Source { name, content, meter })
+                Ok(Source { name, content, meter, leaves_out_bad_times: false })
             }
             Err(problem) => Err(ReadError { file: name, position: Position::Whole, problem }),
         }
@@ -160,7 +161,14 @@ impl Source {
         files.sort_by(|a, b| natural_key(&a.0).cmp(&natural_key(&b.0)));
         let files = files.into_iter().map(|(name, bytes)| (name, Bytes::Owned(bytes)));
         let content = Content::Directory(files.collect());
-        Source { name: name.into(), content, meter: Meter::default() }
+        let (name, meter) = (name.into(), Meter::default());
+        Source { name, content, meter, leaves_out_bad_times: false }
+    }
+
+    /// Leaves out both times of transactions that finish before they start, instead of refusing the source.
+    #[must_use]
+    pub fn leaving_out_bad_times(self, left_out: bool) -> Source {
+        Source { leaves_out_bad_times: left_out, ..self }
     }
 
     /// The name by which the user knows it.

@@ -7,7 +7,7 @@ use isolario_model::Batch;
 
 use crate::isolario::Pieces;
 use crate::jsonl::Tail;
-use crate::{HistoryFormat, ReadError};
+use crate::{BadTimes, HistoryFormat, Position, ReadError};
 
 /// A file of which transactions are read in the order in which they stand there.
 ///
@@ -31,6 +31,7 @@ use crate::{HistoryFormat, ReadError};
 pub struct Stream {
     path: PathBuf,
     kind: Kind,
+    leaves_out_bad_times: bool,
 }
 
 enum Kind {
@@ -49,7 +50,7 @@ impl Stream {
             "isolario" => Kind::Frames(Box::new(Pieces::open(path)?)),
             _ => return Ok(None),
         };
-        Ok(Some(Stream { path: path.to_owned(), kind }))
+        Ok(Some(Stream { path: path.to_owned(), kind, leaves_out_bad_times: false }))
     }
 
     /// Reads pieces of about so many bytes: a line or a record at least.
@@ -62,6 +63,13 @@ impl Stream {
         self
     }
 
+    /// Leaves it to the reader to leave out both times of transactions that finish before they start, as every
+    /// history does; otherwise they are an error.
+    #[must_use]
+    pub fn leaving_out_bad_times(self, left_out: bool) -> Stream {
+        Stream { leaves_out_bad_times: left_out, ..self }
+    }
+
     /// Another stream that goes on where this one is, for somebody who wants to return there. None if another
     /// file has taken the place of this one.
     pub fn fork(&self) -> Result<Option<Stream>, ReadError> {
@@ -69,7 +77,8 @@ impl Stream {
             Kind::Lines(tail) => Some(Kind::Lines(tail.fork()?)),
             Kind::Frames(pieces) => pieces.fork()?.map(|pieces| Kind::Frames(Box::new(pieces))),
         };
-        Ok(kind.map(|kind| Stream { path: self.path.clone(), kind }))
+        let (path, leaves_out_bad_times) = (&self.path, self.leaves_out_bad_times);
+        Ok(kind.map(|kind| Stream { path: path.clone(), kind, leaves_out_bad_times }))
     }
 
     /// Begins again.
@@ -92,13 +101,31 @@ impl Stream {
     /// Some of the transactions that were added, in order; none if none were. Whoever has read
     /// everything asks again later, unless the file [is complete](Stream::is_complete).
     pub fn next_piece(&mut self) -> Result<Vec<Batch>, ReadError> {
-        match &mut self.kind {
+        let piece = match &mut self.kind {
             Kind::Lines(tail) => {
                 let mut batch = Batch::new();
-                Ok(if tail.read(&mut batch)? { vec![batch] } else { Vec::new() })
+                if tail.read(&mut batch)? { vec![batch] } else { Vec::new() }
             }
-            Kind::Frames(pieces) => pieces.next(),
+            Kind::Frames(pieces) => pieces.next()?,
+        };
+        self.refuse_bad_times(&piece)?;
+        Ok(piece)
+    }
+
+    fn refuse_bad_times(&self, piece: &[Batch]) -> Result<(), ReadError> {
+        if self.leaves_out_bad_times {
+            return Ok(());
         }
+        BadTimes::refuse(self.bad_times_in(piece)?, &self.path.display().to_string(), false)
+    }
+
+    /// The transactions of a piece that finish before they start.
+    pub fn bad_times_in(&self, piece: &[Batch]) -> Result<Option<BadTimes>, ReadError> {
+        BadTimes::of_piece(piece).map_err(|error| ReadError {
+            file: self.path.display().to_string(),
+            position: Position::Whole,
+            problem: error.into(),
+        })
     }
 
     /// Whether the file says that nothing will be added to it any more. A file of lines never does.
@@ -121,14 +148,16 @@ impl Stream {
     /// What is left when nothing more is waited for: transactions that never ended, a last line without an
     /// end.
     pub fn close(&mut self) -> Result<Batch, ReadError> {
-        match &mut self.kind {
+        let rest = match &mut self.kind {
             Kind::Lines(tail) => {
                 let mut batch = Batch::new();
                 tail.close(&mut batch)?;
-                Ok(batch)
+                batch
             }
-            Kind::Frames(pieces) => pieces.close(),
-        }
+            Kind::Frames(pieces) => pieces.close()?,
+        };
+        self.refuse_bad_times(std::slice::from_ref(&rest))?;
+        Ok(rest)
     }
 }
 

@@ -3,6 +3,7 @@
 use indexmap::IndexSet;
 use rustc_hash::FxBuildHasher;
 
+use crate::bad_times::BadTimes;
 use crate::lists::Lists;
 use crate::op::{OpKind, Outcome, Stamp, VersionRef};
 use crate::predicate_ops::PredicateOps;
@@ -61,6 +62,8 @@ pub(crate) struct TxnColumns {
     pub(crate) db_commits: Column<Stamp>,
     /// Texts, by transaction, in order.
     pub(crate) texts: Vec<(u32, TxnTexts)>,
+    /// Of a history, the times that were left out, by transaction.
+    pub(crate) bad_times: Vec<BadTimes>,
 }
 
 /// Per-row facts that most histories do not have. Rows never set read as missing.
@@ -122,6 +125,13 @@ impl<T: Copy> Column<T> {
     /// Whether no row was ever set.
     pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty()
+    }
+
+    /// Forgets all rows if none is set any more.
+    pub(crate) fn forget_if_unset(&mut self) {
+        if self.present.iter().all(|word| *word == 0) {
+            *self = Column::default();
+        }
     }
 }
 

@@ -60,9 +60,6 @@ impl Contention {
             let (Some(start), Some(finish)) = (history.start(txn), history.finish(txn)) else {
                 continue;
             };
-            if finish < start {
-                continue;
-            }
             let mut used = |key, writes| by_key.push(Use { key, txn, start, finish, writes });
             for op in history.txn_ops(txn) {
                 history.effects(op, |key, effect| used(key, matches!(effect, Effect::Wrote(_))));

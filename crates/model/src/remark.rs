@@ -59,7 +59,7 @@ pub enum Oddity {
         /// The first use as a list.
         list: OpId,
     },
-    /// A transaction that finished before it started.
+    /// A transaction that finished before it started: the history has neither time.
     FinishBeforeStart {
         /// The transaction.
         txn: TxnId,
@@ -162,8 +162,13 @@ impl Oddity {
                 format!("key {name} is a register in {register} and a list in {list}")
             }
             Oddity::FinishBeforeStart { txn: id } => {
-                let (start, finish) = (shown(history.start(id)), shown(history.finish(id)));
-                format!("{} finishes at {finish}, before its start at {start}", txn(id))
+                let bad = history.bad_times_of(id);
+                let [start, finish] =
+                    [bad.map(|bad| bad.start), bad.map(|bad| bad.finish)].map(shown);
+                format!(
+                    "{} finishes at {finish}, before its start at {start}: both times are left out",
+                    txn(id)
+                )
             }
             Oddity::BackInTime { previous, txn: id } => {
                 let (begins, from) = beginning(history, id).unwrap_or(("starts", 0));

@@ -22,8 +22,11 @@ impl History {
             || (duplicate_values(self), (initial_values(self), mixed_keys(self))),
         );
         let [two_sessions, repeated] = names;
-        let [reversed, back_in_time] = times;
-        let about_txns = [reversed, back_in_time, empty_txns(self)];
+        let mut reversed = Tally::default();
+        self.bad_times().iter().for_each(|bad| {
+            reversed.add(Oddity::FinishBeforeStart { txn: bad.txn });
+        });
+        let about_txns = [reversed, times, empty_txns(self)];
         let found = [two_sessions, repeated, duplicates, initial, mixed].into_iter();
         let found = found.chain(check_predicates(self)).chain(about_txns);
         found.filter_map(Remark::new).collect()
@@ -66,22 +69,15 @@ fn are_different(words: impl ExactSizeIterator<Item = u64>) -> bool {
     distinct.are_different()
 }
 
-/// Transactions that finish before they start, and ones that begin before their predecessor is
-/// over.
-fn check_times(history: &History) -> [Tally<Oddity>; 2] {
-    let mut reversed = Tally::default();
+/// Transactions that begin before their predecessor is over.
+fn check_times(history: &History) -> Tally<Oddity> {
     let mut back_in_time = Tally::default();
     if !history.has_times() {
-        return [reversed, back_in_time];
+        return back_in_time;
     }
     for session in history.sessions() {
         let mut last: Option<(TxnId, i64)> = None;
         for txn in history.session_txns(session) {
-            if let (Some(start), Some(finish)) = (history.start(txn), history.finish(txn))
-                && finish < start
-            {
-                reversed.add(Oddity::FinishBeforeStart { txn });
-            }
             if let Some((previous, until)) = last
                 && beginning(history, txn).is_some_and(|(_, from)| from < until)
             {
@@ -90,7 +86,7 @@ fn check_times(history: &History) -> [Tally<Oddity>; 2] {
             last = over(history, txn).map(|(_, until)| (txn, until)).or(last);
         }
     }
-    [reversed, back_in_time]
+    back_in_time
 }
 
 fn duplicate_values(history: &History) -> Tally<Oddity> {
@@ -383,7 +379,8 @@ mod tests {
 
     #[test]
     fn times_that_run_backwards_are_warnings() {
-        let text = "transaction #0 (line 1) finishes at 5, before its start at 9";
+        let text =
+            "transaction #0 (line 1) finishes at 5, before its start at 9: both times are left out";
         assert_eq!(about_times(&[timed("a", 9, 5)]), one("finish-before-start", 1, text));
         let text = "transaction #1 (line 2) starts at 8, although transaction #0 (line 1), before \
                     it in session a, finished at 9";

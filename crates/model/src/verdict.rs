@@ -62,6 +62,16 @@ impl Engine {
             Engine::Lin => "lin",
         }
     }
+
+    /// The engine, without the operation that it names: for an answer about another history than the one
+    /// that has the operation.
+    #[must_use]
+    pub fn without_operation(self) -> Engine {
+        match self {
+            Engine::Strong { .. } => Engine::Strong { blind: None },
+            engine => engine,
+        }
+    }
 }
 
 /// The answer to "does the history satisfy the level?".

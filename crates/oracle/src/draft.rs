@@ -209,6 +209,26 @@ impl Applied {
 
 /// Reading.
 impl Draft {
+    /// The same history with the earlier half of its times at the beginning of the clock and the later half
+    /// at its end, where arithmetic on 64 bits overflows.
+    #[must_use]
+    pub fn at_both_ends(mut self) -> Draft {
+        let times = self.txns.iter().flat_map(|txn| txn.start.into_iter().chain(txn.finish));
+        let mut known: Vec<i64> = times.collect();
+        known.sort_unstable();
+        let (Some(first), Some(last)) = (known.first(), known.last()) else { return self };
+        let (first, middle, last) = (*first, known[known.len() / 2], *last);
+        let moved = |time: i64| match time < middle {
+            true => i64::MIN + (time - first),
+            false => i64::MAX - (last - time),
+        };
+        for txn in &mut self.txns {
+            txn.start = txn.start.map(moved);
+            txn.finish = txn.finish.map(moved);
+        }
+        self
+    }
+
     /// A history of lists as one of registers, which hold the last element.
     #[must_use]
     pub fn last_elements(&self) -> Draft {

@@ -54,9 +54,7 @@ fn in_session(small: &Small, a: &Access, b: &Access) -> bool {
 /// Whether the transaction of the one had finished before that of the other started.
 fn in_time(small: &Small, options: Options, a: &Access, b: &Access) -> bool {
     let (history, skew) = (small.history, i128::from(options.clock_skew));
-    let began = history.start(TxnId::at(a.txn));
-    let finish = history.finish(TxnId::at(a.txn)).filter(|end| began.is_none_or(|at| at <= *end));
-    let ordered = finish.zip(history.start(TxnId::at(b.txn)));
+    let ordered = history.finish(TxnId::at(a.txn)).zip(history.start(TxnId::at(b.txn)));
     small.outcomes[a.txn] == Outcome::Committed
         && ordered.is_some_and(|(end, start)| i128::from(end) + skew < i128::from(start) - skew)
 }

@@ -135,9 +135,7 @@ impl Search<'_> {
         let same_session = history.session_of(a) == history.session_of(b);
         let skew = i128::from(self.options.clock_skew);
         let in_real_time = match (history.finish(a), history.start(b)) {
-            (Some(finish), Some(start)) if history.start(a).is_none_or(|own| own <= finish) => {
-                i128::from(finish) + skew < i128::from(start) - skew
-            }
+            (Some(finish), Some(start)) => i128::from(finish) + skew < i128::from(start) - skew,
             _ => false,
         };
         (self.options.session_order && same_session && a < b)

@@ -157,10 +157,7 @@ pub(crate) fn given_order(
     let precedes = |a: usize, b: usize| {
         let in_session = in_sessions && a < b && session(a) == session(b);
         let skew = i128::from(options.clock_skew);
-        let began = history.start(TxnId::at(a));
-        // A finish before the own start tells nothing.
-        let finish = history.finish(TxnId::at(a)).filter(|end| began.is_none_or(|at| at <= *end));
-        let finish = finish.map(|finish| i128::from(finish) + skew);
+        let finish = history.finish(TxnId::at(a)).map(|finish| i128::from(finish) + skew);
         let start = history.start(TxnId::at(b)).map(|start| i128::from(start) - skew);
         let in_real_time = in_time && finish.zip(start).is_some_and(|(end, start)| end < start);
         small.outcomes[a] == Outcome::Committed && (in_session || in_real_time)

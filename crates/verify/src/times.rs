@@ -23,12 +23,9 @@ impl Interval {
     }
 
     /// When it had finished at the latest; none if that may be any time. One of unknown outcome may take
-    /// effect at any time after, and a finish before the own start tells nothing.
+    /// effect at any time after.
     pub(crate) fn latest_finish(&self, clock_skew: u64) -> Option<i128> {
         let finish = self.finish.filter(|_| self.outcome == Outcome::Committed)?;
-        if self.start.is_some_and(|start| finish < start) {
-            return None;
-        }
         Some(i128::from(finish) + i128::from(clock_skew))
     }
 

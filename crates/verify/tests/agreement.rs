@@ -48,6 +48,11 @@ impl Reading {
         Reading { session_order: !case.seed.is_multiple_of(4), clock_skew, ..Reading::default() }
     }
 
+    /// With a clock skew that leaves no two transactions in order.
+    fn unordered(self) -> Reading {
+        Reading { clock_skew: u64::MAX, ..self }
+    }
+
     /// With sequential keys, linearizable keys, or both.
     fn with_assumptions(case: Case) -> Reading {
         let both = [KeyAssumption::SequentialKeys, KeyAssumption::LinearizableKeys];
@@ -241,6 +246,27 @@ fn oracle_checkers_and_verifier_agree_on_registers_read_before_written() {
     for case in Case::first(volume()) {
         agree(case.read_modify_write_draft(), Reading::of(case));
     }
+}
+
+/// Times and clock skews at both ends of 64 bits.
+#[test]
+fn oracle_checkers_and_verifier_agree_at_both_ends_of_the_clock() {
+    let mut in_order = 0;
+    for case in Case::first(volume()) {
+        let draft = match case.seed % 3 {
+            0 => case.draft(),
+            1 => case.read_modify_write_draft(),
+            _ => case.list_draft(),
+        };
+        let assume = Reading::with_assumptions(case).assume;
+        let assume = if case.seed % 4 == 0 { assume } else { KeyAssumptions::default() };
+        let draft = draft.at_both_ends();
+        let reading = Reading { clock_skew: case.extreme_skew(), assume, ..Reading::of(case) };
+        in_order +=
+            u64::from(kinds_with(&draft, reading) != kinds_with(&draft, reading.unordered()));
+        agree(draft, reading);
+    }
+    assert!(in_order > volume() / 200, "{in_order}");
 }
 
 #[test]
@@ -604,8 +630,12 @@ fn a_read_is_wrong_if_its_own_session_wrote_it_only_later_whichever_write_it_was
 }
 
 fn kinds(draft: &Draft) -> Vec<(Level, VerdictKind)> {
+    kinds_with(draft, Reading::default())
+}
+
+fn kinds_with(draft: &Draft, reading: Reading) -> Vec<(Level, VerdictKind)> {
     let history = draft.history().expect("small");
-    let results = check(&history, supported(), &Reading::default().by_checker(&[]));
+    let results = check(&history, supported(), &reading.by_checker(&[]));
     results.iter().map(|result| (result.level, result.verdict.kind())).collect()
 }
 

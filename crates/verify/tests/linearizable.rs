@@ -67,6 +67,47 @@ fn oracle_checker_and_verifier_agree_on_single_operations() {
     assert!(violated > volume() / 10 && violated < volume() / 2, "{violated}");
 }
 
+/// Times and clock skews at both ends of 64 bits. What linearizable calls violated, strict-serializable does.
+#[test]
+fn oracle_checker_and_verifier_agree_at_both_ends_of_the_clock() {
+    let (mut violated, mut excused) = (0, 0);
+    for case in Case::first(volume()) {
+        let (draft, skew) = (case.single_draft().at_both_ends(), case.extreme_skew());
+        if complaint(&draft, skew).is_some() {
+            let small = shrink(draft, |draft| complaint(draft, skew).is_some());
+            let complaint = complaint(&small, skew).unwrap_or_default();
+            panic!("clock skew {skew}\n{small}\n{complaint}");
+        }
+        let history = draft.history().expect("small");
+        let verdict = |level, skew| {
+            let options = isolario_check::Options::default().with_clock_skew(skew);
+            check(&history, &[level], &options).remove(0).verdict
+        };
+        let is_wrong = verdict(Level::Linearizable, skew).is_violated();
+        // Sessions order nothing here: each has one transaction.
+        let strict = verdict(Level::StrictSerializable, skew);
+        assert!(!is_wrong || !strict.is_satisfied(), "clock skew {skew}\n{draft}\n{strict:?}");
+        violated += u64::from(is_wrong);
+        excused += u64::from(!is_wrong && verdict(Level::Linearizable, 0).is_violated());
+    }
+    assert!(violated > volume() / 20 && excused > volume() / 200, "{violated}, {excused}");
+}
+
+#[test]
+fn a_skew_of_half_of_all_time_is_not_rounded() {
+    let text = format!("a [{0}, {0}]: w x 1\n b [{1}, {1}]: r x nil", i64::MIN, i64::MAX);
+    let history = Draft::parse(&text).expect("well formed").history().expect("small");
+    let half = 1 << 63;
+    for (skew, in_order) in [(0, true), (half - 1, true), (half, false), (u64::MAX, false)] {
+        let options = isolario_check::Options::default().with_clock_skew(skew);
+        for level in [Level::Linearizable, Level::StrictSerializable] {
+            let result = check(&history, &[level], &options).remove(0);
+            assert_eq!(result.verdict.is_violated(), in_order, "{level}, {skew}");
+            verified(&history, &result, skew).expect("a right proof");
+        }
+    }
+}
+
 /// Changes a witness or a list of operations in one place.
 fn mutate<T: Clone>(list: &mut Vec<T>, rng: &mut Rng) {
     let (one, other) = (rng.below(list.len()), rng.below(list.len()));

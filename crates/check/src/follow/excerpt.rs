@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use isolario_model::{
-    Anomaly, Engine, Findings, History, Inapplicable, LevelResult, OpId, TxnId, Verdict,
-};
+use isolario_model::{Anomaly, Findings, History, Inapplicable, LevelResult, OpId, TxnId, Verdict};
 use rustc_hash::FxHashMap;
 
 use crate::minimal::Whole;
@@ -54,11 +52,8 @@ impl Places {
             }
             verdict => verdict.clone(),
         };
-        // A write that takes search is one of the part.
-        let engine = match result.engine {
-            Engine::Strong { .. } => Engine::Strong { blind: None },
-            engine => engine,
-        };
+        // An operation that it names is one of the part.
+        let engine = result.engine.without_operation();
         Some(LevelResult { level: result.level, engine, verdict })
     }
 

@@ -15,7 +15,7 @@ use isolario_model::{
 
 use super::excerpt::Places;
 use super::window::{Census, Figures};
-use super::{Doubt, Follower};
+use super::{Doubt, Follower, level_for};
 use crate::{Options, check};
 
 /// More transactions than these are not picked: a part is to be small.
@@ -31,6 +31,8 @@ const MOST_ANOMALIES: usize = 20;
 #[derive(Clone, Debug)]
 pub struct Inquiry {
     level: Level,
+    /// Whether a transaction of the history has a time.
+    has_times: bool,
     /// Who is part of what is wrong, by session and place in it.
     suspects: BTreeMap<Value, BTreeSet<u64>>,
     /// What they read, by key.
@@ -91,6 +93,7 @@ impl Inquiry {
             _ => return None,
         };
         let mut inquiry = Inquiry::of(found.result.level, MOST);
+        inquiry.has_times = follower.expects_times();
         for txn in txns.into_iter().filter(|txn| !txn.is_init()) {
             let session = history.session_name(history.session_of(txn)).to_owned();
             let index = window.origins[txn.index()].index;
@@ -128,6 +131,7 @@ impl Inquiry {
     fn of(level: Level, most: usize) -> Inquiry {
         Inquiry {
             level,
+            has_times: false,
             suspects: BTreeMap::new(),
             wanted: BTreeMap::new(),
             meta: None,
@@ -181,6 +185,18 @@ impl Inquiry {
         wanted
     }
 
+    /// Whether a transaction that the follower has yet to come to may have written what is read in what is
+    /// wrong: with it, less may be wrong.
+    pub fn is_ahead_of(&self, follower: &Follower) -> bool {
+        // One that was left out may be ahead.
+        let is_full = self.places.len() >= self.most;
+        let names: Vec<ValueRef<'_>> = self.census.sessions().collect();
+        let is_ahead = |(session, index): &(u32, u64)| {
+            names.get(*session as usize).is_none_or(|name| *index >= follower.arrived_of(*name))
+        };
+        is_full || self.places.iter().any(is_ahead)
+    }
+
     /// Decides the level of what was picked.
     pub fn answer(self, options: &Options) -> Result<Answer, SinkError> {
         // One that was left out may have written what is read here.
@@ -188,9 +204,10 @@ impl Inquiry {
             return Ok(Answer::Open);
         }
         let awaited = self.is_awaited;
-        let (level, figures) = (self.level, self.census.figures());
+        let (level, has_times, figures) = (self.level, self.has_times, self.census.figures());
         let (part, places) = self.into_part()?;
-        let result = check(&part, &[level], options).swap_remove(0);
+        let checked = level_for(level, &part, has_times);
+        let result = LevelResult { level, ..check(&part, &[checked], options).swap_remove(0) };
         Ok(match &result.verdict {
             Verdict::Violated(_) | Verdict::NotApplicable(Inapplicable::AmbiguousRead { .. }) => {
                 Answer::Proven(Box::new(Proven { part, places, result, figures }))

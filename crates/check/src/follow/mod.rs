@@ -113,6 +113,8 @@ pub struct Follower {
     by: Level,
     /// The order of what is settled, since somebody took it last; none if nobody wants it.
     order: Option<Vec<Settling>>,
+    /// Whether a transaction of the history has a time, also if none that is kept has.
+    has_times: bool,
 }
 
 /// What a follower knows of what there was so far, but for the names of keys: all that it takes to
@@ -180,6 +182,7 @@ impl Follower {
             engine: Engine::Weak,
             by: if Level::Causal.implies(level) { Level::Causal } else { level },
             order: None,
+            has_times: false,
         })
     }
 
@@ -214,6 +217,11 @@ impl Follower {
         self.known.arrived
     }
 
+    /// Number of transactions of a session that were considered.
+    pub(crate) fn arrived_of(&self, session: ValueRef<'_>) -> u64 {
+        self.known.tally.count(session)
+    }
+
     /// How many transactions are kept.
     pub fn kept(&self) -> usize {
         self.known.kept.len()
@@ -231,11 +239,8 @@ impl Follower {
 
     /// Which engine decides the level, so far.
     pub fn engine(&self) -> Engine {
-        match self.engine {
-            // Which write it is that takes search is said in numbers of what was let go.
-            Engine::Strong { .. } => Engine::Strong { blind: None },
-            engine => engine,
-        }
+        // The operation that it names may have been let go.
+        self.engine.without_operation()
     }
 
     /// How often it went back, to the beginning or to a later place.
@@ -246,6 +251,17 @@ impl Follower {
     /// Says whether more may come. If not, nobody is waited for.
     pub fn expect_more(&mut self, may_come: bool) {
         self.is_over = !may_come;
+    }
+
+    /// Says that a transaction of the history has a time. A level that needs times applies then, also to
+    /// transactions without: nothing orders these by real time.
+    pub fn expect_times(&mut self) {
+        self.has_times = true;
+    }
+
+    /// Whether a transaction of the history is known to have a time.
+    pub fn expects_times(&self) -> bool {
+        self.has_times
     }
 
     /// Adds transactions.
@@ -347,21 +363,22 @@ impl Follower {
         let checker = Checker::new(&window.history, self.options.clone());
         let waiting = unwritten(&window.history, checker.wrong_reads());
         if waiting.is_empty() || !waiting.iter().all(|txn| self.is_recent(window, *txn)) {
-            return Ok(Judged::of(self.decide(&checker), 0, None));
+            return Ok(Judged::of(self.decide(&window.history, &checker), 0, None));
         }
         drop(checker);
         let waits = self.depends_on(&window.history, &waiting);
         let (waiting, others): (Vec<TxnId>, Vec<TxnId>) =
             window.history.txns().partition(|txn| waits[txn.index()]);
         let options = self.options.clone();
-        let result =
-            window.without(&waiting, |history| self.decide(&Checker::new(history, options)));
+        let result = window
+            .without(&waiting, |history| self.decide(history, &Checker::new(history, options)));
         if result.verdict.is_satisfied() {
             return Ok(Judged::of(result, waiting.len(), None));
         }
         // What is wrong is told of the others alone.
         let part = window.part(&others)?;
-        let mut result = self.decide(&Checker::new(&part.history, self.options.clone()));
+        let mut result =
+            self.decide(&part.history, &Checker::new(&part.history, self.options.clone()));
         result.verdict = match result.verdict {
             Verdict::Satisfied(witness) => Verdict::Satisfied(renumbered(witness, &others)),
             // It may be that only those that wait have times.
@@ -375,7 +392,8 @@ impl Follower {
     /// first, since it leaves less to keep: at read committed the version that everybody reads may well
     /// come before another one that nobody has seen, and all who read it saw an old version then. Where
     /// causal does not hold, it is not asked for again.
-    fn decide(&mut self, checker: &Checker<'_>) -> LevelResult {
+    fn decide(&mut self, history: &History, checker: &Checker<'_>) -> LevelResult {
+        let level = level_for(self.level, history, self.has_times);
         if self.by != self.level && checker.wrong_reads().is_empty() {
             let stronger = checker.check(self.by);
             if stronger.verdict.is_satisfied() {
@@ -383,7 +401,7 @@ impl Follower {
             }
             self.by = self.level;
         }
-        checker.check(self.level)
+        LevelResult { level: self.level, ..checker.check(level) }
     }
 
     /// Whether a transaction came so late that those that it waits for may still be on their way.
@@ -470,6 +488,17 @@ impl Follower {
         if self.is_over && matches!(witness, Witness::Chosen { .. }) {
             self.order = None;
         }
+    }
+}
+
+/// The level to check a part of a history for: one without real time, where the history has times and the
+/// part does not.
+fn level_for(level: Level, part: &History, has_times: bool) -> Level {
+    match level {
+        _ if !has_times || part.has_times() => level,
+        Level::StrongSnapshotIsolation => Level::SnapshotIsolation,
+        Level::StrictSerializable => Level::Serializable,
+        level => level,
     }
 }
 

@@ -27,6 +27,7 @@ pub(super) struct Origin {
 pub struct Census {
     tally: Tally,
     keys: NameTable,
+    has_times: bool,
 }
 
 /// The same without the keys, of which there may be many.
@@ -59,6 +60,7 @@ impl Census {
     pub fn count(&mut self, batches: Vec<Batch>) -> Result<(), SinkError> {
         let history = History::from_batches(batches, Pieces::Whole)?;
         self.add_keys(&history);
+        self.has_times |= history.has_times();
         for session in history.sessions() {
             self.tally.add(&history, session, 0);
         }
@@ -68,6 +70,16 @@ impl Census {
     /// The same without the keys.
     pub(super) fn tally(&mut self) -> &mut Tally {
         &mut self.tally
+    }
+
+    /// Whether a transaction has a time.
+    pub fn has_times(&self) -> bool {
+        self.has_times
+    }
+
+    /// The names of the sessions, in the order in which they first appear.
+    pub(super) fn sessions(&self) -> impl Iterator<Item = ValueRef<'_>> {
+        self.tally.sessions()
     }
 
     pub(super) fn add_keys(&mut self, history: &History) {
@@ -100,6 +112,11 @@ impl Tally {
             self.counts.push(0);
         }
         (number, &mut self.counts[number as usize])
+    }
+
+    /// Number of transactions of a session.
+    pub(super) fn count(&self, session: ValueRef<'_>) -> u64 {
+        self.sessions.find(session).map_or(0, |number| self.counts[number as usize])
     }
 
     /// The names of the sessions, in the order in which they first appear.

@@ -41,16 +41,18 @@ pub(crate) trait Moments: InEdges {
     }
 }
 
-/// By how much intervals are widened on both sides together.
-fn allowance(clock_skew: u64) -> i64 {
-    i64::try_from(clock_skew.saturating_mul(2)).unwrap_or(i64::MAX)
+/// A finish, widened by the skew of both clocks, to be compared with starts.
+///
+/// The comparison `widened(finish, skew) < start` is exact for all times and all skews. A sum beyond the
+/// last time becomes that time, and no start is later than either. A skew of which the double does not
+/// fit into 64 bits is longer than half of all time: then every sum is beyond the last time.
+fn widened(finish: i64, clock_skew: u64) -> i64 {
+    finish.saturating_add_unsigned(clock_skew.saturating_mul(2))
 }
 
-/// When a transaction had surely ended; never where its outcome is unknown. A finish before the
-/// own start tells nothing.
+/// When a transaction had surely ended; never where its outcome is unknown.
 fn finish(history: &History, txn: TxnId) -> Option<i64> {
-    let finish = history.finish(txn).filter(|_| history.outcome(txn) == Outcome::Committed)?;
-    history.start(txn).is_none_or(|start| start <= finish).then_some(finish)
+    history.finish(txn).filter(|_| history.outcome(txn) == Outcome::Committed)
 }
 
 /// When a transaction started and had surely ended, as far as it is known, so that one that ended before
@@ -60,7 +62,7 @@ pub(crate) fn interval(
     clock_skew: u64,
     txn: TxnId,
 ) -> (Option<i64>, Option<i64>) {
-    let ended = finish(history, txn).map(|finish| finish.saturating_add(allowance(clock_skew)));
+    let ended = finish(history, txn).map(|finish| widened(finish, clock_skew));
     (history.start(txn), ended)
 }
 
@@ -69,7 +71,7 @@ pub(crate) fn precedes(history: &History, clock_skew: u64, before: TxnId, after:
     let (Some(finish), Some(start)) = (finish(history, before), history.start(after)) else {
         return false;
     };
-    finish.saturating_add(allowance(clock_skew)) < start
+    widened(finish, clock_skew) < start
 }
 
 /// Whether an order of transactions agrees with real time.
@@ -108,8 +110,7 @@ impl Part {
                 part.latest_start = part.latest_start.max(start);
             }
             if let Some(finish) = finish(history, txn) {
-                let finish = finish.saturating_add(allowance(clock_skew));
-                part.earliest_finish = part.earliest_finish.min(finish);
+                part.earliest_finish = part.earliest_finish.min(widened(finish, clock_skew));
             }
         }
         part
@@ -134,10 +135,9 @@ impl RealTime {
         let timed = |txn: TxnId| Some((finish(history, txn).filter(|_| is_kept(txn))?, txn));
         let mut finished: Vec<(i64, TxnId)> = history.txns().filter_map(timed).collect();
         finished.par_sort_unstable();
-        let allowance = allowance(clock_skew);
         let finished_before = |txn: usize| {
             let start = history.start(TxnId::at(txn)).unwrap_or(i64::MIN);
-            finished.partition_point(|(finish, _)| finish.saturating_add(allowance) < start) as u32
+            finished.partition_point(|(finish, _)| widened(*finish, clock_skew) < start) as u32
         };
         let before = (0..history.txn_count()).into_par_iter().map(finished_before).collect();
         RealTime { finished: finished.into_iter().map(|(_, txn)| txn).collect(), before }

@@ -69,7 +69,7 @@ pub(super) const INITIAL: u64 = u64::MAX - 2;
 /// All calls of a history, by register.
 pub(super) struct Registers<'h> {
     pub(super) history: &'h History,
-    skew: i64,
+    clock_skew: u64,
     absent: u64,
     /// By key.
     calls: Rows<Call>,
@@ -101,7 +101,7 @@ impl<'h> Registers<'h> {
         let nil = history.find_value(ValueRef::Nil);
         let mut registers = Registers {
             history,
-            skew: i64::try_from(options.clock_skew).unwrap_or(i64::MAX),
+            clock_skew: options.clock_skew,
             absent: nil.map_or(ABSENT, ValueId::word),
             calls: Rows::default(),
             aborted: Vec::new(),
@@ -150,11 +150,12 @@ impl<'h> Registers<'h> {
     }
 
     fn call(&self, txn: TxnId, op: OpId) -> Call {
-        let start = self.history.start(txn);
-        // A finish before the own start tells nothing.
-        let finish = self.history.finish(txn).filter(|finish| start.is_none_or(|s| s <= *finish));
-        let start = start.map_or(i64::MIN, |start| start.saturating_sub(self.skew));
-        let finish = finish.map_or(i64::MAX, |finish| finish.saturating_add(self.skew));
+        let (start, finish) = (self.history.start(txn), self.history.finish(txn));
+        // Exact for `finish < start`: what lies beyond the first or the last time becomes that time, and no
+        // finish is earlier than the first one, nor any start later than the last.
+        let start = start.map_or(i64::MIN, |start| start.saturating_sub_unsigned(self.clock_skew));
+        let finish =
+            finish.map_or(i64::MAX, |finish| finish.saturating_add_unsigned(self.clock_skew));
         let action = self.action(op);
         if self.history.outcome(txn) == Outcome::Committed {
             return Call { op, start, finish, action, must: true };

@@ -73,8 +73,6 @@ fn real_time(schedule: &Schedule<'_>, events: &[Event], skew: u64, found: &mut F
         if is_commit
             && history.outcome(txn) == Outcome::Committed
             && let Some(finish) = history.finish(txn)
-            // A finish before the own start tells nothing.
-            && history.start(txn).is_none_or(|start| start <= finish)
             && let Some((start, other)) = latest
             && i128::from(finish) + i128::from(skew) < i128::from(start) - i128::from(skew)
         {

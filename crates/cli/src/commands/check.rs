@@ -23,7 +23,7 @@ use isolario::verify::proof::Digest;
 use isolario::verify::verify;
 
 use crate::args::MatchesBy;
-use crate::commands::follow::{self, Followed};
+use crate::commands::follow::{self, Followed, report_bad_times_in};
 use crate::commands::spill;
 use crate::commands::verify::{Proof, read_as};
 use crate::config::{Check, Question, SerializationOrder, Spill};
@@ -99,6 +99,9 @@ impl Checking<'_> {
     /// that cannot be written to does.
     fn one(&mut self, path: &Path, console: &mut Console) -> Result<Outcome, Failure> {
         let name = path.display().to_string();
+        if let Err(failure) = run_directory::refuse_part(path) {
+            return self.refuse(&name, &failure, console);
+        }
         if let Some(spill) = &self.config.spill {
             let choice = spill::choose(spill, self.config.format, path);
             console.detail(&format!("{name}: {choice}"));
@@ -109,11 +112,7 @@ impl Checking<'_> {
         }
         let (loaded, mut options) = match self.prepare(&name, path, console) {
             Ok(prepared) => prepared,
-            Err(failure) => {
-                self.failure(&name, &failure.message, console)?;
-                console.error(&failure);
-                return Ok(Outcome::Error);
-            }
+            Err(failure) => return self.refuse(&name, &failure, console),
         };
         match &self.config.question {
             Question::Levels(request) => {
@@ -238,12 +237,9 @@ impl Checking<'_> {
         });
         let spilled = match decided {
             Ok(spilled) => spilled,
-            Err(failure) => {
-                self.failure(name, &failure.message, console)?;
-                console.error(&failure);
-                return Ok(Outcome::Error);
-            }
+            Err(failure) => return self.refuse(name, &failure, console),
         };
+        report_bad_times_in(path, self.config.format, console)?;
         spill::tell(name, &spilled, console);
         let check = begun.elapsed();
         let timing = Timing { check, peak_rss_bytes: peak_rss_bytes(), ..Timing::default() };
@@ -347,6 +343,18 @@ impl Checking<'_> {
         Ok((loaded, options))
     }
 
+    /// Ends with a history that cannot be checked. It does not stop the others.
+    fn refuse(
+        &mut self,
+        name: &str,
+        failure: &Failure,
+        console: &mut Console,
+    ) -> Result<Outcome, Failure> {
+        self.failure(name, &failure.message, console)?;
+        console.error(failure);
+        Ok(Outcome::Error)
+    }
+
     /// Reports that there is no answer about a history.
     fn failure(&mut self, name: &str, why: &str, console: &mut Console) -> Result<(), Failure> {
         self.renderer.failure(self.named(name), why, console.out())?;
@@ -410,6 +418,9 @@ impl Checking<'_> {
         let mut command = run_directory::verify(history, proof);
         if let Some(format) = self.config.format.named {
             command += &format!(" --format {}", format.name());
+        }
+        if self.config.format.leaves_out_bad_times {
+            command += " --bad-times unknown";
         }
         if let Some(file) = &self.config.version_order
             && self.config.options.trust_version_order

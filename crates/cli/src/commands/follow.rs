@@ -13,6 +13,8 @@ use crate::config::{Check, Follow, InputFormat};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
+use crate::load::report_bad_times;
+use crate::run_directory::refuse_part;
 
 /// How long those that wait for their writers are let be, at least, where nothing is new. Then the whole
 /// history tells whether what they saw is on its way or was forgotten.
@@ -38,7 +40,8 @@ pub(crate) fn follow(
     interrupt: &Interrupt,
     console: &mut Console,
 ) -> Result<Followed, Failure> {
-    let input = Input { path, format: format_of(config.format, path)? };
+    refuse_part(path)?;
+    let input = input_of(config.format, path)?;
     let mut all = Vec::new();
     for level in &follow.levels {
         let new = Following::new(input, *level, &config.options, Settings::default());
@@ -72,6 +75,27 @@ pub(crate) fn follow(
         }
         std::thread::sleep(pause_after(new));
     }
+}
+
+/// A file that is read piece by piece.
+pub(crate) fn input_of(format: InputFormat, path: &Path) -> Result<Input<'_>, Failure> {
+    let input = Input::new(path, format_of(format, path)?);
+    Ok(input.leaving_out_bad_times(format.leaves_out_bad_times))
+}
+
+/// Says which transactions of such a file finish before they start, if their times are left out.
+pub(crate) fn report_bad_times_in(
+    path: &Path,
+    format: InputFormat,
+    console: &mut Console,
+) -> Result<(), Failure> {
+    if format.leaves_out_bad_times {
+        let found = input_of(format, path)?.bad_times().map_err(|error| failed(&error, format))?;
+        if let Some(found) = found {
+            report_bad_times(&path.display().to_string(), &found, format, console);
+        }
+    }
+    Ok(())
 }
 
 /// The format of a file, which must be one that can be read piece by piece.
@@ -196,6 +220,7 @@ impl<'i> Levels<'_, 'i> {
                 return Ok(Followed::UntilDoubt);
             }
         }
+        report_bad_times_in(path, self.config.format, console)?;
         for one in &self.all {
             one.tell_delay(console);
             let OneLevel { level, following, .. } = one;

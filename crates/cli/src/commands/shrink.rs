@@ -14,12 +14,13 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::load::load;
 use crate::outfile::{refuse_replacing, write_whole};
-use crate::run_directory;
+use crate::run_directory::{self, refuse_part};
 
 pub(crate) fn run(config: &Shrink, console: &mut Console) -> Result<Outcome, Failure> {
     refuse_existing(&config.to)?;
     let interrupt = Interrupt::listen(console.quiet)?;
     let name = config.history.display().to_string();
+    refuse_part(&config.history)?;
     let history = load(&config.history, config.format, console)?.history;
     let mut settings = config.settings.clone();
     settings.options = settings.options.with_stop(interrupt.stop());
@@ -109,7 +110,7 @@ fn tell(whole: &History, shrunk: &Shrunk, console: &mut Console) {
         anomaly.title()
     ));
     if !is_minimal {
-        console.warning("the time was up: more could go; give it longer with --timeout");
+        console.caution("the time was up: more could go; give it longer with --timeout");
     }
 }
 

@@ -8,11 +8,11 @@ use std::path::Path;
 use isolario::check::{Figures, Follower, Options};
 use isolario::follow::proof;
 use isolario::follow::spill::{self, Spilled};
-use isolario::follow::{FollowError, Input, Settings};
+use isolario::follow::{FollowError, Settings};
 use isolario::model::{Level, Limit, Verdict};
 use isolario::report::{Size, grouped};
 
-use crate::commands::follow::format_of;
+use crate::commands::follow::{format_of, input_of};
 use crate::commands::verify::read_as;
 use crate::config::{Check, InputFormat, Spill};
 use crate::console::Console;
@@ -90,7 +90,7 @@ pub(crate) fn decide(
     levels: &[Level],
     options: &Options,
 ) -> Result<Spilled, Failure> {
-    let input = Input { path, format: format_of(config.format, path)? };
+    let input = input_of(config.format, path)?;
     let memory = options.memory.unwrap_or(USUAL_MEMORY);
     let mut settings = Settings::default()
         .with_memory(Some(memory))
@@ -118,7 +118,7 @@ pub(crate) fn write_proof(
     options: &Options,
     file: &Path,
 ) -> Result<(), Failure> {
-    let input = Input { path, format: format_of(config.format, path)? };
+    let input = input_of(config.format, path)?;
     let name = path.display().to_string();
     write_whole(file, |out| {
         let out = &mut { out };

@@ -6,8 +6,8 @@ use std::io::{self, BufReader};
 use std::path::Path;
 
 use isolario::check;
+use isolario::follow::FollowError;
 use isolario::follow::proof::{Means, Told, Verified, verify as verify_by_pieces};
-use isolario::follow::{FollowError, Input};
 use isolario::formats::version_order::Statements;
 use isolario::model::{History, Inapplicable, Level, LevelResult, Verdict, Witness};
 use isolario::report::grouped;
@@ -19,7 +19,7 @@ use isolario::verify::{NotLost, Options, Refusal};
 use serde::Serialize;
 
 use crate::args::OutputForm;
-use crate::commands::follow::format_of;
+use crate::commands::follow::{input_of, report_bad_times_in};
 use crate::commands::spill::USUAL_MEMORY;
 use crate::config::Verify;
 use crate::console::Console;
@@ -75,7 +75,10 @@ pub(crate) fn run(
 ) -> Result<Outcome, Failure> {
     let name = config.proof.display().to_string();
     let verification = match piece_by_piece(config, &name)? {
-        Some(verification) => verification,
+        Some(verification) => {
+            report_bad_times_in(&config.history, config.format, console)?;
+            verification
+        }
         None => {
             let file = std::fs::read(&config.proof).map_err(|error| unreadable(&name, &error))?;
             by_all(config, &name, &file, console)?
@@ -107,8 +110,7 @@ fn piece_by_piece(config: &Verify, name: &str) -> Result<Option<Verification>, F
         return Ok(None);
     }
     // What cannot be read piece by piece is loaded.
-    let Ok(format) = format_of(config.format, &config.history) else { return Ok(None) };
-    let input = Input { path: &config.history, format };
+    let Ok(input) = input_of(config.format, &config.history) else { return Ok(None) };
     let proof = File::open(&config.proof).map_err(|error| unreadable(name, &error))?;
     let directory = std::env::temp_dir();
     let means = Means { memory: config.memory.unwrap_or(USUAL_MEMORY), directory: &directory };

@@ -18,8 +18,8 @@ use crate::suggest::{AnomalyFlag, closest};
 /// How long a level that nobody named may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A longer clock skew than the clock can tell, in nanoseconds.
-const FOR_EVER: u128 = i64::MAX as u128;
+/// A clock skew that leaves no two transactions in order: any times are less than twice as far apart.
+const FOR_EVER: u128 = u64::MAX as u128;
 
 pub(crate) struct Check {
     pub(crate) histories: Vec<PathBuf>,
@@ -105,7 +105,7 @@ pub(crate) struct Request {
 impl Check {
     pub(super) fn build(mut args: CheckArgs, form: ReportForm) -> Result<Check, Failure> {
         refuse_clashes(&args)?;
-        let format = InputFormat::build("--format", &args.format)?;
+        let format = InputFormat::build("--format", &args.format, &args.times)?;
         if format.named.is_none() {
             args.histories = expanded(args.histories);
         }

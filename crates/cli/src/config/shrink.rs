@@ -71,7 +71,7 @@ impl Shrink {
             }
         };
         Ok(Shrink {
-            format: InputFormat::build("--format", &args.format)?,
+            format: InputFormat::build("--format", &args.format, &args.times)?,
             history,
             settings,
             to,
@@ -93,6 +93,7 @@ pub(super) fn of_sql_run(args: &ShrinkArgs) -> Result<Option<ShrinkSql>, Failure
     let idle = [
         (args.level.is_some(), "--level"),
         (args.format != "auto", "--format"),
+        (args.times.bad_times.is_some(), "--bad-times"),
         (args.to.is_some(), "--to"),
         (args.file.is_some(), "-o"),
         (args.proof.is_some(), "--proof"),

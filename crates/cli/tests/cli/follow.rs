@@ -207,3 +207,36 @@ fn what_cannot_be_spilled_is_refused_with_a_remedy() {
     ];
     insta::assert_snapshot!(all.join("\n"));
 }
+
+/// The answer names no operation: none is loaded.
+#[test]
+fn an_undecided_level_of_a_spilled_history_is_reported_in_every_form() {
+    let sandbox = Sandbox::new();
+    let generate = ["gen", "history", "--workload", "general", "--txns", "100", "--sessions", "20"];
+    let generate = [&generate[..], &["--keys", "5", "--seed", "1", "-o", "h.jsonl"]].concat();
+    assert_eq!(sandbox.code(&generate), 0);
+    let check = ["check", "--timeout", "1ns", "--level", "ser,rc", "h.jsonl"];
+    let spills = [&["--spill", "."][..], &["--memory", "1KB"]];
+    let reports = ["--report", "r.html", "--dot", "r.dot", "--svg", "r.svg", "--junit", "r.xml"];
+    let reports = [&reports[..], &["--bug-report", "r.md"]].concat();
+    let forms = [&["--json"][..], &["--output", "junit"], &["--output", "github"], &reports];
+    for spill in spills {
+        for form in forms {
+            let done = sandbox.run(&[&check[..], spill, form].concat());
+            let said = String::from_utf8_lossy(&done.stderr).into_owned();
+            assert_eq!(done.status.code(), Some(3), "{form:?}: {said}");
+        }
+    }
+}
+
+/// An order of starts and commits in which nothing starts.
+#[test]
+fn the_proof_of_a_spilled_history_without_a_commit_is_right() {
+    let text = HEADER.to_owned()
+        + "{\"session\": 0, \"outcome\": \"aborted\", \"start\": 1, \"finish\": 2, \"ops\": [[\"w\", \"x\", 1]]}\n";
+    let sandbox = Sandbox::new().file("h.jsonl", &text);
+    let levels = "rc,ra,cc,prefix,si,strong-si,ser,sser";
+    let check = ["check", "--allow-empty", "--spill", ".", "--level", levels, "--proof", "p"];
+    assert_eq!(sandbox.code(&[&check[..], &["h.jsonl"]].concat()), 0);
+    assert_eq!(sandbox.code(&["verify", "h.jsonl", "p"]), 0);
+}

@@ -116,6 +116,33 @@ fn hosts_that_know_their_clocks_are_put_on_one() {
 }
 
 #[test]
+fn a_part_alone_is_refused_with_the_command_that_joins_all() {
+    let sandbox = Sandbox::new();
+    host(&sandbox, "paris", PARIS, &record(7, 1, 3, 0, 10));
+    host(&sandbox, "oslo", OSLO, &record(7, 3, 3, 0, 10));
+    host(&sandbox, "rome", OSLO, &record(8, 2, 3, 0, 10));
+    for arguments in [
+        &["check", "--level", "rc", "oslo"][..],
+        &["check", "oslo"],
+        &["check", "--level", "rc", "--spill", ".", "oslo"],
+        &["check", "--level", "rc", "--follow", "oslo/history.iso"],
+        &["shrink", "oslo"],
+    ] {
+        let done = sandbox.run(arguments);
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert_eq!(done.status.code(), Some(2), "{said}");
+        assert!(said.contains("oslo is part 3 of 3 of a run by several hosts"), "{said}");
+        assert!(said.contains("isolario check --join paris PART2 oslo\n"), "{said}");
+    }
+    // One bad part does not stop others.
+    let both = sandbox.run(&["check", "--level", "rc", "oslo", "paris/part.txt"]);
+    assert_eq!(both.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&both.stdout).contains("satisfied"));
+    host(&sandbox, "alone", PARIS, &record(9, 1, 1, 0, 10));
+    assert_eq!(sandbox.code(&["check", "--level", "rc", "alone"]), 0);
+}
+
+#[test]
 fn parts_that_do_not_belong_together_are_refused() {
     let refused = |records: [String; 2]| {
         let sandbox = Sandbox::new();

@@ -3,6 +3,7 @@
 
 mod agreement;
 mod assume;
+mod bad_times;
 mod bug_reports;
 mod check;
 mod convert;

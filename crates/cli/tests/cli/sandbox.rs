@@ -151,7 +151,8 @@ fn stable(text: &str) -> String {
     let text = text.replace(&formats.join(", "), "FORMATS");
     let text = without(&text, "\"timing\":{", "}", "TIMING");
     let text = without(&text, "(took ", ")", "TIME");
-    without(&text, "auto (by content),", "[default: auto]", " FORMATS ")
+    // The default may be on the next line.
+    without(&text, "auto (by content),", "auto]", " FORMATS [default: ")
 }
 
 /// Replaces what stands between two marks, wherever it does.

@@ -44,7 +44,7 @@ impl HistoryFormat for Chronos {
         })
     }
 
-    fn read(&self, source: &Source) -> Result<Loaded, ReadError> {
+    fn parse(&self, source: &Source) -> Result<Loaded, ReadError> {
         let bytes = source.require_file()?;
         parse(bytes).map_err(|fault| fault.in_text(source, bytes))
     }

@@ -39,7 +39,7 @@ impl HistoryFormat for Cobra {
         log.first() == Some(&b'S') && matches!(log.get(9), Some(b'R' | b'W' | b'C'))
     }
 
-    fn read(&self, source: &Source) -> Result<Loaded, ReadError> {
+    fn parse(&self, source: &Source) -> Result<Loaded, ReadError> {
         read::read(source)
     }
 

@@ -46,7 +46,7 @@ impl HistoryFormat for Dbcop {
         in_directory.or_else(|| source.file()).is_some_and(has_header)
     }
 
-    fn read(&self, source: &Source) -> Result<Loaded, ReadError> {
+    fn parse(&self, source: &Source) -> Result<Loaded, ReadError> {
         read(source)
     }
 

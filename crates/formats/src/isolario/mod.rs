@@ -47,7 +47,7 @@ impl HistoryFormat for Isolario {
         source.file().is_some_and(|bytes| bytes.starts_with(&layout::MAGIC))
     }
 
-    fn read(&self, source: &Source) -> Result<Loaded, ReadError> {
+    fn parse(&self, source: &Source) -> Result<Loaded, ReadError> {
         read::read(source)
     }
 

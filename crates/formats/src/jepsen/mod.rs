@@ -51,7 +51,7 @@ impl HistoryFormat for ElleEdn {
         begins_with_entry(source, Syntax::Edn)
     }
 
-    fn read(&self, source: &Source) -> Result<Loaded, ReadError> {
+    fn parse(&self, source: &Source) -> Result<Loaded, ReadError> {
         read(source, Syntax::Edn)
     }
 
@@ -73,7 +73,7 @@ impl HistoryFormat for ElleJson {
         begins_with_entry(source, Syntax::Json)
     }
 
-    fn read(&self, source: &Source) -> Result<Loaded, ReadError> {
+    fn parse(&self, source: &Source) -> Result<Loaded, ReadError> {
         read(source, Syntax::Json)
     }
 
@@ -95,7 +95,7 @@ impl HistoryFormat for JepsenLog {
         begins_with_entry(source, Syntax::Log)
     }
 
-    fn read(&self, source: &Source) -> Result<Loaded, ReadError> {
+    fn parse(&self, source: &Source) -> Result<Loaded, ReadError> {
         read(source, Syntax::Log)
     }
 

@@ -43,7 +43,7 @@ impl HistoryFormat for Jsonl {
         })
     }
 
-    fn read(&self, source: &Source) -> Result<Loaded, ReadError> {
+    fn parse(&self, source: &Source) -> Result<Loaded, ReadError> {
         read(source, source.file().map_or(1, lines::good_chunk_size))
     }
 

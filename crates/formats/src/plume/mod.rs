@@ -56,7 +56,7 @@ impl HistoryFormat for Plume {
         source.file().is_some_and(scan::looks_like_operations)
     }
 
-    fn read(&self, source: &Source) -> Result<Loaded, ReadError> {
+    fn parse(&self, source: &Source) -> Result<Loaded, ReadError> {
         let bytes = source.require_file()?;
         read(bytes, lines::good_chunk_size(bytes), source.meter())
             .map(Loaded::new)

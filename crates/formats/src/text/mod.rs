@@ -54,7 +54,7 @@ impl HistoryFormat for Text {
         awdit::recognise(text) || parse::recognise(text)
     }
 
-    fn read(&self, source: &Source) -> Result<Loaded, ReadError> {
+    fn parse(&self, source: &Source) -> Result<Loaded, ReadError> {
         let bytes = source.require_file()?;
         let decoded = utf8(bytes).map_err(|fault| fault.in_text(source, bytes))?;
         let text = without_mark(decoded);

@@ -49,7 +49,7 @@ impl HistoryFormat for Viper {
         after_tokens(text, &["{", "\"value\"", ":", "["]).is_some()
     }
 
-    fn read(&self, source: &Source) -> Result<Loaded, ReadError> {
+    fn parse(&self, source: &Source) -> Result<Loaded, ReadError> {
         let (files, others) = session_files(source, 'J', is_session)?;
         let whole = |error: SinkError| source.error(Position::Whole, error);
         let mut reader = Reader::default();

@@ -135,7 +135,7 @@ fn measured(task: Task, given: &Given<'_>) -> Result<Box<dyn Any>, Failure> {
 
 fn follow(path: &Path, level: Level) -> Result<Box<dyn Any>, Failure> {
     let format = formats::find(FOLLOWED.format).ok_or("no such format")?;
-    let input = Input { path, format };
+    let input = Input::new(path, format);
     let mut following = Following::new(input, level, &Options::default(), Settings::default())?;
     match following.to_end()? {
         None => Ok(Box::new(following.follower().figures())),

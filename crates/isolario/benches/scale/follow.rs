@@ -31,7 +31,7 @@ impl Job for Follow {
 
     fn run(&self, file: &Path, _: &mut Stopwatch) -> Result<Kept, Failure> {
         let format = formats::find(FORMAT).ok_or("no such format")?;
-        let input = Input { path: file, format };
+        let input = Input::new(file, format);
         let options = Options::default();
         let mut following = Following::new(input, self.0, &options, Settings::default())?;
         match following.to_end()? {

@@ -180,7 +180,7 @@ impl Recording {
     fn follow<'i>(&mut self, file: &'i Path) -> Result<Following<'i>, Failure> {
         self.next = Some(self.marks.recv()?);
         let format = formats::find(FORMAT).ok_or("no such format")?;
-        let input = Input { path: file, format };
+        let input = Input::new(file, format);
         Ok(Following::new(input, LEVEL, &Options::default(), Settings::default())?)
     }
 

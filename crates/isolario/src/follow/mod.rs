@@ -21,9 +21,10 @@ use std::time::{Duration, Instant};
 use isolario_check::{
     Answer, Census, Doubt, Figures, Follower, Inquiry, Look, Options, Places, Proven, Unfit,
 };
-use isolario_formats::{HistoryFormat, ReadError, Stream};
+use isolario_formats::{BadTimes, HistoryFormat, ReadError, Stream};
 use isolario_model::{
-    AnomalyKind, History, Level, LevelResult, Limit, SinkError, Undecided, ValueRef, Verdict,
+    AnomalyKind, History, Inapplicable, Level, LevelResult, Limit, SinkError, Undecided, ValueRef,
+    Verdict,
 };
 
 pub use delay::Delays;
@@ -88,14 +89,51 @@ pub struct Input<'i> {
     pub path: &'i Path,
     /// Its format.
     pub format: &'static dyn HistoryFormat,
+    /// Whether both times of transactions that finish before they start are left out, instead of being an
+    /// error.
+    pub leaves_out_bad_times: bool,
 }
 
-impl Input<'_> {
+impl<'i> Input<'i> {
+    /// A file whose times make sense.
+    pub fn new(path: &'i Path, format: &'static dyn HistoryFormat) -> Input<'i> {
+        Input { path, format, leaves_out_bad_times: false }
+    }
+
+    /// Leaves out both times of transactions that finish before they start, instead of refusing the file.
+    #[must_use]
+    pub fn leaving_out_bad_times(self, left_out: bool) -> Input<'i> {
+        Input { leaves_out_bad_times: left_out, ..self }
+    }
+
+    /// The transactions of the file that finish before they start, as far as it is written.
+    pub fn bad_times(&self) -> Result<Option<BadTimes>, FollowError> {
+        let mut stream = self.leaving_out_bad_times(true).open()?;
+        let mut found: Option<BadTimes> = None;
+        loop {
+            let mut piece = stream.next_piece()?;
+            let is_end = piece.is_empty();
+            if is_end {
+                piece.push(stream.close()?);
+            }
+            if let Some(next) = stream.bad_times_in(&piece)? {
+                found = Some(match found {
+                    Some(before) => before.and(next),
+                    None => next,
+                });
+            }
+            if is_end {
+                return Ok(found);
+            }
+        }
+    }
+
     fn open(&self) -> Result<Stream, FollowError> {
-        Stream::open(self.path, self.format)?.ok_or_else(|| FollowError::Format {
+        let stream = Stream::open(self.path, self.format)?.ok_or_else(|| FollowError::Format {
             path: self.path.to_owned(),
             format: self.format.name(),
-        })
+        })?;
+        Ok(stream.leaving_out_bad_times(self.leaves_out_bad_times))
     }
 }
 
@@ -482,12 +520,25 @@ impl<'i> Following<'i> {
             Look::Unfit(unfit) => return Err(FollowError::Unfit(unfit)),
             Look::Doubtful(doubt) => *doubt,
         };
+        let mut is_ahead = false;
         let answer = match Inquiry::new(&doubt, &self.follower) {
-            Some(question) => told(question, &self.input, self.settings.piece, self.is_closed)?
-                .answer(&self.options)?,
+            Some(question) => {
+                let told = told(question, &self.input, self.settings.piece, self.is_closed)?;
+                is_ahead = told.is_ahead_of(&self.follower);
+                told.answer(&self.options)?
+            }
             None => Answer::Open,
         };
         match (answer, doubt.result().map(|result| &result.verdict)) {
+            // None that is kept has a time.
+            (_, Some(Verdict::NotApplicable(Inapplicable::NoTimes)))
+                if !self.follower.expects_times()
+                    && census(&self.input, self.settings.piece)?.has_times() =>
+            {
+                self.follower.expect_times();
+                self.follower.resume(doubt)?;
+                self.look()
+            }
             (Answer::Proven(proven), _) if !may_change(&proven) => {
                 Ok(Step::Decided(Box::new(Decided::from(*proven))))
             }
@@ -497,9 +548,12 @@ impl<'i> Following<'i> {
             }
             // A part of the history cannot be decided, and so the whole cannot.
             (_, Some(Verdict::Undecided(_) | Verdict::NotApplicable(_))) => self.prove(doubt),
-            // The whole file has what nobody wrote so far: it comes later.
+            // The whole file has what no transaction wrote so far, or another writer of what was read: it
+            // comes later.
             (_, Some(verdict))
-                if doubt.is_about_everything() && !self.is_closed && has_unwritten(verdict) =>
+                if doubt.is_about_everything()
+                    && !self.is_closed
+                    && (is_ahead || has_unwritten(verdict)) =>
             {
                 self.follower.resume(doubt)?;
                 Ok(Step::Holds { waiting: self.follower.kept() })

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use isolario_check::{Settling, SettlingStep};
-use isolario_model::{Findings, History, Level, LevelResult, Pieces, SinkError, Verdict};
+use isolario_model::{Findings, History, Level, LevelResult, Nodes, Pieces, SinkError, Verdict};
 use isolario_verify::Options;
 use isolario_verify::proof::{
     Excerpt, Further, Moment, OfWhole, Order as ProofOrder, OrderAt, OrderRefusal, OrderReplay,
@@ -42,7 +42,7 @@ pub fn write(
     };
     let results: Vec<LevelResult> = spilled.results.iter().map(not_exact).collect();
     let order = |at: usize| match (&spilled.orders[at], &orders[at]) {
-        (Some(order), Some(firsts)) => moments(order, firsts.clone()),
+        (Some(order), Some(firsts)) => moments(order, spilled.results[at].level, firsts.clone()),
         _ => Err(io::Error::other("it is open what reads saw, and no order was kept")),
     };
     let written = write_of_whole(whole, &results, order, options, name, out);
@@ -264,7 +264,8 @@ fn firsts_of(order: &Order, sessions: &SessionDigests, firsts: &[u64]) -> Vec<u6
     order.sessions().iter().map(first).collect()
 }
 
-fn moments(order: &Order, firsts: Vec<u64>) -> io::Result<ProofOrder> {
+/// The order of a level in positions. One of starts and commits has that form also where it is empty.
+fn moments(order: &Order, level: Level, firsts: Vec<u64>) -> io::Result<ProofOrder> {
     let moment = move |settling: io::Result<Settling>| {
         let settling = settling?;
         let position = firsts[settling.session as usize] + settling.index;
@@ -275,7 +276,8 @@ fn moments(order: &Order, firsts: Vec<u64>) -> io::Result<ProofOrder> {
         })
     };
     let moments = Box::new(order.moments()?.map(moment));
-    Ok(ProofOrder { in_points: order.in_points(), count: order.count(), moments })
+    let in_points = order.in_points() || level.shape().nodes == Nodes::StartAndCommit;
+    Ok(ProofOrder { in_points, count: order.count(), moments })
 }
 
 /// Of the whole, what was found is not all there is.

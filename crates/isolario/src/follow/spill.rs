@@ -141,10 +141,12 @@ fn told_of(
 ) -> Vec<LevelResult> {
     let told: Vec<Level> = told_by_parts(&answers).map(|one| one.result.level).collect();
     if told.len() < 2 {
-        return answers
-            .into_iter()
-            .map(|one| one.map_or_else(|holds| holds, |one| one.result))
-            .collect();
+        let result = |answer: Answered| match answer {
+            Ok(decided) if told.contains(&decided.result.level) => decided.result,
+            Ok(decided) => without_part(decided.result),
+            Err(holds) => holds,
+        };
+        return answers.into_iter().map(result).collect();
     }
     let found = check(part, &told, options);
     let again = |own: &LevelResult| {
@@ -158,14 +160,19 @@ fn told_of(
             let larger = || mine.told_of_larger(&own, &result, (part, places));
             again(&result).or_else(larger).unwrap_or_else(|| without_evidence(&result))
         }
-        Ok(decided) => decided.result,
+        Ok(decided) => without_part(decided.result),
         Err(holds) => holds,
     };
     answers.into_iter().map(result).collect()
 }
 
+/// An answer whose own part is not among what is returned: nothing in it may be an operation of that part.
+fn without_part(result: LevelResult) -> LevelResult {
+    LevelResult { engine: result.engine.without_operation(), ..result }
+}
+
 /// Evidence that is about operations of other kinds than those that are followed has no other form.
 fn without_evidence(result: &LevelResult) -> LevelResult {
     let verdict = Verdict::Violated(Findings { total: 1, ..Findings::default() });
-    LevelResult { verdict, ..result.clone() }
+    without_part(LevelResult { verdict, ..result.clone() })
 }

@@ -118,7 +118,7 @@ impl Course<'_> {
         else {
             return Ok(None);
         };
-        let input = Input { path: self.history, format };
+        let input = Input::new(self.history, format);
         let settings = follow::Settings::default().with_at_a_time(AT_A_TIME);
         let new = |level: &Level| Following::new(input, *level, self.options, settings);
         let mut followed: Vec<Following<'_>> = Vec::new();

@@ -42,7 +42,7 @@ fn spill(
     writer.finish()?;
     let settings = Settings::default().with_tail(TAIL).with_pieces_of(PIECE);
     let levels: Vec<_> = results.iter().map(|result| result.level).collect();
-    let input = Input { path: &path, format };
+    let input = Input::new(&path, format);
     match decide(input, &levels, &Options::default(), settings, directory.path()) {
         Ok(spilled) => Ok(Some(spilled)),
         Err(FollowError::Unfit(_)) => Ok(None),

@@ -17,7 +17,7 @@ pub struct Concurrency {
     /// The average over the time from the first start to the last finish. Where times are only
     /// an order of events, each step of that order weighs the same.
     pub mean: f64,
-    /// The transactions this is about: those with a start and a finish that is not before it.
+    /// The transactions this is about: those with a start and a finish.
     pub measured: Share,
 }
 
@@ -26,10 +26,7 @@ impl Concurrency {
         if !history.has_times() {
             return None;
         }
-        let interval = |txn| {
-            let (start, finish) = (history.start(txn)?, history.finish(txn)?);
-            (start <= finish).then_some((start, finish))
-        };
+        let interval = |txn| Some((history.start(txn)?, history.finish(txn)?));
         let (mut starts, mut finishes): (Vec<i64>, Vec<i64>) =
             history.txns().filter_map(interval).unzip();
         rayon::join(|| starts.par_sort_unstable(), || finishes.par_sort_unstable());

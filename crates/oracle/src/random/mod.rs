@@ -84,6 +84,15 @@ impl Case {
         single::generate(shape, &mut rng)
     }
 
+    /// A clock skew at which arithmetic on 64 bits overflows: about half of all time, where times at both
+    /// ends of the clock are just in order or just not, or at the ends of what a skew can be.
+    pub fn extreme_skew(self) -> u64 {
+        let half = 1 << 63;
+        let off = self.seed / 6 % 48;
+        [0, 1 << 62, half - 1 - off, half - 1 - off, half + off, u64::MAX - off]
+            [self.seed as usize % 6]
+    }
+
     /// The history of [`Case::draft`].
     pub fn history(self) -> Result<History, SinkError> {
         self.draft().history()

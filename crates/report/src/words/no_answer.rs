@@ -177,7 +177,7 @@ pub fn why_not_applicable(names: Names<'_>, why: &Inapplicable) -> String {
 /// Why a level took search, where a single write is the reason.
 pub fn why_searched(names: Names<'_>, engine: Engine) -> Option<String> {
     let Engine::Strong { blind: Some(write) } = engine else { return None };
-    let key = names.key(names.history().op_keys()[write.index()]);
+    let key = names.key(*names.history().op_keys().get(write.index())?);
     let txn = names.txn_of(write);
     Some(format!(
         "{txn} wrote {key} without having read it, so nothing says which version it replaced"

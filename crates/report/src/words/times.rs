@@ -97,7 +97,7 @@ fn after(names: Names<'_>, start: i64, other: TxnId, finish: i64) -> String {
     let other = names.txn(other);
     match names.history().clock() {
         Clock::Nanoseconds => {
-            let gap = duration(start.saturating_sub(finish));
+            let gap = duration(i128::from(start) - i128::from(finish));
             format!("{gap} after {other} had ended")
         }
         _ => format!("(event {start}) after {other} had ended (event {finish})"),
@@ -109,7 +109,7 @@ pub(super) fn real_time(names: Names<'_>, edge: &Edge, finish: i64, start: i64) 
     let (from, to) = (names.txn(edge.from), names.txn(edge.to));
     match names.history().clock() {
         Clock::Nanoseconds => {
-            let gap = duration(start.saturating_sub(finish));
+            let gap = duration(i128::from(start) - i128::from(finish));
             format!("{from} had finished {gap} before {to} started")
         }
         _ => format!("{from} had finished (event {finish}) before {to} started (event {start})"),
@@ -117,7 +117,8 @@ pub(super) fn real_time(names: Names<'_>, edge: &Edge, finish: i64, start: i64) 
 }
 
 /// Nanoseconds in the largest unit of which there is at least one, to three places.
-pub fn duration(nanoseconds: i64) -> String {
+pub fn duration(nanoseconds: impl Into<i128>) -> String {
+    let nanoseconds = nanoseconds.into();
     let (unit, size) = match nanoseconds {
         1_000_000_000.. => ("s", 1_000_000_000),
         1_000_000.. => ("ms", 1_000_000),

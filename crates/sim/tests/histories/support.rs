@@ -13,7 +13,9 @@ pub fn engines() -> impl Iterator<Item = Level> {
 pub fn history(config: &Config) -> History {
     let mut batch = Batch::new();
     generate(config, &mut batch).unwrap();
-    batch.build().unwrap()
+    let history = batch.build().unwrap();
+    assert!(history.bad_times().is_empty(), "it finishes before it starts");
+    history
 }
 
 /// A configuration with much contention, drawn from a seed.
