@@ -28,8 +28,7 @@ pub fn satisfies_predicates(history: &History, level: Level, options: Options) -
         let chosen = known.iter().enumerate().filter(is_chosen).map(|(_, txn)| *txn);
         let mut txns: Vec<TxnId> = committed.iter().copied().chain(chosen).collect();
         txns.sort_unstable();
-        // Without predicates, keys are registers, and a deleted one is the same register afterwards.
-        let (promised, by_incarnation) = (None, history.has_predicates());
+        let (promised, by_incarnation) = (None, true);
         let search = Search { history, level, options, promised, has_starts, by_incarnation, txns };
         search.answer() == Answer::Satisfied
     });
