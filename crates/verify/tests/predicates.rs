@@ -195,7 +195,7 @@ fn rows_come_back_without_predicates() {
         }
     }
     let Tally { satisfied, violated, undecided, .. } = tally;
-    assert!(satisfied + violated > volume() && undecided < satisfied / 100, "{tally:?}");
+    assert!(satisfied + violated > volume() / 2 && undecided < satisfied / 100, "{tally:?}");
     assert!(compared > volume() / 20, "{compared}");
 }
 
