@@ -311,43 +311,83 @@ impl History {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::RowInput;
-    use crate::testing::{history, int, select, txn, write};
+    use crate::testing::{history, int, select, txn, update};
+    use crate::{OpInput, RowInput, TupleParts};
 
-    fn row(key: i64, value: i64) -> RowInput<'static> {
-        RowInput { key: int(key), value: int(value), version: None }
+    static KEY: TupleParts<'static> =
+        TupleParts { table: "t", columns: &[("id", ValueRef::Int(1))] };
+
+    fn key() -> ValueRef<'static> {
+        (&KEY).into()
     }
 
-    fn value_is(history: &History, op: u32) -> Option<Vec<ValueRef<'_>>> {
+    fn row(value: ValueRef<'static>) -> RowInput<'static> {
+        RowInput { key: key(), value, version: None }
+    }
+
+    fn write(value: i64) -> OpInput<'static> {
+        Op::Write { key: key(), value: int(value) }
+    }
+
+    fn read(value: i64) -> OpInput<'static> {
+        Op::Read { key: key(), value: Some(int(value)) }
+    }
+
+    fn values(history: &History, op: u32) -> Vec<ValueRef<'_>> {
         match history.op(OpId(op)) {
             Op::PredicateRead { rows, .. } | Op::PredicateWrite { rows, .. } => {
-                Some(rows?.iter().map(|row| history.value(row.value)).collect())
+                rows.unwrap_or_default().iter().map(|row| history.value(row.value)).collect()
             }
-            _ => None,
+            Op::Read { value, .. } => value.map(|value| history.value(value)).into_iter().collect(),
+            _ => Vec::new(),
         }
     }
 
     #[test]
     fn nothing_is_taken_apart_where_nobody_deleted_a_row() {
-        let both = [row(1, 1), row(1, 2)];
-        let seeing = [write(1, 2), select(Some(&both))];
-        let history = history(&[txn(&[write(1, 1)]), txn(&seeing)]);
+        let both = [row(int(1)), row(int(2))];
+        let seeing = [write(2), select(Some(&both))];
+        let history = history(&[txn(&[write(1)]), txn(&seeing)]);
         assert!(RowsApart::new(&history, |_, _| false).is_none());
+        assert!(!history.may_reuse_rows());
     }
 
     #[test]
     fn the_insert_says_what_the_result_said_about_the_former_row() {
-        let both = [row(1, 1), row(1, 2)];
-        let seeing = [write(1, 2), select(Some(&both)), select(Some(&both[..1]))];
-        let deleting = [Op::Delete { key: int(1) }];
-        let original = history(&[txn(&[write(1, 1)]), txn(&deleting), txn(&seeing)]);
+        let both = [row(int(1)), row(int(2))];
+        let seeing = [write(2), select(Some(&both)), select(Some(&both[..1]))];
+        let deleting = [Op::Delete { key: key() }];
+        let original = history(&[txn(&[write(1)]), txn(&deleting), txn(&seeing)]);
+        assert!(original.may_reuse_rows());
         let apart = RowsApart::new(&original, |_, _| false).unwrap();
         assert_eq!(apart.both(), [(TxnId(2), KeyId(0))]);
-        let found = [2, 3, 4].map(|op| value_is(apart.history(), op).unwrap());
+        let found = [2, 3, 4].map(|op| values(apart.history(), op));
         assert_eq!(found, [vec![ValueRef::Int(2)], vec![ValueRef::Int(2)], vec![]]);
-        assert_eq!(value_is(&original, 3).unwrap().len(), 2);
+        assert_eq!(values(&original, 3).len(), 2);
         // The delete came before.
         let ends_before = |first: TxnId, second: TxnId| first < second;
         assert!(RowsApart::new(&original, ends_before).is_none());
+    }
+
+    #[test]
+    fn the_former_row_is_in_sight_until_the_transaction_deletes_the_key() {
+        let gone = [row(ValueRef::Nil)];
+        let apart = |ops: &[OpInput<'_>]| {
+            let deleting = [Op::Delete { key: key() }];
+            let original = history(&[txn(&[write(1)]), txn(&deleting), txn(ops)]);
+            let last = original.txn_ops(TxnId(2)).next_back().unwrap();
+            let may_see = original.may_see_beside(last, KeyId(0));
+            (may_see, RowsApart::new(&original, |_, _| false))
+        };
+        // Its own row alone is gone, so a read by key has found the other one.
+        let (may_see, found) = apart(&[write(2), update(Some(&gone)), read(1)]);
+        assert_eq!(values(found.unwrap().history(), 4), [ValueRef::Nil]);
+        assert!(may_see);
+        let (may_see, found) = apart(&[write(2), read(1)]);
+        assert!(may_see && found.is_none());
+        let (may_see, found) = apart(&[write(2), Op::Delete { key: key() }, read(1)]);
+        assert!(!may_see && found.is_none());
+        let (may_see, found) = apart(&[update(Some(&gone)), read(1)]);
+        assert!(!may_see && found.is_none());
     }
 }

