@@ -21,6 +21,7 @@ use isolario_model::{
     ValueRef, Verdict,
 };
 
+use crate::predicates::{Deleters, clash, is_by_row};
 use crate::resolved::{Reads, writes};
 use crate::stop::{engine_of, unlooked_level};
 use crate::{Checker, Options};
@@ -34,13 +35,20 @@ const MOST_OUTCOMES: usize = 4;
 /// Decides levels of a history with conditional writes. Linearizability knows them anyway.
 pub(crate) fn check(checker: &Checker<'_>, levels: &[Level]) -> Vec<LevelResult> {
     let registers = Registers::new(checker.history());
-    let items = match &registers {
-        Some(Ok(registers)) => Some(registers.checker(checker.options())),
+    let items = |by_incarnation| match &registers {
+        Some(Ok(registers)) => {
+            Some(registers.checker(&Options { by_incarnation, ..checker.options().clone() }))
+        }
         _ => None,
     };
-    let decide = |level: Level| match (&registers, &items) {
+    let by_key = items(false);
+    let by_row = items(true).filter(|_| checker.history().may_reuse_rows());
+    let decide = |level: Level| match (&registers, &by_key) {
         _ if level.needs().single_operations => checker.decide(level),
-        (Some(Ok(registers)), Some(items)) => registers.decide(items, level),
+        (Some(Ok(registers)), Some(by_key)) => match &by_row {
+            Some(by_row) if is_by_row(level) => registers.decide_by_row(by_row, by_key, level),
+            _ => registers.decide(by_key, level),
+        },
         (Some(Err(reason)), _) => LevelResult {
             level,
             engine: engine_of(level),
@@ -135,6 +143,36 @@ impl<'h> Registers<'h> {
             (!is_open).then(|| items.decide(level)).filter(|found| found.verdict.is_satisfied())
         };
         (0..ways).find_map(decide)
+    }
+
+    /// Decides a level at which rows that come back after a delete are other ones. Writers that exclude each
+    /// other by their keys do so row by row.
+    fn decide_by_row(
+        &self,
+        by_row: &Checker<'_>,
+        by_key: &Checker<'_>,
+        level: Level,
+    ) -> LevelResult {
+        let deleters = Deleters::new(self.view.history());
+        let mut result = deleters.without_parted(self.decide(by_row, level));
+        deleters.claim_no_more(&mut result);
+        let clashes = |result: &LevelResult| match &result.verdict {
+            Verdict::Satisfied(witness) => {
+                clash(self.view.history(), witness, &[], level.shape().exclusive_writers)
+            }
+            _ => false,
+        };
+        if !clashes(&result) {
+            return result;
+        }
+        let by_key = self.decide(by_key, level);
+        match by_key.verdict.is_satisfied() {
+            true => by_key,
+            false => {
+                let verdict = Verdict::Undecided(Undecided::new(Limit::Steps));
+                LevelResult { verdict, ..result }
+            }
+        }
     }
 
     /// Whether a level forbids what nothing explains.

@@ -254,7 +254,20 @@ impl<'h> Checker<'h> {
         if self.has_conditionals() && !is_stated {
             return conditionals::check(self, levels);
         }
-        levels.iter().map(|level| self.decide(*level)).collect()
+        let by_row = |level: &&Level| predicates::is_by_row(**level);
+        let by_row: Vec<Level> = match !is_stated && self.history.may_reuse_rows() {
+            true => levels.iter().filter(by_row).copied().collect(),
+            false => Vec::new(),
+        };
+        let mut of_rows = match by_row.is_empty() {
+            true => Vec::new(),
+            false => predicates::check(self.history, &by_row, &self.options),
+        };
+        let mut decide = |level: &Level| {
+            let of_row = of_rows.iter().position(|result| result.level == *level);
+            of_row.map_or_else(|| self.decide(*level), |at| of_rows.swap_remove(at))
+        };
+        levels.iter().map(&mut decide).collect()
     }
 
     /// Whether conditional writes have to be taken as reads and writes. Beside predicates, nobody does.
@@ -262,7 +275,7 @@ impl<'h> Checker<'h> {
         self.history.has_conditionals() && !self.history.has_predicates()
     }
 
-    /// Decides a level of a history without predicates, by a certificate or by a promised order.
+    /// Decides a level of a history of single rows, or by a certificate or a promised order.
     pub(crate) fn decide(&self, level: Level) -> LevelResult {
         if let Some(order) = &self.options.promised_order {
             let verdict = self.by_promise(order, level);
@@ -272,7 +285,7 @@ impl<'h> Checker<'h> {
             let verdict = self.by_certificate(level);
             return LevelResult { level, engine: Engine::Versions, verdict };
         }
-        if self.is_certified() {
+        if self.is_certified() && self.history.has_predicates() {
             let verdict = Verdict::NotApplicable(Inapplicable::NotByCertificate);
             return LevelResult { level, engine: engine_of(level), verdict };
         }
@@ -306,11 +319,14 @@ impl<'h> Checker<'h> {
     }
 
     /// Whether the order of versions is part of what is asked, and there are predicates, so that it
-    /// takes the versions that they met as well.
+    /// takes the versions that they met as well, or rows that may come back.
     fn is_certified(&self) -> bool {
         let Options { trust_version_order, version_order, version_sets, .. } = &self.options;
         let is_stated = !version_order.is_empty() || !version_sets.is_empty();
-        *trust_version_order && is_stated && self.history.has_predicates()
+        let history = self.history;
+        let has_rows =
+            || history.may_reuse_rows() && first_outside(history, &[OpFamily::Registers]).is_none();
+        *trust_version_order && is_stated && (history.has_predicates() || has_rows())
     }
 
     /// Decides a level by the version certificate.
@@ -601,7 +617,7 @@ impl<'h> Checker<'h> {
     fn may_come_back(&self, level: Level) -> bool {
         self.options.by_incarnation
             && level.shape().exclusive_writers
-            && self.history.op_kinds().contains(&OpKind::Delete)
+            && self.history.may_reuse_rows()
     }
 
     fn has_lists(&self) -> bool {
@@ -632,10 +648,11 @@ impl<'h> Checker<'h> {
         lost
     }
 
-    /// Whether somebody deletes a key.
+    /// Whether a key names a row that a transaction leaves deleted.
     fn is_deleted(&self, key: KeyId) -> bool {
-        let mut ops = self.history.op_kinds().iter().zip(self.history.op_keys());
-        ops.any(|(kind, other)| *kind == OpKind::Delete && *other == key)
+        let mut txns = self.history.txns();
+        self.history.is_row(key)
+            && txns.any(|txn| self.history.rows_left(txn).contains(&(key, false)))
     }
 
     /// Searches for an order. Where there is none and the argument takes choices, a weaker level may

@@ -32,6 +32,23 @@ fn verdict(txns: &str, level: Level) -> Verdict {
     check(&history(&sessions(txns)), &[level], &Options::default()).remove(0).verdict
 }
 
+/// The same with rows of a table in place of the registers x and y: once deleted, they come back as others.
+fn in_rows(txns: &str) -> String {
+    let value = |text: String, (key, n): (char, u8)| {
+        let text = text.replace(&format!("{key} {n}"), &format!("{key} (value={n})"));
+        text.replace(&format!("{key}: {n}"), &format!("{key}: (value={n})"))
+    };
+    let values = ['x', 'y'].into_iter().flat_map(|key| (0..=9).map(move |n| (key, n)));
+    let text = values.fold(txns.to_owned(), value);
+    let row = |text: String, (key, row): (&str, &str)| {
+        let named = |name: String| (name.clone(), name.replacen(key, row, 1));
+        let names =
+            [format!("{key} ("), format!("{key}: "), format!("{key} nil"), format!("delete {key}")];
+        names.into_iter().map(named).fold(text, |text, (name, named)| text.replace(&name, &named))
+    };
+    [("x", "t(id=1)"), ("y", "t(id=2)")].into_iter().fold(text, row)
+}
+
 /// What is found at a level that is violated.
 fn kinds(txns: &str, level: Level) -> Vec<AnomalyKind> {
     match verdict(txns, level) {
@@ -369,6 +386,9 @@ fn a_deleted_row_beside_the_one_in_its_place_is_no_violation_below_serializabili
         T1: w x 1
         T2: r x 1, delete x
         T3: w x 3, select value > 0 -> {x: 1, x: 3}, select value < 2 -> {x: 1}";
+    // A register is the same one afterwards.
+    assert!(!holds(twice, SI));
+    let holds = |txns: &str, level| holds(&in_rows(txns), level);
     for level in [Level::Prefix, SI] {
         assert!(holds(twice, level), "{level}");
         // Others show it only its own.
@@ -387,11 +407,11 @@ fn a_deleted_row_beside_the_one_in_its_place_is_no_violation_below_serializabili
         assert!(!holds(&later, level), "{level}");
     }
     // What these levels say about rows that were not returned, nobody knows.
-    let verdict = verdict(twice, Level::Causal);
+    let verdict = verdict(&in_rows(twice), Level::Causal);
     let expected = Inapplicable::UnreturnedRows { op: OpId(4) };
     assert!(matches!(&verdict, Verdict::NotApplicable(why) if *why == expected), "{verdict:?}");
     // Where transactions run one after the other, a key is one row. That says nothing about the others.
-    let serial = self::verdict(twice, SER);
+    let serial = self::verdict(&in_rows(twice), SER);
     let anomalies = serial.anomalies();
     assert!(!anomalies.is_empty() && !anomalies.iter().any(|a| a.rules_out.contains(SI)));
     // Nor may there be two that are the same.
@@ -400,6 +420,75 @@ fn a_deleted_row_beside_the_one_in_its_place_is_no_violation_below_serializabili
     // One that aborted proves nothing.
     let aborted = twice.replace("T3:", "T3 aborted:");
     assert!(holds(&aborted, SI));
+}
+
+/// A row that its transaction deletes by its key, or by a predicate that both satisfy, is gone with the one
+/// beside it. One that it deletes by a predicate that only its own satisfies leaves the other in sight.
+#[test]
+fn a_delete_of_the_own_row_leaves_the_former_one_in_sight_unless_it_is_by_key() {
+    let shown = "
+        T1: w x 1
+        T2: delete x
+        T3: w x 3, DELETES, SEES";
+    let of = |deletes: &str, sees: &str| {
+        in_rows(&shown.replace("DELETES", deletes).replace("SEES", sees))
+    };
+    let by_predicate = "update value = 3 -> {x: nil}";
+    let (selected, read) = ("select value > 0 -> {x: 1}", "r x 1");
+    for level in [Level::Prefix, SI] {
+        for sees in [selected, read, "r x nil", "select value > 0 -> {}"] {
+            assert!(holds(&of(by_predicate, sees), level), "{level}: {sees}");
+        }
+        for deletes in ["delete x", "delete x, delete x", "delete x, w x 4, delete x"] {
+            for sees in [selected, read] {
+                let kinds = kinds(&of(deletes, sees), level);
+                assert_eq!(kinds, [AnomalyKind::NotMyOwnWrite], "{level}: {deletes}, {sees}");
+            }
+        }
+        // Its own row is there again, and found by its key.
+        let again = format!("{by_predicate}, w x 4");
+        assert!(holds(&of(&again, "select value > 0 -> {x: 1, x: 4}"), level));
+        assert!(holds(&of(&again, "select value > 0 -> {x: 1, x: 4}, r x 4"), level));
+        assert!(!holds(&of(&again, read), level));
+        assert!(!holds(&of("r y nil", read), level));
+        // Of its snapshot there is one row.
+        let two = format!("{read}, r x 2");
+        assert!(!holds(&of(by_predicate, &two).replace("T2:", "T2: w x 2,"), level));
+    }
+    // At weaker levels, nothing is wrong with that either.
+    for level in [Level::AdyaReadCommitted, Level::Causal, Level::ConsistentView] {
+        let verdict = verdict(&of(by_predicate, read), level);
+        assert!(matches!(verdict, Verdict::NotApplicable(_)), "{level}: {verdict:?}");
+    }
+}
+
+/// What is asked about another table says nothing about whether a row comes back, and neither does how the row
+/// is called. A register does not come back.
+#[test]
+fn rows_come_back_with_and_without_predicates() {
+    let lost = "
+        T1: w x 1
+        T2: r x 1, delete x
+        T3: r x 1, w x 2";
+    let asked = format!("{lost}\n        T4: select FROM u WHERE value > 9 -> {{}}");
+    let inserted = format!("{lost}\n        T4: insert y 5 ok");
+    for txns in [lost, &asked, &inserted] {
+        assert_eq!(kinds(txns, SI), [AnomalyKind::LostUpdate], "{txns}");
+        assert!(holds(&in_rows(txns), SI) && !holds(&in_rows(txns), SER), "{txns}");
+        let kept = in_rows(&txns.replace("delete x", "w x 3"));
+        assert_eq!(kinds(&kept, SI), [AnomalyKind::LostUpdate], "{kept}");
+        for level in
+            [Level::ConsistentView, Level::ParallelSnapshotIsolation, Level::RepeatableRead]
+        {
+            assert!(matches!(verdict(&in_rows(txns), level), Verdict::NotApplicable(_)), "{level}");
+            assert!(matches!(verdict(txns, level), Verdict::Violated(_)), "{level}");
+        }
+        // Levels that are not about versions take a key for a key.
+        for level in [Level::Prefix, Level::Causal, Level::ReadCommitted] {
+            let (row, register) = (verdict(&in_rows(txns), level), verdict(txns, level));
+            assert_eq!(row.kind(), register.kind(), "{level}: {txns}");
+        }
+    }
 }
 
 /// It wrote x and did not find it, so it did not commit; who found no y may have seen another delete, or
@@ -492,8 +581,10 @@ fn a_row_that_comes_back_is_another_row_for_its_writers() {
         T2: r u 0, r v 0, WRITES, w u 1
         T3: r u 0, r v 0, w x 3, w v 1
         T4: select value = 3 -> {x: 3}";
-    assert!(holds(&overlapping.replace("WRITES", "delete x"), SI));
-    assert!(!holds(&overlapping.replace("WRITES", "w x 2"), SI));
+    assert!(holds(&in_rows(&overlapping.replace("WRITES", "delete x")), SI));
+    assert!(!holds(&in_rows(&overlapping.replace("WRITES", "w x 2")), SI));
+    // A register is the same one.
+    assert!(!holds(&overlapping.replace("WRITES", "delete x"), SI));
 }
 
 /// Two read a row; one deletes it, and the other writes what may be a new row of the same key.
@@ -503,7 +594,9 @@ fn no_update_is_lost_where_a_delete_may_lie_between() {
         T1: w x 1
         T2: r x 1, CHANGES x, AGAIN
         T3: select value = 1 -> {x: 1}, w x 3";
-    let of = |change: &str, again: &str| both.replace("CHANGES x", change).replace("AGAIN", again);
+    let of = |change: &str, again: &str| {
+        in_rows(&both.replace("CHANGES x", change).replace("AGAIN", again))
+    };
     let (deleted, written) = (of("delete x", "r y nil"), of("w x 2", "r y nil"));
     assert!(holds(&deleted, SI) && !holds(&deleted, SER) && !holds(&written, SI));
     for level in [Level::ConsistentView, Level::ParallelSnapshotIsolation, Level::RepeatableRead] {

@@ -9,13 +9,14 @@ use isolario_predicate::{Comparison, Decimal, Expr, Literal, Predicate};
 use crate::op::{Op, OpKind, Outcome, RowView};
 use crate::row::RowRef;
 use crate::value::ValueRef;
-use crate::{History, KeyId, OpId, TxnId, VersionId};
+use crate::{History, KeyId, OpId, TxnId, ValueId, VersionId};
 
 /// A history in which no transaction sees a row beside its own of the same key.
 ///
-/// A result loses the former row and keeps what the transaction wrote itself. What it said about the
-/// former row is said by the insert instead, which becomes a write by predicate: it found exactly that
-/// row, and put its own in its place. All ids are those of the original.
+/// A result loses the former row and keeps what the transaction wrote itself. A read by key that found the
+/// former row, after the transaction had deleted its own by a predicate, has found nothing. What these said
+/// about the former row is said by the insert instead, which becomes a write by predicate: it found exactly
+/// that row, and put its own in its place. All ids are those of the original.
 ///
 /// That is done where somebody else may have deleted the former row meanwhile. Elsewhere a result that has it
 /// is wrong, and is left as it is. Where versions have names, a condition on a row does not say which of them is
@@ -40,7 +41,8 @@ struct Former {
 /// What a transaction has done to a row.
 struct Own {
     key: KeyId,
-    /// Its insert, if it began with one.
+    /// Its insert, if it began with one and has not deleted the row by its key since. Without one, there is
+    /// no row beside its own.
     insert: Option<OpId>,
     /// What it left, if it is there.
     word: Option<u64>,
@@ -102,46 +104,66 @@ impl RowsApart {
 /// The rows that a transaction saw beside its own.
 fn formers_of(history: &History, txn: TxnId) -> Vec<Former> {
     let mut formers = Vec::new();
-    let mut own: Vec<Own> = Vec::new();
+    let mut own = OwnRows::default();
     for op in history.txn_ops(txn) {
-        let mut wrote = |key: KeyId, insert: Option<OpId>, word: Option<u64>| match own
-            .iter_mut()
-            .find(|own| own.key == key)
-        {
-            Some(own) => own.word = word,
-            None => own.push(Own { key, insert, word }),
-        };
         match history.op(op) {
-            Op::Write { key, .. } => wrote(key, Some(op), Some(history.version_word(op))),
-            Op::Delete { key } => wrote(key, None, None),
-            Op::PredicateWrite { rows: Some(rows), .. } => {
-                for row in rows {
-                    let is_there = history.value(row.value) != ValueRef::Nil;
-                    wrote(row.key, None, is_there.then(|| history.row_version_word(row)));
-                }
+            Op::Read { key, value: Some(value) } if history.value(value) != ValueRef::Nil => {
+                let rows = [RowView { key, value, version: VersionId::NONE }];
+                // A row that is there is found by its key.
+                let own = own.of(key).filter(|own| own.word.is_none());
+                formers.extend(own.and_then(|own| former(history, (txn, op), &rows, own)));
             }
             Op::PredicateRead { rows: Some(rows), .. } => {
-                let inserted = own.iter().filter_map(|own| Some((own, own.insert?)));
-                formers.extend(inserted.filter_map(|(own, insert)| {
-                    let row = beside(history, rows, own)?;
-                    Some(Former { txn, insert, read: op, row })
-                }));
+                let found = own.0.iter().filter_map(|own| former(history, (txn, op), rows, own));
+                formers.extend(found);
             }
             _ => {}
         }
+        own.apply(history, op);
     }
     formers
 }
 
+/// The rows that a transaction has written so far.
+#[derive(Default)]
+struct OwnRows(Vec<Own>);
+
+impl OwnRows {
+    fn apply(&mut self, history: &History, op: OpId) {
+        let is_by_key = history.op_predicate(op).is_none();
+        each_write(history, op, |key, word| match self.0.iter_mut().find(|own| own.key == key) {
+            Some(own) => {
+                own.word = word;
+                own.insert = own.insert.filter(|_| word.is_some() || !is_by_key);
+            }
+            None if history.is_row(key) => {
+                let insert = (word.is_some() && is_by_key).then_some(op);
+                self.0.push(Own { key, insert, word });
+            }
+            None => {}
+        });
+    }
+
+    fn of(&self, key: KeyId) -> Option<&Own> {
+        self.0.iter().find(|own| own.key == key)
+    }
+}
+
 /// The row of a result beside the transaction's own one of the same key, if there is just one.
-fn beside(history: &History, rows: &[RowView], own: &Own) -> Option<RowView> {
+fn former(
+    history: &History,
+    (txn, read): (TxnId, OpId),
+    rows: &[RowView],
+    own: &Own,
+) -> Option<Former> {
+    let insert = own.insert?;
     let mut of_key: Vec<RowView> = rows.iter().filter(|row| row.key == own.key).copied().collect();
     let is_own = |row: &RowView| Some(history.row_version_word(row)) == own.word;
     if let Some(at) = of_key.iter().position(is_own) {
         of_key.remove(at);
     }
     let [row] = of_key[..] else { return None };
-    Some(row)
+    Some(Former { txn, insert, read, row })
 }
 
 /// Who may have committed and left which of these rows deleted.
@@ -152,26 +174,74 @@ fn deletes(history: &History, formers: &[Former]) -> Vec<(TxnId, KeyId)> {
     let may_count = |txn: &TxnId| history.outcome(*txn) != Outcome::Aborted;
     let txns = history.txns().filter(|txn| !keys.is_empty() && may_count(txn));
     let deleted = |txn: TxnId| {
-        let mut left: Vec<(KeyId, bool)> = Vec::new();
-        for op in history.txn_ops(txn) {
-            match history.op(op) {
-                Op::Write { key, .. } => left.push((key, false)),
-                Op::Delete { key } => left.push((key, true)),
-                Op::PredicateWrite { rows: Some(rows), .. } => {
-                    let is_gone = |row: &RowView| history.value(row.value) == ValueRef::Nil;
-                    left.extend(rows.iter().map(|row| (row.key, is_gone(row))));
-                }
-                _ => {}
+        let left = history.rows_left(txn).into_iter();
+        left.filter(|(key, is_there)| !is_there && keys.binary_search(key).is_ok())
+    };
+    txns.flat_map(|txn| deleted(txn).map(move |(key, _)| (txn, key)).collect::<Vec<_>>()).collect()
+}
+
+/// Calls a function with each key that an operation writes, and what reads of it show from then on: nothing
+/// if the key is absent then.
+fn each_write(history: &History, op: OpId, mut wrote: impl FnMut(KeyId, Option<u64>)) {
+    let is_there = |value: ValueId| history.value(value) != ValueRef::Nil;
+    match history.op(op) {
+        Op::Write { key, value } => {
+            wrote(key, is_there(value).then(|| history.version_word(op)));
+        }
+        Op::Delete { key } => wrote(key, None),
+        Op::PredicateWrite { rows: Some(rows), .. } => {
+            for row in rows {
+                wrote(row.key, is_there(row.value).then(|| history.row_version_word(row)));
             }
         }
+        _ => {}
+    }
+}
+
+/// Rows that are deleted and inserted anew.
+impl History {
+    /// Whether a key is the name of a row of a table. A row that is inserted after a delete is another row of
+    /// the same key; a register that was deleted is the same register afterwards.
+    pub fn is_row(&self, key: KeyId) -> bool {
+        matches!(self.key_name(key), ValueRef::Tuple(_))
+    }
+
+    /// Whether a transaction that may have committed leaves a row of a table deleted: the row may come back
+    /// as another one.
+    pub fn may_reuse_rows(&self) -> bool {
+        let rows: Vec<bool> =
+            (0..self.key_count()).map(|key| self.is_row(KeyId::at(key))).collect();
+        let mut deletes = (0..self.op_count()).map(OpId::at).filter(|op| {
+            let mut is_delete = false;
+            each_write(self, *op, |key, word| is_delete |= word.is_none() && rows[key.index()]);
+            is_delete
+        });
+        rows.contains(&true) && deletes.any(|op| self.outcome(self.op_txn(op)) != Outcome::Aborted)
+    }
+
+    /// The rows of tables that a transaction writes, each once, and whether the row is there when the
+    /// transaction has committed.
+    pub fn rows_left(&self, txn: TxnId) -> Vec<(KeyId, bool)> {
+        let mut left: Vec<(KeyId, bool)> = Vec::new();
+        for op in self.txn_ops(txn) {
+            each_write(self, op, |key, word| left.push((key, word.is_some())));
+        }
         // The last write of a key comes first.
-        left.retain(|(key, _)| keys.binary_search(key).is_ok());
+        left.retain(|(key, _)| self.is_row(*key));
         left.reverse();
         left.sort_by_key(|(key, _)| *key);
         left.dedup_by_key(|(key, _)| *key);
-        left.into_iter().filter(|(_, is_gone)| *is_gone).map(move |(key, _)| (txn, key))
-    };
-    txns.flat_map(deleted).collect()
+        left
+    }
+
+    /// Whether the transaction of an operation may see by it another row beside its own of the same key: it has
+    /// inserted its own, and has not deleted the key since.
+    pub fn may_see_beside(&self, op: OpId, key: KeyId) -> bool {
+        let mut own = OwnRows::default();
+        let earlier = self.txn_ops(self.op_txn(op)).take_while(|earlier| *earlier < op);
+        earlier.for_each(|earlier| own.apply(self, earlier));
+        own.of(key).is_some_and(|own| own.insert.is_some())
+    }
 }
 
 /// A predicate that this row satisfies and no other; none if it cannot be written down.
@@ -212,8 +282,12 @@ fn holds(column: Expr, value: ValueRef<'_>) -> Option<Expr> {
 }
 
 impl History {
-    /// Takes a row out of a result.
+    /// Takes a row out of a result. A read by key has found none then.
     fn hide(&mut self, read: OpId, row: &RowView) {
+        if let Op::Read { .. } = self.op(read) {
+            self.ops.words[read.index()] = self.intern_value(ValueRef::Nil).word();
+            return;
+        }
         let (predicate, rows) = self.ops.predicates.row_op(self.ops.words[read.index()]);
         let predicate = self.ops.predicates.predicate(predicate).clone();
         let mut kept: Vec<RowView> = rows.unwrap_or_default().to_vec();
@@ -237,43 +311,83 @@ impl History {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::RowInput;
-    use crate::testing::{history, int, select, txn, write};
+    use crate::testing::{history, int, select, txn, update};
+    use crate::{OpInput, RowInput, TupleParts};
 
-    fn row(key: i64, value: i64) -> RowInput<'static> {
-        RowInput { key: int(key), value: int(value), version: None }
+    static KEY: TupleParts<'static> =
+        TupleParts { table: "t", columns: &[("id", ValueRef::Int(1))] };
+
+    fn key() -> ValueRef<'static> {
+        (&KEY).into()
     }
 
-    fn value_is(history: &History, op: u32) -> Option<Vec<ValueRef<'_>>> {
+    fn row(value: ValueRef<'static>) -> RowInput<'static> {
+        RowInput { key: key(), value, version: None }
+    }
+
+    fn write(value: i64) -> OpInput<'static> {
+        Op::Write { key: key(), value: int(value) }
+    }
+
+    fn read(value: i64) -> OpInput<'static> {
+        Op::Read { key: key(), value: Some(int(value)) }
+    }
+
+    fn values(history: &History, op: u32) -> Vec<ValueRef<'_>> {
         match history.op(OpId(op)) {
             Op::PredicateRead { rows, .. } | Op::PredicateWrite { rows, .. } => {
-                Some(rows?.iter().map(|row| history.value(row.value)).collect())
+                rows.unwrap_or_default().iter().map(|row| history.value(row.value)).collect()
             }
-            _ => None,
+            Op::Read { value, .. } => value.map(|value| history.value(value)).into_iter().collect(),
+            _ => Vec::new(),
         }
     }
 
     #[test]
     fn nothing_is_taken_apart_where_nobody_deleted_a_row() {
-        let both = [row(1, 1), row(1, 2)];
-        let seeing = [write(1, 2), select(Some(&both))];
-        let history = history(&[txn(&[write(1, 1)]), txn(&seeing)]);
+        let both = [row(int(1)), row(int(2))];
+        let seeing = [write(2), select(Some(&both))];
+        let history = history(&[txn(&[write(1)]), txn(&seeing)]);
         assert!(RowsApart::new(&history, |_, _| false).is_none());
+        assert!(!history.may_reuse_rows());
     }
 
     #[test]
     fn the_insert_says_what_the_result_said_about_the_former_row() {
-        let both = [row(1, 1), row(1, 2)];
-        let seeing = [write(1, 2), select(Some(&both)), select(Some(&both[..1]))];
-        let deleting = [Op::Delete { key: int(1) }];
-        let original = history(&[txn(&[write(1, 1)]), txn(&deleting), txn(&seeing)]);
+        let both = [row(int(1)), row(int(2))];
+        let seeing = [write(2), select(Some(&both)), select(Some(&both[..1]))];
+        let deleting = [Op::Delete { key: key() }];
+        let original = history(&[txn(&[write(1)]), txn(&deleting), txn(&seeing)]);
+        assert!(original.may_reuse_rows());
         let apart = RowsApart::new(&original, |_, _| false).unwrap();
         assert_eq!(apart.both(), [(TxnId(2), KeyId(0))]);
-        let found = [2, 3, 4].map(|op| value_is(apart.history(), op).unwrap());
+        let found = [2, 3, 4].map(|op| values(apart.history(), op));
         assert_eq!(found, [vec![ValueRef::Int(2)], vec![ValueRef::Int(2)], vec![]]);
-        assert_eq!(value_is(&original, 3).unwrap().len(), 2);
+        assert_eq!(values(&original, 3).len(), 2);
         // The delete came before.
         let ends_before = |first: TxnId, second: TxnId| first < second;
         assert!(RowsApart::new(&original, ends_before).is_none());
+    }
+
+    #[test]
+    fn the_former_row_is_in_sight_until_the_transaction_deletes_the_key() {
+        let gone = [row(ValueRef::Nil)];
+        let apart = |ops: &[OpInput<'_>]| {
+            let deleting = [Op::Delete { key: key() }];
+            let original = history(&[txn(&[write(1)]), txn(&deleting), txn(ops)]);
+            let last = original.txn_ops(TxnId(2)).next_back().unwrap();
+            let may_see = original.may_see_beside(last, KeyId(0));
+            (may_see, RowsApart::new(&original, |_, _| false))
+        };
+        // Its own row alone is gone, so a read by key has found the other one.
+        let (may_see, found) = apart(&[write(2), update(Some(&gone)), read(1)]);
+        assert_eq!(values(found.unwrap().history(), 4), [ValueRef::Nil]);
+        assert!(may_see);
+        let (may_see, found) = apart(&[write(2), read(1)]);
+        assert!(may_see && found.is_none());
+        let (may_see, found) = apart(&[write(2), Op::Delete { key: key() }, read(1)]);
+        assert!(!may_see && found.is_none());
+        let (may_see, found) = apart(&[update(Some(&gone)), read(1)]);
+        assert!(!may_see && found.is_none());
     }
 }

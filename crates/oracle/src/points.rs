@@ -44,8 +44,8 @@ pub(crate) struct Search<'a> {
     /// The order that leaves only some orders of points open, if there is one.
     pub(crate) promised: Option<&'a PromisedOrder>,
     pub(crate) has_starts: bool,
-    /// Whether a row that is inserted after a delete is another row, as far as writers exclude each
-    /// other.
+    /// Whether a row of a table that is inserted after a delete is another row, as far as writers exclude
+    /// each other.
     pub(crate) by_incarnation: bool,
     /// Who committed.
     pub(crate) txns: Vec<TxnId>,
@@ -152,7 +152,7 @@ impl Search<'_> {
                 Point::Commit(other) if self.written(other).contains(key) => Some(other),
                 _ => None,
             });
-            let is_other_row = |other| self.by_incarnation && self.deletes(other, *key);
+            let is_other_row = |other| self.may_come_back(*key) && self.deletes(other, *key);
             let excludes = self.level.shape().exclusive_writers;
             // Who saw two rows of one key inserted its own after somebody deleted the other one.
             excludes && overlapping.is_some_and(|other| !is_other_row(other))
@@ -160,38 +160,56 @@ impl Search<'_> {
         })
     }
 
+    /// Whether a key names rows that come back after a delete as other ones.
+    fn may_come_back(&self, key: KeyId) -> bool {
+        self.by_incarnation && matches!(self.history.key_name(key), ValueRef::Tuple(_))
+    }
+
     /// Whether a transaction saw a row beside its own of the same key.
     fn saw_both(&self, txn: TxnId, key: KeyId) -> bool {
         self.history.txn_ops(txn).any(|op| self.beside_own(op).contains(&key))
     }
 
-    /// The rows of a result that are not as the transaction itself wrote them, although it had inserted
-    /// them before: where transactions have a start, these may be other rows of the same key.
+    /// The rows of a result that are not as the transaction itself wrote them: where transactions have a
+    /// start, these may be other rows of the same key. The transaction has inserted its own, and has not
+    /// deleted the key since; deleted by a predicate, its own row alone is gone. A read by key finds the
+    /// other row only if its own is gone.
     fn beside_own(&self, op: OpId) -> Vec<KeyId> {
         let history = self.history;
-        let Op::PredicateRead { rows: Some(rows), .. } = history.op(op) else { return Vec::new() };
-        if !self.by_incarnation || !self.has_starts {
+        let rows: Vec<(KeyId, u64)> = match history.op(op) {
+            Op::PredicateRead { rows: Some(rows), .. } => {
+                rows.iter().map(|row| (row.key, history.row_version_word(row))).collect()
+            }
+            Op::Read { key, value: Some(value) } if history.value(value) != ValueRef::Nil => {
+                vec![(key, history.version_word(op))]
+            }
+            _ => return Vec::new(),
+        };
+        if !self.has_starts {
             return Vec::new();
         }
-        // Per row that was written before, whether that began with an insert, and what it holds.
+        // Per row that was written before, whether there may be another one, and what it holds.
         let mut own: BTreeMap<KeyId, (bool, Contents)> = BTreeMap::new();
         for before in history.txn_ops(history.op_txn(op)).take_while(|before| *before < op) {
-            let keys: Vec<KeyId> = match history.op(before) {
-                Op::Write { key, .. } | Op::Delete { key } => vec![key],
-                Op::PredicateWrite { rows: Some(rows), .. } => rows.iter().map(|r| r.key).collect(),
-                _ => Vec::new(),
-            };
-            let is_insert = matches!(history.op(before), Op::Write { .. });
-            for key in keys {
-                let entry = own.entry(key).or_insert((is_insert, Contents::new()));
-                self.write(before, &mut entry.1);
+            let is_by_key = matches!(history.op(before), Op::Write { .. } | Op::Delete { .. });
+            for key in self.written_by(before) {
+                let is_first = !own.contains_key(&key);
+                let (may_be_another, left) = own.entry(key).or_default();
+                self.write(before, left);
+                let is_there = left.contains_key(&key);
+                *may_be_another = match is_first {
+                    true => is_by_key && is_there && self.may_come_back(key),
+                    false => *may_be_another && (is_there || !is_by_key),
+                };
             }
         }
-        let is_beside = |(key, (is_insert, left)): &(&KeyId, &(bool, Contents))| {
+        let is_by_key = matches!(history.op(op), Op::Read { .. });
+        let is_beside = |(key, (may_be_another, left)): &(&KeyId, &(bool, Contents))| {
             let word = left.get(key).map(|(word, _)| *word);
-            let of_key = rows.iter().filter(|row| row.key == **key);
-            let own = of_key.clone().filter(|row| Some(history.row_version_word(row)) == word);
-            *is_insert && of_key.count() == own.count().min(1) + 1
+            let of_key = rows.iter().filter(|row| row.0 == **key);
+            let own = of_key.clone().filter(|row| Some(row.1) == word);
+            let is_hidden = is_by_key && word.is_some();
+            *may_be_another && !is_hidden && of_key.count() == own.count().min(1) + 1
         };
         own.iter().filter(is_beside).map(|(key, _)| *key).collect()
     }
@@ -204,17 +222,20 @@ impl Search<'_> {
     }
 
     fn written(&self, txn: TxnId) -> Vec<KeyId> {
-        let mut keys = Vec::new();
-        for op in self.history.txn_ops(txn) {
-            match self.history.op(op) {
-                Op::Write { key, .. } | Op::Delete { key } => keys.push(key),
-                Op::PredicateWrite { rows, .. } => {
-                    keys.extend(rows.unwrap_or_default().iter().map(|row| row.key));
-                }
-                _ => keys.extend(self.swap(op).filter(|swap| swap.applied).map(|swap| swap.key)),
+        self.history.txn_ops(txn).flat_map(|op| self.written_by(op)).collect()
+    }
+
+    fn written_by(&self, op: OpId) -> Vec<KeyId> {
+        match self.history.op(op) {
+            Op::Write { key, .. } | Op::Delete { key } => vec![key],
+            Op::PredicateWrite { rows, .. } => {
+                rows.unwrap_or_default().iter().map(|row| row.key).collect()
+            }
+            _ => {
+                let swap = self.swap(op).filter(|swap| swap.applied);
+                swap.map(|swap| swap.key).into_iter().collect()
             }
         }
-        keys
     }
 
     /// A conditional write, if the operation is one.
@@ -279,10 +300,13 @@ impl Search<'_> {
     fn is_right(&self, op: OpId, contents: &Contents, at_start: &Contents) -> Option<bool> {
         let history = self.history;
         Some(match history.op(op) {
-            Op::Read { key, value: Some(value) } => match contents.get(&key) {
-                Some((word, _)) => *word == history.version_word(op),
-                None => history.value(value) == ValueRef::Nil,
-            },
+            Op::Read { key, value: Some(value) } => {
+                let is_other = self.beside_own(op).contains(&key);
+                match if is_other { at_start } else { contents }.get(&key) {
+                    Some((word, _)) => *word == history.version_word(op),
+                    None => history.value(value) == ValueRef::Nil,
+                }
+            }
             Op::PredicateRead { predicate, rows: Some(rows) } => {
                 let mut seen: Vec<_> =
                     rows.iter().map(|row| (row.key, history.row_version_word(row))).collect();

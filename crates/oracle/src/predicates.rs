@@ -30,9 +30,7 @@ pub fn satisfies_predicates(history: &History, level: Level, options: Options) -
         let chosen = known.iter().enumerate().filter(is_chosen).map(|(_, txn)| *txn);
         let mut txns: Vec<TxnId> = committed.iter().copied().chain(chosen).collect();
         txns.sort_unstable();
-        // Without predicates, keys are registers, and a deleted one is the same register afterwards.
-        let (promised, by_incarnation) = (None, history.has_predicates());
-        let effects = BTreeMap::new();
+        let (promised, by_incarnation, effects) = (None, true, BTreeMap::new());
         let search =
             Search { history, level, options, promised, has_starts, by_incarnation, txns, effects };
         search.answer() == Answer::Satisfied

@@ -12,7 +12,7 @@ use isolario_model::{
 };
 
 use crate::facts::{Facts, is_write};
-use crate::predicates::Forward;
+use crate::predicates::{Forward, Incarnations, is_by_row, may_come_back};
 use crate::{Options, Refusal, Verifier};
 
 /// Re-checks a result.
@@ -55,6 +55,9 @@ pub(crate) fn verify(
     // At cut isolation, what was met may have been an aborted write.
     if result.level.shape().nodes != Nodes::None {
         facts.met = met(history, &view);
+    }
+    if is_by_row(result.level) && may_come_back(history) {
+        facts.incarnations = Some(Incarnations::new(view.history()));
     }
     let verifier = Verifier::new(view.history(), &options).with_facts(facts, stated);
     verifier.verify_plain(&LevelResult { verdict, ..result.clone() })

@@ -9,7 +9,7 @@ use isolario_model::{
 
 use crate::by_key::ByKey;
 use crate::own::Own;
-use crate::predicates::Incarnations;
+use crate::predicates::{Incarnations, deletes};
 use crate::stated::Stated;
 use crate::times::Times;
 use crate::{Options, Refusal, allows_dirty_reads, lists};
@@ -245,6 +245,12 @@ impl Facts<'_> {
     /// at levels where writers exclude each other.
     pub(crate) fn exclude(&self, key: KeyId, first: TxnId, second: TxnId) -> bool {
         self.incarnations.as_ref().is_none_or(|rows| rows.exclude(key, first, second))
+    }
+
+    /// Whether what comes after a transaction's version of a key is another row: it deletes the row, and rows
+    /// may come back.
+    pub(crate) fn ends_row(&self, key: KeyId, writer: TxnId) -> bool {
+        self.incarnations.is_some() && deletes(self.history, writer, key)
     }
 
     /// Whether any operation is on a list.

@@ -75,8 +75,8 @@ mod writers;
 use std::cell::OnceCell;
 
 use isolario_model::{
-    AnomalyKind, History, Inapplicable, KeyAssumptions, Level, LevelResult, Nodes, OpId, OpKind,
-    PromisedOrder, StatedOrder, StatedSet, Verdict, Visible, Witness,
+    AnomalyKind, History, Inapplicable, KeyAssumptions, Level, LevelResult, Nodes, OpFamily, OpId,
+    OpKind, PromisedOrder, StatedOrder, StatedSet, Verdict, Visible, Witness,
 };
 
 pub use lost::{LostCommit, NotLost, Outage};
@@ -225,7 +225,7 @@ impl<'h> Verifier<'h> {
             let new = || Certificate::new(self.history, self.options, self.stated, self.sets);
             return certificate::verify(self.certificate.get_or_init(new).as_ref(), result);
         }
-        if self.is_certified() {
+        if self.is_certified() && self.history.has_predicates() {
             return match &result.verdict {
                 Verdict::Undecided(_) => Ok(()),
                 Verdict::NotApplicable(Inapplicable::NotByCertificate) => Ok(()),
@@ -237,6 +237,13 @@ impl<'h> Verifier<'h> {
         }
         if self.history.has_conditionals() && !result.level.needs().single_operations {
             return conditionals::verify(self.history, self.options, self.stated, result);
+        }
+        let is_shown_by_key = result.level.needs().version_order && result.verdict.is_satisfied();
+        if predicates::is_by_row(result.level)
+            && !is_shown_by_key
+            && predicates::may_come_back(self.history)
+        {
+            return predicates::verify(self.history, self.options, result);
         }
         self.verify_plain(result)
     }
@@ -255,10 +262,14 @@ impl<'h> Verifier<'h> {
         }
     }
 
-    /// Whether versions and what predicates met of them are part of what is asked.
+    /// Whether versions are part of what is asked, of rows that predicates met or that may come back.
     fn is_certified(&self) -> bool {
         let is_stated = !self.stated.is_empty() || !self.sets.is_empty();
-        self.options.trust_version_order && is_stated && self.history.has_predicates()
+        let history = self.history;
+        let is_of_registers = |kind: &OpKind| OpFamily::of(*kind) == OpFamily::Registers;
+        let has_rows =
+            || predicates::may_come_back(history) && history.op_kinds().iter().all(is_of_registers);
+        self.options.trust_version_order && is_stated && (history.has_predicates() || has_rows())
     }
 
     /// Re-checks a result about the order of versions that follows from commit timestamps.

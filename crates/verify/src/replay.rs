@@ -55,8 +55,10 @@ struct Replay<'f, 'h> {
     phases: Vec<Phase>,
     /// Per transaction, the one before it in its session.
     predecessors: Vec<Option<TxnId>>,
-    /// Per key, who has started, will write it, and has not committed; for levels with conflicts.
-    writers: Vec<Option<TxnId>>,
+    /// Per key, the last transaction that has committed a write of it, and how many had committed before.
+    writers: Vec<Option<(TxnId, usize)>>,
+    /// Per transaction that has started, how many had committed then.
+    starts: Vec<usize>,
     /// Who committed, in order.
     commits: Vec<TxnId>,
     in_turn: InTurn<'h>,
@@ -71,6 +73,7 @@ impl<'f, 'h> Replay<'f, 'h> {
             phases: vec![Phase::NotStarted; facts.history.txn_count()],
             predecessors: facts.session_predecessors(),
             writers: vec![None; facts.history.key_count()],
+            starts: vec![0; facts.history.txn_count()],
             commits: Vec::with_capacity(facts.history.txn_count()),
             in_turn: InTurn::new(facts.times),
         }
@@ -84,9 +87,7 @@ impl<'f, 'h> Replay<'f, 'h> {
         self.phases[txn.index()] = Phase::Started;
         self.respects_session(txn)?;
         self.store.run_on_snapshot(txn)?;
-        if self.level.shape().exclusive_writers {
-            self.facts.written(txn).iter().try_for_each(|key| self.claim(*key, txn))?;
-        }
+        self.starts[txn.index()] = self.commits.len();
         self.in_turn.start(txn);
         Ok(())
     }
@@ -98,9 +99,9 @@ impl<'f, 'h> Replay<'f, 'h> {
             Phase::Started => self.phases[txn.index()] = Phase::Committed,
             Phase::Committed => return Err(Refusal::Repeated(txn)),
         }
+        self.facts.written(txn).iter().try_for_each(|key| self.overwrite(*key, txn))?;
         self.store.commit(txn);
         self.commits.push(txn);
-        self.facts.written(txn).iter().for_each(|key| self.writers[key.index()] = None);
         if self.level.shape().real_time { self.in_turn.commit(txn) } else { Ok(()) }
     }
 
@@ -115,10 +116,16 @@ impl<'f, 'h> Replay<'f, 'h> {
         }
     }
 
-    fn claim(&mut self, key: KeyId, txn: TxnId) -> Result<(), Refusal> {
-        match self.writers[key.index()].replace(txn) {
-            None => Ok(()),
-            Some(first) => Err(Refusal::Conflict { key, first, second: txn }),
+    /// A transaction that wrote the key and committed since the start of this one must not have, unless
+    /// it deleted a row.
+    fn overwrite(&mut self, key: KeyId, txn: TxnId) -> Result<(), Refusal> {
+        let last = self.writers[key.index()].replace((txn, self.commits.len()));
+        let is_exclusive = self.level.shape().exclusive_writers;
+        match last.filter(|(_, place)| is_exclusive && *place >= self.starts[txn.index()]) {
+            Some((first, _)) if !self.facts.ends_row(key, first) => {
+                Err(Refusal::Conflict { key, first, second: txn })
+            }
+            _ => Ok(()),
         }
     }
 

@@ -12,6 +12,7 @@ use isolario_model::{
     Witness,
 };
 use isolario_oracle::random::certificates::{CertificateCase, certificate_case};
+use isolario_oracle::random::postgres::{PostgresCase, postgres_case};
 use isolario_oracle::{Answer, Shown, satisfies_certificate, volume};
 use isolario_verify::{Refusal, Verifier};
 
@@ -139,6 +140,46 @@ fn the_checker_agrees_with_all_changers_and_all_cycles() {
     assert!(by_snapshots > satisfied / 3000, "{by_snapshots} of {satisfied}");
     // Of the levels of histories with operations whose sets are not stated, most are decided.
     assert!(left_open < unstated / 2 && left_open > 0, "{left_open} {unstated}");
+}
+
+/// What a small model of PostgreSQL's repeatable read recorded, with the certificate of the model or with
+/// another one.
+#[test]
+fn the_checker_agrees_about_rows_that_come_back() {
+    let (mut satisfied, mut violated, mut open, mut true_ones) = (0u64, 0u64, 0u64, 0u64);
+    for seed in 0..volume() / 4 {
+        let PostgresCase { stated: case, is_true } = postgres_case(seed).expect("a history");
+        if case.orders.is_empty() && case.sets.is_empty() {
+            continue;
+        }
+        let shown = || format!("{:#?}\n{:#?}\n{:#?}", case.orders, case.sets, Shown(&case.history));
+        let results = check(&case.history, &LEVELS, &options(&case, true));
+        assert!(claims_too_much(&results).is_none(), "seed {seed}: {results:?}\n{}", shown());
+        let by_certificate = case.history.has_predicates() || case.history.may_reuse_rows();
+        for result in results.into_iter().filter(|_| by_certificate) {
+            let (level, verdict) = (result.level, &result.verdict);
+            let accepted = verify(&case, true, &result);
+            assert!(accepted.is_ok(), "seed {seed}: {accepted:?} {result:?}\n{}", shown());
+            let by_oracle = isolario_oracle::Options::default();
+            let (orders, sets) = (&case.orders, &case.sets);
+            let answer = satisfies_certificate(&case.history, level, by_oracle, orders, sets);
+            let count = match (verdict, answer) {
+                (Verdict::Satisfied(_), Answer::Satisfied) => &mut satisfied,
+                (Verdict::Violated(_), Answer::Violated) => &mut violated,
+                (Verdict::NotApplicable(Inapplicable::NoVersionSet { .. }), _)
+                // It is open whether a transaction of unknown outcome committed.
+                | (_, Answer::Unsupported) => &mut open,
+                _ => panic!("seed {seed}: {result:?}, and by the oracle {answer:?}\n{}", shown()),
+            };
+            *count += 1;
+            let is_given = Level::StrongSnapshotIsolation.implies(level);
+            assert!(!(is_true && is_given && verdict.is_violated()), "seed {seed}: {}", shown());
+            true_ones += u64::from(is_true && is_given && verdict.is_satisfied());
+        }
+    }
+    println!("{satisfied} satisfied, {violated} violated, {open} open; {true_ones} as recorded");
+    assert!(satisfied > volume() / 2 && violated > volume() / 8, "{satisfied} {violated}");
+    assert!(open < satisfied / 5 && true_ones > volume() / 8, "{open} {true_ones}");
 }
 
 /// An anomaly that is said to rule out a level which is satisfied.

@@ -4,9 +4,10 @@
 //! committed, so nobody but the transaction itself may meet them, and a change that it took back
 //! itself changed nothing for others.
 //!
-//! A row that is inserted after a delete is a new *incarnation*: the same key, but at every level
+//! A row of a table that is inserted after a delete is a new *incarnation*: the same key, but at every level
 //! below serializability an object of its own. A database may let somebody insert a key that a
-//! concurrent transaction has deleted, and nothing is lost by that.
+//! concurrent transaction has deleted, and nothing is lost by that, even if the transaction deletes its
+//! own row afterwards.
 
 use std::ops::Range;
 
@@ -45,6 +46,8 @@ pub(super) struct Written {
     value: Option<ValueId>,
     /// What reads of the version show.
     word: u64,
+    /// Whether the first write of the row by its writer put it there by its key.
+    is_insert: bool,
     /// The statement that puts it after the version before it.
     pub(super) stated_at: u64,
 }
@@ -57,6 +60,8 @@ pub(super) struct LastWrite {
     pub(super) write: OpId,
     pub(super) value: ValueId,
     pub(super) word: u64,
+    /// Whether the first write of the row by that transaction put it there by its key.
+    pub(super) is_insert: bool,
 }
 
 impl<'h> Chains<'h> {
@@ -91,6 +96,7 @@ impl<'h> Chains<'h> {
                 write: None,
                 value: None,
                 word: 0,
+                is_insert: false,
                 stated_at: 0,
             });
             let of_key: Vec<LastWrite> =
@@ -98,9 +104,10 @@ impl<'h> Chains<'h> {
             let lines = statements.get(key.index()).iter().map(|at: &u32| &orders[*at as usize]);
             let sorted = sort(&of_key, lines).ok_or(key)?;
             for (write, stated_at) in sorted {
-                let LastWrite { txn: writer, write, value, word, .. } = write;
+                let LastWrite { txn: writer, write, value, word, is_insert, .. } = write;
                 let (write, value) = (Some(write), Some(value));
-                chains.versions.push(Written { key, writer, write, value, word, stated_at });
+                let written = Written { key, writer, write, value, word, is_insert, stated_at };
+                chains.versions.push(written);
             }
             places.clear();
             let end = chains.versions.len() as Version;
@@ -118,13 +125,17 @@ impl<'h> Chains<'h> {
         Ok(chains)
     }
 
-    /// Whether a row that had been deleted is there again.
+    /// Whether a row that had been deleted is there again, or was until its writer deleted it.
     fn is_rebirth(&self, version: Version) -> bool {
+        let Written { key, is_insert, .. } = self.written(version);
+        let is_there = || self.value(version) != Some(ValueRef::Nil);
+        if !self.history.is_row(key) || !is_insert && !is_there() {
+            return false;
+        }
         let before = version.checked_sub(1).filter(|_| self.writer(version) != TxnId::INIT);
-        let deleted = before.is_some_and(|before| {
+        before.is_some_and(|before| {
             self.writer(before) != TxnId::INIT && self.value(before) == Some(ValueRef::Nil)
-        });
-        deleted && self.value(version) != Some(ValueRef::Nil)
+        })
     }
 
     /// How many versions there are, initial ones included.
@@ -270,6 +281,7 @@ mod tests {
             write: OpId(0),
             value,
             word: 0,
+            is_insert: false,
         };
         let writes: Vec<LastWrite> = writers.iter().map(write).collect();
         let line = |(at, writers): (u64, &&[u32])| {

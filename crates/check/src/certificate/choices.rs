@@ -18,6 +18,7 @@ use super::Certificate;
 use super::chains::Version;
 use super::items::ItemRead;
 use super::levels::Open;
+use super::results::is_among;
 
 /// How many choices are tried, and how many steps are taken to find the next one.
 const TRIES: usize = 500;
@@ -69,11 +70,15 @@ impl Certificate<'_> {
 
     /// The versions that an open read may have seen, the likely one first.
     fn candidates(&self, read: &ItemRead) -> Vec<Version> {
-        let written = self.chains.written(read.version);
-        let others = self.chains.of(written.key).filter(|version| {
+        let key = self.chains.written(read.version).key;
+        // After a write of its own, the transaction may have read former rows alone.
+        let own = is_among(&self.written_before(read.txn, read.op), key);
+        let own = self.chains.version(key, read.txn).filter(|_| own);
+        let others = self.chains.of(key).filter(move |version| {
             *version != read.version
                 && self.chains.writer(*version) != read.txn
                 && self.chains.are_equal(*version, read.version)
+                && own.is_none_or(|own| self.chains.is_cut(*version, own))
         });
         std::iter::once(read.version).chain(others).collect()
     }

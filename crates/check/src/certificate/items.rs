@@ -1,9 +1,10 @@
 //! Reads and writes of single rows, by the versions of the certificate.
 
-use isolario_model::{Inapplicable, ItemView, KeyId, Op, OpId, OpKind, TxnId, ValueRef};
+use isolario_model::{History, Inapplicable, ItemView, KeyId, Op, OpId, OpKind, TxnId, ValueRef};
 
 use super::chains::{LastWrite, Version};
 use super::levels::{Open, Question};
+use super::results::written;
 use super::{Certificate, Objects};
 use crate::graph::places;
 use crate::resolved::{Source, writes};
@@ -19,8 +20,16 @@ pub(super) struct ItemRead {
 }
 
 /// The last writes of each row by the transactions that count, by transaction.
-pub(super) fn last_writes(view: &ItemView, is_kept: impl Fn(TxnId) -> bool) -> Vec<LastWrite> {
+pub(super) fn last_writes(
+    original: &History,
+    view: &ItemView,
+    is_kept: impl Fn(TxnId) -> bool,
+) -> Vec<LastWrite> {
     let history = view.history();
+    let is_insert = |write: OpId, key: KeyId| {
+        original.op_predicate(write).is_none()
+            && written(original, write, key).is_some_and(|(value, _)| value != ValueRef::Nil)
+    };
     let nil = history.find_value(ValueRef::Nil);
     let mut found: Vec<LastWrite> = Vec::new();
     let mut of_txn: Vec<(KeyId, OpId)> = Vec::new();
@@ -31,14 +40,18 @@ pub(super) fn last_writes(view: &ItemView, is_kept: impl Fn(TxnId) -> bool) -> V
         }
         of_txn.sort_unstable();
         for of_key in of_txn.chunk_by(|a, b| a.0 == b.0) {
-            let Some((key, item)) = of_key.last().copied() else { continue };
+            let (Some((key, first)), Some((_, item))) = (of_key.first(), of_key.last()) else {
+                continue;
+            };
+            let (key, first, item) = (*key, *first, *item);
             let value = match history.op(item) {
                 Op::Write { value, .. } => Some(value),
                 _ => nil,
             };
             let Some(value) = value else { continue };
             let (write, word) = (view.origin(item), history.version_word(item));
-            found.push(LastWrite { key, txn, write, value, word });
+            let is_insert = is_insert(view.origin(first), key);
+            found.push(LastWrite { key, txn, write, value, word, is_insert });
         }
     }
     found
@@ -63,9 +76,15 @@ impl Certificate<'_> {
                         certain.extend(self.chains.version(key, writer).map(read));
                     }
                     Source::Aside if view.op_kinds()[item.index()] == OpKind::Read => {
-                        let settled = self.settled_read(item, op);
+                        let formers: Vec<Version> = self.formers(item, op).collect();
+                        let settled = match formers[..] {
+                            [only] => Some(only),
+                            _ => self.settled_read(item, op),
+                        };
                         certain.extend(settled.map(read));
-                        if settled.is_none() && is_open {
+                        if let (None, [.., last]) = (settled, &formers[..]) {
+                            open.push(read(*last));
+                        } else if settled.is_none() && is_open {
                             open.extend(self.likely(item, txn, &places).map(read));
                         }
                     }
@@ -88,6 +107,26 @@ impl Certificate<'_> {
         let at = self.asked.binary_search_by_key(&op, |asked| asked.op).ok();
         let met = at.map(|at| self.met(&self.asked[at], key));
         met.filter(|version| self.chains.shows(*version, word))
+    }
+
+    /// The versions that a read by key may have seen of the row that its transaction saw beside its own, once
+    /// that was gone.
+    pub(super) fn formers(&self, item: OpId, op: OpId) -> impl Iterator<Item = Version> {
+        let (key, txn) = (self.key_of(item), self.history.op_txn(op));
+        let word = self.view.history().version_word(item);
+        let may_be_another = || {
+            let mut own = self.written_before(txn, op).into_iter();
+            let is_gone = |(_, write)| self.own_value(write, key) == ValueRef::Nil;
+            own.find(|(written, _)| *written == key).is_some_and(is_gone)
+                && self.history.may_see_beside(op, key)
+        };
+        let is_by_key = self.history.op_predicate(op).is_none();
+        let own = self.chains.version(key, txn).filter(|_| is_by_key && may_be_another());
+        let formers = own.map(|own| {
+            let is_cut = move |version: &Version| self.chains.is_cut(*version, own);
+            self.chains.of(key).filter(move |v| self.chains.shows(*v, word)).filter(is_cut)
+        });
+        formers.into_iter().flatten()
     }
 
     /// Of the versions that a read may have seen, the last one before it: by the database's own

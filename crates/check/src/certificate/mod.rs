@@ -140,7 +140,7 @@ impl<'h> Certificate<'h> {
         let guess = guess_order(&dependencies);
         drop(dependencies);
         let is_kept = |txn| reads.is_kept(txn);
-        let writes = items::last_writes(&view, is_kept);
+        let writes = items::last_writes(history, &view, is_kept);
         let chains = Chains::new(history, &writes, &options.version_order)
             .map_err(|key| Inapplicable::OpenVersionOrder { key })?;
         let moments = Moments::new(history, &chains);
@@ -258,13 +258,19 @@ impl Certificate<'_> {
     /// A read that saw somebody else's version of a row after its transaction had written one: as it
     /// has to be if the two are of different incarnations, where those are objects of their own.
     fn is_of_another_incarnation(&self, wrong: &Anomaly) -> bool {
-        if wrong.kind != AnomalyKind::NotMyOwnWrite {
+        if !matches!(wrong.kind, AnomalyKind::NotMyOwnWrite | AnomalyKind::NotMyLastWrite) {
             return false;
         }
         let Evidence::Read { read, .. } = wrong.evidence else { return false };
         let op = self.view.origin(read);
         let key = self.key_of(read);
         let Some(own) = self.chains.version(key, self.history.op_txn(op)) else { return false };
+        if self.history.op_predicate(op).is_none() {
+            return self.formers(read, op).next().is_some();
+        }
+        if !self.history.may_see_beside(op, key) {
+            return false;
+        }
         if let Some(seen) = self.settled_read(read, op) {
             return self.chains.is_cut(seen, own);
         }

@@ -51,20 +51,22 @@ impl Certificate<'_> {
 
     /// The rows that match among those that an operation met, by key. And rows of an incarnation
     /// that was over when the transaction itself inserted the row anew: if it did not see the
-    /// delete, it may see both rows.
+    /// delete, it may see both rows until it deletes the key.
     fn due(&self, asked: &Asked) -> Result<(Vec<Due>, Vec<Due>), EvalError> {
         let Asked { op, txn, predicate, .. } = *asked;
         let (mut due, mut maybe) = (Vec::new(), Vec::new());
         let own = self.written_before(txn, op);
-        for (key, op) in &own {
-            let row = RowRef { key: self.history.key_name(*key), value: self.own_value(*op, *key) };
+        for (key, write) in &own {
+            let row =
+                RowRef { key: self.history.key_name(*key), value: self.own_value(*write, *key) };
             if self.matches.is_row(predicate, row)? {
-                due.push(Due { key: *key, version: Met::Own(*op) });
+                due.push(Due { key: *key, version: Met::Own(*write) });
             }
             let met = self.met(asked, *key);
             let is_over =
                 self.chains.version(*key, txn).is_some_and(|v| self.chains.is_cut(met, v));
-            if is_over && self.matches.is(&self.chains, predicate, met)? {
+            let may_be_shown = is_over && self.history.may_see_beside(asked.op, *key);
+            if may_be_shown && self.matches.is(&self.chains, predicate, met)? {
                 maybe.push(Due { key: *key, version: Met::Version(met) });
             }
         }
@@ -208,7 +210,7 @@ impl Certificate<'_> {
         }
     }
 
-    fn own_value(&self, op: OpId, key: KeyId) -> ValueRef<'_> {
+    pub(super) fn own_value(&self, op: OpId, key: KeyId) -> ValueRef<'_> {
         written(self.history, op, key).map_or(ValueRef::Nil, |(value, _)| value)
     }
 

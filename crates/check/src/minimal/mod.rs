@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use isolario_model::{Anomaly, Findings, History, Level, OpId, OpKind, Part, Verdict};
+use isolario_model::{Anomaly, Findings, History, Level, OpId, Part, Verdict};
 use rustc_hash::FxHashSet;
 
 use crate::resolved::writes;
@@ -40,9 +40,8 @@ pub(crate) fn minimal(
     findings: &Findings,
 ) -> Option<Findings> {
     // Without a delete between them, writers exclude each other that did not.
-    let may_come_back = options.by_incarnation
-        && level.shape().exclusive_writers
-        && history.op_kinds().contains(&OpKind::Delete);
+    let may_come_back =
+        options.by_incarnation && level.shape().exclusive_writers && history.may_reuse_rows();
     let is_about_all = options.promised_order.is_some()
         || !options.version_order.is_empty()
         || options.assume.order_versions()

@@ -2,38 +2,74 @@
 
 use std::collections::BTreeMap;
 
+use std::sync::Arc;
+
 use isolario_model::{
-    Edge, Evidence, History, Inapplicable, KeyId, Level, Op, OpId, Outcome, Point, Reason, TxnId,
-    ValueRef, Visible, Witness,
+    Anomaly, Edge, Evidence, History, Inapplicable, KeyId, Level, LevelResult, LevelSet, OpId,
+    Outcome, Point, Reason, TxnId, Verdict, Visible, Witness,
 };
 
 /// Whether a level tells a row from one of the same key that was deleted before: it is about the order of
 /// versions, or about writers that exclude or see each other. For what the others say about reads, a key is
 /// one row.
-pub(super) fn is_by_row(level: Level) -> bool {
+pub(crate) fn is_by_row(level: Level) -> bool {
     let shape = level.shape();
     level.needs().version_order || shape.exclusive_writers || shape.visible == Visible::Dependencies
 }
 
 /// Who leaves which row deleted, of those that may have committed.
-pub(super) struct Deleters(BTreeMap<KeyId, Vec<TxnId>>);
+pub(crate) struct Deleters(BTreeMap<KeyId, Vec<TxnId>>);
 
 impl Deleters {
-    pub(super) fn new(history: &History) -> Self {
+    pub(crate) fn new(history: &History) -> Self {
         let mut deleters: BTreeMap<KeyId, Vec<TxnId>> = BTreeMap::new();
         for txn in history.txns().filter(|txn| history.outcome(*txn) != Outcome::Aborted) {
-            for (key, is_there) in last_versions(history, txn) {
-                if !is_there {
-                    deleters.entry(key).or_default().push(txn);
-                }
+            for (key, _) in history.rows_left(txn).into_iter().filter(|(_, is_there)| !is_there) {
+                deleters.entry(key).or_default().push(txn);
             }
         }
         Deleters(deleters)
     }
 
+    /// Takes back what anomalies say about levels that tell rows of one key apart, where a delete may lie
+    /// between versions: the name of a cycle is about one row.
+    pub(crate) fn claim_no_more(&self, result: &mut LevelResult) {
+        let Verdict::Violated(findings) = &mut result.verdict else { return };
+        for anomaly in &mut findings.anomalies {
+            if self.may_part(&anomaly.evidence) {
+                let mut here = Anomaly::clone(anomaly);
+                let by_key = anomaly.rules_out.iter().filter(|level| !is_by_row(*level));
+                let certain: LevelSet = by_key.chain([result.level]).collect();
+                let certain = certain.and_stronger();
+                let is_certain = |level: &Level| certain.contains(*level);
+                here.rules_out = anomaly.rules_out.iter().filter(is_certain).collect();
+                *anomaly = Arc::new(here);
+            }
+        }
+    }
+
+    /// A result without the cycles that violate its level only if rows of one key are one row. Without any
+    /// left, no order of versions is known.
+    pub(crate) fn without_parted(&self, mut result: LevelResult) -> LevelResult {
+        if let Verdict::Violated(findings) = &mut result.verdict
+            && is_by_row(result.level)
+        {
+            let all = findings.anomalies.len();
+            findings.anomalies.retain(|anomaly| !self.may_part(&anomaly.evidence));
+            if findings.anomalies.len() < all {
+                findings.total = findings.anomalies.len() as u64;
+                findings.exact = false;
+            }
+            if findings.anomalies.is_empty() {
+                result.verdict = Verdict::NotApplicable(Inapplicable::NoVersionOrder);
+            }
+        }
+        result
+    }
+
     /// Whether evidence orders two versions of a key between which a delete may lie: then these are of
     /// different rows.
-    pub(super) fn may_part(&self, evidence: &Evidence) -> bool {
+    fn may_part(&self, evidence: &Evidence) -> bool {
         let mut waiting: Vec<&[Edge]> = match evidence {
             Evidence::Cases { cycles } => cycles.iter().map(Vec::as_slice).collect(),
             other => vec![other.edges()],
@@ -71,10 +107,10 @@ pub(super) fn both_in_a_result(history: &History, level: Level) -> Option<Inappl
     Some(Inapplicable::RowTwice { op })
 }
 
-/// Whether somebody overwrites what another one wrote while it ran, where writers exclude each other. To
+/// Whether somebody overwrites a row that another one wrote while it ran, where writers exclude each other. To
 /// insert a row that another one deleted is no overwrite: it is a new row of the same name. And whoever
 /// saw both has to have inserted its own in place of a row that another one deleted while it ran.
-pub(super) fn clash(
+pub(crate) fn clash(
     history: &History,
     witness: &Witness,
     both: &[(TxnId, KeyId)],
@@ -91,7 +127,7 @@ pub(super) fn clash(
         }
         Point::Commit(txn) => {
             let mut clashes = false;
-            for (key, is_there) in last_versions(history, txn) {
+            for (key, is_there) in history.rows_left(txn) {
                 let before = last[key.index()].replace((at, is_there));
                 let meanwhile = before.filter(|(written, _)| *written > starts[txn.index()]);
                 let was_there = meanwhile.map(|(_, is_there)| is_there);
@@ -106,7 +142,7 @@ pub(super) fn clash(
 /// Those who may have deleted a row that somebody else saw.
 pub(super) fn deleters(history: &History, reader: TxnId, key: KeyId) -> Vec<TxnId> {
     let may_count = |txn: &TxnId| *txn != reader && history.outcome(*txn) != Outcome::Aborted;
-    let deletes = |txn: &TxnId| last_versions(history, *txn).contains(&(key, false));
+    let deletes = |txn: &TxnId| history.rows_left(*txn).contains(&(key, false));
     history.txns().filter(may_count).filter(deletes).collect()
 }
 
@@ -125,25 +161,4 @@ pub(super) fn choices<T: Clone>(lists: &[Vec<T>]) -> impl Iterator<Item = Vec<T>
         }
         chosen
     })
-}
-
-/// The rows that a transaction wrote, each once, and whether they are there when it has committed.
-fn last_versions(history: &History, txn: TxnId) -> Vec<(KeyId, bool)> {
-    let mut written: Vec<(KeyId, bool)> = Vec::new();
-    for op in history.txn_ops(txn) {
-        match history.op(op) {
-            Op::Write { key, .. } => written.push((key, true)),
-            Op::Delete { key } => written.push((key, false)),
-            Op::PredicateWrite { rows: Some(rows), .. } => {
-                let is_there = |value| history.value(value) != ValueRef::Nil;
-                written.extend(rows.iter().map(|row| (row.key, is_there(row.value))));
-            }
-            _ => {}
-        }
-    }
-    // The last write of a key comes first.
-    written.reverse();
-    written.sort_by_key(|(key, _)| *key);
-    written.dedup_by_key(|(key, _)| *key);
-    written
 }

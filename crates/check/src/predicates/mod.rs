@@ -1,4 +1,4 @@
-//! Predicate histories of which nobody says which versions the predicates met.
+//! Histories of rows of which nobody says which versions their predicates met.
 //!
 //! A result names the rows that it has, each with its version. Of the rows that it does not have, it
 //! says only that the version it met does not satisfy the predicate. So the history is taken as one of
@@ -32,20 +32,22 @@ use std::time::Instant;
 
 use isolario_model::{
     Anomaly, Evidence, Findings, History, Inapplicable, Initial, ItemView, KeyId, Level,
-    LevelResult, LevelSet, Limit, MetRow, Nodes, Op, OpFamily, OpId, Outcome, Point, RowsApart,
-    StatedOrder, TxnId, Undecided, Verdict, Witness,
+    LevelResult, Limit, MetRow, Nodes, Op, OpFamily, OpId, Outcome, Point, RowsApart, StatedOrder,
+    TxnId, Undecided, Verdict, Witness,
 };
 
 use crate::graph::precedes;
 use crate::replay::Moments;
-use crate::resolved::{Reads, first_outside};
+use crate::resolved::{RESOLVED, Reads, first_outside};
 use crate::stop::{engine_of, unlooked_level};
 use crate::{Checker, Options, replay};
 use candidates::{Candidates, Met};
-use incarnations::{Deleters, both_in_a_result, is_by_row};
+use incarnations::both_in_a_result;
+pub(crate) use incarnations::{Deleters, clash, is_by_row};
 use possible::Possible;
 
-/// Decides levels of a history with predicate operations.
+/// Decides levels of a history with predicate operations, or with rows of tables that may be deleted and come
+/// back.
 ///
 /// Where transactions take effect one after the other, a key is one row for good. Elsewhere a
 /// transaction may see two rows of one key ([`RowsApart`]).
@@ -225,7 +227,7 @@ impl BlackBox<'_> {
         match &result.verdict {
             Verdict::Satisfied(witness) => {
                 let excludes = level.shape().exclusive_writers;
-                !incarnations::clash(self.history, witness, self.both, excludes)
+                !clash(self.history, witness, self.both, excludes)
             }
             _ => true,
         }
@@ -234,7 +236,10 @@ impl BlackBox<'_> {
     /// An operation that a level is not decided for.
     fn outside(&self, level: Level) -> Option<OpId> {
         let predicate = || first_outside(self.original, &[OpFamily::Registers]);
-        let known = &[OpFamily::Registers, OpFamily::Predicates];
+        let known = match self.history.has_predicates() {
+            true => &[OpFamily::Registers, OpFamily::Predicates],
+            false => RESOLVED,
+        };
         match (level.shape().nodes, self.history.initial()) {
             (Nodes::PerOperation, _) => predicate(),
             (_, Initial::Value(_)) => first_outside(self.history, known),
@@ -250,28 +255,11 @@ impl BlackBox<'_> {
             let Self { history, .. } = *self;
             naming::Naming { history, candidates, level: told.level }.rename(&mut told.verdict);
         }
-        self.claim_no_more(&mut told);
+        self.deleters().claim_no_more(&mut told);
         match (&told.verdict, view.unobserved_write()) {
             // What was written there may be the reason.
             (Verdict::Violated(_), Some(op)) => LevelResult { verdict: unobserved(op), ..told },
             _ => told,
-        }
-    }
-
-    /// Takes back what anomalies say about levels that tell rows of one key apart, where a delete may lie
-    /// between versions: the name of a cycle is about one row.
-    fn claim_no_more(&self, result: &mut LevelResult) {
-        let Verdict::Violated(findings) = &mut result.verdict else { return };
-        for anomaly in &mut findings.anomalies {
-            if self.deleters().may_part(&anomaly.evidence) {
-                let mut here = Anomaly::clone(anomaly);
-                let by_key = anomaly.rules_out.iter().filter(|level| !is_by_row(*level));
-                let certain: LevelSet = by_key.chain([result.level]).collect();
-                let certain = certain.and_stronger();
-                let is_certain = |level: &Level| certain.contains(*level);
-                here.rules_out = anomaly.rules_out.iter().filter(is_certain).collect();
-                *anomaly = Arc::new(here);
-            }
         }
     }
 
@@ -281,20 +269,12 @@ impl BlackBox<'_> {
 
     /// A level that says nothing about rows which were not returned, as far as it is decided here. A cycle
     /// violates one that tells rows of one key apart only where no delete may lie between their versions.
-    fn weak(&self, mut result: LevelResult) -> LevelResult {
-        if let Verdict::Violated(findings) = &mut result.verdict
-            && is_by_row(result.level)
-        {
-            let all = findings.anomalies.len();
-            findings.anomalies.retain(|anomaly| !self.deleters().may_part(&anomaly.evidence));
-            if findings.anomalies.len() < all {
-                findings.total = findings.anomalies.len() as u64;
-                findings.exact = false;
-            }
-        }
-        let is_violated = !result.verdict.anomalies().is_empty();
-        match (&result.verdict, first_outside(self.original, &[OpFamily::Registers])) {
-            (Verdict::Satisfied(_) | Verdict::Violated(_), Some(op)) if !is_violated => {
+    fn weak(&self, result: LevelResult) -> LevelResult {
+        let is_decided = matches!(result.verdict, Verdict::Satisfied(_) | Verdict::Violated(_));
+        let result = self.deleters().without_parted(result);
+        let unreturned = || first_outside(self.original, &[OpFamily::Registers]);
+        match self.original.has_predicates().then(unreturned).flatten() {
+            Some(op) if is_decided && !result.verdict.is_violated() => {
                 let reason = Inapplicable::UnreturnedRows { op };
                 LevelResult { verdict: Verdict::NotApplicable(reason), ..result }
             }

@@ -8,10 +8,10 @@
 //! Which deletes lie between two versions is part of what is searched for. As far as it is asked here,
 //! they exclude each other if nobody else deletes the key: then no delete can lie between them.
 
-use isolario_model::{History, KeyId, OpKind, Outcome, TxnId};
+use isolario_model::{History, KeyId, Outcome, TxnId};
 
 use super::problem::Precedes;
-use crate::resolved::{Version, Versions, writes};
+use crate::resolved::{Version, Versions};
 
 /// Which versions are deletes, by version.
 #[derive(Clone, Debug, Default)]
@@ -22,9 +22,9 @@ pub(crate) struct Incarnations {
 }
 
 impl Incarnations {
-    /// Those of a history; none if nothing is deleted in it.
+    /// Those of a history; none if no row of a table is deleted in it.
     pub(crate) fn new(history: &History, versions: &Versions) -> Option<Self> {
-        if !history.op_kinds().contains(&OpKind::Delete) {
+        if !history.may_reuse_rows() {
             return None;
         }
         let deletes: Vec<bool> = (0..versions.len() as u32)
@@ -69,14 +69,8 @@ fn is_delete(history: &History, versions: &Versions, version: Version) -> bool {
     deleted(history, versions.writer(version)).any(|deleted| deleted == key)
 }
 
-/// The keys that a transaction leaves deleted.
-fn deleted(history: &History, txn: TxnId) -> impl Iterator<Item = KeyId> + '_ {
-    let (keys, kinds) = (history.op_keys(), history.op_kinds());
-    let ops = history.op_range(txn);
-    let is_last = move |op: usize| {
-        let mut later = op + 1..ops.end;
-        kinds[op] == OpKind::Delete
-            && !later.any(|other| keys[other] == keys[op] && writes(kinds[other]))
-    };
-    history.op_range(txn).filter(move |op| is_last(*op)).map(|op| keys[op])
+/// The rows that a transaction leaves deleted.
+fn deleted(history: &History, txn: TxnId) -> impl Iterator<Item = KeyId> {
+    let left = history.rows_left(txn).into_iter();
+    left.filter(|(_, is_there)| !is_there).map(|(key, _)| key)
 }

@@ -29,8 +29,9 @@ fn value_of(columns: &Columns) -> TupleParts<'_> {
 /// Tells what an operation did, as one or two operations of the history, and how many they are.
 /// Without an answer, it may have been done or not.
 ///
-/// An update by key that found no row is a read that found none. A function comes after a read of
-/// the rows that it was taken over.
+/// An update by key that found no row is a read that found none. A read by key that found several rows is
+/// one by a predicate: PostgreSQL's repeatable read may show a row of its snapshot beside the
+/// transaction's own one of the same key. A function comes after a read of the rows that it was taken over.
 pub fn record(
     op: &TableOp,
     found: Option<&Found>,
@@ -45,6 +46,10 @@ pub fn record(
             let (key, held) = (key_columns(key), columns(held));
             let (key, value) = (key_of(&key), value_of(&held));
             tell(&Op::Write { key: (&key).into(), value: (&value).into() })?;
+        }
+        TableOp::Read { key } if found.is_some_and(|found| found.rows.len() > 1) => {
+            let predicate = &row(key)?;
+            with_rows(found, |rows| tell(&Op::PredicateRead { predicate, rows }))?;
         }
         TableOp::Read { key } => {
             let key = key_columns(key);
@@ -138,4 +143,32 @@ fn row(key: u32) -> Result<Predicate, SinkError> {
 /// Expressions as small as these are never refused.
 fn refused(_: ExprError) -> SinkError {
     SinkError::Sequence("an expression that is none")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_read_by_key_that_finds_two_rows_has_them_both() {
+        let held = |version| Some(Held { a: 1, b: 2, version });
+        let read = |rows: &[(u32, Option<Held>)]| {
+            let found = Found { rows: rows.to_vec(), ..Found::default() };
+            let mut told = Vec::new();
+            let tell = |op: &OpInput<'_>| {
+                told.push(match op {
+                    Op::Read { value: Some(_), .. } => "one row".to_owned(),
+                    Op::PredicateRead { predicate, rows: Some(rows) } => {
+                        format!("{} rows {predicate}", rows.len())
+                    }
+                    _ => "another operation".to_owned(),
+                });
+                Ok(())
+            };
+            assert_eq!(record(&TableOp::Read { key: 7 }, Some(&found), tell), Ok(1));
+            told
+        };
+        assert_eq!(read(&[(7, held(1))]), ["one row"]);
+        assert_eq!(read(&[(7, held(1)), (7, held(2))]), ["2 rows FROM isolario_row WHERE id = 7"]);
+    }
 }

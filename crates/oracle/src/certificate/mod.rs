@@ -204,9 +204,39 @@ impl<'a> World<'a> {
     fn incarnation(&self, key: KeyId, version: usize) -> usize {
         let chain = &self.chains[key.index()];
         let is_anew = |at: &usize| {
-            *at > 1 && chain[*at - 1].value == Value::Nil && chain[*at].value != Value::Nil
+            let inserts = chain[*at].writer.is_some_and(|writer| self.inserts(writer, key));
+            let is_there = chain[*at].value != Value::Nil || inserts;
+            *at > 1 && chain[*at - 1].value == Value::Nil && is_there
         };
-        (0..=version).filter(is_anew).count()
+        let is_row = matches!(self.history.key_name(key), ValueRef::Tuple(_));
+        (0..=version).filter(is_anew).filter(|_| is_row).count()
+    }
+
+    /// Whether a transaction begins with an insert of a row by its key, whatever it does later.
+    fn inserts(&self, txn: TxnId, key: KeyId) -> bool {
+        let first = self.history.txn_ops(txn).find(|op| self.write_of(*op, key).is_some());
+        first.is_some_and(|op| {
+            self.history.op_predicate(op).is_none() && self.write_of(op, key) != Some(Value::Nil)
+        })
+    }
+
+    /// What an operation leaves of a row.
+    fn write_of(&self, op: OpId, key: KeyId) -> Option<Value> {
+        let mut own = Own::new();
+        self.apply(op, &mut own);
+        own.remove(&key).map(|(value, _)| value)
+    }
+
+    /// Whether an operation may show another row beside its transaction's own: that was inserted, and
+    /// the key has not been deleted since.
+    fn may_show_another(&self, op: OpId, key: KeyId) -> bool {
+        let txn = self.history.op_txn(op);
+        let mut earlier = self.history.txn_ops(txn).take_while(|earlier| *earlier < op);
+        let is_delete = |earlier: OpId| {
+            self.history.op_predicate(earlier).is_none()
+                && self.write_of(earlier, key) == Some(Value::Nil)
+        };
+        self.inserts(txn, key) && !earlier.any(is_delete)
     }
 
     fn is_one_object(&self, key: KeyId, one: usize, other: usize) -> bool {
@@ -254,11 +284,25 @@ impl<'a> World<'a> {
                     let word = self.history.version_word(op);
                     match own.get(&key) {
                         Some((_, written)) if *written == word => {}
-                        Some(_) => return Err(Wrong),
-                        None => {
+                        Some((left, _)) if *left != Value::Nil || self.by_rows() => {
+                            return Err(Wrong);
+                        }
+                        own => {
                             let chain = self.chains[key.index()].iter().enumerate();
-                            let is_it = |(_, v): &(usize, &Version)| {
-                                v.word == Some(word) && v.writer != Some(txn)
+                            let last = chain.clone().find(|(_, v)| v.writer == Some(txn));
+                            // Of a row that is gone, a read by key may show the one beside it.
+                            let is_former = |at: usize| {
+                                last.is_some_and(|(last, _)| {
+                                    at < last
+                                        && self.incarnation(key, at) != self.incarnation(key, last)
+                                })
+                            };
+                            let may_be = own.is_none() || self.may_show_another(op, key);
+                            let is_it = |(at, v): &(usize, &Version)| {
+                                v.word == Some(word)
+                                    && v.writer != Some(txn)
+                                    && may_be
+                                    && (own.is_none() || is_former(*at))
                             };
                             let candidates: Vec<usize> =
                                 chain.filter(is_it).map(|(at, _)| at).collect();
@@ -323,7 +367,8 @@ impl<'a> World<'a> {
                     let is_old = last.is_some_and(|last| {
                         met < last && self.incarnation(key, met) != self.incarnation(key, last)
                     });
-                    if is_match && is_old && !self.by_rows() {
+                    let may_be_shown = is_old && self.may_show_another(op, key);
+                    if is_match && may_be_shown && !self.by_rows() {
                         maybe.push(of_other);
                     }
                 }

@@ -41,14 +41,24 @@ pub fn certificate_case(seed: u64) -> Result<CertificateCase, SinkError> {
     }
     other_times(&mut drafts, &mut rng);
     let mut recorded = Store::new(&mut rng).run(&drafts);
-    let (seen, commits) = replay(&drafts, &recorded);
-    both_incarnations(&mut recorded, &seen, &mut rng);
+    show_both(&drafts, &mut recorded, &mut rng);
     let history = record(&drafts, &recorded)?;
-    let mut certificate =
-        Certificate { rng: &mut rng, history: &history, drafts: &drafts, recorded: &recorded };
+    Ok(state(&mut rng, history, &drafts, &recorded, true))
+}
+
+/// The certificate of a history, perhaps with mistakes.
+pub(super) fn state(
+    rng: &mut Rng,
+    history: History,
+    drafts: &[Draft],
+    recorded: &[Vec<Done>],
+    may_err: bool,
+) -> CertificateCase {
+    let (seen, commits) = replay(drafts, recorded);
+    let mut certificate = Certificate { rng, history: &history, drafts, recorded, may_err };
     let orders = certificate.orders(&commits);
     let sets = certificate.sets(&seen);
-    Ok(CertificateCase { history, orders, sets })
+    CertificateCase { history, orders, sets }
 }
 
 /// Per transaction, what was committed when it began; and who committed, in order.
@@ -64,7 +74,7 @@ fn replay(drafts: &[Draft], recorded: &[Vec<Done>]) -> (Vec<Seen>, Vec<usize>) {
     for (_, at, is_commit) in points {
         if !is_commit {
             seen[at] = now.clone();
-        } else if drafts[at].outcome != Outcome::Aborted {
+        } else if drafts[at].has_committed() {
             commits.push(at);
             for (key, value) in last_writes(&recorded[at]) {
                 now.insert(key, (at, value));
@@ -92,11 +102,7 @@ fn last_writes(ops: &[Done]) -> BTreeMap<i64, Value> {
 /// Lets operations find rows as they were before their transactions inserted them anew, too.
 pub(super) fn show_both(drafts: &[Draft], recorded: &mut [Vec<Done>], rng: &mut Rng) {
     let (seen, _) = replay(drafts, recorded);
-    both_incarnations(recorded, &seen, rng);
-}
-
-fn both_incarnations(recorded: &mut [Vec<Done>], seen: &[Seen], rng: &mut Rng) {
-    recorded.iter_mut().zip(seen).for_each(|(ops, seen)| both_in_txn(ops, seen, rng));
+    recorded.iter_mut().zip(&seen).for_each(|(ops, seen)| both_in_txn(ops, seen, rng));
 }
 
 fn both_in_txn(ops: &mut [Done], seen: &Seen, rng: &mut Rng) {
@@ -120,9 +126,15 @@ struct Certificate<'a> {
     history: &'a History,
     drafts: &'a [Draft],
     recorded: &'a [Vec<Done>],
+    may_err: bool,
 }
 
 impl Certificate<'_> {
+    /// Whether to make a mistake, this often of a hundred times.
+    fn errs(&mut self, share: usize) -> bool {
+        self.may_err && self.rng.percent(share)
+    }
+
     fn txn(&self, draft: usize) -> TxnId {
         let name = ValueRef::Int(draft as i64);
         let is_it = |txn: &TxnId| self.history.txn_name(*txn) == Some(name);
@@ -140,11 +152,11 @@ impl Certificate<'_> {
             let mut writers: Vec<TxnId> =
                 commits.iter().filter(wrote).map(|draft| self.txn(*draft)).collect();
             let Some(key) = self.key(row).filter(|_| writers.len() > 1) else { continue };
-            if self.rng.percent(15) {
+            if self.errs(15) {
                 let at = self.rng.below(writers.len() - 1);
                 writers.swap(at, at + 1);
             }
-            if self.rng.percent(1) {
+            if self.errs(1) {
                 writers.pop();
             }
             orders.push(StatedOrder { key, writers, at: row as u64 });
@@ -156,6 +168,7 @@ impl Certificate<'_> {
         let mut sets = Vec::new();
         // So many operations have no set.
         let mut unstated = match self.rng.below(16) {
+            _ if !self.may_err => 0,
             0 => 2,
             1 | 2 => 1,
             _ => 0,
@@ -181,18 +194,18 @@ impl Certificate<'_> {
         let at = self.drafts[draft].start;
         let has_stamps = self.drafts.iter().all(|draft| draft.has_place);
         if has_stamps && self.rng.percent(50) {
-            let late = if self.rng.percent(25) { self.rng.between(1, 6) as u64 } else { 0 };
+            let late = if self.errs(25) { self.rng.between(1, 6) as u64 } else { 0 };
             return VersionSet::Snapshot(Stamp { physical: at + late, logical: 0 });
         }
         let mut writers: Vec<(KeyId, TxnId)> = Vec::new();
         for (row, (writer, _)) in &seen[draft] {
-            let writer = match self.rng.percent(8) {
+            let writer = match self.errs(8) {
                 true => self.rng.below(self.drafts.len()),
                 false => *writer,
             };
             let writes = |draft: usize| last_writes(&self.recorded[draft]).contains_key(row);
             if writes(writer)
-                && !self.rng.percent(5)
+                && !self.errs(5)
                 && let Some(key) = self.key(*row)
             {
                 writers.push((key, self.txn(writer)));
@@ -204,7 +217,7 @@ impl Certificate<'_> {
                 true => draft,
                 false => self.rng.below(self.drafts.len()),
             };
-            if self.rng.percent(30)
+            if self.errs(30)
                 && last_writes(&self.recorded[writer]).contains_key(&row)
                 && let Some(key) = self.key(row)
             {

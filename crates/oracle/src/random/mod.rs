@@ -11,6 +11,7 @@
 pub mod certificates;
 mod conditionals;
 mod generate;
+pub mod postgres;
 mod shape;
 mod shrink;
 pub mod single;

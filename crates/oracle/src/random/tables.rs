@@ -26,15 +26,26 @@ pub struct TableCase {
 
 /// A transaction on its way.
 pub(super) struct Draft {
-    session: usize,
+    pub(super) session: usize,
     pub(super) outcome: Outcome,
-    ops: Vec<Asked>,
+    pub(super) ops: Vec<Asked>,
     /// Its places in the order in which things happen.
     pub(super) start: u64,
     pub(super) commit: u64,
     pub(super) has_place: bool,
     /// When its client says that it started and finished.
     times: (i64, i64),
+}
+
+impl Draft {
+    /// Whether it committed, seen by its client or not.
+    pub(super) fn has_committed(&self) -> bool {
+        match self.outcome {
+            Outcome::Committed => true,
+            Outcome::Aborted => false,
+            Outcome::Unknown => self.has_place,
+        }
+    }
 }
 
 /// What is asked of the store.
@@ -74,7 +85,7 @@ pub fn incarnations_case(seed: u64) -> Result<History, SinkError> {
 
 fn black_box(rng: &mut Rng, drafts: &[Draft], on_snapshots: bool) -> Result<History, SinkError> {
     let initial = match rng.percent(20) {
-        true => Value::Tuple(Box::new(Tuple::new("", [("v", rng.below(4) as i64), ("n", 0)]))),
+        true => numbered(rng.below(4) as i64, 0),
         false => Value::Nil,
     };
     let mut store = Store::new(rng);
@@ -251,7 +262,7 @@ fn asked(rng: &mut Rng) -> Result<Asked, ExprError> {
 }
 
 /// A condition on the one column that counts, of a table that is named or not.
-fn predicate(rng: &mut Rng) -> Result<Predicate, ExprError> {
+pub(super) fn predicate(rng: &mut Rng) -> Result<Predicate, ExprError> {
     let number = |rng: &mut Rng| Expr::literal(Literal::Int(rng.below(4) as i64));
     let condition = match rng.below(4) {
         0 => Expr::column("v").between(number(rng), number(rng))?,
@@ -438,9 +449,13 @@ impl<'r> Store<'r> {
     fn version(&mut self, v: i64) -> Value {
         self.versions += 1;
         // Now and then two versions look alike.
-        let number = if self.rng.percent(90) { self.versions } else { 1 };
-        Value::Tuple(Box::new(Tuple::new("", [("v", v), ("n", number)])))
+        numbered(v, if self.rng.percent(90) { self.versions } else { 1 })
     }
+}
+
+/// What a row holds: the column that predicates are about, and a number.
+pub(super) fn numbered(v: i64, number: i64) -> Value {
+    Value::Tuple(Box::new(Tuple::new("", [("v", v), ("n", number)])))
 }
 
 impl Done {
@@ -468,13 +483,14 @@ impl Done {
 }
 
 pub(super) fn matching(predicate: &Predicate, rows: &Rows) -> Vec<(i64, Value)> {
-    let is_matching = |key: i64, value: &Value| {
-        let name = row_key(key);
-        let row = RowRef { key: name.as_ref(), value: value.as_ref() };
-        row.matches(predicate, Dialect::Postgres) == Ok(true)
-    };
-    let rows = rows.iter().filter(|(key, value)| is_matching(**key, value));
+    let rows = rows.iter().filter(|(key, value)| is_match(predicate, **key, value));
     rows.map(|(key, value)| (*key, value.clone())).collect()
+}
+
+pub(super) fn is_match(predicate: &Predicate, key: i64, value: &Value) -> bool {
+    let name = row_key(key);
+    let row = RowRef { key: name.as_ref(), value: value.as_ref() };
+    row.matches(predicate, Dialect::Postgres) == Ok(true)
 }
 
 /// What the database says that happened: that, or something else.

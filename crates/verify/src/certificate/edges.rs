@@ -139,7 +139,8 @@ impl Certificate<'_> {
             Op::Read { key: read, value: Some(_) } => {
                 read == key
                     && version.word == Some(self.history.version_word(op))
-                    && !self.written_before(txn, op).contains_key(&key)
+                    && (!self.written_before(txn, op).contains_key(&key)
+                        || self.is_former(txn, op, key, place))
             }
             _ => self.rows_read(txn, op).contains(&(key, place)),
         }

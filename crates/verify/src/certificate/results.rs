@@ -42,7 +42,8 @@ impl<'h> Certificate<'h> {
                     let is_over = self.place(txn, key).is_some_and(|last| {
                         met < last && self.incarnation(key, met) != self.incarnation(key, last)
                     });
-                    if is_match && is_over && !by_rows(level) {
+                    let may_be_shown = is_over && self.history.may_see_beside(op, key);
+                    if is_match && may_be_shown && !by_rows(level) {
                         dues.maybe.push(of_other);
                     }
                 }
@@ -278,19 +279,31 @@ impl<'h> Certificate<'h> {
         self.row(key).iter().any(|v| v.word == Some(word) && v.writer != reader)
     }
 
-    /// Whether a row is one that an operation met of an incarnation that was over.
+    /// Whether a row is one that an operation may have met of an incarnation that was over.
     fn is_old(&self, level: Level, reader: TxnId, read: OpId, key: KeyId, word: u64) -> bool {
-        let Some(last) = self.place(reader, key) else { return false };
-        let is_over = |met: usize| {
-            met < last
-                && self.incarnation(key, met) != self.incarnation(key, last)
-                && self.row(key)[met].word == Some(word)
+        let shows = |met: &usize| self.row(key)[*met].word == Some(word);
+        let mut shown = (0..self.row(key).len()).filter(shows);
+        if by_rows(level) {
+            return false;
+        }
+        match self.is_asked(read) && !self.is_unstated(read) {
+            true => shown.any(|met| {
+                met == self.met(reader, read, key) && self.is_former(reader, read, key, met)
+            }),
+            false => shown.any(|met| self.is_former(reader, read, key, met)),
+        }
+    }
+
+    /// Whether a version is of a row that a transaction may see by an operation beside its own one of the
+    /// same key: of an incarnation that was over. A read by key shows it only once the own one is gone.
+    pub(super) fn is_former(&self, txn: TxnId, op: OpId, key: KeyId, place: usize) -> bool {
+        let is_gone = || {
+            let own = self.written_before(txn, op);
+            own.get(&key).is_some_and(|(_, value, _)| *value == ValueRef::Nil)
         };
-        let may_be = self.is_asked(read) && !by_rows(level);
-        may_be
-            && match self.is_unstated(read) {
-                true => (0..last).any(is_over),
-                false => is_over(self.met(reader, read, key)),
-            }
+        let is_over = self.place(txn, key).is_some_and(|last| {
+            place < last && self.incarnation(key, place) != self.incarnation(key, last)
+        });
+        is_over && self.history.may_see_beside(op, key) && (self.is_asked(op) || is_gone())
     }
 }

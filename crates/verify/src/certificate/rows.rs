@@ -185,12 +185,25 @@ impl<'h> Certificate<'h> {
         }
     }
 
-    /// How often a row had been inserted anew by a version.
+    /// How often a row had been inserted anew by a version, though its writer may have deleted it again.
     pub(super) fn incarnation(&self, key: KeyId, place: usize) -> usize {
         let row = self.row(key);
-        let is_anew =
-            |at: &usize| row[*at - 1].value == ValueRef::Nil && row[*at].value != ValueRef::Nil;
-        (2..=place).filter(is_anew).count()
+        let is_anew = |at: &usize| {
+            let is_there = row[*at].value != ValueRef::Nil || self.inserts(row[*at].writer, key);
+            row[*at - 1].value == ValueRef::Nil && is_there
+        };
+        (2..=place).filter(is_anew).filter(|_| self.history.is_row(key)).count()
+    }
+
+    /// Whether the first write of a row by a transaction puts it there by its key.
+    fn inserts(&self, txn: TxnId, key: KeyId) -> bool {
+        let mut rows = BTreeMap::new();
+        let first = self.history.txn_ops(txn).find(|op| {
+            self.apply(*op, &mut rows);
+            rows.contains_key(&key)
+        });
+        let is_there = rows.get(&key).is_some_and(|(_, value, _)| *value != ValueRef::Nil);
+        is_there && first.is_some_and(|op| self.history.op_predicate(op).is_none())
     }
 
     /// The writers that a set names for a row.

@@ -170,29 +170,28 @@ impl Certificate<'_> {
         let unexplained = |why| Err(Refusal::Unexplained { read: op, why });
         if let Op::Read { key, value: Some(_) } = self.history.op(op) {
             let word = self.history.version_word(op);
-            return match self.written_before(txn, op).get(&key) {
-                Some((_, _, own)) if *own == word => Ok(()),
-                Some(_) => unexplained("it does not show the transaction's own write"),
-                None => {
-                    let row = self.row(key);
-                    // Of equal versions, the one that is named, else the last one that is there.
-                    let named = placed.sources.get(&op);
-                    let mut candidates = (0..row.len()).rev().filter(|place| {
-                        let writer = row[*place].writer;
-                        row[*place].word == Some(word)
-                            && writer != txn
-                            && named.is_none_or(|named| *named == writer)
-                    });
-                    let found =
-                        candidates.find(|place| self.reads_well(level, txn, key, *place, placed));
-                    match found {
-                        Some(place) => {
-                            self.gather(txn, key, place, edges);
-                            Ok(())
-                        }
-                        None => unexplained("no version that it may have seen is there"),
-                    }
+            let own = self.written_before(txn, op).get(&key).map(|(_, _, own)| *own);
+            if own == Some(word) {
+                return Ok(());
+            }
+            let row = self.row(key);
+            // Of equal versions, the one that is named, else the last one that is there.
+            let named = placed.sources.get(&op);
+            let mut candidates = (0..row.len()).rev().filter(|place| {
+                let writer = row[*place].writer;
+                row[*place].word == Some(word)
+                    && writer != txn
+                    && named.is_none_or(|named| *named == writer)
+                    && (own.is_none() || !by_rows(level) && self.is_former(txn, op, key, *place))
+            });
+            let found = candidates.find(|place| self.reads_well(level, txn, key, *place, placed));
+            return match (found, own) {
+                (Some(place), _) => {
+                    self.gather(txn, key, place, edges);
+                    Ok(())
                 }
+                (None, Some(_)) => unexplained("it does not show the transaction's own write"),
+                (None, None) => unexplained("no version that it may have seen is there"),
             };
         }
         if !self.is_asked(op) {

@@ -126,13 +126,26 @@ impl Forward<'_> {
         self.item(op, key, true)
     }
 
-    /// The read of a version, where an operation has become reads of several; none is the initial one.
+    /// The read of a version, where an operation has become reads of several; none is the initial one, or one
+    /// that no transaction wrote.
     fn read_of(&self, op: OpId, key: KeyId, version: Option<OpId>) -> Result<OpId, Refusal> {
         let items = self.view.history();
         let word = version.map_or(items.initial_word(), |write| Some(items.version_word(write)));
         let reads = self.items(op, key, true)?;
+        if let [only] = reads[..] {
+            return Ok(only);
+        }
         let of_version = reads.iter().find(|read| Some(items.version_word(**read)) == word);
-        Ok(of_version.copied().unwrap_or(reads[0]))
+        let is_written = |read: OpId| {
+            let mut others = (0..items.op_count()).map(OpId::at);
+            others.any(|other| {
+                items.op_keys()[other.index()] == key
+                    && matches!(items.op_kinds()[other.index()], OpKind::Write | OpKind::Delete)
+                    && items.version_word(other) == items.version_word(read)
+            })
+        };
+        let of_none = || reads.iter().find(|read| version.is_none() && !is_written(**read));
+        Ok(*of_version.or_else(of_none).unwrap_or(&reads[0]))
     }
 
     /// The read of what a transaction left behind; may be `init`.

@@ -27,6 +27,19 @@ pub(crate) use forward::Forward;
 pub(crate) use rows::{Incarnations, deletes};
 use rows::{Met, Rows, is_unobserved_write, writes};
 
+/// Whether a level tells a row from one of the same key that was deleted before: it is about versions, or
+/// about writers that exclude or see each other.
+pub(crate) fn is_by_row(level: Level) -> bool {
+    let shape = level.shape();
+    level.needs().version_order || shape.exclusive_writers || shape.visible == Visible::Dependencies
+}
+
+/// Whether a transaction that may have committed leaves a row of a table deleted.
+pub(crate) fn may_come_back(history: &History) -> bool {
+    let has_rows = (0..history.key_count()).any(|key| history.is_row(KeyId::at(key)));
+    has_rows && Incarnations::new(history).is_there()
+}
+
 /// Re-checks a result.
 pub(crate) fn verify(
     history: &History,

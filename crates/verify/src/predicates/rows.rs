@@ -400,13 +400,16 @@ pub(super) fn writes(history: &History, txn: TxnId, key: KeyId) -> bool {
     last_writes(history, txn).contains_key(&key)
 }
 
-/// Whether a transaction leaves a row deleted.
+/// Whether a transaction leaves a row of a table deleted.
 pub(crate) fn deletes(history: &History, txn: TxnId, key: KeyId) -> bool {
+    if !history.is_row(key) {
+        return false;
+    }
     let left = last_writes(history, txn).get(&key).copied();
     left.is_some_and(|left| left.value.is_none_or(|v| history.value(v) == ValueRef::Nil))
 }
 
-/// Who deletes which row, of those that may have committed.
+/// Who deletes which row of a table, of those that may have committed.
 ///
 /// A row that is inserted after a delete is another row of the same name: its writers do not exclude
 /// those of the former one.
@@ -417,13 +420,20 @@ impl Incarnations {
     pub(crate) fn new(history: &History) -> Self {
         let mut deleters: BTreeMap<KeyId, Vec<TxnId>> = BTreeMap::new();
         for txn in history.txns().filter(|txn| history.outcome(*txn) != Outcome::Aborted) {
-            for (key, left) in last_writes(history, txn) {
+            let left =
+                last_writes(history, txn).into_iter().filter(|(key, _)| history.is_row(*key));
+            for (key, left) in left {
                 if left.value.is_none_or(|value| history.value(value) == ValueRef::Nil) {
                     deleters.entry(key).or_default().push(txn);
                 }
             }
         }
         Incarnations(deleters)
+    }
+
+    /// Whether a row is deleted at all.
+    pub(super) fn is_there(&self) -> bool {
+        !self.0.is_empty()
     }
 
     /// Whether the later of two writers of a row has to start after the commit of the earlier one: no

@@ -35,13 +35,14 @@ use wrong::{REAL_TIME, SESSION_ORDER};
 pub(crate) use wrong::Wrong;
 
 /// Whether a history, of which this is a piece, is of a kind that can be replayed piece by piece: it has
-/// operations on registers alone, whose versions go by their values, and one initial value for all keys or
-/// none.
+/// operations on registers alone, whose versions go by their values, one initial value for all keys or
+/// none, and no rows that come back.
 pub(crate) fn is_fit(piece: &History) -> bool {
     let is_known =
         |kind: &OpKind| matches!(kind, OpKind::Read | OpKind::ReadUnobserved | OpKind::Write);
     !piece.names_versions()
         && piece.op_kinds().iter().all(is_known)
+        && !piece.may_reuse_rows()
         && matches!(piece.initial(), Initial::Value(_) | Initial::None)
 }
 

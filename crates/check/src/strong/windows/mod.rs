@@ -22,7 +22,7 @@ mod window;
 
 use std::ops::Range;
 
-use isolario_model::{Findings, History, KeyId, OpKind, Part, TxnId, Verdict, Witness};
+use isolario_model::{Findings, History, KeyId, Part, TxnId, Verdict, Witness};
 use rayon::prelude::*;
 
 use super::layout::Layout;
@@ -107,9 +107,9 @@ pub(super) fn decide(
     Steps { widest_percent, .. }: Steps,
 ) -> Option<Verdict> {
     let dependencies = &resolved.dependencies;
-    let has_deletes = || dependencies.history.op_kinds().contains(&OpKind::Delete);
     // Which writers exclude each other is then part of what is searched for.
-    let may_come_back = || options.by_incarnation && layout.is_exclusive() && has_deletes();
+    let may_come_back =
+        || options.by_incarnation && layout.is_exclusive() && dependencies.history.may_reuse_rows();
     if widest_percent == 0 || may_come_back() {
         return None;
     }
