@@ -23,8 +23,8 @@ fn hint(error: &RunError) -> Option<String> {
             Some(format!("start all hosts with the same --db, --seed and flags{said}"))
         }
         RunError::Server(_) => {
-            let hint = "does the command of --server work by itself, and does the server run whose \
-                        process --server-pid names?";
+            let hint = "--server is the command that starts the server of --db and stays in the foreground; \
+                        --server-pid names the process of one that runs already";
             Some(hint.to_owned())
         }
         RunError::Embedded { .. } => Some(

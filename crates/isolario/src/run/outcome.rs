@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use isolario_formats::Warning;
-use isolario_model::{History, Level, LevelResult, RunRecord};
+use isolario_model::{History, Level, LevelResult, RunRecord, StopReason};
 use isolario_report::{Provenance, Report, Timing, grouped, shell_word};
 use isolario_verify::proof::Digest;
 
@@ -134,11 +134,16 @@ impl RunOutcome {
     pub fn promise(&self) -> Promise {
         let claimed = !self.record.claim.is_empty() && self.examination.named.is_empty();
         let asked = if claimed { &self.record.claim } else { &self.examination.named };
+        // What a database keeps until it is gone is no kept promise.
+        let judgement = match (self.judgement(), self.record.stopped) {
+            (Judgement::Satisfied, StopReason::Database) => Judgement::NotDecidable,
+            (judgement, _) => judgement,
+        };
         Promise {
             database: self.record.database_version.clone(),
             is_promise: claimed,
             levels: asked.clone(),
-            judgement: self.judgement(),
+            judgement,
             not_as_promised: self.is_only_out_of_order(),
             committed: self.record.counts.committed,
             lost: self.record.lost_commits,

@@ -276,11 +276,16 @@ fn a_server_that_is_not_the_database_is_an_error() {
     assert!(error.contains("kill is a fault of a server, and sqlite: has none"), "{error}");
     let url = format!("redis://127.0.0.1:{}", free_port());
     let error = not_begun(&url, "sh -c 'echo no room >&2; exit 3'");
-    assert!(error.contains("exit status: 3") && error.contains("\n    no room"), "{error}");
+    assert!(
+        error.contains("exit status: 3") && error.ends_with("its last lines: \"no room\""),
+        "{error}"
+    );
 }
 
 /// Why a run ended early; what it found is there all the same.
 fn ended_early(outcome: &RunOutcome) -> &str {
+    let promise = outcome.promise().to_string();
+    assert!(promise.contains("could not be decided"), "{promise}");
     assert_eq!(outcome.record.stopped, StopReason::Database);
     assert!(outcome.record.counts.committed > 0);
     outcome.record.stopped_because.as_deref().unwrap()
@@ -322,7 +327,7 @@ fn a_server_that_does_not_come_back_is_noticed() {
         why.starts_with("the server did not come back: it has ended (exit status: 3)"),
         "{why}"
     );
-    assert!(why.ends_with("\n    never again"), "{why}");
+    assert!(why.ends_with("its last lines: \"never again\""), "{why}");
 }
 
 /// A shell that started the server ends before it, and the next server is started when the first one has ended.

@@ -1,6 +1,8 @@
 //! What befell a live run.
 
-use isolario_model::{AnomalyKind, Level, RunRecord, RunVerdict, StopCause, VerdictKind};
+use isolario_model::{
+    AnomalyKind, Level, RunRecord, RunVerdict, StopCause, StopReason, VerdictKind,
+};
 
 use super::naming::level_name;
 use crate::names::grouped;
@@ -30,6 +32,9 @@ pub(crate) fn headline_of(run: &RunRecord, verdicts: &[RunVerdict]) -> (String, 
             let level = level_name(level);
             let words = format!(": {level} satisfied, but not by the order that it promises");
             (VerdictKind::Violated, words)
+        }
+        Came::Kept if run.stopped == StopReason::Database => {
+            (VerdictKind::Undecided, ": ended early, claim kept until then".to_owned())
         }
         Came::Kept => (VerdictKind::Satisfied, ": claim kept".to_owned()),
         Came::Violated(level, kind) => {

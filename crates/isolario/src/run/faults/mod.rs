@@ -300,7 +300,8 @@ impl Trouble {
         end(root, running.server.as_mut().map(|server| &mut server.child), how)?;
         if !witnesses.are_cut_off(nodes) {
             return Err(io::Error::other(format!(
-                "the {} did nothing: the processes that it ended are not those of the database,                  which still answers",
+                "the {} did nothing: the processes that it ended are not those of the database, which still \
+                 answers",
                 fault.name()
             )));
         }

@@ -14,6 +14,8 @@ use isolario_db::Control;
 /// How long a server may take to start, or to end.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 pub(super) const POLL: Duration = Duration::from_millis(10);
+/// How long a process that has ended may be listed.
+const REAPING: Duration = Duration::from_secs(2);
 /// How long processes that are killed may take to end.
 const KILLING: Duration = Duration::from_secs(30);
 
@@ -50,6 +52,7 @@ pub(super) fn end(root: u32, mut child: Option<&mut Child>, how: &str) -> io::Re
         let left: Vec<u32> = members.iter().copied().filter(|pid| is_running(*pid)).collect();
         if left.is_empty() {
             child.iter_mut().for_each(|child| _ = child.wait());
+            wait_for_parents(&members);
             return Ok(());
         }
         if begun.elapsed() > PATIENCE + KILLING {
@@ -61,6 +64,15 @@ pub(super) fn end(root: u32, mut child: Option<&mut Child>, how: &str) -> io::Re
         if how == "KILL" || begun.elapsed() > PATIENCE {
             signal(&left, "KILL");
         }
+        sleep(POLL);
+    }
+}
+
+/// Waits until nothing is left of processes that have ended, for as long as that is worth it. Those whose parent has
+/// ended, too, are reaped by the system's first process; until then, PostgreSQL takes them for a running server.
+fn wait_for_parents(members: &[u32]) {
+    let deadline = Instant::now() + REAPING;
+    while members.iter().any(|pid| stat(*pid).is_some()) && Instant::now() < deadline {
         sleep(POLL);
     }
 }
@@ -148,7 +160,10 @@ impl Output {
         let lines = Arc::clone(&self.0);
         std::thread::spawn(move || {
             for line in BufReader::new(stream).split(b'\n').map_while(Result::ok) {
-                let line = String::from_utf8_lossy(&line).trim_end().to_owned();
+                let line = String::from_utf8_lossy(&line).trim().to_owned();
+                if line.is_empty() {
+                    continue;
+                }
                 let mut lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
                 if lines.len() == LINES {
                     lines.pop_front();
@@ -163,8 +178,8 @@ impl Output {
         if lines.is_empty() {
             return "; it printed nothing".to_owned();
         }
-        let lines: Vec<String> = lines.iter().map(|line| format!("\n    {line}")).collect();
-        format!("; its last lines:{}", lines.concat())
+        let lines: Vec<String> = lines.iter().map(|line| format!("\"{line}\"")).collect();
+        format!("; its last lines: {}", lines.join(", "))
     }
 }
 
