@@ -7,6 +7,7 @@ use isolario_workload::{Kind, TableOp};
 use crate::certificate::Capture;
 use crate::claims::{self, Claim};
 use crate::error::DbError;
+use crate::hold::Marking;
 use crate::sql::SqlConnection;
 use crate::table::Found;
 
@@ -43,6 +44,22 @@ pub trait Database: Send + Sync {
     /// Whether it can keep the rows of an application in [SQL tables](crate::Settings::tables) of their own.
     fn has_tables(&self) -> bool {
         false
+    }
+
+    /// How runs that use it at the same time notice each other. By default, by a mark among the data.
+    fn marking(&self) -> Marking {
+        Marking::InData
+    }
+
+    /// Reads the mark of the run that uses it, where it is kept [apart](Marking::Apart).
+    fn read_mark(&self) -> Result<Option<String>, DbError> {
+        Err(DbError::unsupported("place for the mark of a run"))
+    }
+
+    /// Replaces the mark in one atomic step, if it is what is expected, and returns whether it did.
+    fn replace_mark(&self, old: Option<&str>, new: Option<&str>) -> Result<bool, DbError> {
+        let _ = (old, new);
+        Err(DbError::unsupported("place for the mark of a run"))
     }
 
     /// Makes room for a run: empty tables of our own, under names that begin with `isolario_`.
@@ -144,20 +161,7 @@ pub trait LockView: Send {
 /// have heard of it: what an earlier run left there must not be taken for this one's. An error
 /// comes with the node, by its position.
 pub fn prepare(nodes: &[Box<dyn Database>], layout: &Layout) -> Result<(), (usize, DbError)> {
-    let mut followers = Vec::new();
-    let mut first = None;
-    for (number, node) in nodes.iter().enumerate() {
-        match node.is_read_only().map_err(|error| (number, error))? {
-            true => followers.push(number),
-            false => first = first.or(Some(number)),
-        }
-    }
-    let Some(first) = first else {
-        let error = DbError::fatal(
-            "it is a standby, which takes no writes: name the primary as well, with another --db",
-        );
-        return Err((0, error));
-    };
+    let (first, followers) = first_and_followers(nodes)?;
     let at_first = |error| (first, error);
     nodes[first].prepare(layout).map_err(at_first)?;
     if followers.is_empty() {
@@ -168,6 +172,29 @@ pub fn prepare(nodes: &[Box<dyn Database>], layout: &Layout) -> Result<(), (usiz
         nodes[follower].follow(&position).map_err(|error| (follower, error))?;
     }
     Ok(())
+}
+
+/// The first node that takes writes, and those that take none, by their positions.
+pub(crate) fn first_and_followers(
+    nodes: &[Box<dyn Database>],
+) -> Result<(usize, Vec<usize>), (usize, DbError)> {
+    let mut followers = Vec::new();
+    let mut first = None;
+    for (number, node) in nodes.iter().enumerate() {
+        match node.is_read_only().map_err(|error| (number, error))? {
+            true => followers.push(number),
+            false => first = first.or(Some(number)),
+        }
+    }
+    match first {
+        Some(first) => Ok((first, followers)),
+        None => {
+            let error = DbError::fatal(
+                "it is a standby, which takes no writes: name the primary as well, with another --db",
+            );
+            Err((0, error))
+        }
+    }
 }
 
 /// Removes what a run made, on the first node that takes writes. Whether it works or not: the next run

@@ -79,6 +79,7 @@ use isolario_workload::Kind;
 use crate::claims::{self, Claim};
 use crate::database::{Access, Connection, Database, Layout};
 use crate::error::DbError;
+use crate::hold::Marking;
 use crate::temporary::Temporary;
 use crate::url::DbUrl;
 use encoding::Encoding;
@@ -256,6 +257,11 @@ impl Database for Embedded {
 
     fn has_value_sizes(&self) -> bool {
         true
+    }
+
+    /// Each run has keys of its own.
+    fn marking(&self) -> Marking {
+        Marking::NotNeeded
     }
 
     fn prepare(&self, layout: &Layout) -> Result<(), DbError> {

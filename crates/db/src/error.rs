@@ -48,6 +48,8 @@ pub enum Obstacle {
     Dialect,
     /// It takes no statements in SQL, or none whose answers we can read.
     NoSql,
+    /// Another run uses it.
+    InUse,
 }
 
 /// An error of a database, classified by its adapter.

@@ -13,11 +13,12 @@ use serde_json::json;
 
 use crate::database::{Connection, Database, Layout};
 use crate::error::DbError;
+use crate::hold::Marking;
 use crate::registry::{Driver, Settings};
 use crate::remote::{OURS, Site, Stage, not_ours};
 use crate::tls::Mode;
 use crate::url::DbUrl;
-use gateway::{Gateway, RangeAnswer, text};
+use gateway::{Done, Gateway, RangeAnswer, text};
 
 /// Reads from one member, as old as they may be; etcd's own word for them is "serializable".
 const STALE: &str = "serializable-reads";
@@ -39,6 +40,9 @@ const PREFIX: &str = "isolario/";
 const AFTER_PREFIX: &str = "isolario0";
 /// The key that says whose they are.
 const OWNER: &str = "isolario/owner";
+
+/// The key that has the mark of the run.
+const MARK: &str = "isolario-run";
 
 struct Etcd(Site);
 
@@ -96,6 +100,30 @@ impl Database for Etcd {
     /// operations, strict serializability is linearizability.
     fn promised(&self, _: Kind) -> Option<Level> {
         (self.0.isolation != STALE).then_some(Level::StrictSerializable)
+    }
+
+    fn marking(&self) -> Marking {
+        Marking::Apart
+    }
+
+    fn read_mark(&self) -> Result<Option<String>, DbError> {
+        let found = self.gateway()?.read(MARK, false, Stage::Connect)?.kvs.pop();
+        Ok(found.map(|found| found.value))
+    }
+
+    fn replace_mark(&self, old: Option<&str>, new: Option<&str>) -> Result<bool, DbError> {
+        let key = text(MARK);
+        let compare = match old {
+            Some(old) => json!({"key": key, "target": "VALUE", "value": text(old)}),
+            None => json!({"key": key, "target": "CREATE", "create_revision": 0}),
+        };
+        let change = match new {
+            Some(new) => json!({"request_put": {"key": key, "value": text(new)}}),
+            None => json!({"request_delete_range": {"key": key}}),
+        };
+        let step = json!({"compare": [compare], "success": [change]});
+        let done: Done = self.gateway()?.ask("kv/txn", &step, Stage::Commit)?;
+        Ok(done.succeeded)
     }
 
     fn prepare(&self, _: &Layout) -> Result<(), DbError> {

@@ -43,6 +43,7 @@ mod error;
 mod etcd;
 #[cfg(all(unix, feature = "exec"))]
 mod exec;
+mod hold;
 #[cfg(feature = "sqlite")]
 pub mod matches;
 #[cfg(feature = "mysql")]
@@ -75,8 +76,11 @@ pub use database::{
     Access, Conditional, Connection, Database, Held, Layout, LockView, Receipt, clear, prepare,
 };
 pub use error::{DbError, ErrorClass, Obstacle};
+pub use hold::{Hold, LEASE, Marking, Others, SharedNodes};
 pub use proxy::{Proxy, Traffic};
-pub use registry::{DRIVERS, Driver, Open, Settings, drivers, open, place_of, register};
+pub use registry::{
+    DRIVERS, Driver, Open, Settings, drivers, names_server, open, place_of, register,
+};
 pub use run::{
     Control, Last, Outcome, Plan, Progress, RunError, Sighting, key_name, record_table_op, run,
     run_then,

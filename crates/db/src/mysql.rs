@@ -22,6 +22,7 @@ use crate::certificate::Capture;
 use crate::claims::{self, Claim};
 use crate::database::{Connection, Database, Layout, LockView};
 use crate::error::DbError;
+use crate::hold::{Marking, table as mark};
 use crate::registry::{Driver, Settings};
 use crate::remote::{GRACE, OURS, Site, Stage, not_ours};
 use crate::sql::SqlConnection;
@@ -230,6 +231,13 @@ impl MySql {
         }
     }
 
+    /// A connection for the mark of the run, which knows what other nodes did before.
+    fn statements(&self) -> Result<sql::SqlSession, DbError> {
+        let mut conn = self.line()?;
+        self.catch_up(&mut conn)?;
+        Ok(sql::SqlSession::new(conn))
+    }
+
     /// The tables of this run: names and columns.
     fn tables(&self) -> Vec<(String, String)> {
         OwnTables::added_to(&TABLES, self.own_tables)
@@ -331,6 +339,18 @@ impl Database for MySql {
 
     fn has_tables(&self) -> bool {
         true
+    }
+
+    fn marking(&self) -> Marking {
+        Marking::Apart
+    }
+
+    fn read_mark(&self) -> Result<Option<String>, DbError> {
+        mark::read(&mut self.statements()?)
+    }
+
+    fn replace_mark(&self, old: Option<&str>, new: Option<&str>) -> Result<bool, DbError> {
+        mark::replace(&mut self.statements()?, old, new)
     }
 
     fn prepare(&self, layout: &Layout) -> Result<(), DbError> {

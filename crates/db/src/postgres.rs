@@ -19,6 +19,7 @@ use isolario_workload::Kind;
 use crate::certificate::Capture;
 use crate::database::{Connection, Database, Layout, LockView};
 use crate::error::DbError;
+use crate::hold::{Marking, table as mark};
 use crate::registry::{Driver, Settings};
 use crate::remote::{OURS, Site, Stage, not_ours};
 use crate::sql::SqlConnection;
@@ -226,6 +227,11 @@ impl Postgres {
         }
     }
 
+    /// A connection for the mark of the run, at the server's own isolation level.
+    fn statements(&self) -> Result<sql::SqlSession, DbError> {
+        sql::SqlSession::new(self.server.line()?)
+    }
+
     /// The tables of this run: names and columns.
     fn tables(&self) -> Vec<(String, String)> {
         OwnTables::added_to(&TABLES, self.own_tables)
@@ -306,6 +312,18 @@ impl Database for Postgres {
 
     fn has_tables(&self) -> bool {
         true
+    }
+
+    fn marking(&self) -> Marking {
+        Marking::Apart
+    }
+
+    fn read_mark(&self) -> Result<Option<String>, DbError> {
+        mark::read(&mut self.statements()?)
+    }
+
+    fn replace_mark(&self, old: Option<&str>, new: Option<&str>) -> Result<bool, DbError> {
+        mark::replace(&mut self.statements()?, old, new)
     }
 
     fn prepare(&self, layout: &Layout) -> Result<(), DbError> {

@@ -50,6 +50,8 @@ struct Shared {
 struct State {
     traffic: Traffic,
     is_closed: bool,
+    /// How often something did not pass when it came.
+    hindered: u64,
     /// Both ends of every connection, by its number.
     open: BTreeMap<u64, [TcpStream; 2]>,
     connections: u64,
@@ -62,7 +64,8 @@ impl Proxy {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let port = listener.local_addr()?.port();
         let open = BTreeMap::new();
-        let state = State { traffic: Traffic::Free, is_closed: false, open, connections: 0 };
+        let state =
+            State { traffic: Traffic::Free, is_closed: false, hindered: 0, open, connections: 0 };
         let shared = Arc::new(Shared { server, state: Mutex::new(state), changed: Condvar::new() });
         let accepting = Arc::clone(&shared);
         thread::Builder::new().spawn(move || {
@@ -91,11 +94,22 @@ impl Proxy {
 
     /// Cuts all connections that are open now, and drops what waits on them. Returns how many there were.
     pub fn cut(&self) -> usize {
-        let open = std::mem::take(&mut self.shared.state().open);
+        let mut state = self.shared.state();
+        let open = std::mem::take(&mut state.open);
+        state.hindered += open.len() as u64;
+        drop(state);
         for stream in open.values().flatten() {
             let _ = stream.shutdown(Shutdown::Both);
         }
         open.len()
+    }
+}
+
+impl Proxy {
+    /// How often something did not pass when it came: connections that were cut or refused, and bytes that had to
+    /// wait.
+    pub fn hindered(&self) -> u64 {
+        self.shared.state().hindered
     }
 }
 
@@ -117,6 +131,8 @@ impl Shared {
     /// Waits until something may pass.
     fn wait(&self, direction: Direction) -> MutexGuard<'_, State> {
         let mut state = self.state();
+        let is_hindered = state.traffic.holds(direction) || state.traffic == Traffic::Refused;
+        state.hindered += u64::from(is_hindered);
         while state.traffic.holds(direction) {
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }

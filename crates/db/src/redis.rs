@@ -11,6 +11,7 @@ use isolario_workload::Kind;
 
 use crate::database::{Connection, Database, Layout};
 use crate::error::{DbError, Obstacle};
+use crate::hold::Marking;
 use crate::registry::{Driver, Settings};
 use crate::remote::{OURS, Site, Stage, not_ours};
 use crate::tls::Mode;
@@ -38,6 +39,14 @@ const OWNER: &str = "isolario:owner";
 /// Counts what took effect, where that is asked for: nothing comes between it and the rest of a
 /// transaction or a script, so that it numbers them in their order.
 const COUNTER: &str = "isolario:counter";
+
+/// The key that has the mark of the run.
+const MARK: &str = "isolario-run";
+/// Replaces the mark, if it is what is expected. No mark is an empty text.
+const REPLACE_MARK: &str = "\
+    if (redis.call('GET', KEYS[1]) or '') ~= ARGV[1] then return 0 end \
+    if ARGV[2] == '' then redis.call('DEL', KEYS[1]) else redis.call('SET', KEYS[1], ARGV[2]) end \
+    return 1";
 
 struct Redis {
     site: Site,
@@ -142,6 +151,20 @@ impl Database for Redis {
     fn promised(&self, _: Kind) -> Option<Level> {
         let is_counted = self.evidence && self.site.isolation != PLAIN;
         is_counted.then_some(Level::StrictSerializable)
+    }
+
+    fn marking(&self) -> Marking {
+        Marking::Apart
+    }
+
+    fn read_mark(&self) -> Result<Option<String>, DbError> {
+        self.wire()?.one(&["GET", MARK], Stage::Connect)?.text()
+    }
+
+    fn replace_mark(&self, old: Option<&str>, new: Option<&str>) -> Result<bool, DbError> {
+        let (old, new) = (old.unwrap_or_default(), new.unwrap_or_default());
+        let script = ["EVAL", REPLACE_MARK, "1", MARK, old, new];
+        Ok(matches!(self.wire()?.one(&script, Stage::Commit)?, Reply::Integer(1)))
     }
 
     fn prepare(&self, _: &Layout) -> Result<(), DbError> {

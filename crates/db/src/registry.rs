@@ -133,6 +133,11 @@ fn driver_of(url: &DbUrl) -> Option<&'static Driver> {
     drivers().find(|driver| driver.schemes.contains(&url.scheme()))
 }
 
+/// Whether a URL is that of a server, and not of a store in this process or of a driver.
+pub fn names_server(url: &DbUrl) -> bool {
+    driver_of(url).is_some_and(|driver| driver.port.is_some())
+}
+
 /// Host and port of the server that a URL names.
 pub fn place_of(url: &DbUrl) -> Result<(String, u16), DbError> {
     let no_server = || DbError::fatal(format!("{url} names no server by host and port"));

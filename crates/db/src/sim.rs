@@ -15,6 +15,7 @@ use isolario_workload::Kind;
 use crate::claims::Claim;
 use crate::database::{Connection, Database, Layout};
 use crate::error::DbError;
+use crate::hold::Marking;
 use crate::registry::{Driver, Settings};
 use crate::url::DbUrl;
 use defect::{Defect, Leftovers};
@@ -111,6 +112,11 @@ fn find_anomaly(name: &str) -> Result<AnomalyKind, DbError> {
 impl Database for Sim {
     fn name(&self) -> &str {
         "sim"
+    }
+
+    /// Whoever opens it has a store of its own.
+    fn marking(&self) -> Marking {
+        Marking::NotNeeded
     }
 
     fn version(&self) -> Result<String, DbError> {

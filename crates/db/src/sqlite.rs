@@ -19,6 +19,7 @@ use crate::database::{
     Access, Conditional, Connection, Database, Held, Layout, LockView, Receipt, read_then_write,
 };
 use crate::error::DbError;
+use crate::hold::{Marking, table as mark};
 use crate::registry::{Driver, Settings};
 use crate::sql::SqlConnection;
 use crate::table::application::OwnTables;
@@ -82,8 +83,8 @@ struct Sqlite {
     readers: Arc<AtomicU64>,
     /// The tables of an application, where rows are not registers.
     own_tables: Option<OwnTables>,
-    /// Removed with the database.
-    _temporary: Option<Temporary>,
+    /// Removed with the database, which nobody else can open.
+    temporary: Option<Temporary>,
 }
 
 fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> {
@@ -106,7 +107,7 @@ fn open(url: &DbUrl, settings: &Settings) -> Result<Box<dyn Database>, DbError> 
         durable: settings.durable,
         readers: Arc::default(),
         own_tables: settings.tables.map(OwnTables::sqlite),
-        _temporary: temporary,
+        temporary,
     }))
 }
 
@@ -122,6 +123,12 @@ impl Sqlite {
         let synchronous = if self.durable { "full" } else { "off" };
         connection.pragma_update(None, "synchronous", synchronous).map_err(classify)?;
         Ok(connection)
+    }
+
+    /// A connection that takes statements as text.
+    fn statements(&self) -> Result<sql::SqlSession, DbError> {
+        let place = self.queue.place(self.patience);
+        Ok(sql::SqlSession::new(self.connection()?, place))
     }
 
     /// The tables of this run: names, and what makes them.
@@ -180,6 +187,21 @@ impl Database for Sqlite {
         true
     }
 
+    fn marking(&self) -> Marking {
+        match self.temporary {
+            Some(_) => Marking::NotNeeded,
+            None => Marking::Apart,
+        }
+    }
+
+    fn read_mark(&self) -> Result<Option<String>, DbError> {
+        mark::read(&mut self.statements()?)
+    }
+
+    fn replace_mark(&self, old: Option<&str>, new: Option<&str>) -> Result<bool, DbError> {
+        mark::replace(&mut self.statements()?, old, new)
+    }
+
     fn prepare(&self, _: &Layout) -> Result<(), DbError> {
         let mut connection = self.connection()?;
         let transaction = connection.transaction().map_err(classify)?;
@@ -228,8 +250,7 @@ impl Database for Sqlite {
     }
 
     fn connect_sql(&self) -> Result<Box<dyn SqlConnection>, DbError> {
-        let place = self.queue.place(self.patience);
-        Ok(Box::new(sql::SqlSession::new(self.connection()?, place)))
+        Ok(Box::new(self.statements()?))
     }
 
     fn lock_view(&self) -> Result<Option<Box<dyn LockView>>, DbError> {

@@ -3,7 +3,7 @@
 
 use isolario_model::{AnomalyKind, Level, LevelResult, PatternResult, Verdict, VerdictKind};
 #[cfg(feature = "html")]
-use isolario_model::{RunRecord, RunVerdict};
+use isolario_model::{RunRecord, RunVerdict, StopReason};
 
 use crate::finding::Finding;
 use crate::implied::known;
@@ -149,6 +149,20 @@ impl Report<'_> {
         if judgement != Judgement::Violated && !self.history.has_evidence() {
             return Judgement::NothingToCheck;
         }
+        match self.with_own_word(run, judgement) {
+            // What a database keeps until it is gone is no kept promise.
+            Judgement::Satisfied
+                if run.stopped == StopReason::Database && self.asked.named.is_empty() =>
+            {
+                Judgement::NotDecidable
+            }
+            judgement => judgement,
+        }
+    }
+
+    /// A judgement by what clients saw, together with the answers by the database's own word.
+    #[cfg(feature = "html")]
+    fn with_own_word(&self, run: &RunRecord, judgement: Judgement) -> Judgement {
         let Some(own) = &run.whitebox else { return judgement };
         let mut asked = [self.asked.named, self.asked.claim].concat();
         let is_for_all = asked.is_empty() && !self.asked.weakest_only;

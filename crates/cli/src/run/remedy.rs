@@ -23,10 +23,13 @@ fn hint(error: &RunError) -> Option<String> {
             Some(format!("start all hosts with the same --db, --seed and flags{said}"))
         }
         RunError::Server(_) => {
-            let hint = "does the command of --server work by itself, and does the server run whose \
-                        process --server-pid names?";
+            let hint = "--server is the command that starts the server of --db and stays in the foreground; \
+                        --server-pid names the process of one that runs already";
             Some(hint.to_owned())
         }
+        RunError::Embedded { .. } => Some(
+            "an embedded store is killed together with its process: --hunt D --crash".to_owned(),
+        ),
         RunError::Disk { .. } => {
             let hint = "it takes a directory that is there, /dev/fuse, and root or fusermount3 (Debian's fuse3)";
             Some(hint.to_owned())
@@ -90,6 +93,7 @@ fn remedy(obstacle: Obstacle, url: &DbUrl) -> Option<String> {
             "the sql workload is for PostgreSQL, MariaDB, MySQL and SQLite: choose another one with --workload"
                 .to_owned(),
         ),
+        Obstacle::InUse => Some("wait until it is over, or name another database".to_owned()),
         Obstacle::Full => {
             Some("every session has a connection: take fewer with --sessions N".to_owned())
         }

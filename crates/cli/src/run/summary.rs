@@ -107,8 +107,10 @@ impl Told<'_> {
             .peak_rss_bytes
             .map_or_else(String::new, |bytes| format!(", peak memory {} MiB", bytes >> 20));
         lines.push(("time", format!("generated in {ran}{checked}{memory}")));
-        let faults = record.remarks.iter().filter_map(|remark| remark.strip_prefix("faults: "));
-        lines.extend(faults.map(|faults| ("faults", faults.to_owned())));
+        for (label, prefix) in [("faults", "faults: "), ("away", "away: ")] {
+            let told = record.remarks.iter().filter_map(|remark| remark.strip_prefix(prefix));
+            lines.extend(told.map(|told| (label, told.to_owned())));
+        }
         lines.extend(self.outcome.lost.as_ref().map(|lost| ("lost", lost.to_string())));
         if let (Some(own), Some(told)) = (&self.outcome.whitebox, &record.whitebox) {
             lines.extend(whitebox::lines(own, &told.not_as_promised));

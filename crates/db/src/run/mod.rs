@@ -282,7 +282,11 @@ pub fn run_then(
     if let Some(Last { before, txns }) = last.filter(|_| outcome.stopped == StopReason::Done) {
         before();
         let txns = txns(shared.positions.load(Ordering::Relaxed));
-        Session::new(&shared, plan.sessions).drive_last(&txns);
+        let is_complete = Session::new(&shared, plan.sessions).drive_last(&txns);
+        if !is_complete && outcome.stopped == StopReason::Done {
+            outcome.stopped = StopReason::Database;
+            outcome.cause = Some(stalled(&shared));
+        }
     }
     if let Some(Err(error)) = recorder.map(LiveRecorder::finish) {
         // What was recorded stays as it is, and can be read.

@@ -105,19 +105,21 @@ impl<'r> Session<'r> {
         self.shared.sighted(std::mem::take(&mut self.client.sightings));
     }
 
-    /// Runs these transactions when everybody else is done, each until it commits.
-    pub(super) fn drive_last(mut self, txns: &[Vec<PlannedOp>]) {
+    /// Runs these transactions when everybody else is done, each until it commits, and returns whether all of them
+    /// did.
+    pub(super) fn drive_last(mut self, txns: &[Vec<PlannedOp>]) -> bool {
         let deadline = Instant::now() + self.shared.plan.patience;
         for plan in txns {
             while self.attempt_last(plan).is_none() {
                 if Instant::now() > deadline {
-                    return;
+                    return false;
                 }
                 std::thread::sleep(LAST_PAUSE);
             }
         }
         let flushed = self.client.flush();
         self.recorded(flushed);
+        true
     }
 
     /// One attempt, on a new connection if there is none; nothing if it has to be tried again.

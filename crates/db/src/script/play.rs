@@ -129,6 +129,11 @@ impl<'d> Stage<'d> {
         Ok(Stage { nodes, views, workers, next_key: 0, has_registers, sender, reports })
     }
 
+    /// The layout that scripts need, with room for the mark of the run.
+    pub fn room() -> Layout {
+        Layout::new(Kind::General, KEYS + 1)
+    }
+
     /// Plays a script. What the database refuses is part of the play; an error is what no isolation
     /// level explains, such as a statement that it does not understand.
     pub fn play(&mut self, script: &Script) -> Result<Play, DbError> {
@@ -175,7 +180,7 @@ impl<'d> Stage<'d> {
 }
 
 fn make_room(nodes: &[Box<dyn Database>]) -> Result<(), DbError> {
-    prepare(nodes, &Layout::new(Kind::General, KEYS)).map_err(|(_, error)| error)
+    prepare(nodes, &Stage::room()).map_err(|(_, error)| error)
 }
 
 /// A play under way.

@@ -29,10 +29,11 @@ mod statement;
 mod transcript;
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::time::Duration;
 
 use isolario_db::script::{Family, Play, Script, Stage};
-use isolario_db::{self as db, Claim, DRIVERS, Database, DbError, DbUrl};
+use isolario_db::{self as db, Claim, DRIVERS, Database, DbError, DbUrl, Hold};
 use isolario_model::Level;
 use isolario_report::{MovingSessions, Probe, ProbeOutcome, ProbeResult, ProbeSetting, ProbeTable};
 use isolario_workload::Kind;
@@ -109,20 +110,27 @@ pub fn probe(settings: &Settings, observer: &mut Observer<'_>) -> Result<ProbeTa
     };
     let mut scripts = Vec::new();
     let mut is_over = false;
+    let mut hold = None;
     for isolation in settings.levels() {
-        let nodes = settings.open(isolation.as_ref())?;
+        let nodes = Arc::new(settings.open(isolation.as_ref())?);
         let first = nodes.first().ok_or(RunError::Nothing("databases"))?;
         if table.settings.is_empty() {
             table.database = identify(&nodes, settings)?;
             let playable = |script: &&Script| is_playable(script, first.as_ref(), nodes.len());
             scripts = settings.scripts.iter().filter(playable).collect();
             table.probes = scripts.iter().map(|script| row(script)).collect();
+            let taken = Hold::take(&nodes, None);
+            hold = Some(taken.map_err(|(node, error)| settings.at(node, error))?);
         }
         let setting = Setting { nodes: &nodes, isolation: first.isolation().to_owned() };
         let column = match is_over {
-            true => Err("interrupted".to_owned()),
-            false => setting.play_all(&scripts, settings, observer)?,
+            true => Ok(Err("interrupted".to_owned())),
+            false => setting.play_all(&scripts, settings, hold.as_ref(), observer),
         };
+        // What another run did to the tables is no reason to report anything.
+        let is_alone = hold.as_ref().map_or(Ok(()), |hold| hold.confirm(false));
+        is_alone.map_err(|error| settings.at(0, error))?;
+        let column = column?;
         is_over |= column.is_err();
         setting.enter(&mut table, &scripts, &column);
     }
@@ -182,6 +190,7 @@ impl Setting<'_> {
         &self,
         scripts: &[&Script],
         settings: &Settings,
+        hold: Option<&Hold>,
         observer: &mut Observer<'_>,
     ) -> Result<Result<Vec<Played>, String>, RunError> {
         let stage = Stage::new(self.nodes).and_then(|stage| {
@@ -196,6 +205,7 @@ impl Setting<'_> {
             }
             Err(error) => return Err(settings.at(0, error)),
         };
+        hold.iter().for_each(|hold| hold.mark_data(&Stage::room()));
         let mut plays: Vec<Played> = scripts.iter().map(|_| Err(String::new())).collect();
         // Statements in SQL last: registers and SQL use the same table, each in its own way.
         let mut order: Vec<usize> = (0..scripts.len()).collect();

@@ -7,6 +7,7 @@
 //! than all of them; what was acknowledged and is missing then is a [lost commit](super::lost).
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use isolario_check::Options;
 use isolario_db::{self as db, Access, Connection, DbError, Found, key_name, record_table_op};
@@ -88,7 +89,8 @@ fn reopened(settings: &Settings) -> Result<Target, RunError> {
     node.resume(&layout(settings)).map_err(at)?;
     let version = node.version().map_err(at)?;
     let claim = in_real_time(node.claim(settings.workload.kind, 1));
-    Ok(Target { nodes: vec![node], version, claim, tables: settings.tables(), trouble: None })
+    let (nodes, tables) = (Arc::new(vec![node]), settings.tables());
+    Ok(Target { hold: None, nodes, version, claim, tables, trouble: None })
 }
 
 /// A time after everything that was recorded. When the child was killed is not on its clock, but then nothing was

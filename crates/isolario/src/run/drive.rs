@@ -84,11 +84,11 @@ impl Course<'_> {
             }
             let trouble = self.target.trouble.as_ref();
             let reads = |positions| last_reads(&settings.workload, self.generator, positions);
-            let before = || trouble.iter().for_each(|trouble| trouble.last(control));
+            let nodes = self.target.nodes.as_slice();
+            let before = || trouble.iter().for_each(|trouble| trouble.last(control, nodes));
             let last = trouble.map(|_| Last { before: &before, txns: &reads });
             if let Some(trouble) = trouble {
-                let is_up = || self.target.nodes.iter().all(|node| node.version().is_ok());
-                scope.spawn(move || trouble.go_on(control, is_up));
+                scope.spawn(move || trouble.go_on(control, nodes));
             }
             let outcome = db::run_then(&plan, control, watch, last);
             trouble.iter().for_each(|trouble| trouble.leave_alone());

@@ -26,6 +26,14 @@ pub enum RunError {
         /// The fault.
         fault: &'static str,
     },
+    /// A fault is one of a server, and the database has none.
+    #[error("{fault} is a fault of a server, and {url} has none: it is a part of this process")]
+    Embedded {
+        /// The fault.
+        fault: &'static str,
+        /// The database.
+        url: DbUrl,
+    },
     /// Power fails for a server that the run starts, and for the directory of its files.
     #[error(
         "power can only fail for a server that the run starts, with the directory of its files"

@@ -8,12 +8,15 @@
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use isolario_db::{
-    Access, Connection, Database, DbError, ErrorClass, Held, Layout, Moment, ServerClock,
+    Access, Connection, Database, DbError, ErrorClass, Held, Hold, Layout, Moment, Obstacle,
+    Others, ServerClock, SharedNodes,
 };
 use isolario_model::HostClock;
 use isolario_workload::{Generator, KeyNames, Place, PlannedOp, Rendezvous, Rng};
 
 use super::handle::Handle;
+use super::settings::Settings;
+use super::target::Target;
 
 /// One of several hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +44,12 @@ impl Host {
     /// The first of its sessions, where each host has so many.
     pub(super) fn first_session(self, sessions: u32) -> u32 {
         (self.number - 1) * sessions
+    }
+
+    /// The number by which the parts of a run know each other: the same for the same flags on all hosts.
+    pub(super) fn group(self, settings: &Settings) -> u64 {
+        let shape = [self.of, settings.sessions, settings.workload.keys].map(u64::from);
+        Rng::derive(settings.seed, &shape).below(u64::MAX)
     }
 
     /// How many keys hosts leave word under, after those of the workload: two of each host but the first.
@@ -133,24 +142,42 @@ pub(super) fn prepare_for_all(
 /// Each of the others leaves a number that nobody can guess, again and again, since the tables that it finds
 /// may be an earlier run's, and the first host answers with the same number. So an answer is about this
 /// run, and whoever has it may begin.
+///
+/// Before a host leaves word, the mark of the database has to be that of the first host: the tables of another run
+/// are left alone.
 pub(super) fn meet(
     host: Host,
-    database: &dyn Database,
-    keys: u32,
+    target: &mut Target,
+    settings: &Settings,
     handle: &Handle,
 ) -> Result<Meeting, MeetingError> {
     let deadline = Instant::now() + PATIENCE;
     let own = nonce(host);
-    let first_key = u64::from(keys);
-    let board = Board { first_key, database };
+    let first_key = u64::from(settings.workload.keys);
+    let board = Board { first_key, database: target.nodes[0].as_ref() };
+    let mut hosts = Joining {
+        host,
+        nodes: &target.nodes,
+        group: host.group(settings),
+        others: Others::default(),
+    };
     let mut trouble = None;
     loop {
-        let absent = match board.round(host, own) {
-            Ok(None) => return Ok(Meeting { host, own, first_key }),
-            Ok(Some(absent)) => absent,
-            Err(error) if error.class == ErrorClass::Fatal && host.number == 1 => {
-                return Err(error.into());
+        // A mark that was read before the answer may be that of an earlier run.
+        let round = match hosts.join() {
+            Ok(None) if host.number > 1 => Ok(Some(1)),
+            Ok(_) => board.round(host, own),
+            Err(error) => Err(error),
+        };
+        let absent = match round {
+            Ok(None) => {
+                if let Some(hold) = hosts.join()? {
+                    target.hold = Some(hold);
+                }
+                return Ok(Meeting { host, own, first_key });
             }
+            Ok(Some(absent)) => absent,
+            Err(error) if is_final(&error, host) => return Err(error.into()),
             Err(error) => {
                 trouble = Some(error);
                 1
@@ -164,6 +191,30 @@ pub(super) fn meet(
         }
         std::thread::sleep(GLANCE);
     }
+}
+
+/// Joins the hold of the first host.
+struct Joining<'t> {
+    host: Host,
+    nodes: &'t SharedNodes,
+    group: u64,
+    others: Others,
+}
+
+impl Joining<'_> {
+    /// The hold; nothing for the first host, which has it, and while the first host does not have it.
+    fn join(&mut self) -> Result<Option<Hold>, DbError> {
+        match self.host.number {
+            1 => Ok(None),
+            _ => Hold::join(self.nodes, self.group, &mut self.others).map_err(|(_, error)| error),
+        }
+    }
+}
+
+/// Whether an error does not pass by waiting for other hosts.
+fn is_final(error: &DbError, host: Host) -> bool {
+    let is_in_use = error.obstacle == Some(Obstacle::InUse);
+    is_in_use || (error.class == ErrorClass::Fatal && host.number == 1)
 }
 
 /// Hosts that have met.

@@ -61,7 +61,10 @@ use std::time::Instant;
 use isolario_check::Options;
 use isolario_db::{self as db, Database, Progress};
 use isolario_formats as formats;
-use isolario_model::{GoneNode, History, HostRecord, LevelResult, RunRecord, RunShape, StopReason};
+use isolario_model::{
+    GoneNode, History, HostRecord, LevelResult, RunEvent, RunEventKind, RunRecord, RunShape,
+    StopReason,
+};
 use isolario_report::words::stopped_because;
 use isolario_report::{Json, Renderer, Report, Timing, bug_report, first_counterexample, html};
 use isolario_verify::proof;
@@ -188,9 +191,8 @@ pub fn run_part(
     let first = host.first_session(settings.sessions);
     let generator = SomeSessions { all: &planner, first };
     handle.enter(Stage::Opening);
-    let outcome = Target::open(settings).and_then(|target| {
-        let first = target.nodes[0].as_ref();
-        let meeting = host::meet(host, first, settings.workload.keys, handle)?;
+    let outcome = Target::open(settings).and_then(|mut target| {
+        let meeting = host::meet(host, &mut target, settings, handle)?;
         observer.opened(&target);
         let leave = |target: &Target| meeting.part(&target.nodes, handle);
         let Recorded { directory, record, .. } =
@@ -272,7 +274,12 @@ fn record(
     let driven = directory.write_record(&record).and_then(|()| {
         observer.recording(directory.path());
         let control = handle.begin_driving().ok_or(RunError::Interrupted)?;
-        course.drive(&control, &mut |progress| observer.driving(progress))
+        course.drive(&control, &mut |progress| {
+            if target.is_lost() {
+                control.stop(StopReason::Database, None);
+            }
+            observer.driving(progress);
+        })
     });
     let driven = match driven {
         Ok(driven)
@@ -282,16 +289,27 @@ fn record(
         }
         driven => driven,
     };
-    let mut driven = match driven {
-        Ok(driven) => driven,
-        Err(error) => {
+    // The tables of another run are left alone, and nothing is said about what it did to ours.
+    let is_alone =
+        target.confirm(may_have_lost(&target, driven.as_ref().ok()), settings.urls.first());
+    let mut driven = match (driven, &is_alone) {
+        (Ok(driven), Ok(())) => driven,
+        (driven, _) => {
             // What was made for the capture goes as well.
             begun.map(|begun| begun.end(Vec::new()));
-            leave(&target);
+            if is_alone.is_ok() {
+                leave(&target);
+            }
             directory.discard();
-            return Err(error);
+            return Err(is_alone.err().or(driven.err()).unwrap_or(RunError::Interrupted));
         }
     };
+    // A fault that did not happen shows nothing, and a server that is gone keeps no promise.
+    if let Some(cause) = target.trouble.as_ref().and_then(Trouble::failure)
+        && driven.stopped != StopReason::Interrupted
+    {
+        (driven.stopped, driven.cause) = (StopReason::Database, Some(cause));
+    }
     let clock = course.comparison.map(|comparison| {
         let comparison = comparison.into_inner().unwrap_or_else(PoisonError::into_inner);
         comparison.result(driven.epoch)
@@ -304,12 +322,19 @@ fn record(
     observer.driven(&driven);
     let outages = outages(&target, driven.epoch);
     note(&mut record, driven, settings);
-    record.remarks.extend(target.trouble.as_ref().map(Trouble::told));
+    record.remarks.extend(target.trouble.iter().flat_map(Trouble::told));
     // The verdict does not depend on it, and it is written again at the end.
     let _ = directory.write_record(&record);
     // The database is let go of before the check, and with it its temporary files.
     let claim = target.claim;
     Ok(Recorded { directory, record, claim, options, captured, outages })
+}
+
+/// Whether a server may have lost what it was sent: it had faults, or connections to it broke.
+fn may_have_lost(target: &Target, driven: Option<&db::Outcome>) -> bool {
+    let is_broken = |event: &RunEvent| event.kind == RunEventKind::ConnectionLost;
+    target.trouble.as_ref().is_some_and(Trouble::is_of_server)
+        || driven.is_none_or(|driven| driven.events.iter().any(is_broken))
 }
 
 /// When the server ended and came back. Of several nodes, one may be late with what another one has

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use isolario_formats::Warning;
-use isolario_model::{History, Level, LevelResult, RunRecord, VerdictKind};
+use isolario_model::{History, Level, LevelResult, RunRecord, StopReason, VerdictKind};
 use isolario_report::words::too_few_overlapped;
 use isolario_report::{Asked, HistoryName, Provenance, Report, Timing, grouped, known, shell_word};
 use isolario_verify::proof::Digest;
@@ -151,7 +151,11 @@ impl RunOutcome {
     /// Whether the database kept its promise, or what else was asked of it.
     pub fn promise(&self) -> Promise {
         let Examination { named, claim, results, .. } = &self.examination;
-        let judgement = self.judgement();
+        // What a database keeps until it is gone is no kept promise.
+        let judgement = match (self.judgement(), self.record.stopped) {
+            (Judgement::Satisfied, StopReason::Database) => Judgement::NotDecidable,
+            (judgement, _) => judgement,
+        };
         let own = self.whitebox.iter().flat_map(|own| own.by_versions.iter().chain(&own.by_order));
         let all: Vec<LevelResult> = results.iter().chain(own).cloned().collect();
         let is =

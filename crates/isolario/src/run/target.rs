@@ -1,12 +1,14 @@
 //! The database of a run: opened, asked who it is, and made ready.
 
-use isolario_db::{self as db, Claim, Database, DbError, DbUrl, Layout};
+use std::sync::Arc;
+
+use isolario_db::{self as db, Claim, Database, DbError, DbUrl, Hold, Layout, SharedNodes};
 use isolario_model::Level;
 use isolario_workload::Schema;
 
 use super::error::RunError;
-use super::faults::Trouble;
-use super::host::{Host, prepare_for_all};
+use super::faults::{Faults, FaultyServer, Trouble};
+use super::host::prepare_for_all;
 use super::settings::Settings;
 
 /// What is claimed where the server ends in between. Who claims snapshots takes them of what is committed
@@ -23,7 +25,7 @@ pub(super) fn in_real_time(claim: Claim) -> Claim {
 
 /// What a run needs room for.
 pub(super) fn layout(settings: &Settings) -> Layout {
-    let extra = settings.host.map_or(0, Host::extra_keys);
+    let extra = settings.host.map_or(0, |host| host.extra_keys());
     let layout = Layout::new(settings.workload.kind, settings.workload.keys + extra)
         .with_value_size(settings.value_size);
     match settings.to_be_killed {
@@ -45,11 +47,54 @@ pub(super) fn asked_of(settings: &Settings) -> db::Settings {
     }
 }
 
+/// Refuses faults of a server for databases that have none, or that another server than the one to be started
+/// serves.
+fn refuse_others(
+    faults: &Faults,
+    urls: &[DbUrl],
+    nodes: &[Box<dyn Database>],
+) -> Result<(), RunError> {
+    let Some(fault) = faults.of_server() else { return Ok(()) };
+    let is_embedded = |url: &&DbUrl| !db::names_server(url) && url.scheme() != "exec";
+    if let Some(url) = urls.iter().find(is_embedded) {
+        return Err(RunError::Embedded { fault: fault.name(), url: url.clone() });
+    }
+    let is_ours = |url: &DbUrl, node: &dyn Database| {
+        !db::names_server(url) || node.version().is_err_and(|error| error.code.is_none())
+    };
+    let is_started = matches!(faults.server, Some(FaultyServer::Started(_)));
+    let mut all = urls.iter().zip(nodes);
+    match urls.first() {
+        Some(url) if is_started && !all.any(|(url, node)| is_ours(url, node.as_ref())) => {
+            Err(RunError::Server(format!("another one answers at {url} already")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Takes the database and makes room for the workload. Of several hosts, the first does.
+fn prepared(nodes: &SharedNodes, settings: &Settings) -> Result<Option<Hold>, (usize, DbError)> {
+    let group = settings.host.map(|host| host.group(settings));
+    if settings.host.is_some_and(|host| host.number() > 1) {
+        return Ok(None);
+    }
+    let hold = Hold::take(nodes, group)?;
+    let room = hold.room(&layout(settings));
+    match settings.host {
+        None => db::prepare(nodes, &room)?,
+        Some(_) => prepare_for_all(nodes, &room)?,
+    }
+    hold.mark_data(&room);
+    Ok(Some(hold))
+}
+
 /// The database of a run.
 #[non_exhaustive]
 pub struct Target {
+    /// The hold on the database. Of one of several hosts but the first, there is none before all of them are there.
+    pub(super) hold: Option<Hold>,
     /// Its nodes.
-    pub nodes: Vec<Box<dyn Database>>,
+    pub nodes: SharedNodes,
     /// The product and its version, as the database itself tells.
     pub version: String,
     /// What it claims for the workload.
@@ -69,13 +114,12 @@ impl Target {
         let Some(faults) = &settings.faults else {
             return Target::of(opened(&settings.urls)?, settings);
         };
-        // No server is started for databases that cannot be.
-        opened(&settings.urls)?;
+        // No server is started for databases that cannot be, or that are there already.
+        refuse_others(faults, &settings.urls, &opened(&settings.urls)?)?;
         let (trouble, urls) = Trouble::start(faults, &settings.urls)?;
         let nodes = opened(&urls)?;
         for (node, url) in nodes.iter().zip(&settings.urls) {
-            let failed = |error| RunError::Database { url: Some(url.clone()), error };
-            trouble.wait_for(|| node.version()).map_err(failed)?;
+            trouble.wait_for(url, || node.version())?;
         }
         let target = Target::of(nodes, settings)?;
         let claim = if trouble.is_of_server() { in_real_time(target.claim) } else { target.claim };
@@ -97,13 +141,9 @@ impl Target {
             let (database, workload) = (first.name().to_owned(), settings.workload.name());
             return Err(RunError::NoTables { database, workload });
         }
-        let layout = layout(settings);
-        let prepared = match settings.host.map(Host::number) {
-            None => db::prepare(&nodes, &layout),
-            Some(1) => prepare_for_all(&nodes, &layout),
-            Some(_) => Ok(()),
-        };
-        prepared.map_err(|(node, error)| at(node, error))?;
+        let nodes = Arc::new(nodes);
+        let hold = prepared(&nodes, settings).map_err(|(node, error)| at(node, error))?;
+        let first = &nodes[0];
         let version = first.version().map_err(|error| at(0, error))?;
         // A node that does not answer would not say what it is.
         for (number, node) in nodes.iter().enumerate().skip(1) {
@@ -114,7 +154,18 @@ impl Target {
             let (first, other) = (first.name().to_owned(), other.name().to_owned());
             return Err(RunError::DifferentDatabases { first, other });
         }
-        Ok(Target { version, claim, nodes, tables: settings.tables(), trouble: None })
+        Ok(Target { hold, version, claim, nodes, tables: settings.tables(), trouble: None })
+    }
+
+    /// Whether another run uses the database, too, and this one may as well stop.
+    pub(super) fn is_lost(&self) -> bool {
+        self.hold.as_ref().is_some_and(Hold::is_lost)
+    }
+
+    /// Makes sure that no other run used the database meanwhile; see [`Hold::confirm`].
+    pub(super) fn confirm(&self, may_have_lost: bool, url: Option<&DbUrl>) -> Result<(), RunError> {
+        let confirmed = self.hold.as_ref().map_or(Ok(()), |hold| hold.confirm(may_have_lost));
+        confirmed.map_err(|error| RunError::Database { url: url.cloned(), error })
     }
 
     /// The name of its rows in the table of claims.

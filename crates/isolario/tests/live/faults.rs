@@ -258,6 +258,106 @@ fn has_made(outcome: &RunOutcome, fault: &str) -> bool {
         .any(|remark| remark.starts_with("faults: ") && remark.contains(fault))
 }
 
+/// What a run with a server of its own ended with, before it began.
+fn not_begun(url: &str, command: &str) -> String {
+    let directory = TempDir::new().unwrap();
+    let settings = with_faults(url, Workload::Mini, command.to_owned(), directory.path());
+    run(&settings, &Handle::new(), &mut ()).unwrap_err().to_string()
+}
+
+/// A run ends before it begins where the server that it would kill cannot be that of the database.
+#[test]
+fn a_server_that_is_not_the_database_is_an_error() {
+    let redis = Kept::redis(WRITTEN_DOWN);
+    let url = format!("redis://127.0.0.1:{}", redis.port);
+    let error = not_begun(&url, "sleep 100000");
+    assert!(error.contains("another one answers at"), "{error}");
+    let error = not_begun("sqlite:", "sleep 100000");
+    assert!(error.contains("kill is a fault of a server, and sqlite: has none"), "{error}");
+    let url = format!("redis://127.0.0.1:{}", free_port());
+    let error = not_begun(&url, "sh -c 'echo no room >&2; exit 3'");
+    assert!(
+        error.contains("exit status: 3") && error.ends_with("its last lines: \"no room\""),
+        "{error}"
+    );
+}
+
+/// Why a run ended early; what it found is there all the same.
+fn ended_early(outcome: &RunOutcome) -> &str {
+    let promise = outcome.promise().to_string();
+    assert!(promise.contains("could not be decided"), "{promise}");
+    assert_eq!(outcome.record.stopped, StopReason::Database);
+    assert!(outcome.record.counts.committed > 0);
+    outcome.record.stopped_because.as_deref().unwrap()
+}
+
+/// A process that has nothing to do with the database is killed, and nothing happens to the sessions.
+#[test]
+fn a_kill_that_kills_nothing_did_not_happen() {
+    let redis = Kept::redis(WRITTEN_DOWN);
+    let directory = TempDir::new().unwrap();
+    let file = directory.path().join("pid");
+    let mut idle = Command::new("sleep").arg("1000").spawn().unwrap();
+    fs::write(&file, idle.id().to_string()).unwrap();
+    let outcome = redis.run(Fault::Kill, |settings| {
+        settings.with_faults(Faults::by_pid_file(vec![Fault::Kill], &file))
+    });
+    let _ = idle.kill();
+    idle.wait().unwrap();
+    let why = ended_early(&outcome);
+    assert!(why.starts_with("the kill did nothing"), "{why}");
+    assert!(!has_made(&outcome, "kill"), "{:?}", outcome.record.remarks);
+}
+
+/// A server that starts only once.
+#[test]
+fn a_server_that_does_not_come_back_is_noticed() {
+    let directory = TempDir::new().unwrap();
+    let (port, place) = (free_port(), directory.path().display());
+    let script = format!(
+        "test -e {place}/once && {{ echo never again; exit 3; }}; touch {place}/once; \
+         exec redis-server --bind 127.0.0.1 --port {port} --dir {place} {WRITTEN_DOWN}"
+    );
+    let command = format!("sh -c \"{script}\"");
+    let url = format!("redis://127.0.0.1:{port}");
+    let settings = with_faults(&url, Workload::Mini, command, directory.path());
+    let outcome = run(&settings, &Handle::new(), &mut ()).unwrap();
+    let why = ended_early(&outcome);
+    assert!(
+        why.starts_with("the server did not come back: it has ended (exit status: 3)"),
+        "{why}"
+    );
+    assert!(why.ends_with("its last lines: \"never again\""), "{why}");
+}
+
+/// A shell that started the server ends before it, and the next server is started when the first one has ended.
+#[test]
+fn what_a_shell_leaves_behind_is_waited_for() {
+    let directory = TempDir::new().unwrap();
+    let (port, place) = (free_port(), directory.path().display());
+    for fault in [Fault::Restart, Fault::Kill] {
+        let command = format!(
+            "sh -c 'redis-server --bind 127.0.0.1 --port {port} --dir {place} {}; :'",
+            WRITTEN_DOWN.replace('\'', "\"")
+        );
+        let url = format!("redis://127.0.0.1:{port}");
+        let out = TempDir::new().unwrap();
+        let settings = with_faults(&url, Workload::Mini, String::new(), out.path());
+        let settings = settings.with_faults(Faults::new(vec![fault], command));
+        let outcome = run(&settings, &Handle::new(), &mut ()).unwrap();
+        assert_eq!(
+            outcome.record.stopped,
+            StopReason::Done,
+            "{:?}",
+            outcome.record.stopped_because
+        );
+        assert_eq!((outcome.judgement(), &outcome.lost), (Judgement::Satisfied, &None));
+        assert!(has_made(&outcome, fault.name()));
+        let away = |remark: &String| remark.starts_with("away: ") && remark.ends_with(" s");
+        assert!(outcome.record.remarks.iter().any(away), "{:?}", outcome.record.remarks);
+    }
+}
+
 /// A file that names no server is refused before anything is sent.
 #[test]
 fn a_pid_file_without_a_server_is_an_error() {

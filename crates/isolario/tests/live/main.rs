@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod alone;
 mod faults;
 mod hosts;
 mod predicates_alone;

@@ -1,6 +1,8 @@
 //! What befell a live run.
 
-use isolario_model::{AnomalyKind, Level, RunRecord, RunVerdict, StopCause, VerdictKind};
+use isolario_model::{
+    AnomalyKind, Level, RunRecord, RunVerdict, StopCause, StopReason, VerdictKind,
+};
 
 use super::naming::level_name;
 use crate::implied::known;
@@ -22,6 +24,9 @@ pub(crate) fn headline(report: &Report<'_>, run: &RunRecord) -> (String, Judgeme
         Judgement::Violated => violated(report, run),
         Judgement::Satisfied => satisfied(report, run),
         Judgement::NothingToCheck => ": nothing to check".to_owned(),
+        _ if run.stopped == StopReason::Database && report.judgement() == Judgement::Satisfied => {
+            ": ended early, claim kept until then".to_owned()
+        }
         _ => ": not decided".to_owned(),
     };
     (format!("{}{result}", tested(run)), judgement)

@@ -16,13 +16,12 @@ mod process;
 
 use std::io;
 use std::path::PathBuf;
-use std::process::Child;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use isolario_db::{Control, DbError, DbUrl, Obstacle};
+use isolario_db::{Access, Connection, Control, Database, DbError, DbUrl, Obstacle};
 use isolario_model::{StopCause, StopReason};
 use isolario_workload::{Generator, Kind, PlannedOp, TableOp, Workload};
 
@@ -30,7 +29,7 @@ use super::error::RunError;
 use super::lost::Outage;
 use network::Network;
 pub use power::Disk;
-use process::{PATIENCE, POLL, end, pid_in, signal, spawn, tree, wait_for_another};
+use process::{PATIENCE, POLL, Started, end, is_stopped, pid_in, signal, tree, wait_for_another};
 
 /// What to do to which server, or to the network.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -136,16 +135,21 @@ pub(super) struct Trouble {
 
 struct Running {
     /// The process, where the run has started it.
-    child: Option<Child>,
+    server: Option<Started>,
     /// What has its files, where its power may fail.
     disk: Option<Disk>,
     done: Vec<Done>,
+    /// How many partitions hindered no client.
+    idle: usize,
+    /// Why a fault could not be made, or what it left behind.
+    failure: Option<String>,
 }
 
 /// A fault that was made.
 struct Done {
     fault: Fault,
     begun: Instant,
+    /// When the server answered again.
     over: Instant,
 }
 
@@ -164,13 +168,14 @@ impl Trouble {
             false => (None, nodes.to_vec()),
         };
         let disk = faults.kinds.contains(&Fault::Power).then(|| disk(faults)).transpose()?;
-        let child = match &faults.server {
-            Some(FaultyServer::Started(command)) => spawn(command).map(Some),
+        let server = match &faults.server {
+            Some(FaultyServer::Started(command)) => Started::spawn(command).map(Some),
             Some(FaultyServer::Found(file)) => pid_in(file).map(|_| None),
             None => Ok(None),
         };
-        let child = child.map_err(|error| RunError::Server(error.to_string()))?;
-        let running = Mutex::new(Running { child, disk, done: Vec::new() });
+        let server = server.map_err(|error| RunError::Server(error.to_string()))?;
+        let running = Running { server, disk, done: Vec::new(), idle: 0, failure: None };
+        let running = Mutex::new(running);
         let is_over = AtomicBool::new(false);
         Ok((Trouble { faults: faults.clone(), network, running, is_over }, urls))
     }
@@ -180,22 +185,30 @@ impl Trouble {
         self.faults.of_server().is_some()
     }
 
-    /// Tries until the server answers. One that has ended will not.
-    pub(super) fn wait_for<T>(
+    /// Waits until a server that was just started answers. One that has ended will not, whatever else answers in its
+    /// place.
+    pub(super) fn wait_for(
         &self,
-        mut attempt: impl FnMut() -> Result<T, DbError>,
-    ) -> Result<T, DbError> {
+        url: &DbUrl,
+        mut attempt: impl FnMut() -> Result<String, DbError>,
+    ) -> Result<(), RunError> {
         let deadline = Instant::now() + PATIENCE;
         loop {
-            let error = match attempt() {
-                Ok(answer) => return Ok(answer),
-                Err(error) => error,
-            };
+            let answer = attempt();
+            if let Some(ended) = self.running().server.as_mut().and_then(Started::ended) {
+                return Err(RunError::Server(ended));
+            }
+            let Err(error) = answer else { return Ok(()) };
             let is_starting = matches!(error.obstacle, None | Some(Obstacle::Unreachable));
-            let has_ended = |child: &mut Child| !matches!(child.try_wait(), Ok(None));
-            let has_ended = self.running().child.as_mut().is_none_or(has_ended);
-            if !is_starting || has_ended || Instant::now() > deadline {
-                return Err(error);
+            match &self.running().server {
+                Some(server) if is_starting && Instant::now() > deadline => {
+                    let (seconds, words) = (PATIENCE.as_secs(), server.words());
+                    return Err(RunError::Server(format!(
+                        "nothing answers at {url} after {seconds} seconds ({error}){words}"
+                    )));
+                }
+                Some(_) if is_starting => {}
+                _ => return Err(RunError::Database { url: Some(url.clone()), error }),
             }
             sleep(POLL);
         }
@@ -204,7 +217,7 @@ impl Trouble {
     /// Makes trouble until the sessions are done, or a server does not come back. One that still recovers is
     /// left alone until it is up: it has acknowledged nothing that it could lose. What it had before the sessions
     /// is never lost: it is about what these were told.
-    pub(super) fn go_on(&self, control: &Control, is_up: impl Fn() -> bool) {
+    pub(super) fn go_on(&self, control: &Control, nodes: &[Box<dyn Database>]) {
         self.running().disk.iter().for_each(Disk::sync);
         for fault in self.faults.kinds.iter().cycle() {
             let mut next = None;
@@ -212,12 +225,12 @@ impl Trouble {
                 if self.is_over.load(Ordering::Relaxed) || control.is_stopped() {
                     return;
                 }
-                if next.is_none() && is_up() {
+                if next.is_none() && is_up(nodes) {
                     next = Some(Instant::now() + PEACE);
                 }
                 sleep(POLL);
             }
-            self.make(*fault, control);
+            self.make(*fault, control, nodes);
         }
     }
 
@@ -228,68 +241,112 @@ impl Trouble {
 
     /// The last fault, when the sessions are done: the server ends once more in the ways that were
     /// asked for.
-    pub(super) fn last(&self, control: &Control) {
+    pub(super) fn last(&self, control: &Control, nodes: &[Box<dyn Database>]) {
         self.leave_alone();
         for fault in self.faults.kinds.iter().filter(|fault| fault.ends_server()) {
-            self.make(*fault, control);
+            self.make(*fault, control, nodes);
         }
     }
 
-    fn make(&self, fault: Fault, control: &Control) {
+    /// Makes a fault, unless an earlier one failed. One that fails ends the run.
+    fn make(&self, fault: Fault, control: &Control, nodes: &[Box<dyn Database>]) {
         let mut running = self.running();
+        if running.failure.is_some() {
+            return;
+        }
         let begun = Instant::now();
-        match self.try_to_make(fault, &mut running, control) {
-            Ok(()) => running.done.push(Done { fault, begun, over: Instant::now() }),
+        match self.try_to_make(fault, &mut running, control, nodes) {
+            Ok(true) => running.done.push(Done { fault, begun, over: Instant::now() }),
+            Ok(false) => running.idle += 1,
             Err(error) => {
-                let message = Some(format!("the server did not come back: {error}"));
-                let cause = StopCause { message, ..StopCause::default() };
-                control.stop(StopReason::Database, Some(cause));
+                running.failure = Some(error.to_string());
+                control.stop(StopReason::Database, self.failed(&running));
             }
         }
     }
 
+    /// Returns whether the fault happened to anything.
     fn try_to_make(
         &self,
         fault: Fault,
         running: &mut Running,
         control: &Control,
-    ) -> io::Result<()> {
+        nodes: &[Box<dyn Database>],
+    ) -> io::Result<bool> {
         let how = match fault {
             Fault::Partition => {
-                let count = running.done.iter().filter(|done| done.fault == fault).count();
-                self.network.iter().for_each(|network| network.part(count, PAUSE));
-                return Ok(());
+                let made = running.done.iter().filter(|done| done.fault == fault).count();
+                let count = made + running.idle;
+                return Ok(self.network.as_ref().is_some_and(|network| network.part(count, PAUSE)));
             }
             Fault::Pause => {
                 let members = tree(self.root(running)?);
                 signal(&members, "STOP");
                 sleep(PAUSE);
+                let has_stopped = is_stopped(&members);
                 signal(&members, "CONT");
-                return Ok(());
+                return match has_stopped {
+                    true => Ok(true),
+                    false => Err(io::Error::other(
+                        "the server was not paused: none of its processes stopped",
+                    )),
+                };
             }
             Fault::Kill | Fault::Power => "KILL",
             Fault::Restart => "TERM",
         };
         let root = self.root(running)?;
-        end(root, running.child.as_mut(), how);
+        let mut witnesses = Witnesses::of(nodes);
+        end(root, running.server.as_mut().map(|server| &mut server.child), how)?;
+        if !witnesses.are_cut_off(nodes) {
+            return Err(io::Error::other(format!(
+                "the {} did nothing: the processes that it ended are not those of the database, which still \
+                 answers",
+                fault.name()
+            )));
+        }
         if let (Fault::Power, Some(disk)) = (fault, &mut running.disk) {
             disk.fail()?;
         }
         match &self.faults.server {
-            Some(FaultyServer::Started(command)) => running.child = Some(spawn(command)?),
+            Some(FaultyServer::Started(command)) => {
+                running.server = Some(Started::spawn(command)?);
+            }
             Some(FaultyServer::Found(file)) => wait_for_another(root, file, control)?,
             None => {}
         }
-        Ok(())
+        wait_until_up(running, control, nodes)?;
+        Ok(true)
     }
 
     /// The first process of the server.
-    fn root(&self, running: &Running) -> io::Result<u32> {
-        match (&running.child, &self.faults.server) {
-            (Some(child), _) => Ok(child.id()),
+    fn root(&self, running: &mut Running) -> io::Result<u32> {
+        match (&mut running.server, &self.faults.server) {
+            (Some(server), _) => match server.ended() {
+                Some(ended) => Err(io::Error::other(format!("the server is gone: {ended}"))),
+                None => Ok(server.child.id()),
+            },
             (None, Some(FaultyServer::Found(file))) => pid_in(file),
             (None, _) => Err(io::ErrorKind::NotFound.into()),
         }
+    }
+
+    /// Why the faults that were asked for did not all happen, or what they left behind.
+    pub(super) fn failure(&self) -> Option<StopCause> {
+        let running = self.running();
+        let parted = running.done.iter().any(|done| done.fault == Fault::Partition);
+        match running.idle > 0 && !parted && running.failure.is_none() {
+            true => {
+                let message = "the partitions did nothing: no client had anything to send or to receive meanwhile";
+                Some(StopCause { message: Some(message.to_owned()), ..StopCause::default() })
+            }
+            false => self.failed(&running),
+        }
+    }
+
+    fn failed(&self, running: &Running) -> Option<StopCause> {
+        let message = Some(running.failure.clone()?);
+        Some(StopCause { message, ..StopCause::default() })
     }
 
     /// When the server ended and was started again, by a clock that began then.
@@ -300,13 +357,18 @@ impl Trouble {
         ended.map(|done| Outage { begun: at(done.begun), over: at(done.over) }).collect()
     }
 
-    /// What was done, in words.
-    pub(super) fn told(&self) -> String {
+    /// What was done, in words, and how long the server was away.
+    pub(super) fn told(&self) -> Vec<String> {
         let running = self.running();
         let times = |fault: &Fault| running.done.iter().filter(|done| done.fault == *fault).count();
         let faults = Fault::ALL.iter().filter(|fault| times(fault) > 0);
         let words: Vec<_> = faults.map(|f| format!("{} \u{d7} {}", times(f), f.name())).collect();
-        format!("faults: {}", words.join(", "))
+        let words = if words.is_empty() { "none".to_owned() } else { words.join(", ") };
+        let ended = running.done.iter().filter(|done| done.fault.ends_server());
+        let lengths: Vec<_> =
+            ended.map(|done| format!("{:.1} s", (done.over - done.begun).as_secs_f64())).collect();
+        let away = (!lengths.is_empty()).then(|| format!("away: {}", lengths.join(", ")));
+        std::iter::once(format!("faults: {words}")).chain(away).collect()
     }
 
     fn running(&self) -> MutexGuard<'_, Running> {
@@ -316,9 +378,59 @@ impl Trouble {
 
 impl Drop for Trouble {
     fn drop(&mut self) {
-        if let Some(child) = &mut self.running().child {
-            end(child.id(), Some(child), "KILL");
+        if let Some(server) = &mut self.running().server {
+            let _ = end(server.child.id(), Some(&mut server.child), "KILL");
         }
+    }
+}
+
+fn is_up(nodes: &[Box<dyn Database>]) -> bool {
+    nodes.iter().all(|node| node.version().is_ok())
+}
+
+/// Waits until a server that was started again answers.
+fn wait_until_up(
+    running: &mut Running,
+    control: &Control,
+    nodes: &[Box<dyn Database>],
+) -> io::Result<()> {
+    let deadline = Instant::now() + PATIENCE;
+    let not_back = |why: String| io::Error::other(format!("the server did not come back: {why}"));
+    while !is_up(nodes) {
+        if let Some(ended) = running.server.as_mut().and_then(Started::ended) {
+            return Err(not_back(ended));
+        }
+        if control.why().0 == StopReason::Interrupted {
+            return Ok(());
+        }
+        if Instant::now() > deadline {
+            let words = running.server.as_ref().map_or_else(String::new, Started::words);
+            let seconds = PATIENCE.as_secs();
+            return Err(not_back(format!("it does not answer after {seconds} seconds{words}")));
+        }
+        sleep(POLL);
+    }
+    Ok(())
+}
+
+/// Connections to all nodes that were there before a fault.
+struct Witnesses(Vec<Option<Box<dyn Connection>>>);
+
+impl Witnesses {
+    fn of(nodes: &[Box<dyn Database>]) -> Witnesses {
+        Witnesses(nodes.iter().map(|node| node.connect().ok()).collect())
+    }
+
+    /// Whether one of the nodes does not answer, or has lost its connection. A driver answers for itself, so that
+    /// any error of its connection counts.
+    fn are_cut_off(&mut self, nodes: &[Box<dyn Database>]) -> bool {
+        nodes.iter().zip(&mut self.0).any(|(node, witness)| {
+            let Some(witness) = witness else { return true };
+            let is_driver = node.name() == "exec";
+            let is_cut_off = |error: DbError| is_driver || error.disconnected;
+            let read = witness.begin(Access::Read).and_then(|()| witness.read(0));
+            read.is_err_and(is_cut_off) || node.version().is_err()
+        })
     }
 }
 

@@ -44,10 +44,11 @@ impl Network {
         Ok((Network { proxies }, urls))
     }
 
-    /// Parts clients from one node, for the so-manieth time.
-    pub(super) fn part(&self, count: usize, length: Duration) {
-        let Some((node, parting)) = turn(count, self.proxies.len()) else { return };
+    /// Parts clients from one node, for the n-th time, and returns whether that hindered any of them.
+    pub(super) fn part(&self, count: usize, length: Duration) -> bool {
+        let Some((node, parting)) = turn(count, self.proxies.len()) else { return false };
         let proxy = &self.proxies[node];
+        let before = proxy.hindered();
         match parting {
             Parting::Cut => {
                 proxy.set(Traffic::Refused);
@@ -65,6 +66,7 @@ impl Network {
             }
         }
         proxy.set(Traffic::Free);
+        proxy.hindered() > before
     }
 }
 

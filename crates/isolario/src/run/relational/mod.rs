@@ -148,8 +148,13 @@ pub fn run(
         let directory = Directory::create(path)?;
         observer.opened(&site.version, directory.path());
         let mut course = Course::new(settings, &models, &site, &directory);
-        course.go_through(handle, observer)?;
-        course.tell(handle, observer)?;
+        let done = course.go_through(handle, observer);
+        let done = done.and_then(|()| course.tell(handle, observer));
+        if let Err(error) = site.confirm() {
+            directory.discard();
+            return Err(error);
+        }
+        done?;
         Ok(course.finish())
     });
     handle.enter(Stage::Idle);

@@ -1,10 +1,10 @@
 //! Where rounds take place: the database, and a namespace of the run's own in it.
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use isolario_db::{
-    self as db, Claim, DRIVERS, Database, DbError, LockView, Obstacle, SqlConnection,
+    self as db, Claim, DRIVERS, Database, DbError, Hold, LockView, Obstacle, SqlConnection,
 };
 use isolario_model::Value;
 use isolario_sql::{Aux, Product, Schema};
@@ -25,6 +25,8 @@ pub(super) struct Site<'s> {
     pub(super) name: String,
     /// The isolation levels that rounds may take.
     pub(super) isolations: Vec<String>,
+    /// The hold on the database.
+    hold: Hold,
     /// What the schemas or databases that everything of the run is in are called.
     namespace: String,
     /// The numbers of the namespaces that are in use.
@@ -67,11 +69,18 @@ impl<'s> Site<'s> {
             None => known.iter().map(|name| (*name).to_owned()).collect(),
         };
         let namespace = format!("isolario_sql_{:x}", settings.seed ^ (settings.seed >> 32));
+        let hold = Hold::take(&Arc::new(vec![database]), None).map_err(|(_, error)| at(error))?;
         let (in_use, kept) = (Mutex::default(), Mutex::default());
         let mut site =
-            Site { settings, product, version, name, isolations, namespace, in_use, kept };
+            Site { settings, hold, product, version, name, isolations, namespace, in_use, kept };
         site.isolations = site.available().map_err(at)?;
         Ok(site)
+    }
+
+    /// Makes sure that no other run used the database meanwhile; see [`Hold::confirm`].
+    pub(super) fn confirm(&self) -> Result<(), RunError> {
+        let url = self.settings.urls.first().cloned();
+        self.hold.confirm(true).map_err(|error| RunError::Database { url, error })
     }
 
     /// The isolation levels that this server has: not every version has all of its product's.
