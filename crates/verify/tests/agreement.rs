@@ -124,7 +124,7 @@ fn writers(draft: &Draft, history: &History, key: KeyId) -> Vec<TxnId> {
     places.sort_by_key(place);
     let writes = |txn: &TxnId| {
         let is_write = |op: OpId| match history.conditional(op) {
-            Some(it) => matches!(it.ended, Ended::Applied | Ended::Unknown),
+            Some(conditional) => conditional.ended == Ended::Applied,
             None => !matches!(history.op(op), Op::Read { .. } | Op::ReadList { .. }),
         };
         let mut ops = history.txn_ops(*txn);
@@ -154,7 +154,11 @@ fn complaint(
         }
         (Verdict::NotApplicable(Inapplicable::NoTimes), _) => !history.has_times(),
         (Verdict::NotApplicable(Inapplicable::NoVersionOrder), _) => {
+            // Of a conditional write that may have taken effect, nothing is stated.
+            let is_open =
+                |op: OpId| history.conditional(op).is_some_and(|it| it.ended == Ended::Unknown);
             !matches!(reading.stated, Stated::InOrder | Stated::Backwards)
+                || (0..history.op_count()).map(OpId::at).any(is_open)
         }
         (Verdict::NotApplicable(reason), _) => {
             matches!(reason, Inapplicable::Operation { .. } | Inapplicable::OpenConditional { .. })
