@@ -108,6 +108,19 @@ fn a_skew_of_half_of_all_time_is_not_rounded() {
     }
 }
 
+/// A finish at the very end of the clock is like none: nothing starts after it.
+#[test]
+fn a_finish_at_the_end_of_the_clock_is_the_last_one() {
+    let text = format!(
+        "a: cas x nil -> 1 ok\n b: cas x 1 -> 2 ?\n c [5, {}]: cas x nil -> 3 ok",
+        i64::MAX
+    );
+    let draft = Draft::parse(&text).expect("well formed");
+    for skew in [0, 1, 1 << 40] {
+        assert_eq!(complaint(&draft, skew), None);
+    }
+}
+
 /// Changes a witness or a list of operations in one place.
 fn mutate<T: Clone>(list: &mut Vec<T>, rng: &mut Rng) {
     let (one, other) = (rng.below(list.len()), rng.below(list.len()));

@@ -125,7 +125,9 @@ fn relaxed(singles: &Singles<'_>, key: KeyId, ops: &[OpId]) -> Result<Vec<Claim>
     if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
         return Err(Refusal::Repeated(pair[0]));
     }
+    // Nothing starts after the last time that there is: then the time that is looked at has no end.
     let end = singles.times.latest_finish(history.op_txn(*last));
+    let end = end.filter(|end| *end < i128::from(i64::MAX));
     let by_end = |time: Option<i128>| end.is_none_or(|end| time.is_some_and(|time| time <= end));
     let unlisted = unlisted_writes(singles, key, &sorted, end);
     let claim = |(op, txn): (&OpId, &TxnId)| {
