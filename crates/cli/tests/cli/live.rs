@@ -452,19 +452,24 @@ fn an_interrupted_run_is_complete_and_checked() {
 #[test]
 fn random_sql_ends_when_it_is_asked_to() {
     let sandbox = Sandbox::new();
-    for (name, more) in [("-INT", &[][..]), ("-TERM", &["--predicates"][..])] {
-        let run = ["run", "--workload", "sql", "--duration", "1h", "--out", name];
+    for (name, more) in [("-TERM", &["--predicates"][..]), ("-INT", &[])] {
+        let run = ["run", "--workload", "sql", "--duration", "1h", "--out", &name[1..]];
         let mut command = sandbox.command(&[&run[..], more].concat());
         command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
         let mut child = command.spawn().unwrap();
-        std::thread::sleep(Duration::from_secs(2));
+        // From then on, it listens.
+        while !sandbox.path(&name[1..]).exists() {
+            assert!(child.try_wait().unwrap().is_none(), "it goes on for an hour");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        std::thread::sleep(Duration::from_millis(500));
         signal(&child, name);
         let begun = std::time::Instant::now();
         let code = loop {
             if let Some(status) = child.try_wait().unwrap() {
                 break status.code();
             }
-            if begun.elapsed() > Duration::from_secs(60) {
+            if begun.elapsed() > Duration::from_secs(120) {
                 child.kill().unwrap();
                 panic!("no end after {name}");
             }

@@ -74,6 +74,12 @@ impl<'r> Shared<'r> {
     }
 }
 
+/// What a step leaves of a transaction.
+pub enum Next {
+    GoesOn(Running),
+    Over(RecordedTxn),
+}
+
 /// A transaction that goes on.
 pub struct Running {
     planned: Planned,
@@ -95,15 +101,11 @@ impl Running {
         Running { planned: planned.clone(), txn }
     }
 
-    /// Sends the next statement, or ends the transaction. Returns it once it is over.
-    pub fn step(
-        mut self,
-        shared: &Shared<'_>,
-        connection: &Connection,
-    ) -> Result<RecordedTxn, Running> {
+    /// Sends the next statement, or ends the transaction.
+    pub fn step(mut self, shared: &Shared<'_>, connection: &Connection) -> Next {
         let at = self.txn.statements.len();
         let Some(sql) = self.planned.statements.get(at).cloned() else {
-            return Ok(self.end(shared, connection));
+            return Next::Over(self.end(shared, connection));
         };
         let number = u32::try_from(at).unwrap() + 1;
         let sent = shared.instrument.statement(&sql, self.txn.id, number);
@@ -133,17 +135,17 @@ impl Running {
         self.txn.statements.push(recorded);
         if is_over {
             self.planned.commits = false;
-            return Ok(self.end(shared, connection));
+            return Next::Over(self.end(shared, connection));
         }
-        Err(self)
+        Next::GoesOn(self)
     }
 
     /// Goes through the whole transaction.
     pub fn finish(mut self, shared: &Shared<'_>, connection: &Connection) -> RecordedTxn {
         loop {
             match self.step(shared, connection) {
-                Ok(txn) => return txn,
-                Err(running) => self = running,
+                Next::Over(txn) => return txn,
+                Next::GoesOn(running) => self = running,
             }
         }
     }

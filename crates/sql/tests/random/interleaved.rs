@@ -7,7 +7,7 @@ use isolario_sql::{Aux, Bounds, Instrument, Planner, Product, Round, Schema};
 use isolario_workload::Rng;
 use rusqlite::Connection;
 
-use super::client::{Running, Shared, make};
+use super::client::{Next, Running, Shared, make};
 use super::{Counts, full_read, mark_final, style};
 
 const SESSIONS: u32 = 3;
@@ -49,8 +49,8 @@ fn rounds(seed: u64, count: u64, looks: bool) -> Counts {
             let place = &mut running[session as usize];
             match place.take() {
                 Some(current) => match current.step(&shared, connection) {
-                    Ok(txn) => record.transactions.push(txn),
-                    Err(current) => *place = Some(current),
+                    Next::Over(txn) => record.transactions.push(txn),
+                    Next::GoesOn(current) => *place = Some(current),
                 },
                 None if begun < TXNS => {
                     begun += 1;

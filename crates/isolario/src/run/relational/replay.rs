@@ -56,8 +56,9 @@ pub(super) fn replay(
             let schema = &script.schema;
             threads.push(scope.spawn(move || {
                 let reporter = Reporter { answered, session };
-                let actor = Actor { client, current: None, done: Vec::new(), is_lost: false };
-                actor.play(orders, schema, &|| reporter.report())
+                let (current, done) = (None, Vec::new());
+                let actor = Actor { client, orders, current, done, is_lost: false };
+                actor.play(schema, &|| reporter.report())
             }));
         }
         Conductor { lines, answers, views: &mut views }.conduct(&script.steps);
@@ -203,6 +204,7 @@ impl Conductor<'_> {
 /// A session that plays its part.
 struct Actor<'r> {
     client: Client<'r>,
+    orders: Receiver<Order>,
     current: Option<RecordedTxn>,
     done: Vec<RecordedTxn>,
     is_lost: bool,
@@ -210,13 +212,8 @@ struct Actor<'r> {
 
 impl Actor<'_> {
     /// Does what it is told, and says so after each step, until nobody tells it anything any more.
-    fn play(
-        mut self,
-        orders: Receiver<Order>,
-        schema: &Schema,
-        answer: &dyn Fn() -> bool,
-    ) -> Vec<RecordedTxn> {
-        while let Ok(order) = orders.recv() {
+    fn play(mut self, schema: &Schema, answer: &dyn Fn() -> bool) -> Vec<RecordedTxn> {
+        while let Ok(order) = self.orders.recv() {
             match order {
                 _ if self.is_lost => {}
                 Order::Step(step) => self.step(step),
