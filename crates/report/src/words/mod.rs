@@ -40,9 +40,7 @@ pub use verdict::verdict;
 pub(crate) use alike::alike;
 pub(crate) use anomaly::{capitalised, happened};
 pub(crate) use edge::{refutation, told};
-pub(crate) use lost::asked_for;
-#[cfg(feature = "html")]
-pub(crate) use lost::{acknowledged, down_in_words};
+pub(crate) use lost::{acknowledged, asked_for, down_in_words};
 pub(crate) use naming::breaks;
 pub(crate) use observed::{last_write, own_writes_between};
 #[cfg(feature = "html")]

@@ -5,6 +5,7 @@ use isolario_model::{
 };
 
 use super::naming::level_name;
+use crate::finding::Finding;
 use crate::implied::known;
 use crate::meaning::Judgement;
 use crate::names::{grouped, listed};
@@ -76,7 +77,7 @@ fn violated(report: &Report<'_>, run: &RunRecord) -> String {
     let own = own_word(run).filter(|answer| answer.verdict == VerdictKind::Violated);
     let own = own.min_by_key(|answer| answer.level);
     let (level, kind) = match (report.results.iter().find(counts), own, &run.whitebox) {
-        (Some(result), ..) => (result.level, first.map(|first| first.kind())),
+        (Some(result), ..) => (result.level, first.map(Finding::kind)),
         (None, Some(own), Some(record)) => {
             if let Some(level) = record.not_as_promised.last().filter(|level| **level == own.level)
             {
