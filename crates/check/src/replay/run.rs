@@ -174,7 +174,7 @@ impl<'s, 'h> Replay<'s, 'h> {
         let mut usual = as_begun.clone();
         usual.sort_by_key(|event| class(*event, order));
         for likely in [as_begun, usual] {
-            if self.may_be(&likely) && self.is_right(&likely)? {
+            if likely[..] != *order && self.may_be(&likely) && self.is_right(&likely)? {
                 order.copy_from_slice(&likely);
                 return Ok(());
             }
