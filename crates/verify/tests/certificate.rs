@@ -177,7 +177,6 @@ fn the_checker_agrees_about_rows_that_come_back() {
             true_ones += u64::from(is_true && is_given && verdict.is_satisfied());
         }
     }
-    println!("{satisfied} satisfied, {violated} violated, {open} open; {true_ones} as recorded");
     assert!(satisfied > volume() / 2 && violated > volume() / 8, "{satisfied} {violated}");
     assert!(open < satisfied / 5 && true_ones > volume() / 8, "{open} {true_ones}");
 }
