@@ -46,7 +46,8 @@ pub trait Database: Send + Sync {
         false
     }
 
-    /// How runs that use it at the same time notice each other. By default, by a mark among the data.
+    /// How runs that use it at the same time notice each other. By default, by a mark among the data, which takes one
+    /// connection more than there are sessions.
     fn marking(&self) -> Marking {
         Marking::InData
     }

@@ -6,7 +6,9 @@
 use std::path::Path;
 
 use isolario::check;
-use isolario::db::{self, Access, Claim, Connection, Database, DbError, DbUrl, Layout, Receipt};
+use isolario::db::{
+    self, Access, Claim, Connection, Database, DbError, DbUrl, Layout, Marking, Receipt,
+};
 use isolario::formats::{self, version_order};
 use isolario::model::{ItemView, Level, PromisedOrder, Stamp, VerdictKind};
 use isolario::run::{Handle, Judgement, RunOutcome, Settings, Shrinking, run, run_against};
@@ -52,6 +54,10 @@ impl Database for Backwards {
 
     fn claim(&self, kind: Kind, nodes: usize) -> Claim {
         self.0.claim(kind, nodes)
+    }
+
+    fn marking(&self) -> Marking {
+        self.0.marking()
     }
 
     fn promised(&self, kind: Kind) -> Option<Level> {

@@ -304,11 +304,18 @@ fn record(
             return Err(is_alone.err().or(driven.err()).unwrap_or(RunError::Interrupted));
         }
     };
-    // A fault that did not happen shows nothing, and a server that is gone keeps no promise.
-    if let Some(cause) = target.trouble.as_ref().and_then(Trouble::failure)
-        && driven.stopped != StopReason::Interrupted
-    {
-        (driven.stopped, driven.cause) = (StopReason::Database, Some(cause));
+    if let Some(trouble) = &target.trouble {
+        match trouble.failure() {
+            // A fault that did not happen shows nothing, and a server that is gone keeps no promise.
+            Some(cause) if driven.stopped != StopReason::Interrupted => {
+                (driven.stopped, driven.cause) = (StopReason::Database, Some(cause));
+            }
+            // Sessions that ended during a fault missed that the server came back.
+            None if trouble.is_of_server() && driven.stopped == StopReason::Done => {
+                driven.gone.clear();
+            }
+            _ => {}
+        }
     }
     let clock = course.comparison.map(|comparison| {
         let comparison = comparison.into_inner().unwrap_or_else(PoisonError::into_inner);
