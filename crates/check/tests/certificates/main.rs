@@ -9,9 +9,7 @@ mod stores;
 
 use isolario_check::{Options, StatedOrder, StatedSet, check};
 use isolario_formats::{Source, find, version_order};
-use isolario_model::{
-    AnomalyKind, Batch, History, Inapplicable, ItemView, KeyId, Level, TxnId, ValueRef, Verdict,
-};
+use isolario_model::{AnomalyKind, History, Inapplicable, ItemView, KeyId, Level, TxnId, Verdict};
 use isolario_verify::Verifier;
 
 /// Each transaction in a session of its own.
