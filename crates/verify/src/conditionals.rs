@@ -31,6 +31,12 @@ pub(crate) fn verify(
         Verdict::NotApplicable(Inapplicable::OpenConditional { op }) => {
             return does_not_tell(history, *op);
         }
+        // Where a delete may lie between two versions, they are of different rows.
+        Verdict::NotApplicable(Inapplicable::NoVersionOrder)
+            if is_by_row(result.level) && may_come_back(history) =>
+        {
+            return Ok(());
+        }
         verdict if is_open(history, &view) && !matches!(verdict, Verdict::Undecided(_)) => {
             return Err(Refusal::Unsupported("a conditional write that may have taken effect"));
         }

@@ -307,7 +307,11 @@ fn by_some_version_orders(seed: u64, history: &History) -> u64 {
         match &result.verdict {
             Verdict::Satisfied(_) => assert!(orders.iter().any(holds), "seed {seed}: {result:?}"),
             Verdict::Violated(_) => {
-                assert!(!orders.iter().any(holds), "seed {seed}: {result:?}\n{:#?}", Shown(history))
+                assert!(
+                    !orders.iter().any(holds),
+                    "seed {seed}: {result:?}\n{:#?}",
+                    Shown(history)
+                );
             }
             _ => continue,
         }

@@ -258,9 +258,6 @@ impl Certificate<'_> {
     /// A read that saw somebody else's version of a row after its transaction had written one: as it
     /// has to be if the two are of different incarnations, where those are objects of their own.
     fn is_of_another_incarnation(&self, wrong: &Anomaly) -> bool {
-        if !matches!(wrong.kind, AnomalyKind::NotMyOwnWrite | AnomalyKind::NotMyLastWrite) {
-            return false;
-        }
         let Evidence::Read { read, .. } = wrong.evidence else { return false };
         let op = self.view.origin(read);
         let key = self.key_of(read);

@@ -9,9 +9,7 @@ mod stores;
 
 use isolario_check::{Options, StatedOrder, StatedSet, check};
 use isolario_formats::{Source, find, version_order};
-use isolario_model::{
-    AnomalyKind, Batch, History, Inapplicable, ItemView, KeyId, Level, TxnId, ValueRef, Verdict,
-};
+use isolario_model::{AnomalyKind, History, Inapplicable, ItemView, KeyId, Level, TxnId, Verdict};
 use isolario_verify::Verifier;
 
 /// Each transaction in a session of its own.
@@ -292,6 +290,26 @@ fn a_result_may_hold_two_incarnations_of_one_key() {
     assert!(!satisfies(&history(&rows), &of_rows, Level::Serializable));
     // A register is the same one after a delete.
     assert!(!satisfies(&history(both), certificate, Level::SnapshotIsolation));
+}
+
+/// What the former row held is also what another transaction wrote and replaced: that is not what was read.
+#[test]
+fn a_former_row_that_looks_like_an_intermediate_write_is_none() {
+    let both = in_rows(
+        "
+        T1: w x 1
+        T2: delete x
+        T3: w x 2, select value > 0 -> {x: 1, x: 2}
+        T4: w x 1, w x 5",
+    );
+    let certificate = in_rows(
+        r#"
+        {"key": "x", "writers": ["T1", "T2", "T3", "T4"]}
+        {"txn": "T3", "op": 1, "versions": [["x", "T1"]]}"#,
+    );
+    for level in [Level::AdyaReadCommitted, Level::SnapshotIsolation, Level::RepeatableRead] {
+        assert!(satisfies(&history(&both), &certificate, level), "{level}");
+    }
 }
 
 /// A transaction deletes its own row by a predicate that the former one of its key does not satisfy, which is
