@@ -159,6 +159,10 @@ impl Database for Exec {
             .map_or(true, |greeting| greeting.workloads.iter().any(|it| it == kind.name()))
     }
 
+    fn takes_new_keys(&self) -> bool {
+        self.greeting().is_ok_and(|greeting| greeting.new_keys)
+    }
+
     fn claim(&self, _: Kind, _: usize) -> Claim {
         let names = self.greeting().map_or(&[][..], |greeting| &greeting.claim);
         let levels: Vec<Level> = names.iter().filter_map(|name| Level::find(name)).collect();

@@ -19,6 +19,9 @@ pub(super) struct Greeting {
     /// The levels it claims to give.
     #[serde(default)]
     pub(super) claim: Vec<String>,
+    /// Whether registers may be written that it did not hear of when it prepared.
+    #[serde(default)]
+    pub(super) new_keys: bool,
     /// Whether one process serves every session.
     #[serde(default)]
     pub(super) shared: bool,

@@ -78,6 +78,14 @@ impl Generator for SomeSessions<'_> {
         self.all.rendezvous(self.first + session)
     }
 
+    fn lead(&self) -> Option<u64> {
+        self.all.lead()
+    }
+
+    fn keys(&self, positions: u64) -> Option<u64> {
+        self.all.keys(positions)
+    }
+
     fn first_key(&self, position: u64) -> u64 {
         self.all.first_key(position)
     }

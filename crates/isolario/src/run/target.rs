@@ -1,8 +1,10 @@
 //! The database of a run: opened, asked who it is, and made ready.
 
+use std::borrow::Cow;
+
 use isolario_db::{self as db, Claim, Database, DbError, DbUrl, Layout};
 use isolario_model::Level;
-use isolario_workload::Schema;
+use isolario_workload::{Schema, Workload};
 
 use super::error::RunError;
 use super::faults::Trouble;
@@ -24,12 +26,21 @@ pub(super) fn in_real_time(claim: Claim) -> Claim {
 /// What a run needs room for.
 pub(super) fn layout(settings: &Settings) -> Layout {
     let extra = settings.host.map_or(0, Host::extra_keys);
-    let layout = Layout::new(settings.workload.kind, settings.workload.keys + extra)
+    let layout = Layout::new(settings.workload.kind, settings.workload.standing_keys() + extra)
         .with_value_size(settings.value_size);
     match settings.to_be_killed {
         Some(run) => layout.with_run(run.wrapping_add(settings.seed)),
         None => layout,
     }
+}
+
+/// The settings of a run on this database: it may not take keys that begin absent.
+pub(super) fn suited<'s>(settings: &'s Settings, database: &dyn Database) -> Cow<'s, Settings> {
+    if database.takes_new_keys() || settings.workload.absent_ratio == 0.0 {
+        return Cow::Borrowed(settings);
+    }
+    let workload = Workload { absent_ratio: 0.0, ..settings.workload.clone() };
+    Cow::Owned(settings.clone().with_workload(workload))
 }
 
 /// What a run asks of its database. Who is going to be killed asks for commits that survive it.
@@ -97,7 +108,7 @@ impl Target {
             let (database, workload) = (first.name().to_owned(), settings.workload.name());
             return Err(RunError::NoTables { database, workload });
         }
-        let layout = layout(settings);
+        let layout = layout(&suited(settings, first.as_ref()));
         let prepared = match settings.host.map(Host::number) {
             None => db::prepare(&nodes, &layout),
             Some(1) => prepare_for_all(&nodes, &layout),
