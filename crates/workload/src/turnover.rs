@@ -4,7 +4,7 @@ use crate::shape::{Kind, Workload};
 
 /// Writes that a key gets, on average, before a new one takes its place. A row that is inserted is
 /// soon updated, and few transactions pass between the two.
-const WRITES_PER_KEY: f64 = 8.0; // TUNE
+const WRITES_PER_KEY: f64 = 8.0;
 
 /// The keys behind the slots that operations are drawn from.
 ///
@@ -57,9 +57,10 @@ impl Turnover {
         (0..self.slots).map(last).max().unwrap_or_default()
     }
 
-    /// The number of positions that a session may be ahead of the others while they share most keys.
+    /// The number of positions that a session may be ahead of the others while they share most keys,
+    /// if any key changes.
     pub(crate) fn lead(self) -> Option<u64> {
-        (self.absent > 0).then(|| (self.period / self.absent).max(1))
+        (self.absent > 0).then_some(self.period)
     }
 }
 
@@ -73,4 +74,57 @@ pub(crate) fn positions(workload: &Workload, sessions: u32, writes_per_key: f64)
     // Without writes, keys may last for ever.
     let period = f64::from(workload.keys) * writes_per_key / (f64::from(sessions) * writes);
     (period as u64).clamp(1, u32::MAX.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn turnover(keys: u32, absent_ratio: f64) -> Turnover {
+        Turnover::of(&Workload { keys, absent_ratio, ..Workload::default() }, 4)
+    }
+
+    #[test]
+    fn half_of_the_slots_keep_their_key() {
+        let turnover = turnover(10, 0.5);
+        let keys = |position| (0..10).map(|slot| turnover.key(slot, position)).collect::<Vec<_>>();
+        assert_eq!(keys(0), [5, 0, 6, 1, 7, 2, 8, 3, 9, 4]);
+        let late = keys(10 * turnover.period);
+        assert_eq!(late, [55, 0, 56, 1, 57, 2, 58, 3, 59, 4]);
+        assert_eq!(turnover.keys(10 * turnover.period + 1), 60);
+        // In between, one after the other has its new key.
+        let new = |position| keys(position).iter().filter(|key| **key >= 10).count();
+        let counts: BTreeSet<usize> = (0..=turnover.period).map(new).collect();
+        assert_eq!(counts, (0..=5).collect());
+    }
+
+    #[test]
+    fn no_two_slots_share_a_key() {
+        for (keys, ratio) in [(1, 1.0), (1, 0.4), (2, 0.5), (7, 0.3), (10, 1.0), (13, 0.9)] {
+            let turnover = turnover(keys, ratio);
+            let mut owners = std::collections::BTreeMap::new();
+            for position in 0..500 {
+                for slot in 0..u64::from(keys) {
+                    let key = turnover.key(slot, position);
+                    assert_eq!(*owners.entry(key).or_insert(slot), slot, "{keys} {ratio} {key}");
+                    assert!(key < turnover.keys(position + 1));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn without_absent_keys_slots_are_keys() {
+        let turnover = turnover(10, 0.0);
+        assert!((0..10).all(|slot| turnover.key(slot, 1 << 40) == slot));
+        assert_eq!((turnover.lead(), turnover.keys(1 << 40)), (None, 10));
+    }
+
+    #[test]
+    fn new_keys_leave_room_for_others() {
+        let turnover = turnover(4, 0.5).starting_at(20);
+        assert_eq!((0..4).map(|slot| turnover.key(slot, 0)).collect::<Vec<_>>(), [20, 0, 21, 1]);
+    }
 }

@@ -43,7 +43,7 @@ impl Abreast {
 
     /// A session has ended.
     pub(super) fn leave(&self, session: u32) {
-        self.move_to(session, NOT_WAITED_FOR);
+        drop(self.move_to(session, NOT_WAITED_FOR));
     }
 
     fn move_to(&self, session: u32, position: u64) -> MutexGuard<'_, Vec<u64>> {
