@@ -30,9 +30,7 @@ impl DefaultRun {
             Kind::Mini => {
                 (Workload { keys: 10, read_ratio: 0.25, absent_ratio, ..shape }, 8, 10_000)
             }
-            Kind::General => {
-                (Workload { ops: 20, keys: 10_000, absent_ratio, ..shape }, 25, 5_000)
-            }
+            Kind::General => (Workload { ops: 20, keys: 10_000, absent_ratio, ..shape }, 25, 5_000),
             Kind::Append => (Workload { ops: 4, keys: 10, ..shape }, 8, 10_000),
             Kind::Lwt => (Workload { keys: 10, ..shape }, 8, 10_000),
             Kind::Predicate => (Workload { ops: 5, ..shape }, 8, 10_000),

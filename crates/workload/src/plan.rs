@@ -159,12 +159,6 @@ pub trait Generator {
         None
     }
 
-    /// The number of positions that a session may be ahead of the slowest one, so that they work on the
-    /// same keys; `None` if keys do not depend on the position.
-    fn lead(&self) -> Option<u64> {
-        None
-    }
-
     /// The number of keys that transactions before this position can touch, counted from 0; `None` if
     /// keys do not change while the run goes on.
     fn keys(&self, positions: u64) -> Option<u64> {

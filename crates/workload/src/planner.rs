@@ -64,11 +64,7 @@ impl Planner {
             reads: Chance::new(workload.read_ratio),
             rmw: Chance::new(if writes > 0.0 { workload.rmw_ratio / writes } else { 0.0 }),
             duplicates: Chance::new(workload.duplicate_ratio),
-            list_positions: turnover::positions(
-                workload,
-                sessions,
-                workload.list_length.into(),
-            ),
+            list_positions: turnover::positions(workload, sessions, workload.list_length.into()),
             attempts: 1,
             table: match workload.kind {
                 Kind::Predicate => Some(TablePlanner::new(&table(workload), sessions, seed)?),
@@ -233,10 +229,6 @@ impl Generator for Planner {
 
     fn name(&self, place: Place) -> Option<i64> {
         self.table.as_ref().map(|table| table.name(place))
-    }
-
-    fn lead(&self) -> Option<u64> {
-        self.turnover.lead()
     }
 
     fn keys(&self, positions: u64) -> Option<u64> {

@@ -9,7 +9,7 @@ const WRITES_PER_KEY: f64 = 8.0;
 /// The keys behind the slots that operations are drawn from.
 ///
 /// Some slots keep their key, which exists before the run. Each of the others has a key that begins
-/// absent, and a new one every [`period`](Turnover::period) positions; one slot after the other gets
+/// absent, and a new one every `period` positions; one slot after the other gets
 /// its new key, so that there is always one that was just made. Keys that exist have the smallest
 /// numbers, and new ones the following.
 #[derive(Clone, Copy, Debug)]
@@ -55,12 +55,6 @@ impl Turnover {
     pub(crate) fn keys(self, positions: u64) -> u64 {
         let last = |slot| self.key(slot, positions.saturating_sub(1)) + 1;
         (0..self.slots).map(last).max().unwrap_or_default()
-    }
-
-    /// The number of positions that a session may be ahead of the others while they share most keys,
-    /// if any key changes.
-    pub(crate) fn lead(self) -> Option<u64> {
-        (self.absent > 0).then_some(self.period)
     }
 }
 
@@ -119,7 +113,7 @@ mod tests {
     fn without_absent_keys_slots_are_keys() {
         let turnover = turnover(10, 0.0);
         assert!((0..10).all(|slot| turnover.key(slot, 1 << 40) == slot));
-        assert_eq!((turnover.lead(), turnover.keys(1 << 40)), (None, 10));
+        assert_eq!(turnover.keys(1 << 40), 10);
     }
 
     #[test]

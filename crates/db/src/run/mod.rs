@@ -1,6 +1,5 @@
 //! Runs a workload against databases, and records what the clients saw.
 
-mod abreast;
 mod attempt;
 mod control;
 mod events;
@@ -29,7 +28,6 @@ use crate::error::DbError;
 pub use attempt::{Sighting, key_name};
 pub use control::Control;
 use events::Events;
-use abreast::Abreast;
 use meeting::Meetings;
 use meter::{Chronicle, LastError, Meter};
 use pace::{Pace, Tickets};
@@ -132,8 +130,6 @@ struct Shared<'r> {
     tickets: Tickets,
     pace: Pace,
     meetings: Meetings,
-    /// Keeps sessions from getting far ahead of others, where that matters.
-    abreast: Option<Abreast>,
     /// What keys are called, if not by their numbers.
     names: Option<KeyNames>,
     /// How many positions the longest session came to.
@@ -275,7 +271,6 @@ pub fn run_then(
         events: Events::new(epoch),
         tickets: Tickets::new(plan.txns),
         pace: Pace::new(plan.rate),
-        abreast: plan.generator.lead().map(|lead| Abreast::new(lead, plan.sessions)),
         meetings: Meetings::new(plan.sessions, |session| plan.generator.rendezvous(session)),
         names: recorder.as_ref().and_then(|_| plan.generator.key_names()),
         positions: AtomicU64::new(0),

@@ -87,9 +87,6 @@ impl<'r> Session<'r> {
             if !self.wait_for_turn() {
                 break;
             }
-            if let Some(abreast) = &self.shared.abreast {
-                abreast.wait(self.number, position);
-            }
             self.shared.positions.fetch_max(position + 1, Ordering::Relaxed);
             let ended = self.transaction(position);
             if ended != Ended::Committed {
@@ -98,9 +95,6 @@ impl<'r> Session<'r> {
             if ended == Ended::Over {
                 break;
             }
-        }
-        if let Some(abreast) = &self.shared.abreast {
-            abreast.leave(self.number);
         }
         if self.connection.is_some() {
             self.node().reached.fetch_add(1, Ordering::Relaxed);

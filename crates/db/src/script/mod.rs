@@ -138,10 +138,7 @@ impl Action {
 
     fn writes(&self) -> bool {
         // What a statement in SQL does is the database's business.
-        matches!(
-            self,
-            Action::Write(..) | Action::Delete(_) | Action::Append(..) | Action::Sql(_)
-        )
+        matches!(self, Action::Write(..) | Action::Delete(_) | Action::Append(..) | Action::Sql(_))
     }
 }
 

@@ -78,10 +78,6 @@ impl Generator for SomeSessions<'_> {
         self.all.rendezvous(self.first + session)
     }
 
-    fn lead(&self) -> Option<u64> {
-        self.all.lead()
-    }
-
     fn keys(&self, positions: u64) -> Option<u64> {
         self.all.keys(positions)
     }
