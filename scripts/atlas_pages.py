@@ -69,6 +69,8 @@ the claim.
 - *Too few* is what was measured with less than 500 transactions: that tells nothing.
 - The levels measured are the strongest that every run of the mini workload satisfied. A store that shows more than it
   claims does not promise it.
+- *Known* bugs that a run of a moment seldom meets are on the page of the product, each with a script for two terminals:
+  PostgreSQL, MariaDB and DuckDB have some.
 - Stores with files are killed and opened again at their default setting, with commits that are to be durable. What
   they had acknowledged and [lost](guide/faults.md#what-was-acknowledged-must-be-there) is on their page.
 
@@ -195,7 +197,13 @@ def product_page(name, product):
         parts += setting_part(setting, found)
     if "crashes" in product:
         parts += [*crashes(product["crashes"]), *([DURABILITY[name]] if name in DURABILITY else [])]
-    return "\n\n".join([*parts, *programs(name)]) + "\n"
+    return "\n\n".join([*parts, *known(name), *programs(name)]) + "\n"
+
+
+def known(name):
+    """What was found by other ways than a measurement, each with a script for two terminals."""
+    page = BOOK / "atlas" / "known" / f"{name}.md"
+    return [page.read_text().strip()] if page.exists() else []
 
 
 def programs(name):

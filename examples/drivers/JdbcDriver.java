@@ -88,7 +88,7 @@ public class JdbcDriver {
         String levels = claim.stream().map(JdbcDriver::quoted).collect(Collectors.joining(","));
         return "\"name\":" + quoted(name) + ",\"isolation\":" + quoted(isolation)
                 + ",\"workloads\":[\"mini\",\"general\",\"append\",\"lwt\"],\"claim\":[" + levels
-                + "],\"shared\":true";
+                + "],\"shared\":true,\"new_keys\":true";
     }
 
     /** Requests are flat: strings without escapes, numbers and null. */

@@ -20,6 +20,7 @@ def greet(request):
         "isolation": "snapshot",
         "workloads": ["mini", "general", "append", "lwt"],
         "claim": sys.argv[2:],
+        "new_keys": True,
     }
 
 
@@ -65,8 +66,8 @@ class Session(Registers):
         row = self.run(sql, key).fetchone()
         return row[0] if row else None
 
-    def update(self, sql, value, key):
-        return self.run(sql, value, key).fetchone()[0]
+    def update(self, sql, *values):
+        return self.run(sql, *values).fetchone()[0]
 
 
 serve(greet, Session)

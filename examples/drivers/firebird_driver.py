@@ -39,6 +39,7 @@ def greet(request):
         "isolation": isolation,
         "workloads": ["mini", "general", "append", "lwt"],
         "claim": sys.argv[2:],
+        "new_keys": True,
     }
 
 
@@ -84,8 +85,8 @@ class Session(Registers):
         row = self.attempt(lambda: self.cursor.execute(sql, (key,)).fetchone())
         return row[0] if row else None
 
-    def update(self, sql, value, key):
-        self.attempt(lambda: self.cursor.execute(sql, (value, key)))
+    def update(self, sql, *values):
+        self.attempt(lambda: self.cursor.execute(sql, values))
         return self.cursor.affected_rows
 
 

@@ -77,6 +77,10 @@ class Registers:
         self.put("isolario_register", request["key"], request["value"])
         return {}
 
+    def delete(self, request):
+        self.update("DELETE FROM isolario_register WHERE k = ?", request["key"])
+        return {}
+
     def put(self, table, key, value):
         if self.update(f"UPDATE {table} SET v = ? WHERE k = ?", value, key) == 0:
             self.update(f"INSERT INTO {table} (v, k) VALUES (?, ?)", value, key)

@@ -53,6 +53,8 @@ class Driver:
             "isolation": "serializable",
             "workloads": ["mini", "general", "append", "lwt", "predicate"],
             "claim": ["strict-serializable"],
+            # A write inserts what is not there.
+            "new_keys": True,
         }
 
     # Once per run.

@@ -41,6 +41,12 @@ pub trait Database: Send + Sync {
         false
     }
 
+    /// Whether registers may be written that the [layout](Layout::keys) does not have. Where they may
+    /// not, the runs of [`isolario_workload`]'s workloads have no keys that begin absent.
+    fn takes_new_keys(&self) -> bool {
+        false
+    }
+
     /// Whether it can keep the rows of an application in [SQL tables](crate::Settings::tables) of their own.
     fn has_tables(&self) -> bool {
         false
@@ -214,7 +220,8 @@ pub struct Layout {
     pub kind: Kind,
     /// How many keys there are, from 0; for lists, at a time: as lists grow long, later keys take
     /// their place. An adapter may create the rows of registers beforehand, as long as they read
-    /// as nothing.
+    /// as nothing. Registers beyond these begin absent, where the database
+    /// [takes them](Database::takes_new_keys).
     pub keys: u32,
     /// How many bytes a register is to take at least, in databases that store bytes.
     pub value_size: u32,

@@ -242,6 +242,10 @@ impl Database for Embedded {
         Kind::KEYED.contains(&kind)
     }
 
+    fn takes_new_keys(&self) -> bool {
+        true
+    }
+
     fn claim(&self, kind: Kind, nodes: usize) -> Claim {
         match &self.claimed {
             None => claims::look_up(&self.name, &self.isolation, kind, nodes),

@@ -96,6 +96,10 @@ impl Database for Etcd {
         Kind::KEYED.contains(&kind)
     }
 
+    fn takes_new_keys(&self) -> bool {
+        true
+    }
+
     /// Revisions number all changes, and every answer tells the revision that it is about. Of single
     /// operations, strict serializability is linearizability.
     fn promised(&self, _: Kind) -> Option<Level> {

@@ -157,6 +157,10 @@ impl Database for Exec {
         self.greeting().map_or(true, |greeting| greeting.workloads.contains(&kind))
     }
 
+    fn takes_new_keys(&self) -> bool {
+        self.greeting().is_ok_and(|greeting| greeting.new_keys)
+    }
+
     fn claim(&self, _: Kind, _: usize) -> Claim {
         match self.greeting() {
             Ok(Greeting { claim, .. }) if !claim.is_empty() => {

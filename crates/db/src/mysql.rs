@@ -337,6 +337,10 @@ impl Database for MySql {
         true
     }
 
+    fn takes_new_keys(&self) -> bool {
+        true
+    }
+
     fn has_tables(&self) -> bool {
         true
     }

@@ -310,6 +310,10 @@ impl Database for Postgres {
         true
     }
 
+    fn takes_new_keys(&self) -> bool {
+        true
+    }
+
     fn has_tables(&self) -> bool {
         true
     }

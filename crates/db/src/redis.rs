@@ -147,6 +147,10 @@ impl Database for Redis {
         Kind::KEYED.contains(&kind)
     }
 
+    fn takes_new_keys(&self) -> bool {
+        true
+    }
+
     /// Transactions and scripts run one after the other, and are counted.
     fn promised(&self, _: Kind) -> Option<Level> {
         let is_counted = self.evidence && self.site.isolation != PLAIN;

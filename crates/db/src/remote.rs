@@ -101,15 +101,6 @@ pub(crate) fn not_ours(what: &str, place: &str) -> DbError {
     ))
 }
 
-/// Registers have their rows from the beginning, so that a write changes one.
-#[cfg(any(feature = "mysql", feature = "postgres"))]
-pub(crate) fn one_row(key: u64, changed: u64) -> Result<(), DbError> {
-    match changed {
-        1 => Ok(()),
-        _ => Err(DbError::fatal(format!("there is no register {key}: it is beyond the layout"))),
-    }
-}
-
 /// Takes the elements of a list that is kept as a text, with commas between them.
 #[cfg(any(feature = "mysql", feature = "postgres"))]
 pub(crate) fn take_elements(key: u64, text: &str, elements: &mut Vec<i64>) -> Result<(), DbError> {

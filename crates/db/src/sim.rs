@@ -131,6 +131,10 @@ impl Database for Sim {
         true
     }
 
+    fn takes_new_keys(&self) -> bool {
+        true
+    }
+
     fn claim(&self, kind: Kind, _: usize) -> Claim {
         let level = match (self.claimed, kind) {
             (Level::StrictSerializable, Kind::Lwt) => Level::Linearizable,

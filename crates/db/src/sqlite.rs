@@ -183,6 +183,10 @@ impl Database for Sqlite {
         true
     }
 
+    fn takes_new_keys(&self) -> bool {
+        true
+    }
+
     fn has_tables(&self) -> bool {
         true
     }

@@ -161,6 +161,8 @@ pub struct RunShape {
     pub ops: u32,
     /// How many keys.
     pub keys: u32,
+    /// The share of them that begin absent.
+    pub absent_ratio: f64,
     /// The share of reads.
     pub read_ratio: f64,
     /// How operations spread over keys.

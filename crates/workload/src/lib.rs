@@ -36,6 +36,7 @@ mod rng;
 mod sampler;
 mod shape;
 mod table;
+mod turnover;
 
 pub use aim::Aim;
 pub use application::{Application, KeyColumn, KeyNames, RowName, Rows, Schema, Table};

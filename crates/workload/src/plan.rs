@@ -159,6 +159,13 @@ pub trait Generator {
         None
     }
 
+    /// The number of keys that transactions before this position can touch, counted from 0; `None` if
+    /// keys do not change while the run goes on.
+    fn keys(&self, positions: u64) -> Option<u64> {
+        let _ = positions;
+        None
+    }
+
     /// The smallest key that transactions from this position on can touch: keys below it may be
     /// forgotten once every session is there.
     fn first_key(&self, position: u64) -> u64 {

@@ -7,6 +7,7 @@ use crate::rng::{Chance, Rng};
 use crate::sampler::Sampler;
 use crate::shape::{Kind, Workload, WorkloadError};
 use crate::table::{TablePlanner, TableWorkload};
+use crate::turnover::{self, Turnover};
 
 /// Values that repeat are from 1 to this; unique values are above.
 const REPEATED_VALUES: u64 = 4;
@@ -18,6 +19,8 @@ pub struct Planner {
     sessions: u32,
     seed: u64,
     sampler: Sampler,
+    /// The keys behind what the sampler draws, unless they are lists.
+    turnover: Turnover,
     reads: Chance,
     /// Of what is not a read: read-modify-writes.
     rmw: Chance,
@@ -57,10 +60,11 @@ impl Planner {
             sessions,
             seed,
             sampler: Sampler::new(workload.distribution, workload.keys),
+            turnover: Turnover::of(workload, sessions),
             reads: Chance::new(workload.read_ratio),
             rmw: Chance::new(if writes > 0.0 { workload.rmw_ratio / writes } else { 0.0 }),
             duplicates: Chance::new(workload.duplicate_ratio),
-            list_positions: list_positions(workload, sessions),
+            list_positions: turnover::positions(workload, sessions, workload.list_length.into()),
             attempts: 1,
             table: match workload.kind {
                 Kind::Predicate => {
@@ -76,6 +80,12 @@ impl Planner {
     pub fn with_attempts(self, attempts: u32) -> Planner {
         let table = self.table.map(|table| table.with_attempts(attempts));
         Planner { attempts: attempts.max(1), table, ..self }
+    }
+
+    /// Leaves the keys below this one to others, but for those that exist before the run.
+    #[must_use]
+    pub fn with_absent_keys_from(self, first: u64) -> Planner {
+        Planner { turnover: self.turnover.starting_at(first), ..self }
     }
 
     /// A value that no other operation writes: numbered by position, session, attempt and
@@ -100,6 +110,7 @@ impl Planner {
             Some(aim) => aim.part(place.session),
             None => self.by_chance(rng),
         };
+        let keys = keys.map(|slot| self.turnover.key(slot, place.position));
         for (at, step) in shape.iter().enumerate() {
             plan.push(match *step {
                 MiniOp::R(key) => PlannedOp::Read { key: keys[key] },
@@ -137,7 +148,7 @@ impl Planner {
         let ops = self.workload.ops as usize;
         let whole = self.workload.one_kind_per_txn.then(|| self.action(rng));
         while plan.len() < ops {
-            let key = self.sampler.sample(rng);
+            let key = self.turnover.key(self.sampler.sample(rng), place.position);
             let action = whole.unwrap_or_else(|| self.action(rng));
             // A read-modify-write for which there is no room left is its read alone.
             if action != Action::Write {
@@ -216,6 +227,10 @@ impl Generator for Planner {
         self.table.as_ref().map(|table| table.name(place))
     }
 
+    fn keys(&self, positions: u64) -> Option<u64> {
+        Some(self.first_key(positions.saturating_sub(1)) + self.turnover.keys(positions))
+    }
+
     /// Lists are replaced, all at once, when they are as long as asked for on average: a key that
     /// was appended to for ever would make the history grow with the square of its length.
     fn first_key(&self, position: u64) -> u64 {
@@ -224,14 +239,6 @@ impl Generator for Planner {
             _ => 0,
         }
     }
-}
-
-/// After how many positions of every session the lists have reached their length, on average.
-fn list_positions(workload: &Workload, sessions: u32) -> u64 {
-    let elements = f64::from(workload.keys) * f64::from(workload.list_length);
-    let per_position = f64::from(sessions) * f64::from(workload.ops) * (1.0 - workload.read_ratio);
-    // Without appends lists stay empty; they may last for ever.
-    ((elements / per_position) as u64).max(1)
 }
 
 #[cfg(test)]
@@ -336,7 +343,7 @@ mod tests {
         let firsts: Vec<u64> = [0, 9, 10, 25].map(|position| planner.first_key(position)).to_vec();
         assert_eq!(firsts, [0, 0, 4, 8]);
         let never = Workload { read_ratio: 1.0, ..workload };
-        assert_eq!(Planner::new(&never, 4, 5).unwrap().first_key(1 << 40), 0);
+        assert_eq!(Planner::new(&never, 4, 5).unwrap().first_key(1 << 31), 0);
     }
 
     #[test]

@@ -71,6 +71,9 @@ pub struct Workload {
     pub ops: u32,
     /// How many keys there are; for lists, at a time; for a table, how many rows there may be.
     pub keys: u32,
+    /// The share of the keys of `mini` and `general` that begin absent, and that new ones keep
+    /// replacing. The other keys exist before the run.
+    pub absent_ratio: f64,
     /// The share of reads among the operations; for `mini`, of read-only transactions.
     pub read_ratio: f64,
     /// The share of read-modify-writes among the operations of `general`. The rest, neither read
@@ -103,6 +106,7 @@ impl Default for Workload {
             kind: Kind::Mini,
             ops: 8,
             keys: 1000,
+            absent_ratio: 0.0,
             read_ratio: 0.5,
             rmw_ratio: 0.0,
             one_kind_per_txn: false,
@@ -208,6 +212,7 @@ impl Workload {
         for (found, name) in [
             (self.read_ratio, "read ratio"),
             (self.rmw_ratio, "read-modify-write ratio"),
+            (self.absent_ratio, "absent ratio"),
             (self.duplicate_ratio, "duplicate ratio"),
         ] {
             if !(0.0..=1.0).contains(&found) {
@@ -230,6 +235,14 @@ impl Workload {
             }
         }
         Ok(self.distribution.validate()?)
+    }
+
+    /// The number of keys that exist before the run.
+    pub fn standing_keys(&self) -> u32 {
+        let can_begin_absent =
+            matches!(self.kind, Kind::Mini | Kind::General) && self.application.is_none();
+        let absent = if can_begin_absent { self.absent_ratio } else { 0.0 };
+        self.keys - (f64::from(self.keys) * absent).round() as u32
     }
 
     /// What it is called: the application's name, or its kind's.

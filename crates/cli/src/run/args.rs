@@ -128,6 +128,11 @@ pub(crate) struct ShapeArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) keys: Option<u32>,
 
+    /// The share of the keys that begin absent, and that new ones keep replacing (mini, general)
+    /// [default: 0.5; 0 for presets]
+    #[arg(long, value_name = "R", value_parser = share)]
+    pub(crate) absent_ratio: Option<f64>,
+
     /// The share of reads; for mini, of read-only transactions [default: 0.5; 0.25 for mini]
     #[arg(long, value_name = "R", value_parser = share)]
     pub(crate) read_ratio: Option<f64>,

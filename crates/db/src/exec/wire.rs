@@ -18,6 +18,8 @@ pub(super) struct Greeting {
     pub(super) workloads: Vec<Kind>,
     /// The levels it claims to give.
     pub(super) claim: Vec<Level>,
+    /// Whether registers may be written that it did not hear of when it prepared.
+    pub(super) new_keys: bool,
     /// Whether one process serves every session.
     pub(super) shared: bool,
 }
@@ -29,6 +31,8 @@ struct GreetingFields {
     workloads: Option<Vec<String>>,
     #[serde(default)]
     claim: Vec<String>,
+    #[serde(default)]
+    new_keys: bool,
     #[serde(default)]
     shared: bool,
 }
@@ -60,8 +64,8 @@ impl Greeting {
             let known: Vec<&str> = Level::decided().map(Level::name).collect();
             wrong(format!("there is no level `{name}` to claim, but {}", known.join(", ")))
         })?;
-        let GreetingFields { name, isolation, shared, .. } = fields;
-        Ok(Greeting { name, isolation, workloads, claim, shared })
+        let GreetingFields { name, isolation, new_keys, shared, .. } = fields;
+        Ok(Greeting { name, isolation, workloads, claim, new_keys, shared })
     }
 }
 

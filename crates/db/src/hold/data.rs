@@ -8,8 +8,8 @@ use super::mark::Id;
 use crate::database::{Access, Connection, Database, Layout};
 use crate::error::DbError;
 
-/// A list has its mark at this key: later than any that a workload comes to.
-const LIST: u64 = i32::MAX as u64;
+/// The key of the mark where keys need no preparation: later than any that a workload comes to.
+const LAST: u64 = i32::MAX as u64;
 /// Marks are numbers from here up to twice as much, which no client writes and every JSON parser reads exactly.
 const LEAST: i64 = 1 << 52;
 
@@ -28,8 +28,9 @@ impl DataMark {
     /// refuses it.
     pub(super) fn write(database: &dyn Database, room: &Layout, id: Id) -> Option<DataMark> {
         let key = match room.kind {
+            Kind::Append => LAST,
+            Kind::Mini | Kind::General if database.takes_new_keys() => LAST,
             Kind::Mini | Kind::General | Kind::Lwt => u64::from(room.keys) - 1,
-            Kind::Append => LIST,
             _ => return None,
         };
         let own = LEAST | (id.0 >> 12) as i64;

@@ -10,13 +10,16 @@ use crate::certificate::binlog::place_of;
 use crate::certificate::mvcc::last_transaction;
 use crate::database::{Access, Conditional, Connection, Held, Receipt};
 use crate::error::DbError;
-use crate::remote::{Stage, one_row, take_elements};
+use crate::remote::{Stage, take_elements};
 use crate::table::Found;
 use crate::table::application::OwnTables;
 use crate::table::sql::{self, Prepared, Reply};
 
 const READ: &str = "SELECT v FROM isolario_register WHERE k = ?";
 const WRITE: &str = "UPDATE isolario_register SET v = ? WHERE k = ?";
+/// The first write of a register that has no row before the run.
+const INSERT: &str =
+    "INSERT INTO isolario_register VALUES (?, ?) ON DUPLICATE KEY UPDATE v = VALUES(v)";
 const COMPARE_AND_SET: &str = "UPDATE isolario_register SET v = ? WHERE k = ? AND v <=> ?";
 const READ_LIST: &str = "SELECT e FROM isolario_list WHERE k = ?";
 const APPEND: &str = "INSERT INTO isolario_list VALUES (?, ?) \
@@ -155,7 +158,10 @@ impl Connection for Session {
         if let Some(tables) = OwnTables::of_key(self.own_tables, key) {
             return tables.write(self, key, value);
         }
-        one_row(key, self.execute(WRITE, (value, key))?)
+        match self.execute(WRITE, (value, key))? {
+            0 => self.execute(INSERT, (key, value)).map(|_| ()),
+            _ => Ok(()),
+        }
     }
 
     fn delete(&mut self, key: u64) -> Result<(), DbError> {

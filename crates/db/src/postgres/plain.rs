@@ -17,7 +17,7 @@ use super::{DIALECT, PLAIN};
 use crate::certificate::Capture;
 use crate::database::{Access, Conditional, Connection, Database, Held, Layout, Receipt};
 use crate::error::{DbError, ErrorClass};
-use crate::remote::{Stage, not_ours, one_row, take_elements};
+use crate::remote::{Stage, not_ours, take_elements};
 use crate::sql::SqlConnection;
 
 /// Their name in the table of claims, in which they have none: nobody knows who they are.
@@ -165,6 +165,10 @@ impl Database for Plain {
         Kind::KEYED.contains(&kind)
     }
 
+    fn takes_new_keys(&self) -> bool {
+        true
+    }
+
     /// Statement by statement: not every server changes its schema inside of transactions.
     fn prepare(&self, layout: &Layout) -> Result<(), DbError> {
         let line = self.set_up()?;
@@ -247,6 +251,22 @@ impl Session {
         });
         Ok(changed.unwrap_or_default())
     }
+
+    /// Changes a row, or inserts it if there is none. Another transaction may have inserted it in
+    /// between, and then there is a row to change at the next attempt. An update that changed nothing
+    /// has nothing to commit, so that this may be a single operation, too.
+    fn update_or_insert(&self, update: &str, insert: &str) -> Result<(), DbError> {
+        if self.execute(update)? > 0 {
+            return Ok(());
+        }
+        match self.execute(insert) {
+            Ok(_) => Ok(()),
+            Err(error) if error.code.as_deref().is_some_and(|code| code.starts_with("23")) => {
+                Err(error.with_class(ErrorClass::Retryable))
+            }
+            Err(error) => Err(error),
+        }
+    }
 }
 
 impl Connection for Session {
@@ -274,13 +294,15 @@ impl Connection for Session {
     }
 
     fn write(&mut self, key: u64, value: i64) -> Result<(), DbError> {
-        let sql = format!("UPDATE isolario_register SET v = {value} WHERE k = {key}");
-        one_row(key, self.execute(&sql)?)
+        self.update_or_insert(
+            &format!("UPDATE isolario_register SET v = {value} WHERE k = {key}"),
+            &format!("INSERT INTO isolario_register (k, v) VALUES ({key}, {value})"),
+        )
     }
 
     fn delete(&mut self, key: u64) -> Result<(), DbError> {
         let sql = format!("UPDATE isolario_register SET v = NULL WHERE k = {key}");
-        one_row(key, self.execute(&sql)?)
+        self.execute(&sql).map(|_| ())
     }
 
     fn read_list(&mut self, key: u64, elements: &mut Vec<i64>) -> Result<(), DbError> {
@@ -290,22 +312,11 @@ impl Connection for Session {
         }
     }
 
-    /// Changes the list, and makes it if there is none. Somebody else may have made it in between,
-    /// and then there is something to change at the next attempt. An update that changed nothing
-    /// has nothing to commit, so that this may be a single operation, too.
     fn append(&mut self, key: u64, element: i64) -> Result<(), DbError> {
-        let update = format!("UPDATE isolario_list SET e = e || ',{element}' WHERE k = {key}");
-        if self.execute(&update)? > 0 {
-            return Ok(());
-        }
-        let insert = format!("INSERT INTO isolario_list (k, e) VALUES ({key}, '{element}')");
-        match self.execute(&insert) {
-            Ok(_) => Ok(()),
-            Err(error) if error.code.as_deref().is_some_and(|code| code.starts_with("23")) => {
-                Err(error.with_class(ErrorClass::Retryable))
-            }
-            Err(error) => Err(error),
-        }
+        self.update_or_insert(
+            &format!("UPDATE isolario_list SET e = e || ',{element}' WHERE k = {key}"),
+            &format!("INSERT INTO isolario_list (k, e) VALUES ({key}, '{element}')"),
+        )
     }
 
     /// What was there instead would be another question, and perhaps the answer of another moment.

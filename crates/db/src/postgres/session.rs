@@ -13,13 +13,16 @@ use super::shadow::Shadow;
 use crate::certificate::changefeed::timestamp;
 use crate::database::{Access, Conditional, Connection, Held, Receipt};
 use crate::error::DbError;
-use crate::remote::{Stage, one_row};
+use crate::remote::Stage;
 use crate::table::Found;
 use crate::table::application::OwnTables;
 use crate::table::sql::{self, Prepared, Reply, TableSql};
 
 const READ: &str = "SELECT v FROM isolario_register WHERE k = $1";
 const WRITE: &str = "UPDATE isolario_register SET v = $2 WHERE k = $1";
+/// The first write of a register that has no row before the run.
+const INSERT: &str = "INSERT INTO isolario_register VALUES ($1, $2) \
+     ON CONFLICT (k) DO UPDATE SET v = excluded.v";
 const DELETE: &str = "UPDATE isolario_register SET v = NULL WHERE k = $1";
 const COMPARE_AND_SET: &str =
     "UPDATE isolario_register SET v = $3 WHERE k = $1 AND v IS NOT DISTINCT FROM $2";
@@ -54,6 +57,7 @@ pub(super) struct Session {
     line: Line,
     read: Statement,
     write: Statement,
+    insert: Statement,
     delete: Statement,
     compare_and_set: Statement,
     read_list: Statement,
@@ -87,6 +91,7 @@ impl Session {
         Ok(Session {
             read: prepare(READ)?,
             write: prepare(WRITE)?,
+            insert: prepare(INSERT)?,
             delete: prepare(DELETE)?,
             compare_and_set: prepare(COMPARE_AND_SET)?,
             read_list: prepare(READ_LIST)?,
@@ -188,11 +193,15 @@ impl Connection for Session {
         if let Some(tables) = OwnTables::of_key(self.own_tables, key) {
             return tables.write(self, key, value);
         }
-        one_row(key, self.execute(&self.write, &[&(key as i64), &value])?)
+        let values: [&(dyn ToSql + Sync); 2] = [&(key as i64), &value];
+        match self.execute(&self.write, &values)? {
+            0 => self.execute(&self.insert, &values).map(|_| ()),
+            _ => Ok(()),
+        }
     }
 
     fn delete(&mut self, key: u64) -> Result<(), DbError> {
-        one_row(key, self.execute(&self.delete, &[&(key as i64)])?)
+        self.execute(&self.delete, &[&(key as i64)]).map(|_| ())
     }
 
     fn read_list(&mut self, key: u64, elements: &mut Vec<i64>) -> Result<(), DbError> {

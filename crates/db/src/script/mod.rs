@@ -120,6 +120,8 @@ pub enum Action {
     Read(usize),
     /// Writes a register.
     Write(usize, i64),
+    /// Deletes a register.
+    Delete(usize),
     /// Reads a list.
     ReadList(usize),
     /// Appends to a list.
@@ -136,7 +138,7 @@ impl Action {
 
     fn writes(&self) -> bool {
         // What a statement in SQL does is the database's business.
-        matches!(self, Action::Write(..) | Action::Append(..) | Action::Sql(_))
+        matches!(self, Action::Write(..) | Action::Delete(_) | Action::Append(..) | Action::Sql(_))
     }
 }
 
@@ -151,6 +153,7 @@ impl Script {
             Action::Rollback => "rollback".to_owned(),
             Action::Read(register) => format!("read {}", key(register)),
             Action::Write(register, value) => format!("write {} {value}", key(register)),
+            Action::Delete(register) => format!("delete {}", key(register)),
             Action::ReadList(list) => format!("read {}", key(list)),
             Action::Append(list, element) => format!("append {} {element}", key(list)),
             Action::Sql(sql) => sql.clone(),
@@ -183,7 +186,7 @@ impl Script {
             match step.action {
                 Action::Begin { .. } => known.clear(),
                 Action::Read(key) => known.push(key),
-                Action::Write(key, _) => return known.contains(&key),
+                Action::Write(key, _) | Action::Delete(key) => return known.contains(&key),
                 _ => {}
             }
             true

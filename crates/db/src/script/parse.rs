@@ -33,7 +33,7 @@ const MOST_NODES: usize = 16;
 const MOST_TRIES: u32 = 100;
 
 /// The words that a statement in SQL begins with.
-const SQL: [&str; 29] = [
+const SQL: [&str; 30] = [
     "select",
     "insert",
     "update",
@@ -56,6 +56,7 @@ const SQL: [&str; 29] = [
     "close",
     "savepoint",
     "release",
+    "rollback",
     "call",
     "do",
     "execute",
@@ -286,6 +287,8 @@ impl Parser {
                 let value = self.value(value)?;
                 Ok(Action::Write(self.key(key, Some(false))?, value))
             }
+            // Without a name of a table, it is no statement in SQL.
+            ("delete", [key]) => Ok(Action::Delete(self.key(key, Some(false))?)),
             ("append", [key, element]) => {
                 let element = self.value(element)?;
                 Ok(Action::Append(self.key(key, Some(true))?, element))
@@ -293,8 +296,8 @@ impl Parser {
             (verb, _) if SQL.contains(&verb) => Ok(Action::Sql(statement.to_owned())),
             _ => Err(self.wrong(
                 format!("{statement:?} is not a statement"),
-                "expected begin, commit, rollback, `read KEY`, `write KEY NUMBER`, `append KEY \
-                 NUMBER`, or a statement in SQL",
+                "expected begin, commit, rollback, `read KEY`, `write KEY NUMBER`, `delete KEY`, \
+                 `append KEY NUMBER`, or a statement in SQL",
             )),
         }
     }
@@ -449,7 +452,7 @@ impl Parser {
         for at in 0..self.script.steps.len() {
             let of = match &self.script.steps[at].action {
                 Action::Begin { .. } | Action::Commit | Action::Rollback => continue,
-                Action::Read(_) | Action::Write(..) => Family::Registers,
+                Action::Read(_) | Action::Write(..) | Action::Delete(_) => Family::Registers,
                 Action::ReadList(_) | Action::Append(..) => Family::Lists,
                 Action::Sql(_) => Family::Sql,
             };

@@ -312,6 +312,7 @@ impl<'s, 'd> Performance<'s, 'd> {
             Action::Rollback => Order::Rollback,
             Action::Read(register) => Order::Read(key(register)),
             Action::Write(register, value) => Order::Write(key(register), *value),
+            Action::Delete(register) => Order::Delete(key(register)),
             Action::ReadList(list) => Order::ReadList(key(list)),
             Action::Append(list, element) => Order::Append(key(list), *element),
             Action::Sql(sql) => Order::Sql(sql.clone()),

@@ -59,6 +59,7 @@ pub(super) enum Order {
     Rollback,
     Read(u64),
     Write(u64, i64),
+    Delete(u64),
     ReadList(u64),
     Append(u64, i64),
     Sql(String),
@@ -135,6 +136,7 @@ fn keys(connection: &mut dyn Connection, order: &Order) -> Result<Reply, DbError
         Order::Rollback => connection.rollback().map(|()| Reply::Done),
         Order::Read(key) => connection.read(*key).map(Reply::Value),
         Order::Write(key, value) => connection.write(*key, *value).map(|()| Reply::Done),
+        Order::Delete(key) => connection.delete(*key).map(|()| Reply::Done),
         Order::ReadList(key) => {
             let mut elements = Vec::new();
             connection.read_list(*key, &mut elements)?;

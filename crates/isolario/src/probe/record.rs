@@ -105,6 +105,7 @@ impl Session<'_> {
             (Action::Write(key, value), _) => {
                 self.batch.op(&Op::Write { key: name(key), value: (*value).into() })
             }
+            (Action::Delete(key), _) => self.batch.op(&Op::Delete { key: name(key) }),
             (Action::ReadList(key), Some(Reply::List(seen))) => {
                 let elements: Vec<_> = seen.iter().map(|element| (*element).into()).collect();
                 self.batch.op(&Op::ReadList { key: name(key), elements: Some(&elements) })

@@ -53,6 +53,9 @@ impl<'a> Rows<'a> {
                 _ => None,
             });
         }
+        if let Some(step) = rows.undone_write() {
+            return Err(untold(step, "what is left of the writes before it"));
+        }
         let is_last = |at: &usize| script.sessions[script.steps[*at].session] == "finally";
         for at in (0..rows.statements.len()).filter(is_last) {
             if let (Some(Statement::Select(selection)), Some(Ok(Reply::Rows { rows: found, .. }))) =
@@ -65,6 +68,23 @@ impl<'a> Rows<'a> {
             }
         }
         Ok(rows)
+    }
+
+    /// A return to a savepoint in a transaction that wrote something before.
+    fn undone_write(&self) -> Option<&'a Step> {
+        let steps = self.script.steps.iter().zip(&self.statements);
+        let mut has_written = vec![false; self.script.sessions.len()];
+        for (step, statement) in steps {
+            let own = &mut has_written[step.session];
+            match statement {
+                Some(Statement::RollbackTo) if *own => return Some(step),
+                Some(Statement::Nothing | Statement::RollbackTo | Statement::Select(_)) => {}
+                Some(_) => *own = true,
+                None if matches!(step.action, Action::Begin { .. }) => *own = false,
+                None => {}
+            }
+        }
+        None
     }
 
     /// By key, every value that a row may have held when a statement met it. A write by condition may

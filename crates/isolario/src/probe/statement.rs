@@ -29,6 +29,10 @@ pub(super) enum Statement {
     Fetch(String),
     /// A new value for the row that a cursor has come to.
     UpdateCurrent(String, i64),
+    /// A savepoint, or an index made or dropped: nothing that a history has.
+    Nothing,
+    /// A return to a savepoint.
+    RollbackTo,
 }
 
 /// Which rows are read, and where an answer has their columns.
@@ -90,6 +94,13 @@ impl Statement {
         if let Some(rest) = after(text, "DELETE FROM isolario_register") {
             return Ok(Statement::Delete(Which::parse(rest)?));
         }
+        const NOTHING: [&str; 4] = ["SAVEPOINT", "RELEASE SAVEPOINT", "CREATE INDEX", "DROP INDEX"];
+        if NOTHING.iter().any(|words| after(text, words).is_some()) {
+            return Ok(Statement::Nothing);
+        }
+        if after(text, "ROLLBACK TO SAVEPOINT").is_some() {
+            return Ok(Statement::RollbackTo);
+        }
         if let Some(rest) = after(text, "FETCH") {
             return Ok(Statement::Fetch(name(rest)?));
         }
@@ -118,6 +129,9 @@ fn split<'t>(text: &'t str, words: &str) -> Option<(&'t str, &'t str)> {
     Some((&text[..at], &text[at + words.len()..]))
 }
 
+/// The most rows that one statement may insert by a series.
+const MOST_ROWS: i64 = 100_000;
+
 fn unknown(text: &str) -> String {
     format!("what {text:?} reads and writes")
 }
@@ -134,11 +148,21 @@ fn number(text: &str) -> Result<i64, String> {
     text.trim().parse().map_err(|_| format!("what {text:?} comes to"))
 }
 
-/// `VALUES (1, 10), (2, 20)`, with the names of the columns before it or without them.
+/// `VALUES (1, 10), (2, 20)`, with the names of the columns before it or without them; or
+/// `SELECT n, n FROM generate_series(1, 1000) n`.
 fn insert(rest: &str) -> Result<Statement, String> {
     let compact: String = rest.split(' ').collect();
     let lower = compact.to_ascii_lowercase();
     let values = lower.strip_prefix("(k,v)").unwrap_or(&lower);
+    let series = values.strip_prefix("selectn,nfromgenerate_series(");
+    if let Some(bounds) = series.and_then(|rest| rest.strip_suffix(")n")) {
+        let (first, last) = bounds.split_once(',').unwrap_or((bounds, ""));
+        let (first, last) = (number(first)?, number(last)?);
+        return match last.checked_sub(first) {
+            Some(0..MOST_ROWS) => Ok(Statement::Insert((first..=last).map(|n| (n, n)).collect())),
+            _ => Err(format!("which rows {rest:?} are, of which there may be {MOST_ROWS}")),
+        };
+    }
     let values = values.strip_prefix("values(").and_then(|rest| rest.strip_suffix(')'));
     let values = values.ok_or_else(|| format!("which rows {rest:?} are"))?;
     let row = |text: &str| {

@@ -87,6 +87,10 @@ impl Generator for SomeSessions<'_> {
         self.all.rendezvous(self.first + session)
     }
 
+    fn keys(&self, positions: u64) -> Option<u64> {
+        self.all.keys(positions)
+    }
+
     fn first_key(&self, position: u64) -> u64 {
         self.all.first_key(position)
     }
@@ -153,7 +157,7 @@ pub(super) fn meet(
 ) -> Result<Meeting, MeetingError> {
     let deadline = Instant::now() + PATIENCE;
     let own = nonce(host);
-    let first_key = u64::from(settings.workload.keys);
+    let first_key = u64::from(settings.workload.standing_keys());
     let board = Board { first_key, database: target.nodes[0].as_ref() };
     let mut hosts = Joining {
         host,

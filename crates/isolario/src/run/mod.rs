@@ -68,7 +68,7 @@ use isolario_model::{
 use isolario_report::words::stopped_because;
 use isolario_report::{Json, Renderer, Report, Timing, bug_report, first_counterexample, html};
 use isolario_verify::proof;
-use isolario_workload::Generator;
+use isolario_workload::{Generator, Workload};
 
 pub use crash::{crash_arguments, run_after_crash};
 pub use directory::{
@@ -92,6 +92,7 @@ use drive::Course;
 use faults::Trouble;
 use host::{Comparison, SomeSessions};
 use outcome::provenance;
+use target::suited;
 use whitebox::{Basis, Captured};
 
 use crate::shrink::{self, Shrunk, ShrunkHistory};
@@ -136,8 +137,8 @@ pub fn run(
     handle: &Handle,
     observer: &mut dyn Observer,
 ) -> Result<RunOutcome, RunError> {
-    let generator = settings.planner()?;
-    conduct(settings, &generator, || Target::open(settings), handle, observer)
+    settings.planner()?;
+    conduct(settings, None, || Target::open(settings), handle, observer)
 }
 
 /// As [`run`], against a database of one's own, given by its nodes. Clients pause within their
@@ -150,8 +151,8 @@ pub fn run_against(
 ) -> Result<RunOutcome, RunError> {
     let think = Some(settings.think.unwrap_or(Settings::THINK_IN_PROCESS));
     let settings = &Settings { think, ..settings.clone() };
-    let generator = settings.planner()?;
-    conduct(settings, &generator, || Target::of(nodes, settings), handle, observer)
+    settings.planner()?;
+    conduct(settings, None, || Target::of(nodes, settings), handle, observer)
 }
 
 /// As [`run`], with a workload of one's own in place of the settings'. These still say of which kind
@@ -162,7 +163,9 @@ pub fn run_with(
     handle: &Handle,
     observer: &mut dyn Observer,
 ) -> Result<RunOutcome, RunError> {
-    conduct(settings, generator, || Target::open(settings), handle, observer)
+    let workload = Workload { absent_ratio: 0.0, ..settings.workload.clone() };
+    let settings = &settings.clone().with_workload(workload);
+    conduct(settings, Some(generator), || Target::open(settings), handle, observer)
 }
 
 /// What one of several hosts recorded: a part of a history, which is checked once it is joined with the
@@ -187,11 +190,13 @@ pub fn run_part(
     observer: &mut dyn Observer,
 ) -> Result<PartOutcome, RunError> {
     let host = settings.host.ok_or(RunError::Nothing("hosts"))?;
-    let planner = settings.planner()?;
-    let first = host.first_session(settings.sessions);
-    let generator = SomeSessions { all: &planner, first };
+    settings.planner()?;
     handle.enter(Stage::Opening);
     let outcome = Target::open(settings).and_then(|mut target| {
+        let settings = &*suited(settings, target.nodes[0].as_ref());
+        let planner = settings.planner()?;
+        let first_session = host.first_session(settings.sessions);
+        let generator = SomeSessions { all: &planner, first: first_session };
         let meeting = host::meet(host, &mut target, settings, handle)?;
         observer.opened(&target);
         let leave = |target: &Target| meeting.part(&target.nodes, handle);
@@ -208,7 +213,7 @@ pub fn run_part(
 /// afterwards.
 fn conduct(
     settings: &Settings,
-    generator: &(dyn Generator + Sync),
+    generator: Option<&(dyn Generator + Sync)>,
     open: impl FnOnce() -> Result<Target, RunError>,
     handle: &Handle,
     observer: &mut dyn Observer,
@@ -219,6 +224,15 @@ fn conduct(
     handle.enter(Stage::Opening);
     let outcome = open().and_then(|target| {
         observer.opened(&target);
+        let settings = &*suited(settings, target.nodes[0].as_ref());
+        let planner;
+        let generator = match generator {
+            Some(generator) => generator,
+            None => {
+                planner = settings.planner()?;
+                &planner
+            }
+        };
         let leave = |target: &Target| db::clear(&target.nodes);
         let recorded = record(settings, generator, target, handle, observer, leave)?;
         finish(settings, recorded, handle, observer)
@@ -384,6 +398,7 @@ fn begin(settings: &Settings, target: &Target) -> RunRecord {
             sessions: settings.sessions,
             ops: workload.max_ops(),
             keys: workload.keys,
+            absent_ratio: workload.absent_ratio,
             read_ratio: workload.read_ratio,
             distribution: workload.distribution.to_string(),
             txns: settings.txns,

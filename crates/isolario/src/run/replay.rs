@@ -70,6 +70,7 @@ fn shape(settings: &Settings, flag: &mut impl FnMut(&str, String)) {
         kind,
         ops,
         keys,
+        absent_ratio,
         read_ratio,
         rmw_ratio,
         distribution,
@@ -99,6 +100,9 @@ fn shape(settings: &Settings, flag: &mut impl FnMut(&str, String)) {
     }
     if matches!(kind, Kind::General | Kind::Append | Kind::Predicate) {
         flag("ops", ops.to_string());
+    }
+    if matches!(kind, Kind::Mini | Kind::General) {
+        flag("absent-ratio", absent_ratio.to_string());
     }
     // Whoever aims goes by the number of sessions.
     if aim.is_some() {

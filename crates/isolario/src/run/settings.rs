@@ -281,6 +281,8 @@ impl Settings {
     pub fn planner(&self) -> Result<Planner, WorkloadError> {
         let sessions = self.sessions.saturating_mul(self.host.map_or(1, Host::of));
         let planner = Planner::new(&self.workload, sessions, self.seed)?;
-        Ok(planner.with_attempts(self.max_retries + 1))
+        let spare = self.host.map_or(0, Host::extra_keys);
+        let first_absent = self.workload.standing_keys() + spare;
+        Ok(planner.with_attempts(self.max_retries + 1).with_absent_keys_from(first_absent.into()))
     }
 }

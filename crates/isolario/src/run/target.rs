@@ -1,10 +1,11 @@
 //! The database of a run: opened, asked who it is, and made ready.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use isolario_db::{self as db, Claim, Database, DbError, DbUrl, Hold, Layout, SharedNodes};
 use isolario_model::Level;
-use isolario_workload::Schema;
+use isolario_workload::{Schema, Workload};
 
 use super::error::RunError;
 use super::faults::{Faults, FaultyServer, Trouble};
@@ -26,12 +27,21 @@ pub(super) fn in_real_time(claim: Claim) -> Claim {
 /// What a run needs room for.
 pub(super) fn layout(settings: &Settings) -> Layout {
     let extra = settings.host.map_or(0, |host| host.extra_keys());
-    let layout = Layout::new(settings.workload.kind, settings.workload.keys + extra)
+    let layout = Layout::new(settings.workload.kind, settings.workload.standing_keys() + extra)
         .with_value_size(settings.value_size);
     match settings.to_be_killed {
         Some(run) => layout.with_run(run.wrapping_add(settings.seed)),
         None => layout,
     }
+}
+
+/// The settings of a run on this database: it may not take keys that begin absent.
+pub(super) fn suited<'s>(settings: &'s Settings, database: &dyn Database) -> Cow<'s, Settings> {
+    if database.takes_new_keys() || settings.workload.absent_ratio == 0.0 {
+        return Cow::Borrowed(settings);
+    }
+    let workload = Workload { absent_ratio: 0.0, ..settings.workload.clone() };
+    Cow::Owned(settings.clone().with_workload(workload))
 }
 
 /// What a run asks of its database. Who is going to be killed asks for commits that survive it.
@@ -74,6 +84,7 @@ fn refuse_others(
 
 /// Takes the database and makes room for the workload. Of several hosts, the first does.
 fn prepared(nodes: &SharedNodes, settings: &Settings) -> Result<Option<Hold>, (usize, DbError)> {
+    let settings = &*suited(settings, nodes[0].as_ref());
     let group = settings.host.map(|host| host.group(settings));
     if settings.host.is_some_and(|host| host.number() > 1) {
         return Ok(None);

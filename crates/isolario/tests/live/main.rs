@@ -18,8 +18,15 @@ use isolario::probe::{Settings, probe};
 use isolario::report::{ProbeOutcome, ProbeTable};
 use isolario_servers::{Durability, Kind, Servers};
 
+/// The claims that probes break: known bugs, which the book's atlas describes.
+const BROKEN: [(&str, &str); 3] = [
+    ("insert-over-delete", "serializable"),
+    ("read-skew-write-predicate-index", "innodb-snapshot-isolation"),
+    ("write-skew-savepoint", "serializable"),
+];
+
 /// Every probe at every level of a server. Whatever it is, script and checkers agree, and no claim is
-/// broken.
+/// broken but the known ones.
 fn started(kind: Kind) -> (Servers, ProbeTable) {
     let servers = Servers::start(kind, Durability::Fast).unwrap_or_else(|error| panic!("{error}"));
     let table = probed(servers.urls(), |settings| settings);
@@ -30,8 +37,9 @@ fn started(kind: Kind) -> (Servers, ProbeTable) {
         assert!(is_found, "{place}: the checkers find nothing");
         let is_run = !matches!(result.outcome, ProbeOutcome::NotRun { .. });
         assert!(is_run, "{place}: {}", result.outcome);
+        let is_known = BROKEN.contains(&(probe.name.as_str(), setting.isolation.as_str()));
+        assert_eq!(result.breaks_claim(), is_known, "{place}: {}", result.outcome);
     }
-    assert!(table.broken_claims().is_empty(), "{:?}", table.broken_claims());
     (servers, table)
 }
 
@@ -77,8 +85,9 @@ const SKEW: [&str; 4] = ["write-skew", "read-only-anomaly", "g2-predicate", "g2-
 fn postgres() {
     let table = table_of(Kind::Postgres);
     let at = |isolation, name| outcome(&table, isolation, name);
-    assert_eq!(happens(&table, "repeatable-read"), SKEW);
-    assert_eq!(happens(&table, "serializable"), [""; 0]);
+    let skew = SKEW.iter().chain(&["insert-over-delete"]).copied().collect::<Vec<_>>();
+    assert_eq!(happens(&table, "repeatable-read"), skew);
+    assert_eq!(happens(&table, "serializable"), ["insert-over-delete"]);
     for name in ["dirty-write", "observed-transaction-vanishes"] {
         assert_eq!(at("read-committed", name), "waits", "{name}");
     }
@@ -96,7 +105,8 @@ fn postgres() {
     let last = skew.results[2].transcript.lines.last().unwrap();
     assert!(last.words.starts_with("commit → fails"), "{}", last.words);
     assert_eq!(in_effect(&table, "repeatable-read"), [Level::StrongSnapshotIsolation]);
-    assert_eq!(in_effect(&table, "serializable"), [Level::StrictSerializable]);
+    let serializable = [Level::StrongSnapshotIsolation, Level::StrongRepeatableRead];
+    assert_eq!(in_effect(&table, "serializable"), serializable);
 }
 
 #[test]
@@ -116,20 +126,27 @@ fn mariadb() {
         "read-skew-write-predicate",
         "read-skew-write-predicate-waiting",
         "lost-update",
+        "lost-update-by-delete",
     ];
-    let all: Vec<&str> = updates.iter().chain(&SKEW).copied().collect();
+    let (by_index, savepoint) = ("read-skew-write-predicate-index", "write-skew-savepoint");
+    let mut skew = SKEW.to_vec();
+    skew.insert(1, savepoint);
+    let mut all = updates.to_vec();
+    all.insert(3, by_index);
+    all.extend(&skew);
     assert_eq!(happens(&table, "repeatable-read"), all);
     for name in updates {
         assert_eq!(at("innodb-snapshot-isolation", name), "aborts 1020", "{name}");
     }
-    assert_eq!(happens(&table, "innodb-snapshot-isolation"), SKEW);
-    assert_eq!(happens(&table, "serializable"), [""; 0]);
+    skew.insert(0, by_index);
+    assert_eq!(happens(&table, "innodb-snapshot-isolation"), skew);
+    assert_eq!(happens(&table, "serializable"), [savepoint]);
     for name in SKEW {
         assert_eq!(at("serializable", name), "aborts 1213", "{name}");
     }
     let snapshots = in_effect(&table, "innodb-snapshot-isolation");
-    assert_eq!(snapshots, [Level::StrongSnapshotIsolation]);
-    assert_eq!(in_effect(&table, "serializable"), [Level::StrictSerializable]);
+    assert_eq!(snapshots, [Level::StrongAdyaReadCommitted, Level::Causal]);
+    assert_eq!(in_effect(&table, "serializable"), [Level::StrongSnapshotIsolation]);
 }
 
 /// At serializable, it takes two commits at the same moment: who is later is refused for the locks that

@@ -452,7 +452,8 @@ pub(super) fn last_reads(
     generator: &dyn Generator,
     positions: u64,
 ) -> Vec<Vec<PlannedOp>> {
-    let last = generator.first_key(positions.saturating_sub(1)) + u64::from(workload.keys);
+    let until = || generator.first_key(positions.saturating_sub(1)) + u64::from(workload.keys);
+    let last = generator.keys(positions).unwrap_or_else(until);
     let (read, at_once): (fn(u64) -> PlannedOp, usize) = match workload.kind {
         Kind::Mini | Kind::General => (|key| PlannedOp::Read { key }, KEYS_AT_ONCE),
         Kind::Append => (|key| PlannedOp::ReadList { key }, KEYS_AT_ONCE),
