@@ -153,12 +153,12 @@ fn the_checker_agrees_about_rows_that_come_back() {
             continue;
         }
         let shown = || format!("{:#?}\n{:#?}\n{:#?}", case.orders, case.sets, Shown(&case.history));
-        let results = check(&case.history, &LEVELS, &options(&case, true));
+        let results = check(&case.history, &LEVELS, &options(&case, true, 0));
         assert!(claims_too_much(&results).is_none(), "seed {seed}: {results:?}\n{}", shown());
         let by_certificate = case.history.has_predicates() || case.history.may_reuse_rows();
         for result in results.into_iter().filter(|_| by_certificate) {
             let (level, verdict) = (result.level, &result.verdict);
-            let accepted = verify(&case, true, &result);
+            let accepted = verify(&case, true, 0, &result);
             assert!(accepted.is_ok(), "seed {seed}: {accepted:?} {result:?}\n{}", shown());
             let by_oracle = isolario_oracle::Options::default();
             let (orders, sets) = (&case.orders, &case.sets);

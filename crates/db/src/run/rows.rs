@@ -154,9 +154,9 @@ mod tests {
         let held = |version| Some(Held { a: 1, b: 2, version });
         let read = |rows: &[(u32, Option<Held>)]| {
             let found = Found { rows: rows.to_vec(), ..Found::default() };
-            let mut told = Vec::new();
-            let tell = |op: &OpInput<'_>| {
-                told.push(match op {
+            let mut recorded = Vec::new();
+            let record_op = |op: &OpInput<'_>| {
+                recorded.push(match op {
                     Op::Read { value: Some(_), .. } => "one row".to_owned(),
                     Op::PredicateRead { predicate, rows: Some(rows) } => {
                         format!("{} rows {predicate}", rows.len())
@@ -165,8 +165,9 @@ mod tests {
                 });
                 Ok(())
             };
-            assert_eq!(record(&TableOp::Read { key: 7 }, Some(&found), tell), Ok(1));
-            told
+            let count = record(&TableOp::Read { key: 7 }, Some(&found), record_op).unwrap();
+            assert_eq!(count, 1);
+            recorded
         };
         assert_eq!(read(&[(7, held(1))]), ["one row"]);
         assert_eq!(read(&[(7, held(1)), (7, held(2))]), ["2 rows FROM isolario_row WHERE id = 7"]);

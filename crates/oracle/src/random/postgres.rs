@@ -105,6 +105,7 @@ fn draft(rng: &mut Rng, at: usize) -> Draft {
         start: 0,
         commit: 0,
         has_place: true,
+        times: (0, 5),
     }
 }
 
@@ -186,6 +187,7 @@ impl Model<'_> {
         if self.states[at] == State::Before {
             self.states[at] = State::Running;
             self.drafts[at].start = self.now;
+            self.drafts[at].times.0 = self.now as i64 * 10;
         }
         let Some(asked) = self.drafts[at].ops.get(self.done[at].len()).cloned() else {
             let commits = match self.drafts[at].outcome {
@@ -209,6 +211,7 @@ impl Model<'_> {
         self.states[at] = state;
         let draft = &mut self.drafts[at];
         draft.commit = self.now;
+        draft.times.1 = self.now as i64 * 10 + 5;
         if state == State::Aborted {
             draft.has_place = false;
             draft.outcome = match draft.outcome {
@@ -239,7 +242,7 @@ impl Model<'_> {
     }
 
     fn perform(&mut self, txn: usize, asked: Asked) -> Result<Done, Obstacle> {
-        let mut done = Done { asked, rows: Vec::new(), result: Value::Nil };
+        let mut done = Done::new(asked, Vec::new(), Value::Nil);
         match &done.asked {
             Asked::Read(key) => {
                 let key = *key;
@@ -282,7 +285,8 @@ impl Model<'_> {
                     done.rows.push((key, value));
                 }
             }
-            Asked::Aggregate(..) => {}
+            // The generator asks for neither.
+            Asked::Aggregate(..) | Asked::Swap(..) => {}
         }
         Ok(done)
     }
@@ -352,13 +356,12 @@ fn change(recorded: &mut [Vec<Done>], versions: &[Version], rng: &mut Rng) {
             ops[at].result = of_key(rng, Some(*key)).map_or(Value::Nil, |(_, value)| value);
         }
         (Asked::Update(_, None), 1) if let [(key, _)] = ops[at].rows[..] => {
-            ops[at] = Done { asked: Asked::Delete(key), rows: Vec::new(), result: Value::Nil };
+            ops[at] = Done::new(Asked::Delete(key), Vec::new(), Value::Nil);
         }
         (Asked::Delete(key), _) => {
             if let Ok(predicate) = by_key(*key) {
                 let rows = vec![(*key, Value::Nil)];
-                let asked = Asked::Update(predicate, None);
-                ops[at] = Done { asked, rows, result: Value::Nil };
+                ops[at] = Done::new(Asked::Update(predicate, None), rows, Value::Nil);
             }
         }
         _ => {

@@ -34,7 +34,7 @@ pub(super) struct Draft {
     pub(super) commit: u64,
     pub(super) has_place: bool,
     /// When its client says that it started and finished.
-    times: (i64, i64),
+    pub(super) times: (i64, i64),
 }
 
 impl Draft {
@@ -286,6 +286,13 @@ pub(super) struct Done {
     pub(super) rows: Vec<(i64, Value)>,
     pub(super) result: Value,
     swap: Option<Swap>,
+}
+
+impl Done {
+    /// An operation that is no conditional write.
+    pub(super) fn new(asked: Asked, rows: Vec<(i64, Value)>, result: Value) -> Done {
+        Done { asked, rows, result, swap: None }
+    }
 }
 
 /// What came of a conditional write.
