@@ -202,7 +202,7 @@ def product_page(name, product):
 
 def known(name):
     """What was found by other ways than a measurement, each with a script for two terminals."""
-    page = BOOK / "atlas" / "known" / f"{name}.md"
+    page = BOOK.parent / "known" / f"{name}.md"
     return [page.read_text().strip()] if page.exists() else []
 
 
