@@ -113,9 +113,14 @@ fn formers_of(history: &History, txn: TxnId) -> Vec<Former> {
                 let own = own.of(key).filter(|own| own.word.is_none());
                 formers.extend(own.and_then(|own| former(history, (txn, op), &rows, own)));
             }
-            Op::PredicateRead { rows: Some(rows), .. } => {
+            Op::PredicateRead { predicate, rows: Some(rows) } => {
                 let found = own.0.iter().filter_map(|own| former(history, (txn, op), rows, own));
-                formers.extend(found);
+                // A row that the predicate excludes is wrong in the result, whichever row it is.
+                let is_excluded = |row: &RowView| {
+                    let (key, value) = (history.key_name(row.key), history.value(row.value));
+                    RowRef { key, value }.matches_everywhere(predicate) == Ok(false)
+                };
+                formers.extend(found.filter(|former| !is_excluded(&former.row)));
             }
             _ => {}
         }
@@ -211,12 +216,17 @@ impl History {
     pub fn may_reuse_rows(&self) -> bool {
         let rows: Vec<bool> =
             (0..self.key_count()).map(|key| self.is_row(KeyId::at(key))).collect();
-        let mut deletes = (0..self.op_count()).map(OpId::at).filter(|op| {
+        let is_delete = |op: &OpId| {
             let mut is_delete = false;
             each_write(self, *op, |key, word| is_delete |= word.is_none() && rows[key.index()]);
             is_delete
-        });
-        rows.contains(&true) && deletes.any(|op| self.outcome(self.op_txn(op)) != Outcome::Aborted)
+        };
+        let leaves_one_deleted = |txn: TxnId| {
+            self.outcome(txn) != Outcome::Aborted
+                && self.rows_left(txn).iter().any(|(_, is_there)| !is_there)
+        };
+        let mut ops = (0..self.op_count()).map(OpId::at);
+        rows.contains(&true) && ops.any(|op| is_delete(&op) && leaves_one_deleted(self.op_txn(op)))
     }
 
     /// The rows of tables that a transaction writes, each once, and whether the row is there when the
@@ -385,9 +395,23 @@ mod tests {
         assert!(may_see);
         let (may_see, found) = apart(&[write(2), read(1)]);
         assert!(may_see && found.is_none());
+        // The predicate excludes the row.
+        let above =
+            Expr::column("value").compare(Comparison::Greater, Expr::literal(Literal::Int(1)));
+        let predicate = &Predicate::rows("t", above.unwrap()).unwrap();
+        let former = [row(int(1))];
+        let wrong = Op::PredicateRead { predicate, rows: Some(&former) };
+        assert!(apart(&[write(2), update(Some(&gone)), wrong]).1.is_none());
         let (may_see, found) = apart(&[write(2), Op::Delete { key: key() }, read(1)]);
         assert!(!may_see && found.is_none());
         let (may_see, found) = apart(&[update(Some(&gone)), read(1)]);
         assert!(!may_see && found.is_none());
+    }
+
+    #[test]
+    fn a_row_that_its_own_transaction_inserts_again_cannot_come_back() {
+        let ops = [write(1), Op::Delete { key: key() }, write(2)];
+        assert!(!history(&[txn(&ops)]).may_reuse_rows());
+        assert!(history(&[txn(&ops[..2])]).may_reuse_rows());
     }
 }

@@ -10,8 +10,8 @@ use isolario_db::{Access, Control, Database, DbUrl, Found, Plan, Settings, Sight
 use isolario_formats::{Source, read, version_order};
 use isolario_model::{
     Batch, Expr, History, Initial, KeyId, Level, Meta, Op, OpId, OpInput, Outcome, Predicate,
-    PromisedOrder, RowInput, Stamp, TxnEnd, TxnId, TxnSink, TxnStart, Value, ValueId, ValueRef,
-    Verdict, VersionSet,
+    PromisedOrder, RowInput, Stamp, TupleParts, TxnEnd, TxnId, TxnSink, TxnStart, Value, ValueId,
+    ValueRef, Verdict, VersionSet,
 };
 use isolario_servers::Kind;
 use isolario_workload::{
@@ -207,8 +207,9 @@ fn postgres_tells_what_every_statement_saw() {
 /// then finds these versions of it.
 fn of_two_rows(found: &[(u32, Option<Held>)]) -> History {
     let there = Expr::column("value").is_null().unwrap().negated_condition().unwrap();
-    let predicate = &Predicate::rows("", there).unwrap();
-    let key = ValueRef::Int(1);
+    let predicate = &Predicate::rows("t", there).unwrap();
+    let key = TupleParts { table: "t", columns: &[("id", ValueRef::Int(1))] };
+    let key = ValueRef::from(&key);
     let row = |value| RowInput { key, value, version: None };
     let write = |version| Op::Write { key, value: ValueRef::Int(version) };
     let rows: Vec<RowInput<'_>> = found
