@@ -592,6 +592,7 @@ fn shuffled(history: &History, rng: &mut Rng) -> Vec<TxnId> {
 struct Naming(Case);
 
 impl Drop for Naming {
+    #[allow(clippy::print_stderr, reason = "added to the message of the panic")]
     fn drop(&mut self) {
         if std::thread::panicking() {
             eprintln!("{:?}: {:?}", self.0, Spilling::of(self.0));

@@ -184,6 +184,22 @@ impl<'h> Chains<'h> {
         self.is_reborn[key.index()]
     }
 
+    /// Whether any row has.
+    pub(super) fn any_incarnations(&self) -> bool {
+        self.is_reborn.contains(&true)
+    }
+
+    /// The versions of each row.
+    pub(super) fn rows(&self) -> impl Iterator<Item = Range<Version>> + '_ {
+        self.starts.windows(2).map(|bounds| bounds[0]..bounds[1])
+    }
+
+    /// Whether a version puts a row there, or takes it away.
+    pub(super) fn changes_presence(&self, version: Version) -> bool {
+        let is_there = |version| self.value(version) != Some(ValueRef::Nil);
+        !self.writer(version).is_init() && is_there(version) != is_there(version - 1)
+    }
+
     /// Whether a row has more than one incarnation after a version and up to another.
     pub(super) fn is_cut(&self, after: Version, up_to: Version) -> bool {
         (after + 1..=up_to).any(|version| self.begins(version))

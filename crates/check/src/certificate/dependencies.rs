@@ -31,10 +31,12 @@ use rayon::prelude::*;
 
 use super::asked::Asked;
 use super::chains::Version;
+use super::items::ItemRead;
+use super::levels::Open;
 use super::results::is_among;
 use super::{Certificate, Objects};
 
-/// A dependency of a predicate operation.
+/// A dependency of an operation by predicate, or of a read by key of a row that was inserted anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct PredicateEdge {
     pub(super) from: TxnId,
@@ -43,8 +45,21 @@ pub(super) struct PredicateEdge {
     pub(super) op: OpId,
     /// The version that changes what it matches.
     pub(super) version: Version,
+    /// For a read by key, the version that it returned.
+    pub(super) returned: Option<Version>,
     /// Whether the version came after what the operation met.
     pub(super) is_anti: bool,
+}
+
+/// The dependencies that are looked for.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted<'q> {
+    pub(super) objects: Objects,
+    pub(super) open: Open<'q>,
+    /// Whether anti-dependencies of predicates are among them.
+    pub(super) predicate_anti: bool,
+    /// Whether anti-dependencies of reads by key are.
+    pub(super) item_anti: bool,
 }
 
 /// Where transactions are in an order that is tried.
@@ -53,6 +68,10 @@ pub(super) struct Placed {
     pub(super) reads: Vec<u32>,
     /// Per version, when it appears.
     appears: Vec<u32>,
+    /// Per version, when the last one of its row up to it appears, and when the first one from it on does.
+    /// Only where rows are inserted anew.
+    last_up_to: Vec<u32>,
+    first_from: Vec<u32>,
 }
 
 impl Placed {
@@ -64,7 +83,20 @@ impl Placed {
             writer => writes[writer.index()] + 1,
         };
         let reads = reads.into_iter().map(|place| place + 1).collect();
-        Placed { reads, appears: (0..chains.len()).map(appears).collect() }
+        let appears: Vec<u32> = (0..chains.len()).map(appears).collect();
+        let (mut last_up_to, mut first_from) = (Vec::new(), Vec::new());
+        if chains.any_incarnations() {
+            (last_up_to, first_from) = (appears.clone(), appears.clone());
+            for versions in chains.rows() {
+                for version in versions.start as usize + 1..versions.end as usize {
+                    last_up_to[version] = last_up_to[version].max(last_up_to[version - 1]);
+                }
+                for version in (versions.start as usize + 1..versions.end as usize).rev() {
+                    first_from[version - 1] = first_from[version - 1].min(first_from[version]);
+                }
+            }
+        }
+        Placed { reads, appears, last_up_to, first_from }
     }
 
     /// Whether a version had appeared when a transaction read.
@@ -89,27 +121,26 @@ impl Placed {
 }
 
 impl Certificate<'_> {
-    /// The predicate dependencies that an order contradicts: those of the nearest changers.
-    /// Anti-dependencies only if they are asked for.
+    /// The dependencies that an order contradicts: those of the nearest changers.
     pub(super) fn contradicted(
         &self,
         placed: &Placed,
-        objects: Objects,
-        with_anti: bool,
+        wanted: Wanted<'_>,
     ) -> Result<Vec<PredicateEdge>, Inapplicable> {
         let now = |txn: TxnId| placed.reads[txn.index()];
-        self.nearest(placed, objects, |txn| Some((now(txn), with_anti.then_some(now(txn)))))
+        self.nearest(placed, wanted, |txn| Some((now(txn), now(txn))))
     }
 
-    /// The predicate read dependencies of some transactions on what appears after a moment: `since`
-    /// tells it, and none for the others.
+    /// The read dependencies of some transactions on what appears after a moment: `since` tells it, and none
+    /// for the others.
     pub(super) fn reads_since(
         &self,
         placed: &Placed,
-        objects: Objects,
+        (objects, open): (Objects, Open<'_>),
         since: impl Fn(TxnId) -> Option<u32> + Sync,
     ) -> Result<Vec<PredicateEdge>, Inapplicable> {
-        self.nearest(placed, objects, |txn| Some((since(txn)?, None)))
+        let wanted = Wanted { objects, open, predicate_anti: false, item_anti: false };
+        self.nearest(placed, wanted, |txn| Some((since(txn)?, 0)))
     }
 
     /// The dependencies of the nearest changers: of those transactions that `window` gives moments for,
@@ -118,19 +149,68 @@ impl Certificate<'_> {
     pub(super) fn nearest(
         &self,
         placed: &Placed,
-        objects: Objects,
-        window: impl Fn(TxnId) -> Option<(u32, Option<u32>)> + Sync,
+        wanted: Wanted<'_>,
+        window: impl Fn(TxnId) -> Option<(u32, u32)> + Sync,
     ) -> Result<Vec<PredicateEdge>, Inapplicable> {
         let of_asked = |asked: &Asked| {
             let mut found = Vec::new();
-            if let Some(window) = window(asked.txn) {
-                self.nearest_of(asked, placed, objects, window, &mut found)
+            if let Some((since, until)) = window(asked.txn) {
+                let until = wanted.predicate_anti.then_some(until);
+                self.nearest_of(asked, placed, wanted.objects, (since, until), &mut found)
                     .map_err(|_| Inapplicable::Predicate { op: asked.op })?;
             }
             Ok(found)
         };
         let found: Result<Vec<_>, Inapplicable> = self.asked.par_iter().map(of_asked).collect();
-        Ok(found?.concat())
+        let mut found = found?.concat();
+        if wanted.objects == Objects::Incarnations && self.chains.any_incarnations() {
+            for read in self.reads(wanted.open) {
+                if let Some((since, until)) = window(read.txn) {
+                    let until = wanted.item_anti.then_some(until);
+                    self.nearest_of_key(read, placed, (since, until), &mut found);
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// The same of a read by key: a search for the row of that key, which is there or not. Overwrites lead from
+    /// one change to the next one of the same incarnation, so one change of each is enough.
+    fn nearest_of_key(
+        &self,
+        read: &ItemRead,
+        placed: &Placed,
+        (since, until): (u32, Option<u32>),
+        found: &mut Vec<PredicateEdge>,
+    ) {
+        let key = self.chains.written(read.version).key;
+        let is_search = self.history.op_predicate(read.op).is_none();
+        if !is_search || !self.chains.has_incarnations(key) {
+            return;
+        }
+        let appears = |version: &Version| placed.appears[*version as usize];
+        let versions = self.chains.of(key);
+        let is_change = |version: &Version| self.chains.changes_presence(*version);
+        let mut note = |version: Version, is_anti: bool| {
+            let writer = self.chains.writer(version);
+            if writer != read.txn {
+                let (from, to) = if is_anti { (read.txn, writer) } else { (writer, read.txn) };
+                let returned = Some(read.version);
+                found.push(PredicateEdge { from, to, op: read.op, version, returned, is_anti });
+            }
+        };
+        let (up_to, after) = (versions.start + 1..read.version + 1, read.version + 1..versions.end);
+        // As a rule, what appeared is what was read.
+        if placed.last_up_to[read.version as usize] > since {
+            let late = up_to.filter(|version| appears(version) > since).filter(is_change);
+            late.for_each(|version| note(version, false));
+        }
+        let is_early =
+            |until: &u32| !after.is_empty() && placed.first_from[after.start as usize] < *until;
+        if let Some(until) = until.filter(is_early) {
+            let early = after.filter(|version| appears(version) < until).filter(is_change);
+            early.for_each(|version| note(version, true));
+        }
     }
 
     fn nearest_of(
@@ -222,6 +302,7 @@ impl Certificate<'_> {
             return;
         }
         let (from, to) = if is_anti { (asked.txn, writer) } else { (writer, asked.txn) };
-        found.push(PredicateEdge { from, to, op: asked.op, version, is_anti });
+        let returned = None;
+        found.push(PredicateEdge { from, to, op: asked.op, version, returned, is_anti });
     }
 }

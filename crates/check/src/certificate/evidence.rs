@@ -210,7 +210,11 @@ impl<'e, 'h> Explain<'e, 'h> {
         let of_predicate = || {
             let edge = self.found_edge(from, to, false)?;
             let written = chains.written(edge.version);
-            Some(Reason::PredicateRead { read: edge.op, key: written.key, write: written.write? })
+            let (read, key, write) = (edge.op, written.key, written.write?);
+            Some(match edge.returned {
+                Some(_) => Reason::Read { key, read, write: Some(write) },
+                None => Reason::PredicateRead { read, key, write },
+            })
         };
         let reason = read.or_else(overwrite).or_else(of_predicate)?;
         Some(Edge { from, to, reason })
@@ -235,7 +239,16 @@ impl<'e, 'h> Explain<'e, 'h> {
             let edge = self.found_edge(from, to, true)?;
             let written = chains.written(edge.version);
             let (read, key, write) = (edge.op, written.key, written.write?);
-            Some(Reason::PredicateAntiDependency { read, key, write, met: None })
+            Some(match edge.returned.map(|returned| chains.writer(returned)) {
+                Some(writer) => {
+                    let known = match writer.is_init() {
+                        true => VersionOrder::Initial,
+                        false => VersionOrder::Stated { at: written.stated_at },
+                    };
+                    Reason::AntiDependency { key, read, writer, known }
+                }
+                None => Reason::PredicateAntiDependency { read, key, write, met: None },
+            })
         };
         let reason = missed.or_else(of_predicate)?;
         Some(Edge { from, to, reason })

@@ -6,7 +6,7 @@ use isolario_model::{
     Findings, Inapplicable, Level, Point, ReadSource, TxnId, Verdict, Visible, Witness,
 };
 
-use super::dependencies::{Placed, PredicateEdge};
+use super::dependencies::{Placed, PredicateEdge, Wanted};
 use super::items::ItemRead;
 use super::unstated::Rule;
 use super::{Certificate, Objects};
@@ -26,6 +26,13 @@ pub(super) struct Question<'q> {
     pub(super) in_time: bool,
     /// What is taken to be seen by reads of which that is not known.
     pub(super) open: Open<'q>,
+}
+
+impl<'q> Question<'q> {
+    /// The dependencies to look for, with anti-dependencies of predicates and of reads by key or without.
+    fn wanted(&self, predicate_anti: bool, item_anti: bool) -> Wanted<'q> {
+        Wanted { objects: self.objects, open: self.open, predicate_anti, item_anti }
+    }
 }
 
 /// What reads saw that may have seen any of several equal versions.
@@ -203,7 +210,9 @@ impl Certificate<'_> {
                 _ => {
                     let places = places(&order);
                     let placed = Placed::new(self, places.clone(), &places);
-                    self.contradicted(&placed, question.objects, predicates == Predicates::All)?
+                    let item_anti = Self::counts_overwritten_reads(question.level);
+                    let predicate_anti = predicates == Predicates::All;
+                    self.contradicted(&placed, question.wanted(predicate_anti, item_anti))?
                 }
             };
             if contradicted.is_empty() {
@@ -243,7 +252,7 @@ impl Certificate<'_> {
         // Only an anti-dependency that contradicts the order can be part of a cycle with no other.
         let places = places(&order);
         let placed = Placed::new(self, places.clone(), &places);
-        let missed = self.contradicted(&placed, question.objects, true)?;
+        let missed = self.contradicted(&placed, question.wanted(true, true))?;
         let of_items = self.item_anti_dependencies(question.open);
         let of_predicates = missed.iter().map(|edge| (edge.from, edge.to));
         let pairs = of_items.chain(of_predicates).map(|(reader, writer)| (reader.0, writer.0));
@@ -284,7 +293,8 @@ impl Certificate<'_> {
                 begins[*node as usize] = Some(stretch.start as u32);
             }
         }
-        self.reads_since(placed, question.objects, |txn| begins[txn.index()])
+        let of = (question.objects, question.open);
+        self.reads_since(placed, of, |txn| begins[txn.index()])
     }
 
     /// Snapshot isolation: each transaction is its start and its commit.
@@ -314,7 +324,7 @@ impl Certificate<'_> {
                 (0..txns as u32).map(|txn| places[moment(txn) as usize]).collect()
             };
             let placed = Placed::new(self, of(start_of), &of(commit_of));
-            let contradicted = self.contradicted(&placed, question.objects, true)?;
+            let contradicted = self.contradicted(&placed, question.wanted(true, true))?;
             if contradicted.is_empty() {
                 if !self.are_explained(Rule::Exactly, || placed)? {
                     return Ok(self.left_open());

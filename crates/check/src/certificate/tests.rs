@@ -5,7 +5,8 @@
 use isolario_model::{ItemView, KeyId, Level, Outcome, Verdict};
 use isolario_oracle::random::certificates::certificate_case;
 
-use super::dependencies::{Placed, PredicateEdge};
+use super::dependencies::{Placed, PredicateEdge, Wanted};
+use super::levels::Open;
 use super::results::is_among;
 use super::{Certificate, Objects};
 use crate::{Checker, Options};
@@ -28,7 +29,15 @@ fn of_all_changers(certificate: &Certificate<'_>) -> Vec<PredicateEdge> {
                     let is_anti = version > met;
                     let (from, to) =
                         if is_anti { (asked.txn, writer) } else { (writer, asked.txn) };
-                    edges.push(PredicateEdge { from, to, op: asked.op, version, is_anti });
+                    let returned = None;
+                    edges.push(PredicateEdge {
+                        from,
+                        to,
+                        op: asked.op,
+                        version,
+                        returned,
+                        is_anti,
+                    });
                 }
             }
         }
@@ -58,8 +67,12 @@ fn overwrites_lead_from_the_nearest_changers_to_all_others() {
         let places: Vec<u32> = (0..case.history.txn_count() as u32).collect();
         let placed = Placed::new(&certificate, places.clone(), &places);
         for objects in [Objects::Rows, Objects::Incarnations] {
-            let everything = |_| Some((0, Some(u32::MAX)));
-            let few = certificate.nearest(&placed, objects, everything).unwrap();
+            let everything = |_| Some((0, u32::MAX));
+            let open = Open::None;
+            let wanted = Wanted { objects, open, predicate_anti: true, item_anti: true };
+            let found = certificate.nearest(&placed, wanted, everything).unwrap();
+            let is_by_predicate = |edge: &PredicateEdge| edge.returned.is_none();
+            let few: Vec<_> = found.into_iter().filter(is_by_predicate).collect();
             assert!(few.iter().all(|edge| all.contains(edge)), "seed {seed}");
             all_edges += all.len();
             few_edges += few.len();

@@ -70,7 +70,7 @@ impl Greeting {
 }
 
 /// The values of all names, or the first name that has none.
-fn each<'n, T>(names: &'n [String], find: impl Fn(&str) -> Option<T>) -> Result<Vec<T>, &'n str> {
+fn each<T>(names: &[String], find: impl Fn(&str) -> Option<T>) -> Result<Vec<T>, &str> {
     names.iter().map(|name| find(name).ok_or(name.as_str())).collect()
 }
 

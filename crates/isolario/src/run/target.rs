@@ -26,7 +26,7 @@ pub(super) fn in_real_time(claim: Claim) -> Claim {
 
 /// What a run needs room for.
 pub(super) fn layout(settings: &Settings) -> Layout {
-    let extra = settings.host.map_or(0, |host| host.extra_keys());
+    let extra = settings.host.map_or(0, super::host::Host::extra_keys);
     let layout = Layout::new(settings.workload.kind, settings.workload.standing_keys() + extra)
         .with_value_size(settings.value_size);
     match settings.to_be_killed {

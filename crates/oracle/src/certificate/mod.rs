@@ -57,6 +57,8 @@ struct Read {
     txn: TxnId,
     key: KeyId,
     candidates: Vec<usize>,
+    /// Whether it is by the key.
+    by_key: bool,
 }
 
 struct Version {
@@ -309,13 +311,13 @@ impl<'a> World<'a> {
                             if candidates.is_empty() {
                                 return Err(Wrong);
                             }
-                            reads.push(Read { txn, key, candidates });
+                            reads.push(Read { txn, key, candidates, by_key: true });
                         }
                     }
                 }
                 Op::PredicateRead { .. } | Op::PredicateWrite { .. } | Op::Aggregate { .. } => {
                     for (key, version) in self.result(txn, op, &own)? {
-                        reads.push(Read { txn, key, candidates: vec![version] });
+                        reads.push(Read { txn, key, candidates: vec![version], by_key: false });
                     }
                 }
                 _ => {}
@@ -458,6 +460,17 @@ impl<'a> World<'a> {
             let chain = &self.chains[read.key.index()];
             add(chain[*at].writer, Some(read.txn), Kind::Other);
             add(Some(read.txn), chain.get(at + 1).and_then(|next| next.writer), Kind::Anti);
+            // A read of a row by its key is a search for the key.
+            let is_there = |at: usize| chain[at].value != Value::Nil;
+            let is_search = read.by_key && self.history.is_row(read.key);
+            for change in (1..chain.len()).filter(|_| is_search) {
+                if is_there(change) != is_there(change - 1) {
+                    match change <= *at {
+                        true => add(chain[change].writer, Some(read.txn), Kind::Other),
+                        false => add(Some(read.txn), chain[change].writer, Kind::Anti),
+                    }
+                }
+            }
         }
         for txn in &self.kept {
             let mut own = Own::new();

@@ -11,8 +11,8 @@ use super::refuse;
 use super::rows::Certificate;
 use crate::Refusal;
 
-/// What reads of rows are taken to have seen: places of versions.
-type Supposed = BTreeMap<(OpId, KeyId), usize>;
+/// What reads of rows are taken to have seen: places of versions, any one of several.
+type Supposed = BTreeMap<(OpId, KeyId), Vec<usize>>;
 
 /// How many steps it may take to find a choice that no cycle refutes.
 const STEPS: usize = 10_000_000;
@@ -48,12 +48,21 @@ impl Certificate<'_> {
                 _ => continue,
             };
             let place = self.place(writer, key)?;
-            if self.candidates(read, key).len() > 1
-                && supposed.insert((read, key), place).is_some_and(|other| other != place)
-            {
+            let candidates = self.candidates(read, key);
+            if candidates.len() < 2 {
+                continue;
+            }
+            // Where the version is none that was read, it is one that came before.
+            let is_it = candidates.contains(&place);
+            let fits = |seen: &usize| if is_it { *seen == place } else { *seen > place };
+            let of_read = supposed.entry((read, key)).or_insert(candidates);
+            of_read.retain(fits);
+            if of_read.is_empty() {
                 return None;
             }
         }
+        // What is the case whichever version was read takes nothing for granted.
+        supposed.retain(|(read, key), seen| seen.len() < self.candidates(*read, *key).len());
         Some(supposed)
     }
 
@@ -88,8 +97,10 @@ fn is_choice_left(reads: &[((OpId, KeyId), Vec<usize>)], refuted: &[Supposed]) -
             let at = reads[..=last].binary_search_by_key(read, |(read, _)| *read).ok()?;
             Some(reads[at].1[picks[at]])
         };
-        let is_case =
-            |supposed: &Supposed| supposed.iter().all(|(read, place)| seen(read) == Some(*place));
+        let is_case = |supposed: &Supposed| {
+            let mut reads = supposed.iter();
+            reads.all(|(read, places)| seen(read).is_some_and(|seen| places.contains(&seen)))
+        };
         match refuted.iter().any(is_case) {
             true => picks[last] += 1,
             false => picks.push(0),

@@ -1,8 +1,8 @@
 //! Edges of a cycle, each compared with what history and certificate say.
 
 use isolario_model::{
-    AnomalyKind, Edge, EdgeKind, KeyId, Level, Op, OpId, Outcome, Reason, TxnId, VersionOrder,
-    Visible,
+    AnomalyKind, Edge, EdgeKind, KeyId, Level, Op, OpId, Outcome, Reason, TxnId, ValueRef,
+    VersionOrder, Visible,
 };
 
 use super::rows::Certificate;
@@ -73,7 +73,12 @@ impl Certificate<'_> {
                 let version = place.and_then(|place| self.row(key).get(place));
                 version.is_some_and(|version| version.write == write)
                     && self.is_of(read, to)
-                    && place.is_some_and(|place| self.may_have_read(to, read, key, place))
+                    && place.is_some_and(|place| {
+                        self.may_have_read(to, read, key, place)
+                            || self.is_search(level, read, key)
+                                && self.changes_presence(key, place)
+                                && self.candidates(read, key).iter().any(|seen| *seen > place)
+                    })
             }
             Reason::Overwrite { key, ref known } => {
                 let places = self.place(from, key).zip(self.place(to, key));
@@ -89,8 +94,12 @@ impl Certificate<'_> {
                     && self.is_of(read, from)
                     && places.is_some_and(|(earlier, later)| {
                         let is_next = later == earlier + 1;
-                        (is_next
-                            || earlier < later && self.is_one_object(level, key, earlier, later))
+                        let is_missed = || {
+                            self.is_one_object(level, key, earlier, later)
+                                || self.is_search(level, read, key)
+                                    && self.changes_presence(key, later)
+                        };
+                        (is_next || earlier < later && is_missed())
                             && self.may_have_read(from, read, key, earlier)
                             && self.knows(key, earlier, later, known)
                     })
@@ -113,6 +122,20 @@ impl Certificate<'_> {
             }
             _ => false,
         }
+    }
+
+    /// Whether an operation reads a row by its key at a level at which that is a search for the key: of all rows
+    /// that have had it.
+    pub(super) fn is_search(&self, level: Level, op: OpId, key: KeyId) -> bool {
+        let is_by_key = matches!(self.history.op(op), Op::Read { key: read, .. } if read == key);
+        is_by_key && !by_rows(level) && self.history.is_row(key)
+    }
+
+    /// Whether a version puts a row there, or takes it away.
+    pub(super) fn changes_presence(&self, key: KeyId, place: usize) -> bool {
+        let row = self.row(key);
+        let is_there = |place: usize| row[place].value != ValueRef::Nil;
+        (1..row.len()).contains(&place) && is_there(place) != is_there(place - 1)
     }
 
     fn is_of(&self, op: OpId, txn: TxnId) -> bool {
@@ -172,7 +195,11 @@ impl Certificate<'_> {
         match *known {
             VersionOrder::Initial => earlier == 0,
             VersionOrder::Stated { at } => {
-                Stated::new(self.orders).says(at, key, first.writer, second.writer)
+                let stated = Stated::new(self.orders);
+                // The line that puts the later one after the one before it says so of all earlier ones.
+                let before = row[later - 1].writer;
+                stated.says(at, key, first.writer, second.writer)
+                    || stated.says(at, key, before, second.writer)
             }
             VersionOrder::ReadModifyWrite { read } => {
                 self.is_of(read, second.writer)

@@ -184,10 +184,15 @@ impl Certificate<'_> {
                     && named.is_none_or(|named| *named == writer)
                     && (own.is_none() || !by_rows(level) && self.is_former(txn, op, key, *place))
             });
-            let found = candidates.find(|place| self.reads_well(level, txn, key, *place, placed));
+            let found = candidates.find_map(|place| {
+                let reads_well = self.reads_well(level, txn, key, place, placed);
+                let of_key = self.presence_around(level, (txn, op), key, place, placed);
+                Some((place, of_key.filter(|_| reads_well)?))
+            });
             return match (found, own) {
-                (Some(place), _) => {
+                (Some((place, of_key)), _) => {
                     self.gather(txn, key, place, edges);
+                    edges.extend(of_key);
                     Ok(())
                 }
                 (None, Some(_)) => unexplained("it does not show the transaction's own write"),
@@ -240,6 +245,35 @@ impl Certificate<'_> {
         let next = row.get(place + 1).filter(|next| next.writer != txn);
         let is_over = next.is_some_and(|next| placed.has_seen(next.writer, txn));
         is_there && !(is_over && counts_missed(level))
+    }
+
+    /// The dependencies of a read by key on the changes of whether the row is there; none if the order has one
+    /// of them the wrong way round.
+    fn presence_around(
+        &self,
+        level: Level,
+        (txn, op): (TxnId, OpId),
+        key: KeyId,
+        returned: usize,
+        placed: &Placed,
+    ) -> Option<Vec<Dependency>> {
+        let row = self.row(key);
+        let mut edges = Vec::new();
+        let changes = (1..row.len()).filter(|place| self.changes_presence(key, *place));
+        for place in changes.filter(|_| self.is_search(level, op, key)) {
+            let writer = row[place].writer;
+            let has_seen = placed.has_seen(writer, txn);
+            let is_wrong = match place <= returned {
+                true => !has_seen,
+                false => has_seen && counts_missed(level),
+            };
+            if writer != txn && is_wrong {
+                return None;
+            }
+            let (first, second) = if place <= returned { (writer, txn) } else { (txn, writer) };
+            edges.push((first, second, place > returned));
+        }
+        Some(edges)
     }
 
     pub(super) fn gather(
