@@ -3,7 +3,7 @@
 from pathlib import Path
 
 BOOK = Path("docs/book/src")
-# Where the programs are that show without Isolario what is broken, NAME_FINDING.rs, and how they are run.
+# Directories of the programs NAME_FINDING.rs, which show a violation without Isolario, and how to run them.
 PROGRAMS = {
     "engines/examples": "In `engines`, `cargo run --release --features {name} --example {program}`:",
     "crates/db/examples": "`cargo run --release -p isolario-db --example {program} URL URL URL`:",
@@ -24,6 +24,9 @@ NAMES = {
     "noxu": "Noxu DB",
     "persy": "Persy",
     "postgres": "PostgreSQL",
+    "postgres-10-6": "PostgreSQL 10.6",
+    "postgres-10-20": "PostgreSQL 10.20",
+    "postgres-18-4": "PostgreSQL 18.4",
     "redb": "redb",
     "redis": "Redis",
     "rocksdb": "RocksDB",
@@ -36,9 +39,9 @@ NAMES = {
     "turso": "Turso",
 }
 
-# What a run says of a claim that comes from a driver program, or from the file of an embedded store.
+# How a run describes a claim that comes from a driver program, or from the file of an embedded store.
 ELSEWHERE = (["what the driver says"], ["what its author says"])
-# What a store documents of commits that nobody told it to keep.
+# What a store documents about commits that are not requested to be durable.
 DURABILITY = {
     "redb": """There, commits are `Durability::Immediate`. Other runs take `Durability::None`, "not \
 persisted to disk unless followed by a commit with `Durability::Immediate`", as its documentation says: after a kill, \
@@ -49,33 +52,34 @@ since sled last wrote by itself, every 500 ms: it "automatically tries to sync a
 background", says its README, and `flush` is for who requires "high durability guarantees". So a commit that is \
 missing there is no violation.""",
 }
-# Where the book says what random SQL finds and no history shows.
+# Sections of the book about findings of random SQL that are no anomalies of a history.
 SECTIONS = {"OldVersionBesideOwnWrite": "old-versions", "WrongResult": "wrong-results"}
-# Less than this tells nothing.
+# With fewer committed transactions, nothing is concluded.
 ENOUGH = 500
 
 INTRODUCTION = """# The atlas
 
-What databases and embedded stores claim, and what was measured. `scripts/atlas` writes these pages: at each setting it
-runs each workload for a moment, checks every level, and then [hunts](guide/running.md#hunting) for a violation of
-the claim.
+This is what databases and embedded stores claim, and how they behaved. `scripts/atlas` writes these pages: at each setting it
+runs each workload briefly, checks every level, and then [hunts](guide/running.md#hunting) for a violation of
+the claim. It also plays the [probes](guide/probing.md) on databases that are no embedded stores.
 
 - *Kept* means that nothing was found in that time with those transactions, which is no proof that there is nothing.
-- *Broken* names the anomalies of the shortest counterexample. `isolario verify` re-checks the proof, and the same run is
-  tried again with its seed: the page of the product says what came of both.
-- *Broken earlier* is what the same version was found to do before, and what did not show this time: that a bug does not
-  show does not mean that it is gone.
+- *Broken* names the anomalies of the shortest counterexample. `isolario verify` re-checks the proof, and the run is
+  repeated with its seed: the page of the product has both results.
+- *Broken by a probe* names the probes that broke the claim, where no run did.
+- *Broken earlier* names a violation that the same version showed in an earlier measurement, but not in the last one. The bug may
+  still be there.
 - *Failed* is a store that panics, hangs or cannot go on, or a run that ended early for another reason.
-- *Too few* is what was measured with less than 500 transactions: that tells nothing.
+- *Too few* means that less than 500 transactions committed, which is no evidence.
 - The levels measured are the strongest that every run of the mini workload satisfied. A store that shows more than it
   claims does not promise it.
-- *Known* bugs that a run of a moment seldom meets are on the page of the product, each with a script for two terminals:
+- *Known* bugs that short runs seldom find are on the page of the product, each with a script for two terminals:
   PostgreSQL, MariaDB and DuckDB have some.
-- Stores with files are killed and opened again at their default setting, with commits that are to be durable. What
-  they had acknowledged and [lost](guide/faults.md#what-was-acknowledged-must-be-there) is on their page.
+- Stores with files are killed and opened again at their default setting, with durable commits. The page of a store says how many
+  acknowledged commits it [lost](guide/faults.md#what-was-acknowledged-must-be-there).
 
-Claims are quoted [with their sources](guide/claims.md); those of databases that a [driver program](guide/drivers.md)
-speaks to are there, too. `isolario-engines` is
+Claims are quoted [with their sources](guide/claims.md); those of databases behind a [driver program](guide/drivers.md)
+are there, too. `isolario-engines` is
 [Isolario with embedded stores](guide/engines.md#stores-of-others); `URL` is what `scripts/servers start` prints.
 """
 
@@ -105,7 +109,7 @@ def list_pages(names):
 def overview(measured, names):
     rows = []
     for name in names:
-        for setting, found in measured[name]["settings"].items():
+        for setting, found in sorted(measured[name]["settings"].items()):
             rows.append((rank(found), row(name, setting, found)))
     # What is broken comes first; what is equal stays in the order of names.
     rows.sort(key=lambda row: row[0])
@@ -114,8 +118,8 @@ def overview(measured, names):
     machines = sorted({measured[name]["machine"] for name in names})
     when = " to ".join(dict.fromkeys([dates[0], dates[-1]])) if dates else ""
     table = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *(line for _, line in rows)]
-    told = f"Measured {when} on {'; '.join(machines)}."
-    return "\n".join([INTRODUCTION, told, "", *table, ""])
+    measurement = f"Measured {when} on {'; '.join(machines)}."
+    return "\n".join([INTRODUCTION, measurement, "", *table, ""])
 
 
 def rank(found):
@@ -126,7 +130,8 @@ def rank(found):
 def row(name, setting, found):
     hunt = found["hunt"]
     when, broken = first_finding(found) or ("", None)
-    command = broken["command"] if broken else hunt["command"]
+    probed = found["probes"]["command"] if broken_probes(found) else hunt["command"]
+    command = broken["command"] if broken else probed
     cells = [
         f"[{NAMES[name]}](atlas/{name}.md)",
         version(found),
@@ -153,8 +158,8 @@ def first_finding(found):
 
 
 def version(found):
-    told = [found["hunt"].get("version"), *(run.get("version") for run in found["runs"])]
-    text = next((text for text in told if text), "")
+    versions = [found["hunt"].get("version"), *(run.get("version") for run in found["runs"])]
+    text = next((text for text in versions if text), "")
     number = next((word for word in text.split(" ") if word[:1].isdigit()), text)
     return number.split("-")[0]
 
@@ -163,7 +168,20 @@ def claims(found):
     return list(dict.fromkeys(level for run in found["runs"] for level in run.get("claim", [])))
 
 
+def broken_probes(found):
+    return found.get("probes", {}).get("broken", [])
+
+
 def judgement(found):
+    """The cell of the overview: what broke the claim, or else what held."""
+    words = measured_by_runs(found)
+    if broken_probes(found) and not words.startswith("**"):
+        words = "**broken** by a probe: " + ", ".join(broken_probes(found))
+    scripts = found.get("sql", {}).get("scripts", {})
+    return f"{words}; random SQL shows {', '.join(scripts)}" if scripts else words
+
+
+def measured_by_runs(found):
     hunt = found["hunt"]
     broken = [run for run in found["runs"] if run.get("broken")]
     failures = [run["failure"] for run in found["runs"] if run.get("failure")]
@@ -193,7 +211,7 @@ def product_page(name, product):
     took = [found["took"] for found in product["settings"].values() if "took" in found]
     slowest = f"; no setting took longer than {max(took)} s" if took else ""
     parts = [f"# {NAMES[name]}", f"Measured {product['date']} on {product['machine']}{slowest}."]
-    for setting, found in product["settings"].items():
+    for setting, found in sorted(product["settings"].items()):
         parts += setting_part(setting, found)
     if "crashes" in product:
         parts += [*crashes(product["crashes"]), *([DURABILITY[name]] if name in DURABILITY else [])]
@@ -201,7 +219,7 @@ def product_page(name, product):
 
 
 def known(name):
-    """What was found by other ways than a measurement, each with a script for two terminals."""
+    """The known bugs of a product, each with a script for two terminals."""
     page = BOOK.parent / "known" / f"{name}.md"
     return [page.read_text().strip()] if page.exists() else []
 
@@ -235,21 +253,34 @@ def setting_part(setting, found):
     parts.append(f"```sh\n{hunt['command']}\n```")
     if "sql" in found:
         parts += random_sql(found["sql"])
+    if "probes" in found:
+        parts += probes(found["probes"])
     _, first = first_finding(found) or (None, None)
     return [*parts, *finding(first)] if first else parts
 
 
+def probes(found):
+    """The probes that break the claim."""
+    link, command = "[probes](../guide/probing.md)", f"```sh\n{found['command']}\n```"
+    if "failure" in found:
+        return [f"The {link} failed: {found['failure']}", command]
+    if not found["broken"]:
+        return [f"None of {found['played']} {link} broke the claim.", command]
+    titles = ", ".join(f"*{title}*" for title in found["broken"])
+    return [f"Of {found['played']} {link}, {len(found['broken'])} **broke** the claim: {titles}.", command]
+
+
 def random_sql(found):
-    """What rounds of random SQL came to, and the smallest scripts of what no history shows."""
+    """The results of random SQL, and the smallest scripts of findings that are no anomalies of a history."""
     link, command = "[random SQL](../guide/relational.md)", f"```sh\n{found['command']}\n```"
     if "failure" in found:
         return [f"With {link}, it failed: {found['failure']}", command]
     what = f"{found['rounds']:,} rounds of {link} with {found['committed']:,} transactions"
     if found["anomalies"]:
         anomalies = ", ".join(found["anomalies"])
-        parts = [f"In {what}, these showed, which Adya's level of that name forbids: {anomalies}."]
+        parts = [f"{what} showed these, which Adya's level of that name forbids: {anomalies}."]
     else:
-        parts = [f"In {what}, nothing showed that Adya's level of that name forbids."]
+        parts = [f"{what} showed nothing that Adya's level of that name forbids."]
     if found["broken"]:
         parts.append(f"The claim was **broken** in {found['broken']:,} of these rounds.")
     parts.append(command)
@@ -279,33 +310,33 @@ def workloads(runs):
 
 
 def crashes(found):
-    """What was left of a store whose process was killed."""
+    """The commits that a store lost when its process was killed."""
     if "failure" in found:
         return [f"## Crashes\n\nKilled and opened again: **failed**: {found['failure']}"]
-    lost = "nothing that was acknowledged is missing" if not found["lost"] else f"**{found['lost']:,} lost commits**"
+    lost = "no acknowledged commit is missing" if not found["lost"] else f"**{found['lost']:,} lost commits**"
     phases = "once" if found["phases"] == 1 else f"{found['phases']} times"
-    told = f"Killed {phases} with {found['committed']:,} transactions, and opened again: {lost}."
-    return ["## Crashes", told]
+    lost_line = f"Killed {phases} with {found['committed']:,} transactions, and opened again: {lost}."
+    return ["## Crashes", lost_line]
 
 
 def finding(found):
     anomalies = ", ".join(found["anomalies"])
     parts = []
     if found.get("date"):
-        parts.append(f"This is what the same version did on {found['date']}. This time it did not show.")
+        parts.append(f"The same version showed this on {found['date']}, but not in the last measurement.")
     if found.get("stopped_because"):
         parts.append(f"The run ended early: {found['stopped_because']}.")
     verified = "`isolario verify` accepts it" if found.get("verified") else "it is not verified"
     if found.get("shrunk"):
-        told = f"The smallest part of that history ({found['workload']}) that shows {anomalies}; {verified}:"
-        parts += [told, f"```text\n{found['shrunk'].strip()}\n```"]
+        introduction = f"The smallest part of that history ({found['workload']}) that shows {anomalies}; {verified}:"
+        parts += [introduction, f"```text\n{found['shrunk'].strip()}\n```"]
     elif found.get("verified"):
-        parts.append(f"It shows {anomalies}, and was not shrunk in the time that there was; {verified}.")
+        parts.append(f"It shows {anomalies}, and could not be shrunk in time; {verified}.")
     repeated = found.get("repeated")
     if "repeated" not in found:
-        told = "The command that ran it:"
+        introduction = "The command that ran it:"
     elif repeated is None:
-        told = "Run again with its seed, it did not show in five attempts:"
+        introduction = "Run again with its seed, it did not show in five attempts:"
     else:
-        told = f"Run again with its seed, it shows at attempt {repeated}:"
-    return [*parts, told, f"```sh\n{found['command']}\n```"]
+        introduction = f"Run again with its seed, it shows at attempt {repeated}:"
+    return [*parts, introduction, f"```sh\n{found['command']}\n```"]
